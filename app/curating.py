@@ -127,12 +127,12 @@ def turn(following: Any) -> None:
 
 
 def look_for(head: str) -> None:
-    """Show the triples of a head in the table, and one of them in the form."""
+    """Show the triples of a head in the table, and one of them in the form; of a tail, those."""
     ss["knowledge.view"] = TRIPLES
-    ss["knowledge.text"], ss["knowledge.where"] = head, "head"
+    triples = state.graph().triples_of(head)
+    ss["knowledge.text"], ss["knowledge.where"] = head, "head" if triples else "tail"
     ss["knowledge.relations"], ss["knowledge.types"], ss["knowledge.off"] = [], [], False
     new_query()
-    triples = state.graph().triples_of(head)
     show(triples[0] if triples else None)
 
 
@@ -155,6 +155,21 @@ def show(triple: Triple | None) -> None:
     for name in FIELDS:
         ss[f"knowledge.{name}"] = getattr(triple, name) if triple is not None else ""
     ss.pop("knowledge.problem", None)
+
+
+def click_edge() -> None:
+    """Callback of the drawing: put a triple into the form."""
+    number = getattr(ss.get("knowledge.drawing"), "edge", None)
+    if number is not None and 0 <= int(number) < len(ss["knowledge.drawn"]):
+        show(ss["knowledge.drawn"][int(number)])
+
+
+def click_name() -> None:
+    """Callback of the drawing: look for the triples of a name, or for those that lead to it."""
+    name = getattr(ss.get("knowledge.drawing"), "node", None)
+    if name is not None:
+        look_for(str(name))
+        rerun()
 
 
 def new_triple() -> None:
@@ -200,8 +215,7 @@ def _make(edit: Any) -> None:
         return
     made = edit(new)
     if _done(state.commit(made)):
-        if made.action == "add":
-            new_table()
+        new_table()  # what was ticked is not what stands there now
         show(new)
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import state
 from app.view_models.knowledge import Row, read_changes, rows_changed
+from kbert_core import KBertError, Triple
 from kbert_core.knowledge.edit import Edit
 
 ss = st.session_state
@@ -61,10 +62,35 @@ def switch_branch(tree: str = "lab.tree") -> None:
     number, triples = getattr(ss.get(tree), "branch", None), ss.get(f"{tree}_triples", ())
     if number is None or not 0 <= number < len(triples):
         return
-    triple, graph = triples[number], state.graph()
-    if triple in graph:
-        state.commit(Edit("switch_off" if graph.is_on(triple) else "switch_on", triple))
-        st.rerun()  # the whole page, and not the tree alone
+    _edit(triples[number])
+
+
+def edit_drawn() -> None:
+    """Callback of the graph: switch a triple, or change its tail."""
+    number, tail = getattr(ss.get("lab.drawing"), "edit", None) or (-1, None)
+    triples, _ = ss["lab.drawn"]
+    if 0 <= number < len(triples):
+        _edit(triples[number], tail)
+
+
+def _edit(triple: Triple, tail: str | None = None) -> None:
+    """Give a triple another tail; None: switch it."""
+    graph = state.graph()
+    if triple not in graph:
+        return
+    edit = Edit("switch_off" if graph.is_on(triple) else "switch_on", triple)
+    try:
+        if tail is not None:
+            new = Triple.checked(triple.head, triple.relation, tail)
+            edit = Edit("replace", triple, new)
+        if state.commit(edit) and edit.new is not None:
+            ss["lab.selection"] = state.selection().with_triple(edit.new)
+            places, tails = ss["lab.places"], [x.tail for x in ss["lab.drawn"][0]]
+            if tails.count(triple.tail) == 1:  # the new name stands where the old one did
+                places.setdefault(edit.new.tail, places[triple.tail])
+    except KBertError as error:
+        ss["lab.problem"] = str(error)
+    st.rerun()  # the whole page, and not this part alone
 
 
 def _key(number: int) -> str:

@@ -9,6 +9,8 @@ import streamlit as st
 from app import state
 from app.selection import Selection
 from app.view_models.diff import Identity
+from kbert_core import Triple
+from kbert_core.knowledge.names import normalise_name
 
 P = ParamSpec("P")
 NONE = -1  # sent in the place of a token: choose nothing
@@ -84,6 +86,29 @@ def click_token_of(component: str, names: Sequence[Identity]) -> None:
         token = names[int(place)]
         again = token == now.token and now.cell is None
         select(now.with_token(None if again else token))
+
+
+def click_edge() -> None:
+    """Of the graph: a triple, or once more to let it go."""
+    number, (triples, _) = getattr(ss.get("lab.drawing"), "edge", None), ss["lab.drawn"]
+    if number is not None and 0 <= int(number) < len(triples):
+        _choose(triples[int(number)])
+
+
+def click_name() -> None:
+    """Of the graph: a name; what stands in the text is chosen there, else the triple it ends."""
+    name, (triples, tokens) = getattr(ss.get("lab.drawing"), "node", None), ss["lab.drawn"]
+    token = tokens.get(normalise_name(str(name)))
+    if token is not None:
+        select(state.selection().cleared().with_token(token))
+    for triple in triples:
+        if name in (triple.head, triple.tail):
+            _choose(triple)
+
+
+def _choose(triple: Triple) -> None:
+    now = state.selection()
+    select(now.with_triple(None if triple == now.triple else triple))
 
 
 def click_cell() -> None:

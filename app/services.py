@@ -27,6 +27,7 @@ from app.scene import CHARACTERS, WORDS, GraphRef, Scene, content_key
 from app.texts import t
 from app.view_models.heads import HeadsView, heads_view
 from app.view_models.nearest import nearest_names
+from app.view_models.trying import Tried, best, candidates, effect
 from app.view_models.visible import visible_in
 from kbert_core import (
     NO_KNOWLEDGE,
@@ -66,6 +67,7 @@ DEMO_GRAPHS = (
 )
 MOST_LINES = 300_000  # triples of a file whose lines are remembered
 MOST_BYTES = 64 * 1024 * 1024  # of a graph file opened from a path, and of any when unpacked
+LINE_ENDINGS = (".spo", ".tsv", ".txt", ".nt")  # a triple a line, so that lines can be counted
 GRAPH_ENDINGS = [ending[1:] for ending in (*ENDINGS, *PACKED)]  # of graphs to upload
 LONGEST_TEXT = 5000  # characters of a sentence; longer texts belong on the command line
 LONGEST_WITHOUT_MODEL = 1024  # tokens, where no encoder sets the limit
@@ -181,8 +183,12 @@ def demo_file(name: str) -> OpenedGraph:
     return _graph_file(str(path), _stamp(path))
 
 
-def open_graph(path: str, *, skip_bad: bool = False) -> OpenedGraph:
+def open_graph(path: str, *, skip_bad: bool = False, encoding: str = "") -> OpenedGraph:
     """Open a file of triples on this machine, or a graph file (``.kg``) of any size.
+
+    Args:
+        skip_bad: leave bad lines out.
+        encoding: of the file, where it doesn't say it itself.
 
     Raises:
         GraphFileError: it can't be read; nothing is loaded by half.
@@ -200,26 +206,36 @@ def open_graph(path: str, *, skip_bad: bool = False) -> OpenedGraph:
         raise GraphFileError(t("open.too_big", path=file, size=size >> 20, most=MOST_BYTES >> 20))
     if is_large(file) and not skip_bad:
         with st.spinner(t("open.indexing", name=file.name)):
-            kept = indexed(file, _bounded())
+            kept = indexed(file, _bounded(encoding))
         with GraphStore(kept) as store:
             graph, stored = store.graph(), GraphSearch(kept, store.revision)
         graph.name = plain_stem(file)
         return OpenedGraph(graph, source=file.name, stored=stored)
-    if skip_bad:
-        return _opened(open_rows(file, _bounded(), skip_bad=True))
+    if skip_bad or encoding:
+        return _opened(open_rows(file, _bounded(encoding), skip_bad=skip_bad))
     return _graph_file(str(file), _stamp(file))
 
 
-def read_upload(data: bytes, name: str, *, skip_bad: bool = False) -> OpenedGraph:
+def most_uploaded() -> int:
+    """How many triples an uploaded graph may have."""
+    return MOST_OF_VISIT // TRIPLE_BYTES
+
+
+def read_upload(
+    data: bytes, name: str, *, skip_bad: bool = False, encoding: str = ""
+) -> OpenedGraph:
     """Read an uploaded file of triples; see :func:`open_graph`.
 
     Raises:
         GraphFileError: it can't be read.
-        RoomError: it has more triples than a visit may hold.
+        RoomError: it has more lines or triples than a visit may hold.
     """
+    most = most_uploaded()
+    if Path(name).suffix.lower() in LINE_ENDINGS and data.count(b"\n") > most:
+        raise RoomError(t("room.triples", name=Path(name).name, most=f"{most:,}"))
     with alone:
-        reading = rows_of(data, name, _bounded(), skip_bad=skip_bad)
-        return replace(_opened(reading, MOST_OF_VISIT // TRIPLE_BYTES), own=True)
+        reading = rows_of(data, name, _bounded(encoding), skip_bad=skip_bad)
+        return replace(_opened(reading, most), own=True)
 
 
 def public_title(name: str) -> str:
@@ -243,8 +259,8 @@ def _graph_file(path: str, stamp: str) -> OpenedGraph:
     return _graphs.get((path, stamp), lambda: _opened(open_rows(path, _bounded())))
 
 
-def _bounded() -> ReadOptions:
-    return ReadOptions(most=MOST_BYTES)
+def _bounded(encoding: str = "") -> ReadOptions:
+    return ReadOptions(encoding=encoding or None, most=MOST_BYTES)
 
 
 def _opened(reading: Reading, most: int | None = None) -> OpenedGraph:
@@ -393,6 +409,34 @@ def trace(scene: Scene, graph: KnowledgeGraph) -> Any:
         return replace(_run(scene, graph), logits=None)
 
     return _traces.get(content_key(scene, graph, stamp(scene.model)), run)
+
+
+def tried(scene: Scene, graph: KnowledgeGraph, head: str = "") -> tuple[Tried, ...]:
+    """Texts made of a graph's own names that it changes most, as the scene's model reads them.
+
+    Args:
+        scene: how texts are read; its own texts don't matter.
+        graph: its graph with the edits made.
+        head: an entity that the texts are to name; "": any.
+    """
+    of = replace(scene, sentences=(), edits=(), interventions=())
+    return _tried(content_key(of, graph, stamp(scene.model)), head, of, graph)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _tried(key: str, head: str, _scene: Scene, _graph: KnowledgeGraph) -> tuple[Tried, ...]:
+    del key
+    info = model_info(_scene.model) if _scene.has_model else None
+    made = candidates(_graph, info.card.task if info else None, head)
+    if info is not None:
+        made = tuple(one for one in made if info.knows(one.sentences[0]))
+    if info is None or info.card.task not in TASKS or info.card.task == "qa":
+        return best([Tried(one) for one in made])
+    reader = pipeline(_scene.model, _scene.device, _scene.system)
+    texts, how = [one.sentences for one in made], _reading(_scene, reader)
+    with turns().first():
+        sides = [list(reader.predict(texts, graph=g, **how)) for g in (NO_KNOWLEDGE, _graph)]
+    return best([effect(*one) for one in zip(made, *sides, strict=True)])
 
 
 def size_of_trace(trace: Any) -> int:

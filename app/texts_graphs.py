@@ -4,19 +4,20 @@ ENGLISH = {
     "lab.graph": "Knowledge graph",
     "graph.option": "{name}, {count} triples",
     "graph.public": "{name}: fetch, or open a file",
-    "open.graph": "Open a knowledge graph",
-    "open.format": "One triple a line: head, relation, tail, separated by tabs; or a table with "
-    "commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl); UTF-8 or UTF-16.",
-    "open.upload": "Upload a file of at most {most} MB (.spo .tsv .txt .csv .jsonl .nt .ttl, or "
-    "these packed as .xz .gz .bz2 .zst)",
+    "open.graph": "Open a graph…",
+    "open.graph_title": "Open a knowledge graph",
+    "open.format": "One triple a line: head, relation, tail, separated by tabs (.spo, .tsv, .txt); "
+    "or a table with commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl). Each may be packed as "
+    ".xz, .gz, .bz2 or .zst.",
+    "open.upload": "Upload a file of at most {most} MB and {triples} triples",
     "open.path": "Or a file on this machine",
     "open.path_help": "At most {most} MB; a graph file (.kg), made with `kbert kg import`, may be "
     "of any size.",
     "open.path_placeholder": "/path/to/Medical.spo",
     "open.path_button": "Open the file",
-    "open.skip_bad": "Load the good lines and list the bad ones",
-    "open.fetch": "Or fetch a public graph once",
+    "open.right_lines": "Use the lines that are right ({count})",
     "open.fetch_button": "Fetch {name}",
+    "open.fetch_failed": "{name} could not be fetched.",
     "open.fetching": "Fetching {name} …",
     "open.indexing": "{name} is large: it is indexed on disk, once …",
     "open.opened": "Opened {name}: {count} triples.",
@@ -27,7 +28,14 @@ ENGLISH = {
     "machine that runs this app.",
     "open.too_big": "{path}: {size} MB, at most {most} MB can be opened in the app. "
     "Make a graph file of it, `kbert kg import FILE --output GRAPH.kg`, and open that.",
-    "open.model": "Open a model folder of your own",
+    "try.button": "Sentences to try",
+    "try.title": "Try:",
+    "try.looking": "Looking for sentences that this graph changes …",
+    "try.none": "No short sentence was found that this model reads differently with this graph.",
+    "try.close": "Close",
+    "try.in_lab": "See it in the Lab",
+    "open.model": "Open a model…",
+    "open.model_title": "Open a model folder of your own",
     "open.model_path": "A folder with config.json, weights and tokenizer, or an adapter's folder",
     "open.model_placeholder": "/path/to/my-model",
     "open.model_button": "Open the model",
@@ -36,25 +44,26 @@ ENGLISH = {
     "graph.caption": "Full lines are injected, dashed ones are not. Drag to move, scroll to zoom.",
     "graph.caption_cut": "The first {shown} of {total} triples. Full lines are injected, dashed "
     "ones are not.",
-    "graph.alt": "The entities of the sentence and their triples as a graph",
+    "graph.alt": "Entities and their triples as a graph",
 }
 
 CHINESE = {
     "lab.graph": "知识图谱",
     "graph.option": "{name}，{count} 个三元组",
     "graph.public": "{name}：下载，或打开文件",
-    "open.graph": "打开知识图谱",
-    "open.format": "每行一个三元组：头实体、关系、尾实体，以制表符分隔；"
-    "或以逗号分隔的表格（.csv）、JSON Lines（.jsonl）、RDF（.nt、.ttl）；UTF-8 或 UTF-16。",
-    "open.upload": "上传不超过 {most} MB 的文件（.spo .tsv .txt .csv .jsonl .nt .ttl，"
-    "或压缩为 .xz .gz .bz2 .zst）",
+    "open.graph": "打开图谱……",
+    "open.graph_title": "打开知识图谱",
+    "open.format": "每行一个三元组：头实体、关系、尾实体，以制表符分隔（.spo、.tsv、.txt）；"
+    "或以逗号分隔的表格（.csv）、JSON Lines（.jsonl）、RDF（.nt、.ttl）。"
+    "均可压缩为 .xz、.gz、.bz2 或 .zst。",
+    "open.upload": "上传文件，不超过 {most} MB、{triples} 个三元组",
     "open.path": "或本机上的文件",
     "open.path_help": "最多 {most} MB；用 `kbert kg import` 制成的图谱文件（.kg）不限大小。",
     "open.path_placeholder": "/path/to/Medical.spo",
     "open.path_button": "打开文件",
-    "open.skip_bad": "载入正确的行，列出有问题的行",
-    "open.fetch": "或下载一次公开的图谱",
+    "open.right_lines": "使用正确的行（{count}）",
     "open.fetch_button": "下载 {name}",
+    "open.fetch_failed": "{name} 下载失败。",
     "open.fetching": "正在下载 {name}……",
     "open.indexing": "{name} 较大：正在磁盘上建立索引，只需一次……",
     "open.opened": "已打开 {name}：{count} 个三元组。",
@@ -64,7 +73,14 @@ CHINESE = {
     "open.no_file": "{path}：这里没有这个文件。请检查路径；它应在运行本应用的机器上。",
     "open.too_big": "{path}：{size} MB，本应用最多打开 {most} MB。请用 `kbert kg import FILE "
     "--output GRAPH.kg` 制成图谱文件再打开。",
-    "open.model": "打开您自己的模型文件夹",
+    "try.button": "可试的句子",
+    "try.title": "试试：",
+    "try.looking": "正在寻找会因此图谱而改变的句子……",
+    "try.none": "没有找到此模型用此图谱会有不同读法的短句。",
+    "try.close": "关闭",
+    "try.in_lab": "在实验室中查看",
+    "open.model": "打开模型……",
+    "open.model_title": "打开您自己的模型文件夹",
     "open.model_path": "含 config.json、权重和分词器的文件夹，或适配器的文件夹",
     "open.model_placeholder": "/path/to/my-model",
     "open.model_button": "打开模型",
@@ -72,5 +88,5 @@ CHINESE = {
     "open.model_failed": "模型没有打开，什么都没有改变。",
     "graph.caption": "实线为已注入，虚线为未注入。拖动可移动，滚轮可缩放。",
     "graph.caption_cut": "只画出前 {shown} 个，共 {total} 个三元组。实线为已注入，虚线为未注入。",
-    "graph.alt": "句中的实体及其三元组的图",
+    "graph.alt": "实体及其三元组的图",
 }

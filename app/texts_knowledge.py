@@ -63,7 +63,6 @@ ENGLISH = {
     "triple.more": "… and {count} more",
     "triple.is_off": "Switched off: it is kept, and not injected.",
     "triple.around": "Draw what is around it",
-    "triple.around_alt": "The entity and its triples as a graph",
     "triple.drawn_on": "switched on",
     "triple.drawn_caption": "Full lines are switched on, dashed ones off. Drag to move, scroll "
     "to zoom.",
@@ -251,7 +250,7 @@ ENGLISH = {
     "export.log": "Download the log of edits",
     "export.log_help": "JSON Lines: what, who, when, and whether it was taken back.",
     "export.too_large": "A graph of over {most} triples is better exported on the command line:",
-    "open.empty": "Or begin with an empty graph",
+    "open.empty": "Begin with an empty graph",
     "open.empty_name": "new graph",
 }
 
@@ -314,7 +313,6 @@ CHINESE = {
     "triple.more": "…… 还有 {count} 个",
     "triple.is_off": "已停用：保留，但不注入。",
     "triple.around": "画出周围的图",
-    "triple.around_alt": "该实体及其三元组的图",
     "triple.drawn_on": "已启用",
     "triple.drawn_caption": "实线为启用，虚线为停用。拖动可移动，滚轮可缩放。",
     "several.title": "已选 {count} 个三元组",
@@ -483,6 +481,6 @@ CHINESE = {
     "export.log": "下载修改日志",
     "export.log_help": "JSON Lines：内容、何人、何时、是否已撤销。",
     "export.too_large": "超过 {most} 个三元组的图谱请在命令行导出：",
-    "open.empty": "或从空图谱开始",
+    "open.empty": "从空图谱开始",
     "open.empty_name": "新图谱",
 }

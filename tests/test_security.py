@@ -299,8 +299,10 @@ def test_behind_a_proxy_the_app_works_for_those_who_may_and_keeps_to_itself(prox
     ) as page:
         page.open()
         assert page.tree()
+        page.press("lab.open_graph")
+        assert page.has("lab.encoding")
         assert not page.has("lab.path")
-        assert not page.has("lab.model_path")
+        assert not page.has("lab.open_model")
     time.sleep(0.5)
     written = log.read_text(encoding="utf-8")
     assert "/lab/" in written

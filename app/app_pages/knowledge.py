@@ -7,7 +7,7 @@ from app.app_pages.knowledge_history import difference_view, history_view
 from app.app_pages.knowledge_import import check_view, import_view
 from app.app_pages.knowledge_table import triples_view
 from app.app_pages.knowledge_workspace import export_popover, saved_notice, workspace_popover
-from app.app_pages.lab_open import open_graph_popover, show_opened
+from app.app_pages.lab_open import open_graph_button, show_opened
 from app.app_pages.undo_buttons import redo_button, undo_button
 from app.app_pages.workspace_notices import workspace_notices
 from app.catalogue import Catalogue
@@ -68,7 +68,7 @@ def top() -> Catalogue:
             format_func=lambda name: names.get(name, name),
             on_change=curating.choose_graph,
         )
-        open_graph_popover()
+        open_graph_button()
         workspace_popover()
         export_popover()
     look = curating.catalogue()

@@ -10,14 +10,13 @@ from app.curating import MOST_PRIVATE
 from app.state import KEEP
 from app.texts import t
 from app.view_models.html import markdown
-from app.view_models.importing import MOST, Preview, pasted_name, preview
+from app.view_models.importing import ENCODINGS, MOST, Preview, pasted_name, preview
 from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError
 from kbert_core.knowledge.io import ReadOptions
 from kbert_core.knowledge.tools.check import Finding, check
 
 ss = st.session_state
-ENCODINGS = ("", "gb18030", "big5", "utf-16-le", "utf-16-be", "latin-1")
 SAMPLE = 200
 MOST_CHECKED = 500_000  # triples that are looked through in the app
 EXAMPLES = 200
@@ -40,12 +39,13 @@ def import_view(look: Catalogue) -> None:
 
 def source(look: Catalogue) -> Preview | None:
     """Read what was given, once."""
-    st.caption(t("open.format"))
     number = ss.get("knowledge.uploads", 0)
+    most = MOST_PRIVATE if state.workspace() is None else MOST
     file = st.file_uploader(
-        t("open.upload", most=st.get_option("server.maxUploadSize")),
+        t("open.upload", most=st.get_option("server.maxUploadSize"), triples=f"{most:,}"),
         type=services.GRAPH_ENDINGS,
         key=f"knowledge.upload.{number}",
+        help=t("open.format"),
     )
     st.text_area(
         t("import.paste"),

@@ -3,7 +3,9 @@
 import streamlit as st
 
 from app import curating, state
+from app.app_pages.lab_try import see_in_lab
 from app.catalogue import Catalogue
+from app.components.graph import draw_graph
 from app.curating import FIELDS
 from app.state import KEEP
 from app.texts import t
@@ -11,7 +13,7 @@ from app.view_models import history, provenance
 from app.view_models.doubts import Doubt, doubts
 from app.view_models.html import markdown
 from app.view_models.knowledge import HEAD, RELATION
-from app.view_models.neighbourhood import Drawn, caption, neighbourhood_html
+from app.view_models.neighbourhood import Drawn, caption, neighbourhood, places_of
 from kbert_core import KBertError, Triple
 
 ss = st.session_state
@@ -21,6 +23,8 @@ LISTED = 6
 @st.fragment
 def triple_panel() -> None:
     """The form; typing here draws nothing else anew."""
+    if ss.pop("knowledge.to_lab", False):
+        st.switch_page("app_pages/lab.py")
     if ss.pop("knowledge.rerun", False):
         st.rerun()
     look = curating.catalogue()
@@ -127,6 +131,13 @@ def buttons(look: Catalogue, triple: Triple | None, said: tuple[Doubt, ...], *, 
             args=(triple,),
             icon=":material/delete:",
         )
+        st.button(
+            t("try.in_lab"),
+            key="knowledge.see",
+            on_click=see_in_lab,
+            args=(triple,),
+            icon=":material/account_tree:",
+        )
 
 
 def overtaken(look: Catalogue, triple: Triple) -> None:
@@ -151,8 +162,16 @@ def about(look: Catalogue, triple: Triple) -> None:
         Drawn(x, look.graph.is_on(x), t("triple.drawn_on" if look.graph.is_on(x) else "rule.OFF"))
         for x in look.around(triple)
     ]
-    dark = st.context.theme.type == "dark"
-    st.iframe(neighbourhood_html(drawn, dark=dark), height=390, alt=t("triple.around_alt"))
+    data = neighbourhood(
+        drawn,
+        dark=st.context.theme.type == "dark",
+        chosen=triple,
+        before=ss.get("knowledge.places", {}),
+    )
+    ss["knowledge.places"], ss["knowledge.drawn"] = places_of(data), [x.triple for x in drawn]
+    draw_graph(
+        data, key="knowledge.drawing", on_node=curating.click_name, on_edge=curating.click_edge
+    )
     st.caption(caption(drawn, on="triple.drawn_caption"))
 
 

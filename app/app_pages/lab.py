@@ -12,12 +12,14 @@ from app.app_pages.lab_columns import Column, columns_of, differences, draw_colu
 from app.app_pages.lab_interventions import refused_list
 from app.app_pages.lab_linked import beside_panel, linked_panel
 from app.app_pages.lab_matrix import matrix_panel
-from app.app_pages.lab_open import choose_graph, open_graph_popover, open_model_popover, show_opened
+from app.app_pages.lab_open import choose_graph, open_graph_button, open_model_button, show_opened
 from app.app_pages.lab_prediction import compare_chooser, prediction_details, prediction_panel
 from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import share_and_keep, something_waits
+from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
 from app.app_pages.undo_buttons import redo_button, undo_button
 from app.app_pages.workspace_notices import workspace_notices
+from app.components.graph import draw_graph
 from app.components.tree import draw_tree
 from app.edit_log import EditLog
 from app.examples import Example
@@ -52,6 +54,7 @@ def page() -> None:
         return
     choosers()
     show_opened()
+    try_bar()
     workspace_notices()
     now = state.scene()
     problem = text_problem(now)
@@ -140,7 +143,7 @@ def drawer() -> None:
                 on_change=state.choose_task,
                 **KEEP,
             )
-        with second, st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+        with second:
             st.selectbox(
                 t("lab.model"),
                 list(offered.models),
@@ -149,8 +152,8 @@ def drawer() -> None:
                 on_change=state.choose_model,
                 **KEEP,
             )
-            open_model_popover()
-        with third, st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+            open_model_button()
+        with third:
             st.selectbox(
                 t("lab.graph"),
                 list(graphs),
@@ -159,7 +162,9 @@ def drawer() -> None:
                 on_change=choose_graph,
                 **KEEP,
             )
-            open_graph_popover()
+            with st.container(horizontal=True, gap="xsmall"):
+                open_graph_button()
+                try_button()
         about_model()
         options()
 
@@ -361,7 +366,7 @@ def knowledge_panel(
     if not (rows or trace.reading.mentions):
         nothing_found(now, graph)
     elif view == "graph":
-        graph_view(rows)
+        graph_view(rows, trace)
     else:
         triple_table(rows, columns)
     if rows and services.has_trees(now):
@@ -375,11 +380,24 @@ def knowledge_panel(
 
 
 @linked("lab.graph_view")
-def graph_view(rows: tuple[knowledge.TripleRow, ...]) -> None:
-    """The triples drawn as a graph, the chosen one set off."""
-    dark = st.context.theme.type == "dark"
-    drawn = neighbourhood.neighbourhood_html(rows, dark=dark, chosen=state.selection().triple)
-    st.iframe(drawn, height=390, alt=t("graph.alt"))
+def graph_view(rows: tuple[knowledge.TripleRow, ...], trace: Any) -> None:
+    """The triples drawn as a graph; a click chooses one, to be changed there."""
+    data = neighbourhood.neighbourhood(
+        rows,
+        dark=st.context.theme.type == "dark",
+        chosen=state.selection().triple,
+        before=ss.get("lab.places", {}),
+    )
+    ss["lab.places"] = neighbourhood.places_of(data)
+    tokens = neighbourhood.tokens_of(trace.rows[0]) if isinstance(trace, KBertTrace) else {}
+    ss["lab.drawn"] = (tuple(row.triple for row in rows), tokens)
+    draw_graph(
+        data,
+        key="lab.drawing",
+        on_node=selecting.click_name,
+        on_edge=selecting.click_edge,
+        on_edit=editing.edit_drawn,
+    )
     st.caption(neighbourhood.caption(rows))
 
 
@@ -500,6 +518,8 @@ def nothing_found(now: Scene, graph: KnowledgeGraph) -> None:
         st.markdown(f"{t('knowledge.near')} {names}")
     else:
         st.markdown(t("knowledge.near_none"))
+    if ss.get("lab.try") != ss["lab.graph"]:  # else they are offered above
+        sentences_to_try(graph, "lab.nothing")
     if trees:
         st.caption(t("knowledge.add_first"))
 

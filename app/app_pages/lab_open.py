@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -11,17 +13,42 @@ from app.services import OpenedGraph
 from app.texts import sentences, t
 from app.view_models import model_facts
 from app.view_models.html import markdown
+from app.view_models.importing import ENCODINGS, page_words
 from kbert_core import KBertError, KnowledgeGraph
 
 ss = st.session_state
 SHOWN = 20
 
 
-def open_graph_popover() -> None:
-    """Upload, path or fetch."""
-    with st.popover("", icon=":material/folder_open:", help=t("open.graph"), key="lab.open_graph"):
-        st.markdown(f"**{t('open.graph')}**")
-        open_graph_form()
+def open_graph_button() -> None:
+    """Open a graph in a dialog: upload, path or fetch."""
+    _button("graph", open_graph_form)
+
+
+def open_model_button() -> None:
+    """Open a model in a dialog: a folder typed as a path, where this machine is the visitor's."""
+    if services.may_open_paths():
+        _button("model", _model_form)
+
+
+def _button(what: str, form: Callable[[], None]) -> None:
+    asked = partial(ss.update, {"lab.asking": what})
+    st.button(
+        t(f"open.{what}"), key=f"lab.open_{what}", icon=":material/folder_open:", on_click=asked
+    )
+    if ss.get("lab.asking") == what:
+        st.dialog(t(f"open.{what}_title"), width="medium", on_dismiss=_close)(_dialog)(form)
+
+
+def _dialog(form: Callable[[], None]) -> None:
+    if ss.get("lab.asking") is None:
+        st.rerun()  # it is opened: the whole page is another
+    form()
+
+
+def _close() -> None:
+    for name in ("asking", "refused", "right"):
+        ss.pop(f"lab.{name}", None)
 
 
 def graph_fields(
@@ -34,110 +61,134 @@ def graph_fields(
         upload: key of the upload.
         take_upload, take_path: callbacks.
     """
+    most, triples = st.get_option("server.maxUploadSize"), f"{services.most_uploaded():,}"
     st.file_uploader(
-        t("open.upload", most=st.get_option("server.maxUploadSize")),
+        t("open.upload", most=most, triples=triples),
         type=services.GRAPH_ENDINGS,
         key=upload,
         on_change=take_upload,
+        help=t("open.format"),
     )
     if services.may_open_paths():
-        st.text_input(
-            t("open.path"),
-            key=f"{page}.path",
-            placeholder=t("open.path_placeholder"),
-            help=t("open.path_help", most=services.MOST_BYTES >> 20),
-        )
-        st.button(t("open.path_button"), key=f"{page}.open_path", on_click=take_path)
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+            st.text_input(
+                t("open.path"),
+                key=f"{page}.path",
+                placeholder=t("open.path_placeholder"),
+                help=t("open.path_help", most=services.MOST_BYTES >> 20),
+            )
+            st.button(t("open.path_button"), key=f"{page}.open_path", on_click=take_path)
 
 
 def open_graph_form(*, empty: bool = True) -> None:
-    """The fields of it; with ``empty`` also a graph without triples."""
-    st.caption(t("open.format"))
-    st.checkbox(t("open.skip_bad"), key="lab.skip_bad")
+    """The fields of it, and why the last file was refused; with ``empty`` also one of no triple."""
+    _refused()
     graph_fields("lab", f"lab.upload.{ss.get('lab.uploads', 0)}", _take_upload, _take_path)
-    if empty:
-        st.button(t("open.empty"), key="lab.open_empty", on_click=_take_empty)
-    if state.public_graphs():
-        st.markdown(t("open.fetch"))
-    for name in state.public_graphs():
-        st.button(
-            t("open.fetch_button", name=services.public_title(name)),
-            key=f"lab.fetch_{name}",
-            on_click=_fetch,
-            args=(name,),
-        )
-    chosen = ss["lab.graph"]
-    if empty and state.may_close(chosen):
-        st.button(
-            markdown(t("room.close", name=ss["lab.graphs"][chosen].name)),
-            key="lab.close_graph",
-            icon=":material/close:",
-            help=t("room.close_help"),
-            on_click=state.close_graph,
-            args=(chosen,),
-        )
+    st.selectbox(
+        t("import.encoding"),
+        ENCODINGS,
+        key="lab.encoding",
+        format_func=lambda name: name or t("import.encoding_auto"),
+    )
+    with st.container(horizontal=True, gap="xsmall"):
+        for name in state.public_graphs():
+            st.button(
+                t("open.fetch_button", name=services.public_title(name)),
+                key=f"lab.fetch_{name}",
+                icon=":material/download:",
+                on_click=_fetch,
+                args=(name,),
+            )
+        if empty:
+            st.button(t("open.empty"), key="lab.open_empty", on_click=_take_empty)
+        chosen = ss["lab.graph"]
+        if empty and state.may_close(chosen):
+            st.button(
+                markdown(t("room.close", name=ss["lab.graphs"][chosen].name)),
+                key="lab.close_graph",
+                icon=":material/close:",
+                help=t("room.close_help"),
+                on_click=_close_graph,
+                args=(chosen,),
+            )
 
 
-def open_model_popover() -> None:
-    """A folder typed as a path."""
-    if not services.may_open_paths():
+def _model_form() -> None:
+    _refused()
+    st.text_input(
+        t("open.model_path"), key="lab.model_path", placeholder=t("open.model_placeholder")
+    )
+    st.button(t("open.model_button"), key="lab.open_model_path", on_click=_take_model)
+
+
+def _refused() -> None:
+    """Say why the last one was not opened, and offer what of it is right."""
+    refused = ss.get("lab.refused")
+    if refused is None:
         return
-    with st.popover("", icon=":material/folder_open:", help=t("open.model"), key="lab.open_model"):
-        st.markdown(f"**{t('open.model')}**")
-        st.text_input(
-            t("open.model_path"), key="lab.model_path", placeholder=t("open.model_placeholder")
+    title, text = refused
+    st.error(f"**{title}**")
+    st.code(text, language=None, wrap_lines=True)
+    right: OpenedGraph | None = ss.get("lab.right")
+    if right is not None:
+        st.button(
+            t("open.right_lines", count=f"{len(right.graph):,}"),
+            key="lab.right_lines",
+            type="primary",
+            on_click=_read,
+            args=(lambda **_: right,),
         )
-        st.button(t("open.model_button"), key="lab.open_model_path", on_click=_take_model)
 
 
 def show_opened() -> None:
-    """Say what became of the last file opened: once, above the panels."""
+    """Say what was opened: once, above the panels."""
     message = ss.pop("lab.opened", None)
     if message is None:
         return
-    kind, text, problems = message
-    if kind != "ok":
-        failed = "open.model_failed" if kind == "model" else "open.failed_title"
-        st.error(f"**{t(failed)}**")
-        shown = text.split("\n")
-    else:
-        st.success(markdown(text))
-        shown = [*problems[:SHOWN]]
-        if len(problems) > SHOWN:
-            shown.append(f"… {len(problems) - SHOWN}")
-        if problems:
-            st.warning(t("open.skipped", count=len(problems)))
-    if shown:
-        st.code("\n".join(shown), language=None, wrap_lines=True)
+    text, problems = message
+    st.success(markdown(text))
+    if problems:
+        st.warning(t("open.skipped", count=len(problems)))
+        rest = [f"… {len(problems) - SHOWN}"] if len(problems) > SHOWN else []
+        st.code("\n".join([*problems[:SHOWN], *rest]), language=None, wrap_lines=True)
+
+
+def _open(title: str, do: Callable[..., OpenedGraph], *given: object) -> bool:
+    """Open a graph, or keep why it can't be; where single lines are bad also the others."""
+    for name in ("refused", "right"):
+        ss.pop(f"lab.{name}", None)
+    try:
+        _taken(do(*given))
+        return True
+    except KBertError as error:
+        ss["lab.refused"] = (title, page_words(error))
+    return False
+
+
+def _read(do: Callable[..., OpenedGraph], *given: object) -> None:
+    options = {"encoding": ss.get("lab.encoding", "")}
+    if not _open(t("open.failed_title"), partial(do, **options), *given):
+        with suppress(KBertError):
+            right = do(*given, skip_bad=True, **options)
+            if right.problems:
+                ss["lab.right"] = right
 
 
 def _take_upload() -> None:
     file = ss.get(f"lab.upload.{ss.get('lab.uploads', 0)}")
-    if file is None:
-        return
-    ss["lab.uploads"] = ss.get("lab.uploads", 0) + 1
-    try:
-        _taken(
-            services.read_upload(file.getvalue(), file.name, skip_bad=ss.get("lab.skip_bad", False))
-        )
-    except KBertError as error:
-        ss["lab.opened"] = ("error", str(error), ())
+    if file is not None:
+        ss["lab.uploads"] = ss.get("lab.uploads", 0) + 1
+        _read(services.read_upload, file.getvalue(), file.name)
 
 
 def _take_empty() -> None:
-    state.take_graph(OpenedGraph(KnowledgeGraph(name=t("open.empty_name"))))
+    _taken(OpenedGraph(KnowledgeGraph(name=t("open.empty_name"))))
 
 
 def _take_path() -> None:
     path = ss.get("lab.path", "").strip()
-    if not path or not services.may_open_paths():
-        return
-    try:
-        opened = services.open_graph(path, skip_bad=ss.get("lab.skip_bad", False))
-    except KBertError as error:
-        ss["lab.opened"] = ("error", str(error), ())
-        return
-    _taken(opened)
+    if path and services.may_open_paths():
+        _read(services.open_graph, path)
 
 
 def choose_graph() -> None:
@@ -149,23 +200,27 @@ def choose_graph() -> None:
 
 
 def _fetch(name: str) -> None:
-    try:
-        with st.spinner(t("open.fetching", name=services.public_title(name))):
-            opened = services.fetch_graph(name)
-    except KBertError as error:
-        ss["lab.opened"] = ("error", str(error), ())
-    else:
-        ss["lab.fetched"] = {**ss.get("lab.fetched", {}), name: opened.graph.fingerprint}
-        _taken(opened)
+    title = services.public_title(name)
+    with st.spinner(t("open.fetching", name=title)):
+        if _open(t("open.fetch_failed", name=title), services.fetch_graph, name):
+            ss["lab.fetched"] = {**ss.get("lab.fetched", {}), name: ss["lab.graph"]}
+        else:
+            ss["lab.asking"] = "graph"  # where the reason is said, beside other ways
 
 
 def _taken(opened: OpenedGraph) -> None:
     graph = opened.graph
-    state.take_graph(opened)
+    ss["lab.try"] = state.take_graph(opened)
     text = t("open.opened", name=graph.name, count=f"{len(graph):,}")
     if opened.repeated:
         text = sentences([text, t("open.repeated", count=opened.repeated)])
-    ss["lab.opened"] = ("ok", text, opened.problems)
+    ss["lab.opened"] = (text, opened.problems)
+    _close()
+
+
+def _close_graph(name: str) -> None:
+    state.close_graph(name)
+    _close()
 
 
 def _take_model() -> None:
@@ -176,11 +231,11 @@ def _take_model() -> None:
     try:
         services.pipeline(folder, ss["lab.device"])
     except KBertError as error:
-        ss["lab.opened"] = ("model", str(error), ())
+        ss["lab.refused"] = (t("open.model_failed"), str(error))
         return
     state.take_model(folder)
     info = services.model_info(folder)
     title = state.task_title(ss["lab.task"])
     said = model_facts.facts(info) if info.card.task else t("facts.encoder")
-    text = t("open.model_opened", name=info.name, task=title, facts=said)
-    ss["lab.opened"] = ("ok", text, ())
+    ss["lab.opened"] = (t("open.model_opened", name=info.name, task=title, facts=said), ())
+    _close()

@@ -90,7 +90,7 @@ def _ask_for_graph(shared: Shared) -> None:
     name = shared.scene.graph.name
     opened = ss.get("lab.opened")
     show_opened()
-    if opened is not None and opened[0] == "ok":
+    if opened is not None:
         st.warning(markdown(t("share.other_graph", graph=name)), icon=":material/difference:")
         st.caption(markdown(t("share.needs_graph", graph=name)))
     else:

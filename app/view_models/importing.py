@@ -1,11 +1,23 @@
 """What a file or a pasted text would add to a graph, looked at before anything is changed."""
 
+import re
 from dataclasses import dataclass
 
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.io import ReadOptions, Row, rows_of
 
 MOST = 200_000  # triples of one import
+ENCODINGS = ("", "gb18030", "big5", "utf-16-le", "utf-16-be", "latin-1")
+_FIELDS = {
+    "choose columns with --columns": "name three columns head, relation and tail in line 1",
+    r"make a graph file of it, kbert kg import FILE --encoding (\S+) --output GRAPH.kg": (
+        r"choose its encoding here, \1"
+    ),
+    r"[Ss]ay --encoding (\S+) or (\S+)\.": r"Choose its encoding here, \1 or \2.",
+    r"say --encoding (\S+?),": r"choose its encoding here, \1,",
+    r"and --encoding (\S+) was given": r"and the encoding \1 was chosen",
+    r" \(on the command line: --kg [^)]*\)": "",
+}
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,7 @@ def preview(
                 break
     except KBertError as problem:
         if not reading.problems or not str(problem).startswith(reading.problems[0]):
-            error = str(problem)  # of the whole file, not of its lines
+            error = page_words(problem)  # of the whole file, not of its lines
     rows = () if error else tuple(new.values())[:MOST]
     return Preview(
         name,
@@ -66,10 +78,18 @@ def preview(
         there,
         read - len(seen),
         reading.bad,
-        tuple(reading.problems),
+        tuple(map(page_words, reading.problems)),
         error,
         too_many,
     )
+
+
+def page_words(error: object) -> str:
+    """An error about a file, with fields of the page where it names options of a command."""
+    said = str(error)
+    for option, field in _FIELDS.items():
+        said = re.sub(option, field, said)
+    return said
 
 
 def pasted_name(text: str) -> str:

@@ -1,22 +1,21 @@
-"""The graph around a sentence, drawn by pyvis without a request outside."""
+"""The graph around a sentence or a triple, as vis-network draws it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import networkx as nx
 from pyvis.network import Network
 
 from app.texts import t
+from app.view_models.diff import Identity
 from app.view_models.styles import BRANCH, TRUNK
-from kbert_core import Triple
+from kbert_core import FlatTree, Triple
 
 MOST = 80  # triples drawn; the table has them all
-_OUTSIDE = re.compile(
-    r'<link\b[^>]*href="https?://[^>]*>|<script\b[^>]*src="https?://[^>]*>\s*</script>',
-    re.IGNORECASE,
-)
+Places = Mapping[str, tuple[float, float]]
+NOWHERE: Places = {}
 
 
 class Line(Protocol):
@@ -31,101 +30,112 @@ class Line(Protocol):
         """Whether its line is full; else it is dashed."""
 
     @property
+    def on(self) -> bool:
+        """Whether it is switched on."""
+
+    @property
     def state(self) -> str:
         """What is said of it under the mouse."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A triple of a graph, outside any sentence.
-
-    Attributes:
-        triple: itself.
-        used: whether its line is full; else it is dashed.
-        state: what is said of it under the mouse.
-    """
+    """A triple of a graph, outside any sentence; its line is full where it is on."""
 
     triple: Triple
-    used: int
+    on: bool
     state: str
 
+    @property
+    def used(self) -> int:
+        """Whether its line is full."""
+        return int(self.on)
 
-def neighbourhood_html(
-    rows: Sequence[Line], *, dark: bool, height: int = 380, chosen: Triple | None = None
-) -> str:
-    """Draw entities and their triples as a self-contained page.
 
-    A triple that is used is a full line, one left out a dashed one. Names reach
-    the page as JSON with <, > and & escaped, and vis-network draws labels on
-    a canvas, so nothing in them is read as HTML.
+def neighbourhood(
+    rows: Sequence[Line], *, dark: bool, chosen: Triple | None = None, before: Places = NOWHERE
+) -> dict[str, Any]:
+    """Lay entities and their triples out, an entity once, whatever it is in them.
+
+    vis-network draws labels on a canvas and what is under the mouse as text, so nothing in
+    them is read as HTML.
 
     Args:
         rows: the triples; the first ``MOST`` are drawn.
         dark: which theme.
-        height: in pixels.
         chosen: a triple to set off.
+        before: where names stood, and stay.
     """
     text, faint, page = (
         ("#E4E9ED", "#7C8A95", "#12171C") if dark else ("#0E161C", "#93A0AA", "#FFFFFF")
     )
-    graph = nx.MultiDiGraph()
-    for row in rows[:MOST]:
-        graph.add_edge(row.triple.head, row.triple.tail, row=row)
-    heads = {row.triple.head for row in rows[:MOST]}
-    drawn = nx.Graph(graph)  # an edge draws both its ends together
-    places = nx.spring_layout(drawn, seed=7, k=2.2 / max(1, len(graph)) ** 0.5, iterations=120)
-    net = Network(
-        height=f"{height - 10}px",
-        width="100%",
-        directed=True,
-        notebook=False,
-        cdn_resources="in_line",
-        bgcolor=page,
-    )
-    spread = 62 * max(2.0, len(graph) ** 0.5)
-    for name in graph.nodes:
-        x, y = places[name]
-        is_head = name in heads
+    shown = rows[:MOST]
+    places = laid_out(shown, before)
+    heads = {row.triple.head for row in shown}
+    net = Network(directed=True)
+    for name, (x, y) in places.items():
+        flat = _flat(name)
         net.add_node(
-            name,
-            label=_short(name),
-            title=_flat(name),
-            shape="box",
-            x=float(x) * spread * 1.7,
-            y=float(y) * spread,
-            color={
-                "background": TRUNK if is_head else page,
-                "border": TRUNK if is_head else BRANCH,
-                "highlight": {"background": TRUNK if is_head else page, "border": text},
-            },
-            borderWidth=2,
-            font={"color": "#FFFFFF" if is_head else text, "size": 18},
+            name, label=_short(flat), title=flat, x=x, y=y, shape="box", head=name in heads
         )
-    for start, end, data in graph.edges(data=True):
-        row = data["row"]
+    numbered: dict[Triple, int] = {}
+    for number, row in enumerate(shown):
+        if numbered.setdefault(row.triple, number) != number:
+            continue
         net.add_edge(
-            start,
-            end,
-            label=_short(row.triple.relation),
+            row.triple.head,
+            row.triple.tail,
+            id=str(row.triple),
+            number=number,
+            triple=[row.triple.head, row.triple.relation, row.triple.tail],
+            on=row.on,
+            chosen=row.triple == chosen,
+            label=_short(_flat(row.triple.relation)),
             title=_flat(f"{row.triple}: {row.state}"),
-            color=BRANCH if row.used else faint,
+            color="branch" if row.used else "faint",
             dashes=not row.used,
             width=6 if row.triple == chosen else 2.5 if row.used else 1,
-            shadow={"enabled": row.triple == chosen, "color": text, "size": 3, "x": 0, "y": 0},
-            font={"color": text, "size": 13, "strokeWidth": 4, "strokeColor": page},
         )
-    net.toggle_physics(False)
-    page_html = net.generate_html(notebook=False)
-    page_html = (
-        _OUTSIDE.sub("", page_html)
-        .replace("<center>", "<div hidden>")
-        .replace("</center>", "</div>")
+    colours = {"text": text, "page": page, "faint": faint, "branch": BRANCH, "head": TRUNK}
+    return {"nodes": net.nodes, "edges": net.edges, "colours": colours}
+
+
+def laid_out(rows: Sequence[Line], before: Places = NOWHERE) -> dict[str, tuple[float, float]]:
+    """Say where every name stands; one that stood somewhere stays there."""
+    graph = nx.Graph((row.triple.head, row.triple.tail) for row in rows)
+    spread = 62 * max(2.0, len(graph) ** 0.5)
+    wide, high = spread * 1.7, spread
+    known = {name: (x / wide, y / high) for name, (x, y) in before.items() if name in graph}
+    if len(known) == len(graph):
+        return {name: before[name] for name in graph}
+    found = nx.spring_layout(
+        graph,
+        seed=7,
+        k=2.2 / max(1, len(graph)) ** 0.5,
+        iterations=120,
+        pos=known or None,
+        fixed=known or None,
     )
-    style = (
-        f"<style>html,body{{margin:0;background:{page}}}"
-        "#mynetwork{border:0!important;float:none!important}.card{border:0!important}</style>"
-    )
-    return page_html.replace("</head>", style + "</head>", 1)
+    return {
+        name: before[name] if name in known else (float(x) * wide, float(y) * high)
+        for name, (x, y) in found.items()
+    }
+
+
+def places_of(data: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Where the names of a drawing stand."""
+    return {node["id"]: (node["x"], node["y"]) for node in data["nodes"]}
+
+
+def tokens_of(flat: FlatTree) -> dict[str, Identity]:
+    """The first token of every entity that a text names."""
+    found: dict[str, Identity] = {}
+    for node in flat.tree.nodes:
+        mention = node.mention
+        starts = flat.trunk_tokens[mention.sentence].starts
+        index = next((i for i, start in enumerate(starts) if start >= mention.start), 0)
+        found.setdefault(mention.entity, ("trunk", mention.sentence, index))
+    return found
 
 
 def caption(rows: Sequence[Line], *, on: str = "graph.caption") -> str:
@@ -141,7 +151,6 @@ def caption(rows: Sequence[Line], *, on: str = "graph.caption") -> str:
 
 
 def _short(name: str, most: int = 22) -> str:
-    name = _flat(name)
     return name if len(name) <= most else name[: most - 1] + "…"
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import exports, state, texts, texts_knowledge, workspaces
+from app import exports, services, state, texts, texts_knowledge, workspaces
 from app.catalogue import Catalogue
 from app.edit_log import EditLog, made
+from app.texts import t
 from app.view_models.history import ago, log_as_rows, now, rows_of_log
 from kbert_core import KnowledgeGraph, Triple
+from kbert_core.errors import FetchError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import parse_triples
 from kbert_core.knowledge.search import GraphSearch
@@ -141,6 +143,7 @@ def test_a_graph_file_is_looked_through_where_it_lies(tmp_path, page):
     path = tmp_path / "mine.kg"
     with GraphStore.create(path) as store:
         store.apply(*(Edit("add", x) for x in FIGURE_2), who="bob")
+    page.button(key="lab.open_graph").click().run()
     page.text_input(key="lab.path").set_value(str(path))
     page.button(key="lab.open_path").click().run()
     assert not page.exception
@@ -155,7 +158,50 @@ def test_a_graph_file_is_looked_through_where_it_lies(tmp_path, page):
         assert COOK in store.graph()
 
 
+def test_a_file_with_bad_lines_is_refused_with_the_good_ones_offered(tmp_path, page):
+    path = tmp_path / "bad.spo"
+    path.write_text("Tim Cook\tlikes\ttea\nonly two\tfields\na\tb\tc\td\n", encoding="utf-8")
+    before = triples(page)
+    page.button(key="lab.open_graph").click().run()
+    page.text_input(key="lab.path").set_value(str(path))
+    page.button(key="lab.open_path").click().run()
+    said = everything(page)
+    assert t("open.failed_title") in said and "bad.spo, line 2" in said
+    assert "--columns" not in said and "name three columns head, relation and tail" in said
+    assert triples(page) == before
+    assert page.button(key="lab.right_lines").label == t("open.right_lines", count="1")
+    page.button(key="lab.right_lines").click().run()
+    assert not page.exception
+    assert table(page) == [("Tim Cook", "likes", "tea")]
+    assert "lab.asking" not in page.session_state
+
+
+def test_a_fetch_that_fails_says_why_where_other_ways_are(page, monkeypatch):
+    def fetch(name):
+        raise FetchError("no network here")
+
+    monkeypatch.setattr(services, "fetch_graph", fetch)
+    page.button(key="lab.open_graph").click().run()
+    page.button(key="lab.fetch_medical").click().run()
+    said = everything(page)
+    assert t("open.fetch_failed", name=services.public_title("medical")) in said
+    assert "no network here" in said and page.text_input(key="lab.path")
+
+
+def test_nothing_ticked_survives_a_change_and_the_chooser_counts_as_edited(page):
+    show(page, COOK)
+    page.session_state["knowledge.chosen"] = (COOK,)
+    write(page, tail="Pear")
+    press(page, "save")
+    assert page.session_state["knowledge.chosen"] == ()
+    press(page, "delete")
+    assert len(triples(page)) == 2
+    named = t("graph.option", name="figure2", count=2)
+    assert named in page.selectbox(key="knowledge.graph").options
+
+
 def test_an_empty_graph_says_how_to_begin(page):
+    page.button(key="lab.open_graph").click().run()
     page.button(key="lab.open_empty").click().run()
     assert "holds no triple yet" in everything(page)
     write(page, "Aspirin", "treats", "pain")

@@ -6,7 +6,7 @@ import pytest
 
 from app.selection import MEAN, Selection, triple_of
 from app.view_models import tree
-from app.view_models.neighbourhood import Drawn, neighbourhood_html
+from app.view_models.neighbourhood import Drawn, neighbourhood
 from app.view_models.selected import Marks, chosen_characters, marks_of, say_selection
 from kbert_core import Ablation, KnowledgeGraph, Triple
 
@@ -170,11 +170,11 @@ def test_the_text_below_the_prediction_is_marked_by_its_characters(graph, run):
 
 
 def test_the_graph_draws_the_chosen_triple_thicker():
-    rows = [Drawn(APPLE, 1, "injected"), Drawn(CHINA, 1, "injected")]
-    plain = neighbourhood_html(rows, dark=False)
-    chosen = neighbourhood_html(rows, dark=False, chosen=CHINA)
-    assert plain.count('"width": 2.5') == 2
-    assert (chosen.count('"width": 2.5'), chosen.count('"width": 6')) == (1, 1)
+    rows = [Drawn(APPLE, True, "injected"), Drawn(CHINA, True, "injected")]
+    widths = [edge["width"] for edge in neighbourhood(rows, dark=False)["edges"]]
+    assert widths == [2.5, 2.5]
+    chosen = neighbourhood(rows, dark=False, chosen=CHINA)["edges"]
+    assert [(edge["width"], edge["chosen"]) for edge in chosen] == [(2.5, False), (6, True)]
 
 
 def test_tokens_and_triples_reach_the_tree_escaped(run):

@@ -162,7 +162,7 @@ def take(at, graph):
         **at.session_state["lab.graphs"],
         graph.fingerprint: graph,
     }
-    at.session_state["lab.opened"] = ("ok", graph.name, ())
+    at.session_state["lab.opened"] = (graph.name, ())
     at.run()
     assert not at.exception
 

@@ -165,6 +165,7 @@ def rename_task(folder, task):
 
 
 def open_model(at, path):
+    at.button(key="lab.open_model").click().run()
     at.text_input(key="lab.model_path").set_value(str(path)).run()
     at.button(key="lab.open_model_path").click().run()
     assert not at.exception

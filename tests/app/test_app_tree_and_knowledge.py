@@ -1,6 +1,5 @@
 """The tree as drawn, the table's rows, and what a table edit means."""
 
-import json
 import re
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from app.view_models import knowledge, nearest, tree
 from app.view_models.html import escape, markdown, shown
 from app.view_models.nearest import nearest_names
-from app.view_models.neighbourhood import Drawn, neighbourhood_html
+from app.view_models.neighbourhood import Drawn, laid_out, neighbourhood, places_of, tokens_of
 from app.view_models.selected import Marks
 from app.view_models.share_of_edits import shares
 from kbert_core import (
@@ -201,17 +200,25 @@ def test_a_large_graph_is_not_looked_through_to_its_end(monkeypatch):
 @pytest.mark.parametrize("order", [1, -1])
 def test_neighbourhood_draws_an_entity_once_whatever_the_order(order):
     chain = [Triple("A", "r", "B"), Triple("B", "r", "C")][::order]
-    page = neighbourhood_html([Drawn(triple, 1, "") for triple in chain], dark=False)
-    (nodes,) = re.findall(r"nodes = new vis\.DataSet\((\[.*?\])\);", page)
-    assert sorted(node["id"] for node in json.loads(nodes)) == ["A", "B", "C"]
+    drawn = neighbourhood([Drawn(triple, True, "") for triple in chain], dark=False)
+    assert sorted(node["id"] for node in drawn["nodes"]) == ["A", "B", "C"]
+    assert [edge["triple"] for edge in drawn["edges"]] == [[x.head, "r", x.tail] for x in chain]
 
 
-def test_neighbourhood_asks_for_nothing_outside_and_keeps_texts_as_texts(graph, run):
-    evil = graph.add(Triple("Beijing", "</script>", "<img src=x onerror=alert(1)>"), index=0)
-    page = neighbourhood_html(knowledge.triple_rows(run(evil), evil), dark=True)
-    head = page.split("<body>")[0]
-    assert 'src="http' not in page and 'href="http' not in page
-    assert "<img src=x" not in page and "</script>\\u" not in head
+def test_names_stay_where_they_stand_when_a_triple_is_added(graph, run):
+    rows = knowledge.triple_rows(run(graph), graph)
+    before = places_of(neighbourhood(rows, dark=False))
+    more = graph.add(Triple("Beijing", "hosts", "games"))
+    after = laid_out(knowledge.triple_rows(run(more), more), before)
+    assert {name: after[name] for name in before} == before
+    assert after["games"] not in before.values()
+
+
+def test_a_name_in_the_drawing_leads_to_its_first_token_in_the_text(graph, run):
+    assert tokens_of(run(graph).rows[0]) == {
+        "tim cook": ("trunk", 0, 0),
+        "beijing": ("trunk", 0, 4),
+    }
 
 
 def test_shares_are_read_from_a_card_and_may_be_absent():

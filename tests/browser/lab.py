@@ -170,17 +170,14 @@ class Lab:
 
     def _open_path(self, what: str, field: str, button: str, path: Path) -> None:
         page = self.page
-        self.open_drawer(page.locator(f".st-key-lab-open_{what} button"))
-        page.locator(f".st-key-lab-open_{what} button").first.click()
+        if not page.get_by_role("dialog").count():
+            self.open_drawer(page.locator(f".st-key-lab-open_{what} button"))
+            page.locator(f".st-key-lab-open_{what} button").first.click()
         box = page.get_by_role("textbox", name=field)
         box.fill(str(path))
         box.press("Enter")
         self.settle()
-        if not page.get_by_role("button", name=button).is_visible():
-            page.locator(f".st-key-lab-open_{what} button").first.click()
         self.press(button)
-        page.keyboard.press("Escape")
-        self.settle()
 
     def write(self, sentence: str, field: str = "Sentence") -> None:
         box = self.page.get_by_role("textbox", name=field, exact=True)

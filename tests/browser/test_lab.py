@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from app.texts import t
+
 pytestmark = pytest.mark.browser
 
 FIGURE_2 = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
@@ -137,20 +139,23 @@ def test_a_graph_of_ones_own_is_opened_and_edited_or_refused_with_a_reason(
     lab, large_graph, tmp_path
 ):
     lab.open_graph_path(Path("/nowhere/<b>bold</b>.spo"))
-    assert "/nowhere/<b>bold</b>.spo: there is no such file here" in lab.text()
+    dialog = lab.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("/nowhere/<b>bold</b>.spo: there is no such file here")
+    lab.page.keyboard.press("Escape")
+    lab.settle()
 
     lab.example("Figure 2 of the paper")
     bad, larger = tmp_path / "bad.spo", tmp_path / "large.spo"
     bad.write_text("Tim Cook\tlikes\ttea\n" + "only two\tfields\n" * 30, encoding="utf-8")
     larger.write_text("Tim Cook\tlikes\ttea\n" * 1_200_000, encoding="utf-8")
-    lab.page.locator(".st-key-lab-open_graph button").first.click()
-    expect(lab.page.get_by_text("Upload a file of at most 20 MB")).to_be_visible()
-    upload = lab.page.locator('input[type="file"]').first
+    lab.open_drawer(lab.page.get_by_role("button", name=t("open.graph")))
+    lab.press(t("open.graph"))
+    expect(dialog).to_contain_text(t("open.upload", most=20, triples="447,392"))
+    upload = dialog.locator('input[type="file"]').first
     upload.set_input_files(bad)
-    expect(lab.page.get_by_text("nothing was changed").first).to_be_visible()
-    lab.settle()
-    assert "bad.spo, line 2: found 2 fields" in lab.text()
-    assert "and 10 more bad lines" in lab.text()
+    expect(dialog).to_contain_text("bad.spo, line 2: found 2 fields")
+    expect(dialog).to_contain_text("and 10 more bad lines")
+    expect(dialog).to_contain_text(t("open.right_lines", count=1))
     upload.set_input_files(larger)
     alerts = lab.page.get_by_role("alert")
     expect(alerts.filter(has_text="must be 20.0MB or smaller").first).to_be_visible()
@@ -161,7 +166,14 @@ def test_a_graph_of_ones_own_is_opened_and_edited_or_refused_with_a_reason(
     before = large_graph.read_bytes()
     head = before.decode("utf-8-sig").split("\t", 1)[0]
     lab.open_graph_path(large_graph)
+    expect(dialog).to_have_count(0)
     assert re.search(r"Opened Medical: 1\d,\d{3} triples", lab.text())
+    offered = lab.page.locator('[class*="st-key-lab-try_0"] button')
+    wanted = offered.inner_text().split("。")[0]
+    offered.click()
+    lab.settle()
+    assert lab.page.get_by_role("textbox", name="Sentence").input_value().startswith(wanted)
+    assert lab.branches()
     lab.write(f"患者{head}三天")
     assert lab.cell(1, 0) == head
     matrix = lab.matrix()
@@ -176,6 +188,45 @@ def test_a_graph_of_ones_own_is_opened_and_edited_or_refused_with_a_reason(
     assert large_graph.read_bytes() == before
 
 
+def test_a_triple_is_chosen_and_edited_in_the_drawn_graph_and_nothing_moves(lab):
+    lab.show("Graph")
+    root = lab.page.locator(".root[data-edges]")
+    expect(root).to_have_attribute("data-edges", "4")
+    before = drawn_at(lab)
+    canvas = lab.page.locator(".net canvas")
+    canvas.scroll_into_view_if_needed()
+    canvas.click(position=before["检查"])
+    lab.settle()
+    expect(root).to_have_attribute("data-chosen", "0")
+    expect(lab.page.locator(".kb-ner").first).to_be_visible()
+    form = lab.page.locator("form.edit")
+    form.locator("input").fill("疾病")
+    form.locator("input").press("Enter")
+    lab.settle()
+    assert ("胃镜", "Disease") in lab.prediction("Now")
+    after = drawn_at(lab)
+    assert after.pop("疾病") == before.pop("检查")
+    assert after == before
+    form.locator(".switch").click()
+    lab.settle()
+    assert "类别疾病" not in lab.branches()
+    assert drawn_at(lab) == {**before, "疾病": drawn_at(lab)["疾病"]}
+
+
+def drawn_at(lab):
+    """Where the names of the drawn graph stand."""
+    return lab.page.evaluate(
+        """() => {
+            const roots = [...document.querySelectorAll("*")]
+                .map((place) => place.shadowRoot?.querySelector(".root"));
+            const { network } = roots.find((root) => root?.network);
+            const places = Object.entries(network.getPositions());
+            return Object.fromEntries(
+                places.map(([name, place]) => [name, network.canvasToDOM(place)]));
+        }"""
+    )
+
+
 def test_markup_in_a_triple_stays_text(lab):
     lab.example("Figure 2 of the paper")
     evil = "<img src=x onerror=alert(1)>"
@@ -183,10 +234,12 @@ def test_markup_in_a_triple_stays_text(lab):
     assert evil in [text for text, _, _ in lab.tokens()] or "src=x" in str(lab.tokens())
     assert lab.page.locator(".kb-tree img").count() == 0
     lab.show("Graph")
-    lab.page.wait_for_timeout(1500)
-    frame = lab.page.frame_locator("iframe").first
-    expect(frame.locator("canvas").first).to_be_visible()
-    assert frame.locator("img").count() == 0
+    expect(lab.page.locator(".net canvas")).to_be_visible()
+    canvas = lab.page.locator(".net canvas")
+    canvas.scroll_into_view_if_needed()
+    canvas.hover(position=drawn_at(lab)[evil])
+    expect(lab.page.locator(".vis-tooltip")).to_have_text(evil)
+    assert lab.page.locator(".net img").count() == 0
 
 
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (1366, 768)])

@@ -1,0 +1,78 @@
+"""A neighbourhood of a graph, drawn by vis-network: what is clicked is chosen, and may be edited.
+
+vis-network's script, pyvis's copy of it, is in a component of its own that never changes, so a
+browser gets its half megabyte once a visit; the drawing itself is a few kilobytes.
+"""
+
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from app.texts import t
+
+_HTML = """
+<div class="root"><div class="net" role="img"></div>
+  <form class="edit" hidden><b></b><input maxlength="200"><button class="save">✓</button
+    ><button class="switch" type="button"></button></form></div>
+"""
+_CSS = """
+.root { width: 100%; font-family: "Source Sans", "Noto Sans CJK SC", sans-serif;
+  color: var(--st-text-color); }
+.net { height: 360px; border: 1px solid var(--st-border-color); border-radius: 6px; outline: none; }
+.edit { display: flex; gap: 6px; align-items: center; margin: 6px 0 0; font-size: 14px;
+  height: 32px; }
+.edit[hidden] { visibility: hidden; }
+.edit b { font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.edit input, .edit button { font: inherit; color: inherit; padding: 3px 8px; border-radius: 4px;
+  background: var(--st-secondary-background-color); border: 1px solid var(--st-border-color); }
+.edit input { width: 9em; min-width: 4em; }
+.edit button { cursor: pointer; white-space: nowrap; }
+.edit :focus-visible { outline: 2px solid var(--st-primary-color); }
+"""
+_VIS = files("pyvis") / "lib" / "vis-9.1.2" / "vis-network.min.js"
+
+_library = st.components.v2.component(
+    "kbert_vis_network", js=_VIS.read_text(encoding="utf-8") + "\nexport default () => {};"
+)
+_drawing = st.components.v2.component(
+    "kbert_graph",
+    html=_HTML,
+    css=_CSS,
+    js=(Path(__file__).parent / "graph.js").read_text(encoding="utf-8"),
+)
+
+
+def draw_graph(
+    data: dict[str, Any],
+    *,
+    key: str,
+    on_node: Callable[[], None],
+    on_edge: Callable[[], None],
+    on_edit: Callable[[], None] | None = None,
+) -> None:
+    """Draw a graph; ``on_node``, ``on_edge`` run when a name or a triple of it is clicked.
+
+    What is clicked is then ``st.session_state[key].node``, a name, or ``.edge``, a triple's
+    number; what is to be edited ``.edit``: its number and its new tail, or None to switch it.
+
+    Args:
+        data: see ``view_models.neighbourhood``.
+        key: of the component.
+        on_node, on_edge, on_edit: callbacks; without the last nothing can be edited.
+    """
+    texts = {
+        "alt": t("graph.alt"),
+        "tail": t("knowledge.tail"),
+        **{name: t(f"triple.{name}") for name in ("save", "off", "on")},
+    }
+    _library(key=f"{key}.library", data={}, height=0)
+    _drawing(
+        key=key,
+        data={**data, "texts": texts, "editable": on_edit is not None},
+        on_node_change=on_node,
+        on_edge_change=on_edge,
+        on_edit_change=on_edit or (lambda: None),
+    )
