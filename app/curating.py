@@ -18,7 +18,8 @@ from kbert_core.knowledge.search import Facets, Found, GraphSearch, Query, Where
 from kbert_core.knowledge.store.log import Change
 
 TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK = "triples", "import", "history", "difference", "check"
-VIEWS = (TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK)
+STRUCTURE = "structure"
+VIEWS = (TRIPLES, IMPORT, HISTORY, DIFFERENCE, STRUCTURE, CHECK)
 FIELDS = (HEAD, RELATION, TAIL)
 WHERE: tuple[Where, ...] = ("anywhere", "head_starts", "head", "tail")
 LARGE = 200_000  # triples from which on an index is asked first
@@ -47,7 +48,7 @@ def begin() -> None:
         ss["knowledge.relations"], ss["knowledge.types"], ss["knowledge.off"] = [], [], False
         new_query()
         show(None)
-        for name in ("checked", "preview", "problem"):
+        for name in ("checked", "preview", "problem", "structure"):
             ss.pop(f"knowledge.{name}", None)
     ss["knowledge.graph"] = ss["lab.graph"]
 

@@ -5,13 +5,14 @@ import streamlit as st
 from app import curating, state
 from app.app_pages.knowledge_history import difference_view, history_view
 from app.app_pages.knowledge_import import check_view, import_view
+from app.app_pages.knowledge_structure import structure_view
 from app.app_pages.knowledge_table import triples_view
 from app.app_pages.knowledge_workspace import export_popover, saved_notice, workspace_popover
 from app.app_pages.lab_open import open_graph_button, show_opened
 from app.app_pages.undo_buttons import redo_button, undo_button
 from app.app_pages.workspace_notices import workspace_notices
 from app.catalogue import Catalogue
-from app.curating import CHECK, DIFFERENCE, HISTORY, IMPORT, TRIPLES, VIEWS
+from app.curating import CHECK, DIFFERENCE, HISTORY, IMPORT, STRUCTURE, TRIPLES, VIEWS
 from app.state import KEEP
 from app.texts import t
 from app.view_models.html import markdown
@@ -52,6 +53,7 @@ def page() -> None:
         IMPORT: import_view,
         HISTORY: history_view,
         DIFFERENCE: difference_view,
+        STRUCTURE: structure_view,
         CHECK: check_view,
     }
     shown[view or TRIPLES](look)

@@ -289,6 +289,19 @@ def test_the_difference_tells_what_became_of_the_graph(page):
     assert "No difference" in everything(page)
 
 
+def test_the_structure_shows_the_way_between_two_names(page):
+    view(page, "structure")
+    assert t("shape.looked", looked="3", count="3", parts="2") in everything(page)
+    page.text_input(key="knowledge.way_from").set_value("china")
+    page.text_input(key="knowledge.way_to").set_value("City").run()
+    assert t("shape.no_way") in everything(page)
+    page.checkbox(key="knowledge.way_types").check().run()
+    assert "**China** :gray[← capital—] **Beijing** :gray[—is_a →] **City**" in everything(page)
+    page.text_input(key="knowledge.way_to").set_value("Paris").run()
+    assert not page.exception
+    assert "Paris" in everything(page)
+
+
 def test_a_check_leads_to_what_is_doubtful(page):
     write(page, "of", "is_a", "word")
     press(page, "add")

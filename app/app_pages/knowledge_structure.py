@@ -1,0 +1,107 @@
+"""The shape of the graph: the way between two names, hubs, parts, names of several types."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import curating
+from app.catalogue import Catalogue
+from app.state import KEEP
+from app.texts import t
+from app.view_models.html import markdown
+from app.view_models.structure import Structure, structure
+
+ss = st.session_state
+LISTED = 200  # names of several types
+
+
+def structure_view(look: Catalogue) -> None:
+    """What networkx finds, with a way to each name."""
+    kept: tuple[str, Structure] | None = ss.get("knowledge.structure")
+    if kept is None or kept[0] != look.graph.fingerprint:
+        with st.spinner(t("check.working")):
+            kept = ss["knowledge.structure"] = (look.graph.fingerprint, structure(look.graph))
+    found = kept[1]
+    key = "shape.looked" if found.looked_at == len(look.graph) else "shape.looked_part"
+    looked = {"looked": f"{found.looked_at:,}", "count": f"{len(look.graph):,}"}
+    st.caption(t(key, **looked, parts=f"{found.parts:,}"))
+    left, right = st.columns(2, gap="large")
+    with left:
+        way(look, found)
+        heads, tails = t("shape.as_head"), t("shape.as_tail")
+        names(
+            "hubs",
+            [x[0] for x in found.hubs],
+            {heads: [x[1] for x in found.hubs], tails: [x[2] for x in found.hubs]},
+        )
+    with right:
+        names(
+            "several",
+            [x[0] for x in found.several[:LISTED]],
+            {t("kg.types"): [" · ".join(x[1]) for x in found.several[:LISTED]]},
+            len(found.several),
+        )
+        names(
+            "parts",
+            [x[1] for x in found.largest],
+            {t("shape.size"): [x[0] for x in found.largest]},
+            found.parts,
+        )
+
+
+def way(look: Catalogue, found: Structure) -> None:
+    """The shortest way between two names, with the relations on it."""
+    st.subheader(t("shape.way"), anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+        typed = [
+            st.text_input(t(f"shape.{end}"), key=f"knowledge.way_{end}", max_chars=200, **KEEP)
+            for end in ("from", "to")
+        ]
+    types = st.checkbox(t("shape.types"), key="knowledge.way_types", **KEEP)
+    if not all(name.strip() for name in typed):
+        return
+    ends = [found.name(name) for name in typed]
+    for name, end in zip(typed, ends, strict=True):
+        if end is None:
+            near = " · ".join(look.heads(name[:2]))
+            st.info(markdown(t("shape.unknown", name=name, near=near or "–")))
+    if None in ends:
+        return
+    triples = found.way(str(ends[0]), str(ends[1]), types=types)
+    if triples is None:
+        st.info(t("shape.no_way"))
+        return
+    at, said = str(ends[0]), [f"**{markdown(ends[0])}**"]
+    for triple in triples:
+        onward = triple.head == at
+        at = triple.tail if onward else triple.head
+        arrow = "—{} →" if onward else "← {}—"
+        said.append(f":gray[{arrow.format(markdown(triple.relation))}] **{markdown(at)}**")
+    st.markdown(" ".join(said))
+
+
+def names(
+    kind: str, heads: Sequence[str], about: dict[str, Sequence[object]], count: int = 0
+) -> None:
+    """A table of names; one that is chosen is looked for."""
+    st.subheader(t(f"shape.{kind}"), anchor=False, help=t(f"shape.{kind}_help"))
+    if not heads:
+        st.caption(t("check.none"))
+        return
+    key = f"knowledge.shape_{kind}.{ss['knowledge.table']}"
+    st.dataframe(
+        {t("shape.name"): heads, **about},
+        key=key,
+        hide_index=True,
+        height=min(250, 38 + 35 * len(heads)),
+        on_select=lambda: _go_to(key, heads),
+        selection_mode="single-row",
+    )
+    if count > len(heads):
+        st.caption(t("check.more", shown=len(heads), count=f"{count:,}"))
+
+
+def _go_to(key: str, heads: Sequence[str]) -> None:
+    rows = ss[key]["selection"]["rows"]
+    if rows:
+        curating.look_for(heads[rows[0]])
