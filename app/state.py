@@ -707,10 +707,8 @@ def close_workspace() -> None:
 
 
 def graph_label(name: str) -> str:
-    """What a graph of this session is called in a chooser, with its triples as edited."""
+    """What a graph of this session is called in a chooser."""
     found: KnowledgeGraph = ss["lab.graphs"][name]
-    if name in ss["lab.logs"]:
-        found = edited(found, ss["lab.logs"][name].done)
     key = "graph.workspace" if name == WORKSPACE else "graph.option"
     return t(key, name=found.name, count=f"{len(found):,}")
 

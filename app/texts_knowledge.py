@@ -11,10 +11,10 @@ ENGLISH = {
     "kg.view_check": "Check",
     "kg.summary": "{count} triples. Edits stay private to this visit until you save them to a "
     "workspace.",
-    "kg.summary_one": "{count} triples, 1 edit. It is private to this visit: save it to a "
-    "workspace, or download the graph, to keep it.",
-    "kg.summary_edited": "{count} triples, {edits} edits. They are private to this visit: save "
-    "them to a workspace, or download the graph, to keep them.",
+    "kg.summary_one": "{opened} triples as opened, {count} after 1 edit. It is private to "
+    "this visit: save it to a workspace, or download the graph, to keep it.",
+    "kg.summary_edited": "{opened} triples as opened, {count} after {edits} edits. They are private "
+    "to this visit: save them to a workspace, or download the graph, to keep them.",
     "kg.summary_workspace": "Workspace {name}: {count} triples, at entry {number} of its log. "
     "Every edit is kept at once; whoever has the link sees and edits the same graph.",
     "kg.several": "several edits",
@@ -205,9 +205,9 @@ ENGLISH = {
     "check.relation_once": "Relations used only once",
     "check.relation_once_do": "Look for a relation of the same meaning, or a slip of the pen.",
     # structure
-    "shape.looked": "All {looked} triples that are on were looked at; {parts} separate parts.",
+    "shape.looked": "All {looked} triples that are on were looked at. Separate parts: {parts}.",
     "shape.looked_part": "{looked} of {count} triples were looked at, those that are on and come "
-    "first; {parts} separate parts.",
+    "first. Separate parts: {parts}.",
     "shape.way": "The shortest way between two names",
     "shape.from": "From",
     "shape.to": "To",
@@ -287,10 +287,10 @@ CHINESE = {
     "kg.view_structure": "结构",
     "kg.view_check": "检查",
     "kg.summary": "{count} 个三元组。修改只在本次访问中有效，存入工作区后才会保留。",
-    "kg.summary_one": "{count} 个三元组，1 次修改。修改只在本次访问中有效："
+    "kg.summary_one": "打开时 {opened} 个三元组，1 次修改后 {count} 个。修改只在本次访问中有效："
     "存入工作区或下载图谱即可保留。",
-    "kg.summary_edited": "{count} 个三元组，{edits} 次修改。修改只在本次访问中有效："
-    "存入工作区或下载图谱即可保留。",
+    "kg.summary_edited": "打开时 {opened} 个三元组，{edits} 次修改后 {count} 个。"
+    "修改只在本次访问中有效：存入工作区或下载图谱即可保留。",
     "kg.summary_workspace": "工作区 {name}：{count} 个三元组，"
     "日志第 {number} 条。每次修改立即保存；"
     "持有链接的人看到并编辑同一图谱。",
@@ -464,8 +464,8 @@ CHINESE = {
     "check.relation_once": "只用过一次的关系",
     "check.relation_once_do": "看看是否有同义的关系，或是笔误。",
     "shape.looked": "查看了全部 {looked} 个启用的三元组；共 {parts} 个互不相连的部分。",
-    "shape.looked_part": "在 {count} 个三元组中查看了靠前的 {looked} 个启用的；共 {parts} 个互不相连"
-    "的部分。",
+    "shape.looked_part": "在 {count} 个三元组中查看了靠前的 {looked} 个启用的；共 {parts} 个"
+    "互不相连的部分。",
     "shape.way": "两个名称之间的最短路径",
     "shape.from": "从",
     "shape.to": "到",

@@ -87,7 +87,9 @@ def summary(look: Catalogue) -> str:
     steps = len(look.log.standing)
     if not steps:
         return t("kg.summary", count=count)
-    return t("kg.summary_edited" if steps > 1 else "kg.summary_one", count=count, edits=steps)
+    opened = f"{len(look.base):,}"  # as the chooser says, whose options keep their names
+    key = "kg.summary_edited" if steps > 1 else "kg.summary_one"
+    return t(key, opened=opened, count=count, edits=steps)
 
 
 def undo_buttons() -> None:

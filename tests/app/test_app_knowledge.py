@@ -188,7 +188,7 @@ def test_a_fetch_that_fails_says_why_where_other_ways_are(page, monkeypatch):
     assert "no network here" in said and page.text_input(key="lab.path")
 
 
-def test_nothing_ticked_survives_a_change_and_the_chooser_counts_as_edited(page):
+def test_nothing_ticked_survives_a_change_and_chooser_and_line_agree(page):
     show(page, COOK)
     page.session_state["knowledge.chosen"] = (COOK,)
     write(page, tail="Pear")
@@ -196,8 +196,10 @@ def test_nothing_ticked_survives_a_change_and_the_chooser_counts_as_edited(page)
     assert page.session_state["knowledge.chosen"] == ()
     press(page, "delete")
     assert len(triples(page)) == 2
-    named = t("graph.option", name="figure2", count=2)
-    assert named in page.selectbox(key="knowledge.graph").options
+    assert (
+        t("graph.option", name="figure2", count=3) in page.selectbox(key="knowledge.graph").options
+    )
+    assert t("kg.summary_edited", opened=3, count=2, edits=2) in everything(page)
 
 
 def test_an_empty_graph_says_how_to_begin(page):
