@@ -13,8 +13,8 @@ ENGLISH = {
     "workspace.",
     "kg.summary_one": "{opened} triples as opened, {count} after 1 edit. It is private to "
     "this visit: save it to a workspace, or download the graph, to keep it.",
-    "kg.summary_edited": "{opened} triples as opened, {count} after {edits} edits. They are private "
-    "to this visit: save them to a workspace, or download the graph, to keep them.",
+    "kg.summary_edited": "{opened} triples as opened, {count} after {edits} edits. They are "
+    "private to this visit: save them to a workspace, or download the graph, to keep them.",
     "kg.summary_workspace": "Workspace {name}: {count} triples, at entry {number} of its log. "
     "Every edit is kept at once; whoever has the link sees and edits the same graph.",
     "kg.several": "several edits",

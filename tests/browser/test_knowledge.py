@@ -129,6 +129,18 @@ def test_an_edit_is_seen_in_the_labs_prediction(lab):
     assert lab.prediction("Now") == before
 
 
+def test_a_triple_is_seen_in_the_lab_in_a_sentence_that_it_changes(knowledge):
+    knowledge.look_for("癫痫")
+    knowledge.choose("癫痫", "类别", "疾病")
+    knowledge.press("see")
+    lab = knowledge.lab
+    lab.page.wait_for_selector(".kb-tree")
+    lab.settle()
+    assert "癫痫" in lab.page.get_by_role("textbox", name="Sentence").input_value()
+    assert "类别疾病" in lab.branches()
+    assert lab.prediction("Before") != lab.prediction("Now")
+
+
 def test_a_broken_upload_is_looked_at_and_changes_nothing(knowledge, tmp_path):
     page = knowledge.page
     knowledge.figure_2()
