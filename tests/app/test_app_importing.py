@@ -29,7 +29,7 @@ def test_a_file_without_any_triple_shows_its_bad_lines():
     ("data", "name", "said"),
     [
         (b"", "empty.spo", "no triples"),
-        ("糖尿病\t是\t病\n".encode("gb18030"), "gb.spo", "--encoding gb18030"),
+        ("糖尿病\t是\t病\n".encode("gb18030"), "gb.spo", "choose its encoding here, gb18030"),
         (b"not packed", "x.spo.gz", "can't be unpacked"),
         (b"bad line\na\tis\tc\n\xff\xfe\tis\tx\n", "cut.spo", "line 3: byte 0xFF"),
     ],
