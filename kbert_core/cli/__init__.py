@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("kbert_core").setLevel(logging.INFO)
     try:
-        args = parser().parse_args(arguments)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        args = parser(words[0] if words else "").parse_args(words)
         result = args.command.run(args)
         if result is not None:
             show(result, args.command.text, args)
@@ -51,14 +52,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line of `kbert`, made of the commands that the modules declare."""
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The command line of `kbert`, made of the commands that the modules declare.
+
+    Args:
+        only: the first word of what is typed: where it names commands, there are these alone.
+    """
     top = argparse.ArgumentParser(
         prog="kbert", description="See, edit and measure what injected knowledge does to a BERT."
     )
     about: dict[str, Any] = {"title": "commands", "required": True, "metavar": "COMMAND"}
     groups = {"": top.add_subparsers(**about)}
-    for name, command in COMMANDS.items():
+    some = {name: each for name, each in COMMANDS.items() if name.split()[0] == only}
+    for name, command in (some or COMMANDS).items():
         group, _, last = name.rpartition(" ")
         if group not in groups:
             groups[group] = groups[""].add_parser(group, help=GROUPS[group]).add_subparsers(**about)

@@ -13,7 +13,7 @@ from typing import Any
 
 from kbert_core.cli import commands as options
 from kbert_core.cli.commands import argument, command, loaded, several
-from kbert_core.cli.output import count_of, prediction_text
+from kbert_core.cli.output import TRIPLE, count_of, prediction_text
 from kbert_core.cli.texts import TEXT, Texts, each_text, lines_of
 from kbert_core.errors import CheckpointError, OptionError, TextError
 from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
@@ -174,7 +174,7 @@ def predict(args: Namespace) -> None:
             data: dict[str, Any] = {
                 "text": list(sentences) if len(sentences) > 1 else sentences[0],
                 "prediction": _plain(read.prediction),
-                "triples": [*map(asdict, read.used)],
+                "triples": [{name: getattr(t, name) for name in TRIPLE} for t in read.used],
                 "dropped": _dropped(read),
             }
             if args.compare:
