@@ -235,8 +235,8 @@ def _predict_file(result: Mapping[str, Any]) -> str:
         "## Many texts at once\n",
         f"{result['texts']} texts of at most {result['longest']} characters a round; texts a "
         f"second of {result['machine']['cpu']}, one thread, by the same one at a time (aim: "
-        f"{result['aim']}). A token takes its multiplications either way: what is saved is all "
-        "that a call costs besides, so that the ratio falls where a single text gets faster.\n",
+        f"{result['aim']}). Saved are what a call costs besides its multiplications, and in the "
+        "last two layers those of tokens that the task doesn't read; the rest are oneDNN's.\n",
         "| model | one by one | together | `kbert predict --file` | `kbert evaluate` |",
         "|---|---:|---:|---:|---:|",
     ]

@@ -22,7 +22,7 @@ import _tools  # noqa: E402
 from kbert_core import load_graph  # noqa: E402
 
 SCRIPTS = run.scripts()
-QUICK = ("02", "04", "05", "09")  # run here: the most of library and app in a minute
+QUICK = ("05", "09")  # run here: the most of library and app in half a minute
 NAMES = [script.stem for script in SCRIPTS]
 MOST_KILOBYTES = 900  # of a notebook with its pictures
 
@@ -143,7 +143,9 @@ def test_a_link_to_the_lab_opens_there(script):
     assert model in ("words", "characters") or (ROOT / "models" / model).is_dir()
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.soak) for name in ("02", "04"))]
+)
 def test_a_quick_notebook_runs_offline_and_shows_what_is_stored(name):
     (script,) = run.scripts([name])
     run.compare(script, run.run(script).notebook)

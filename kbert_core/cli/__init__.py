@@ -34,8 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("kbert_core").setLevel(logging.INFO)
     try:
-        words = sys.argv[1:] if arguments is None else list(arguments)
-        args = parser(words[0] if words else "").parse_args(words)
+        words = sys.argv[1:] if arguments is None else arguments
+        args = parser(*words[:1]).parse_args(words)
         result = args.command.run(args)
         if result is not None:
             show(result, args.command.text, args)
@@ -53,11 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """The command line of `kbert`, made of the commands that the modules declare.
-
-    Args:
-        only: the first word of what is typed: where it names commands, there are these alone.
-    """
+    """The command line of `kbert`; of all commands, or of those that begin with a word."""
     top = argparse.ArgumentParser(
         prog="kbert", description="See, edit and measure what injected knowledge does to a BERT."
     )

@@ -351,14 +351,3 @@ def collate(flats: Sequence[FlatTree], *, pad_id: int = 0) -> Batch:
     fills = np.array([pad_id, 0, PAD_BRANCH, 0, 0])
     np.copyto(codes[:, :, least:], fills[:, None, None], where=padding)
     return Batch(*torch.from_numpy(codes))
-
-
-def on_text(rows: Sequence[FlatTree]) -> "Tensor":
-    """(B, N) bool, which tokens of a batch are the texts' own."""
-    import torch
-
-    own = np.zeros((len(rows), max(map(len, rows))), bool)
-    for number, row in enumerate(rows):
-        for part in row.trunk_parts:
-            own[number, part.start : part.end] = True
-    return torch.from_numpy(own)

@@ -6,9 +6,10 @@ the first token is read. On a CPU the products with weights are oneDNN's, whose 
 faster than those that PyTorch takes for single precision.
 """
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,12 @@ from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 from transformers.models.bert import modeling_bert
 
+from kbert_core.kbert.flat_tree import Batch, FlatTree
 from kbert_core.layers import MASK, layers_of, twin_of
+from kbert_core.reader import Reading
+
+if TYPE_CHECKING:
+    from kbert_core.kbert.reader import KBertReader
 
 LAYERS = 2
 KNOWN = (modeling_bert.__name__, "torch.nn.", "transformers.activations")
@@ -69,6 +75,51 @@ class NarrowedTwin:
             return cast(ModelOutput, self.model(**arguments))
         finally:
             _running.reset(token)
+
+    def logits(
+        self, reader: "KBertReader", readings: Sequence[Reading], batch_size: int
+    ) -> list[Tensor]:
+        """Run readings of one row each; see :meth:`Reader.logits`."""
+        values: list[Any] = [None] * len(readings)
+        for config, rows, places in reader.batches(readings, batch_size):
+            batch = reader.collate(rows, config).to(reader.device)
+            visible = config.ablation.visible_in(batch)
+            arguments = reader.encoder.inputs(batch, ablation=config.ablation, visible=visible)
+            wanted = _first(batch) if self.reads_first else _on_text(rows).to(reader.device)
+            with torch.inference_mode():
+                logits = self(wanted, visible, **arguments).logits
+            counts = wanted.sum(1).tolist()
+            for (text, _), own, count in zip(places, logits, counts, strict=True):
+                values[text] = own[:count] if own.dim() > 1 else own
+        return values
+
+
+def narrowed_for(reader: "KBertReader", readings: Sequence[Reading]) -> NarrowedTwin | None:
+    """A reader's twin; None where its model has none, or a text has windows or interventions."""
+    if reader.encoder.attention != "sdpa":
+        return None
+    if any(len(own.rows) > 1 or own.config.interventions for own in readings):
+        return None
+    now, twin = [*map(id, reader.model.parameters())], reader.twin
+    if twin is None or now != [*map(id, twin.parameters)]:
+        reader.twin = NarrowedTwin(reader.model) if NarrowedTwin.takes(reader.model) else None
+    return reader.twin
+
+
+def _on_text(rows: Sequence[FlatTree]) -> Tensor:
+    """(B, N) bool, which tokens of a batch are the texts' own."""
+    own = torch.zeros(len(rows), max(map(len, rows)), dtype=torch.bool)
+    for number, row in enumerate(rows):
+        for part in row.trunk_parts:
+            own[number, part.start : part.end] = True
+    return own
+
+
+def _first(batch: Batch) -> Tensor:
+    """(B, N) bool, the first token of each row alone."""
+    first = torch.zeros_like(batch.real)
+    first[:, 0] = True
+    return first
 
 
 def _places(wanted: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ def assert_same(pipeline):
     readings = pipeline.readings(texts_for(pipeline.card.task), graph=GRAPH)
     whole = Reader.logits(pipeline.reader, readings, batch_size=3)
     narrowed = pipeline.reader.logits(readings, batch_size=3)
-    assert pipeline.reader._twin is not None
+    assert pipeline.reader.twin is not None
     for one, other in zip(whole, narrowed, strict=True):
         torch.testing.assert_close(other, one, atol=1e-5, rtol=0)
     return torch.cat([own.flatten() for own in narrowed])
@@ -56,7 +56,7 @@ def test_branches_are_computed_by_no_query_of_the_last_layer(checkpoints):
     readings = pipeline.readings([[line] for line in LINES], graph=GRAPH)
     pipeline.reader.logits(readings)
     seen = []
-    twin = pipeline.reader._twin
+    twin = pipeline.reader.twin
     last = twin.model.base_model.encoder.layer[-1].attention.self
     for part in (last.query, last.key):
         part.register_forward_hook(lambda _, __, output: seen.append(output.shape[1]))
@@ -72,7 +72,7 @@ def test_interventions_and_windows_are_read_by_the_whole_model(checkpoints):
     windows = pipeline.readings([[line * 3] for line in LINES], graph=GRAPH, max_length=16)
     assert any(len(own.rows) > 1 for own in windows)
     pipeline.reader.logits(windows)
-    assert pipeline.reader._twin is None
+    assert pipeline.reader.twin is None
 
 
 def test_only_a_plain_bert_is_narrowed(checkpoints):
