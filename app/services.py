@@ -434,7 +434,7 @@ def _tried(key: str, head: str, _scene: Scene, _graph: KnowledgeGraph) -> tuple[
         return best([Tried(one) for one in made])
     reader = pipeline(_scene.model, _scene.device, _scene.system)
     texts, how = [one.sentences for one in made], _reading(_scene, reader)
-    with turns().first():
+    with alone:
         sides = [list(reader.predict(texts, graph=g, **how)) for g in (NO_KNOWLEDGE, _graph)]
     return best([effect(*one) for one in zip(made, *sides, strict=True)])
 

@@ -11,7 +11,7 @@ from app.app_pages.lab_open import graph_fields
 from app.app_pages.long_run import begin, follow, forget, kept
 from app.app_pages.target_chooser import select
 from app.audits import Report
-from app.background import Look, Run, State
+from app.background import Look, Run, State, alone
 from app.file_runs import MOST_TEXTS, FileSetup
 from app.session_graphs import graph_as_edited, graph_name
 from app.state import KEEP
@@ -19,7 +19,6 @@ from app.texts import t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
-from app.work import alone
 from kbert_core import Ablation, InjectionOptions, KBertError
 from kbert_core.data.labelled import SPLITS
 from kbert_core.data.sources import TASKS
@@ -292,7 +291,7 @@ def start(setup: FileSetup) -> None:
         info = services.model_info(setup.model)
         trees, length = info.has_trees, info.card.reading.max_length
     try:
-        with st.spinner(t("audit.working")), alone():
+        with st.spinner(t("audit.working")), alone:
             ss["data.report"] = audits.audited(
                 setup.data, setup.graph, setup.options, length or MAX_LENGTH, as_tokens=trees
             )

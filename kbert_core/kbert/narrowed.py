@@ -43,7 +43,7 @@ class NarrowedTwin:
         if torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise"):
             for part in layers.modules():
                 if isinstance(part, nn.Linear):
-                    part.forward = partial(_linear, part)
+                    part.forward = partial(_linear, part)  # type: ignore[method-assign]
             for layer in layers if model.config.hidden_act == "gelu" else ():
                 layer.intermediate.forward = partial(_linear, layer.intermediate.dense, act="gelu")
 
@@ -87,7 +87,7 @@ class NarrowedTwin:
             arguments = reader.encoder.inputs(batch, ablation=config.ablation, visible=visible)
             wanted = _first(batch) if self.reads_first else _on_text(rows).to(reader.device)
             with torch.inference_mode():
-                logits = self(wanted, visible, **arguments).logits
+                logits = self(wanted, visible, **arguments)["logits"]
             counts = wanted.sum(1).tolist()
             for (text, _), own, count in zip(places, logits, counts, strict=True):
                 values[text] = own[:count] if own.dim() > 1 else own

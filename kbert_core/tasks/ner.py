@@ -1,7 +1,7 @@
 """Token labelling: named entities as BIO tags on the text's tokens."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import exp
 from typing import Any, ClassVar
@@ -97,9 +97,8 @@ class NerPrediction:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        plain = [
-            {n: getattr(each, n) for n in each.__slots__} for each in (*self.spans, *self.tokens)
-        ]
+        parts: list[Any] = [*self.spans, *self.tokens]
+        plain = [{name: getattr(own, name) for name in own.__slots__} for own in parts]
         return {"spans": plain[: len(self.spans)], "tokens": plain[len(self.spans) :]}
 
 
