@@ -46,6 +46,7 @@ st.logo(ROOT / "app" / "logo.svg", size="large")
 page = st.navigation(
     {
         "": [
+            st.Page("app_pages/start.py", title=t("start.page"), icon=":material/home:"),
             st.Page(
                 "app_pages/lab.py",
                 title=t("lab.page"),

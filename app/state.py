@@ -502,7 +502,8 @@ def systems(now: Scene) -> dict[str, Scene]:
 
 
 def _read_by(now: Scene, info: ModelInfo) -> Scene:
-    return now.read_by(info.path, info.card.reading.options, info.ablation)
+    options = replace(info.card.reading.options, keep_places=now.options.keep_places)
+    return now.read_by(info.path, options, info.ablation)
 
 
 def side_by_side(now: Scene) -> dict[str, tuple[Panel, ...]]:

@@ -32,6 +32,7 @@ from app import (
     texts_search,
     texts_selection,
     texts_share,
+    texts_start,
     texts_triples,
     texts_verdict,
     texts_work,
@@ -40,6 +41,7 @@ from app import (
 MODULES = [
     texts_app,
     texts_lab,
+    texts_start,
     texts_models,
     texts_examples,
     texts_graphs,

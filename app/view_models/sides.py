@@ -177,9 +177,12 @@ def entering_chart(reading: Reading, weights: np.ndarray, columns: Sequence[str]
         height=min(440, 60 + 16 * len(rows)), margin={"l": 8, "r": 8, "t": 4, "b": 4}
     )
     ticks = {"tickmode": "array", "showgrid": False, "zeroline": False, "fixedrange": True}
+    short = all(len(column) == 1 or column.startswith("[") for column in columns)
+    if short:
+        columns = ["·" if column.startswith("[") else column for column in columns]
     chart.update_xaxes(
         side="top",
-        tickangle=0 if max(map(len, columns)) == 1 else None,
+        tickangle=0 if short else None,
         tickvals=list(range(len(columns))),
         ticktext=list(columns),
         **ticks,

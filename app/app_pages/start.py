@@ -1,0 +1,124 @@
+"""Start: six cards, each a scene that one button plays in the Lab."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from app import state
+from app.examples import Example
+from app.texts import language, t
+from app.view_models.html import markdown
+from kbert_core import Triple
+from kbert_core.knowledge.edit import Edit
+
+ss = st.session_state
+LINE = 3  # cards
+
+
+@dataclass(frozen=True)
+class Card:
+    """One of the cards.
+
+    Attributes:
+        name: of its texts, ``start.NAME`` and ``start.NAME_what``.
+        icon: above them.
+        play: puts the scene into the Lab; None: no model here can play it.
+        page: where it is then seen.
+    """
+
+    name: str
+    icon: str
+    play: Callable[[], None] | None
+    page: str = "lab"
+
+
+def page() -> None:
+    """What this is, and the cards."""
+    state.begin()
+    st.header(t("start.title"), anchor=False)
+    st.markdown(t("start.what"))
+    found = cards()
+    for first in range(0, len(found), LINE):
+        for place, card in zip(st.columns(LINE), found[first : first + LINE], strict=False):
+            with place, st.container(border=True, height="stretch"):
+                draw(card)
+
+
+def draw(card: Card) -> None:
+    """A card: what it shows, the sentence, a button."""
+    st.subheader(f":material/{card.icon}: {t('start.' + card.name)}", anchor=False)
+    st.markdown(t(f"start.{card.name}_what"))
+    pressed = st.button(
+        t("start.play"),
+        key=f"start.{card.name}",
+        icon=":material/play_arrow:",
+        disabled=card.play is None,
+        help=None if card.play else markdown(t("start.no_model")),
+    )
+    if pressed and card.play:
+        card.play()
+        st.switch_page(f"app_pages/{card.page}.py")
+
+
+def cards() -> list[Card]:
+    """What can be played with the models there are, in the visitor's language where possible."""
+    turning = [own for own in state.examples().values() if own.turn and own.task == "ner"]
+    turning.sort(key=lambda own: own.language[:2].lower() != language())
+    first = turning[0] if turning else None
+    figure = next((own for own in state.examples().values() if own.key == "figure2"), None)
+
+    def playing(example: Example | None, **how: Any) -> Callable[[], None] | None:
+        return partial(play, example, **how) if example else None
+
+    return [
+        Card("triple", "toggle_off", playing(first, edit=True)),
+        Card("wrong", "gpp_maybe", playing(wrong_of(turning), edit=True, wrong=True)),
+        Card("systems", "view_column", playing(first, edit=True, compare="systems")),
+        Card("mask", "blur_on", playing(first, compare="parts")),
+        Card("own", "upload_file", open_own),
+        Card("figure", "account_tree", playing(figure)),
+    ]
+
+
+def wrong_of(turning: list[Example]) -> Example | None:
+    """An example whose prediction is what its triple says, whatever it says."""
+    return next((own for own in turning if own.rests_on_triple), None)
+
+
+def play(
+    example: Example, *, edit: bool = False, wrong: bool = False, compare: str = state.AUTO
+) -> None:
+    """Put an example into the Lab as if it had never been edited, and make its edit.
+
+    Args:
+        example: that is put there.
+        edit: make the edit that turns its prediction.
+        wrong: give its triple another type instead.
+        compare: what stands beside it.
+    """
+    state.use_example(example)
+    ss["lab.logs"].pop(ss["lab.graph"], None)
+    if edit and example.turn:
+        triple, tail = example.turn
+        if wrong:
+            tail = next(own for own in WRONG if own != triple.tail)
+        if tail is None:
+            state.commit(Edit("switch_off", triple))
+        else:
+            new = Triple(triple.head, triple.relation, tail)
+            state.commit(Edit("replace", triple, new))
+    ss["lab.compare"] = compare
+
+
+WRONG = ("疾病", "检查")  # types that the demo graph names and the model follows
+
+
+def open_own() -> None:
+    """Ask for a graph of the visitor's own."""
+    ss["lab.asking"] = "graph"
+
+
+page()
