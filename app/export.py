@@ -164,12 +164,13 @@ def page_html(page: Page) -> bytes:
     text = scene.sentences[0]
     title = f"{text if len(text) <= 40 else text[:39] + '…'} · {t('app.title')}"
     style = f"<style>{PAGE_CSS}.kb-matrix {{{source('matrix.css')}}}</style>"
+    heading, about = escape(t("app.title")), _said(t("keep.about"))
     return (
         f'<!doctype html>\n<html lang="{language()}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n{CSS}{style}</head>\n<body>\n"
-        f"<h1>{escape(t('app.title'))}</h1>{_said(t('keep.about'))}{body}\n"
+        f"<h1>{heading}</h1>{about}{body}\n"
         f"<script>{script}</script>\n</body>\n</html>\n"
     ).encode("utf-8", "replace")
 

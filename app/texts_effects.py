@@ -135,7 +135,7 @@ CHINESE = {
     "effects.moved_out_several": "{triples} 也随之消失",
     "effects.at": "位于{mentions}",
     "effects.mention": "“{text}”",
-    "effects.off": "关闭 {triple}",
+    "effects.off": "停用 {triple}",
     "effects.off_help": "在图谱中关闭该三元组，由下一个补上，并打开实验室。可在那里撤销。",
     "effects.off_shared": "在工作区中为所有人关闭该三元组，并打开实验室。",
     "effects.by_mention": "逐个提及分开",

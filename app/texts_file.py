@@ -119,7 +119,7 @@ ENGLISH = {
     "only. Open a model in the Lab to read them.",
     "file.view_audit": "Data and graph",
     "file.column.entity": "entity",
-    "file.column.way": "read",
+    "file.column.way": "how it was read",
     "file.column.score": "score",
     "file.column.low_high": "95 %",
     "data.more": "{count} more findings",

@@ -121,7 +121,7 @@ CHINESE = {
     "noise.column_reading": "读取方式",
     "noise.column_answer": "预测",
     "noise.column_probability": "{label} 的概率",
-    "noise.column_moved": "噪声引起的偏移",
+    "noise.column_moved": "噪声偏移",
     "noise.column_distance": "与普通 BERT 的距离",
     "noise.dial_moved": "这些噪声在这里使预测偏移：{values}。",
 }

@@ -106,11 +106,8 @@ def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influen
             st.markdown(f"**{markdown(t('paths.chart', token=flat.tokens[token]))}**")
             st.plotly_chart(view.chart(measured, token), key="explain.path_chart", config=PLOTLY)
             columns = view.arrivals(measured, token)
-            st.dataframe(
-                columns,
-                hide_index=True,
-                column_config={name: t(f"paths.column_{name}") for name in columns},
-            )
+            named = {name: t(f"paths.column_{name}") for name in columns}
+            st.dataframe(columns, hide_index=True, column_config=named)
             st.caption(markdown(view.say_agreement(measured)))
         return
     ways = found.ways if found else reach(layers_without_model(trace, window, WITHOUT_MODEL))
