@@ -84,7 +84,7 @@ EXAMPLES = (
         "ner",
         "ner-en",
         ENGLISH,
-        turn=(Triple("aspirin", "is_a", "drug"), "fever"),
+        turn=(Triple("aspirin", "is_a", "drug"), "disease"),
     ),
     Example(
         "冷淡: a review of a hotel",

@@ -205,7 +205,7 @@ def choose_reader(data: Data | None, split: str) -> FileSetup | None:
             t("audit.task"),
             [AUTO, *TASKS],
             key="data.task",
-            format_func=lambda task: t(f"audit.task{'_' if task == AUTO else '.'}{task}"),
+            format_func=task_name,
             **KEEP,
         )
         st.number_input(
@@ -236,6 +236,11 @@ def open_graph() -> None:
         graph_fields(
             "data", f"data.graph_upload.{ss.get('data.uploads', 0)}", take_upload, take_path
         )
+
+
+def task_name(task: str) -> str:
+    """What a task is called in the chooser."""
+    return t("audit.task_auto") if task == AUTO else t(f"audit.task.{task}")
 
 
 def take_upload() -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import state
 from app.examples import Example
+from app.read_languages import CHINESE, ENGLISH
 from app.texts import language, t
 from app.view_models.html import markdown
 from kbert_core import Triple
@@ -16,6 +17,7 @@ from kbert_core.knowledge.edit import Edit
 
 ss = st.session_state
 LINE = 3  # cards
+SPOKEN = {"zh": CHINESE, "en": ENGLISH}
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def draw(card: Card) -> None:
 def cards() -> list[Card]:
     """What can be played with the models there are, in the visitor's language where possible."""
     turning = [own for own in state.examples().values() if own.turn and own.task == "ner"]
-    turning.sort(key=lambda own: own.language[:2].lower() != language())
+    turning.sort(key=lambda own: own.language != SPOKEN[language()])
     first = turning[0] if turning else None
     figure = next((own for own in state.examples().values() if own.key == "figure2"), None)
 
