@@ -103,7 +103,8 @@ def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influen
         with right:
             st.markdown(markdown(view.say_arrival(measured, piece, token)))
             st.markdown(markdown(view.say_most(measured, piece)))
-            st.markdown(f"**{markdown(t('paths.chart', token=flat.tokens[token]))}**")
+            title = t("paths.chart", token=flat.tokens[token])
+            st.markdown(f"**{markdown(title)}**")
             st.plotly_chart(view.chart(measured, token), key="explain.path_chart", config=PLOTLY)
             columns = view.arrivals(measured, token)
             named = {name: t(f"paths.column_{name}") for name in columns}
