@@ -49,7 +49,7 @@ def folder(path: str, task: str | None) -> Data:
     """
     place = Path(path.strip()).expanduser()
     if not os.path.isdir(place):  # False for what can't be a path at all
-        raise DataError(t("audit.not_a_folder", path=place))
+        raise DataError(t("{path}: no such folder. Name the one that holds train.tsv.", path=place))
     files = [place / f"{split}{ending}" for split in SPLITS for ending in ENDINGS]
     if is_folder_of_tables(place):
         files += [*place.glob("*.*"), *place.glob("*/*.*")]
@@ -57,7 +57,15 @@ def folder(path: str, task: str | None) -> Data:
     total = sum(stat.st_size for stat in sizes.values())
     if total > MOST_BYTES:
         size, most = total >> 20, MOST_BYTES >> 20
-        raise DataError(t("audit.too_big", path=place, size=size, most=most))
+        raise DataError(
+            t(
+                "{path}: {size} MB, at most {most} MB can be audited in the app. Use `kbert "
+                "audit` on the command line.",
+                path=place,
+                size=size,
+                most=most,
+            )
+        )
     stamp = "|".join(f"{file.name}:{s.st_mtime_ns}:{s.st_size}" for file, s in sizes.items())
     key = (str(place), stamp, task)
     return _folders.get(key, lambda: (MEMORY * total, read_data(str(place), task)))[1]

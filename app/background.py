@@ -156,7 +156,9 @@ class Run(Generic[T]):
                 other.stop()
                 _going.remove(other)
             if len(_going) >= MOST_RUNS:
-                raise BusyError(t("work.busy"))
+                raise BusyError(
+                    t("Many others have long runs here just now. Try again in a minute.")
+                )
             _going.append(run)
         run._thread.start()
         return run

@@ -299,7 +299,11 @@ def add_rows(preview: Preview) -> None:
     ss["knowledge.uploads"] = ss.get("knowledge.uploads", 0) + 1
     ss["knowledge.paste"] = ""
     ss.pop("knowledge.preview", None)
-    ss["knowledge.added"] = t("import.added", count=f"{count:,}", name=preview.name)
+    ss["knowledge.added"] = t(
+        "Added {count} triples of {name}, as one step of the history.",
+        count=f"{count:,}",
+        name=preview.name,
+    )
     new_table()
 
 

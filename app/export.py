@@ -21,7 +21,7 @@ import transformers
 from app.components import source
 from app.models import ModelInfo
 from app.scene import Scene
-from app.texts import clauses, language, t
+from app.texts import N_, clauses, language, t
 from app.view_models import interventions, matrix, prediction, twins
 from app.view_models.diff import row_of
 from app.view_models.html import escape, shown
@@ -147,24 +147,35 @@ def page_html(page: Page) -> bytes:
     scene, was = page.now.scene, page.was
     sections = [
         ("", "".join(f'<p class="kb-sentence">{escape(text)}</p>' for text in scene.sentences)),
-        (t("keep.how"), _facts(page)),
-        (t("keep.edits"), edits_html(scene.edits) if scene.edits else _said(t("keep.no_edits"))),
+        (t("How it was read"), _facts(page)),
+        (
+            t("Edits to the graph"),
+            edits_html(scene.edits) if scene.edits else _said(t("The graph was not edited.")),
+        ),
     ]
     body = _titled(sections)
     if was is not None:
         body += f'<div class="kb-when">{_choice("now", page.now)}{_choice("before", was)}</div>'
         body += f'<div class="kb-before">{_titled(_side(page, was, None))}</div>'
     body += f'<div class="kb-now">{_titled(_side(page, page.now, was))}</div>'
-    body += _titled([(t("keep.versions"), _definitions(_versions()))])
+    body += _titled([(t("Versions"), _definitions(_versions()))])
     script = source(*SCRIPTS) + DRAW
     for name in ("drawMatrix", "drawTree"):  # as the files stand in line
         script = script.replace("export default function ", f"function {name}", 1)
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
     text = scene.sentences[0]
-    title = f"{text if len(text) <= 40 else text[:39] + '…'} · {t('app.title')}"
+    title = f"{text if len(text) <= 40 else text[:39] + '…'} · {t('K-BERT Lab')}"
     style = f"<style>{PAGE_CSS}.kb-matrix {{{source('matrix.css')}}}</style>"
-    heading, about = escape(t("app.title")), _said(t("keep.about"))
+    heading, about = (
+        escape(t("K-BERT Lab")),
+        _said(
+            t(
+                "What a language model makes of a text with injected knowledge (K-BERT). This "
+                "file contains everything it shows, and loads nothing from the network."
+            )
+        ),
+    )
     return (
         f'<!doctype html>\n<html lang="{language()}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -190,21 +201,21 @@ def _side(page: Page, side: Side, was: Side | None) -> list[tuple[str, str]]:
         f'<div class="kb-linked" data-group="{group}"><div class="kb-tree-root">{tree}</div></div>'
     )
     sections = [
-        (t("prediction.title"), _prediction(page, side, was)),
-        (t("knowledge.title"), _triples(side, was)),
-        (t("tree.title"), tree + _said(*lines)),
-        (t("keep.matrix"), _matrix(visible, t("keep.matrix"), group) + _said(*made)),
+        (t("Prediction"), _prediction(page, side, was)),
+        (t("Knowledge for this sentence"), _triples(side, was)),
+        (t("Sentence tree"), tree + _said(*lines)),
+        (t("Visible matrix"), _matrix(visible, t("Visible matrix"), group) + _said(*made)),
     ]
     if side.attention is not None:
         view = matrix.attention_view(row, side.attention(), visible_in(trace, page.window))
-        title = f"{t('keep.attention')}: {page.map}"
+        title = f"{t('Attention')}: {page.map}"
         sections.append((title, _matrix(view, title, group)))
     return sections
 
 
 def _choice(when: str, side: Side) -> str:
     checked = " checked" if when == "now" else ""
-    head = t("prediction.after" if when == "now" else "prediction.before")
+    head = t("Now" if when == "now" else "Before")
     return (
         f'<label><input type="radio" name="when" id="kb-{when}"{checked}> '
         f"{escape(head)}: {escape(side.name)}</label>"
@@ -227,11 +238,11 @@ def _facts(page: Page) -> str:
     scene = page.now.scene
     count = f"{len(page.now.graph):,}"
     facts = [
-        (t("lab.task"), page.task),
-        (t("lab.model"), page.info.name if page.info else model_name(scene.model)),
-        (t("lab.graph"), t("graph.option", name=scene.graph.name, count=count)),
-        (t("keep.fingerprint"), scene.graph.fingerprint),
-        (t("options.injection"), clauses(how_it_is_read(scene))),
+        (t("Task"), page.task),
+        (t("Model"), page.info.name if page.info else model_name(scene.model)),
+        (t("Knowledge graph"), t("{name}, {count} triples", name=scene.graph.name, count=count)),
+        (t("Fingerprint"), scene.graph.fingerprint),
+        (t("Injection"), clauses(how_it_is_read(scene))),
     ]
     return _definitions(facts)
 
@@ -240,40 +251,49 @@ def _prediction(page: Page, side: Side, before: Side | None) -> str:
     now, info, texts = side.trace.prediction, page.info, side.scene.sentences
     was = before.trace.prediction if before is not None else None
     was = was if type(was) is type(now) else None
-    said = _said(t("keep.compared", name=before.name)) if before is not None and was else ""
-    when = t("prediction.after" if side is page.now else "prediction.before")
+    said = (
+        _said(t("Compared with: {name}.", name=before.name)) if before is not None and was else ""
+    )
+    when = t("Now" if side is page.now else "Before")
     bars = partial(prediction.bars_html, side=when)
     if isinstance(now, NerPrediction):
         changes = prediction.span_changes(was.spans if was else (), now.spans)
         said = _said(prediction.headline(changes)) if was is not None else ""
         sides = [twins.Side(when, side.name, "", now)]
         if before is not None and was is not None:
-            sides.insert(0, twins.Side(t("prediction.before"), before.name, "", was))
+            sides.insert(0, twins.Side(t("Before"), before.name, "", was))
         lines = twins.spans_lines(texts[0], sides)
         return said + lines + prediction.changes_html(changes, compared=was is not None)
     if isinstance(now, ClassPrediction) and info is not None:
-        head = t("class.score_head" if prediction.is_score(info, now) else "prediction.label")
+        head = t(
+            "Probability that the answer is right" if prediction.is_score(info, now) else "Label"
+        )
         old, new = was and prediction.probabilities(info, was), prediction.probabilities(info, now)
         line = _said(prediction.say_class(info, now, was))
         return line + said + bars(old, new, head=head)
     if isinstance(now, AnswerPrediction):
         old, new = was and prediction.answers_of(was), prediction.answers_of(now)
         best = prediction.answer_html(texts[1], now)
-        return said + best + bars(old, new, head=t("prediction.answer"))
+        return said + best + bars(old, new, head=t("Answer"))
     if isinstance(now, MaskPrediction):
         fillings = prediction.fillings_of(now)
         earlier = prediction.fillings_of(was) if was else [None] * len(fillings)
-        heads = (t("prediction.token", number=number + 1) for number in range(len(fillings)))
+        heads = (t("[MASK] {number}", number=number + 1) for number in range(len(fillings)))
         each = zip(earlier, fillings, heads, strict=False)
         return said + "".join(bars(a, b, head=head) for a, b, head in each)
-    return _said(t("keep.no_prediction"))
+    return _said(t("There is no prediction."))
 
 
 def _triples(side: Side, was: Side | None) -> str:
     rows = triple_rows(side.trace, side.graph, was.trace if was is not None else None)
     if not rows:
-        return _said(t("knowledge.none"))
-    heads = ("knowledge.head", "knowledge.relation", "knowledge.tail", "knowledge.state")
+        return _said(
+            t(
+                "The sentence names no entity of this graph, so it is read as plain BERT would "
+                "read it."
+            )
+        )
+    heads = (N_("head"), N_("relation"), N_("tail"), N_("in the tree?"))
     head = "".join(f"<th>{escape(t(key))}</th>" for key in heads)
     parts = ((r.triple.head, r.triple.relation, r.triple.tail, r.state) for r in rows)
     cells = ("".join(f"<td>{shown(x).replace('␣', ' ')}</td>" for x in row) for row in parts)
@@ -289,7 +309,7 @@ def _matrix(view: MatrixView, name: str, group: str) -> str:
     legend = matrix.legend_html(view) if view.categorical else ""
     return (
         f'{legend}<div class="kb-matrix" data-name="{escape(name)}">{source("matrix.html")}'
-        f'<button class="kb-save">{escape(t("keep.png"))}</button>'
+        f'<button class="kb-save">{escape(t("Save as PNG"))}</button>'
         f'<script type="application/json">{plain}</script></div>'
     )
 

@@ -52,7 +52,7 @@ def chooser(page: str) -> None:
     ss["app.language_chooser"] = current()
     with st.container(key="app_language"):
         st.segmented_control(
-            t("app.language"),
+            t("Language"),
             LANGUAGES,
             key="app.language_chooser",
             format_func=lambda name: NAMES[name],

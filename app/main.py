@@ -40,29 +40,29 @@ def go(page: str, part: str) -> None:
 
 logs.begin()
 language.begin()
-st.set_page_config(page_title=t("app.title"), page_icon="🌿", layout="wide")
+st.set_page_config(page_title=t("K-BERT Lab"), page_icon="🌿", layout="wide")
 st.html(look.CSS)
 st.logo(ROOT / "app" / "logo.svg", size="large")
 page = st.navigation(
     {
         "": [
-            st.Page("app_pages/start.py", title=t("start.page"), icon=":material/home:"),
+            st.Page("app_pages/start.py", title=t("Start"), icon=":material/home:"),
             st.Page(
                 "app_pages/lab.py",
-                title=t("lab.page"),
+                title=t("Lab"),
                 icon=":material/account_tree:",
                 default=True,
             ),
             st.Page(side_by_side, url_path="compare", visibility="hidden"),
-            st.Page("app_pages/explain.py", title=t("explain.page"), icon=":material/route:"),
+            st.Page("app_pages/explain.py", title=t("Explain"), icon=":material/route:"),
         ],
-        t("app.knowledge"): [
-            st.Page("app_pages/knowledge.py", title=t("kg.page_name"), icon=":material/hub:"),
-            st.Page("app_pages/data.py", title=t("data.page"), icon=":material/fact_check:"),
+        t("Knowledge"): [
+            st.Page("app_pages/knowledge.py", title=t("Knowledge"), icon=":material/hub:"),
+            st.Page("app_pages/data.py", title=t("Data"), icon=":material/fact_check:"),
         ],
-        t("app.more"): [
-            st.Page("app_pages/learn.py", title=t("learn.page"), icon=":material/school:"),
-            st.Page("app_pages/about.py", title=t("about.page"), icon=":material/info:"),
+        t("More"): [
+            st.Page("app_pages/learn.py", title=t("Learn"), icon=":material/school:"),
+            st.Page("app_pages/about.py", title=t("About"), icon=":material/info:"),
         ],
         "moved": [
             st.Page(partial(go, page, part), title=old, url_path=old, visibility="hidden")

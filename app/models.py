@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from app.read_languages import BY_NAME, CHINESE, ENGLISH, LATIN, SEVERAL
-from app.texts import ENGLISH as TEXTS
-from app.texts import t
+from app.texts import N_, t
 from kbert_core import Ablation, Card, KBertError
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import card_of
@@ -25,13 +24,12 @@ from kbert_core.systems import reader_class
 from kbert_core.training.cards import follows_graph
 
 SUFFIXES = ("-kbert", "-knowbert", "-roof", "-bert", "")  # with a graph, and a twin without
+TYPES = {N_("BodyPart"), N_("Chemical"), N_("Cure"), N_("Disease"), N_("Examine"), N_("Symptom")}
+_MOODS = {"0": N_("negative"), "1": N_("positive")}
+_PAIRS = {"0": N_("different"), "1": N_("same meaning")}
 LABEL_NAMES = {  # of published data sets whose labels are bare numbers
-    "chnsenticorp": {"0": "negative", "1": "positive"},
-    "book_review": {"0": "negative", "1": "positive"},
-    "shopping": {"0": "negative", "1": "positive"},
-    "lcqmc": {"0": "different", "1": "same meaning"},
-    "bq": {"0": "different", "1": "same meaning"},
-    "atec_finance": {"0": "different", "1": "same meaning"},
+    **dict.fromkeys(("chnsenticorp", "book_review", "shopping"), _MOODS),
+    **dict.fromkeys(("lcqmc", "bq", "atec_finance"), _PAIRS),
 }
 
 
@@ -109,9 +107,14 @@ class ModelInfo:
             given = next((n for d, n in LABEL_NAMES.items() if _names(said, d)), {})
         meaning = given.get(name)
         if not isinstance(meaning, str) or meaning == name:
-            return name
-        known = f"label.{meaning}"
-        return f"{name} · {t(known) if known in TEXTS else meaning}"
+            return type_name(name)
+        return f"{name} · {t(meaning)}"
+
+
+def type_name(label: str) -> str:
+    """An entity type, before it what it is called in the visitor's language: "检查 Examine"."""
+    said = t(label) if label in TYPES else label
+    return label if said == label else f"{said} {label}"
 
 
 def read_model(path: str) -> ModelInfo:

@@ -1,4 +1,7 @@
 """The languages that models read, as cards and folder names say them."""
 
-CHINESE, ENGLISH, LATIN, SEVERAL = "Chinese", "English", "Latin script", "several scripts"
+from app.texts import N_
+
+CHINESE, ENGLISH = N_("Chinese"), N_("English")
+LATIN, SEVERAL = N_("Latin script"), N_("several scripts")
 BY_NAME = {"zh": CHINESE, "en": ENGLISH}

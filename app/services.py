@@ -195,7 +195,13 @@ def open_graph(path: str, *, skip_bad: bool = False, encoding: str = "") -> Open
     """
     file = Path(path.strip()).expanduser()
     if not os.path.isfile(file):  # False for what can't be a path at all
-        raise GraphFileError(t("open.no_file", path=file))
+        raise GraphFileError(
+            t(
+                "{path}: there is no such file. Check the path: it must be on the machine that "
+                "runs this app.",
+                path=file,
+            )
+        )
     if file.suffix == STORED:
         with GraphStore(file) as store:
             graph, stored = store.graph(), GraphSearch(file.resolve(), store.revision)
@@ -203,9 +209,17 @@ def open_graph(path: str, *, skip_bad: bool = False, encoding: str = "") -> Open
         return OpenedGraph(graph, source=file.name, stored=stored)
     size = file.stat().st_size
     if size > MOST_BYTES:
-        raise GraphFileError(t("open.too_big", path=file, size=size >> 20, most=MOST_BYTES >> 20))
+        raise GraphFileError(
+            t(
+                "{path} has {size} MB, and the app opens at most {most} MB. Make a graph file of "
+                "it with `kbert kg import FILE --output GRAPH.kg`, and open that.",
+                path=file,
+                size=size >> 20,
+                most=MOST_BYTES >> 20,
+            )
+        )
     if is_large(file) and not skip_bad:
-        with st.spinner(t("open.indexing", name=file.name)):
+        with st.spinner(t("{name} is large. Building its index on disk, once …", name=file.name)):
             kept = indexed(file, _bounded(encoding))
         with GraphStore(kept) as store:
             graph, stored = store.graph(), GraphSearch(kept, store.revision)
@@ -232,7 +246,15 @@ def read_upload(
     """
     most = most_uploaded()
     if Path(name).suffix.lower() in LINE_ENDINGS and data.count(b"\n") > most:
-        raise RoomError(t("room.triples", name=Path(name).name, most=f"{most:,}"))
+        raise RoomError(
+            t(
+                "{name} has more than {most} triples, too many for an upload. Nothing was opened. "
+                "Use a smaller graph, or make a graph file of it on the machine that runs this "
+                "app (kbert kg import).",
+                name=Path(name).name,
+                most=f"{most:,}",
+            )
+        )
     with alone:
         reading = rows_of(data, name, _bounded(encoding), skip_bad=skip_bad)
         return replace(_opened(reading, most), own=True)
@@ -241,7 +263,7 @@ def read_upload(
 def public_title(name: str) -> str:
     """What a public graph is called, with its size."""
     found = public.PUBLIC[name]
-    return t("graph.option", name=found.title, count=f"{found.triples:,}")
+    return t("{name}, {count} triples", name=found.title, count=f"{found.triples:,}")
 
 
 def fetch_graph(name: str) -> OpenedGraph:
@@ -270,7 +292,15 @@ def _opened(reading: Reading, most: int | None = None) -> OpenedGraph:
         lines.setdefault(Triple(head, relation, tail), line)
         rows += 1
         if most is not None and len(lines) > most:
-            raise RoomError(t("room.triples", name=Path(reading.name).name, most=f"{most:,}"))
+            raise RoomError(
+                t(
+                    "{name} has more than {most} triples, too many for an upload. Nothing was "
+                    "opened. Use a smaller graph, or make a graph file of it on the machine that "
+                    "runs this app (kbert kg import).",
+                    name=Path(reading.name).name,
+                    most=f"{most:,}",
+                )
+            )
     graph = KnowledgeGraph(lines, name=plain_stem(reading.name))
     return OpenedGraph(
         graph,
@@ -348,14 +378,20 @@ def pipeline(model: str, device: str, system: str = "") -> Pipeline:
         CheckpointError: it is missing, broken or unfit.
     """
     if not os.path.isdir(model):  # False for what can't be a path at all
-        raise CheckpointError(t("model.no_folder", path=model))
+        raise CheckpointError(
+            t(
+                "{path}: there is no such folder. Check the path: it must be on the machine that "
+                "runs this app.",
+                path=model,
+            )
+        )
     return _pipeline(model, stamp(model), device).read_as(system or None)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _pipeline(model: str, stamp: str, device: str) -> Pipeline:
     del stamp
-    with st.spinner(t("model.loading")):  # here, so that it is in the visitor's language
+    with st.spinner(t("Loading the model …")):  # here, so that it is in the visitor's language
         return Pipeline.load(model, device=device)
 
 

@@ -15,7 +15,7 @@ def graph_name(fingerprint: str) -> str:
     if not edits_of(fingerprint):
         return state.graph_label(fingerprint)
     edited = graph_as_edited(fingerprint)
-    return t("audit.graph_edited", name=edited.name, count=f"{len(edited):,}")
+    return t("{name}, {count} triples, edited", name=edited.name, count=f"{len(edited):,}")
 
 
 def edits_of(fingerprint: str) -> tuple[Edit, ...]:

@@ -111,9 +111,21 @@ def to_link(shared: Shared) -> str:
     value = base64.urlsafe_b64encode(zlib.compress(plain, 9)).rstrip(b"=").decode()
     most = max(_edits(shared))
     if most > MOST_EDITS or len(plain) > MOST_UNPACKED or len(value) > MOST_CHARACTERS:
-        raise TooLong(t("share.too_long", most=MOST_EDITS, characters=f"{MOST_CHARACTERS:,}"))
+        raise TooLong(
+            t(
+                "This is too long for a link, which holds up to {most} edits and {characters} "
+                "characters. Send the session file instead.",
+                most=MOST_EDITS,
+                characters=f"{MOST_CHARACTERS:,}",
+            )
+        )
     if from_link(value) != portable(shared):
-        raise ShareError(t("share.not_told"))
+        raise ShareError(
+            t(
+                "This can't be put into a link or a file: the text or a name contains half a "
+                "character. Type it again."
+            )
+        )
     return value
 
 
@@ -125,15 +137,25 @@ def from_link(value: str) -> Shared:
             plain sentence.
     """
     if len(value) > MOST_CHARACTERS:
-        raise ShareError(t("share.link_too_long", characters=f"{MOST_CHARACTERS:,}"))
+        raise ShareError(
+            t(
+                "This link is longer than the {characters} characters that a link may have. Ask "
+                "for the session file instead.",
+                characters=f"{MOST_CHARACTERS:,}",
+            )
+        )
     try:
         packed = base64.b64decode(value + "=" * (-len(value) % 4), altchars=b"-_", validate=True)
         unpack = zlib.decompressobj()
         plain = unpack.decompress(packed, MOST_UNPACKED)
     except (ValueError, zlib.error) as error:
-        raise ShareError(t("share.damaged")) from error
+        raise ShareError(
+            t("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
+        ) from error
     if not unpack.eof or unpack.unconsumed_tail or unpack.unused_data:
-        raise ShareError(t("share.damaged"))
+        raise ShareError(
+            t("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
+        )
     return _read(_InLink, _parsed(plain), MOST_EDITS).shared()
 
 
@@ -170,10 +192,15 @@ def from_file(data: bytes) -> tuple[Shared, KnowledgeGraph | None]:
         ShareError: it is no session file, too large, damaged, or newer.
     """
     if len(data) > MOST_BYTES:
-        raise ShareError(t("share.file_too_large", most=MOST_BYTES >> 20))
+        raise ShareError(
+            t(
+                "This file is larger than {most} MB, so it is no session file.",
+                most=MOST_BYTES >> 20,
+            )
+        )
     parsed = _parsed(data)
     if not isinstance(parsed, dict) or "kbert" not in parsed:
-        raise ShareError(t("share.no_file"))
+        raise ShareError(t("This is no session file of K-BERT Lab (.kbert.json)."))
     read = _read(_InFile, parsed, MOST_EDITS_IN_FILE)
     shared = read.shared()
     if read.triples is None:
@@ -188,9 +215,20 @@ def from_file(data: bytes) -> tuple[Shared, KnowledgeGraph | None]:
 
 def _checked(plain: bytes, shared: Shared) -> bytes:
     if len(plain) > MOST_BYTES or max(_edits(shared)) > MOST_EDITS_IN_FILE:
-        raise ShareError(t("share.file_too_long", most=f"{MOST_EDITS_IN_FILE:,}"))
+        raise ShareError(
+            t(
+                "This is too long for a session file, which holds up to {most} edits. Download "
+                "the edited graph, open it, and share from there.",
+                most=f"{MOST_EDITS_IN_FILE:,}",
+            )
+        )
     if from_file(plain)[0] != portable(shared):
-        raise ShareError(t("share.not_told"))
+        raise ShareError(
+            t(
+                "This can't be put into a link or a file: the text or a name contains half a "
+                "character. Type it again."
+            )
+        )
     return plain
 
 
@@ -461,7 +499,9 @@ def _parsed(data: bytes) -> object:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise ShareError(t("share.damaged")) from error
+        raise ShareError(
+            t("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
+        ) from error
 
 
 def _read(kind: type[L], data: object, most_edits: int) -> L:
@@ -472,7 +512,9 @@ def _read(kind: type[L], data: object, most_edits: int) -> L:
     """
     given = data.get("kbert") if isinstance(data, Mapping) else None
     if type(given) is int and given > VERSION:
-        raise ShareError(t("share.newer"))
+        raise ShareError(
+            t("This was made by a newer version of K-BERT Lab. Open it there, or update this one.")
+        )
     if type(given) is not int:
         raise _refused("kbert")
     try:
@@ -493,7 +535,13 @@ def _said(error: ValidationError) -> ShareError:
     """Name the innermost part that isn't as it should be."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     if first["type"] == "learned":
-        return ShareError(t("share.learned"))
+        return ShareError(
+            t(
+                "This can't be opened: its triples were chosen by a learned scorer (strategy "
+                "“learned”), which there is no longer. Choose those most similar to the sentence "
+                "(context) instead."
+            )
+        )
     named = [part for part in first["loc"] if part in _NAMES]
     unknown = first["loc"][-1:] if first["type"] == "extra_forbidden" else ()
     return _refused(str([*named, *unknown][-1]))
@@ -501,4 +549,10 @@ def _said(error: ValidationError) -> ShareError:
 
 def _refused(part: str) -> ShareError:
     named = part[:40].encode("utf-8", "replace").decode()  # an unknown field's name is anybody's
-    return ShareError(t("share.part", part=named))
+    return ShareError(
+        t(
+            "This can't be opened: its part “{part}” is missing or wrong. It may have been cut "
+            "off or changed on the way. Ask for it again.",
+            part=named,
+        )
+    )

@@ -16,8 +16,9 @@ from app.selection import Selection
 from app.services import OpenedGraph
 from app.share import PARAMETER, Shared, ShareError, folder_name, from_link
 from app.state import AUTO, BERT, NO_TASK, PINNED, WORKSPACE
-from app.texts import t
+from app.texts import N_, t
 from app.view_models.matrix import picked
+from app.words import COMPARE_NAME
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
 from kbert_core.knowledge.selection import BY_MODEL, Strategy
 from kbert_core.tasks import TASKS
@@ -67,13 +68,13 @@ def page() -> Page:
     """
     now = state.scene()
     if not all(0 < len(x.strip()) <= services.LONGEST_TEXT for x in now.sentences):
-        raise ShareError(t("share.nothing"))
+        raise ShareError(t("Write a text that can be read; then there is something to share."))
     trace = services.trace(now, state.graph_of(now))
     compared, kind, before = state.compared_with(now, trace)
     window = min(ss.get("lab.window") or 0, len(trace.rows) - 1)
     chosen = state.selection()
     shown = (-1 if chosen.layer is None else chosen.layer, chosen.head)
-    mean = t("matrix.mean")
+    mean = t("mean")
     layers = services.layer_count(now)
     layer = min(layers if shown[0] < 0 else shown[0], layers)
     task = state.task_title(ss["lab.task"])
@@ -87,14 +88,14 @@ def page() -> Page:
 
         return Side(name, scene, graph, trace, weights if scene.has_model else None)
 
-    after = t("compare.name_now" if now.edits else "compare.name_now_unedited")
+    after = t("with the graph as edited" if now.edits else "with the graph")
     return Page(
         side(after, now, trace),
-        side(t("compare.name_" + kind), compared, before) if before is not None else None,
+        side(t(COMPARE_NAME[kind]), compared, before) if before is not None else None,
         services.model_info(now.model) if now.has_model else None,
         task,
         window,
-        f"{t('matrix.layer')} {layer or mean} · {t('matrix.head')} {shown[1] or mean}",
+        f"{t('Layer')} {layer or mean} · {t('Head')} {shown[1] or mean}",
         kind != BERT,
     )
 
@@ -253,14 +254,37 @@ def _put(shared: Shared, graph: str) -> None:
     try:
         state.edited(base, scene.edits)
     except KBertError as error:
-        raise ShareError(t("share.misfit", graph=base.name, reason=error)) from error
+        raise ShareError(
+            t(
+                "Its edits don't fit the graph “{graph}”, so nothing was opened: {reason}",
+                graph=base.name,
+                reason=error,
+            )
+        ) from error
     task, path, options = shared.task, _path_of(scene.model, shared.task), scene.options
     if path is None or _texts_of(task) != len(scene.sentences):
-        said.append(("share.no_model", {"model": scene.model}))
+        said.append(
+            (
+                N_(
+                    "This was made with the model {model}, which isn't here: you see everything "
+                    "but the prediction. Put the model's folder into the models folder, and open "
+                    "the link again."
+                ),
+                {"model": scene.model},
+            )
+        )
         task, path = NO_TASK, _reader_of(scene.sentences[0])
         if options.strategy in BY_MODEL:
             options = _first(options)
-            said.append(("share.no_strategy", {}))
+            said.append(
+                (
+                    N_(
+                        "The triples were chosen by a model; here the first in graph order are "
+                        "taken."
+                    ),
+                    {},
+                )
+            )
     ss["lab.task"], ss["lab.model"], ss["lab.graph"] = task, path, graph
     ss["lab.text"], ss["lab.text_b"] = (*scene.sentences, "")[:2]
     intervening.put(scene.sentences, scene.interventions)
@@ -271,7 +295,7 @@ def _put(shared: Shared, graph: str) -> None:
     ss["lab.compare"] = shared.compare
     if shared.pinned is not None and not _pin(shared.pinned, shared.task):
         ss["lab.compare"] = AUTO
-        said.append(("share.no_pinned", {}))
+        said.append((N_("The pinned scene that this was compared with can't be shown here."), {}))
     ss["lab.selection"] = Selection().with_cell(*shared.cell) if shared.cell else Selection()
     ss["lab.example"] = ss["lab.shown_example"] = None
     ss["lab.hint"] = False
@@ -302,7 +326,15 @@ def _put_options(options: InjectionOptions, ablation: Ablation) -> list[Note]:
         if own.scorer is not None and folder_name(own.scorer) == scorer:
             scorer = own.scorer
         else:
-            said.append(("share.no_scorer", {"scorer": scorer}))
+            said.append(
+                (
+                    N_(
+                        "The triples were chosen by the scorer {scorer}, which isn't here; here "
+                        "the first in graph order are taken."
+                    ),
+                    {"scorer": scorer},
+                )
+            )
             options, scorer = _first(options), None
     ss["lab.max_triples"] = min(options.max_triples, state.most_triples(ss["lab.model"]))
     ss["lab.tail_only"] = options.tail_only

@@ -10,16 +10,17 @@ import streamlit as st
 from app import comparing, intervening, services, workspaces
 from app.comparing import Known, Panel
 from app.edit_log import EditLog, checked, made, now_in_words
-from app.examples import EXAMPLES, MINILM, Example
+from app.examples import EXAMPLE_TEXTS, EXAMPLES, MINILM, Example
 from app.models import ModelInfo, alike
 from app.open_workspace import OpenWorkspace
 from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
 from app.selection import Selection
 from app.services import OpenedGraph, RoomError
-from app.texts import clauses, t
+from app.texts import N_, clauses, t
 from app.view_models.diff import Identity
 from app.view_models.knowledge import describe
 from app.view_models.model_facts import option_name
+from app.words import TASK_TEXTS
 from kbert_core import Ablation, InjectionOptions, KBertError, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -97,14 +98,18 @@ def models_for(task: str) -> dict[str, str]:
     found = {}
     english = services.english_encoder()
     if english:
-        found[english] = t("reader.minilm")
+        found[english] = t("all-MiniLM-L6-v2 (English encoder)")
     found |= {i.path: option_name(i) for i in infos if i.card.task not in TASKS}
-    return {**found, WORDS: t("reader.words"), CHARACTERS: t("reader.characters")}
+    return {
+        **found,
+        WORDS: t("No model: words as tokens"),
+        CHARACTERS: t("No model: characters as tokens"),
+    }
 
 
 def task_title(task: str) -> str:
     """What a task is called in the chooser."""
-    return t(f"task.{task}")
+    return t(TASK_TEXTS[task])
 
 
 def examples() -> dict[str, Example]:
@@ -116,7 +121,7 @@ def examples() -> dict[str, Example]:
 def example_title(name: str) -> str:
     """What an example is called in the chooser."""
     found = next((e for e in EXAMPLES if e.name == name), None)
-    return t(f"example.{found.key}") if found else name
+    return t(EXAMPLE_TEXTS[found.key]) if found else name
 
 
 def _runs(example: Example, infos: tuple[ModelInfo, ...]) -> bool:
@@ -348,7 +353,9 @@ def graph_of(of: Scene) -> KnowledgeGraph:
     fingerprint = of.graph.fingerprint
     base = {**ss.get("lab.kept", {}), **ss["lab.graphs"]}.get(fingerprint)
     if base is None:
-        raise GraphFileError(t("room.closed", name=of.graph.name))
+        raise GraphFileError(
+            t("The graph “{name}” was closed. Open it again to see this.", name=of.graph.name)
+        )
     return edited(base, of.edits)
 
 
@@ -555,7 +562,12 @@ def keep(new: EditLog) -> None:
     """
     logs = {**ss["lab.logs"], ss["lab.graph"]: new}
     if sum(len(step.edits) for log in logs.values() for step in log.steps) > MOST_EDITS:
-        raise RoomError(t("room.edits", most=f"{MOST_EDITS:,}"))
+        raise RoomError(
+            t(
+                "A visit keeps at most {most} edits. Save the graph to a workspace to go on.",
+                most=f"{MOST_EDITS:,}",
+            )
+        )
     ss["lab.logs"] = logs
     _edited()
 
@@ -580,7 +592,9 @@ def commit(*edits: Edit, together: bool = False) -> bool:
         keep(new)
 
     what = clauses(map(describe, edits))
-    return attempt(make, t("workspace.not_done", what=what) if shared is not None else "")
+    return attempt(
+        make, t("Your edit was not made: {what}.", what=what) if shared is not None else ""
+    )
 
 
 def attempt(do: Callable[[], object], refused: str = "") -> bool:
@@ -675,7 +689,11 @@ def _begin_workspace() -> None:
         shared.refresh()
     except KBertError as error:
         said = workspaces.without_path(error, workspaces.path_of(shared.key), shared.title)
-        ss["lab.workspace_problem"] = t("workspace.lost", title=shared.title, reason=said)
+        ss["lab.workspace_problem"] = t(
+            "The workspace {title} can no longer be reached, and was closed: {reason}",
+            title=shared.title,
+            reason=said,
+        )
         close_workspace()
         return
     ss["lab.graphs"][WORKSPACE] = shared.graph
@@ -710,7 +728,11 @@ def close_workspace() -> None:
 def graph_label(name: str) -> str:
     """What a graph of this session is called in a chooser."""
     found: KnowledgeGraph = ss["lab.graphs"][name]
-    key = "graph.workspace" if name == WORKSPACE else "graph.option"
+    key = (
+        N_("Workspace: {name}, {count} triples")
+        if name == WORKSPACE
+        else N_("{name}, {count} triples")
+    )
     return t(key, name=found.name, count=f"{len(found):,}")
 
 
@@ -766,7 +788,17 @@ def take_graph(opened: OpenedGraph, *, choose: bool = True) -> str:
         if taken + opened.size > services.MOST_OF_VISIT:
             sizes = (opened.size, taken, services.MOST_OF_VISIT)
             size, own, most = (f"{max(1, round(size / 2**20)):,}" for size in sizes)
-            raise RoomError(t("room.own", name=opened.source, size=size, own=own, most=most))
+            raise RoomError(
+                t(
+                    "{name} takes about {size} MB of memory. Graphs opened in this visit take "
+                    "{own} MB already, and may take {most} MB. Close one of them, or make a graph "
+                    "file of it (kbert kg import), which is read from disk.",
+                    name=opened.source,
+                    size=size,
+                    own=own,
+                    most=most,
+                )
+            )
     ss["lab.graphs"].setdefault(name, opened.graph)
     ss["lab.opened_as"].setdefault(name, opened)
     if choose:

@@ -1,75 +1,22 @@
-"""Every text of the interface, by key, in the language of whoever looks.
+"""Texts of the interface, in the language of whoever looks.
 
-The texts stand in modules of their own, ``texts_<topic>.py``, each with the
-same keys in ENGLISH and in CHINESE. This one knows no streamlit: whose
-language counts is asked of ``language_of``, which the app's entry sets.
+English stands where it is used, Chinese in ``locales/zh/LC_MESSAGES/app.po``
+(``python -m app.locales.update`` after texts changed). A text that has no
+translation is shown in English. This module knows no streamlit: whose language
+counts is asked of ``language_of``, which the app's entry sets.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
 
-from app import (
-    texts_about,
-    texts_app,
-    texts_audit,
-    texts_compare,
-    texts_effects,
-    texts_examples,
-    texts_file,
-    texts_graphs,
-    texts_interventions,
-    texts_knowledge,
-    texts_lab,
-    texts_learn,
-    texts_matrix,
-    texts_models,
-    texts_noise,
-    texts_paths,
-    texts_prediction,
-    texts_scene,
-    texts_search,
-    texts_selection,
-    texts_share,
-    texts_start,
-    texts_triples,
-    texts_verdict,
-    texts_work,
-)
+from babel.messages.pofile import read_po
 
-MODULES = [
-    texts_app,
-    texts_lab,
-    texts_start,
-    texts_models,
-    texts_examples,
-    texts_graphs,
-    texts_triples,
-    texts_matrix,
-    texts_interventions,
-    texts_selection,
-    texts_prediction,
-    texts_knowledge,
-    texts_audit,
-    texts_file,
-    texts_verdict,
-    texts_about,
-    texts_learn,
-    texts_share,
-    texts_work,
-    texts_scene,
-    texts_paths,
-    texts_noise,
-    texts_effects,
-    texts_search,
-    texts_compare,
-]
 LANGUAGES = ("zh", "en")
-
-ENGLISH = {key: text for module in MODULES for key, text in module.ENGLISH.items()}
-CHINESE = {key: text for module in MODULES for key, text in module.CHINESE.items()}
-_TEXTS: Mapping[str, Mapping[str, str]] = {"en": ENGLISH, "zh": ENGLISH | CHINESE}
+LOCALES = Path(__file__).parent / "locales"
 
 
 def default_language() -> str:
@@ -97,26 +44,52 @@ def speaking(name: str) -> Iterator[None]:
         _spoken.reset(token)
 
 
-def t(key: str, **values: object) -> str:
-    """Return a text of the interface with its values filled in; plain text.
+def t(text: str, /, **values: object) -> str:
+    """Translate a text and fill its values in; plain text.
 
     Call it where the text is shown: what is kept, at import or in a cache that
     visitors share, keeps the language of whoever came first.
     """
-    text = _TEXTS[language()][key]
+    text = translations(language()).get(text, text)
     return text.format(**values) if values else text
+
+
+def tn(one: str, many: str, n: int, /, **values: object) -> str:
+    """Translate the text for one thing or for several; ``{n}`` is how many."""
+    return t(one if n == 1 else many, n=f"{n:,}", **values)
+
+
+def N_(text: str) -> str:
+    """Mark a text that :func:`t` is given later, so that it is translated too."""
+    return text
+
+
+@cache
+def translations(language: str) -> Mapping[str, str]:
+    """The texts of a language by their English; one text serves one thing and several."""
+    path = LOCALES / language / "LC_MESSAGES" / "app.po"
+    found: dict[str, str] = {}
+    if path.exists():
+        with path.open("rb") as file:
+            for message in read_po(file, locale=language):
+                ids, texts = (
+                    [x] if isinstance(x, str) else x for x in (message.id, message.string)
+                )
+                if ids and texts and ids[0] and texts[0]:
+                    found |= dict.fromkeys(ids, texts[0])
+    return found
 
 
 def listed(items: Iterable[object]) -> str:
     """String words together: "a, b, c"."""
-    return t("text.list").join(map(str, items))
+    return t(", ").join(map(str, items))
 
 
 def clauses(parts: Iterable[str]) -> str:
     """String clauses together: "a; b"."""
-    return t("text.clauses").join(parts)
+    return t("; ").join(parts)
 
 
 def sentences(parts: Iterable[str]) -> str:
     """String sentences together, each with its stop."""
-    return t("text.gap").join(parts)
+    return " ".join(parts) if language() == "en" else "".join(parts)

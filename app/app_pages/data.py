@@ -15,16 +15,25 @@ from app.background import Look, Run, State, alone
 from app.file_runs import MOST_TEXTS, FileSetup
 from app.session_graphs import graph_as_edited, graph_name
 from app.state import KEEP
-from app.texts import t
+from app.texts import N_, t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
+from app.words import AUDIT_SPLIT, AUDIT_TASK
 from kbert_core import Ablation, InjectionOptions, KBertError
 from kbert_core.data.labelled import SPLITS
 from kbert_core.data.sources import TASKS
 from kbert_core.experiments.audit import MAX_LENGTH
 from kbert_core.experiments.audit_values import Data
 from kbert_core.experiments.file_rows import FileRow
+
+AUDIT_DATA = {"example": N_("Example"), "folder": N_("Folder"), "upload": N_("Upload")}
+
+AUDIT_UPLOAD = {
+    "train": N_("train.tsv"),
+    "dev": N_("dev.tsv, if there is one"),
+    "test": N_("test.tsv, if there is one"),
+}
 
 ss = st.session_state
 EXAMPLE, FOLDER, UPLOAD = "example", "folder", "upload"
@@ -38,7 +47,13 @@ def page() -> None:
     state.begin()
     fill()
     st.html(CSS)
-    st.caption(t("data.what"))
+    st.caption(
+        t(
+            "Labelled texts, a graph and a model: what the graph knows of the data and whether "
+            "the split leaks, counted without a model; then each text read with the graph and "
+            "without it."
+        )
+    )
     left, right = st.columns([5, 6], gap="large")
     with left:
         choose_data()
@@ -47,7 +62,7 @@ def page() -> None:
     with right:
         setup = choose_reader(data, split)
     pressed = st.button(
-        t("data.button"),
+        t("Count and read"),
         key="data.button",
         type="primary",
         icon=":material/play_arrow:",
@@ -59,7 +74,7 @@ def page() -> None:
     if of is None:
         return
     if setup is None or setup.key != of.key:
-        st.info(t("file.stale"), icon=":material/update:")
+        st.info(t("These results are for the earlier choice."), icon=":material/update:")
     show(of)
 
 
@@ -90,28 +105,44 @@ def kinds() -> list[str]:
 def choose_data() -> None:
     """The example, a folder, or files."""
     st.segmented_control(
-        t("file.data"),
+        t("Labelled texts"),
         kinds(),
         key="data.kind",
-        format_func=lambda kind: t(f"audit.data_{kind}"),
+        format_func=lambda kind: t(AUDIT_DATA[kind]),
         required=True,
         **KEEP,
     )
     if ss["data.kind"] == FOLDER:
         st.text_input(
-            t("audit.folder"),
+            t(
+                "A folder on this machine with train.tsv, and dev.tsv and test.tsv if there are; "
+                "or one of tables, or saved by Hugging Face's datasets"
+            ),
             key="data.folder",
-            placeholder=t("audit.folder_placeholder"),
+            placeholder=t("/path/to/medical_ner"),
             **KEEP,
         )
     elif ss["data.kind"] == UPLOAD:
-        st.caption(t("audit.upload_help", most=st.get_option("server.maxUploadSize")))
+        st.caption(
+            t(
+                "Tab-separated, UTF-8, with a header: label and text_a, for pairs also text_b. "
+                "For named entities text_a holds tokens and label as many BIO tags, both "
+                "separated by single spaces; or a line holds one token and its tag. At most "
+                "{most} MB a file.",
+                most=st.get_option("server.maxUploadSize"),
+            )
+        )
         for column, name in zip(st.columns(len(SPLITS)), SPLITS, strict=True):
             column.file_uploader(
-                t(f"audit.upload_{name}"), type=audits.UPLOADS, key=f"data.upload_{name}"
+                t(AUDIT_UPLOAD[name]), type=audits.UPLOADS, key=f"data.upload_{name}"
             )
     else:
-        st.caption(t("file.example_note"))
+        st.caption(
+            t(
+                "31 invented clinical sentences in Chinese that come with the app: enough to try "
+                "the page, too few to conclude anything from. Two of them leak on purpose."
+            )
+        )
 
 
 def read() -> Data | None:
@@ -124,7 +155,7 @@ def read() -> Data | None:
             return uploaded(task)
         if ss["data.folder"].strip():
             return audits.folder(ss["data.folder"], task)
-        st.info(t("file.no_folder"))
+        st.info(t("Enter the folder of the data set above."))
     except KBertError as error:
         st.error(markdown(error))
     return None
@@ -141,9 +172,14 @@ def uploaded(task: str | None) -> Data | None:
     kept: tuple[object, Data] | None = ss.get("data.kept")
     if "train" not in given:
         if kept is None:
-            st.info(t("file.no_upload"))
+            st.info(
+                t(
+                    "Upload a train.tsv above. One file alone can be read too; what a split "
+                    "leaves to add can't be told then."
+                )
+            )
             return None
-        st.caption(markdown(t("file.upload_kept", name=kept[1].name)))
+        st.caption(markdown(t("Read: {name}.", name=kept[1].name)))
         return kept[1]
     key = (task, *(file.file_id for file in given.values()))
     if kept is None or kept[0] != key:
@@ -158,12 +194,12 @@ def choose_split(data: Data) -> str:
     if ss.get("data.split") not in names:
         ss["data.split"] = names[0]
     st.segmented_control(
-        t("file.split"),
+        t("Part that is read"),
         names,
         key="data.split",
         format_func=lambda name: t(
-            "file.split_option",
-            split=t(f"audit.split.{name}"),
+            "{split} ({count})",
+            split=t(AUDIT_SPLIT[name]),
             count=f"{len(data.splits.get(name, ())):,}",
         ),
         required=True,
@@ -172,7 +208,16 @@ def choose_split(data: Data) -> str:
     chosen = str(ss["data.split"])
     if len(data.splits[chosen]) > MOST_TEXTS:
         of = f"{len(data.splits[chosen]):,}"
-        st.caption(markdown(t("file.many", of=of, most=f"{MOST_TEXTS:,}")))
+        st.caption(
+            markdown(
+                t(
+                    "The set has {of} texts; the first {most} are read. Use `kbert explain file` "
+                    "on the command line for all of them.",
+                    of=of,
+                    most=f"{MOST_TEXTS:,}",
+                )
+            )
+        )
     return chosen
 
 
@@ -182,44 +227,52 @@ def choose_split(data: Data) -> str:
 def choose_reader(data: Data | None, split: str) -> FileSetup | None:
     """Graph, model, and how triples are injected; None where there are no texts."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
-        select(t("file.graph"), list(ss["lab.graphs"]), "data.graph", graph_name)
+        select(t("Knowledge graph"), list(ss["lab.graphs"]), "data.graph", graph_name)
         open_graph()
         models = state.models_for(data.task) if data is not None else {}
         model = ""
         if models:
             before = ss.get("data.model")
             first = ss["lab.model"]
-            model = select(t("file.model"), list(models), "data.model", lambda m: models[m], first)
+            model = select(t("Model"), list(models), "data.model", lambda m: models[m], first)
             if model != before:
                 as_trained()
     problem = ss.pop("data.graph_problem", None)
     if problem:
-        st.error(f"**{t('open.failed_title')}**")
+        st.error(f"**{t('The file was not opened, and nothing was changed.')}**")
         st.code(problem, language=None, wrap_lines=True)
     if data is not None and not models:
-        st.info(markdown(t("data.no_model", task=t(f"audit.task.{data.task}"))))
+        st.info(
+            markdown(
+                t(
+                    "There is no model here for this task ({task}), so the data are counted only. "
+                    "Open a model in the Lab to read them.",
+                    task=t(AUDIT_TASK[data.task]),
+                )
+            )
+        )
     ss.setdefault("data.max_triples", InjectionOptions().max_triples)
     ss.setdefault("data.tail_only", False)
-    with st.expander(t("file.options")):
+    with st.expander(t("Task, injection")):
         st.selectbox(
-            t("audit.task"),
+            t("Task"),
             [AUTO, *TASKS],
             key="data.task",
             format_func=task_name,
             **KEEP,
         )
         st.number_input(
-            t("options.max_triples"),
+            t("Triples per mention"),
             0,
             state.most_triples(model) if model else 20,
             key="data.max_triples",
-            help=t("options.max_triples_help"),
+            help=t("The most triples injected at one mention. 0: no knowledge."),
             **KEEP,
         )
         if not model or services.model_info(model).has_trees:
-            st.checkbox(t("options.tail_only"), key="data.tail_only", **KEEP)
+            st.checkbox(t("Tail only, without the relation"), key="data.tail_only", **KEEP)
         if model:
-            st.caption(t("file.as_trained"))
+            st.caption(t("Set to how the model was trained."))
     return setup_of(data, split, model) if data is not None else None
 
 
@@ -231,8 +284,14 @@ def as_trained() -> None:
 
 def open_graph() -> None:
     """Upload a graph, or name its path."""
-    with st.popover(t("open.graph"), icon=":material/folder_open:", key="data.open"):
-        st.caption(t("open.format"))
+    with st.popover(t("Open a graph…"), icon=":material/folder_open:", key="data.open"):
+        st.caption(
+            t(
+                "One triple a line: head, relation, tail, separated by tabs (.spo, .tsv, .txt); "
+                "or a table with commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl). Each may "
+                "be packed as .xz, .gz, .bz2 or .zst."
+            )
+        )
         graph_fields(
             "data", f"data.graph_upload.{ss.get('data.uploads', 0)}", take_upload, take_path
         )
@@ -240,7 +299,7 @@ def open_graph() -> None:
 
 def task_name(task: str) -> str:
     """What a task is called in the chooser."""
-    return t("audit.task_auto") if task == AUTO else t(f"audit.task.{task}")
+    return t("as in the training set") if task == AUTO else t(AUDIT_TASK[task])
 
 
 def take_upload() -> None:
@@ -296,7 +355,7 @@ def start(setup: FileSetup) -> None:
         info = services.model_info(setup.model)
         trees, length = info.has_trees, info.card.reading.max_length
     try:
-        with st.spinner(t("audit.working")), alone:
+        with st.spinner(t("Counting …")), alone:
             ss["data.report"] = audits.audited(
                 setup.data, setup.graph, setup.options, length or MAX_LENGTH, as_tokens=trees
             )
@@ -316,7 +375,7 @@ def show(setup: FileSetup) -> None:
     if isinstance(report, Report):
         verdict_panel(report)
     else:
-        st.caption(markdown(t("file.audit_none", reason=report)))
+        st.caption(markdown(t("The data and the graph can't be audited: {reason}", reason=report)))
     run: Run[FileRow] | None = kept(RUN, ())
     if run is None:
         if isinstance(report, Report):

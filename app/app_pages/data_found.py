@@ -12,14 +12,128 @@ from app.audits import Report
 from app.file_runs import FileSetup
 from app.session_graphs import graph_as_edited
 from app.state import KEEP
-from app.texts import listed, sentences, t
+from app.texts import N_, listed, sentences, t
 from app.view_models import audit as audit_view
 from app.view_models import whole_file as view
 from app.view_models.html import escape, markdown
+from app.words import AUDIT_SPLIT, AUDIT_TASK, FILE_VERDICT
 from kbert_core import KBertError
 from kbert_core.experiments.file_rows import FileRow
 from kbert_core.experiments.whole_file import KINDS, By, WholeFile
 from kbert_core.explain.result import name_of
+
+_TEXTS = {
+    "text.list": N_(", "),
+    "text.clauses": N_("; "),
+    "text.gap": N_(" "),
+    "label.negative": N_("negative"),
+    "label.positive": N_("positive"),
+    "label.different": N_("different"),
+    "label.same meaning": N_("same meaning"),
+    "language.Chinese": N_("Chinese"),
+    "language.English": N_("English"),
+    "language.Latin script": N_("Latin script"),
+    "language.several scripts": N_("several scripts"),
+    "twin.since_untouched": N_("By the interventions: {what}"),
+    "audit.of": N_(
+        "{data} ({task}) with {graph}: {triples} triples, {heads} heads. Tokens are counted as "
+        "characters, or as words where spaces part them."
+    ),
+    "audit.download": N_("Download JSON"),
+    "audit.column.split": N_("split"),
+    "audit.column.count": N_("mentions"),
+    "audit.column.known": N_("in the graph"),
+    "audit.column.unseen": N_("unseen"),
+    "audit.column.unseen_known": N_("in the graph"),
+    "audit.column.rows": N_("rows"),
+    "audit.column.repeated": N_("repeated"),
+    "audit.column.with_match": N_("with a head"),
+    "audit.column.matches": N_("matches a row"),
+    "audit.column.gold_matches": N_("are mentions"),
+    "audit.column.leak": N_("same text"),
+    "audit.column.texts": N_("rows"),
+    "audit.column.share": N_("share"),
+    "audit.column.same_label": N_("same label"),
+    "audit.column.where": N_("names that stand in"),
+    "audit.column.names": N_("names"),
+    "audit.column.precision": N_("precision"),
+    "audit.column.recall": N_("recall"),
+    "audit.column.f1": N_("F1"),
+    "audit.column.unseen_recall": N_("recall, unseen"),
+    "audit.column.tokens": N_("text"),
+    "audit.column.added": N_("added"),
+    "audit.column.longest": N_("longest"),
+    "audit.column.long_texts": N_("texts over the limit"),
+    "audit.column.long_trees": N_("with branches"),
+    "audit.column.no_room": N_("branch tokens without room"),
+    "audit.column.head": N_("head"),
+    "audit.column.tails": N_("tails"),
+    "audit.column.name": N_("name"),
+    "audit.column.may_mean": N_("may mean"),
+    "data.more": N_("{count} more findings"),
+}
+
+AUDIT_SECTION = {
+    "known": N_("What the graph knows"),
+    "splits": N_("Between the splits"),
+    "answers": N_("Was the graph made from the answers?"),
+    "dictionary": N_("A dictionary instead of a model"),
+    "lengths": N_("What injection costs"),
+    "ambiguous": N_("How clear the heads are"),
+}
+
+FILE_VIEW = {
+    "rows": N_("Texts that changed"),
+    "groups": N_("Helped and hurt"),
+    "audit": N_("Data and graph"),
+}
+
+FILE_HELP = {
+    "graph": N_("The graphs of the Lab, with the edits made there."),
+    "with_knowledge": N_(
+        "Texts that contain a triple of the graph. All others are read the same with and without "
+        "the graph."
+    ),
+    "changed": N_("Texts whose prediction with the graph differs from that without."),
+    "helped": N_(
+        "Fewer errors with the graph. Of entities, both missed and wrongly predicted ones count."
+    ),
+    "hurt": N_("More errors with the graph."),
+}
+
+FILE_TEXTS = {
+    "texts": N_("Texts"),
+    "with_knowledge": N_("With a triple"),
+    "changed": N_("Prediction changed"),
+    "helped": N_("Helped"),
+    "hurt": N_("Hurt"),
+}
+
+FILE_WHICH = {
+    "all": N_("all"),
+    "helped": N_("helped"),
+    "hurt": N_("hurt"),
+    "neutral": N_("neither"),
+}
+
+FILE_BY = {
+    "label": N_("label"),
+    "entity": N_("entity"),
+    "relation": N_("relation"),
+    "triple": N_("triple"),
+}
+
+FILE_GROUPS = {
+    "texts": N_(
+        "Counted are the texts in which such a triple stands; the triples of one text share what "
+        "happens to it. Those hurt most come first."
+    ),
+    "labels": N_("Counted are texts, by the label that is right."),
+    "entities": N_(
+        "Counted are the entities that are right to find: helped is found only with the graph, "
+        "hurt only without it."
+    ),
+}
 
 ss = st.session_state
 ROWS, GROUPS, AUDIT = "rows", "groups", "audit"
@@ -54,7 +168,8 @@ def table(columns: view.Columns, key: str | None, texts: str, **more: Any) -> An
         width="stretch",
         column_config={
             name: st.column_config.Column(
-                t(f"{texts}.{name}"), help=view.help_of(name) if texts == "file.column" else None
+                t(_TEXTS[f"{texts}.{name}"]),
+                help=view.help_of(name) if texts == "file.column" else None,
             )
             for name in columns
         },
@@ -77,12 +192,13 @@ def verdict_panel(report: Report) -> None:
         first = [reason for reason in found if reason.first]
         say_reasons(first)
         if len(first) < len(found):
-            with st.expander(t("data.more", count=len(found) - len(first))):
+            with st.expander(t("{count} more findings", count=len(found) - len(first))):
                 say_reasons([reason for reason in found if not reason.first])
         said = t(
-            "audit.of",
+            "{data} ({task}) with {graph}: {triples} triples, {heads} heads. Tokens are counted "
+            "as characters, or as words where spaces part them.",
             data=audit.data,
-            task=t(f"audit.task.{audit.task}"),
+            task=t(AUDIT_TASK[audit.task]),
             graph=audit.graph,
             triples=f"{audit.triples:,}",
             heads=f"{audit.heads:,}",
@@ -91,7 +207,7 @@ def verdict_panel(report: Report) -> None:
         values = {"verdict": report.verdict.as_dict(), **asdict(audit)}
         download(
             "data.json",
-            t("audit.download"),
+            t("Download JSON"),
             lambda: json.dumps(values, ensure_ascii=False, indent=1).encode(),
             f"audit-{services.safe_name(audit.data)}.json",
             "application/json",
@@ -113,7 +229,7 @@ def show_audit(report: Report) -> None:
     ):
         with column:
             for part in parts:
-                st.markdown(f"#### {t('audit.section.' + part.name)}")
+                st.markdown(f"#### {t(AUDIT_SECTION[part.name])}")
                 if part.chart is not None:
                     st.caption(part.chart_title)
                     st.plotly_chart(part.chart, key=f"data.{part.name}", config=PLOTLY)
@@ -133,17 +249,21 @@ def show_found(setup: FileSetup, rows: Sequence[FileRow], report: Report | None)
         found = WholeFile(setup.data.task, setup.graph.name, tuple(rows), len(setup.examples))
         ss["data.found"] = found
     if len(rows) < found.total:
-        said = t("file.partly", done=f"{len(rows):,}", total=f"{found.total:,}")
+        said = t(
+            "The reading was stopped: {done} of {total} texts.",
+            done=f"{len(rows):,}",
+            total=f"{found.total:,}",
+        )
         st.warning(said, icon=":material/stop_circle:")
     summary(setup, found)
     chosen = st.segmented_control(
-        t("file.view"),
+        t("Show"),
         [ROWS, GROUPS, *([AUDIT] if report else [])],
         key="data.view",
         default=ROWS,
         required=True,
         label_visibility="collapsed",
-        format_func=lambda name: f"{ICONS[name]} {t('file.view_' + name)}",
+        format_func=lambda name: f"{ICONS[name]} {t(FILE_VIEW[name])}",
     )
     if chosen == GROUPS:
         groups_view(found)
@@ -167,26 +287,30 @@ def summary(setup: FileSetup, found: WholeFile) -> None:
         left, right = st.columns([7, 4], gap="large", vertical_alignment="center")
         with left, st.container(horizontal=True, gap="medium"):
             for name, count in counts.items():
-                note = None if name == "texts" else t(f"file.{name}_help")
-                st.metric(t(f"file.{name}"), f"{count:,}", help=note, width=METRIC)
+                note = None if name == "texts" else t(FILE_HELP[name])
+                st.metric(t(FILE_TEXTS[name]), f"{count:,}", help=note, width=METRIC)
         with right:
             table(view.scores(found.scores), "data.scores", "file.column")
         said = t(
-            "file.of",
+            "{data}, {split}: {count} texts read by {model} with {graph}.",
             data=setup.data.name,
-            split=t(f"audit.split.{setup.split}"),
+            split=t(AUDIT_SPLIT[setup.split]),
             count=f"{len(found.rows):,}",
             model=services.model_info(setup.model).name,
             graph=found.graph,
         )
-        note = t("file.interval_note", metric=view.metric_name(found.scores))
+        note = t(
+            "In parentheses: 95 % of {metric}'s differences where the texts are drawn anew, with "
+            "repeats.",
+            metric=view.metric_name(found.scores),
+        )
         st.caption(markdown(sentences([said, note])))
 
 
 def rows_view(setup: FileSetup, found: WholeFile) -> None:
     """The texts that changed, and the chosen one of them."""
     which = st.segmented_control(
-        t("file.which"),
+        t("Which"),
         view.WHICH,
         key="data.which",
         default=view.ALL,
@@ -194,8 +318,8 @@ def rows_view(setup: FileSetup, found: WholeFile) -> None:
         label_visibility="collapsed",
         on_change=lambda: ss.pop("data.row", None),
         format_func=lambda name: t(
-            "file.which_count",
-            name=t(f"file.which_{name}"),
+            "{name} ({count})",
+            name=t(FILE_WHICH[name]),
             count=f"{len(view.shown(found, name)):,}",
         ),
     )
@@ -211,8 +335,16 @@ def rows_view(setup: FileSetup, found: WholeFile) -> None:
         )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         name = f"{services.safe_name(setup.data.name)}-{setup.split}.csv"
-        download("data.csv", t("file.csv"), lambda: view.rows_csv(found.rows), name, "text/csv")
-        st.caption(t("file.choose" if rows else "file.no_rows"))
+        download(
+            "data.csv", t("All texts as CSV"), lambda: view.rows_csv(found.rows), name, "text/csv"
+        )
+        st.caption(
+            t(
+                "Choose a row to see it in detail. Click a column's head to sort."
+                if rows
+                else "None."
+            )
+        )
     row = next((row for row in rows if row.number == ss.get("data.row")), None)
     if row is not None:
         row_panel(setup, row)
@@ -230,25 +362,27 @@ def row_panel(setup: FileSetup, row: FileRow) -> None:
     """One text: what is right, what was said, which triples; and the way to the Lab."""
     with st.container(border=True, key="data_row"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            number = t("file.row", number=f"{row.number + 1:,}")
-            verdict = t(f"file.verdict.{row.verdict}")
+            number = t("Text {number}", number=f"{row.number + 1:,}")
+            verdict = t(FILE_VERDICT[row.verdict])
             st.markdown(f"**{markdown(number)}** · {markdown(verdict)}", width="stretch")
             to_lab = st.button(
-                t("file.open"),
+                t("Open in the Lab"),
                 key="data.open_row",
                 icon=":material/account_tree:",
-                help=t("file.open_help"),
+                help=t("Puts the text, the model and the graph on the Lab's page."),
                 type="primary",
             )
         for sentence in row.example.sentences:
             st.markdown(markdown(sentence))
         table(view.row(row, services.model_info(setup.model)), None, "file.column")
         names = listed(map(name_of, row.triples))
-        said = t("file.row_triples", triples=names) if names else t("file.row_no_triples")
+        said = (
+            t("Triples in it: {triples}", triples=names) if names else t("It contains no triple.")
+        )
         st.caption(markdown(said))
         now = ss["lab.graphs"].get(setup.graph_name)
         if now is None or graph_as_edited(setup.graph_name).fingerprint != setup.graph.fingerprint:
-            st.caption(t("file.opened_edited"))
+            st.caption(t("The graph has been edited since the file was read."))
     if to_lab:
         try:
             open_in_lab(setup, row)
@@ -271,20 +405,20 @@ def open_in_lab(setup: FileSetup, row: FileRow) -> None:
 def groups_view(found: WholeFile) -> None:
     """Helped and hurt by label, entity, relation and triple."""
     by: By = st.segmented_control(
-        t("file.by"),
+        t("By"),
         KINDS,
         key="data.by",
         default="relation",
         required=True,
         label_visibility="collapsed",
-        format_func=lambda name: t(f"file.by.{name}"),
+        format_func=lambda name: t(FILE_BY[name]),
         **KEEP,
     )
     groups = found.groups(by)
     kind = "texts"
     if by == "label":
         kind = "entities" if found.task == "ner" else "labels"
-    st.caption(t(f"file.groups_{kind}"))
+    st.caption(t(FILE_GROUPS[kind]))
     if hurting := view.say_hurting(found, by):
         st.markdown(markdown(hurting))
     if chance := view.say_chance(found, by):
@@ -295,8 +429,8 @@ def groups_view(found: WholeFile) -> None:
         if chart is not None:
             st.plotly_chart(chart, key=f"data.chart.{by}", config=PLOTLY)
         else:
-            st.caption(t("file.no_rows"))
+            st.caption(t("None."))
     with right:
         table(view.groups_table(groups), f"data.groups.{by}", "file.column")
         make = lambda: view.groups_csv(groups)  # noqa: E731
-        download("data.groups_csv", t("file.groups_csv"), make, f"{by}.csv", "text/csv")
+        download("data.groups_csv", t("As CSV"), make, f"{by}.csv", "text/csv")

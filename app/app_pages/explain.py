@@ -13,10 +13,40 @@ from app.app_pages.scene_bar import has_trees, no_prediction, readable, scene_ba
 from app.app_pages.target_chooser import choose_any_target
 from app.scene import Scene
 from app.state import KEEP
-from app.texts import t
+from app.texts import N_, t
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from kbert_core import KBertError, KnowledgeGraph
+
+EXPLAIN_TEXTS = {
+    "part": N_("Part"),
+    "effects": N_("Effects"),
+    "flips": N_("What flips it?"),
+    "paths": N_("Paths"),
+    "noise": N_("Noise"),
+}
+
+EXPLAIN_WHAT = {
+    "effects": N_(
+        "Each triple is left out once, all others held fixed: what then becomes of the "
+        "probability is its effect, exactly. Below, the same probability shared out among the "
+        "tokens."
+    ),
+    "flips": N_(
+        "Triples are removed, replaced and added, made of what the graph says itself: single "
+        "changes first, then larger sets of those that came nearest. Each set is tried by making "
+        "its edits and reading the text again."
+    ),
+    "paths": N_(
+        "In each layer a token learns from those it sees. What can have come where follows from "
+        "the visible matrix; what it changed there is measured, by leaving the triple out."
+    ),
+    "noise": N_(
+        "Each mention gets triples about other entities, after its own. The text is then read in "
+        "three ways: as K-BERT reads it, without soft positions, and with everything visible. "
+        "Which of them the noise moves least differs from text to text."
+    ),
+}
 
 ss = st.session_state
 ICONS = {
@@ -53,12 +83,12 @@ def choose_part() -> str:
         ss["explain.part"] = asked
     ss.setdefault("explain.part", "effects")
     st.segmented_control(
-        t("explain.part"),
+        t("Part"),
         list(ICONS),
         key="explain.part",
         required=True,
         label_visibility="collapsed",
-        format_func=lambda name: f"{ICONS[name]} {t('explain.' + name)}",
+        format_func=lambda name: f"{ICONS[name]} {t(EXPLAIN_TEXTS[name])}",
         **KEEP,
     )
     return str(ss["explain.part"])
@@ -66,7 +96,7 @@ def choose_part() -> str:
 
 def explained_part(part: str, now: Scene, graph: KnowledgeGraph, trace: Any) -> None:
     """The part, where the scene has what it needs; where not, that is said."""
-    st.caption(t(f"explain.{part}_what"))
+    st.caption(t(EXPLAIN_WHAT[part]))
     if part in WITH_TREES and not has_trees(now, "explain"):
         return
     if part == "paths":  # follows states, whatever is predicted

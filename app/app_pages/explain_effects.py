@@ -12,7 +12,7 @@ from app.app_pages.long_run import begin, follow, kept
 from app.background import Look, Progress, Run
 from app.models import ModelInfo
 from app.scene import Scene
-from app.texts import t
+from app.texts import N_, t
 from app.view_models import effects as view
 from app.view_models.html import markdown
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
@@ -24,9 +24,40 @@ from kbert_core.explain.result import name_of
 from kbert_core.explain.targets import NO_SPAN
 from kbert_core.knowledge.edit import Edit
 
+EFFECTS_COLUMN = {
+    "triple": N_("triple"),
+    "deleted": N_("adds, if deleted"),
+    "attention": N_("attention"),
+    "at": N_("at"),
+    "left_out": N_("left out"),
+    "adds": N_("adds"),
+    "tokens": N_("its tokens add"),
+    "becomes": N_("becomes"),
+    "then": N_("then"),
+}
+
+EFFECTS_HELP = {
+    "left_out": N_("The probability with the triple and without it, all else the same."),
+    "deleted": N_(
+        "Percentage points, where the triple is deleted from the graph and the next one of its "
+        "name moves up."
+    ),
+    "attention": N_(
+        "Attention of the whole trunk on the triple's branch, mean of all layers and heads."
+    ),
+    "triple": N_("Head · relation · tail."),
+    "at": N_("The mentions it hangs from."),
+    "adds": N_(
+        "Percentage points: the probability as it is minus the one without the triple. Exact."
+    ),
+    "tokens": N_("Percentage points: the sum of its tokens' shares, by integrated gradients."),
+    "becomes": N_("The prediction without the triple, where it is another."),
+    "then": N_("What deleting it brings in or takes away, and what is predicted then."),
+}
+
 ss = st.session_state
 AT_ONCE = 40  # triples that are measured without being asked for
-RUN = "explain.effects"
+RUN = N_("Effects")
 PLOTLY: dict[str, Any] = {"displayModeBar": False}
 
 
@@ -51,12 +82,26 @@ def effects_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
     info = services.model_info(now.model)
     case = explained.case_of(now, graph, target)
     if not case.pieces:
-        st.info(markdown(t("scene.no_triple", graph=graph.name)), icon=":material/info:")
+        st.info(
+            markdown(
+                t(
+                    "This text contains no triple of {graph}, so there is no knowledge to "
+                    "explain. Choose another text or graph in the Lab, or add a triple there.",
+                    graph=graph.name,
+                )
+            ),
+            icon=":material/info:",
+        )
     st.caption(markdown(view.say_chance(target, case.sentences, info)))
     by_mention = False
     if len(case.pieces) != len(case.pieces_by_mention):
         by_mention = st.checkbox(
-            t("effects.by_mention"), key="explain.by_mention", help=t("effects.by_mention_help")
+            t("Each mention by itself"),
+            key="explain.by_mention",
+            help=t(
+                "A triple that hangs at several places is left out at one of them at a time. "
+                "Deleting has no such thing: a graph has a triple once."
+            ),
         )
     run = measured((explained.key_of(now, graph), target, by_mention), case, by_mention)
     if run is not None:
@@ -70,7 +115,7 @@ def measured(key: tuple[Any, ...], case: Case, by_mention: bool) -> Run[Found] |
         return run
     count = len(case.pieces_by_mention if by_mention else case.pieces)
     if count > AT_ONCE and not st.button(
-        t("effects.start", count=f"{count:,}"),
+        t("Measure {count} triples", count=f"{count:,}"),
         key="explain.measure",
         type="primary",
         icon=":material/play_arrow:",
@@ -110,13 +155,13 @@ def show(case: Case, info: ModelInfo, look: Look[Found]) -> None:
         st.markdown(markdown(shown.say()))
         triples(shown)
     if shown.shares is not None:
-        st.markdown(f"**{t('effects.tokens_title')}**")
+        st.markdown(f"**{t('What every token adds')}**")
         st.plotly_chart(view.tokens_chart(shown.shares), key="explain.tokens", config=PLOTLY)
         st.caption(markdown(shown.say_shares()))
     elif NoShares in by_type:
         st.caption(markdown(by_type[NoShares].reason))  # type: ignore[union-attr]
     if shown.attention is not None:
-        with st.expander(t("effects.attention_title")):
+        with st.expander(t("Attention beside effect")):
             attention(case, shown)
 
 
@@ -136,7 +181,7 @@ def triples(shown: view.View) -> None:
         hide_index=True,
         column_config={
             name: kinds.get(name, st.column_config.TextColumn)(
-                t(f"effects.column.{name}"), help=t(f"effects.{name}_help")
+                t(EFFECTS_COLUMN[name]), help=t(EFFECTS_HELP[name])
             )
             for name in columns
         },
@@ -147,14 +192,19 @@ def triples(shown: view.View) -> None:
             shared = state.workspace() is not None
             name = markdown(name_of(effect.piece.triple))
             if st.button(
-                t("effects.off", triple=name),
+                t("Switch off {triple}", triple=name),
                 key="explain.off",
                 icon=":material/toggle_off:",
-                help=t("effects.off_shared" if shared else "effects.off_help"),
+                help=t(
+                    "Switches the triple off in the workspace, for everybody, and opens the Lab."
+                    if shared
+                    else "Switches the triple off in the graph, so that the next one moves up, "
+                    "and opens the Lab. It can be undone there."
+                ),
             ) and state.commit(Edit("switch_off", effect.piece.triple)):
                 st.switch_page("app_pages/lab.py")
         st.download_button(
-            t("effects.csv"),
+            t("As CSV"),
             shown.csv,
             file_name="effects.csv",
             mime="text/csv",
@@ -163,15 +213,26 @@ def triples(shown: view.View) -> None:
             on_click="ignore",
         )
         if not chosen and shown.ranked:
-            st.caption(t("effects.choose"))
+            st.caption(t("Choose a row to switch its triple off."))
 
 
 def attention(case: Case, shown: view.View) -> None:
     """Attention beside effect, and where the two disagree."""
-    st.caption(t("effects.attention_what"))
+    st.caption(
+        t(
+            "How much attention a triple gets says little of what it does. Attention is of the "
+            "whole trunk on the triple's branch."
+        )
+    )
     reading = case.trace
     as_paper = reading.ablation.visible == "tree" and not reading.interventions
     if case.target.start == NO_SPAN and as_paper:
-        st.caption(t("effects.attention_class"))
+        st.caption(
+            t(
+                "The tokens explained are [CLS] alone. Under the visible matrix it sees no "
+                "branch, so it gives them no attention in any layer: what they do comes through "
+                "the mention."
+            )
+        )
     for said in shown.say_attention():
         st.markdown(markdown(said))

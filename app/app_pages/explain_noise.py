@@ -11,13 +11,37 @@ from app.app_pages.target_chooser import select
 from app.background import Look, Progress
 from app.models import ModelInfo
 from app.scene import Scene
-from app.texts import t
+from app.texts import N_, t
 from app.view_models import noise as view
 from app.view_models.html import markdown
 from app.view_models.targets import answer_name
 from kbert_core import KnowledgeGraph
 from kbert_core.explain.case import Target
 from kbert_core.explain.noise import COUNTS, SEEDS, NoiseCurve, stream_noise
+
+NOISE_COLUMN = {
+    "reading": N_("Read as"),
+    "answer": N_("Prediction"),
+    "probability": N_("Probability of {label}"),
+    "moved": N_("Moved by noise"),
+    "distance": N_("From plain BERT"),
+}
+
+NOISE_HELP = {
+    "distance": N_(
+        "Total variation between the two distributions of labels: the share of probability that "
+        "differs; of a span, the mean over its tokens."
+    ),
+    "moved": N_(
+        "Total variation from the same reading without noise: the share of probability that moves."
+    ),
+}
+
+NOISE_MEASURE = {
+    "variation": N_("Distance from BERT"),
+    "moved": N_("Moved by noise"),
+    "probability": N_("Probability"),
+}
 
 ss = st.session_state
 MOST = 16  # unrelated triples a mention, at the dial
@@ -30,12 +54,29 @@ PLOTLY: dict[str, Any] = {"displayModeBar": False}
 def noise_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
     """The dial and what it gives; the curve."""
     if not services.trace(now, graph).tree.nodes:
-        st.info(markdown(t("noise.empty", graph=graph.name)), icon=":material/info:")
+        st.info(
+            markdown(
+                t(
+                    "No entity of {graph} is named in this text, so there is nowhere to hang "
+                    "noise. Choose another text or graph in the Lab.",
+                    graph=graph.name,
+                )
+            ),
+            icon=":material/info:",
+        )
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        count = st.slider(t("noise.count"), 0, MOST, 4, key="explain.noise", width=320)
+        count = st.slider(
+            t("Unrelated triples per mention"), 0, MOST, 4, key="explain.noise", width=320
+        )
         seed = st.number_input(
-            t("noise.seed"), 1, 999, 1, key="explain.seed", help=t("noise.seed_help"), width=130
+            t("Draw"),
+            1,
+            999,
+            1,
+            key="explain.seed",
+            help=t("Another number draws other triples; the same number draws the same ones."),
+            width=130,
         )
         source = choose_source()
     info = services.model_info(now.model)
@@ -48,10 +89,10 @@ def noise_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
 
 def choose_source() -> KnowledgeGraph | None:
     """The graph whose triples are drawn; None: the scene's own."""
-    names = {OWN: t("noise.source_own")} | {
+    names = {OWN: t("this graph")} | {
         name: state.graph_label(name) for name in ss["lab.graphs"] if name != ss["lab.graph"]
     }
-    chosen = select(t("noise.source"), list(names), "explain.source", lambda name: names[name])
+    chosen = select(t("Drawn from"), list(names), "explain.source", lambda name: names[name])
     return None if chosen == OWN else ss["lab.graphs"][chosen]
 
 
@@ -65,7 +106,7 @@ def dial(
     info: ModelInfo,
 ) -> None:
     """The prediction with so many unrelated triples, read in three ways."""
-    with st.spinner(t("noise.busy")):
+    with st.spinner(t("Reading with noise …")):
         found = explained.noise_at(now, graph, target, count, seed, source)
     st.markdown(markdown(view.say_dial(found, count, seed)))
     columns = view.dial(found, count, seed, info)
@@ -75,20 +116,20 @@ def dial(
         hide_index=True,
         column_config={
             name: st.column_config.Column(
-                t(f"noise.column_{name}", label=label),
-                help=t(f"noise.{name}_help") if name in ("distance", "moved") else None,
+                t(NOISE_COLUMN[name], label=label),
+                help=t(NOISE_HELP[name]) if name in ("distance", "moved") else None,
             )
             for name in columns
         },
     )
     st.caption(markdown(view.say_injected(found, count)))
     if count:
-        with st.expander(t("noise.drawn")):
+        with st.expander(t("What was drawn")):
             drawn = explained.noise_drawn(now, graph, count, seed, source)
             st.dataframe(
                 view.drawn(drawn),
                 hide_index=True,
-                column_config={"mention": t("noise.mention"), "triples": t("noise.triples")},
+                column_config={"mention": t("Mention"), "triples": t("Unrelated triples")},
             )
 
 
@@ -104,11 +145,15 @@ def curve(
     key = (explained.key_of(now, graph), target, source.fingerprint if source else "")
     drawn_for, run = ss.get(RUN, (None, None))
     runs = 3 * (1 + (len(COUNTS) - 1) * len(SEEDS))
-    draw_help = t("noise.draw_help", count=runs, seeds=len(SEEDS))
+    draw_help = t(
+        "{count} readings: {seeds} draws for each number of triples, read in three ways.",
+        count=runs,
+        seeds=len(SEEDS),
+    )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f"**{t('noise.curve')}**", width="stretch")
+        st.markdown(f"**{t('As noise grows')}**", width="stretch")
         pressed = st.button(
-            t("noise.draw" if run is None else "noise.draw_again"),
+            t("Draw the curve" if run is None else "Draw it again"),
             key="explain.draw",
             icon=":material/show_chart:",
             type="primary" if run is None or drawn_for != key else "secondary",
@@ -128,16 +173,19 @@ def curve(
         return
     if drawn_for != key:
         run.stop()
-        st.info(t("noise.stale"), icon=":material/update:")
+        st.info(
+            t("The scene or the source has changed since the curve was drawn."),
+            icon=":material/update:",
+        )
         return
     measure = st.segmented_control(
-        t("noise.measure"),
+        t("Show"),
         view.MEASURES,
         key="explain.measure_of",
         default=view.MEASURES[0],
         required=True,
         label_visibility="collapsed",
-        format_func=lambda name: t("noise.measure_" + name),
+        format_func=lambda name: t(NOISE_MEASURE[name]),
     )
 
     def draw(look: Look[NoiseCurve]) -> None:
@@ -147,7 +195,13 @@ def curve(
         label = answer_name(target.label, info, "")
         figure = view.chart(found, measure or view.MEASURES[0], count, label)
         st.plotly_chart(figure, key="explain.curve_chart", config=PLOTLY)
-        st.caption(t("noise.band", seeds=len(SEEDS)))
+        st.caption(
+            t(
+                "Lines are means of {seeds} draws, bands show their range. The dotted line is the "
+                "setting above.",
+                seeds=len(SEEDS),
+            )
+        )
         said = view.say_curve(found)
         if said and len(found.points) == found.total:
             st.markdown(markdown(said))

@@ -10,7 +10,7 @@ from app.app_pages.long_run import begin, follow, kept
 from app.app_pages.target_chooser import select
 from app.background import Look, Progress
 from app.scene import Scene
-from app.texts import t
+from app.texts import N_, t
 from app.view_models import paths as view
 from app.view_models.html import markdown
 from app.view_models.visible import layers_without_model
@@ -18,10 +18,14 @@ from kbert_core import KBertTrace, KnowledgeGraph
 from kbert_core.explain.case import Case
 from kbert_core.explain.influence import Influence, reach, stream_influence
 
+PATHS_VIEW = {"triple": N_("What a triple changes"), "token": N_("What a token can know")}
+
+PATHS_COLUMN = {"first": N_("can from layer"), "last": N_("changes it by"), "triple": N_("Triple")}
+
 WITHOUT_MODEL = 4  # layers that are shown where no model says how many
 TRIPLE, TOKEN = "triple", "token"
 TALL = 760  # pixels of a drawing that doesn't scroll
-RUN = "explain.paths"
+RUN = N_("Paths")
 PLOTLY: dict[str, Any] = {"displayModeBar": False}
 
 
@@ -59,8 +63,8 @@ def choose_window(trace: KBertTrace) -> int:
     if count == 1:
         return 0
     first = next((n for n, row in enumerate(trace.rows) if row.branches), 0)
-    name = lambda i: t("tree.window_name", number=i + 1, count=count)  # noqa: E731
-    return select(t("tree.window"), range(count), f"explain.window.{count}", name, first)
+    name = lambda i: t("{number} of {count}", number=i + 1, count=count)  # noqa: E731
+    return select(t("Window"), range(count), f"explain.window.{count}", name, first)
 
 
 @st.fragment
@@ -73,23 +77,23 @@ def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influen
         shown, piece = TOKEN, 0
         if measured is not None:
             shown = st.segmented_control(
-                t("paths.view"),
+                t("Show"),
                 [TRIPLE, TOKEN],
                 key="explain.paths_view",
                 default=TRIPLE,
                 required=True,
-                format_func=lambda name: t("paths.view_" + name),
+                format_func=lambda name: t(PATHS_VIEW[name]),
             )
         if measured is not None and shown == TRIPLE:
             pieces = measured.pieces
             piece = select(
-                t("paths.triple"),
+                t("Triple"),
                 range(len(pieces)),
                 f"explain.path_triple.{len(pieces)}",
                 lambda n: str(pieces[n].triple),
             )
         token = select(
-            t("paths.token"),
+            t("Token"),
             list(names),
             f"explain.path_token.{len(flat)}",
             lambda n: names.get(n, str(n)),
@@ -99,15 +103,20 @@ def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influen
     if measured is not None and shown == TRIPLE:
         with left:
             drawing(view.change_chart(measured, piece, token))
-            st.caption(t("paths.legend"))
+            st.caption(
+                t(
+                    "Blue: change of the state, in per cent. Empty: nothing can have come here "
+                    "yet. Orange: the triple's own tokens, gone without it."
+                )
+            )
         with right:
             st.markdown(markdown(view.say_arrival(measured, piece, token)))
             st.markdown(markdown(view.say_most(measured, piece)))
-            title = t("paths.chart", token=flat.tokens[token])
+            title = t("How much “{token}” changes without each triple", token=flat.tokens[token])
             st.markdown(f"**{markdown(title)}**")
             st.plotly_chart(view.chart(measured, token), key="explain.path_chart", config=PLOTLY)
             columns = view.arrivals(measured, token)
-            named = {name: t(f"paths.column_{name}") for name in columns}
+            named = {name: t(PATHS_COLUMN[name]) for name in columns}
             st.dataframe(columns, hide_index=True, column_config=named)
             st.caption(markdown(view.say_agreement(measured)))
         return
@@ -117,9 +126,24 @@ def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influen
     with right:
         st.markdown(markdown(view.say_known(flat, ways, token)))
         if not flat.branches:
-            st.info(markdown(t("scene.no_triple", graph=graph.name)), icon=":material/info:")
+            st.info(
+                markdown(
+                    t(
+                        "This text contains no triple of {graph}, so there is no knowledge to "
+                        "explain. Choose another text or graph in the Lab, or add a triple there.",
+                        graph=graph.name,
+                    )
+                ),
+                icon=":material/info:",
+            )
         if found is None:
-            st.caption(t("paths.no_model", layers=WITHOUT_MODEL))
+            st.caption(
+                t(
+                    "Nothing can be measured without a model. What can have reached which token "
+                    "is shown for {layers} layers. Choose a model in the Lab to measure.",
+                    layers=WITHOUT_MODEL,
+                )
+            )
 
 
 def drawing(figure: Any) -> None:

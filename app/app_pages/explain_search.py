@@ -12,7 +12,7 @@ from app.background import Look, Progress
 from app.models import ModelInfo
 from app.scene import Scene
 from app.state import KEEP
-from app.texts import t
+from app.texts import N_, t
 from app.view_models import flips_search as view
 from app.view_models.html import markdown
 from app.view_models.targets import answer_name, candidates_of, kinds
@@ -24,6 +24,8 @@ from kbert_core.explain.counterfactuals import (
     Search,
     stream_counterfactuals,
 )
+
+SEARCH_KIND = {"remove": N_("remove"), "replace": N_("replace"), "add": N_("add")}
 
 ss = st.session_state
 BUDGETS = (50, 100, 200, 500, 1000)
@@ -47,21 +49,24 @@ def search_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
     key = (explained.key_of(now, graph), target, search)
     searched_for, run = ss.get(RUN, (None, None))
     pressed = st.button(
-        t("search.start" if run is None else "search.again"),
+        t("Search" if run is None else "Search again"),
         key="explain.search",
         icon=":material/search:",
         type="primary" if searched_for != key else "secondary",
         disabled=not search.kinds,
     )
     if not search.kinds:
-        st.info(t("search.no_kind"))
+        st.info(t("Choose at least one kind of change."))
     if pressed:
         run, searched_for = begin(RUN, key, lambda: steps(case, search), growing=True), key
     if run is None:
         return
     if searched_for != key:
         run.stop()
-        st.info(t("search.stale"), icon=":material/update:")
+        st.info(
+            t("The scene, the prediction or the goal has changed: search again."),
+            icon=":material/update:",
+        )
         return
 
     def draw(look: Look[Counterfactuals]) -> None:
@@ -86,21 +91,25 @@ def choose(case: Case, info: ModelInfo) -> Search:
     """Kinds of changes, what it shall become, the budget."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         chosen = st.pills(
-            t("search.kinds"),
+            t("Kinds of change"),
             KINDS,
             selection_mode="multi",
             default=KINDS,
             key="explain.kinds",
-            format_func=lambda kind: t("search.kind_" + kind),
+            format_func=lambda kind: t(SEARCH_KIND[kind]),
         )
         to = choose_to(case, info)
         budget = st.select_slider(
-            t("search.budget"), BUDGETS, value=BUDGET, key="explain.budget", width=240
+            t("Budget (model runs)"), BUDGETS, value=BUDGET, key="explain.budget", width=240
         )
         most = st.segmented_control(
-            t("search.most_edits"), [1, 2, 3], default=2, key="explain.most_edits", required=True
+            t("Most changes per set"), [1, 2, 3], default=2, key="explain.most_edits", required=True
         )
-    larger = st.checkbox(t("search.larger_too"), key="explain.larger_too", **KEEP)
+    larger = st.checkbox(
+        t("Look for larger sets even after smaller ones are found"),
+        key="explain.larger_too",
+        **KEEP,
+    )
     return Search(
         tuple(kind for kind in KINDS if kind in (chosen or ())),
         to or None,
@@ -114,14 +123,14 @@ def choose_to(case: Case, info: ModelInfo) -> str:
     """The label or token wished for; empty for any."""
     if info.card.task == "mask":
         return st.text_input(
-            t("search.to_token"),
+            t("It should become the token"),
             key="explain.to_token",
-            placeholder=t("search.to_token_empty"),
+            placeholder=t("empty: anything else"),
             width=220,
         ).strip()
     offered = [ANY, *wishes(case, info.card.task)]
-    name = lambda label: answer_name(label, info, "") if label else t("search.to_any")  # noqa: E731
-    return select(t("search.to"), offered, "explain.to", name)
+    name = lambda label: answer_name(label, info, "") if label else t("anything else")  # noqa: E731
+    return select(t("It should become"), offered, "explain.to", name)
 
 
 def wishes(case: Case, task: str | None) -> list[str]:
@@ -147,10 +156,14 @@ def show(found: Counterfactuals, info: ModelInfo, chance: Callable[[float], floa
         ):
             st.html(line.html, width="stretch")
             if st.button(
-                t("search.apply"),
+                t("Apply in the Lab"),
                 key=f"explain.apply.{number}",
                 icon=":material/edit:",
-                help=t("search.apply_shared" if shared else "search.apply_help"),
+                help=t(
+                    "Make these edits in the workspace, for everybody, and open the Lab."
+                    if shared
+                    else "Make these edits, and open the Lab. They can be undone there together."
+                ),
             ):
                 state.commit(*line.edits, together=True)
                 st.switch_page("app_pages/lab.py")

@@ -13,7 +13,10 @@ def graph_download(
     """Write the graph as ``.spo`` when asked; above ``MOST_TRIPLES`` say what does it instead."""
     large = len(graph) > exports.MOST_TRIPLES
     if large:
-        said = t("export.too_large", most=f"{exports.MOST_TRIPLES:,}")
+        said = t(
+            "A graph of over {most} triples is better exported on the command line:",
+            most=f"{exports.MOST_TRIPLES:,}",
+        )
         help = f"{said} `kbert kg export GRAPH.kg FILE.spo.gz`"
     st.download_button(
         t(label),

@@ -14,10 +14,19 @@ from app.app_pages.workspace_notices import workspace_notices
 from app.catalogue import Catalogue
 from app.curating import CHECK, DIFFERENCE, HISTORY, IMPORT, STRUCTURE, TRIPLES, VIEWS
 from app.state import KEEP
-from app.texts import t
+from app.texts import N_, t
 from app.view_models.html import markdown
 from app.view_models.knowledge import describe
 from app.view_models.styles import CSS
+
+KG_VIEW = {
+    "triples": N_("Triples"),
+    "import": N_("Import"),
+    "history": N_("History"),
+    "difference": N_("Difference"),
+    "structure": N_("Structure"),
+    "check": N_("Check"),
+}
 
 ss = st.session_state
 
@@ -35,12 +44,12 @@ def page() -> None:
         horizontal=True, vertical_alignment="center", gap="small", key="knowledge_bar"
     ):
         view = st.segmented_control(
-            t("kg.view"),
+            t("View"),
             VIEWS,
             key="knowledge.view",
             required=True,
             label_visibility="collapsed",
-            format_func=lambda name: t(f"kg.view_{name}"),
+            format_func=lambda name: t(KG_VIEW[name]),
             width="stretch",
             **KEEP,
         )
@@ -64,7 +73,7 @@ def top() -> Catalogue:
     names = {name: state.graph_label(name) for name in ss["lab.graphs"]}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         st.selectbox(
-            t("lab.graph"),
+            t("Knowledge graph"),
             list(names),
             key="knowledge.graph",
             format_func=lambda name: names.get(name, name),
@@ -83,12 +92,31 @@ def summary(look: Catalogue) -> str:
     shared = state.workspace()
     count = f"{len(look.graph):,}"
     if shared is not None:
-        return t("kg.summary_workspace", name=shared.title, count=count, number=shared.revision)
+        return t(
+            "Workspace {name}: {count} triples, at entry {number} of its log. Every edit is saved "
+            "at once. Everyone with the link sees and edits the same graph.",
+            name=shared.title,
+            count=count,
+            number=shared.revision,
+        )
     steps = len(look.log.standing)
     if not steps:
-        return t("kg.summary", count=count)
+        return t(
+            "{count} triples. Edits stay private to this visit until you save them to a workspace.",
+            count=count,
+        )
     opened = f"{len(look.base):,}"  # as the chooser says, whose options keep their names
-    key = "kg.summary_edited" if steps > 1 else "kg.summary_one"
+    key = (
+        N_(
+            "{opened} triples as opened, {count} after {edits} edits. They are private to this "
+            "visit: save them to a workspace, or download the graph, to keep them."
+        )
+        if steps > 1
+        else N_(
+            "{opened} triples as opened, {count} after 1 edit. It is private to this visit: save "
+            "it to a workspace, or download the graph, to keep it."
+        )
+    )
     return t(key, opened=opened, count=count, edits=steps)
 
 
@@ -98,7 +126,7 @@ def undo_buttons() -> None:
     what = None
     if log.standing:
         last = log.standing[-1]
-        what = describe(last.edits[0]) if len(last.edits) == 1 else t("kg.several")
+        what = describe(last.edits[0]) if len(last.edits) == 1 else t("several edits")
     undo_button("knowledge", curating.undo, what)
     redo_button("knowledge", curating.redo, ready=bool(log.again))
 

@@ -7,11 +7,22 @@ import streamlit as st
 from app import curating, exports, services, state
 from app.catalogue import Catalogue, counted, kind
 from app.open_workspace import OpenWorkspace
-from app.texts import t
+from app.texts import N_, t
 from app.view_models import history
 from app.view_models.history import Row
 from app.view_models.html import markdown
 from kbert_core.knowledge.store.log import Change
+
+DIFFERENCE_TEXTS = {
+    "added": N_("Added"),
+    "removed": N_("Deleted"),
+    "changed": N_("Changed"),
+    "off": N_("Switched off"),
+    "on": N_("Switched on"),
+    "kind": N_("change"),
+    "before": N_("before"),
+    "after": N_("now"),
+}
 
 ss = st.session_state
 LISTED = 1000  # changes in the table
@@ -21,15 +32,23 @@ STEP = 20
 def history_view(look: Catalogue) -> None:
     """Entries, the newest first; any single one can be taken back."""
     rows, total = log_rows(look, state.workspace(), int(ss["knowledge.rows"]))
-    st.caption(t("history.shared" if state.workspace() is not None else "history.private"))
+    st.caption(
+        t(
+            "Everyone's edits in this workspace, newest first. Each can be undone by itself, "
+            "unless a later one changed the same triple."
+            if state.workspace() is not None
+            else "Your edits in this visit, newest first. Each can be undone by itself, unless a "
+            "later one depends on it."
+        )
+    )
     if not rows:
-        st.info(t("history.none"), icon=":material/history:")
+        st.info(t("No edits yet."), icon=":material/history:")
         return
     for row in rows:
         entry(row)
     if total > len(rows):
         st.button(
-            t("history.more", count=f"{total - len(rows):,}"),
+            t("Show {count} more", count=f"{total - len(rows):,}"),
             key="knowledge.more",
             on_click=lambda: ss.update({"knowledge.rows": ss["knowledge.rows"] + STEP}),
         )
@@ -60,20 +79,20 @@ def entry(row: Row) -> None:
     ):
         with st.container(gap=None, width="stretch"):
             who = f" · {row.who}" if row.who else ""
-            when = t("history.line", number=row.number, at=row.at)
-            undone = f" · :orange[{t('history.undone')}]" if row.undone else ""
+            when = t("{number} · {at}", number=row.number, at=row.at)
+            undone = f" · :orange[{t('undone')}]" if row.undone else ""
             what = markdown(row.what)
             st.caption(f"{markdown(when + who)}{undone}")
             st.markdown(f"~~{what}~~" if row.undone else what)
             if row.changes:
                 listed = "  \n".join(f"– {markdown(change)}" for change in row.changes)
                 rest = row.count - len(row.changes)
-                more = t("history.rest", count=f"{rest:,}") if rest > 0 else ""
-                with st.expander(t("history.changes")):
+                more = t("… and {count} more", count=f"{rest:,}") if rest > 0 else ""
+                with st.expander(t("What it changed")):
                     st.markdown(f"{listed}  \n{markdown(more)}")
         if row.can_change:
             st.button(
-                t("history.redo_one" if row.undone else "history.undo_one"),
+                t("Redo" if row.undone else "Undo"),
                 key=f"knowledge.entry_{row.number}",
                 icon=":material/redo:" if row.undone else ":material/undo:",
                 on_click=curating.redo if row.undone else curating.undo,
@@ -84,18 +103,24 @@ def entry(row: Row) -> None:
 def difference_view(look: Catalogue) -> None:
     """What differs from the graph as it was opened, or saved."""
     changes = curating.changes(look)
-    st.caption(t("difference.shared" if state.workspace() is not None else "difference.private"))
+    st.caption(
+        t(
+            "How the workspace differs from the graph it was made from."
+            if state.workspace() is not None
+            else "How the graph differs from the one that was opened."
+        )
+    )
     if not changes:
-        st.info(t("difference.none"), icon=":material/equal:")
+        st.info(t("No difference."), icon=":material/equal:")
         return
     counts = counted(changes)
     for column, (name, count) in zip(st.columns(len(counts)), counts.items(), strict=True):
-        column.metric(t(f"difference.{name}"), f"{count:,}")
+        column.metric(t(DIFFERENCE_TEXTS[name]), f"{count:,}")
     shown = changes[:LISTED]
     key = f"knowledge.changes.{ss['knowledge.table']}"
     st.dataframe(
         {
-            "kind": [t(f"difference.{kind(change)}") for change in shown],
+            "kind": [t(DIFFERENCE_TEXTS[kind(change)]) for change in shown],
             "before": [str(change.before) if change.before else "" for change in shown],
             "after": [str(change.after) if change.after else "" for change in shown],
         },
@@ -106,15 +131,17 @@ def difference_view(look: Catalogue) -> None:
         on_select=lambda: _go_to(key, shown),
         selection_mode="single-row",
         column_config={
-            "kind": st.column_config.TextColumn(t("difference.kind"), width=110),
-            "before": t("difference.before"),
-            "after": t("difference.after"),
+            "kind": st.column_config.TextColumn(t("change"), width=110),
+            "before": t("before"),
+            "after": t("now"),
         },
     )
     if len(changes) > LISTED:
-        st.caption(t("difference.more", shown=f"{LISTED:,}", count=f"{len(changes):,}"))
+        st.caption(
+            t("The first {shown} of {count}.", shown=f"{LISTED:,}", count=f"{len(changes):,}")
+        )
     st.download_button(
-        t("difference.download"),
+        t("Download the difference"),
         lambda: exports.lines_of({"kind": kind(c), **asdict(c)} for c in changes),
         file_name=f"{services.safe_name(look.graph.name)}-difference.jsonl",
         mime="application/x-ndjson",

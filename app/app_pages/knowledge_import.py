@@ -8,13 +8,55 @@ from app import curating, services, state
 from app.catalogue import Catalogue
 from app.curating import MOST_PRIVATE
 from app.state import KEEP
-from app.texts import t
+from app.texts import N_, t, tn
 from app.view_models.html import markdown
 from app.view_models.importing import ENCODINGS, MOST, Preview, pasted_name, preview
 from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError
 from kbert_core.knowledge.io import ReadOptions
 from kbert_core.knowledge.tools.check import Finding, check
+
+IMPORT_TEXTS = {
+    "new": N_("New"),
+    "there": N_("Already there"),
+    "repeated": N_("Repeated"),
+    "bad": N_("Bad lines"),
+}
+
+CHECK_TEXTS = {
+    "several_types": N_("Entities with several types"),
+    "duplicate": N_("Triples that differ only in case, width or spaces"),
+    "stop_word": N_("Heads that are everyday words"),
+    "one_character": N_("Heads of one character"),
+    "dangling_alias": N_("Aliases that lead to nothing"),
+    "alias_cycle": N_("Aliases that form a circle"),
+    "alias_entity": N_("Aliases that are entities themselves"),
+    "own_alias": N_("Aliases that repeat the name"),
+    "own_tail": N_("Triples whose tail is their head"),
+    "long_tail": N_("Very long tails"),
+    "relation_once": N_("Relations used only once"),
+}
+
+CHECK_DO = {
+    "several_types": N_("Keep the right one, or give the meanings different names."),
+    "duplicate": N_("Keep one of each: the others take the place of other triples at a mention."),
+    "stop_word": N_(
+        "Delete them or switch them off: they are found where they do not mean the entity."
+    ),
+    "one_character": N_(
+        "Delete them or switch them off, unless they are intended: they are found inside other "
+        "words."
+    ),
+    "dangling_alias": N_("Add what is known about these entities."),
+    "alias_cycle": N_("Keep one as the name, and the others as its aliases."),
+    "alias_entity": N_(
+        "Keep both where the name means both; else move the triples to one of them."
+    ),
+    "own_alias": N_("Delete: they say nothing."),
+    "own_tail": N_("Delete: they add nothing to a text."),
+    "long_tail": N_("Shorten: a branch takes as many tokens, and the length limit cuts it."),
+    "relation_once": N_("Look for a relation with the same meaning, or a typing error."),
+}
 
 ss = st.session_state
 SAMPLE = 200
@@ -32,7 +74,12 @@ def import_view(look: Catalogue) -> None:
         if added:
             st.success(markdown(added), icon=":material/check:")
         if seen is None:
-            st.caption(t("import.nothing_yet"))
+            st.caption(
+                t(
+                    "What a file or text would change is shown here first. Nothing changes until "
+                    "you confirm."
+                )
+            )
         else:
             show_preview(seen)
 
@@ -42,24 +89,32 @@ def source(look: Catalogue) -> Preview | None:
     number = ss.get("knowledge.uploads", 0)
     most = MOST_PRIVATE if state.workspace() is None else MOST
     file = st.file_uploader(
-        t("open.upload", most=st.get_option("server.maxUploadSize"), triples=f"{most:,}"),
+        t(
+            "Upload a file of at most {most} MB and {triples} triples",
+            most=st.get_option("server.maxUploadSize"),
+            triples=f"{most:,}",
+        ),
         type=services.GRAPH_ENDINGS,
         key=f"knowledge.upload.{number}",
-        help=t("open.format"),
+        help=t(
+            "One triple a line: head, relation, tail, separated by tabs (.spo, .tsv, .txt); or a "
+            "table with commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl). Each may be packed "
+            "as .xz, .gz, .bz2 or .zst."
+        ),
     )
     st.text_area(
-        t("import.paste"),
+        t("Or paste triples, one per line"),
         key="knowledge.paste",
         height=150,
-        placeholder=t("import.paste_placeholder"),
+        placeholder=t("head, tab, relation, tab, tail"),
         disabled=file is not None,
         **KEEP,
     )
     encoding = st.selectbox(
-        t("import.encoding"),
+        t("Encoding of the file"),
         ENCODINGS,
         key="knowledge.encoding",
-        format_func=lambda name: name or t("import.encoding_auto"),
+        format_func=lambda name: name or t("UTF-8, or as the file says"),
         disabled=file is None,
         width=260,
     )
@@ -75,7 +130,7 @@ def source(look: Catalogue) -> Preview | None:
     kept = ss.get("knowledge.preview")
     if kept is None or kept[0] != key:
         options = ReadOptions(encoding=encoding or None, most=services.MOST_BYTES)
-        with st.spinner(t("import.reading")):
+        with st.spinner(t("Reading …")):
             kept = (key, preview(data, name, look.graph, options))
         ss["knowledge.preview"] = kept
     return kept[1]
@@ -84,7 +139,7 @@ def source(look: Catalogue) -> Preview | None:
 def show_preview(seen: Preview) -> None:
     """What would be added, what not and why; nothing is changed yet."""
     if seen.error is not None:
-        st.error(f"**{t('open.failed_title')}**")
+        st.error(f"**{t('The file was not opened, and nothing was changed.')}**")
         st.code(seen.error, language=None, wrap_lines=True)
         return
     for column, (name, count) in zip(
@@ -97,31 +152,45 @@ def show_preview(seen: Preview) -> None:
         ),
         strict=True,
     ):
-        column.metric(t(f"import.{name}"), f"{count:,}")
+        column.metric(t(IMPORT_TEXTS[name]), f"{count:,}")
     leave_out = True
     if seen.bad:
-        st.warning(t("import.problems", shown=len(seen.problems), count=f"{seen.bad:,}"))
+        st.warning(
+            t(
+                "Nothing was changed. Lines that are no triples: {count}; the first {shown}:",
+                shown=len(seen.problems),
+                count=f"{seen.bad:,}",
+            )
+        )
         st.code("\n".join(seen.problems), language=None, wrap_lines=True)
         if seen.rows:
-            leave_out = st.checkbox(t("import.leave_out"), key="knowledge.leave_out")
+            leave_out = st.checkbox(t("Skip the bad lines"), key="knowledge.leave_out")
     count = len(seen.rows)
     problem = None
     if seen.too_many:
-        problem = t("import.too_many", most=f"{MOST:,}")
+        problem = t(
+            "At most {most} triples can be added at once here. Open the file as a graph of its "
+            "own, or use kbert kg import.",
+            most=f"{MOST:,}",
+        )
     elif count > MOST_PRIVATE and state.workspace() is None:
-        problem = t("import.private", most=f"{MOST_PRIVATE:,}")
+        problem = t(
+            "At most {most} triples can be added to a graph that is kept only for this visit. "
+            "Save it to a workspace first, or open the file as a graph of its own.",
+            most=f"{MOST_PRIVATE:,}",
+        )
     elif not count:
-        problem = t("import.nothing_new")
+        problem = t("There is nothing new to add.")
     if problem:
         st.info(problem)
     st.button(
-        t("import.add_one" if count == 1 else "import.add", count=f"{count:,}"),
+        tn("Add 1 triple", "Add {n} triples", count),
         key="knowledge.import",
         type="primary",
         disabled=problem is not None or not leave_out,
         on_click=curating.add_rows,
         args=(seen,),
-        help=t("import.add_help"),
+        help=t("As one step, which can be undone at once."),
     )
     if count:
         st.dataframe(
@@ -136,14 +205,14 @@ def show_preview(seen: Preview) -> None:
             width="stretch",
             height=min(330, 38 + 35 * min(count, SAMPLE)),
             column_config={
-                "line": st.column_config.NumberColumn(t("import.line"), width=60),
-                HEAD: t("knowledge.head"),
-                RELATION: t("knowledge.relation"),
-                TAIL: t("knowledge.tail"),
+                "line": st.column_config.NumberColumn(t("line"), width=60),
+                HEAD: t("head"),
+                RELATION: t("relation"),
+                TAIL: t("tail"),
             },
         )
         if count > SAMPLE:
-            st.caption(t("import.sample", shown=SAMPLE, count=f"{count:,}"))
+            st.caption(t("The first {shown} of {count}.", shown=SAMPLE, count=f"{count:,}"))
 
 
 # Checking
@@ -151,15 +220,22 @@ def show_preview(seen: Preview) -> None:
 
 def check_view(look: Catalogue) -> None:
     """What is probably not meant so, with a way to each triple."""
-    st.caption(t("check.what"))
+    st.caption(
+        t("Looks for likely mistakes. It changes nothing. Choose an example to see its triples.")
+    )
     if len(look.graph) > MOST_CHECKED:
-        st.info(t("check.too_large", most=f"{MOST_CHECKED:,}"))
+        st.info(
+            t(
+                "A graph of over {most} triples is better checked on the command line:",
+                most=f"{MOST_CHECKED:,}",
+            )
+        )
         st.code("kbert kg check GRAPH.kg", language="bash")
         return
     checked = ss.get("knowledge.checked")
-    pressed = st.button(t("check.button"), key="knowledge.check", icon=":material/rule:")
+    pressed = st.button(t("Check the graph"), key="knowledge.check", icon=":material/rule:")
     if pressed:
-        with st.spinner(t("check.working")):
+        with st.spinner(t("Checking the graph …")):
             try:
                 findings = check(look.graph, examples=EXAMPLES)
             except KBertError as error:
@@ -170,18 +246,18 @@ def check_view(look: Catalogue) -> None:
         return
     fingerprint, found = checked
     if fingerprint != look.graph.fingerprint:
-        st.info(t("check.stale"), icon=":material/update:")
+        st.info(t("The graph was edited since: check it again."), icon=":material/update:")
     if not found:
-        st.success(t("check.none"), icon=":material/check:")
+        st.success(t("No likely mistakes were found."), icon=":material/check:")
     for finding in found:
         show_finding(finding)
 
 
 def show_finding(finding: Finding) -> None:
     """One kind of doubt; a click on an example leads to it."""
-    title = t(f"check.{finding.kind}")
+    title = t(CHECK_TEXTS[finding.kind])
     with st.expander(f"{title}: **{finding.count:,}**", expanded=finding.count <= 5):
-        st.caption(t(f"check.{finding.kind}_do"))
+        st.caption(t(CHECK_DO[finding.kind]))
         key = f"knowledge.finding_{finding.kind}.{ss['knowledge.table']}"
         st.dataframe(
             {"example": [str(example) for example in finding.examples]},
@@ -191,10 +267,16 @@ def show_finding(finding: Finding) -> None:
             height=min(260, 38 + 35 * len(finding.examples)),
             on_select=lambda: _go_to(key, finding),
             selection_mode="single-row",
-            column_config={"example": t("check.example")},
+            column_config={"example": t("example")},
         )
         if finding.count > len(finding.examples):
-            st.caption(t("check.more", shown=len(finding.examples), count=f"{finding.count:,}"))
+            st.caption(
+                t(
+                    "The first {shown} of {count}.",
+                    shown=len(finding.examples),
+                    count=f"{finding.count:,}",
+                )
+            )
 
 
 def _go_to(key: str, finding: Finding) -> None:

@@ -7,9 +7,29 @@ import streamlit as st
 from app import curating
 from app.catalogue import Catalogue
 from app.state import KEEP
-from app.texts import t
+from app.texts import N_, t
 from app.view_models.html import markdown
 from app.view_models.structure import Structure, structure
+
+SHAPE_TEXTS = {
+    "looked": N_("All {looked} triples that are on were looked at. Separate parts: {parts}."),
+    "from": N_("From"),
+    "to": N_("To"),
+    "hubs": N_("Hubs"),
+    "several": N_("Names of several types"),
+    "parts": N_("Separate parts"),
+}
+
+SHAPE_HELP = {
+    "hubs": N_("The names in most triples. Choose one to see its triples."),
+    "several": N_(
+        "Homonyms, or a slip: give each meaning a name of its own, or delete the wrong type."
+    ),
+    "parts": N_(
+        "No triple leads from one part to another. Each is named by the name in most of its "
+        "triples."
+    ),
+}
 
 ss = st.session_state
 LISTED = 200  # names of several types
@@ -19,16 +39,23 @@ def structure_view(look: Catalogue) -> None:
     """What networkx finds, with a way to each name."""
     kept: tuple[str, Structure] | None = ss.get("knowledge.structure")
     if kept is None or kept[0] != look.graph.fingerprint:
-        with st.spinner(t("check.working")):
+        with st.spinner(t("Checking the graph …")):
             kept = ss["knowledge.structure"] = (look.graph.fingerprint, structure(look.graph))
     found = kept[1]
-    key = "shape.looked" if found.looked_at == len(look.graph) else "shape.looked_part"
+    key = (
+        N_("All {looked} triples that are on were looked at. Separate parts: {parts}.")
+        if found.looked_at == len(look.graph)
+        else N_(
+            "{looked} of {count} triples were looked at, those that are on and come first. "
+            "Separate parts: {parts}."
+        )
+    )
     looked = {"looked": f"{found.looked_at:,}", "count": f"{len(look.graph):,}"}
     st.caption(t(key, **looked, parts=f"{found.parts:,}"))
     left, right = st.columns(2, gap="large")
     with left:
         way(look, found)
-        heads, tails = t("shape.as_head"), t("shape.as_tail")
+        heads, tails = t("as head"), t("as tail")
         names(
             "hubs",
             [x[0] for x in found.hubs],
@@ -38,38 +65,48 @@ def structure_view(look: Catalogue) -> None:
         names(
             "several",
             [x[0] for x in found.several[:LISTED]],
-            {t("kg.types"): [" · ".join(x[1]) for x in found.several[:LISTED]]},
+            {t("Types"): [" · ".join(x[1]) for x in found.several[:LISTED]]},
             len(found.several),
         )
         names(
             "parts",
             [x[1] for x in found.largest],
-            {t("shape.size"): [x[0] for x in found.largest]},
+            {t("names in the part"): [x[0] for x in found.largest]},
             found.parts,
         )
 
 
 def way(look: Catalogue, found: Structure) -> None:
     """The shortest way between two names, with the relations on it."""
-    st.subheader(t("shape.way"), anchor=False)
+    st.subheader(t("The shortest way between two names"), anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         typed = [
-            st.text_input(t(f"shape.{end}"), key=f"knowledge.way_{end}", max_chars=200, **KEEP)
+            st.text_input(t(SHAPE_TEXTS[end]), key=f"knowledge.way_{end}", max_chars=200, **KEEP)
             for end in ("from", "to")
         ]
-    types = st.checkbox(t("shape.types"), key="knowledge.way_types", **KEEP)
+    types = st.checkbox(
+        t("Also by way of a type that both have"), key="knowledge.way_types", **KEEP
+    )
     if not all(name.strip() for name in typed):
         return
     ends = [found.name(name) for name in typed]
     for name, end in zip(typed, ends, strict=True):
         if end is None:
             near = " · ".join(look.heads(name[:2]))
-            st.info(markdown(t("shape.unknown", name=name, near=near or "–")))
+            st.info(
+                markdown(
+                    t(
+                        "“{name}” is no name of what was looked at. Names that begin alike: {near}",
+                        name=name,
+                        near=near or "–",
+                    )
+                )
+            )
     if None in ends:
         return
     triples = found.way(str(ends[0]), str(ends[1]), types=types)
     if triples is None:
-        st.info(t("shape.no_way"))
+        st.info(t("No triples lead from one to the other."))
         return
     at, said = str(ends[0]), [f"**{markdown(ends[0])}**"]
     for triple in triples:
@@ -84,13 +121,13 @@ def names(
     kind: str, heads: Sequence[str], about: dict[str, Sequence[object]], count: int = 0
 ) -> None:
     """A table of names; one that is chosen is looked for."""
-    st.subheader(t(f"shape.{kind}"), anchor=False, help=t(f"shape.{kind}_help"))
+    st.subheader(t(SHAPE_TEXTS[kind]), anchor=False, help=t(SHAPE_HELP[kind]))
     if not heads:
-        st.caption(t("check.none"))
+        st.caption(t("No likely mistakes were found."))
         return
     key = f"knowledge.shape_{kind}.{ss['knowledge.table']}"
     st.dataframe(
-        {t("shape.name"): heads, **about},
+        {t("name"): heads, **about},
         key=key,
         hide_index=True,
         height=min(250, 38 + 35 * len(heads)),
@@ -98,7 +135,7 @@ def names(
         selection_mode="single-row",
     )
     if count > len(heads):
-        st.caption(t("check.more", shown=len(heads), count=f"{count:,}"))
+        st.caption(t("The first {shown} of {count}.", shown=len(heads), count=f"{count:,}"))
 
 
 def _go_to(key: str, heads: Sequence[str]) -> None:

@@ -9,10 +9,19 @@ from app.app_pages.knowledge_triple import several_panel, triple_panel
 from app.catalogue import Catalogue
 from app.curating import WHERE
 from app.state import KEEP
-from app.texts import t
+from app.texts import N_, t, tn
 from app.view_models.html import markdown
 from app.view_models.knowledge import HEAD, ON, RELATION, TAIL
 from kbert_core.knowledge.search import Found
+
+KG_WHERE = {
+    "anywhere": N_("the whole triple"),
+    "head_starts": N_("how a head begins"),
+    "head": N_("heads"),
+    "tail": N_("tails"),
+}
+
+KG_TEXTS = {"relations": N_("Relations"), "types": N_("Types")}
 
 ss = st.session_state
 FACETS = 400  # names offered of a facet
@@ -37,9 +46,9 @@ def search(look: Catalogue) -> None:
     facets = look.facets()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         st.text_input(
-            t("kg.search"),
+            t("Search"),
             key="knowledge.text",
-            placeholder=t("kg.search_placeholder"),
+            placeholder=t("Part of a name"),
             icon=":material/search:",
             on_change=curating.new_query,
             max_chars=200,
@@ -48,10 +57,10 @@ def search(look: Catalogue) -> None:
             **KEEP,
         )
         st.selectbox(
-            t("kg.where"),
+            t("in"),
             WHERE,
             key="knowledge.where",
-            format_func=lambda name: t(f"kg.where_{name}"),
+            format_func=lambda name: t(KG_WHERE[name]),
             on_change=curating.new_query,
             width=170,
             **KEEP,
@@ -61,11 +70,11 @@ def search(look: Catalogue) -> None:
             chosen = ss[f"knowledge.{name}"]
             offered = [*counts][:FACETS]
             st.multiselect(
-                t(f"kg.{name}"),
+                t(KG_TEXTS[name]),
                 [*offered, *(x for x in chosen if x not in offered)],
                 key=f"knowledge.{name}",
                 format_func=partial(_counted, counts),
-                placeholder=t("kg.any") if counts else t("kg.none"),
+                placeholder=t("any") if counts else t("none here"),
                 on_change=curating.new_query,
                 disabled=not counts and not chosen,
                 width="stretch",
@@ -73,14 +82,16 @@ def search(look: Catalogue) -> None:
             )
         off = len(look.graph.off)
         st.checkbox(
-            t("kg.off", count=f"{off:,}"),
+            t("only switched off ({count})", count=f"{off:,}"),
             key="knowledge.off",
             on_change=curating.new_query,
             disabled=not off and not ss["knowledge.off"],
             **KEEP,
         )
     if not facets.complete:
-        st.caption(t("kg.facets_partly"))
+        st.caption(
+            t("The graph is large: relations and types were counted only in its first part.")
+        )
 
 
 def _counted(counts: dict[str, int], name: str) -> str:
@@ -100,7 +111,7 @@ def table(look: Catalogue) -> None:
             HEAD: [x.head for x in found.triples],
             RELATION: [x.relation for x in found.triples],
             TAIL: [x.tail for x in found.triples],
-            ON: ["" if on else t("kg.is_off") for on in found.on],
+            ON: ["" if on else t("off") for on in found.on],
         },
         key=key,
         on_select=lambda: curating.choose(key, found.triples),
@@ -109,10 +120,10 @@ def table(look: Catalogue) -> None:
         width="stretch",
         height=min(560, 38 + 35 * len(found.triples)),
         column_config={
-            HEAD: st.column_config.TextColumn(t("knowledge.head")),
-            RELATION: st.column_config.TextColumn(t("knowledge.relation")),
-            TAIL: st.column_config.TextColumn(t("knowledge.tail")),
-            ON: st.column_config.TextColumn(t("kg.state"), width=56),
+            HEAD: st.column_config.TextColumn(t("head")),
+            RELATION: st.column_config.TextColumn(t("relation")),
+            TAIL: st.column_config.TextColumn(t("tail")),
+            ON: st.column_config.TextColumn(t("state"), width=56),
         },
         lazy=False,
     )
@@ -127,11 +138,24 @@ def count_line(look: Catalogue, found: Found) -> None:
     first = (len(ss["knowledge.starts"]) - 1) * look.page + 1
     last = first + len(found.triples) - 1
     if total is not None and total == len(found.triples):
-        st.caption(t("kg.found_one" if total == 1 else "kg.found", count=f"{total:,}"))
+        st.caption(
+            tn(
+                "1 triple.",
+                "{n} triples. Choose one to see or change it, several to switch or delete them.",
+                total,
+            )
+        )
     elif total is not None:
-        st.caption(t("kg.page", first=f"{first:,}", last=f"{last:,}", count=f"{total:,}"))
+        st.caption(
+            t(
+                "{first} to {last} of {count} triples.",
+                first=f"{first:,}",
+                last=f"{last:,}",
+                count=f"{total:,}",
+            )
+        )
     else:
-        st.caption(t("kg.page_more", first=f"{first:,}", last=f"{last:,}"))
+        st.caption(t("{first} to {last}, and more.", first=f"{first:,}", last=f"{last:,}"))
 
 
 def pager(found: Found) -> None:
@@ -141,7 +165,7 @@ def pager(found: Found) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.button(
-            t("kg.previous"),
+            t("Previous"),
             key="knowledge.previous",
             icon=":material/chevron_left:",
             on_click=curating.turn,
@@ -149,7 +173,7 @@ def pager(found: Found) -> None:
             disabled=len(starts) == 1,
         )
         st.button(
-            t("kg.next") if found.complete else t("kg.search_on"),
+            t("Next") if found.complete else t("Search further"),
             key="knowledge.next",
             icon=":material/chevron_right:",
             on_click=curating.turn,
@@ -157,21 +181,29 @@ def pager(found: Found) -> None:
             disabled=found.next is None,
         )
         if not found.complete:
-            st.caption(t("kg.not_all"))
+            st.caption(t("The graph is large, and only part of it has been searched so far."))
 
 
 def nothing(look: Catalogue, found: Found) -> None:
     """An empty graph, no hit, or no hit so far."""
     if not len(look.graph):
-        st.info(t("kg.empty"), icon=":material/eco:")
+        st.info(
+            t("This graph has no triples yet. Add one here, or import a file."),
+            icon=":material/eco:",
+        )
         return
     if not found.complete:
-        st.info(t("kg.not_all"), icon=":material/hourglass_empty:")
+        st.info(
+            t("The graph is large, and only part of it has been searched so far."),
+            icon=":material/hourglass_empty:",
+        )
         pager(found)
         return
-    st.info(t("kg.no_hit"), icon=":material/search_off:")
+    st.info(
+        t("Nothing found. Remove a filter, or add the triple here."), icon=":material/search_off:"
+    )
     near = look.heads(curating.query().text[:2])
     if near:
-        st.markdown(f"{t('kg.near')} {' · '.join(f'**{markdown(name)}**' for name in near)}")
+        st.markdown(f"{t('Similar heads:')} {' · '.join(f'**{markdown(name)}**' for name in near)}")
     if len(ss["knowledge.starts"]) > 1:
         pager(found)

@@ -8,12 +8,13 @@ from app.catalogue import Catalogue
 from app.components.graph import draw_graph
 from app.curating import FIELDS
 from app.state import KEEP
-from app.texts import t
+from app.texts import N_, t
 from app.view_models import history, provenance
 from app.view_models.doubts import Doubt, doubts
 from app.view_models.html import markdown
 from app.view_models.knowledge import HEAD, RELATION
 from app.view_models.neighbourhood import Drawn, caption, neighbourhood, places_of
+from app.words import KNOWLEDGE_TEXTS
 from kbert_core import KBertError, Triple
 
 ss = st.session_state
@@ -33,11 +34,11 @@ def triple_panel() -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="knowledge_head_triple"
     ):
-        title = "triple.new" if triple is None else "triple.edit"
+        title = N_("Add a triple") if triple is None else N_("This triple")
         st.subheader(t(title), anchor=False, width="stretch")
         if triple is not None:
             st.button(
-                t("triple.another"),
+                t("New triple"),
                 key="knowledge.another",
                 icon=":material/add:",
                 on_click=curating.new_triple,
@@ -61,7 +62,7 @@ def field(look: Catalogue, name: str) -> None:
     """A field, and names of the graph that go on as it begins."""
     head, relation, tail = curating.typed()
     value = {"head": head, "relation": relation, "tail": tail}[name]
-    st.text_input(t(f"knowledge.{name}"), key=f"knowledge.{name}", live=True, **KEEP)
+    st.text_input(t(KNOWLEDGE_TEXTS[name]), key=f"knowledge.{name}", live=True, **KEEP)
     if name == HEAD:
         known = look.heads(value)
     elif name == RELATION:
@@ -71,7 +72,7 @@ def field(look: Catalogue, name: str) -> None:
     if value in known or not known:
         return
     st.pills(
-        t("triple.suggestions"),
+        t("Known names"),
         known,
         key=f"knowledge.suggest_{name}",
         on_change=curating.take_suggestion,
@@ -93,14 +94,20 @@ def buttons(look: Catalogue, triple: Triple | None, said: tuple[Doubt, ...], *, 
     if triple is None or gone:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.button(
-                t("triple.add"),
+                t("Add"),
                 key="knowledge.add",
                 type="primary",
                 on_click=curating.add,
                 disabled=not ready,
             )
             st.checkbox(
-                t("triple.first"), key="knowledge.first", help=t("triple.first_help"), **KEEP
+                t("first among the head's triples"),
+                key="knowledge.first",
+                help=t(
+                    "The first triples of a head are injected first; those over the limit per "
+                    "mention are left out."
+                ),
+                **KEEP,
             )
         return
     on = look.graph.is_on(triple)
@@ -111,28 +118,28 @@ def buttons(look: Catalogue, triple: Triple | None, said: tuple[Doubt, ...], *, 
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.button(
-            t("triple.save"),
+            t("Save the change"),
             key="knowledge.save",
             type="primary",
             on_click=curating.save,
             disabled=not (ready and changed),
         )
         st.button(
-            t("triple.off" if on else "triple.on"),
+            t("Switch off" if on else "Switch on"),
             key="knowledge.switch",
             on_click=curating.switch,
             args=(not on, triple),
             icon=":material/toggle_off:" if on else ":material/toggle_on:",
         )
         st.button(
-            t("triple.delete"),
+            t("Delete"),
             key="knowledge.delete",
             on_click=curating.delete,
             args=(triple,),
             icon=":material/delete:",
         )
         st.button(
-            t("try.in_lab"),
+            t("See it in the Lab"),
             key="knowledge.see",
             on_click=see_in_lab,
             args=(triple,),
@@ -142,24 +149,32 @@ def buttons(look: Catalogue, triple: Triple | None, said: tuple[Doubt, ...], *, 
 
 def overtaken(look: Catalogue, triple: Triple) -> None:
     """Somebody else changed or deleted the triple: what is there now, beside what was typed."""
-    st.warning(t("triple.gone"), icon=":material/group:")
+    st.warning(
+        t(
+            "This triple was changed or deleted in the meantime. Nothing was overwritten, and "
+            "what you typed is still below."
+        ),
+        icon=":material/group:",
+    )
     now = look.graph.triples_of(triple.head)
     if now:
         listed = "  \n".join(f"– {markdown(x)}" for x in now[:LISTED])
-        more = t("triple.more", count=len(now) - LISTED) if len(now) > LISTED else ""
-        st.markdown(f"{markdown(t('triple.now', head=triple.head))}  \n{listed} {markdown(more)}")
+        more = t("… and {count} more", count=len(now) - LISTED) if len(now) > LISTED else ""
+        st.markdown(
+            f"{markdown(t('“{head}” has now:', head=triple.head))}  \n{listed} {markdown(more)}"
+        )
 
 
 def about(look: Catalogue, triple: Triple) -> None:
     """Where it comes from, and what is around it."""
     st.caption(markdown(origin(look, triple)))
     if not look.graph.is_on(triple):
-        st.caption(t("triple.is_off"))
-    draw = st.toggle(t("triple.around"), key="knowledge.around", **KEEP)
+        st.caption(t("Switched off: kept, but not injected."))
+    draw = st.toggle(t("Draw its neighbours"), key="knowledge.around", **KEEP)
     if not draw:
         return
     drawn = [
-        Drawn(x, look.graph.is_on(x), t("triple.drawn_on" if look.graph.is_on(x) else "rule.OFF"))
+        Drawn(x, look.graph.is_on(x), t("switched on" if look.graph.is_on(x) else "switched off"))
         for x in look.around(triple)
     ]
     data = neighbourhood(
@@ -172,7 +187,12 @@ def about(look: Catalogue, triple: Triple) -> None:
     draw_graph(
         data, key="knowledge.drawing", on_node=curating.click_name, on_edge=curating.click_edge
     )
-    st.caption(caption(drawn, on="triple.drawn_caption"))
+    st.caption(
+        caption(
+            drawn,
+            on=N_("Solid lines are switched on, dashed ones off. Drag to move, scroll to zoom."),
+        )
+    )
 
 
 def origin(look: Catalogue, triple: Triple) -> str:
@@ -183,31 +203,31 @@ def origin(look: Catalogue, triple: Triple) -> str:
             return provenance.of_store(shared.store, triple, history.now())
         return provenance.of_visit(look, triple, history.now())
     except KBertError:
-        return t("origin.unknown", file=look.source)
+        return t("From {file}, as it was opened.", file=look.source)
 
 
 def several_panel() -> None:
     """Several triples are chosen: what can be done with all of them."""
     chosen: tuple[Triple, ...] = ss["knowledge.chosen"]
-    st.subheader(t("several.title", count=f"{len(chosen):,}"), anchor=False)
+    st.subheader(t("{count} triples chosen", count=f"{len(chosen):,}"), anchor=False)
     problem = ss.get("knowledge.problem")
     if problem:
         st.error(markdown(problem))
     with st.container(horizontal=True, gap="xsmall"):
         for on in (False, True):
             st.button(
-                t("triple.on" if on else "triple.off"),
+                t("Switch on" if on else "Switch off"),
                 key=f"knowledge.several_{'on' if on else 'off'}",
                 on_click=curating.switch,
                 args=(on, *chosen),
             )
         st.button(
-            t("triple.delete"),
+            t("Delete"),
             key="knowledge.several_delete",
             on_click=curating.delete,
             args=chosen,
             icon=":material/delete:",
         )
     listed = "  \n".join(markdown(triple) for triple in chosen[:12])
-    more = t("triple.more", count=len(chosen) - 12) if len(chosen) > 12 else ""
+    more = t("… and {count} more", count=len(chosen) - 12) if len(chosen) > 12 else ""
     st.markdown(f"{listed}  \n{markdown(more)}")

@@ -18,40 +18,50 @@ def workspace_popover() -> None:
     shared = state.workspace()
     # another key when one is open, so that saving closes what was opened to save
     key = "knowledge.workspace" if shared is None else "knowledge.workspace_open"
-    with st.popover(t("workspace.button"), icon=":material/group_work:", key=key):
+    with st.popover(t("Workspace"), icon=":material/group_work:", key=key):
         st.text_input(
-            t("workspace.who"),
+            t("Your name, for the log"),
             key="knowledge.who",
-            placeholder=t("workspace.who_placeholder"),
+            placeholder=t("Optional"),
             on_change=curating.set_who,
             max_chars=80,
             persist_state="session",
         )
         if shared is not None:
-            st.markdown(f"**{markdown(t('workspace.open_now', title=shared.title))}**")
-            st.caption(t("workspace.keep"))
+            st.markdown(f"**{markdown(t('Open: {title}', title=shared.title))}**")
+            st.caption(
+                t(
+                    "This link is the only way back, so keep it. Anyone who has it can read and "
+                    "edit. It is not listed anywhere."
+                )
+            )
             st.code(link(shared.key), language=None, wrap_lines=True)
-            st.button(t("workspace.close"), key="knowledge.close", on_click=curating.close)
+            st.button(t("Close the workspace"), key="knowledge.close", on_click=curating.close)
             return
-        st.markdown(f"**{t('workspace.save_title')}**")
-        st.caption(t("workspace.save_what"))
+        st.markdown(f"**{t('Save to a workspace')}**")
+        st.caption(
+            t(
+                "Saves the graph and your edits on the machine that runs this app, and lets "
+                "others edit with you."
+            )
+        )
         st.text_input(
-            t("workspace.name"),
+            t("Name of the workspace"),
             key="knowledge.title",
             placeholder=state.base().name,
             max_chars=80,
             persist_state="session",
         )
-        if st.button(t("workspace.save"), key="knowledge.save_workspace", type="primary"):
+        if st.button(t("Save"), key="knowledge.save_workspace", type="primary"):
             save()
-        st.markdown(f"**{t('workspace.open_title')}**")
-        st.text_input(t("workspace.key"), key="knowledge.key", type="password", max_chars=500)
-        st.button(t("workspace.open"), key="knowledge.open_key", on_click=curating.open_key)
+        st.markdown(f"**{t('Open a workspace')}**")
+        st.text_input(t("Its key or link"), key="knowledge.key", type="password", max_chars=500)
+        st.button(t("Open the workspace"), key="knowledge.open_key", on_click=curating.open_key)
 
 
 def save() -> None:
     """Save, with progress; then draw the page anew."""
-    bar = st.progress(0.0, t("workspace.saving"))
+    bar = st.progress(0.0, t("Saving …"))
     total = max(1, len(state.base()))
     try:
         curating.save_workspace(lambda rows: bar.progress(min(1.0, rows / total)))
@@ -69,11 +79,16 @@ def saved_notice() -> None:
     if key is None or shared is None or shared.key != key:
         return
     with st.container(border=True, key="knowledge_saved"):
-        st.markdown(f":material/check: **{markdown(t('workspace.saved', title=shared.title))}**")
-        st.caption(t("workspace.keep"))
+        st.markdown(f":material/check: **{markdown(t('Saved as {title}', title=shared.title))}**")
+        st.caption(
+            t(
+                "This link is the only way back, so keep it. Anyone who has it can read and edit. "
+                "It is not listed anywhere."
+            )
+        )
         st.code(link(key), language=None, wrap_lines=True)
         st.button(
-            t("workspace.dismiss"),
+            t("I have saved the link"),
             key="knowledge.dismiss",
             on_click=lambda: ss.pop("knowledge.saved", None),
         )
@@ -88,30 +103,35 @@ def export_popover() -> None:
     """The graph, and the log of its edits, as files."""
     graph = state.graph()
     name = services.safe_name(graph.name)
-    with st.popover(t("export.button"), icon=":material/download:", key="knowledge.export"):
+    with st.popover(t("Export"), icon=":material/download:", key="knowledge.export"):
         if len(graph) > exports.MOST_TRIPLES:
-            st.info(t("export.too_large", most=f"{exports.MOST_TRIPLES:,}"))
+            st.info(
+                t(
+                    "A graph of over {most} triples is better exported on the command line:",
+                    most=f"{exports.MOST_TRIPLES:,}",
+                )
+            )
             st.code("kbert kg export GRAPH.kg FILE.spo.gz", language="bash")
         else:
             with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
                 ending = st.selectbox(
-                    t("export.format"), exports.FORMATS, key="knowledge.format", width=110
+                    t("Format"), exports.FORMATS, key="knowledge.format", width=110
                 )
                 packed = st.selectbox(
-                    t("export.packed"),
+                    t("Packed"),
                     exports.PACKED,
                     key="knowledge.packed",
-                    format_func=lambda kind: kind or t("export.plain"),
+                    format_func=lambda kind: kind or t("no"),
                     width=110,
                 )
             every = st.checkbox(
-                t("export.off", count=f"{len(graph.off):,}"),
+                t("include triples that are switched off ({count})", count=f"{len(graph.off):,}"),
                 key="knowledge.with_off",
-                help=t("export.off_help"),
+                help=t("A file cannot mark triples as off: they are on again when it is opened."),
                 disabled=not graph.off,
             )
             st.download_button(
-                t("export.graph"),
+                t("Download the graph"),
                 lambda: exports.graph_as(graph, f"{ending}{packed}", switched_off=every),
                 file_name=f"{name}{ending}{packed}",
                 mime="application/octet-stream",
@@ -121,12 +141,12 @@ def export_popover() -> None:
             )
         look, shared = curating.catalogue(), state.workspace()
         st.download_button(
-            t("export.log"),
+            t("Download the log of edits"),
             lambda: exports.lines_of(history.log_as_rows(log_rows(look, shared)[0])),
             file_name=f"{name}-edits.jsonl",
             mime="application/x-ndjson",
             key="knowledge.log",
             icon=":material/history:",
-            help=t("export.log_help"),
+            help=t("JSON Lines: what, who, when, and whether it was undone."),
             on_click="ignore",
         )

@@ -26,7 +26,7 @@ from app.examples import Example
 from app.scene import Scene
 from app.selecting import linked
 from app.state import AUTO, BERT, KEEP, NO_TASK
-from app.texts import listed, sentences, t
+from app.texts import N_, listed, sentences, t
 from app.view_models import knowledge, model_facts, neighbourhood, tree
 from app.view_models.diff import row_of
 from app.view_models.html import markdown
@@ -35,12 +35,17 @@ from app.view_models.names import name_lines
 from app.view_models.selected import marks_of
 from app.view_models.styles import CSS
 from app.view_models.visible import visible_in
+from app.words import KNOWLEDGE_TEXTS, NAME_RULE, OPTIONS_STRATEGY, OPTIONS_TEXTS
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES
 from kbert_core.roof.reading import RoofTrace
 from kbert_core.tasks import TASKS
+
+LAB_FIRST = {"pair": N_("First sentence"), "rank": N_("Question"), "qa": N_("Question")}
+
+LAB_SECOND = {"pair": N_("Second sentence"), "rank": N_("Candidate answer"), "qa": N_("Paragraph")}
 
 ss = st.session_state
 
@@ -104,19 +109,26 @@ def choosers() -> None:
         *texts, last = st.columns([*[6 / len(names)] * len(names), 5], gap="medium")
     for number, (place, name) in enumerate(zip(texts, names, strict=True)):
         key = ("lab.text", "lab.text_b")[number]
-        asked = None if number else t("lab.sentence_help", most=services.LONGEST_TEXT)
+        asked = (
+            None
+            if number
+            else t(
+                "Press Ctrl+Enter, or click elsewhere, to run. At most {most} characters.",
+                most=services.LONGEST_TEXT,
+            )
+        )
         height = 140 if number and ss["lab.task"] == "qa" else 68  # a paragraph, or a sentence
         with place:
             # Its value is said twice: a page that is run twice at once may lose the first.
             st.text_area(name, ss[key], key=key, height=height, help=asked, **KEEP)
     with last, st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.selectbox(
-            t("lab.example"),
+            t("Examples"),
             list(state.examples()),
             format_func=state.example_title,
             index=None,
             key="lab.example",
-            placeholder=t("lab.example_none"),
+            placeholder=t("Choose an example"),
             on_change=state.choose_example,
             **KEEP,
         )
@@ -136,7 +148,7 @@ def drawer() -> None:
         first, second, third = st.columns([4, 5, 5], gap="medium")
         with first:
             st.selectbox(
-                t("lab.task"),
+                t("Task"),
                 offered.tasks,
                 key="lab.task",
                 format_func=state.task_title,
@@ -145,7 +157,7 @@ def drawer() -> None:
             )
         with second:
             st.selectbox(
-                t("lab.model"),
+                t("Model"),
                 list(offered.models),
                 key="lab.model",
                 format_func=lambda path: offered.models.get(path, path),
@@ -155,7 +167,7 @@ def drawer() -> None:
             open_model_button()
         with third:
             st.selectbox(
-                t("lab.graph"),
+                t("Knowledge graph"),
                 list(graphs),
                 key="lab.graph",
                 format_func=lambda name: graphs.get(name, name),
@@ -173,9 +185,9 @@ def sentence_names() -> tuple[str, ...]:
     """What the chosen task's one text or two are called."""
     task = ss["lab.task"]
     if task == NO_TASK or TASKS[task].sentences == 1:
-        return (t("lab.sentence"),)
+        return (t("Sentence"),)
     kind = task if task in ("rank", "qa") else "pair"
-    return (t(f"lab.first.{kind}"), t(f"lab.second.{kind}"))
+    return (t(LAB_FIRST[kind]), t(LAB_SECOND[kind]))
 
 
 def about_model() -> None:
@@ -186,7 +198,7 @@ def about_model() -> None:
     if info.problem is not None:
         return  # running it says so
     if info.card.task is None:
-        st.caption(t("facts.encoder"))
+        st.caption(t("An encoder without a task head: tree, matrix and attention, no prediction."))
         return
     st.caption(markdown(model_facts.facts(info)))
 
@@ -195,7 +207,8 @@ def graph_names() -> dict[str, str]:
     """What the graphs are called in the chooser, those to be fetched last."""
     named = {name: state.graph_label(name) for name in ss["lab.graphs"]}
     return named | {
-        name: t("graph.public", name=services.public_title(name)) for name in state.public_graphs()
+        name: t("{name}: download, or open a file", name=services.public_title(name))
+        for name in state.public_graphs()
     }
 
 
@@ -207,49 +220,60 @@ def options() -> None:
     one, two, three = st.columns([3, 4, 3], gap="medium")
     with one:
         st.number_input(
-            t("options.max_triples"),
+            t("Triples per mention"),
             0,
             state.most_triples(ss["lab.model"]),
             key="lab.max_triples",
-            help=t("options.max_triples_help"),
+            help=t("The most triples injected at one mention. 0: no knowledge."),
             **KEEP,
         )
         if trees:
-            st.checkbox(t("options.tail_only"), key="lab.tail_only", **KEEP)
-        st.checkbox(t("options.move_up"), key="lab.move_up", help=t("options.move_up_help"), **KEEP)
+            st.checkbox(t("Tail only, without the relation"), key="lab.tail_only", **KEEP)
+        st.checkbox(
+            t("Let the next triple move up"),
+            key="lab.move_up",
+            help=t(
+                "When a triple is switched off, the next one of the same name takes its place. "
+                "Otherwise nothing else changes."
+            ),
+            **KEEP,
+        )
     with two:
         if chooses:
             st.selectbox(
-                t("options.strategy"),
+                t("Which triples"),
                 state.strategies(),
                 key="lab.strategy",
-                format_func=lambda name: t("options.strategy_" + name),
-                help=t("options.strategy_help"),
+                format_func=lambda name: t(OPTIONS_STRATEGY[name]),
+                help=t(
+                    "Which triples are injected when a mention has too many. The table says of "
+                    "each triple why it was injected or left out."
+                ),
                 **KEEP,
             )
         if chooses and ss["lab.strategy"] in SCORED:
             st.checkbox(
-                t("options.one_sense"),
+                t("One meaning per name"),
                 key="lab.one_sense",
-                help=t("options.one_sense_help"),
+                help=t("Use only triples of the entity whose best triple scores highest."),
                 **KEEP,
             )
         known = state.relations()
         offered = [*known, *(r for r in ss["lab.relations"] if r not in known)]
         st.multiselect(
-            t("options.relations"),
+            t("Only these relations"),
             offered,
             key="lab.relations",
-            placeholder=t("options.relations_all"),
+            placeholder=t("All relations"),
             **KEEP,
         )
         st.multiselect(
-            t("options.names"),
+            t("Names may differ in"),
             list(RULES),
             key="lab.names",
-            format_func=lambda name: t("name_rule." + name.upper()),
-            help=t("options.names_help"),
-            placeholder=t("options.names_none"),
+            format_func=lambda name: t(NAME_RULE[name.upper()]),
+            help=t("How the spelling of a name in the text may differ from the graph."),
+            placeholder=t("nothing: exactly as in the graph"),
             **KEEP,
         )
         trained_as()
@@ -258,17 +282,17 @@ def options() -> None:
             ablations()
         devices = services.devices()
         if len(devices) > 2:
-            st.selectbox(t("options.device"), devices, key="lab.device", **KEEP)
+            st.selectbox(t("Device"), devices, key="lab.device", **KEEP)
 
 
 def ablations() -> None:
     """Positions and visible matrix, which are K-BERT's."""
     for what, names in (("positions", ["soft", "hard"]), ("visible", ["tree", "all"])):
         st.segmented_control(
-            t(f"options.{what}"),
+            t(OPTIONS_TEXTS[what]),
             names,
             key=f"lab.{what}",
-            format_func=lambda name: t("options." + name),
+            format_func=lambda name: t(OPTIONS_TEXTS[name]),
             required=True,
             **KEEP,
         )
@@ -282,23 +306,35 @@ def trained_as() -> None:
     if info.card.task is None or not info.card.knowledge:
         return
     options = info.card.reading.options
-    how = t("options.tail") if options.tail_only else t("options.relation_and_tail")
-    what = t("options.what", n=options.max_triples, how=how)
-    st.caption(markdown(t("options.model_default", model=info.name, what=what)))
+    how = t("tail only") if options.tail_only else t("relation and tail")
+    what = t("{n} triples per mention, {how}", n=options.max_triples, how=how)
+    st.caption(markdown(t("As {model} was trained: {what}.", model=info.name, what=what)))
 
 
 def notes() -> None:
     """What the visitor may try, and a model of another language."""
     info = services.model_info(ss["lab.model"]) if state.scene().has_model else None
     if info and info.card.task and not info.knows(" ".join(state.scene().sentences)):
-        said = t("facts.other_script", language=model_facts.language_name(info.language or ""))
+        said = t(
+            "This model reads {language}, and most of this text is in another script. Do not rely "
+            "on the prediction.",
+            language=model_facts.language_name(info.language or ""),
+        )
         st.warning(markdown(said), icon=":material/translate:")
     example = state.current_example()
     said = "&nbsp;"  # of one height, so that nothing jumps when the hint goes
     if ss.get("lab.hint") and example and example.turn and read_by(example):
         triple, tail = example.turn
         named = ", ".join((triple.head, triple.relation, triple.tail))
-        hint = t("hint.off" if tail is None else "hint.tail", triple=named, tail=tail)
+        hint = t(
+            "This example has already been read. Switch off ({triple}), with the ✕ on its branch "
+            "or in the table, and watch the prediction change."
+            if tail is None
+            else "This example has already been read. In the table below, change the tail of "
+            "({triple}) to “{tail}” and watch the prediction change.",
+            triple=named,
+            tail=tail,
+        )
         said = f":material/lightbulb: {markdown(hint)}"
     st.markdown(said)
 
@@ -312,12 +348,20 @@ def text_problem(now: Scene) -> str | None:
     """Say why a text is not read at all."""
     blank = [not sentence.strip() for sentence in now.sentences]
     if all(blank):
-        return t("error.empty")
+        return t("Write a sentence above.")
     if any(blank):
-        return t("error.one_empty", missing=sentence_names()[blank.index(True)])
+        return t(
+            "Write both texts above: “{missing}” is empty.",
+            missing=sentence_names()[blank.index(True)],
+        )
     longest = max(map(len, now.sentences))
     if longest > services.LONGEST_TEXT:
-        return t("error.too_long", count=longest, most=services.LONGEST_TEXT)
+        return t(
+            "The text has {count} characters, and at most {most} can be read here. Shorten it, or "
+            "use `kbert predict` for long texts.",
+            count=longest,
+            most=services.LONGEST_TEXT,
+        )
     return None
 
 
@@ -328,13 +372,19 @@ def window_chooser(trace: KBertTrace) -> int:
         return 0
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
-            t("tree.window"),
+            t("Window"),
             range(count),
             key="lab.window",
-            format_func=lambda i: t("tree.window_name", number=i + 1, count=count),
+            format_func=lambda i: t("{number} of {count}", number=i + 1, count=count),
             width=140,
         )
-        st.caption(t("tree.windows", count=count))
+        st.caption(
+            t(
+                "The text is longer than the model can read at once, so it is read in {count} "
+                "overlapping windows. Every token gets a label.",
+                count=count,
+            )
+        )
     return min(chosen or 0, count - 1)
 
 
@@ -350,16 +400,20 @@ def knowledge_panel(
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="lab_head_knowledge"
     ):
-        title = "knowledge.title" if len(now.sentences) == 1 else "knowledge.title_pair"
+        title = (
+            N_("Knowledge for this sentence")
+            if len(now.sentences) == 1
+            else N_("Knowledge for these texts")
+        )
         st.subheader(t(title), anchor=False, width="stretch")
         view = st.segmented_control(
-            t("knowledge.view"),
+            t("View"),
             ["table", "graph"],
             key="lab.knowledge_view",
             default="table",
             required=True,
             label_visibility="collapsed",
-            format_func=lambda name: t("knowledge." + name),
+            format_func=lambda name: t(KNOWLEDGE_TEXTS[name]),
         )
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         edit_buttons(log, graph)
@@ -408,10 +462,13 @@ def edit_buttons(log: EditLog, graph: KnowledgeGraph) -> None:
     redo_button("lab", state.redo_last, ready=bool(log.undone), what=again)
     graph_download(
         graph,
-        "knowledge.download",
+        N_("Download .spo"),
         key="lab.download",
         file_name=f"{services.safe_name(graph.name)}.spo",
-        help=t("knowledge.download_help"),
+        help=t(
+            "The whole graph with your edits. Triples that are switched off are left out, because "
+            "a file cannot mark them."
+        ),
     )
 
 
@@ -424,17 +481,17 @@ def last_edit(
     """Say what the last edit did, and what moved up because of it."""
     if not log.done:
         return
-    said = [t("knowledge.last", what=knowledge.describe(log.done[-1]))]
+    said = [t("Last edit: {what}.", what=knowledge.describe(log.done[-1]))]
     moved = knowledge.moved_up(rows)
     if moved:
-        said.append(t("knowledge.moved", triples=listed(moved)))
+        said.append(t("{triples} took the free place.", triples=listed(moved)))
     heads = knowledge.entities_of(trace)
     if before is not None:
         heads |= knowledge.entities_of(before)
     edit = log.done[-1]
     touched = {edit.triple.head, edit.new.head if edit.new else edit.triple.head}
     if not heads & {knowledge.entity_of(head) for head in touched}:
-        said.append(t("knowledge.elsewhere"))
+        said.append(t("It does not concern this sentence."))
     st.caption(markdown(sentences(said)))
 
 
@@ -445,8 +502,8 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...], columns: Sequence[Column
     linked = any(row.in_vectors for row in rows)
     # A gloss is long, and would push the columns after it out of sight.
     head, relation, tail, state_width = (100, 80, 160, 96) if linked else (None,) * 4
-    asked = "knowledge.state_linked" if linked else "knowledge.state"
-    asked = "knowledge.state_beside" if any(row.beside for row in rows) else asked
+    asked = N_("in a vector?") if linked else N_("in the tree?")
+    asked = N_("read?") if any(row.beside for row in rows) else asked
     st.data_editor(
         knowledge.table(rows, given, states),
         key=key,
@@ -456,17 +513,18 @@ def triple_table(rows: tuple[knowledge.TripleRow, ...], columns: Sequence[Column
         width="stretch",
         height="auto" if len(rows) <= 10 else 372,
         column_config={
-            ON: st.column_config.CheckboxColumn(t("knowledge.on"), width=60),
-            HEAD: st.column_config.TextColumn(t("knowledge.head"), required=True, width=head),
-            RELATION: st.column_config.TextColumn(
-                t("knowledge.relation"), required=True, width=relation
-            ),
-            TAIL: st.column_config.TextColumn(t("knowledge.tail"), required=True, width=tail),
+            ON: st.column_config.CheckboxColumn(t("on"), width=60),
+            HEAD: st.column_config.TextColumn(t("head"), required=True, width=head),
+            RELATION: st.column_config.TextColumn(t("relation"), required=True, width=relation),
+            TAIL: st.column_config.TextColumn(t("tail"), required=True, width=tail),
             **{
                 name: st.column_config.TextColumn(
                     t(asked) if name == STATE else name,
                     disabled=True,
-                    help=t("knowledge.help"),
+                    help=t(
+                        "Tick a triple to switch it on, untick it to switch it off. Double-click "
+                        "a field to change it. The bin at the end of a row deletes it."
+                    ),
                     width=state_width,
                 )
                 for name in (states or [STATE])
@@ -493,35 +551,50 @@ def add_form(trace: Any) -> None:
     ):
         for name in (HEAD, RELATION, TAIL):
             st.text_input(
-                t("knowledge.add_field", field=t("knowledge." + name))
+                t("Add a triple: {field}", field=t(KNOWLEDGE_TEXTS[name]))
                 if name == HEAD
-                else t("knowledge." + name),
+                else t(KNOWLEDGE_TEXTS[name]),
                 key=f"lab.add_{name}",
                 max_chars=200,
                 width="stretch",
             )
         st.form_submit_button(
-            t("knowledge.add_button"), on_click=state.add_triple, help=t("knowledge.added_first")
+            t("Add"),
+            on_click=state.add_triple,
+            help=t(
+                "A new triple comes first among the triples of its head, so it is injected before "
+                "them."
+            ),
         )
 
 
 def nothing_found(now: Scene, graph: KnowledgeGraph) -> None:
     """The sentence names no entity: the trunk alone, and what comes near."""
     trees = services.has_trees(now)
-    said = "knowledge.none" if trees else "knowledge.none_linked"
+    said = (
+        N_("The sentence names no entity of this graph, so it is read as plain BERT would read it.")
+        if trees
+        else N_(
+            "The text contains no name of this graph, so no entity is linked. The knowledge layer "
+            "still runs, on one empty span."
+        )
+    )
     if not trees and services.model_info(now.model).reads_beside:
-        said = "knowledge.none_beside"
+        said = N_(
+            "The text contains no name of this graph, so no triple is read. The roof's layers "
+            "still run, beside an empty string."
+        )
     st.info(t(said), icon=":material/search_off:")
     near = services.names_near(now.sentences, graph)
     if near:
         names = " · ".join(f"**{markdown(name)}**" for name in near)
-        st.markdown(f"{t('knowledge.near')} {names}")
+        st.markdown(f"{t('Similar names in the graph:')} {names}")
     else:
-        st.markdown(t("knowledge.near_none"))
+        st.markdown(t("No name in the graph is similar."))
     if ss.get("lab.try") != ss["lab.graph"]:  # else they are offered above
         sentences_to_try(graph, "lab.nothing")
     if trees:
-        st.caption(t("knowledge.add_first"))
+        st.caption(t("Add a triple whose head is in the sentence, and it gets a branch."))
 
 
 def state_of_knowledge(
@@ -533,26 +606,37 @@ def state_of_knowledge(
     used = sum(1 for row in rows if row.used)
     if not services.has_trees(now):
         if rows:
-            where = "knowledge.beside" if rows[0].beside else "knowledge.in_vectors"
+            where = (
+                N_("{used} of {total} triples are read beside the text.")
+                if rows[0].beside
+                else N_("{used} of {total} triples are part of the candidates' vectors.")
+            )
             st.caption(t(where, used=used, total=len(rows)))
         return
     if rows:
         left = knowledge.left_out(rows)
-        parts = [t("knowledge.count", used=used, total=len(rows))]
+        parts = [t("{used} of {total} triples injected.", used=used, total=len(rows))]
         if left:
             what = listed(tree.left_out_lines(left.items()))
-            parts.append(t("knowledge.left", what=what))
+            parts.append(t("Left out: {what}.", what=what))
         some = sum(1 for row in rows if 0 < row.used < row.mentions)
         if some:
-            parts.append(t("knowledge.some", count=some))
+            parts.append(t("{count} injected at some of their mentions only.", count=some))
         if now.options.strategy is Strategy.FIRST:
-            parts.append(t("knowledge.added_first"))
+            parts.append(
+                t(
+                    "A new triple comes first among the triples of its head, so it is injected "
+                    "before them."
+                )
+            )
         st.caption(markdown(sentences(parts)))
     if rows and not used:
-        said = [t("knowledge.all_off")]
+        said = [t("No triple is injected: this is the same as BERT without a graph.")]
         if now.has_model:
             delta = services.difference_from_bert(now, graph)
-            said.append(t("knowledge.all_off_delta", delta=f"{delta:g}"))
+            said.append(
+                t("Checked against the run with an empty graph: Δ = {delta}.", delta=f"{delta:g}")
+            )
         st.info(sentences(said), icon=":material/equal:")
 
 
@@ -566,7 +650,7 @@ def tree_panel(
     """The sentence tree, and how the names in it were read."""
     flat = trace.rows[window]
     with st.container(horizontal=True, vertical_alignment="center", key="lab_head_tree"):
-        st.subheader(t("tree.title"), anchor=False)
+        st.subheader(t("Sentence tree"), anchor=False)
         selection_bar(flat)
     earlier = row_of(before, window, flat)
     ss["lab.tree_names"] = flat.identities
@@ -586,7 +670,12 @@ def tree_panel(
         for line in name_lines(trace.tree, over):
             st.caption(markdown(line))
     for cut in flat.trunk_cuts:
-        said = t("tree.text_cut", sentence=cut.sentence + 1, kept=cut.kept, total=cut.total)
+        said = t(
+            "Too long: of sentence {sentence}, only the first {kept} of {total} tokens were read.",
+            sentence=cut.sentence + 1,
+            kept=cut.kept,
+            total=cut.total,
+        )
         st.warning(said, icon=":material/content_cut:")
 
 

@@ -29,6 +29,7 @@ from app.view_models.selected import marks_of
 from app.view_models.targets import name_of
 from app.view_models.twins import Side
 from app.view_models.visible import visible_in
+from app.words import MATRIX_TEXTS
 from kbert_core import NO_KNOWLEDGE, FlatTree, KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.case import NOTHING, Target
 from kbert_core.reader import Reading
@@ -113,14 +114,14 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
                 moved = services.moved(scene, graph, before, state.graph_of(before))
             read = services.trace(bare, NO_KNOWLEDGE).reading
         except KBertError as error:
-            st.error(markdown(f"{title}: {t('sides.failed', reason=error)}"))
+            st.error(markdown(f"{title}: {t('This panel failed: {reason}', reason=error)}"))
             continue
         named = replace(scene, system="") if panel.name == scene.system else scene
         about = sides.about(named, model_name(scene) if several else "", len(set(trace.used)))
         earlier = was if before is not bare else None
         columns.append(Column(scene, title, by, about, graph, trace, read, earlier, moved))
     if panels and len(columns) < comparing.FEWEST:
-        st.info(t("sides.too_few"))
+        st.info(t("Fewer than two panels can be run, so there is nothing to compare."))
         return []
     return columns
 
@@ -161,10 +162,10 @@ def in_window(columns: Sequence[Column]) -> list[Column]:
     chosen = 0
     if count > 1:
         chosen = st.selectbox(
-            t("tree.window"),
+            t("Window"),
             range(count),
             key=f"lab.columns_window.{count}",
-            format_func=lambda i: t("tree.window_name", number=i + 1, count=count),
+            format_func=lambda i: t("{number} of {count}", number=i + 1, count=count),
             width=160,
         )
     return [replace(one, window=min(chosen or 0, len(one.trace.rows) - 1)) for one in columns]
@@ -179,7 +180,7 @@ def predictions(columns: Sequence[Column]) -> None:
     if len(told) < comparing.FEWEST or len({type(one.trace.prediction) for one in told}) > 1:
         return
     if len({one.scene.sentences for one in told}) > 1:
-        st.caption(t("sides.other_text"))
+        st.caption(t("The scenes read different texts, so their tokens aren't joined."))
         return
     found = [Side(one.title, one.about, one.by, one.trace.prediction) for one in told]
     for said, table in twins.compared(told[0].scene.sentences, found, [one.info for one in told]):
@@ -216,7 +217,7 @@ def knowledge(width: int, one: Column, number: int) -> None:
         marks = marks_of(one.flat.identities, state.selection(), one.visible())
         key = called("tree", number, one.flat.identities)
         if one.trace.reading.config.system == state.PLAIN_TEXT:
-            st.caption(t("columns.after"))
+            st.caption(t("Triples after the text, in the same row."))
             draw_tree(sides.row_html(one.flat, marks), key=key, on_token=partial(click_token, key))
             return
         was = row_of(one.before, one.window, one.flat) if one.before else None
@@ -231,10 +232,10 @@ def knowledge(width: int, one: Column, number: int) -> None:
         )
     elif isinstance(one.trace, RoofTrace):
         assert one.trace.reading.kb is not None
-        st.caption(t("columns.beside"))
+        st.caption(t("Read by a second encoder, joined by the roof."))
         st.html(f'<p class="kb-string">{escape(one.trace.reading.kb.text)}</p>')
     else:
-        st.caption(t("columns.linked"))
+        st.caption(t("Vectors of each name's candidates, between two layers."))
         st.html(scrolling(links.spans_table(one.trace.links, one.scene.sentences)))
 
 
@@ -280,23 +281,23 @@ def matrices(columns: Sequence[Column]) -> Drawn:
     able = all(one.scene.has_model for one in shown.values())
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
         view = st.segmented_control(
-            t("matrix.view"),
+            t("Panel"),
             ["visible", "attention"] if able else ["visible"],
             key="lab.columns_view",
             default="visible",
             required=True,
             label_visibility="collapsed",
-            format_func=lambda name: t("matrix." + name),
+            format_func=lambda name: t(MATRIX_TEXTS[name]),
         )
         drawn = attention(shown) if view == "attention" else visible(shown)
-        st.checkbox(t("matrix.specials"), key="lab.specials", **KEEP)
+        st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
         st.button(
-            t("select.clear"),
+            t("Clear"),
             key="lab.clear_columns",
             type="tertiary",
             on_click=selecting.clear,
             disabled=state.selection().empty,
-            help=t("select.clear_help"),
+            help=t("Choose nothing"),
         )
     if ss.get("lab.specials"):
         views = {number: matrix.without_specials(own) for number, own in drawn.views.items()}
@@ -325,15 +326,20 @@ def attention(shown: dict[int, Column]) -> Drawn:
     ss["lab.columns_layer"], ss["lab.columns_head"] = layer, chosen
     for name, options in (("layer", [*range(1, layers + 1), MEAN]), ("head", range(heads + 1))):
         st.selectbox(
-            t("matrix." + name),
+            t(MATRIX_TEXTS[name]),
             options,
             key="lab.columns_" + name,
-            format_func=lambda i: str(i) if i else t("matrix.mean"),
+            format_func=lambda i: str(i) if i else t("mean"),
             on_change=take_map,
             width=92,
         )
     if len({own.shape[:2] for own in maps}) > 1:
-        st.caption(t("sides.no_heads"))
+        st.caption(
+            t(
+                "The models differ in layers or heads: layer and head are taken as far as each "
+                "has them."
+            )
+        )
     flats = [one.flat for one in shown.values()]
     seen = [one.visible(layer) for one in shown.values()]
     views = sides.attention_panels(flats, maps, seen, layer, chosen)
@@ -373,9 +379,9 @@ def drawing(drawn: Drawn, one: Column, number: int) -> None:
         )
         why = why_now(one.trace, one.window, chosen.cell, said.sentence) if said else ""
         parts = (why, said.value) if said else ()
-        st.caption(markdown(sentences(filter(None, parts)) or t("sides.gone")))
+        st.caption(markdown(sentences(filter(None, parts)) or t("not in this panel")))
     elif chosen.token is not None and chosen.token not in view.identities:
-        st.caption(t("sides.gone"))
+        st.caption(t("not in this panel"))
 
 
 def attends(one: Column, number: int) -> None:
@@ -423,7 +429,7 @@ def differences(columns: Sequence[Column]) -> None:
     able = [one for one in columns if one.trees and one.scene.has_model]
     if len(able) < comparing.FEWEST or len({one.scene.sentences for one in columns}) > 1:
         return
-    st.markdown(f"#### {t('sides.differences')}")
+    st.markdown(f"#### {t('Differences')}")
     target = what(able)
     made = explained.compared(
         [one.scene for one in able], [one.graph for one in able], target or NOTHING
@@ -440,6 +446,13 @@ def what(able: Sequence[Column]) -> Target | None:
     for one in (*knowing, *told):
         target = choose_target(one.scene, one.trace, "compare")
         if target is not None:
-            st.caption(markdown(t("sides.of", target=name_of(target, one.trace, one.info))))
+            st.caption(
+                markdown(
+                    t(
+                        "Prediction, score and distance are of {target}.",
+                        target=name_of(target, one.trace, one.info),
+                    )
+                )
+            )
             return target
     return None

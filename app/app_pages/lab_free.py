@@ -7,9 +7,17 @@ import streamlit as st
 from app import comparing, services, state
 from app.comparing import Choice, Known, Panel
 from app.scene import NO_MODEL, Scene
-from app.texts import t
+from app.texts import N_, t
+from app.words import OPTIONS_TEXTS, SIDES_SYSTEM
 from kbert_core import SYSTEMS, Ablation
 from kbert_core.systems import K_BERT, reader_class
+
+SIDES_GRAPH = {
+    "edited": N_("as edited"),
+    "own": N_("the Lab's"),
+    "loaded": N_("as loaded"),
+    "none": N_("none"),
+}
 
 ss = st.session_state
 DEFAULTS = (
@@ -28,7 +36,7 @@ def free_panels(now: Scene, known: Known) -> Sequence[Panel]:
         known: the scenes there are besides.
     """
     count = st.segmented_control(
-        t("sides.count"),
+        t("Panels"),
         range(comparing.FEWEST, comparing.MOST + 1),
         key="lab.free_count",
         default=2,
@@ -46,21 +54,21 @@ def choose(now: Scene, number: int, known: Known) -> Choice:
     """Model, graph, system and ablation of one panel."""
     default = DEFAULTS[number]
     key = f"lab.free.{number}"
-    st.markdown(f"**{t('sides.number', number=number + 1)}**")
+    st.markdown(f"**{t('Panel {number}', number=number + 1)}**")
     models = state.choices().models
     model = st.selectbox(
-        t("sides.model"),
+        t("Model"),
         list(models),
         index=list(models).index(now.model) if now.model in models else 0,
         key=f"{key}.model",
         format_func=lambda path: models.get(path, path),
     )
     graphs = ["edited", *(["loaded"] if known.loaded is not None else []), "none"]
-    called = {name: t("sides.graph_" + name) for name in graphs}
+    called = {name: t(SIDES_GRAPH[name]) for name in graphs}
     if known.loaded is None:
-        called["edited"] = t("sides.graph_own")
+        called["edited"] = t("the Lab's")
     graph = st.selectbox(
-        t("sides.graph"),
+        t("Knowledge graph"),
         graphs,
         index=graphs.index(default.graph),
         key=f"{key}.graph",
@@ -69,30 +77,30 @@ def choose(now: Scene, number: int, known: Known) -> Choice:
     read_by_any = [name for name in SYSTEMS if not reader_class(name).inserts]
     systems = ["", *([] if model in NO_MODEL else read_by_any)]
     system = st.selectbox(
-        t("sides.system"),
+        t("How knowledge is read"),
         systems,
         key=f"{key}.system",
-        format_func=lambda name: t("sides.system_" + (name or "own")),
+        format_func=lambda name: t(SIDES_SYSTEM[name or "own"]),
     )
     own = model not in NO_MODEL and services.model_info(model).card.system
     tree = (system or own or K_BERT) == K_BERT  # positions and visibility are K-BERT's
     st.segmented_control(
-        t("options.positions"),
+        t("Positions"),
         ["soft", "hard"],
         key=f"{key}.positions",
         default=default.ablation.positions,
         required=True,
         disabled=not tree,
-        format_func=lambda name: t("options." + name),
+        format_func=lambda name: t(OPTIONS_TEXTS[name]),
     )
     st.segmented_control(
-        t("options.visible"),
+        t("Visible matrix"),
         ["tree", "all"],
         key=f"{key}.visible",
         default=default.ablation.visible,
         required=True,
         disabled=not tree,
-        format_func=lambda name: t("options." + name),
+        format_func=lambda name: t(OPTIONS_TEXTS[name]),
     )
     options = None
     if model not in (now.model, *NO_MODEL):

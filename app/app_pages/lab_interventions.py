@@ -10,13 +10,35 @@ from app import intervening, services, state
 from app.intervention_log import MOST, Standing, with_one_more
 from app.models import ModelInfo
 from app.scene import Scene
-from app.texts import t
+from app.texts import N_, t
 from app.view_models import equal_runs, interventions, prediction
 from app.view_models.html import markdown
 from app.view_models.visible import visible_in
+from app.words import IV_TEXTS
 from kbert_core import FlatTree, Intervention, KBertTrace
 from kbert_core.kbert.interventions import PRESETS, Intervened
 from kbert_core.tasks import ClassPrediction, NerPrediction
+
+IV_PRESET = {
+    "everything": N_("Everything visible: the paper's ablation"),
+    "whole_link": N_("Every branch visible to the whole trunk, and back"),
+    "no_link": N_("No link between trunk and branches"),
+    "branches_alone": N_("Branches see no trunk: only themselves"),
+    "cls_blind": N_("[CLS] sees no branch"),
+}
+
+IV_EQUAL = {
+    "no_change": N_("Equal to the scene without interventions: no cell has changed."),
+    "not_read": N_(
+        "Equal to the scene without interventions: what the changed cells let through or hold "
+        "back never reaches, through the layers above, what the prediction is read from."
+    ),
+    "no_knowledge": N_(
+        "Equal to the model without any graph: nothing of a branch can reach what the prediction "
+        "is read from, and soft positions number the trunk as if there were no branches. The link "
+        "that is cut does all the work here."
+    ),
+}
 
 After = Callable[[Standing], Intervened]  # what interventions make of the visible matrix
 
@@ -42,12 +64,20 @@ def head() -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="xsmall", key="lab_head_interventions"
     ):
-        st.markdown(f"**{t('iv.title')}**", help=t("iv.help"), width="stretch")
+        st.markdown(
+            f"**{t('Block or open')}**",
+            help=t(
+                "Change which tokens may attend to which, and see what happens to the prediction: "
+                "it shows directly which link does the work. A token always sees itself. "
+                "Interventions belong to this text."
+            ),
+            width="stretch",
+        )
         st.menu_button(
-            t("iv.presets"),
+            t("Presets"),
             list(PRESETS),
             key="lab.iv_preset",
-            format_func=lambda name: t("iv.preset_" + name),
+            format_func=lambda name: t(IV_PRESET[name]),
             on_click=lambda: intervening.use_preset(ss["lab.iv_preset"]),
             icon=":material/tune:",
         )
@@ -57,7 +87,7 @@ def head() -> None:
             ("clear", ":material/clear_all:", intervening.clear, bool(log.standing)),
         ):
             st.button(
-                t("iv." + name), key=f"lab.iv_{name}", icon=icon, on_click=do, disabled=not ready
+                t(IV_TEXTS[name]), key=f"lab.iv_{name}", icon=icon, on_click=do, disabled=not ready
             )
 
 
@@ -68,11 +98,18 @@ def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> 
     found = interventions.scopes(row, cell) if cell else ()
     if cell is None or not found:
         alone = cell is not None and cell[0] == cell[1] and cell[0] in row.identities
-        st.caption(t("iv.self" if alone else "iv.choose"))
+        st.caption(
+            t(
+                "A token always sees itself; choose another cell."
+                if alone
+                else "Click a cell of the matrix to block or open it, its branch or its mention's "
+                "link, or take a preset."
+            )
+        )
         return
     kinds = {scope.kind: scope for scope in found}
     chosen = st.selectbox(
-        t("iv.scope"),
+        t("What"),
         list(kinds),
         key="lab.iv_scope",
         format_func=lambda kind: kinds[kind].name if kind in kinds else kind,
@@ -80,22 +117,28 @@ def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> 
     scope = kinds[chosen or found[0].kind]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         layer = st.selectbox(
-            t("iv.layers"),
+            t("Layers"),
             range(layers + 1),
             key="lab.iv_layer",
-            format_func=lambda n: t("iv.layer", layer=n) if n else t("iv.all_layers"),
+            format_func=lambda n: t("layer {layer}", layer=n) if n else t("all"),
             disabled=layers == 1,
             width=110,
         )
         seer, seen = (interventions.tokens_name(x, row) for x in (scope.seer, scope.seen))
         direction = st.segmented_control(
-            t("iv.direction"),
+            t("Direction"),
             ["both", "one_way"],
             key="lab.iv_direction",
             default="both",
             required=True,
-            format_func=lambda name: t("iv." + name),
-            help=markdown(t("iv.direction_help", seer=seer, seen=seen)),
+            format_func=lambda name: t(IV_TEXTS[name]),
+            help=markdown(
+                t(
+                    "One direction: only that {seer} sees {seen}, not the other way round.",
+                    seer=seer,
+                    seen=seen,
+                )
+            ),
         )
         for action in ("block", "open"):
             new = scope.intervention(action, both=direction != "one_way", layer=layer or None)
@@ -111,12 +154,18 @@ def do_button(new: Intervention, now: Standing, row: FlatTree, after: After) -> 
     full = len(then) > MOST
     said = interventions.describe(new, row)
     st.button(
-        t("iv." + action),
+        t(IV_TEXTS[action]),
         key=f"lab.iv_{action}",
         icon=":material/block:" if action == "block" else ":material/visibility:",
         on_click=partial(intervening.stand, then),
         disabled=idle or full,
-        help=markdown(t("iv.most", most=MOST) if full else t("iv.already") if idle else said),
+        help=markdown(
+            t("{most} interventions are the most at once. Remove one first.", most=MOST)
+            if full
+            else t("It would change nothing: it is already so.")
+            if idle
+            else said
+        ),
     )
 
 
@@ -143,9 +192,9 @@ def switch_link(trace: KBertTrace, window: int) -> None:
 def standing_list(row: FlatTree, made: Intervened) -> None:
     """The interventions in words, each with what it changes and a button that removes it."""
     for number, (one, cells) in enumerate(zip(made.interventions, made.changed, strict=True)):
-        count = t("iv.cells_one") if cells == 1 else t("iv.cells", count=cells)
+        count = t("1 cell") if cells == 1 else t("{count} cells", count=cells)
         said = interventions.describe(one, row)
-        removable(number, one, said, count if cells else t("iv.idle"), idle=not cells)
+        removable(number, one, said, count if cells else t("changes nothing here"), idle=not cells)
 
 
 def removable(
@@ -160,14 +209,18 @@ def removable(
         key=f"lab_iv_line_{number}",
     ):
         text = f"{number + 1}\\. {markdown(said)}" + (f" · :gray[{markdown(note)}]" if note else "")
-        st.markdown(text, width="stretch", help=t("iv.idle_help") if idle else None)
+        st.markdown(
+            text,
+            width="stretch",
+            help=t("What it names isn't in this tree, or it was already so.") if idle else None,
+        )
         st.button(
-            t("iv.remove"),
+            t("Remove"),
             key=f"lab.iv_remove_{number}",
             icon=":material/close:",
             type="tertiary",
             on_click=partial(intervening.remove, number, one),
-            help=markdown(t("iv.remove_what", what=said)),
+            help=markdown(t("Remove: {what}", what=said)),
         )
 
 
@@ -179,8 +232,12 @@ def what_it_does(now: Scene, trace: KBertTrace) -> None:
     was = services.trace(untouched, state.graph_of(untouched)).prediction
     same = equal_runs.same(was, trace.prediction)
     info = services.model_info(now.model)
-    what = t("iv.same_prediction") if same else since(info, was, trace.prediction)
-    st.markdown(markdown(t("iv.effect", what=what)))
+    what = (
+        t("the same prediction, to the last shown digit.")
+        if same
+        else since(info, was, trace.prediction)
+    )
+    st.markdown(markdown(t("Against the same scene without interventions: {what}", what=what)))
     equal = equal_runs.equal_to(trace)
     if equal is None:
         return
@@ -190,7 +247,7 @@ def what_it_does(now: Scene, trace: KBertTrace) -> None:
             services.trace(plain, state.graph_of(plain)).prediction, trace.prediction
         )
     if same:
-        st.info(t("iv.equal_" + equal), icon=":material/equal:")
+        st.info(t(IV_EQUAL[equal]), icon=":material/equal:")
 
 
 def refused_list(now: Scene) -> None:
@@ -198,11 +255,11 @@ def refused_list(now: Scene) -> None:
     if not now.interventions:
         return
     with st.container(border=True, key="lab_interventions"):
-        st.markdown(t("iv.not_run"))
+        st.markdown(t("These interventions could not be made:"))
         for number, one in enumerate(now.interventions):
             removable(number, one, interventions.describe(one, None))
         st.button(
-            t("iv.clear"),
+            t("Clear all"),
             key="lab.iv_clear",
             icon=":material/clear_all:",
             on_click=intervening.clear,
@@ -215,4 +272,4 @@ def since(info: ModelInfo, was: Any, now: Any) -> str:
         return prediction.headline(prediction.span_changes(was.spans, now.spans))
     if isinstance(now, ClassPrediction):
         return prediction.say_class(info, now, was)
-    return t("iv.filled")
+    return t("other candidates.")

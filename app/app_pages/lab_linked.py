@@ -22,21 +22,47 @@ def linked_panel(now: Scene, trace: Any) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="lab_head_linked"
     ):
-        st.subheader(t("linked.title"), anchor=False, width="stretch")
-        every = links.has_more(found) and st.checkbox(t("linked.all"), key="lab.linked_all")
+        st.subheader(t("Linked entities"), anchor=False, width="stretch")
+        every = links.has_more(found) and st.checkbox(
+            t("Show every candidate"), key="lab.linked_all"
+        )
     system = services.model_info(now.model).card.system
-    st.caption(markdown(t("linked.no_trees", system=system)))
+    st.caption(
+        markdown(
+            t(
+                "The system “{system}” has no sentence tree, no visible matrix and no "
+                "interventions. It has the names in the text, the entities that each may mean, "
+                "and a linker that chooses.",
+                system=system,
+            )
+        )
+    )
     table = links.linked_table(found, now.sentences, every=bool(every))
     st.html(scrolling(table, "kb-linked") if len(found) > MANY or every else table)
     if found:
-        st.caption(t("linked.help"))
+        st.caption(
+            t(
+                "Prior: how often the name means the entity. ψ: the linker's score, made of the "
+                "prior and of the dot product. Weight: the softmax of ψ, the entity's share in "
+                "the vector that enters. NULL: the name means nothing."
+            )
+        )
 
 
 def beside_panel(now: Scene, graph: KnowledgeGraph, trace: RoofTrace) -> None:
     """The string of the triples that are read, and each name's triples with whether they are."""
-    st.subheader(t("beside.title"), anchor=False)
+    st.subheader(t("Triples read beside the text"), anchor=False)
     system = services.model_info(now.model).card.system
-    st.caption(markdown(t("beside.no_trees", system=system)))
+    st.caption(
+        markdown(
+            t(
+                "The system “{system}” has no sentence tree, no visible matrix and no "
+                "interventions. The triples are read as one string, apart from the text; then the "
+                "roof's layers let every token of the text see all of it.",
+                system=system,
+            )
+        )
+    )
     assert trace.reading.kb is not None
     st.markdown(markdown(links.beside_counts(trace.reading)))
     st.code(trace.reading.kb.text, language=None, wrap_lines=True)

@@ -16,14 +16,17 @@ from app.scene import Scene
 from app.selecting import linked
 from app.selection import MEAN
 from app.state import KEEP
-from app.texts import sentences, t
+from app.texts import N_, sentences, t
 from app.view_models import arithmetic, heads, mass, matrix, row
 from app.view_models.diff import Identity, row_of
 from app.view_models.html import markdown, plain
 from app.view_models.interventions import why_now
 from app.view_models.selected import marks_of
 from app.view_models.visible import share_of_layers, visible_in
+from app.words import COMPARE_NAME, MATRIX_TEXTS
 from kbert_core import FlatTree, KBertError, KBertTrace
+
+MATRIX_SHOWN = {"before": N_("before"), "after": N_("now"), "change": N_("change")}
 
 ss = st.session_state
 
@@ -80,14 +83,14 @@ def matrix_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="lab_head_matrix"
     ):
-        st.subheader(t("matrix.title"), anchor=False, width="stretch")
+        st.subheader(t("Matrix"), anchor=False, width="stretch")
         view_name = st.segmented_control(
-            t("matrix.view"),
+            t("Panel"),
             ["visible", "attention", "difference"],
             key="lab.matrix_view",
             required=True,
             label_visibility="collapsed",
-            format_func=lambda name: t("matrix." + name),
+            format_func=lambda name: t(MATRIX_TEXTS[name]),
         )
     try:
         if view_name == "difference":
@@ -102,7 +105,7 @@ def matrix_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
 def one_panel(now: Scene, window: int, *, attention: bool) -> None:
     """One scene's visible matrix or attention."""
     if attention and not now.has_model:
-        st.caption(t("matrix.no_model"))
+        st.caption(t("Attention needs a model."))
         return
     side = side_of(now, window, attention=attention)
     above = st.container() if not attention else None  # the matrix first: it is to be in sight
@@ -125,7 +128,12 @@ def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> Non
     after = side_of(now, window)
     old = services.trace(compared, state.graph_of(compared))
     if row_of(old, window, after.flat) is None:
-        st.caption(t("matrix.no_pair"))
+        st.caption(
+            t(
+                "The two scenes have different texts or tokens, so their matrices can't be "
+                "compared cell by cell."
+            )
+        )
         return
     before = Side(compared, old, window)
     with controls():
@@ -142,14 +150,19 @@ def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> Non
             else:
                 before, after = (replace(one, chosen=(MEAN, MEAN)) for one in (before, after))
     view, change = compared_view(before, after, shown)
-    st.caption(markdown(t("matrix.against", name=t("compare.name_" + kind))))
+    st.caption(markdown(t("Difference: now − {name}.", name=t(COMPARE_NAME[kind]))))
     if not alike:
-        st.caption(t("matrix.means"))
+        st.caption(
+            t(
+                "The two models have different numbers of layers or heads, so their means are "
+                "compared."
+            )
+        )
     if matrix.largest_change(change) == 0:
-        st.caption(t("matrix.equal"))
+        st.caption(t("No difference: the two matrices are equal."))
     elif change.categorical:
         new, gone = matrix.links_changed(change)
-        st.caption(t("matrix.links", new=new, gone=gone))
+        st.caption(t("{new} links more, {gone} fewer.", new=new, gone=gone))
     if before.maps is not None and after.maps is not None and alike and ss.get("lab.all_heads"):
         maps, seen = (before.maps, after.maps), (before.visible, after.visible)
         tokens = [change.tokens[i] for i in drawn(change.identities)]
@@ -206,11 +219,11 @@ def token_chooser(flat: FlatTree) -> None:
     chosen = state.selection().token
     ss["lab.token"] = chosen if chosen in places else None
     st.selectbox(
-        t("matrix.token"),
+        t("Token"),
         names,
         key="lab.token",
         format_func=lambda name: f"{plain(flat.tokens[places[name]])} ({places[name]})",
-        placeholder=t("matrix.token_none"),
+        placeholder=t("Choose one"),
         on_change=selecting.choose_token,
         width=170,
     )
@@ -225,38 +238,43 @@ def map_chooser(*sides: Side) -> tuple[Side, ...]:
     ss["lab.layer"], ss["lab.head"] = state.selection().map_of(layers, count)
     for name, options in (("layer", [*range(1, layers + 1), MEAN]), ("head", range(count + 1))):
         st.selectbox(
-            t("matrix." + name),
+            t(MATRIX_TEXTS[name]),
             options,
             key="lab." + name,
-            format_func=lambda i: str(i) if i else t("matrix.mean"),
+            format_func=lambda i: str(i) if i else t("mean"),
             on_change=selecting.choose_map,
             width=92,
         )
-    st.toggle(t("heads.all"), key="lab.all_heads", help=t("heads.help"), **KEEP)
+    st.toggle(
+        t("All heads"),
+        key="lab.all_heads",
+        help=t("One small map for every layer and attention head."),
+        **KEEP,
+    )
     return tuple(replace(side, chosen=(ss["lab.layer"], ss["lab.head"])) for side in sides)
 
 
 def difference_of() -> str | None:
     """Of what the difference is."""
     return st.segmented_control(
-        t("matrix.of"),
+        t("Difference of"),
         ["visible", "attention"],
         key="lab.difference_of",
         default="visible",
         required=True,
-        format_func=lambda name: t("matrix." + name),
+        format_func=lambda name: t(MATRIX_TEXTS[name]),
     )
 
 
 def difference_shown() -> str:
     """Which of the two is shown, or the change."""
     chosen = st.segmented_control(
-        t("matrix.shown"),
+        t("Show"),
         ["before", "after", "change"],
         key="lab.difference_shown",
         default="change",
         required=True,
-        format_func=lambda name: t("matrix.shown_" + name),
+        format_func=lambda name: t(MATRIX_SHOWN[name]),
     )
     return chosen or "change"
 
@@ -273,7 +291,18 @@ def small_maps(view: heads.HeadsView, side: Side) -> None:
     """All maps at once."""
     assert side.chosen is not None
     draw_heads(view, side.chosen, key="lab.heads", on_map=selecting.click_map)
-    st.caption(t("heads.merged", n=view.merged) if view.merged > 1 else t("heads.caption"))
+    st.caption(
+        t(
+            "A row is a layer, a column an attention head; all share one colour scale. Each small "
+            "cell is the largest of {n} × {n} tokens. Click a map to see it large.",
+            n=view.merged,
+        )
+        if view.merged > 1
+        else t(
+            "A row is a layer, a column an attention head; all share one colour scale. Click a "
+            "map to see it large."
+        )
+    )
 
 
 def draw(
@@ -295,12 +324,18 @@ def draw(
         on_token=selecting.click_token,
         on_link=switch,
     )
-    st.checkbox(t("matrix.specials"), key="lab.specials", **KEEP)
+    st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
     say_cell(view, side, before)
     say_triple(side)
     say_row(side, before)
     if state.selection().empty:
-        st.caption(t("matrix.click"))
+        st.caption(
+            t(
+                "A row attends to the columns. Click a cell to see why it is visible or hidden, "
+                "double-click it to block or open it, or click a token to follow its row and "
+                "column."
+            )
+        )
 
 
 def say_cell(view: matrix.MatrixView, side: Side, before: Side | None) -> None:
@@ -336,7 +371,9 @@ def say_arithmetic(side: Side, query: int, key: int) -> None:
     except KBertError as error:
         st.caption(markdown(error))
         return
-    said = t("sum.title", layer=layer, head=head, sum=arithmetic.line(found))
+    said = t(
+        "Layer {layer}, head {head}: {sum}.", layer=layer, head=head, sum=arithmetic.line(found)
+    )
     st.markdown(markdown(said))
     st.html(arithmetic.table_html(found))
 
@@ -353,7 +390,7 @@ def say_row(side: Side, before: Side | None) -> None:
     weights = side.weights
     found = row.row_view(side.flat, place, side.scene.ablation, side.visible, weights, was)
     st.markdown(markdown(sentences(found.said)))
-    with st.expander(t("row.table", a=markdown(plain(side.flat.tokens[place])))):
+    with st.expander(t("Row of “{a}” as a table", a=markdown(plain(side.flat.tokens[place])))):
         st.html(row.row_html(found))
 
 
@@ -371,4 +408,6 @@ def say_triple(side: Side) -> None:
     token = side.place(state.selection().token)
     said = mass.say_mass(side.flat, triple, side.weights, side.visible, token)
     where = heads.map_name(layer, head)
-    st.markdown(markdown(t("mass.of", triple=triple, map=where, said=said)))
+    st.markdown(
+        markdown(t("Attention on {triple}, {map}: {said}", triple=triple, map=where, said=said))
+    )

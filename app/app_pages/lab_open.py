@@ -10,11 +10,15 @@ import streamlit as st
 
 from app import services, state
 from app.services import OpenedGraph
-from app.texts import sentences, t
+from app.texts import N_, sentences, t
 from app.view_models import model_facts
 from app.view_models.html import markdown
 from app.view_models.importing import ENCODINGS, page_words
 from kbert_core import KBertError, KnowledgeGraph
+
+OPEN_TEXTS = {"graph": N_("Open a graph…"), "model": N_("Open a model…")}
+
+OPEN_TITLE = {"graph": N_("Open a knowledge graph"), "model": N_("Open your own model")}
 
 ss = st.session_state
 SHOWN = 20
@@ -34,10 +38,10 @@ def open_model_button() -> None:
 def _button(what: str, form: Callable[[], None]) -> None:
     asked = partial(ss.update, {"lab.asking": what})
     st.button(
-        t(f"open.{what}"), key=f"lab.open_{what}", icon=":material/folder_open:", on_click=asked
+        t(OPEN_TEXTS[what]), key=f"lab.open_{what}", icon=":material/folder_open:", on_click=asked
     )
     if ss.get("lab.asking") == what:
-        st.dialog(t(f"open.{what}_title"), width="medium", on_dismiss=_close)(_dialog)(form)
+        st.dialog(t(OPEN_TITLE[what]), width="medium", on_dismiss=_close)(_dialog)(form)
 
 
 def _dialog(form: Callable[[], None]) -> None:
@@ -63,21 +67,29 @@ def graph_fields(
     """
     most, triples = st.get_option("server.maxUploadSize"), f"{services.most_uploaded():,}"
     st.file_uploader(
-        t("open.upload", most=most, triples=triples),
+        t("Upload a file of at most {most} MB and {triples} triples", most=most, triples=triples),
         type=services.GRAPH_ENDINGS,
         key=upload,
         on_change=take_upload,
-        help=t("open.format"),
+        help=t(
+            "One triple a line: head, relation, tail, separated by tabs (.spo, .tsv, .txt); or a "
+            "table with commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl). Each may be packed "
+            "as .xz, .gz, .bz2 or .zst."
+        ),
     )
     if services.may_open_paths():
         with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
             st.text_input(
-                t("open.path"),
+                t("Or a file on this machine"),
                 key=f"{page}.path",
-                placeholder=t("open.path_placeholder"),
-                help=t("open.path_help", most=services.MOST_BYTES >> 20),
+                placeholder=t("/path/to/Medical.spo"),
+                help=t(
+                    "At most {most} MB. A graph file (.kg) made with `kbert kg import` may have "
+                    "any size.",
+                    most=services.MOST_BYTES >> 20,
+                ),
             )
-            st.button(t("open.path_button"), key=f"{page}.open_path", on_click=take_path)
+            st.button(t("Open the file"), key=f"{page}.open_path", on_click=take_path)
 
 
 def open_graph_form(*, empty: bool = True) -> None:
@@ -85,29 +97,29 @@ def open_graph_form(*, empty: bool = True) -> None:
     _refused()
     graph_fields("lab", f"lab.upload.{ss.get('lab.uploads', 0)}", _take_upload, _take_path)
     st.selectbox(
-        t("import.encoding"),
+        t("Encoding of the file"),
         ENCODINGS,
         key="lab.encoding",
-        format_func=lambda name: name or t("import.encoding_auto"),
+        format_func=lambda name: name or t("UTF-8, or as the file says"),
     )
     with st.container(horizontal=True, gap="xsmall"):
         for name in state.public_graphs():
             st.button(
-                t("open.fetch_button", name=services.public_title(name)),
+                t("Download {name}", name=services.public_title(name)),
                 key=f"lab.fetch_{name}",
                 icon=":material/download:",
                 on_click=_fetch,
                 args=(name,),
             )
         if empty:
-            st.button(t("open.empty"), key="lab.open_empty", on_click=_take_empty)
+            st.button(t("Begin with an empty graph"), key="lab.open_empty", on_click=_take_empty)
         chosen = ss["lab.graph"]
         if empty and state.may_close(chosen):
             st.button(
-                markdown(t("room.close", name=ss["lab.graphs"][chosen].name)),
+                markdown(t("Close {name}", name=ss["lab.graphs"][chosen].name)),
                 key="lab.close_graph",
                 icon=":material/close:",
-                help=t("room.close_help"),
+                help=t("Forgets the graph and the edits made to it in this visit."),
                 on_click=_close_graph,
                 args=(chosen,),
             )
@@ -116,9 +128,11 @@ def open_graph_form(*, empty: bool = True) -> None:
 def _model_form() -> None:
     _refused()
     st.text_input(
-        t("open.model_path"), key="lab.model_path", placeholder=t("open.model_placeholder")
+        t("A folder with config.json, weights and tokenizer, or an adapter's folder"),
+        key="lab.model_path",
+        placeholder=t("/path/to/my-model"),
     )
-    st.button(t("open.model_button"), key="lab.open_model_path", on_click=_take_model)
+    st.button(t("Open the model"), key="lab.open_model_path", on_click=_take_model)
 
 
 def _refused() -> None:
@@ -132,7 +146,7 @@ def _refused() -> None:
     right: OpenedGraph | None = ss.get("lab.right")
     if right is not None:
         st.button(
-            t("open.right_lines", count=f"{len(right.graph):,}"),
+            t("Use the lines that are right ({count})", count=f"{len(right.graph):,}"),
             key="lab.right_lines",
             type="primary",
             on_click=_read,
@@ -148,7 +162,7 @@ def show_opened() -> None:
     text, problems = message
     st.success(markdown(text))
     if problems:
-        st.warning(t("open.skipped", count=len(problems)))
+        st.warning(t("{count} bad lines were left out:", count=len(problems)))
         rest = [f"… {len(problems) - SHOWN}"] if len(problems) > SHOWN else []
         st.code("\n".join([*problems[:SHOWN], *rest]), language=None, wrap_lines=True)
 
@@ -167,7 +181,9 @@ def _open(title: str, do: Callable[..., OpenedGraph], *given: object) -> bool:
 
 def _read(do: Callable[..., OpenedGraph], *given: object) -> None:
     options = {"encoding": ss.get("lab.encoding", "")}
-    if not _open(t("open.failed_title"), partial(do, **options), *given):
+    if not _open(
+        t("The file was not opened, and nothing was changed."), partial(do, **options), *given
+    ):
         with suppress(KBertError):
             right = do(*given, skip_bad=True, **options)
             if right.problems:
@@ -182,7 +198,7 @@ def _take_upload() -> None:
 
 
 def _take_empty() -> None:
-    _taken(OpenedGraph(KnowledgeGraph(name=t("open.empty_name"))))
+    _taken(OpenedGraph(KnowledgeGraph(name=t("new graph"))))
 
 
 def _take_path() -> None:
@@ -201,8 +217,8 @@ def choose_graph() -> None:
 
 def _fetch(name: str) -> None:
     title = services.public_title(name)
-    with st.spinner(t("open.fetching", name=title)):
-        if _open(t("open.fetch_failed", name=title), services.fetch_graph, name):
+    with st.spinner(t("Downloading {name} …", name=title)):
+        if _open(t("{name} could not be fetched.", name=title), services.fetch_graph, name):
             ss["lab.fetched"] = {**ss.get("lab.fetched", {}), name: ss["lab.graph"]}
         else:
             ss["lab.asking"] = "graph"  # where the reason is said, beside other ways
@@ -211,9 +227,9 @@ def _fetch(name: str) -> None:
 def _taken(opened: OpenedGraph) -> None:
     graph = opened.graph
     ss["lab.try"] = state.take_graph(opened)
-    text = t("open.opened", name=graph.name, count=f"{len(graph):,}")
+    text = t("Opened {name}: {count} triples.", name=graph.name, count=f"{len(graph):,}")
     if opened.repeated:
-        text = sentences([text, t("open.repeated", count=opened.repeated)])
+        text = sentences([text, t("{count} repeated lines were left out.", count=opened.repeated)])
     ss["lab.opened"] = (text, opened.problems)
     _close()
 
@@ -231,11 +247,18 @@ def _take_model() -> None:
     try:
         services.pipeline(folder, ss["lab.device"])
     except KBertError as error:
-        ss["lab.refused"] = (t("open.model_failed"), str(error))
+        ss["lab.refused"] = (t("The model was not opened, and nothing was changed."), str(error))
         return
     state.take_model(folder)
     info = services.model_info(folder)
     title = state.task_title(ss["lab.task"])
-    said = model_facts.facts(info) if info.card.task else t("facts.encoder")
-    ss["lab.opened"] = (t("open.model_opened", name=info.name, task=title, facts=said), ())
+    said = (
+        model_facts.facts(info)
+        if info.card.task
+        else t("An encoder without a task head: tree, matrix and attention, no prediction.")
+    )
+    ss["lab.opened"] = (
+        t("Opened {name}: {task}. {facts}", name=info.name, task=title, facts=said),
+        (),
+    )
     _close()

@@ -9,11 +9,12 @@ from app.models import ModelInfo
 from app.scene import Scene
 from app.selecting import linked
 from app.state import AUTO, BERT, FREE, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCHED
-from app.texts import t
+from app.texts import N_, t
 from app.view_models import links, prediction, twins
 from app.view_models.html import markdown
 from app.view_models.selected import chosen_characters
 from app.view_models.share_of_edits import shares
+from app.words import COMPARE_NAME
 from kbert_core import KBertTrace
 from kbert_core.tasks import (
     AnswerPrediction,
@@ -23,6 +24,20 @@ from kbert_core.tasks import (
     NerPrediction,
 )
 
+COMPARE_TEXTS = {
+    "auto": N_("Compare: before the last edit"),
+    "bert": N_("Compare: no knowledge"),
+    "original": N_("Compare: the graph as loaded"),
+    "pinned": N_("Compare: the pinned scene"),
+    "systems": N_("Side by side: the systems"),
+    "parts": N_("Side by side: K-BERT's parts"),
+    "models": N_("Side by side: the model and its twin"),
+    "graphs": N_("Side by side: the graph before and after"),
+    "matrix": N_("Side by side: the matrix before and after"),
+    "free": N_("Side by side: your own choice"),
+    "untouched": N_("Compare: no interventions"),
+}
+
 ss = st.session_state
 
 
@@ -31,13 +46,13 @@ def prediction_panel(now: Scene, trace: Any, before: Any, kind: str) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="xsmall", key="lab_head_prediction"
     ):
-        st.subheader(t("prediction.title"), anchor=False, width="stretch", help=how_far(now))
+        st.subheader(t("Prediction"), anchor=False, width="stretch", help=how_far(now))
     if trace.prediction is None:
         no_prediction(now)
         return
     info = services.model_info(now.model)
     was = comparable(trace, before)
-    names = (t("compare.name_" + kind), name_now(now))
+    names = (t(COMPARE_NAME[kind]), name_now(now))
     if isinstance(trace.prediction, NerPrediction):
         ner_panel(now, trace, was, names)
     elif isinstance(trace.prediction, ClassPrediction):
@@ -47,12 +62,12 @@ def prediction_panel(now: Scene, trace: Any, before: Any, kind: str) -> None:
     elif isinstance(trace.prediction, AnswerPrediction):
         st.html(prediction.answer_html(now.sentences[1], trace.prediction))
         old, new = was and prediction.answers_of(was), prediction.answers_of(trace.prediction)
-        st.html(prediction.bars_html(old, new, head=t("prediction.answer")))
+        st.html(prediction.bars_html(old, new, head=t("Answer")))
     elif isinstance(trace.prediction, MaskPrediction):
         fillings = prediction.fillings_of(trace.prediction)
         earlier = prediction.fillings_of(was) if was else [None] * len(fillings)
         for number, (old, new) in enumerate(zip(earlier, fillings, strict=False), start=1):
-            head = t("prediction.token", number=number)
+            head = t("[MASK] {number}", number=number)
             st.html(prediction.bars_html(old, new, head=head))
 
 
@@ -74,7 +89,18 @@ def how_far(now: Scene) -> str | None:
     if not info.card.knowledge:
         return None
     parts = shares(info.card.notes)
-    return markdown(t("rests" if parts else "rests.unknown", model=info.name, parts=parts))
+    return markdown(
+        t(
+            "This prediction depends on the first triple. That is not always so: on the dev set "
+            "of {model}, changing the type of a correctly tagged mention in the graph changed the "
+            "predicted type for {parts}."
+            if parts
+            else "This prediction depends on the first triple. That is not always so, and the "
+            "card of {model} does not say how often such an edit works.",
+            model=info.name,
+            parts=parts,
+        )
+    )
 
 
 def comparable(trace: Any, before: Any) -> Any:
@@ -82,7 +108,9 @@ def comparable(trace: Any, before: Any) -> Any:
     if before is None or type(before.prediction) is not type(trace.prediction):
         return None
     if not same_text(trace, before):
-        st.caption(t("prediction.other_text"))
+        st.caption(
+            t("The scene to compare with has another text, so its prediction is not shown here.")
+        )
         return None
     return before.prediction
 
@@ -102,28 +130,28 @@ def compare_chooser() -> None:
     if ss.get("lab.compare") not in kinds:
         ss["lab.compare"] = AUTO
     st.selectbox(
-        t("compare.label"),
+        t("Compare with"),
         kinds,
         key="lab.compare",
-        format_func=lambda name: t("compare." + name),
+        format_func=lambda name: t(COMPARE_TEXTS[name]),
         width=270,
         label_visibility="collapsed",
         **KEEP,
     )
     st.button(
-        t("compare.pin"),
+        t("Pin"),
         key="lab.pin",
         icon=":material/keep:",
         on_click=state.pin,
-        help=t("compare.pin_help"),
+        help=t("Keep this scene, and compare later ones with it."),
     )
 
 
 def name_now(now: Scene) -> str:
     """What the present scene is called beside the other."""
     if now.interventions:
-        return t("compare.name_now_intervened")
-    return t("compare.name_now" if now.edits else "compare.name_now_unedited")
+        return t("with interventions")
+    return t("with the graph as edited" if now.edits else "with the graph")
 
 
 def no_prediction(now: Scene) -> None:
@@ -131,17 +159,40 @@ def no_prediction(now: Scene) -> None:
     mask = services.mask_token(now)
     if mask:
         cut = any(mask in sentence for sentence in now.sentences)
-        said = t("prediction.mask_cut" if cut else "prediction.no_mask", mask=mask)
+        said = t(
+            "Nothing to fill in: {mask} is in the part of the text that was cut off. Shorten the "
+            "text before it."
+            if cut
+            else "Nothing to fill in yet: write {mask} in the sentence where a token is missing.",
+            mask=mask,
+        )
         st.info(markdown(said), icon=":material/edit:")
         return
     if any(task != NO_TASK for task in state.choices().tasks):
-        st.caption(t("prediction.no_task"))
+        st.caption(
+            t("Only the tree and the matrix are shown. Choose a task above to see a prediction.")
+        )
         return
-    st.warning(markdown(t("model.missing", folder=services.models_folder())))
-    st.code(t("model.missing_command"), language="bash")
-    st.markdown(t("model.missing_or"))
-    st.code(t("model.train_command"), language="bash", wrap_lines=True)
-    st.markdown(t("model.missing_then"))
+    st.warning(
+        markdown(
+            t(
+                "There is no model in {folder} that can predict. Everything else works. Restore "
+                "the models that come with the project:",
+                folder=services.models_folder(),
+            )
+        )
+    )
+    st.code(t("git checkout -- models"), language="bash")
+    st.markdown(t("or train one:"))
+    st.code(
+        t(
+            "kbert train --task ner --data DIR --encoder scratch --kg demo_kgs/medical_zh.spo "
+            "--output models/my-ner"
+        ),
+        language="bash",
+        wrap_lines=True,
+    )
+    st.markdown(t("Then reload this page."))
 
 
 # One model, before and now
@@ -176,7 +227,7 @@ def ner_details(after: NerPrediction, before: NerPrediction | None) -> None:
             prediction.bars_html(
                 prediction.named_outside(old) if old else None,
                 prediction.named_outside(new),
-                head=t("prediction.types_of", text=item.text),
+                head=t("Probability by type: “{text}”", text=item.text),
                 most=4,
             )
         )
@@ -185,7 +236,9 @@ def ner_details(after: NerPrediction, before: NerPrediction | None) -> None:
 def class_panel(info: ModelInfo, after: ClassPrediction, before: ClassPrediction | None) -> None:
     """The labels' probabilities, or the score of one answer."""
     st.markdown(markdown(prediction.say_class(info, after, before)))
-    head = t("class.score_head" if prediction.is_score(info, after) else "prediction.label")
+    head = t(
+        "Probability that the answer is right" if prediction.is_score(info, after) else "Label"
+    )
     old = prediction.probabilities(info, before) if before else None
     st.html(prediction.bars_html(old, prediction.probabilities(info, after), head=head))
 
@@ -198,4 +251,4 @@ def link_panel(text: str, after: LinkPrediction, before: LinkPrediction | None) 
     if after.links:
         st.html(links.links_html(text, after, before))
     else:
-        st.caption(t("linked.none"))
+        st.caption(t("The text contains no name of the graph, so no entity is linked."))

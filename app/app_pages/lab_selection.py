@@ -23,13 +23,13 @@ def follow_triple(rows: tuple[TripleRow, ...]) -> None:
     chosen = state.selection().triple
     ss["lab.triple"] = chosen if chosen in used else None
     st.selectbox(
-        t("select.triple"),
+        t("Follow a triple"),
         list(used),
         key="lab.triple",
         format_func=lambda triple: (
-            str(triple) if used[triple] else t("select.not_in_tree", triple=triple)
+            str(triple) if used[triple] else t("{triple} · not in the tree", triple=triple)
         ),
-        placeholder=t("select.triple_none"),
+        placeholder=t("None: choose one to see its branch, rows and columns"),
         on_change=selecting.choose_triple,
     )
 
@@ -37,13 +37,17 @@ def follow_triple(rows: tuple[TripleRow, ...]) -> None:
 def selection_bar(flat: FlatTree) -> None:
     """What is chosen, and the button that lets it go; of one height, so that nothing jumps."""
     chosen = state.selection()
-    said = t("tree.click") if chosen.empty else say_selection(flat, chosen)
+    said = (
+        t("Click a token to see which tokens it sees.")
+        if chosen.empty
+        else say_selection(flat, chosen)
+    )
     st.caption(markdown(said), width="stretch", text_alignment="right")
     st.button(
-        t("select.clear"),
+        t("Clear"),
         key="lab.clear_selection",
         type="tertiary",
         on_click=selecting.clear,
         disabled=chosen.empty,
-        help=t("select.clear_help"),
+        help=t("Choose nothing"),
     )

@@ -21,7 +21,7 @@ from app.share import (
     to_link,
 )
 from app.state import KEY
-from app.texts import language, speaking, t
+from app.texts import N_, language, speaking, t
 from app.view_models.html import markdown
 from app.view_models.shared import edits_html, how_it_is_read, model_name
 from kbert_core import KBertError
@@ -56,7 +56,7 @@ def something_waits() -> bool:
 def read_only(shared: Shared) -> None:
     """A scene whose graph or model isn't here: its text and edits, and how to have all of it."""
     scene = shared.scene
-    st.subheader(t("share.waiting"), anchor=False)
+    st.subheader(t("A page was shared with you"), anchor=False)
     with st.container(key="lab_panels"):
         left, right = st.columns([6, 5], gap="large")
     with left:
@@ -66,23 +66,34 @@ def read_only(shared: Shared) -> None:
         if scene.edits:
             st.html(edits_html(scene.edits))
         else:
-            st.caption(t("keep.no_edits"))
+            st.caption(t("The graph was not edited."))
     with right:
         if sharing.has_graph(scene.graph):
             st.warning(
-                markdown(t("share.needs_model", model=scene.model)), icon=":material/smart_toy:"
+                markdown(
+                    t(
+                        "It was made with the model {model}, which isn't here, and no other model "
+                        "here reads two texts for that task. Put the model's folder into the "
+                        "models folder, and open the link again.",
+                        model=scene.model,
+                    )
+                ),
+                icon=":material/smart_toy:",
             )
         else:
             _ask_for_graph(shared)
         with st.container(horizontal=True, gap="small"):
             if len(scene.sentences) == 1 or sharing.has_model(shared):
                 st.button(
-                    t("share.otherwise"),
+                    t("Use a graph that is here"),
                     key="lab.share_otherwise",
                     on_click=sharing.read_otherwise,
-                    help=t("share.otherwise_help"),
+                    help=t(
+                        "Reads the text with the graph chosen last, without the edits that came "
+                        "with it."
+                    ),
                 )
-            st.button(t("share.leave"), key="lab.share_leave", on_click=sharing.leave)
+            st.button(t("Dismiss"), key="lab.share_leave", on_click=sharing.leave)
 
 
 def _ask_for_graph(shared: Shared) -> None:
@@ -91,12 +102,42 @@ def _ask_for_graph(shared: Shared) -> None:
     opened = ss.get("lab.opened")
     show_opened()
     if opened is not None:
-        st.warning(markdown(t("share.other_graph", graph=name)), icon=":material/difference:")
-        st.caption(markdown(t("share.needs_graph", graph=name)))
+        st.warning(
+            markdown(
+                t(
+                    "The page was made with the graph “{graph}”. What you opened has other "
+                    "triples.",
+                    graph=name,
+                )
+            ),
+            icon=":material/difference:",
+        )
+        st.caption(
+            markdown(
+                t(
+                    "It was made with the graph “{graph}”, which isn't here. Open that graph to "
+                    "see the whole page. Until then you see only the text and the edits, without "
+                    "a prediction.",
+                    graph=name,
+                )
+            )
+        )
     else:
-        st.warning(markdown(t("share.needs_graph", graph=name)), icon=":material/hub:")
+        st.warning(
+            markdown(
+                t(
+                    "It was made with the graph “{graph}”, which isn't here. Open that graph to "
+                    "see the whole page. Until then you see only the text and the edits, without "
+                    "a prediction.",
+                    graph=name,
+                )
+            ),
+            icon=":material/hub:",
+        )
     if opened is None and any(g.name == name for g in ss["lab.graphs"].values()):
-        st.caption(markdown(t("share.same_name", graph=name)))
+        st.caption(
+            markdown(t("There is a graph “{graph}” here, but with other triples.", graph=name))
+        )
     with st.container(border=True, key="lab_share_graph"):
         open_graph_form(empty=False)
 
@@ -104,8 +145,8 @@ def _ask_for_graph(shared: Shared) -> None:
 def _facts(shared: Shared) -> list[str]:
     scene = shared.scene
     return [
-        f"{t('lab.model')}: {model_name(scene.model)}",
-        f"{t('lab.graph')}: {scene.graph.name}",
+        f"{t('Model')}: {model_name(scene.model)}",
+        f"{t('Knowledge graph')}: {scene.graph.name}",
         *how_it_is_read(scene),
     ]
 
@@ -121,7 +162,7 @@ def share_and_keep() -> None:
     with (
         st.container(key="lab_share", width="content"),
         st.popover(
-            t("share.button"), icon=":material/ios_share:", key="lab.share", on_change="rerun"
+            t("Share"), icon=":material/ios_share:", key="lab.share", on_change="rerun"
         ) as opened,
     ):
         if opened.open:
@@ -131,10 +172,10 @@ def share_and_keep() -> None:
 def _share() -> None:
     """The link, the session file, the page as HTML, the graph."""
     shared, scene = sharing.shared(), state.scene()
-    st.markdown(f"**{t('share.link')}**")
+    st.markdown(f"**{t('A link to this page')}**")
     try:
         if not all(text.strip() for text in scene.sentences):
-            raise ShareError(t("share.nothing"))
+            raise ShareError(t("Write a text that can be read; then there is something to share."))
         query = {PARAMETER: to_link(shared)}
     except TooLong as error:
         st.info(markdown(error), icon=":material/straighten:")
@@ -143,20 +184,20 @@ def _share() -> None:
         return
     else:
         _link(shared, query)
-    st.markdown(f"**{t('share.file')}**")
+    st.markdown(f"**{t('A session file')}**")
     _session_file(shared)
-    st.markdown(f"**{t('keep.files')}**")
+    st.markdown(f"**{t('Files to keep')}**")
     with st.container(horizontal=True, gap="xsmall"):
         _page_file(scene)
         name = sharing.file_name(scene, "graph", ".spo")
         graph = state.graph_of(scene)
-        graph_download(graph, "keep.graph_button", key="lab.keep_graph", file_name=name)
+        graph_download(graph, N_("The edited graph, .spo"), key="lab.keep_graph", file_name=name)
 
 
 def _page_file(scene: Scene) -> None:
     """The page as one file of HTML, or why there is none."""
     if not services.has_trees(scene):
-        st.caption(t("keep.no_trees"))
+        st.caption(t("This model grows no sentence trees, so there is no page to keep."))
         return
     try:
         page, spoken = sharing.page(), language()
@@ -169,52 +210,85 @@ def _page_file(scene: Scene) -> None:
             return page_html(page)
 
     st.download_button(
-        t("keep.html"),
+        t("This page, .html"),
         made,
         file_name=sharing.file_name(scene, "page", ".html"),
         mime="text/html",
         key="lab.keep_page",
         icon=":material/download:",
         on_click="ignore",
-        help=t("keep.html_help"),
+        help=t(
+            "One file that shows the page with the network off: text, prediction, tree and "
+            "matrix, before and now."
+        ),
     )
 
 
 def _link(shared: Shared, query: dict[str, str]) -> None:
     workspace = state.workspace()
-    if workspace is not None and st.checkbox(t("share.with_key"), key="lab.share_key"):
+    if workspace is not None and st.checkbox(t("Add the workspace's key"), key="lab.share_key"):
         query = {KEY: workspace.key, **query}
     st.code(address(**query), language=None)
-    st.caption(t("share.carries"))
+    st.caption(
+        t(
+            "The link contains the text, the edits and the options, but not the graph or the "
+            "model. Anyone with the link can read the text."
+        )
+    )
     if workspace is not None:
-        st.caption(t("share.workspace_open" if KEY in query else "share.workspace"))
+        st.caption(
+            t(
+                "With its key the link also opens the workspace: anyone with the link can read "
+                "and edit the whole graph."
+                if KEY in query
+                else "The graph is in a workspace, and the link does not open it: whoever opens "
+                "the link is asked for the graph."
+            )
+        )
     elif not sharing.graph_is_known(shared.scene.graph):
-        st.caption(markdown(t("share.own_graph", graph=shared.scene.graph.name)))
+        st.caption(
+            markdown(
+                t(
+                    "Not everybody has the graph “{graph}”: whoever opens the link is asked for "
+                    "it. A session file can contain a graph of up to 20,000 triples.",
+                    graph=shared.scene.graph.name,
+                )
+            )
+        )
 
 
 def _session_file(shared: Shared) -> None:
     """Download and open again."""
     graph = state.base()
     if len(shared.scene.edits) > MOST_EDITS_IN_FILE:
-        st.info(t("share.file_too_long", most=f"{MOST_EDITS_IN_FILE:,}"))
+        st.info(
+            t(
+                "This is too long for a session file, which holds up to {most} edits. Download "
+                "the edited graph, open it, and share from there.",
+                most=f"{MOST_EDITS_IN_FILE:,}",
+            )
+        )
     else:
         st.download_button(
-            t("share.download"),
+            t("Save the session"),
             lambda: to_file(shared, graph),
             file_name=sharing.file_name(shared.scene, "scene", ENDING),
             mime="application/json",
             key="lab.share_download",
             icon=":material/download:",
             on_click="ignore",
-            help=t("share.download_help"),
+            help=t(
+                "The same content as the link, of any length, and the graph before the edits, if "
+                "it has at most 20,000 triples."
+            ),
         )
     st.file_uploader(
-        t("share.open"),
+        t("Open a session file (.kbert.json)"),
         type=["json"],
         max_upload_size=MOST_BYTES >> 20,
         key=f"lab.share_upload.{ss.get('lab.share_uploads', 0)}",
         on_change=_take_file,
-        help=t("share.open_help"),
+        help=t("It replaces what is on the page, and your edits to its graph."),
     )
 
 

@@ -15,7 +15,7 @@ ss = st.session_state
 def try_button() -> None:
     """Ask for sentences that the chosen graph changes."""
     st.button(
-        t("try.button"),
+        t("Sentences to try"),
         key="lab.try_graph",
         icon=":material/lightbulb:",
         on_click=lambda: ss.update({"lab.try": ss["lab.graph"]}),
@@ -32,7 +32,7 @@ def try_bar() -> None:
                 key="lab.try_close",
                 icon=":material/close:",
                 type="tertiary",
-                help=t("try.close"),
+                help=t("Close"),
                 on_click=lambda: ss.pop("lab.try", None),
             )
 
@@ -42,15 +42,17 @@ def sentences_to_try(graph: KnowledgeGraph, page: str = "lab") -> None:
     now = state.scene()
     info = services.model_info(now.model) if now.has_model else None
     try:
-        with st.spinner(t("try.looking"), show_time=False):
+        with st.spinner(t("Looking for sentences that this graph changes …"), show_time=False):
             found = services.tried(now, graph)
     except KBertError as error:  # the model can't be run: its panel says so too
         st.caption(markdown(error))
         return
     if not found:
-        st.caption(t("try.none"))
+        st.caption(
+            t("No short sentence was found that this model reads differently with this graph.")
+        )
         return
-    st.markdown(t("try.title"), width="content")
+    st.markdown(t("Try:"), width="content")
     for number, one in enumerate(found):
         text = " / ".join(one.candidate.sentences)
         st.button(

@@ -9,7 +9,7 @@ from app.state import KEEP
 from app.texts import t
 from app.view_models import lessons, matrix
 from app.view_models.html import markdown
-from app.view_models.lessons import LESSONS, Exercise
+from app.view_models.lessons import LEARN_TEXT, LEARN_TITLE, LESSONS, Exercise
 from app.view_models.selected import marks_of
 from app.view_models.styles import CSS
 from kbert_core import KBertError
@@ -23,8 +23,13 @@ def page() -> None:
     learning.begin()
     st.html(CSS)
     with st.container(key="learn_page"):
-        st.header(t("learn.title"), anchor=False)
-        st.caption(t("learn.what"))
+        st.header(t("Seven short lessons"), anchor=False)
+        st.caption(
+            t(
+                "Read, predict, then reveal. What is revealed is computed at that moment, on a "
+                "scene that you can open in the Lab and take apart."
+            )
+        )
         chooser()
         lesson = ss["learn.lesson"]
         with st.container(border=True, key="learn_lesson"):
@@ -36,7 +41,7 @@ def chooser() -> None:
     """The lessons by number and name, those revealed marked; how far one has come."""
     names = {lesson: name_of(lesson) for lesson in LESSONS}
     st.pills(
-        t("learn.lesson"),
+        t("Lesson"),
         LESSONS,
         key="learn.lesson",
         format_func=lambda lesson: names[lesson],
@@ -48,33 +53,46 @@ def chooser() -> None:
     all_lessons = len(LESSONS)
     st.progress(
         done / all_lessons,
-        t("learn.progress", done=done, all=all_lessons, right=right),
+        t(
+            "{done} of {all} revealed, {right} as predicted",
+            done=done,
+            all=all_lessons,
+            right=right,
+        ),
     )
 
 
 def name_of(lesson: str) -> str:
     """What a lesson is called in the chooser."""
     mark = " ✓" if learning.given(lesson) is not None else ""
-    return f"{lessons.place(lesson)} {t(f'learn.{lesson}.title')}{mark}"
+    return f"{lessons.place(lesson)} {t(LEARN_TITLE[lesson])}{mark}"
 
 
 def show(lesson: str) -> None:
     """Text, picture and question; then the answer."""
-    title = f"{lessons.place(lesson)} · {t(f'learn.{lesson}.title')}"
+    title = f"{lessons.place(lesson)} · {t(LEARN_TITLE[lesson])}"
     st.subheader(title, anchor=False)
     if lessons.needs_model(lesson) and not (learning.model_path() / "config.json").is_file():
         folder = services.models_folder()
-        st.info(markdown(t("learn.no_model", name=lessons.MODEL, folder=folder)))
-        st.code(t("model.missing_command"), language="bash")
+        st.info(
+            markdown(
+                t(
+                    "This lesson runs the model {name}, which isn't in {folder}. Restore it with",
+                    name=lessons.MODEL,
+                    folder=folder,
+                )
+            )
+        )
+        st.code(t("git checkout -- models"), language="bash")
         return
     try:
         exercise = lessons.exercise(lesson, learning.read, services.demo_graph)
     except KBertError as error:
         st.error(markdown(error))
         return
-    st.markdown(markdown(t(f"learn.{lesson}.text", **exercise.values)))
+    st.markdown(markdown(t(LEARN_TEXT[lesson], **exercise.values)))
     if not lessons.needs_model(lesson):
-        st.caption(t("learn.figure2"))
+        st.caption(t("The sentence and the triples are those of Figure 2 of the paper."))
     if learning.given(lesson) is None:
         ask(lesson, exercise)
     else:
@@ -86,7 +104,7 @@ def ask(lesson: str, exercise: Exercise) -> None:
     st.html(exercise.picture)
     st.markdown(f"**{markdown(exercise.question)}**")
     chosen = st.radio(
-        t("learn.predict"),
+        t("Your prediction"),
         list(exercise.choices),
         index=None,
         key=f"learn.answer.{lesson}",
@@ -94,12 +112,12 @@ def ask(lesson: str, exercise: Exercise) -> None:
         **KEEP,
     )
     st.button(
-        t("learn.reveal"),
+        t("Reveal"),
         key=f"learn.reveal.{lesson}",
         type="primary",
         icon=":material/visibility:",
         disabled=chosen is None,
-        help=t("learn.choose_first") if chosen is None else None,
+        help=t("Choose an answer first.") if chosen is None else None,
         on_click=learning.reveal,
         args=(lesson, exercise),
     )
@@ -110,11 +128,11 @@ def answer(lesson: str, exercise: Exercise) -> None:
     st.markdown(f"**{markdown(exercise.question)}**")
     given, right = learning.given(lesson), exercise.choices[exercise.right]
     if given == exercise.right:
-        said = t("learn.as_predicted", answer=right)
+        said = t("As predicted: {answer}", answer=right)
         st.success(markdown(said), icon=":material/check_circle:")
     else:
         predicted = exercise.choices.get(given or "", "")
-        said = t("learn.not_as_predicted", given=predicted, answer=right)
+        said = t("You predicted {given}. It is {answer}", given=predicted, answer=right)
         st.info(markdown(said), icon=":material/lightbulb:")
     if exercise.revealed:
         st.html(exercise.revealed)
@@ -129,15 +147,15 @@ def answer(lesson: str, exercise: Exercise) -> None:
         st.markdown(markdown(paragraph))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if st.button(
-            t("learn.open"),
+            t("Open in the Lab"),
             key=f"learn.open.{lesson}",
             icon=":material/account_tree:",
-            help=t("learn.open_help"),
+            help=t("Puts this scene into the Lab, in place of the one that is there."),
         ):
             learning.open_in_lab(exercise.setting)
             st.switch_page("app_pages/lab.py")
         st.button(
-            t("learn.again"),
+            t("Predict again"),
             key=f"learn.again.{lesson}",
             icon=":material/restart_alt:",
             on_click=learning.again,
@@ -145,7 +163,7 @@ def answer(lesson: str, exercise: Exercise) -> None:
         )
         notebook = learning.notebook(lesson)
         if notebook is not None:
-            st.caption(markdown(t("learn.notebook", name=notebook)))
+            st.caption(markdown(t("Notebook: {name}", name=notebook)))
 
 
 def steps(lesson: str) -> None:
@@ -153,7 +171,7 @@ def steps(lesson: str) -> None:
     number = LESSONS.index(lesson)
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         st.button(
-            t("learn.previous"),
+            t("Previous lesson"),
             key="learn.previous",
             icon=":material/arrow_back:",
             disabled=number == 0,
@@ -161,7 +179,7 @@ def steps(lesson: str) -> None:
             args=(LESSONS[max(number - 1, 0)],),
         )
         st.button(
-            t("learn.next"),
+            t("Next lesson"),
             key="learn.next",
             icon=":material/arrow_forward:",
             icon_position="right",
@@ -170,7 +188,10 @@ def steps(lesson: str) -> None:
             args=(LESSONS[min(number + 1, len(LESSONS) - 1)],),
         )
     if learning.progress()[0] == len(LESSONS):
-        st.success(t("learn.finished"), icon=":material/school:")
+        st.success(
+            t("All seven are revealed. Now write a sentence of your own in the Lab."),
+            icon=":material/school:",
+        )
 
 
 page()

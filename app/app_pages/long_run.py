@@ -85,7 +85,7 @@ def follow(run: Run[T], draw: Callable[[Look[T]], None], *, key: str, again: boo
         draw(now)
         _ended(now)
         early = again and now.state in (State.STOPPED, State.LEFT)
-        if early and st.button(t("effects.again"), key=f"{key}.again", icon=":material/refresh:"):
+        if early and st.button(t("Measure again"), key=f"{key}.again", icon=":material/refresh:"):
             forget(key)
             st.rerun()
 
@@ -112,14 +112,14 @@ def _going(run: Run[T], now: Look[T], key: str) -> None:
     """Progress and the stop."""
     done, total = now.progress.done, now.progress.total
     if total:
-        said = t("work.counted_of", done=f"{done:,}", total=f"{total:,}")
+        said = t("{done} of {total} done", done=f"{done:,}", total=f"{total:,}")
     else:
-        said = t("work.counted", done=f"{done:,}") if done else t("work.starting")
+        said = t("{done} done", done=f"{done:,}") if done else t("Starting …")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(width="stretch"):
             st.progress(min(1.0, done / total) if total else 0.0, text=markdown(said))
         st.button(
-            t("work.stop"),
+            t("Stop"),
             key=f"{key}.stop_run",
             icon=":material/stop_circle:",
             on_click=run.stop,
@@ -129,11 +129,21 @@ def _going(run: Run[T], now: Look[T], key: str) -> None:
 def _ended(now: Look[T]) -> None:
     """Say why there won't be more, unless all is done."""
     if now.state is State.STOPPED:
-        st.caption(t("work.stopped"))
+        st.caption(t("Stopped; what was found by then is shown."))
     elif now.state is State.LEFT:
-        st.info(t("work.left"))
+        st.info(
+            t(
+                "This run ended because nobody was looking at it. What was found by then is "
+                "shown; start it again for the rest."
+            )
+        )
     elif now.state is State.FULL:
-        st.warning(t("work.full", count=f"{MOST_RESULTS:,}"))
+        st.warning(
+            t(
+                "There are more results than are kept: the first {count} are shown.",
+                count=f"{MOST_RESULTS:,}",
+            )
+        )
     elif now.state is State.FAILED:
         if isinstance(now.error, KBertError):
             st.error(markdown(now.error))

@@ -5,9 +5,15 @@ import streamlit as st
 from app import services
 from app.scene import Scene
 from app.state import NO_TASK
-from app.texts import listed, t
+from app.texts import N_, listed, t, tn
 from app.view_models.html import markdown
 from kbert_core import KnowledgeGraph
+
+READER_TEXTS = {
+    "words": N_("No model: words as tokens"),
+    "characters": N_("No model: characters as tokens"),
+    "minilm": N_("all-MiniLM-L6-v2 (English encoder)"),
+}
 
 ss = st.session_state
 MOST_SHOWN = 120  # characters of a text
@@ -30,13 +36,16 @@ def scene_bar(now: Scene, graph: KnowledgeGraph, page: str) -> None:
 
 def said(now: Scene, graph: KnowledgeGraph) -> str:
     """The scene in a line; plain text."""
-    texts = [t("scene.text", text=_short(text)) for text in now.sentences]
-    parts = [model_name(now), t("graph.option", name=graph.name, count=f"{len(graph):,}")]
+    texts = [t("“{text}”", text=_short(text)) for text in now.sentences]
+    parts = [
+        model_name(now),
+        t("{name}, {count} triples", name=graph.name, count=f"{len(graph):,}"),
+    ]
     if now.edits:
-        key = "scene.edit" if len(now.edits) == 1 else "scene.edits"
-        parts.append(t(key, count=len(now.edits)))
-    ablation = [t("scene.hard")] if now.ablation.positions == "hard" else []
-    ablation += [t("scene.all")] if now.ablation.visible == "all" else []
+        count = len(now.edits)
+        parts.append(tn("1 edit", "{n} edits", count))
+    ablation = [t("hard positions")] if now.ablation.positions == "hard" else []
+    ablation += [t("everything visible")] if now.ablation.visible == "all" else []
     return f"{listed(texts)} · {listed([*parts, *ablation])}"
 
 
@@ -44,13 +53,16 @@ def model_name(now: Scene) -> str:
     """What reads the scene."""
     if now.has_model:
         return services.model_info(now.model).name
-    return t("reader." + now.model)
+    return t(READER_TEXTS[now.model])
 
 
 def to_lab(page: str) -> None:
     """A button that opens the Lab, where the scene is changed."""
     if st.button(
-        t("scene.to_lab"), key=f"{page}.to_lab", icon=":material/account_tree:", type="tertiary"
+        t("Change it in the Lab"),
+        key=f"{page}.to_lab",
+        icon=":material/account_tree:",
+        type="tertiary",
     ):
         st.switch_page("app_pages/lab.py")
 
@@ -59,9 +71,14 @@ def readable(now: Scene, page: str) -> bool:
     """Whether the scene's text can be read; where not, say so, and what to do."""
     longest = max(map(len, now.sentences))
     if not all(sentence.strip() for sentence in now.sentences):
-        said = t("scene.no_text")
+        said = t("There is no text to read yet: write one in the Lab.")
     elif longest > services.LONGEST_TEXT:
-        said = t("scene.too_long", count=f"{longest:,}", most=f"{services.LONGEST_TEXT:,}")
+        said = t(
+            "The text in the Lab is too long to be read here: {count} characters, at most {most}. "
+            "Shorten it there.",
+            count=f"{longest:,}",
+            most=f"{services.LONGEST_TEXT:,}",
+        )
     else:
         return True
     st.info(markdown(said), icon=":material/info:")
@@ -81,7 +98,18 @@ def has_trees(now: Scene, page: str) -> bool:
 def no_trees(now: Scene) -> str:
     """Why a page that needs trees can't show a scene; plain text."""
     info = services.model_info(now.model)
-    key = "scene.no_trees_beside" if info.reads_beside else "scene.no_trees"
+    key = (
+        N_(
+            "This part needs sentence trees, and the system “{system}” has none: it reads the "
+            "triples beside the text. The Lab shows them, and “Effects” what each of them does."
+        )
+        if info.reads_beside
+        else N_(
+            "This part needs sentence trees, and the system “{system}” has none: it links names "
+            "to entities, whose vectors enter between two layers. The Lab shows its linked "
+            "entities, and “Effects” what each triple does."
+        )
+    )
     return t(key, system=info.card.system)
 
 
@@ -89,9 +117,20 @@ def no_prediction(now: Scene, page: str) -> None:
     """Say that a page needs a prediction, and what to do."""
     if now.has_model and ss["lab.task"] != NO_TASK:
         mask = services.mask_token(now)
-        said = t("scene.no_mask", mask=mask) if mask else t("scene.no_prediction")
+        said = (
+            t(
+                "There is no prediction to explain: the text has no {mask}. In the Lab, write "
+                "{mask} where a token is missing.",
+                mask=mask,
+            )
+            if mask
+            else t("There is no prediction to explain. Choose another model in the Lab.")
+        )
     else:
-        said = t("scene.no_model")
+        said = t(
+            "There is no prediction to explain: nothing in the Lab predicts. Choose a task and a "
+            "model there."
+        )
     st.info(markdown(said), icon=":material/info:")
     to_lab(f"{page}.none")
 

@@ -10,10 +10,35 @@ import streamlit as st
 from app import state
 from app.examples import Example
 from app.read_languages import CHINESE, ENGLISH
-from app.texts import language, t
+from app.texts import N_, language, t
 from app.view_models.html import markdown
 from kbert_core import Triple
 from kbert_core.knowledge.edit import Edit
+
+START_TEXTS = {
+    "triple": N_("One triple, another answer"),
+    "wrong": N_("A wrong triple fools the model"),
+    "systems": N_("Four ways to read a graph"),
+    "mask": N_("Take the mask away"),
+    "own": N_("Your own graph"),
+    "figure": N_("Figure 2 of the paper"),
+}
+
+START_WHAT = {
+    "triple": N_("One triple is switched off, and the prediction turns."),
+    "wrong": N_("The graph calls a disease an examination, and the model believes it."),
+    "systems": N_(
+        "K-BERT, KnowBert, Roof-BERT and plain text: where knowledge enters, and what one edit "
+        "moves in each."
+    ),
+    "mask": N_(
+        "Without the visible matrix every token sees every triple. What is left of the prediction?"
+    ),
+    "own": N_("Open a file of triples, and try sentences that it changes."),
+    "figure": N_(
+        "The sentence tree, the soft positions and the visible matrix, as the paper draws them."
+    ),
+}
 
 ss = st.session_state
 LINE = 3  # cards
@@ -40,8 +65,13 @@ class Card:
 def page() -> None:
     """What this is, and the cards."""
     state.begin()
-    st.header(t("start.title"), anchor=False)
-    st.markdown(t("start.what"))
+    st.header(t("What does injected knowledge do to a language model?"), anchor=False)
+    st.markdown(
+        t(
+            "A knowledge graph's triples are hung on the names in a sentence. Switch one off, or "
+            "make it wrong, and see what the model says then. Choose a scene:"
+        )
+    )
     found = cards()
     for first in range(0, len(found), LINE):
         for place, card in zip(st.columns(LINE), found[first : first + LINE], strict=False):
@@ -51,14 +81,14 @@ def page() -> None:
 
 def draw(card: Card) -> None:
     """A card: what it shows, the sentence, a button."""
-    st.subheader(f":material/{card.icon}: {t('start.' + card.name)}", anchor=False)
-    st.markdown(t(f"start.{card.name}_what"))
+    st.subheader(f":material/{card.icon}: {t(START_TEXTS[card.name])}", anchor=False)
+    st.markdown(t(START_WHAT[card.name]))
     pressed = st.button(
-        t("start.play"),
+        t("Play"),
         key=f"start.{card.name}",
         icon=":material/play_arrow:",
         disabled=card.play is None,
-        help=None if card.play else markdown(t("start.no_model")),
+        help=None if card.play else markdown(t("No model here can play this scene: see *About*.")),
     )
     if pressed and card.play:
         card.play()

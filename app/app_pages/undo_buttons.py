@@ -16,9 +16,9 @@ def undo_button(page: str, take_back: Callable[[], None], what: str | None) -> N
         take_back: what the button does.
         what: would be taken back; None: there is nothing.
     """
-    said = t("knowledge.undo_help", what=what) if what else t("knowledge.nothing")
+    said = t("Undo: {what}", what=what) if what else t("Nothing to undo.")
     st.button(
-        t("knowledge.undo"),
+        t("Undo"),
         key=f"{page}.undo",
         icon=":material/undo:",
         on_click=take_back,
@@ -38,11 +38,11 @@ def redo_button(
         what: would be made again, where that is said.
     """
     st.button(
-        t("knowledge.redo"),
+        t("Redo"),
         key=f"{page}.redo",
         icon=":material/redo:",
         on_click=make_again,
         disabled=not ready,
-        help=markdown(t("knowledge.redo_help", what=what)) if what else None,
+        help=markdown(t("Redo: {what}", what=what)) if what else None,
         shortcut="Mod+Shift+Y",
     )

@@ -25,8 +25,8 @@ def workspace_notices() -> None:
         rows = history.rows_of_store(shared.store, shared.news[:SHOWN], history.now())
         lines = [
             t(
-                "news.one",
-                who=row.who or t("news.somebody"),
+                "Entry {number}, {who}, {at}: {what}",
+                who=row.who or t("somebody"),
                 number=row.number,
                 at=row.at,
                 what=row.what,
@@ -34,8 +34,16 @@ def workspace_notices() -> None:
             for row in rows
         ]
         if len(shared.news) > SHOWN:
-            lines.append(t("news.more", count=len(shared.news) - SHOWN))
-        said = "  \n".join(markdown(line) for line in [t("news.title"), *lines])
+            lines.append(
+                t("… and {count} more entries, see the history.", count=len(shared.news) - SHOWN)
+            )
+        said = "  \n".join(
+            markdown(line)
+            for line in [
+                t("Others have edited this workspace in the meantime; you see its current state."),
+                *lines,
+            ]
+        )
         st.info(said, icon=":material/group:")
     _watch()
 
@@ -54,6 +62,6 @@ def _watch() -> None:
         newer = True  # it is gone: the page will say so
     if newer:
         with st.container(horizontal=True, vertical_alignment="center", key="workspace_newer"):
-            st.warning(t("news.newer"), icon=":material/update:")
-            if st.button(t("news.show"), key="workspace.show"):
+            st.warning(t("Somebody has just edited this workspace."), icon=":material/update:")
+            if st.button(t("Show it as it is now"), key="workspace.show"):
                 st.rerun()

@@ -11,7 +11,9 @@ from typing import Any
 
 import streamlit as st
 
-from app.texts import t
+from app.texts import N_, t
+
+TRIPLE_TEXTS = {"save": N_("Save the change"), "off": N_("Switch off"), "on": N_("Switch on")}
 
 _HTML = """
 <div class="root"><div class="net" role="img"></div>
@@ -64,9 +66,9 @@ def draw_graph(
         on_node, on_edge, on_edit: callbacks; without the last nothing can be edited.
     """
     texts = {
-        "alt": t("graph.alt"),
-        "tail": t("knowledge.tail"),
-        **{name: t(f"triple.{name}") for name in ("save", "off", "on")},
+        "alt": t("Entities and their triples as a graph"),
+        "tail": t("tail"),
+        **{name: t(TRIPLE_TEXTS[name]) for name in ("save", "off", "on")},
     }
     _library(key=f"{key}.library", data={}, height=0)
     _drawing(

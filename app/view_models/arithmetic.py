@@ -13,22 +13,42 @@ def line(cell: CellArithmetic) -> str:
     """The whole calculation on one line; plain text."""
     begin = f"q·k / √D = {number(cell.dot)} / √{cell.size} = {number(cell.scaled)}"
     if not cell.visible:
-        return clauses([begin, t("sum.hidden")])
+        return clauses([begin, t("hidden, so M adds −∞ and softmax gives exactly 0")])
     total = number(cell.log_sum_exp)
     if cell.log_sum_exp < 0:
         total = f"({total})"
     end = f"e^({number(cell.score)} − {total}) = {share(cell.weight)}"
-    return clauses([begin, t("sum.visible"), end])
+    return clauses([begin, t("visible, so M adds 0"), end])
 
 
 def table_html(cell: CellArithmetic) -> str:
     """The same, a step a line."""
     steps = (
-        ("q · k", number(cell.dot), t("sum.dot", head=cell.head, size=cell.size)),
-        (f"× 1/√{cell.size}", number(cell.scaled), t("sum.scale")),
-        ("+ M", "0" if cell.visible else "−∞", t("sum.open" if cell.visible else "sum.closed")),
-        ("log Σ e^", number(cell.log_sum_exp), t("sum.row", n=cell.seen)),
-        ("softmax", share(cell.weight), t("sum.weight")),
+        (
+            "q · k",
+            number(cell.dot),
+            t(
+                "query of the one times key of the other, {size} numbers in head {head}",
+                head=cell.head,
+                size=cell.size,
+            ),
+        ),
+        (f"× 1/√{cell.size}", number(cell.scaled), t("scaled by the size of a head")),
+        (
+            "+ M",
+            "0" if cell.visible else "−∞",
+            t(
+                "the visible matrix opens this cell"
+                if cell.visible
+                else "the visible matrix closes this cell"
+            ),
+        ),
+        (
+            "log Σ e^",
+            number(cell.log_sum_exp),
+            t("over the {n} tokens that the row sees", n=cell.seen),
+        ),
+        ("softmax", share(cell.weight), t("e^(score − log Σ): the attention weight")),
     )
     body = "".join(
         f'<tr><th scope="row">{escape(step)}</th><td class="kb-num">{escape(value)}</td>'
@@ -52,14 +72,23 @@ def of_mean(maps: np.ndarray, layer: int, head: int, query: int, key: int) -> st
     if head:
         values = values[:, head - 1 : head]
     if not values.any():
-        return t("sum.choose")
+        return t("Choose one layer and one head to see how the weight is worked out.")
     best = np.argsort(-values, axis=None, kind="stable")[:3]
     found = [np.unravel_index(i, values.shape) for i in best]
     named = [
-        t("sum.of", map=map_name(layer or i + 1, head or j + 1), share=share(float(values[i, j])))
+        t(
+            "{map} ({share})",
+            map=map_name(layer or i + 1, head or j + 1),
+            share=share(float(values[i, j])),
+        )
         for i, j in found
     ]
-    return sentences([t("sum.mean", n=values.size, most=listed(named)), t("sum.choose")])
+    return sentences(
+        [
+            t("A mean of {n} maps, the largest: {most}.", n=values.size, most=listed(named)),
+            t("Choose one layer and one head to see how the weight is worked out."),
+        ]
+    )
 
 
 def number(value: float) -> str:

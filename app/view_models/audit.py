@@ -5,10 +5,139 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from app.texts import listed, sentences, t
+from app.texts import N_, listed, sentences, t
 from app.view_models.styles import BRANCH, CHANGED, TRUNK
+from app.words import AUDIT_SPLIT
 from kbert_core.experiments.audit_values import Audit, Coverage, Share
 from kbert_core.experiments.verdict import Level, Verdict, english
+
+AUDIT_FACT = {
+    "known": N_("Mentions known"),
+    "new": N_("New, and known"),
+    "texts": N_("Texts with a head"),
+    "leak": N_("Worst leak"),
+    "dictionary": N_("Dictionary F1"),
+    "majority": N_("Always the same"),
+    "added": N_("Tokens added"),
+}
+
+AUDIT_FACT_HELP = {
+    "known": N_("Gold mentions of {split} whose name is a head of the graph."),
+    "new": N_(
+        "Gold mentions of {split} whose name training doesn't show and the graph knows: where "
+        "knowledge can help most."
+    ),
+    "texts": N_("Texts of {split} that name a head of the graph."),
+    "leak": N_("The largest share of one split's rows whose text stands in another."),
+    "dictionary": N_("F1 on {split} of a plain dictionary of the graph, without any model."),
+    "majority": N_("Accuracy on {split} of always saying training's most frequent label."),
+    "added": N_("Tokens of the branches, as a share of those of the texts of {split}."),
+}
+
+AUDIT_LEVEL = {"warning": N_("Warning"), "note": N_("Note"), "good": N_("Fine")}
+
+VERDICT_TEXTS = {
+    "headline": N_(
+        "{% if not matches %} The graph names nothing in the {{ called(held_out) }} set: a K-BERT "
+        "with it would read these texts as plain BERT does. {% elif not warned %} Nothing counted "
+        "here stands against the experiment: compare a model trained with the graph, one without "
+        'it and one with a shuffled graph{{ ", beside a plain dictionary" if ner }}. {% endif %} '
+        '{% if "leaks" in warned and "room" in warned %} This split can hardly show what '
+        'knowledge adds: it leaks, and training shows nearly every name. {% elif "leaks" in '
+        'warned %} Scores on this split are too good: the splits leak. {% elif "room" in warned '
+        "%} This split leaves knowledge little to add: training shows nearly every name. {% endif "
+        '%} {% if "made_from_data" in warned %} Gains with this graph would show that the model '
+        "reads it, not that independent knowledge helps: the graph looks as if it had been made "
+        'from these annotations. {% endif %} {% if "coverage" in warned %} The graph knows too '
+        "little of these texts to expect much of it. {% endif %}"
+    ),
+    "missing": N_(
+        "There is no {{ called(first) }}{% if second %} and no {{ called(second) }}{% endif %} "
+        "set here. What follows is about the {{ called(held_out) }} set."
+    ),
+    "size": N_(
+        'The {{ called(held_out) }} set has {{ rows }} row{{ "s" if rows != 1 }}: take the shares '
+        "as rough."
+    ),
+    "coverage": N_(
+        "{% if texts %} {{ texts.percent }} of the {{ called(held_out) }} texts name a head of "
+        'the graph, {{ "%.1f" % per }} names a text. Whether what is said of them bears on the '
+        "label can't be counted here. {% else %} The graph knows {{ known.percent }} of the {{ "
+        "n(known.total) }} {{ called(held_out) }} mentions by name {%- if most %}, most of {{ "
+        "most }} ({{ high.percent }}), least of {{ least }} ({{ low.percent }}){% endif %} {%- if "
+        "reached %}; {{ reached.percent }} are found whole, the others inside a longer match {%- "
+        "endif %}. {% endif %}"
+    ),
+    "room": N_(
+        "{{ share.percent }} of the {{ n(share.total) }} {{ called(held_out) }} mentions have a "
+        "name that training doesn't show {%- if share.count %}, and the graph knows {{ "
+        "known.percent }} of those: at most {{ new.percent }} of all mentions are new to the "
+        'model and known to the graph{% endif %}. {% if level == "warning" %} Split '
+        'entity-disjoint (`kbert split`) to see what knowledge adds. {% elif level == "note" %} '
+        "Where training is silent, so is the graph. {% endif %}"
+    ),
+    "leaks": N_(
+        "{% if not worst.texts.count %} The splits share no text. {% elif not leaks %} The splits "
+        "hardly share a text: at most {{ worst.texts.percent }} of the {{ n(worst.texts.total) }} "
+        "{{ called(worst.of) }} rows stand in {{ called(worst.into) }}. {% else %} The splits "
+        "share texts: {% for leak in leaks -%} {{ leak.texts.percent }} of {{ called(leak.of) }} "
+        'stand in {{ called(leak.into) }} {{- ", " if not loop.last }} {%- endfor %}. Report a '
+        "deduplicated split as well (`kbert split --by deduplicated`). {% endif %}"
+    ),
+    "made_from_data": N_(
+        "{% set evidence %} {%- if names | length > 1 %} (of the names that stand in one split "
+        "only it knows {% for split, known in names.items() -%} {{ known.percent }} of those of "
+        '{{ called(split) }}{{ ", " if not loop.last }} {%- endfor %}){% endif %} {%- endset %} '
+        '{% if level == "warning" %} Nearly all heads of some types are gold mentions of this '
+        "data, word for word: {% for group in groups -%} {{ group.name }} {{ group.gold.percent "
+        '}}{{ ", " if not loop.last }} {%- endfor %}; {{ mentions.percent }} of the {{ '
+        "n(mentions.total) }} known {{ called(held_out) }} mentions are of such a type. The graph "
+        "may have been made from the annotations {{- evidence }}: use one made by others as well. "
+        "{% else %} Nothing says that the graph was made from this data: {{ heads.percent }} of "
+        "the {{ n(heads.total) }} heads are gold mentions{{ evidence }}. {% endif %}"
+    ),
+    "dictionary": N_(
+        "{% if not predicted %} A plain dictionary of the graph tags nothing. {% else %} A plain "
+        "dictionary of the graph alone reaches F1 {{ f1 }} on {{ called(held_out) }} (precision "
+        "{{ precision }}, recall {{ recall }}; {{ unseen }} on unseen names). A model that reads "
+        "the graph has to beat it, and BERT with the dictionary written over. {% endif %}"
+    ),
+    "majority": N_(
+        "Always saying the training set's most frequent label is right for {{ share.percent }} of "
+        "the {{ n(share.total) }} {{ called(held_out) }} rows."
+    ),
+    "noise": N_(
+        "{{ share.percent }} of the {{ n(share.total) }} matches in {{ called(held_out) }} are "
+        'gold mentions. {{ "The others are knowledge noise for this task." if level == "note" }}'
+    ),
+    "ambiguity": N_(
+        "{{ matched.percent }} of the {{ n(matched.total) }} matches in {{ called(held_out) }} "
+        "are of heads whose tails disagree {%- if relation %}; {{ several.percent }} of the {{ "
+        "n(several.total) }} heads have several tails under “{{ relation }}”{% endif %}."
+    ),
+    "homonyms": N_(
+        "{{ matched.percent }} of the {{ n(matched.total) }} matches in {{ called(held_out) }} "
+        "have a name that may mean several heads, in {{ rows.percent }} of the rows with a match: "
+        '{% for name, heads in names -%} “{{ name }}” ({{ heads | join(", ") }}){{ ", " if not '
+        'loop.last }} {%- endfor %}. {% if level == "note" and not one_sense %} Their triples '
+        "share the places of one mention, in graph order; `--strategy context --one-sense` keeps "
+        "to the head that fits best. {% endif %}"
+    ),
+    "conflicts": N_(
+        "{% if count == 1 %}One text is{% else %}{{ n(count) }} texts are{% endif %} labelled in "
+        "more than one way, in {{ rows.percent }} of the {{ n(rows.total) }} rows: no model can "
+        "be right on all of them."
+    ),
+    "length": N_(
+        "Injection adds {{ mean }} tokens to the {{ tokens }} of a {{ called(held_out) }} input "
+        "({{ added.percent }}); {% if over %} {{ long.percent }} of the inputs are over {{ limit "
+        "}} tokens, and {{ no_room.percent }} of the branches' tokens find no room. {% else %} a "
+        'limit of {{ limit }} cuts {{ long.count or "no" }} input{{ "s" if long.count > 1 }}. {% '
+        "endif %}"
+    ),
+}
+
+AUDIT_CHART = {"all": N_("all mentions"), "unseen": N_("unseen in training")}
 
 BAR = 26  # pixels of a bar with its gap
 MOST_GROUPS = 12
@@ -68,29 +197,52 @@ class Part:
 
 def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
     """All parts, in two columns."""
-    mixed = t("audit.conflicts", share=share_text(audit.conflicts.texts))
+    mixed = t(
+        "Labelled in more than one way: {share} of the texts.",
+        share=share_text(audit.conflicts.texts),
+    )
     known = Part(
         "known",
         _some(mentions_table(audit)),
         chart=coverage_chart(audit),
-        chart_title=t("audit.chart.coverage", split=split_name(audit.held_out)),
+        chart_title=t(
+            "Share of the {split} mentions whose name is a head, by label",
+            split=split_name(audit.held_out),
+        ),
     )
     splits = Part(
         "splits", _some(splits_table(audit), leaks_table(audit)), (mixed, *mixed_texts(audit))
     )
-    what = t("audit.chart.type" if audit.ambiguity.relation else "audit.chart.relation")
+    what = t("type" if audit.ambiguity.relation else "relation")
     answers = Part(
         "answers",
         _some(names_table(audit)),
-        (gold_heads(audit), t("audit.answers_note")),
+        (
+            gold_heads(audit),
+            t(
+                "A graph made by others knows rare names less than common ones, and few of its "
+                "heads are mentions. Where nearly all are, as the bars in another colour would "
+                "show, a gain shows reading, not independent knowledge."
+            ),
+        ),
         groups_chart(audit),
-        t("audit.chart.groups", what=what),
+        t(
+            "Share of the heads that are gold mentions, word for word, and how many heads there "
+            "are; by {what}",
+            what=what,
+        ),
     )
     learnt = listed(f"{tail} → {label}" for tail, label in audit.tail_labels.items())
     dictionary = Part(
         "dictionary",
         _some(dictionary_table(audit)),
-        (t("audit.dictionary_note", tails=learnt or t("audit.dictionary_nothing")),),
+        (
+            t(
+                "The longest match; the first tail of a head that stands for a label decides. "
+                "Learnt from train: {tails}.",
+                tails=learnt or t("nothing"),
+            ),
+        ),
     )
     homonymous = homonyms_table(audit)
     heads = Part(
@@ -113,11 +265,22 @@ def say_heads(audit: Audit) -> str:
     """How clearly the graph says what its heads are; plain text."""
     heads = audit.ambiguity
     if heads.relation is None:
-        said = [t("audit.heads_none")]
+        said = [t("No relation of this graph looks like a type.")]
     else:
-        said = [t("audit.heads", share=share_text(heads.several), relation=heads.relation)]
+        said = [
+            t(
+                "{share} of the heads have several tails under “{relation}”.",
+                share=share_text(heads.several),
+                relation=heads.relation,
+            )
+        ]
     if heads.several_labels is not None:
-        said.append(t("audit.heads_labels", share=share_text(heads.several_labels)))
+        said.append(
+            t(
+                "{share} have tails that stand for several labels.",
+                share=share_text(heads.several_labels),
+            )
+        )
     return sentences(said)
 
 
@@ -143,7 +306,7 @@ def facts(audit: Audit) -> tuple[Fact, ...]:
     found.append(("added", percent(split.injection.added)))
     where = split_name(audit.held_out)
     return tuple(
-        Fact(t(f"audit.fact.{name}"), value, t(f"audit.fact.{name}_help", split=where))
+        Fact(t(AUDIT_FACT[name]), value, t(AUDIT_FACT_HELP[name], split=where))
         for name, value in found
     )
 
@@ -158,7 +321,7 @@ def reasons(verdict: Verdict) -> tuple[Reason, ...]:
     return tuple(
         Reason(
             *ICONS[finding.level],
-            t(f"audit.level.{finding.level}"),
+            t(AUDIT_LEVEL[finding.level]),
             finding.in_words(_templates(), split_name),
             finding.level is Level.WARNING,
         )
@@ -168,7 +331,7 @@ def reasons(verdict: Verdict) -> tuple[Reason, ...]:
 
 def _templates() -> dict[str, str]:
     """The words of a verdict in the language of whoever looks."""
-    return {kind: t(f"verdict.{kind}") for kind in english()}
+    return {kind: t(VERDICT_TEXTS[kind]) for kind in english()}
 
 
 def mentions_table(audit: Audit) -> Table | None:
@@ -209,7 +372,7 @@ def leaks_table(audit: Audit) -> Table | None:
     """Texts of one split that stand in another."""
     rows = [
         (
-            t("audit.leak", of=split_name(leak.of), into=split_name(leak.into)),
+            t("of {of} in {into}", of=split_name(leak.of), into=split_name(leak.into)),
             f"{leak.texts.count:,}",
             percent(leak.texts),
             percent(leak.same_label) if leak.texts.count else "–",
@@ -234,8 +397,8 @@ def _where(where: str) -> str:
     """The splits that some names stand in, from "test only" or "train, dev and test"."""
     *others, last = map(split_name, where.removesuffix(" only").replace(" and ", ", ").split(", "))
     if not others:
-        return t("audit.where_one", split=last)
-    return t("audit.where_several", first=listed(others), last=last)
+        return t("{split} only", split=last)
+    return t("{first} and {last}", first=listed(others), last=last)
 
 
 def gold_heads(audit: Audit) -> str:
@@ -243,11 +406,23 @@ def gold_heads(audit: Audit) -> str:
     answers = audit.answers
     if answers is None:
         return ""
-    said = [t("audit.gold_heads", share=share_text(answers.gold_heads))]
+    said = [
+        t(
+            "Heads of the graph that are gold mentions: {share}.",
+            share=share_text(answers.gold_heads),
+        )
+    ]
     if answers.test_only is not None and answers.test_only_of_gold is not None:
         of_gold = percent(answers.test_only_of_gold)
         share = share_text(answers.test_only)
-        said.append(t("audit.test_only", share=share, of_gold=of_gold))
+        said.append(
+            t(
+                "Heads that are gold mentions of the test set only: {share}; {of_gold} of those "
+                "that are gold mentions.",
+                share=share,
+                of_gold=of_gold,
+            )
+        )
     return sentences(said)
 
 
@@ -302,7 +477,13 @@ def homonyms(audit: Audit) -> str:
     """How many matches of the held-out set have such a name."""
     found = audit.splits[audit.held_out].homonyms
     where, rows = split_name(audit.held_out), percent(found.rows)
-    return t("audit.homonyms", share=share_text(found.matches), split=where, rows=rows)
+    return t(
+        "{share} of the matches in {split} have a name that may mean several heads, in {rows} of "
+        "the rows with a match.",
+        share=share_text(found.matches),
+        split=where,
+        rows=rows,
+    )
 
 
 def mixed_texts(audit: Audit) -> tuple[str, ...]:
@@ -334,7 +515,7 @@ def coverage_chart(audit: Audit) -> go.Figure | None:
         figure.add_bar(
             y=shown,
             x=[100 * shares[label].share for label in shown],
-            name=t(f"audit.chart.{name}"),
+            name=t(AUDIT_CHART[name]),
             marker_color=colours[name],
             orientation="h",
             hovertemplate="%{y}: %{customdata}<extra>%{fullData.name}</extra>",
@@ -364,7 +545,7 @@ def groups_chart(audit: Audit) -> go.Figure | None:
 
 def split_name(split: str) -> str:
     """What a split is called."""
-    return t(f"audit.split.{split}")
+    return t(AUDIT_SPLIT[split])
 
 
 def percent(share: Share | None) -> str:
@@ -375,7 +556,7 @@ def percent(share: Share | None) -> str:
 def share_text(share: Share) -> str:
     """A share with what it is of."""
     count, total = f"{share.count:,}", f"{share.total:,}"
-    return t("audit.share", percent=share.percent, count=count, total=total)
+    return t("{percent} ({count} of {total})", percent=share.percent, count=count, total=total)
 
 
 def score(value: float) -> str:

@@ -2,11 +2,26 @@
 
 from dataclasses import dataclass
 
-from app.texts import listed, t
+from app.texts import N_, listed, t
+from app.words import KNOWLEDGE_TEXTS
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.io.rows import MAX_FIELD
 from kbert_core.knowledge.tools.check import LONG_TAIL, TYPE_RELATIONS, check
 from kbert_core.knowledge.triple import CONTROL
+
+DOUBT_TEXTS = {
+    "stop_word": N_(
+        "“{head}” is an everyday word: it will be found where it does not mean this entity."
+    ),
+    "one_character": N_("“{head}” is one character: it will be found inside other words."),
+    "own_tail": N_("The tail is the head: that adds nothing to a text."),
+    "long_tail": N_(
+        "The tail has over {most} characters: a branch takes as many tokens, and the length limit "
+        "may cut it."
+    ),
+    "duplicate": N_("A triple that differs only in case, width or spaces is there already."),
+    "several_types": N_("“{head}” has a type already ({types}): two types contradict each other."),
+}
 
 _NOT_YET = "…"  # stands for a field that nothing is written in yet
 _SAID = ("stop_word", "one_character", "own_tail", "long_tail", "duplicate", "several_types")
@@ -51,7 +66,11 @@ def doubts(
     if new == replacing:
         return ()
     if complete and new in graph:
-        key = "doubt.there" if graph.is_on(new) else "doubt.there_off"
+        key = (
+            N_("This triple is in the graph already.")
+            if graph.is_on(new)
+            else N_("This triple is in the graph already, switched off: switch it on instead.")
+        )
         return (Doubt("there", t(key), refused=True),)
     others = [x for x in graph.triples_of(head) if x != replacing] if head else []
     kinds = _kinds(new, others)
@@ -65,7 +84,7 @@ def doubts(
             continue
         if kind in ("duplicate", "own_tail") and not complete:
             continue
-        said = t(f"doubt.{kind}", head=head, types=listed(types), most=LONG_TAIL)
+        said = t(DOUBT_TEXTS[kind], head=head, types=listed(types), most=LONG_TAIL)
         found.append(Doubt(kind, said))
     return tuple(found)
 
@@ -74,12 +93,28 @@ def _unusable(head: str, relation: str, tail: str) -> list[Doubt]:
     found = []
     for name, value in (("head", head), ("relation", relation), ("tail", tail)):
         control = CONTROL.search(value)
-        field = t(f"knowledge.{name}")
+        field = t(KNOWLEDGE_TEXTS[name])
         if control:
             code = f"U+{ord(control.group()):04X}"
-            found.append(Doubt("control", t("doubt.control", field=field, code=code), True))
+            found.append(
+                Doubt(
+                    "control",
+                    t(
+                        "The {field} holds a line break, tab or control character ({code}).",
+                        field=field,
+                        code=code,
+                    ),
+                    True,
+                )
+            )
         elif len(value) > MAX_FIELD:
-            found.append(Doubt("too_long", t("doubt.too_long", field=field, most=MAX_FIELD), True))
+            found.append(
+                Doubt(
+                    "too_long",
+                    t("The {field} has over {most} characters.", field=field, most=MAX_FIELD),
+                    True,
+                )
+            )
     return found
 
 

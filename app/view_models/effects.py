@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from app.exports import csv_of
 from app.models import ModelInfo
-from app.texts import listed, sentences, t
+from app.texts import N_, listed, sentences, t
 from app.view_models.html import escape, plain
 from app.view_models.prediction import percent
 from app.view_models.styles import BRANCH, TRUNK
@@ -19,6 +19,22 @@ from kbert_core.explain.effects import Effect, Effects
 from kbert_core.explain.result import NO_EFFECT, mention_text, name_of
 from kbert_core.explain.targets import NO_SPAN, Target
 from kbert_core.knowledge.triple import Triple
+
+EFFECTS_TEXTS = {
+    "becomes": N_("becomes {answer}"),
+    "moved_up": N_("{triples} moves up"),
+    "moved_up_several": N_("{triples} move up"),
+    "moved_out": N_("{triples} goes as well"),
+    "moved_out_several": N_("{triples} go as well"),
+    "at": N_("at {mentions}"),
+    "text": N_("text"),
+}
+
+EFFECTS_CHANCE = {
+    "mask": N_("Shown: the probability of “{label}” at the mask."),
+    "qa": N_("Shown: the probability of the answer “{label}”."),
+    "link": N_("Shown: the weight of {label} among the candidates of “{text}”."),
+}
 
 REST = 0.1  # of the whole effect: more is said
 LEFT = 0.05  # of the whole difference that shares may lack before it is said
@@ -73,9 +89,17 @@ class View:
     def say_now(self) -> str:
         """What is predicted with knowledge and without, and what all of it does."""
         base, less = self.found.base, self.found.plain
-        said = t("effects.now", answer=self.answer(base.answer), plain=self.answer(less.answer))
+        said = t(
+            "With knowledge: {answer}. Without any: {plain}.",
+            answer=self.answer(base.answer),
+            plain=self.answer(less.answer),
+        )
         change = self.change(less.score, base.score)
-        key = "effects.whole_one" if self.found.total == 1 else "effects.whole"
+        key = (
+            N_("The one triple there is: {change} ({points}).")
+            if self.found.total == 1
+            else N_("All {count} triples together: {change} ({points}).")
+        )
         whole = t(key, count=f"{self.found.total:,}", change=change, points=points(self.whole))
         return sentences([said, whole])
 
@@ -85,9 +109,17 @@ class View:
             return ""
         first = self.ranked[0]
         if abs(first.effect) < NO_EFFECT:
-            return t("effects.nothing") if len(self.found.each) == self.found.total else ""
+            return (
+                t("No triple changes this prediction.")
+                if len(self.found.each) == self.found.total
+                else ""
+            )
         return t(
-            "effects.most_flips" if first.flips else "effects.most",
+            "{triple} does most: without it {change} ({points}), and the prediction becomes "
+            "{answer}."
+            if first.flips
+            else "{triple} does most: without it {change} ({points}); the prediction stays "
+            "{answer}.",
             triple=name_of(first.piece.triple),
             change=self.change(first.base.score, first.without.score),
             points=points(-(self.points(first) or 0.0)),
@@ -101,7 +133,11 @@ class View:
             return ""
         if abs(total - self.whole) <= max(REST * abs(self.whole), 0.1):
             return ""
-        return t("effects.rest", sum=points(total), whole=points(self.whole))
+        return t(
+            "The single effects sum to {sum}, not to {whole}: triples need or replace each other.",
+            sum=points(total),
+            whole=points(self.whole),
+        )
 
     def say_attention(self) -> tuple[str, ...]:
         """What attention has to do with the effects."""
@@ -109,26 +145,57 @@ class View:
         if found is None:
             return ()
         if found.each and not found.attended():
-            return (t("effects.unattended"),)
+            return (
+                t(
+                    "The trunk gives no triple any attention, so there is nothing to compare the "
+                    "effects with."
+                ),
+            )
         rho = found.rank_correlation()
         if rho is not None:
             count = f"{len(found.each):,}"
-            said = [t("effects.rho", rho=f"{rho:+.2f}".replace("-", "−"), count=count)]
+            said = [
+                t(
+                    "Rank correlation of attention and size of the effect: {rho}, over {count} "
+                    "triples.",
+                    rho=f"{rho:+.2f}".replace("-", "−"),
+                    count=count,
+                )
+            ]
         else:
-            said = [t("effects.no_rho" if len(found.each) < FEWEST else "effects.rho_equal")]
+            said = [
+                t(
+                    "A rank correlation needs three triples."
+                    if len(found.each) < FEWEST
+                    else "There is no rank correlation: all triples get the same attention, or "
+                    "all have the same effect."
+                )
+            ]
         parts = found.disagreements()
         said += map(self._disagreement, parts)
         if len(found.each) > 1 and found.acts and not parts:
-            said.append(t("effects.agree"))
+            said.append(
+                t(
+                    "Here attention and effect agree: the triple with the most attention has an "
+                    "effect, and the one with the largest effect gets attention."
+                )
+            )
         return tuple(said)
 
     def _disagreement(self, item: Disagreement) -> str:
         triple, effect = item.attended.piece.triple, points(self.points(item.attended.effect))
         if item.kind is Kind.OVERLOOKED:
             values = {"rank": item.rank, "count": item.count}
-            return t("effects.overlooked", triple=name_of(triple), effect=effect, **values)
+            return t(
+                "Attention is not explanation: {triple} does most ({effect}), and is only number "
+                "{rank} of {count} by attention.",
+                triple=name_of(triple),
+                effect=effect,
+                **values,
+            )
         return t(
-            "effects.idle",
+            "Attention is not explanation: {triple} gets the most, and adds {effect} only; "
+            "{strongest} adds {strongest_effect}.",
             triple=name_of(triple),
             effect=effect,
             strongest=name_of(item.strongest.piece.triple),
@@ -141,9 +208,17 @@ class View:
         if found is None:
             return ""
         change = f"{percent(found.masked)} → {percent(found.score)}"
-        said = [t("effects.shares", change=change)]
+        said = [
+            t(
+                "Integrated gradients, from a text of [MASK]s to this one: {change}. A token's "
+                "share is measured along that way; the effects above compare two readings.",
+                change=change,
+            )
+        ]
         if abs(found.remainder) > LEFT * abs(found.score - found.masked):
-            said.append(t("effects.remainder", points=points(100 * found.remainder)))
+            said.append(
+                t("The shares leave {points} unexplained.", points=points(100 * found.remainder))
+            )
         return sentences(said)
 
     # The table: a column a list, in the order of ``ranked``
@@ -170,17 +245,19 @@ class View:
     def mentions(self, effect: Effect) -> str:
         """Where a triple hangs."""
         names = (mention_text(self.found.sentences, mention) for mention in effect.mentions)
-        return listed(t("effects.mention", text=name) for name in names)
+        return listed(t("“{text}”", text=name) for name in names)
 
     def after_deleting(self, effect: Effect) -> str:
         """What the graph's next triples do, and what then is predicted."""
         said = []
         if effect.deleted is not None and effect.deleted_flips:
-            said.append(t("effects.becomes", answer=self.answer(effect.deleted.answer)))
+            said.append(t("becomes {answer}", answer=self.answer(effect.deleted.answer)))
         for key, triples in (("moved_up", effect.moved_up), ("moved_out", effect.moved_out)):
             if triples:
                 several = "_several" if len(triples) > 1 else ""
-                said.append(t(f"effects.{key}{several}", triples=listed(map(name_of, triples))))
+                said.append(
+                    t(EFFECTS_TEXTS[f"{key}{several}"], triples=listed(map(name_of, triples)))
+                )
         return " · ".join(said)
 
     def csv(self) -> bytes:
@@ -210,26 +287,34 @@ class View:
 def say_chance(target: Target, sentences: Sequence[str], info: ModelInfo) -> str:
     """Whose probability is shown; plain text."""
     if target.start == NO_SPAN:
-        return t("effects.chance_class", label=info.label(target.label))
+        return t("Shown: the probability of “{label}”.", label=info.label(target.label))
     if info.card.task in ("mask", "qa"):
-        return t(f"effects.chance_{info.card.task}", label=target.label)
+        return t(EFFECTS_CHANCE[info.card.task], label=target.label)
     text = sentences[0][target.start : target.end]
     if info.card.task == "link":
-        return t("effects.chance_link", text=text, label=target.label)
-    return t("effects.chance_span", text=text, label=answer_name(target.label, info, text))
+        return t(
+            "Shown: the weight of {label} among the candidates of “{text}”.",
+            text=text,
+            label=target.label,
+        )
+    return t(
+        "Shown: the probability that “{text}” is {label} (the geometric mean over its tokens).",
+        text=text,
+        label=answer_name(target.label, info, text),
+    )
 
 
 def points(value: float | None) -> str:
     """Percentage points with their sign; plain text."""
     rounded = f"{value or 0.0:+.1f}".replace("-", "−")
-    return t("effects.points", value="0.0" if rounded[1:] == "0.0" else rounded)
+    return t("{value} points", value="0.0" if rounded[1:] == "0.0" else rounded)
 
 
 def tokens_chart(found: Attributions) -> go.Figure:
     """A bar a token, in reading order; each triple's tokens after the text's."""
     groups: dict[str, list[int]] = {}
     for at, own in enumerate(found.each):
-        name = name_of(own.piece.triple) if own.piece else t("effects.text")
+        name = name_of(own.piece.triple) if own.piece else t("text")
         groups.setdefault(name if own.piece is None else f"{name}\0{own.piece.node}", []).append(at)
     x: list[int] = []
     figure = go.Figure()
@@ -263,7 +348,7 @@ def tokens_chart(found: Attributions) -> go.Figure:
         height=330,
         bargap=0.15,
         margin={"l": 8, "r": 8, "t": 76, "b": 8},
-        yaxis={"title": t("effects.axis"), "zeroline": True},
+        yaxis={"title": t("percentage points"), "zeroline": True},
         xaxis={
             "tickvals": x,
             "ticktext": [escape(plain(own.text)) for own in found.each],

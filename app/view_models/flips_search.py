@@ -4,13 +4,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.models import ModelInfo
-from app.texts import sentences, t
+from app.texts import N_, sentences, t
 from app.view_models.html import escape
 from app.view_models.prediction import percent
 from app.view_models.targets import SPANS, answer_name
 from kbert_core.explain.case import MOST_READ
 from kbert_core.explain.counterfactuals import Counterfactual, Counterfactuals
 from kbert_core.knowledge.edit import Edit
+
+SEARCH_DO = {
+    "remove": N_("delete {triple}"),
+    "replace": N_("replace {triple} with {new}"),
+    "add": N_("add {triple}"),
+}
+
+SEARCH_ENDED = {
+    "all": N_("Everything in question was tried, in {runs} runs."),
+    "budget": N_("The budget of {runs} runs is used up."),
+    "enough": N_("Stopped after {runs} runs, as enough were found."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +61,7 @@ def _line(
     what = "".join(f"<div>{escape(_do(edit))}</div>" for edit in one.edits)
     answer = answer_name(one.after.answer, info, found.sentences[0])
     changed = one.after.answer != one.before.answer  # if not to what was wished for
-    said = escape(t("search.becomes" if changed else "search.stays", answer=answer))
+    said = escape(t("becomes {answer}" if changed else "stays {answer}", answer=answer))
     badge = f'<span class="kb-badge">{said}</span>' if flips else f"<span>{said}</span>"
     before, after = chance(one.before.score), chance(one.after.score)
     score = f"{target_name(found, info)} {percent(before)} → {percent(after)}"
@@ -63,7 +75,7 @@ def _line(
 
 def _do(edit: Edit) -> str:
     new = edit.new if edit.new is not None else ""
-    return t("search.do_" + edit.action, triple=edit.triple, new=new)
+    return t(SEARCH_DO[edit.action], triple=edit.triple, new=new)
 
 
 def target_name(found: Counterfactuals, info: ModelInfo) -> str:
@@ -76,28 +88,52 @@ def say_now(found: Counterfactuals, info: ModelInfo) -> str:
     text, target = found.sentences[0], found.target
     answer = answer_name(found.base.answer, info, text)
     if info.card.task == "ner" and not SPANS.search(found.base.answer):
-        answer = t("target.span", text=text[target.start : target.end], label=answer)
-    now = t("search.now", answer=answer)
+        answer = t("“{text}” {label}", text=text[target.start : target.end], label=answer)
+    now = t("Now: {answer}.", answer=answer)
     count = len(found.found)
     if count:
         return sentences(
-            [now, t("search.found_one") if count == 1 else t("search.found", count=count)]
+            [
+                now,
+                t("1 set of changes flips it.")
+                if count == 1
+                else t("{count} sets of changes flip it, the smallest first.", count=count),
+            ]
         )
     if not found.ended:
         return now
     if found.nearest:
-        return sentences([now, t("search.none")])
+        return sentences([now, t("Nothing found flips it. The closest:")])
     nothing = found.runs == 1 and found.ended == "all"
-    return sentences([now, t("search.nothing" if nothing else "search.none_at_all")])
+    return sentences(
+        [
+            now,
+            t(
+                "There is nothing to change: this text contains no triple of the graph."
+                if nothing
+                else "Nothing found flips it."
+            ),
+        ]
+    )
 
 
 def say_end(found: Counterfactuals) -> str:
     """Say why the search ended, and what it left out; plain text."""
     if not found.ended:
         return ""
-    said = [t(f"search.ended_{found.ended}", runs=found.runs)]
+    said = [t(SEARCH_ENDED[found.ended], runs=found.runs)]
     if found.unread:
-        said.append(t("search.unread", count=found.unread))
+        said.append(
+            t(
+                "{count} more do not change what the model reads, and need no run.",
+                count=found.unread,
+            )
+        )
     if not found.complete:
-        said.append(t("search.partly", most=f"{MOST_READ:,}"))
+        said.append(
+            t(
+                "The graph is large: candidates come from its first {most} triples.",
+                most=f"{MOST_READ:,}",
+            )
+        )
     return sentences(said)

@@ -49,8 +49,13 @@ class HeadsView:
             "high": self.high,
             "middle": self.high / 4 if self.kind == "attention" else None,
             "chosen": [layer, head],
-            "label": t("heads.aria", layers=self.codes.shape[0], heads=self.codes.shape[1]),
-            "texts": {"name": t("heads.name")},
+            "label": t(
+                "Attention of {layers} layers with {heads} heads each as small maps; arrow keys "
+                "move, Enter shows one large",
+                layers=self.codes.shape[0],
+                heads=self.codes.shape[1],
+            ),
+            "texts": {"name": t("layer {layer}, head {head}")},
         }
 
 
@@ -61,10 +66,14 @@ def map_name(layer: int, head: int) -> str:
         layer, head: from 1; 0 is the mean of all.
     """
     if layer and head:
-        return t("heads.name", layer=layer, head=head)
+        return t("layer {layer}, head {head}", layer=layer, head=head)
     if layer:
-        return t("heads.of_layer", layer=layer)
-    return t("heads.of_head", head=head) if head else t("heads.of_all")
+        return t("layer {layer}, mean of its heads", layer=layer)
+    return (
+        t("head {head}, mean over the layers", head=head)
+        if head
+        else t("mean of all layers and heads")
+    )
 
 
 def heads_view(maps: np.ndarray, visible: np.ndarray, keep: Sequence[int]) -> HeadsView:

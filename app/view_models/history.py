@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 from app.catalogue import kind
 from app.edit_log import EditLog, Step
-from app.texts import t
+from app.texts import t, tn
 from app.view_models.knowledge import describe
+from app.words import EDIT_TEXTS
 from kbert_core import KBertError
 from kbert_core.knowledge.store.log import Change, Entry
 from kbert_core.knowledge.store.store import GraphStore
@@ -68,11 +69,14 @@ def ago(at: str, now: datetime) -> str:
         seconds = (now - datetime.fromisoformat(at)).total_seconds()
     except ValueError:
         return ""
-    for size, name in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
-        count = int(seconds // size)
-        if count:
-            return t(f"ago.{name}" if count > 1 else f"ago.{name}_one", count=count)
-    return t("ago.now")
+    minutes = max(0, int(seconds // 60))
+    if days := minutes // 1440:
+        return tn("1 day ago", "{n} days ago", days)
+    if hours := minutes // 60:
+        return tn("1 hour ago", "{n} hours ago", hours)
+    if minutes:
+        return tn("1 minute ago", "{n} minutes ago", minutes)
+    return t("just now")
 
 
 def in_words(change: Change) -> str:
@@ -80,7 +84,7 @@ def in_words(change: Change) -> str:
     what = kind(change)
     action = {"added": "add", "removed": "remove", "changed": "replace"}.get(what, f"switch_{what}")
     triple = change.before if change.before is not None else change.after
-    return t(f"edit.{action}", triple=triple, new=change.after or "")
+    return t(EDIT_TEXTS[action], triple=triple, new=change.after or "")
 
 
 def log_as_rows(rows: Sequence[Row]) -> list[dict[str, object]]:
@@ -106,11 +110,11 @@ def now() -> datetime:
 def _row_of(step: Step, log: EditLog, now: datetime) -> Row:
     count = len(step.edits)
     if step.source:
-        what = t("history.import", count=f"{count:,}", source=step.source)
+        what = t("imported {count} triples from {source}", count=f"{count:,}", source=step.source)
     elif count == 1:
         what = describe(step.edits[0])
     else:
-        what = t("history.edits", count=f"{count:,}")
+        what = t("{count} edits together", count=f"{count:,}")
     changes = tuple(describe(edit) for edit in step.edits[:MOST]) if count > 1 else ()
     back = step.number in log.back
     return Row(step.number, ago(step.at, now), step.at, "", what, changes, count, back)
@@ -119,15 +123,19 @@ def _row_of(step: Step, log: EditLog, now: datetime) -> Row:
 def _row_of_entry(store: GraphStore, entry: Entry, now: datetime, base: int) -> Row:
     changes = tuple(in_words(c) for c in store.changes(entry.revision, most=SHOWN))
     if entry.revision == 0:
-        what = t("history.create")
+        what = t("made the graph")
     elif entry.undoes is not None:
-        what = t("history.undo", number=entry.undoes)
+        what = t("undid or redid entry {number}", number=entry.undoes)
     elif entry.action == "import":
-        what = t("history.import", count=f"{entry.edits:,}", source=source_of(store, entry))
+        what = t(
+            "imported {count} triples from {source}",
+            count=f"{entry.edits:,}",
+            source=source_of(store, entry),
+        )
     elif len(changes) == 1:
         what, changes = changes[0], ()
     else:
-        what = t("history.edits", count=f"{entry.edits:,}")
+        what = t("{count} edits together", count=f"{entry.edits:,}")
     return Row(
         entry.revision,
         ago(entry.at, now),
@@ -151,4 +159,4 @@ def source_of(store: GraphStore, entry: Entry) -> str:
                 continue  # it was edited since
             if found.file:
                 return found.file
-    return t("history.some_file")
+    return t("a file")

@@ -2,10 +2,21 @@
 
 from dataclasses import dataclass, replace
 
-from app.texts import clauses, listed, t
+from app.texts import N_, clauses, listed, t
 from app.view_models.diff import Identity
+from app.words import IV_TEXTS
 from kbert_core import FlatTree, Intervention, KBertTrace, Tokens
 from kbert_core.kbert.interventions import BRANCHES, TRUNK, Action, Intervened, intervene
+
+IV_TOKENS = {
+    "all": N_("all tokens"),
+    "trunk": N_("the trunk"),
+    "branches": N_("the branches"),
+    "specials": N_("the special tokens"),
+    "branch": N_("the branch {triple}"),
+    "hung": N_("the branches of {mention}"),
+    "mention": N_("{mention}"),
+}
 
 SHOWN_LAYERS = 4  # of an intervention in many, by number
 
@@ -54,7 +65,7 @@ def scopes(row: FlatTree, cell: tuple[Identity, Identity]) -> tuple[Scope, ...]:
     found = [
         Scope(
             "cell",
-            t("iv.scope_cell", a=names[0], b=names[1]),
+            t("this cell: {a} sees {b}", a=names[0], b=names[1]),
             Tokens("token", identity=cell[0]),
             Tokens("token", identity=cell[1]),
         )
@@ -66,17 +77,19 @@ def scopes(row: FlatTree, cell: tuple[Identity, Identity]) -> tuple[Scope, ...]:
         placed = row.branches[number - 1]
         mention = row.tree.nodes[placed.node].mention
         branch = Tokens("branch", mention.sentence, mention.start, placed.branch.triple)
-        name = t("iv.scope_branch", branch=" ".join(placed.branch.texts))
+        name = t("the branch “{branch}” and the trunk", branch=" ".join(placed.branch.texts))
         links.append((f"branch {n}", name, TRUNK, branch))
     with_branches = {placed.node + 1 for placed in row.branches}
     anchors = dict.fromkeys(row.anchor_ids[place] for place in places)
     for n, anchor in enumerate((a for a in anchors if a in with_branches), start=1):
         mention = row.tree.nodes[anchor - 1].mention
         own = Tokens("mention", mention.sentence, mention.start)
-        name = t("iv.scope_mention", mention=_text(row, mention.sentence, mention.start))
+        name = t(
+            "“{mention}” and its branches", mention=_text(row, mention.sentence, mention.start)
+        )
         links.append((f"mention {n}", name, own, replace(own, kind="hung")))
     if row.branches:
-        links.append(("link", t("iv.scope_link"), TRUNK, BRANCHES))
+        links.append(("link", t("the whole link between trunk and branches"), TRUNK, BRANCHES))
     for kind, name, trunk, branch in links:
         found.append(Scope(kind, name, *((branch, trunk) if from_branch else (trunk, branch))))
     return tuple(found)
@@ -87,7 +100,7 @@ def token_name(row: FlatTree, place: int) -> str:
     text = row.tokens[place]
     if row.tokens.count(text) == 1:
         return text
-    return t("iv.one_of_several", text=text, number=1 + row.tokens[:place].count(text))
+    return t("{text} ({number})", text=text, number=1 + row.tokens[:place].count(text))
 
 
 def describe(one: Intervention, row: FlatTree | None) -> str:
@@ -98,8 +111,8 @@ def describe(one: Intervention, row: FlatTree | None) -> str:
         row: where its tokens are looked up; None: there is no tree.
     """
     seer, seen = tokens_name(one.seer, row), tokens_name(one.seen, row)
-    key = f"iv.{one.action}_{'all' if one.seer == one.seen else 'both' if one.both else 'one'}"
-    said = t(key, seer=seer, seen=seen)
+    which = "all" if one.seer == one.seen else "both" if one.both else "one"
+    said = t(IV_TEXTS[f"{one.action}_{which}"], seer=seer, seen=seen)
     return f"{said[:1].upper()}{said[1:]}{layers_name(one)}"
 
 
@@ -108,32 +121,34 @@ def layers_name(one: Intervention) -> str:
     if not one.layers:
         return ""
     if len(one.layers) == 1:
-        return t("iv.in_layer", layer=one.layers[0])
+        return t(", in layer {layer} only", layer=one.layers[0])
     more = ["…"] if len(one.layers) > SHOWN_LAYERS else []
-    return t("iv.in_layers", layers=listed([*one.layers[:SHOWN_LAYERS], *more]))
+    return t(", in layers {layers} only", layers=listed([*one.layers[:SHOWN_LAYERS], *more]))
 
 
 def tokens_name(tokens: Tokens, row: FlatTree | None) -> str:
     """What tokens are called; plain text."""
     if tokens.kind in ("all", "trunk", "branches", "specials"):
-        return t("iv.tokens_" + tokens.kind)
+        return t(IV_TOKENS[tokens.kind])
     if tokens.kind == "branch":
-        return t("iv.tokens_branch", triple=tokens.triple)
+        return t("the branch {triple}", triple=tokens.triple)
     if tokens.kind == "token":
         names = row.identities if row else []
         if row and tokens.identity in names:
             return f"“{token_name(row, names.index(tokens.identity))}”"
-        return t("iv.tokens_token_gone", what=_gone(tokens.identity))
+        return t("a token that isn't here ({what})", what=_gone(tokens.identity))
     text = _text(row, tokens.sentence, tokens.start) if row else None
-    place = f"“{text}”" if text else t("iv.place", number=tokens.start + 1)
-    return t("iv.tokens_" + tokens.kind, mention=place)
+    place = (
+        f"“{text}”" if text else t("what is named at character {number}", number=tokens.start + 1)
+    )
+    return t(IV_TOKENS[tokens.kind], mention=place)
 
 
 def _gone(identity: Identity) -> str:
     """Name a token that isn't in the tree, as far as its identity says."""
     if identity[0] == "branch" and len(identity) > 3:
         return str(identity[3])
-    return t("iv.place_token", number=identity[-1])
+    return t("number {number}", number=identity[-1])
 
 
 def _text(row: FlatTree, sentence: int, start: int) -> str:
@@ -177,11 +192,20 @@ def why_now(trace: KBertTrace, window: int, cell: tuple[Identity, Identity], why
     if not changed:
         return why
     by = dict.fromkeys(describe(one, row) for one in trace.interventions if _names(one, row, i, j))
-    key = "iv.cell_blocked" if was else "iv.cell_opened"
     values = {"by": clauses(by), "why": why}
     if len(changed) == len(layers):
-        return t(key, **values)
-    return t(key + "_in", layers=listed(changed), **values)
+        return t(
+            "Blocked by an intervention: {by}. Without it: {why}"
+            if was
+            else "Opened by an intervention: {by}. Without it: {why}",
+            **values,
+        )
+    key = (
+        N_("Blocked in layer {layers} by an intervention: {by}. Elsewhere: {why}")
+        if was
+        else N_("Opened in layer {layers} by an intervention: {by}. Elsewhere: {why}")
+    )
+    return t(key, layers=listed(changed), **values)
 
 
 def _names(one: Intervention, row: FlatTree, i: int, j: int) -> bool:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.texts import t
+from app.texts import N_, t
+from app.words import EDIT_TEXTS, RULE_TEXTS
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule, Triple
 from kbert_core.knowbert.candidates import entities_named
 from kbert_core.knowbert.reading import KnowBertReading
@@ -14,6 +15,11 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Reason, Strategy
 from kbert_core.knowledge.triple import COUNT
 from kbert_core.roof.reading import RoofReading
+
+WHY_TEXTS = {
+    "context": N_("similarity {score}, rank {rank} of {among}"),
+    "rare": N_("rarity {score}, rank {rank} of {among}"),
+}
 
 ON, HEAD, RELATION, TAIL, STATE = "on", "head", "relation", "tail", "state"
 DELETE = "delete"
@@ -50,25 +56,30 @@ class TripleRow:
     def state(self) -> str:
         """What became of the triple and why, in a few words."""
         why = why_text(self.reason, used=bool(self.used))
-        return t("state.why", state=self._outcome, why=why) if why else self._outcome
+        return t("{state} · {why}", state=self._outcome, why=why) if why else self._outcome
 
     @property
     def _outcome(self) -> str:
         if self.in_vectors and not self.rules:
             counts = self.triple.relation == COUNT
-            return t("state.in_vector" if self.used else "state.prior" if counts else "state.out")
+            return t("in a vector" if self.used else "sets the prior" if counts else "in no vector")
         if self.used and self.beside:
-            return t("state.read")
+            return t("read")
         if self.used and self.moved_up:
-            return t("state.moved_up")
+            return t("injected, moved up")
         if self.used and self.used < self.mentions:
-            rule = t("rule." + self.rules[0].name) if self.rules else ""
-            return t("state.some", used=self.used, mentions=self.mentions, rule=rule)
+            rule = t(RULE_TEXTS[self.rules[0].name]) if self.rules else ""
+            return t(
+                "injected at {used} of {mentions} mentions; else {rule}",
+                used=self.used,
+                mentions=self.mentions,
+                rule=rule,
+            )
         if self.used:
-            return t("state.used")
+            return t("injected")
         if self.rules:
-            return t("rule." + self.rules[0].name)
-        return t("state.unused")
+            return t(RULE_TEXTS[self.rules[0].name])
+        return t("not injected")
 
 
 def triple_rows(trace: Any, graph: KnowledgeGraph, before: Any = None) -> tuple[TripleRow, ...]:
@@ -169,9 +180,9 @@ def why_text(reason: Reason | None, *, used: bool) -> str:
         return ""
     if reason.score is None:
         by_tail = used and reason.strategy is Strategy.TAIL_IN_TEXT
-        return t("why.tail_in_text") if by_tail else ""
+        return t("tail in the text") if by_tail else ""
     score = f"{reason.score:.2f}"
-    return t("why." + reason.strategy, score=score, rank=reason.rank, among=reason.among)
+    return t(WHY_TEXTS[reason.strategy], score=score, rank=reason.rank, among=reason.among)
 
 
 def moved_up(rows: Iterable[TripleRow]) -> tuple[Triple, ...]:
@@ -274,7 +285,7 @@ def left_out(rows: Iterable[TripleRow]) -> dict[Rule, int]:
 def describe(edit: Edit) -> str:
     """Say in a few words what an edit does; plain text."""
     new = edit.new if edit.new is not None else ""
-    return t("edit." + edit.action, triple=edit.triple, new=new)
+    return t(EDIT_TEXTS[edit.action], triple=edit.triple, new=new)
 
 
 def _edits_between(before: Row, after: Row) -> Iterable[Edit]:

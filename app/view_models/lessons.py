@@ -8,19 +8,90 @@ import torch
 
 from app.examples import MINILM
 from app.scene import WORDS
-from app.texts import listed, sentences, t
+from app.texts import N_, listed, sentences, t
 from app.view_models.diff import Identity
 from app.view_models.html import escape, shown
 from app.view_models.prediction import Mark, Place, line_html, lines_html, percent, tints
 from app.view_models.tree import tree_html, tree_view
 from app.view_models.twins import now_and_before
 from app.view_models.why import why
+from app.words import KNOWLEDGE_TEXTS
 from kbert_core import Ablation, FlatTree, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.layers import additive_mask
 from kbert_core.tasks import NerPrediction
+
+LEARN_TITLE = {
+    "tokens": N_("Tokens"),
+    "tree": N_("The sentence tree"),
+    "positions": N_("Soft positions"),
+    "visible": N_("The visible matrix"),
+    "attention": N_("Masked attention, by hand"),
+    "noise": N_("Knowledge noise"),
+    "hurts": N_("When knowledge hurts"),
+}
+
+LEARN_TEXT = {
+    "tokens": N_(
+        "A model reads tokens. Here every word is one, and two special ones, [CLS] and [SEP], "
+        "stand at the ends. Where the sentence names the head of a triple, that mention gets a "
+        "branch: the triple's relation and tail, as tokens of their own. The head is not "
+        "repeated, as it stands in the sentence already."
+    ),
+    "tree": N_(
+        "Sentence and branches make a tree: the words are its trunk, and each branch hangs from "
+        "its mention. A model, though, takes one row of tokens, so the tree has to be laid flat."
+    ),
+    "positions": N_(
+        "BERT learns from positions which word follows which. Laid flat, the branches push the "
+        "words apart: counted straight through from [CLS] = 0, “{token}” stands at {hard}, its "
+        "hard position. K-BERT counts along the tree instead."
+    ),
+    "visible": N_(
+        "What is said of one name must not change what the other words mean. So the visible "
+        "matrix says who may attend to whom: tokens of one branch to each other, the trunk being "
+        "one too, and a mention and its own branches to each other. Everything else is hidden."
+    ),
+    "attention": N_(
+        "A token scores every token, q·k / √D; the mask adds 0 to the score of a visible token "
+        "and −∞ to that of a hidden one; softmax makes weights of it that sum to 1. Below is the "
+        "row of “{row}” in Figure 2. The scores are made up, the mask is real."
+    ),
+    "noise": N_(
+        "Most of what a graph knows of a name is beside the point. Below, each mention got "
+        "{count} triples drawn at random (seed {seed}) from a graph of everyday words, before "
+        "those that belong to it. The paper calls the harm such triples do knowledge noise, and "
+        "answers it with the visible matrix. A trained model now tags the sentence, with the "
+        "noise and without, once with the visible matrix and once with every token visible to "
+        "every other."
+    ),
+    "hurts": N_(
+        "This model was taught to trust the graph. The sentence says that the patient has a "
+        "history of {mention} (hypertension) and was given aspirin. In the graph, {old} has been "
+        "changed to {new}: it now calls hypertension an examination."
+    ),
+}
+
+LEARN_NOISE = {
+    "neither": N_("Nowhere: not one tag changes"),
+    "only_all": N_("Only where everything is visible"),
+    "only_tree": N_("Only with the visible matrix"),
+    "both": N_("In both readings"),
+    "without": N_("without noise"),
+    "with": N_("with noise"),
+}
+
+LEARN_ATTENTION = {
+    "token": N_("token"),
+    "score": N_("score"),
+    "mask": N_("mask"),
+    "raised": N_("e^(score + mask)"),
+    "weight": N_("weight"),
+}
+
+LEARN_NOISE_READING = {"tree": N_("Visible matrix"), "all": N_("Everything visible")}
 
 LESSONS = ("tokens", "tree", "positions", "visible", "attention", "noise", "hurts")
 MODEL = "medical-ner-kbert"  # of the lessons that need one; shipped
@@ -135,7 +206,9 @@ def _tokens(read: Read, demo: Demo) -> Exercise:
     triples = len(trace.used)
     guesses = sorted({words, trunk, trunk + triples, len(flat)})
     why_it_is = t(
-        "learn.tokens.why",
+        "{all}: the trunk has {trunk}, with {specials}, and the {branches} branches have "
+        "{branch}, as relation and tail are each a token here. Every triple makes the input "
+        "longer; that is why only a few are injected at a mention.",
         all=len(flat),
         trunk=trunk,
         specials=listed(flat.tokens[i] for i, _ in flat.specials),
@@ -145,7 +218,11 @@ def _tokens(read: Read, demo: Demo) -> Exercise:
     return Exercise(
         setting,
         _words_and_triples(flat, trace.used),
-        t("learn.tokens.question", triples=triples),
+        t(
+            "The graph has {triples} triples for this sentence. How many tokens does the model "
+            "read in all?",
+            triples=triples,
+        ),
         {str(guess): str(guess) for guess in guesses},
         str(len(flat)),
         (why_it_is,),
@@ -162,10 +239,18 @@ def _tree_lesson(read: Read, demo: Demo) -> Exercise:
     return Exercise(
         setting,
         _tree(trace, positions=False),
-        t("learn.tree.question", token=flat.tokens[last]),
+        t("Which token stands right behind “{token}” in that row?", token=flat.tokens[last]),
         asked,
         flat.tokens[last + 1],
-        (t("learn.tree.why", mention="Tim Cook"),),
+        (
+            t(
+                "The tree is laid flat mention by mention, each followed by its branches: behind "
+                "“{mention}” comes what hangs from it, then the trunk goes on. Read like this it "
+                "is no sentence any more. The next two lessons are about what K-BERT does so that "
+                "the model doesn't notice.",
+                mention="Tim Cook",
+            ),
+        ),
         _row(flat),
     )
 
@@ -179,7 +264,10 @@ def _positions(read: Read, demo: Demo) -> Exercise:
     before = flat.tokens.index("Cook")
     shared = next(i for i, p in enumerate(soft) if p == soft[hard] and flat.branch_ids[i] > 0)
     why_it_is = t(
-        "learn.positions.why",
+        "{soft}: on the trunk “{token}” follows “{before}”, which has {before_soft}, as though no "
+        "branch were there. The branch counts on from the mention as well, so “{shared}” has "
+        "{soft} too. Two tokens at one position must not be taken for neighbours of each other: "
+        "that is what the visible matrix is for.",
         token=flat.tokens[hard],
         before=flat.tokens[before],
         before_soft=soft[before],
@@ -190,7 +278,7 @@ def _positions(read: Read, demo: Demo) -> Exercise:
     return Exercise(
         setting,
         _tree(trace, positions=False),
-        t("learn.positions.question", token=flat.tokens[hard]),
+        t("Which soft position does “{token}” get?", token=flat.tokens[hard]),
         {str(guess): str(guess) for guess in guesses},
         str(soft[hard]),
         (why_it_is,),
@@ -211,7 +299,7 @@ def _visible(read: Read, demo: Demo) -> Exercise:
     return Exercise(
         Setting(TIM_COOK, setting.graph, cell=cell),
         _tree(trace, positions=False),
-        t("learn.visible.question", token=flat.tokens[column]),
+        t("Which of these tokens may attend to “{token}”?", token=flat.tokens[column]),
         {flat.tokens[row]: flat.tokens[row] for row in asked},
         right,
         tuple(why(flat, row, column, trace.ablation) for row in asked),
@@ -241,7 +329,9 @@ def _attention(read: Read, demo: Demo) -> Exercise:
     }
     right = min(by_hand, key=lambda name: abs(by_hand[name] - float(weights[column])))
     why_it_is = t(
-        "learn.attention.why",
+        "e to the power of −∞ is 0, so only the {n} visible tokens count: {raised} (e to the "
+        "power of {score}) of {total} makes {p}. Without the mask it would be {unmasked}. Hidden "
+        "tokens get exactly 0, not just little.",
         n=len(seen),
         score=f"{float(scores[column]):g}",
         raised=f"{raised[column]:.2f}",
@@ -253,10 +343,20 @@ def _attention(read: Read, demo: Demo) -> Exercise:
     return Exercise(
         Setting(TIM_COOK, setting.graph, MINILM, panel="attention"),
         _scores_table(flat, scores, mask, None),
-        t("learn.attention.question", row=flat.tokens[row], column=flat.tokens[column]),
+        t(
+            "How much of its attention does “{row}” give to “{column}”?",
+            row=flat.tokens[row],
+            column=flat.tokens[column],
+        ),
         {name: percent(by_hand[name]) for name in order},
         right,
-        (why_it_is, t("learn.attention.then")),
+        (
+            why_it_is,
+            t(
+                "In the Lab an English encoder reads the same tree: choose a cell to see the "
+                "weights it really gives."
+            ),
+        ),
         _scores_table(flat, scores, mask, weights),
         {"row": flat.tokens[row]},
     )
@@ -289,9 +389,18 @@ def _noise(read: Read, demo: Demo) -> Exercise:
     unfamiliar = []
     if without_matrix:
         tokens = len(found["all"][0].tokens)
-        unfamiliar = [t("learn.noise.unfamiliar", n=without_matrix, tokens=tokens)]
+        unfamiliar = [
+            t(
+                "And this model was trained with the matrix: to read without it is new to it, and "
+                "{n} of {tokens} tags differ even without noise.",
+                n=without_matrix,
+                tokens=tokens,
+            )
+        ]
     why_it_is = t(
-        "learn.noise.why",
+        "Of {tokens} tags, noise changes {tree} with the visible matrix and {all} where "
+        "everything is visible. Behind the matrix only the mention itself can hear its branches; "
+        "the rest of the sentence hears of them at second hand.",
         tokens=len(found["tree"][0].tokens),
         tree=changed["tree"],
         all=changed["all"],
@@ -299,10 +408,13 @@ def _noise(read: Read, demo: Demo) -> Exercise:
     return Exercise(
         noisy,
         _tree(read(noisy)),
-        t("learn.noise.question"),
-        {kind: t(f"learn.noise.{kind}") for kind in kinds.values()},
+        t("Where do tags change because of the noise?"),
+        {kind: t(LEARN_NOISE[kind]) for kind in kinds.values()},
         kinds[bool(changed["tree"]), bool(changed["all"])],
-        (why_it_is, sentences([t("learn.noise.but"), *unfamiliar])),
+        (
+            why_it_is,
+            sentences([t("One sentence shows how it happens, not how often."), *unfamiliar]),
+        ),
         _tree(read(noisy)) + _noise_lines(found),
         {"count": NOISE, "seed": SEED},
     )
@@ -326,22 +438,42 @@ def _hurts(read: Read, demo: Demo) -> Exercise:
     }
     hurt = labels["plain"][0] == labels["right"][0] != labels["wrong"][0]
     said = {name: _named(*found) for name, found in labels.items()}
-    outcome = t("learn.hurts.hurt" if hurt else "learn.hurts.no_harm", mention=MENTION)
+    outcome = t(
+        "The model knew better by itself: here the graph made a right answer wrong."
+        if hurt
+        else "Here the wrong triple did no harm.",
+        mention=MENTION,
+    )
     kinds = sorted({tag.split("-", 1)[1] for tag in told.tokens[0].probabilities if "-" in tag})
     return Exercise(
         setting,
         _tree(after),
-        t("learn.hurts.question", mention=MENTION),
-        {**{kind: kind for kind in kinds}, NONE: t("learn.hurts.none")},
+        t("What does the model take “{mention}” for?", mention=MENTION),
+        {**{kind: kind for kind in kinds}, NONE: t("no entity")},
         labels["wrong"][0],
-        (sentences([t("learn.hurts.why", **said), outcome]), t("learn.hurts.then")),
+        (
+            sentences(
+                [
+                    t(
+                        "With the right triple: {right}. With the wrong one: {wrong}. Without any "
+                        "knowledge: {plain}.",
+                        **said,
+                    ),
+                    outcome,
+                ]
+            ),
+            t(
+                "What makes a model use knowledge also makes it believe mistakes. So count over a "
+                "whole file what a graph helps and what it hurts, and look after the graph."
+            ),
+        ),
         _tree(after)
         + now_and_before(
             HISTORY,
             after.prediction,
-            t("learn.hurts.with_wrong"),
+            t("with the wrong triple"),
             told,
-            t("learn.hurts.with_right"),
+            t("with the right triple"),
         ),
         {"mention": MENTION, "old": right, "new": wrong},
     )
@@ -391,7 +523,7 @@ def _label(prediction: NerPrediction) -> tuple[str, float]:
 
 
 def _named(label: str, probability: float) -> str:
-    return t("learn.hurts.none") if label == NONE else f"{label} {percent(probability)}"
+    return t("no entity") if label == NONE else f"{label} {percent(probability)}"
 
 
 # Pictures
@@ -410,7 +542,7 @@ def _words_and_triples(flat: FlatTree, triples: Sequence[Triple]) -> str:
         for x in triples
     )
     names = ("head", "relation", "tail")
-    heads = "".join(f"<th>{escape(t('knowledge.' + name))}</th>" for name in names)
+    heads = "".join(f"<th>{escape(t(KNOWLEDGE_TEXTS[name]))}</th>" for name in names)
     return (
         f'<div class="kb-words">{chips}</div>'
         f'<table class="kb-table kb-narrow"><tr>{heads}</tr>{rows}</table>'
@@ -438,7 +570,7 @@ def _scores_table(
     """One row of attention: score, mask, e to their sum, and its share; the last two if told."""
     columns = ["token", "score", "mask", *(["raised", "weight"] if weights is not None else [])]
     heads = "".join(
-        f'<th class="{"kb-num" if i else ""}">{escape(t("learn.attention." + name))}</th>'
+        f'<th class="{"kb-num" if i else ""}">{escape(t(LEARN_ATTENTION[name]))}</th>'
         for i, name in enumerate(columns)
     )
     rows = []
@@ -469,6 +601,6 @@ def _noise_lines(found: dict[str, tuple[NerPrediction, NerPrediction]]) -> str:
                     for s in prediction.spans
                     if (s.start, s.end, s.label) not in old
                 }
-            side, name = t(f"learn.noise.reading_{reading}"), t(f"learn.noise.{noise}")
+            side, name = t(LEARN_NOISE_READING[reading]), t(LEARN_NOISE[noise])
             lines.append(line_html(HISTORY, prediction, side, name, colours, marks))
     return lines_html(lines)

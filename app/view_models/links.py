@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.texts import listed, t
+from app.texts import N_, listed, t
 from app.view_models.html import escape, scrolling
 from app.view_models.knowledge import TripleRow, entity_of
 from app.view_models.prediction import percent
@@ -11,6 +11,17 @@ from kbert_core.knowbert.linker import NULL as NULL_CANDIDATE
 from kbert_core.knowbert.picture import HEADS, SHOWN, linked_html
 from kbert_core.roof.reading import RoofReading
 from kbert_core.tasks import NULL, LinkPrediction
+
+LINKED_TEXTS = {
+    "entity": N_("entity"),
+    "prior": N_("prior"),
+    "dot": N_("dot product"),
+    "weight": N_("weight"),
+    "says": N_("what it says"),
+    "none": N_("The text contains no name of the graph, so no entity is linked."),
+}
+
+BESIDE_TEXTS = {"name": N_("name"), "triple": N_("triple"), "read": N_("read?")}
 
 Place = tuple[int, int]
 FEW = 3  # candidates of a span, where there is little room
@@ -23,10 +34,10 @@ def has_more(links: Sequence[Any]) -> bool:
 
 def linked_table(links: Sequence[Any], sentences: Sequence[str], *, every: bool = False) -> str:
     """The spans of a trace with their candidates, the best first; escaped."""
-    words = {name: t(f"linked.{name}") for name in HEADS if name not in ("more", "base", "score")}
+    words = {name: t(LINKED_TEXTS[name]) for name in HEADS if name not in ("more", "base", "score")}
     words["score"] = HEADS["score"]
-    words["more"] = t("linked.more", count="{count}")
-    words["base"] = t("linked.base", number="{number}")
+    words["more"] = t("and {count} more", count="{count}")
+    words["base"] = t("knowledge base {number}", number="{number}")
     return linked_html(links, sentences, most=None if every else SHOWN, words=words)
 
 
@@ -49,8 +60,12 @@ def spans_table(links: Sequence[Any], sentences: Sequence[str]) -> str:
             )
             first = ""
     if not rows:
-        return f'<p class="kb-table">{escape(t("linked.none"))}</p>'
-    heads = (t("linked.name"), t("linked.entity"), f"{t('linked.prior')} → {t('linked.weight')}")
+        return (
+            f'<p class="kb-table">'
+            f"{escape(t('The text contains no name of the graph, so no entity is linked.'))}"
+            f"</p>"
+        )
+    heads = (t("name"), t("entity"), f"{t('prior')} → {t('weight')}")
     top = "".join(
         f"<th{' class=kb-num' if number == 2 else ''}>{escape(head)}</th>"
         for number, head in enumerate(heads)
@@ -61,14 +76,14 @@ def spans_table(links: Sequence[Any], sentences: Sequence[str]) -> str:
 def links_html(text: str, after: LinkPrediction, before: LinkPrediction | None) -> str:
     """What each name is taken to mean, and meant before; escaped."""
     new, old = _by_place(after), _by_place(before)
-    heads = [t("linked.name"), *([t("prediction.before")] if before else []), t("prediction.after")]
+    heads = [t("name"), *([t("Before")] if before else []), t("Now")]
     rows = []
     for place in sorted(new.keys() | old.keys()):
         changed = before is not None and _entity(old, place) != _entity(new, place)
         cells = [f"<b>{escape(text[slice(*place)])}</b>"]
         cells += [_cell(old, place)] if before is not None else []
         now = _cell(new, place)
-        mark = f' <span class="kb-badge">{escape(t("linked.changed"))}</span>' if changed else ""
+        mark = f' <span class="kb-badge">{escape(t("other entity"))}</span>' if changed else ""
         cells.append(now + mark)
         rows.append("".join(f"<td>{cell}</td>" for cell in cells))
     top = "".join(f"<th>{escape(head)}</th>" for head in heads)
@@ -81,15 +96,15 @@ def headline(text: str, after: LinkPrediction, before: LinkPrediction) -> str:
     new, old = _by_place(after), _by_place(before)
     changed = [p for p in sorted(new.keys() | old.keys()) if _entity(old, p) != _entity(new, p)]
     if not changed:
-        return t("linked.same")
+        return t("Every name means the same before and now.")
     said = t(
-        "headline.type",
+        "“{text}” was {before}, is {after}",
         text=text[slice(*changed[0])],
         before=_entity(old, changed[0]),
         after=_entity(new, changed[0]),
     )
     more = len(changed) - 1
-    return said + (t("headline.more", count=more) if more else "") + t("text.end")
+    return said + (t("; {count} more", count=more) if more else "") + t(".")
 
 
 def beside_table(rows: Sequence[TripleRow], reading: RoofReading) -> str:
@@ -106,14 +121,18 @@ def beside_table(rows: Sequence[TripleRow], reading: RoofReading) -> str:
             cells = f"<td>{escape(row.triple)}</td><td>{escape(row.state)}</td>"
             body += f'<tr class="{"" if row.used else "kb-faint"}">{first}{cells}</tr>'
             first = ""
-    top = "".join(f"<th>{escape(t('beside.' + own))}</th>" for own in ("name", "triple", "read"))
+    top = "".join(f"<th>{escape(t(BESIDE_TEXTS[own]))}</th>" for own in ("name", "triple", "read"))
     return f'<table class="kb-table kb-beside"><tr>{top}</tr>{body}</table>'
 
 
 def beside_counts(reading: RoofReading) -> str:
     """How long both sides are, in tokens; plain text."""
     assert reading.kb is not None
-    return t("beside.counts", text=sum(map(len, reading.tokens)), beside=len(reading.kb))
+    return t(
+        "{text} tokens of text; {beside} beside it, special tokens included:",
+        text=sum(map(len, reading.tokens)),
+        beside=len(reading.kb),
+    )
 
 
 def _by_place(prediction: LinkPrediction | None) -> dict[Place, Any]:

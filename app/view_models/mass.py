@@ -56,14 +56,16 @@ def say_mass(
     """
     masses = list(branch_mass(flat, triple, weights, visible))
     if not masses:
-        return t("mass.none")
+        return t("its branch is not in this tree.")
     mean = sum(mass.share for mass in masses) / len(masses)
     named = sorted(masses, key=lambda mass: (mass.place != token, -mass.share))[:MOST_NAMED]
     given = [f"“{flat.tokens[mass.place]}” {share(mass.share)}" for mass in named]
-    said = [t("mass.from", given=listed(given))]
+    said = [t("{given}.", given=listed(given))]
     if len(masses) > 1:
-        said.append(t("mass.mean", mean=share(mean), n=len(masses)))
+        said.append(
+            t("On average {mean} from the {n} tokens that see it.", mean=share(mean), n=len(masses))
+        )
     on_it = token is not None and triple_of(flat.identities[token]) == triple
     if token is not None and not on_it and all(mass.place != token for mass in masses):
-        said.append(t("mass.unseen", a=flat.tokens[token]))
+        said.append(t("“{a}” can't see it: 0.", a=flat.tokens[token]))
     return sentences(said)

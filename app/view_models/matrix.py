@@ -7,12 +7,24 @@ from typing import Literal
 
 import numpy as np
 
-from app.texts import sentences, t
+from app.texts import N_, sentences, t
 from app.view_models.diff import Aligned, Identity, align, code_of
 from app.view_models.html import escape, plain
 from app.view_models.selected import Marks
 from app.view_models.why import is_visible, why
+from app.words import MATRIX_TEXTS
 from kbert_core import Ablation, FlatTree
+
+CANVAS = {
+    "zoom_in": N_("Zoom in"),
+    "zoom_out": N_("Zoom out"),
+    "fit": N_("Whole matrix"),
+    "mass": N_("In each row, show the fewest cells that hold"),
+    "mass_all": N_("all"),
+    "mass_kept": N_("{share} % of its mass: {kept} cells, {each} a row"),
+    "hint": N_("Enter opens it"),
+    "row_column": N_("its row and column"),
+}
 
 Kind = Literal["visible", "attention", "difference"]
 Which = Literal["before", "after"]
@@ -24,7 +36,6 @@ NEW_AND_GONE = (SEEN, ONLY_AFTER), (UNSEEN, ONLY_BEFORE)
 BLOCKED, OPENED = 7, 8  # by interventions
 PART_BLOCKED, PART_OPENED = 9, 10  # in some layers only
 FINE = 65_000  # steps of a value that the front end gets
-CANVAS_TEXTS = ("zoom_in", "zoom_out", "fit", "mass", "mass_all", "mass_kept", "hint", "row_column")
 NOTHING = Marks()  # is chosen
 
 
@@ -81,8 +92,12 @@ class MatrixView:
             "cell": list(marks.cell) if marks.cell else None,
             "branch": list(marks.branch),
             "names": names_of(self.kind),
-            "label": t("matrix.aria", kind=t("matrix." + self.kind), n=len(self.tokens)),
-            "texts": {name: t("canvas." + name) for name in CANVAS_TEXTS},
+            "label": t(
+                "{kind} matrix of {n} tokens; arrow keys move, Enter chooses a cell",
+                kind=t(MATRIX_TEXTS[self.kind]),
+                n=len(self.tokens),
+            ),
+            "texts": {name: t(text) for name, text in CANVAS.items()},
         }
 
     @property
@@ -98,20 +113,20 @@ class MatrixView:
 def names_of(kind: Kind) -> dict[str, str]:
     """What each category is called in the tool tip and the legend."""
     return {
-        str(TRUNK): t("cell.trunk"),
-        str(BRANCH): t("cell.branch"),
-        str(LINK): t("cell.link"),
-        str(ABLATED): t("cell.ablated"),
-        str(SEEN): t("cell.seen"),
-        str(UNSEEN): t("cell.unseen"),
-        str(KEPT): t("cell.kept"),
-        str(BLOCKED): t("cell.blocked"),
-        str(OPENED): t("cell.opened"),
-        str(PART_BLOCKED): t("cell.part_blocked"),
-        str(PART_OPENED): t("cell.part_opened"),
-        str(ONLY_BEFORE): t("cell.only_before"),
-        str(ONLY_AFTER): t("cell.only_after"),
-        str(HIDDEN): t("cell.hidden"),
+        str(TRUNK): t("both on the trunk"),
+        str(BRANCH): t("on the same branch"),
+        str(LINK): t("a mention and its branch"),
+        str(ABLATED): t("visible only because of the ablation"),
+        str(SEEN): t("now visible"),
+        str(UNSEEN): t("now hidden"),
+        str(KEPT): t("visible in both"),
+        str(BLOCKED): t("× blocked"),
+        str(OPENED): t("○ opened"),
+        str(PART_BLOCKED): t("/ blocked in some layers"),
+        str(PART_OPENED): t("· opened in some layers"),
+        str(ONLY_BEFORE): t("− token only before"),
+        str(ONLY_AFTER): t("+ token only now"),
+        str(HIDDEN): t("hidden"),
     }
 
 
@@ -284,21 +299,21 @@ def cell_text(
     row, column = places[selected[0]], places[selected[1]]
     if row.after is None or column.after is None:
         if before is None or row.before is None or column.before is None:
-            return CellText(t("cell.never", a=row.text, b=column.text), "")
+            return CellText(
+                t("“{a}” and “{b}” are never in the same tree.", a=row.text, b=column.text), ""
+            )
         said = why(before, row.before, column.before, ablation)
-        return CellText(t("cell.was", sentence=said), "")
+        return CellText(t("Before: {sentence}", sentence=said), "")
     sentence = why(after, row.after, column.after, ablation)
     if weights is None:
         return CellText(sentence, "")
     value = float(weights[row.after, column.after])
-    said = t("cell.value", a=row.text, b=column.text, p=share(value))
+    said = t("“{a}” gives “{b}” {p} of its attention.", a=row.text, b=column.text, p=share(value))
     seen = is_visible(after, row.after, column.after, ablation)
     if not (seen if visible is None else visible[row.after, column.after]):
-        said = t("cell.zero")
+        said = t("Its attention there is exactly 0.")
     if old is not None and row.before is not None and column.before is not None:
-        said = sentences(
-            [said, t("cell.value_before", p=share(float(old[row.before, column.before])))]
-        )
+        said = sentences([said, t("Before: {p}.", p=share(float(old[row.before, column.before])))])
     return CellText(sentence, said)
 
 

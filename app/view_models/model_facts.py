@@ -4,17 +4,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.models import ModelInfo
-from app.texts import ENGLISH, listed, t
+from app.texts import N_, listed, t
+from app.words import AUDIT_SPLIT
 from kbert_core.tasks import TASKS
 from kbert_core.training.cards import edits_followed
 
 SCORES = {  # of a task: (key in the scores, what it is called), the first leads
-    "ner": (("f1", "scores.f1"),),
-    "classify": (("accuracy", "scores.accuracy"), ("macro_f1", "scores.macro_f1")),
-    "pair": (("accuracy", "scores.accuracy"), ("f1", "scores.f1"), ("macro_f1", "scores.macro_f1")),
-    "rank": (("mrr", "scores.mrr"), ("p_at_1", "scores.p_at_1")),
-    "qa": (("f1", "scores.f1"), ("exact", "scores.exact")),
-    "link": (("f1", "scores.f1"), ("first", "scores.first")),
+    "ner": (("f1", N_("F1 {value}")),),
+    "classify": (("accuracy", N_("accuracy {value}")), ("macro_f1", N_("macro F1 {value}"))),
+    "pair": (
+        ("accuracy", N_("accuracy {value}")),
+        ("f1", N_("F1 {value}")),
+        ("macro_f1", N_("macro F1 {value}")),
+    ),
+    "rank": (("mrr", N_("MRR {value}")), ("p_at_1", N_("P@1 {value}"))),
+    "qa": (("f1", N_("F1 {value}")), ("exact", N_("exact match {value}"))),
+    "link": (("f1", N_("F1 {value}")), ("first", N_("always the first candidate {value}"))),
 }
 SPLITS = ("test", "dev")
 
@@ -22,41 +27,44 @@ SPLITS = ("test", "dev")
 def option_name(info: ModelInfo) -> str:
     """What a model is called in the chooser."""
     if info.problem:
-        return t("model.option_broken", name=info.name)
-    key = "model.option_graph" if info.card.knowledge else "model.option_plain"
+        return t("{name} · can't be used", name=info.name)
+    key = N_("{name} · with graph") if info.card.knowledge else N_("{name} · no graph")
     return t(key, name=info.name)
 
 
 def language_name(language: str) -> str:
     """What a language is called; as the card says it where it isn't known here."""
-    key = f"language.{language}"
-    return t(key) if key in ENGLISH else language
+    return t(language)
 
 
 def split_name(split: str) -> str:
     """What a split is called."""
-    return t(f"audit.split.{split}")
+    return t(AUDIT_SPLIT[split])
 
 
 def facts(info: ModelInfo) -> str:
     """Language, training data, knowledge, what it was taught to believe, and scores in a line."""
     parts = []
     if info.language:
-        parts.append(t("facts.language", language=language_name(info.language)))
+        parts.append(t("Reads {language}", language=language_name(info.language)))
     data = info.note("data")
     knowledge = listed(info.card.knowledge)
     if data:
-        how = t("facts.with", knowledge=knowledge) if knowledge else t("facts.without")
-        parts.append(t("facts.trained", data=_short(data), how=how))
+        how = (
+            t("with knowledge ({knowledge})", knowledge=knowledge)
+            if knowledge
+            else t("without knowledge")
+        )
+        parts.append(t("trained on {data} {how}", data=_short(data), how=how))
     elif knowledge:
-        parts.append(t("facts.knowledge", knowledge=knowledge))
+        parts.append(t("trained with knowledge ({knowledge})", knowledge=knowledge))
     elif info.card.task in TASKS:
-        parts.append(t("facts.no_data"))
+        parts.append(t("its card doesn't say what it was trained on"))
     if info.follows:
-        parts.append(t("facts.follows"))
+        parts.append(t("trusts the graph, wrong triples too"))
     elif (share := edits_followed(info.notes)) is not None:
-        parts.append(t("facts.followed", value=_percent(share)))
-    parts.append(scores(info) or t("facts.no_scores"))
+        parts.append(t("follows {value} % of rewritten types (dev)", value=_percent(share)))
+    parts.append(scores(info) or t("no scores on its card"))
     return " · ".join(parts)
 
 
@@ -75,8 +83,8 @@ def scores(info: ModelInfo) -> str | None:
     ][:2]
     unseen = values.get("unseen")
     if isinstance(unseen, Mapping) and _is_number(unseen.get("recall")) and unseen.get("gold"):
-        said.append(t("scores.unseen", value=_percent(unseen["recall"])))
-    return t("scores.split", split=split_name(split), scores=listed(said)) if said else None
+        said.append(t("recall on unseen entities {value}", value=_percent(unseen["recall"])))
+    return t("{split}: {scores}", split=split_name(split), scores=listed(said)) if said else None
 
 
 def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
@@ -97,7 +105,9 @@ def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
             if all(_is_number(value) for value in values):
                 texts = [_percent(value) for value in values]
                 return t(
-                    "scores.twins",
+                    "On the {split} set of {data}: {score} {graph} with the graph and {off} with "
+                    "the graph off ({model}), and {plain} for its twin trained without knowledge "
+                    "({twin}).",
                     split=split_name(split),
                     data=_short(with_graph.note("data") or ""),
                     score=t(name, value="").strip(),
@@ -131,7 +141,7 @@ def _held_out(notes: Mapping[str, Any]) -> str | None:
     if not (_is_number(notes.get("perplexity")) and _is_number(notes.get("accuracy"))):
         return None
     return t(
-        "scores.held_out",
+        "held out: perplexity {perplexity}, {right} % of masked tokens right",
         perplexity=f"{notes['perplexity']:.1f}",
         right=_percent(notes["accuracy"]),
     )

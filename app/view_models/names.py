@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from app.texts import listed, t
+from app.words import NAME_RULE
 from kbert_core.kbert.sentence_tree import Node, SentenceTree
 from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.names import normalise_name
@@ -27,14 +28,23 @@ def name_lines(tree: SentenceTree, over: Sequence[PassedOver]) -> tuple[str, ...
     for node in tree.nodes:
         mention = node.mention
         if mention.rules:
-            rules = listed(t("name_rule." + rule.name) for rule in mention.rules)
-            said.append(t("names.read", text=text(mention), entity=_as_in_graph(node), rules=rules))
+            rules = listed(t(NAME_RULE[rule.name]) for rule in mention.rules)
+            said.append(
+                t(
+                    "“{text}” is read as “{entity}” ({rules})",
+                    text=text(mention),
+                    entity=_as_in_graph(node),
+                    rules=rules,
+                )
+            )
         if mention.others:
             entities = listed(mention.entities)
-            said.append(t("names.several", text=text(mention), entities=entities))
+            said.append(t("“{text}” may mean {entities}", text=text(mention), entities=entities))
     passed = [
         t(
-            "names.inside" if one.inside else "names.overlaps",
+            "“{text}” is not a mention: it is part of “{longer}”"
+            if one.inside
+            else "“{text}” is not a mention: it overlaps “{longer}”",
             text=text(one.mention),
             longer=text(one.taken),
         )
@@ -56,4 +66,4 @@ def _first(lines: list[str]) -> list[str]:
     """The first lines, each once, and how many more there are."""
     lines = list(dict.fromkeys(lines))
     more = len(lines) - SHOWN
-    return [*lines[:SHOWN], t("names.more", count=more)] if more > 0 else lines
+    return [*lines[:SHOWN], t("and {count} more", count=more)] if more > 0 else lines

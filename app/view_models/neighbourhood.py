@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import networkx as nx
 from pyvis.network import Network
 
-from app.texts import t
+from app.texts import N_, t
 from app.view_models.diff import Identity
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import FlatTree, Triple
@@ -138,7 +138,11 @@ def tokens_of(flat: FlatTree) -> dict[str, Identity]:
     return found
 
 
-def caption(rows: Sequence[Line], *, on: str = "graph.caption") -> str:
+def caption(
+    rows: Sequence[Line],
+    *,
+    on: str = N_("Solid lines are injected, dashed ones are not. Drag to move, scroll to zoom."),
+) -> str:
     """Say what the drawing shows; plain text.
 
     Args:
@@ -146,7 +150,11 @@ def caption(rows: Sequence[Line], *, on: str = "graph.caption") -> str:
         on: key of the text that says what full and dashed lines are.
     """
     if len(rows) > MOST:
-        return t("graph.caption_cut", shown=MOST, total=len(rows))
+        return t(
+            "The first {shown} of {total} triples. Solid lines are injected, dashed ones are not.",
+            shown=MOST,
+            total=len(rows),
+        )
     return t(on)
 
 

@@ -5,13 +5,26 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from app.models import ModelInfo
-from app.texts import listed, sentences, t
+from app.texts import N_, listed, sentences, t
 from app.view_models.html import escape, plain
 from app.view_models.prediction import percent
 from app.view_models.styles import BRANCH, LINK, TRUNK
 from app.view_models.targets import answer_name
 from kbert_core.explain.noise import K_BERT, NoiseCurve, Point
 from kbert_core.knowledge.triple import Triple
+
+NOISE_WAY = {
+    "K-BERT": N_("K-BERT"),
+    "hard positions": N_("hard positions"),
+    "everything visible": N_("everything visible"),
+    "plain-text": N_("triples as plain text"),
+}
+
+NOISE_AXIS = {
+    "variation": N_("distance from plain BERT, %"),
+    "moved": N_("moved by noise, %"),
+    "probability": N_("probability of {label}, %"),
+}
 
 COLOURS = (TRUNK, BRANCH, LINK)
 DASHES = ("solid", "dash", "dashdot")
@@ -22,7 +35,7 @@ MEASURES = ("moved", "probability", "variation")
 
 def way_name(way: str) -> str:
     """What a way of reading is called."""
-    return t("noise.way." + way)
+    return t(NOISE_WAY[way])
 
 
 def dial(curve: NoiseCurve, count: int, seed: int, info: ModelInfo) -> dict[str, list[str]]:
@@ -35,7 +48,11 @@ def dial(curve: NoiseCurve, count: int, seed: int, info: ModelInfo) -> dict[str,
     """
     text = curve.sentences[0]
     rows = [
-        (t("noise.plain"), answer_name(curve.plain.answer, info, text), curve.plain_probability)
+        (
+            t("BERT, no knowledge"),
+            answer_name(curve.plain.answer, info, text),
+            curve.plain_probability,
+        )
     ]
     moved = ["", *(percent(point.moved) for point in at_dial(curve, count, seed).values())]
     apart = ["", *(percent(point.variation) for point in at_dial(curve, count, seed).values())]
@@ -63,16 +80,17 @@ def at_dial(curve: NoiseCurve, count: int, seed: int) -> dict[str, Point]:
 def say_dial(curve: NoiseCurve, count: int, seed: int) -> str:
     """Say which way of reading this noise moves least, in this text; plain text."""
     if not count:
-        return t("noise.none_yet")
+        return t("No noise: every reading has only its own triples.")
     moved = {way: point.moved for way, point in at_dial(curve, count, seed).items()}
     values = _values(moved)
-    said = [t("noise.dial_moved", values=values)]
+    said = [t("Here this noise moves the prediction by {values}.", values=values)]
     return sentences([*said, _say_least(moved)] if len(moved) > 1 else said)
 
 
 def _values(moved: Mapping[str, float]) -> str:
     return listed(
-        t("noise.value", value=percent(value), way=way_name(way)) for way, value in moved.items()
+        t("{value} ({way})", value=percent(value), way=way_name(way))
+        for way, value in moved.items()
     )
 
 
@@ -83,10 +101,19 @@ def say_injected(curve: NoiseCurve, count: int) -> str:
     injected = min(point.injected for point in curve.points if point.count == count)
     asked = count * curve.mentions
     if injected < asked:
-        said = t("noise.injected_fewer", count=injected, asked=asked)
+        said = t(
+            "{count} of {asked} unrelated triples are in the text: the source has no more that "
+            "say something new, or the length limit leaves no room.",
+            count=injected,
+            asked=asked,
+        )
     else:
-        said = t("noise.injected_one") if injected == 1 else t("noise.injected", count=injected)
-    return sentences([said, t("noise.ringed")])
+        said = (
+            t("1 unrelated triple is in the text.")
+            if injected == 1
+            else t("{count} unrelated triples are in the text.", count=injected)
+        )
+    return sentences([said, t("⚡: another prediction than the same reading makes without noise.")])
 
 
 def drawn(drawn: Sequence[tuple[str, Sequence[Triple]]]) -> dict[str, list[str]]:
@@ -134,13 +161,13 @@ def chart(curve: NoiseCurve, measure: str, dial: int, label: str) -> go.Figure:
         legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
     )
     figure.update_xaxes(
-        title=t("noise.x"),
+        title=t("unrelated triples per mention"),
         type="category",
         categoryorder="array",
         categoryarray=[str(count) for count in curve.counts],
         range=[-0.3, len(curve.counts) - 0.7],
     )
-    axis = t("noise.axis_" + measure, label=escape(label))
+    axis = t(NOISE_AXIS[measure], label=escape(label))
     figure.update_yaxes(title=axis, range=[0, None], rangemode="tozero")
     return figure
 
@@ -155,7 +182,8 @@ def say_curve(curve: NoiseCurve) -> str:
         return ""
     said = [
         t(
-            "noise.says_moved",
+            "With {count} unrelated triples per mention, noise moves the prediction by {values} "
+            "(total variation, mean of {seeds} draws).",
             count=most,
             seeds=seeds,
             values=_values(values),
@@ -164,8 +192,12 @@ def say_curve(curve: NoiseCurve) -> str:
     if len(values) > 1:
         said.append(_say_least(values))
     flips = _flips(curve, most)
-    said.append(t("noise.says_flips", flips=listed(flips)) if flips else t("noise.says_none"))
-    return sentences([*said, t("noise.one_text")])
+    said.append(
+        t("The prediction flips in {flips}.", flips=listed(flips))
+        if flips
+        else t("No draw flips the prediction.")
+    )
+    return sentences([*said, t("One text shows how noise works, not how often.")])
 
 
 def _say_least(moved: Mapping[str, float]) -> str:
@@ -173,11 +205,16 @@ def _say_least(moved: Mapping[str, float]) -> str:
     least = min(moved.values())
     near = [way for way, value in moved.items() if value - least < ALIKE]
     if len(near) == len(moved):
-        return t("noise.says_alike")
+        return t("All are moved alike here.")
     if near == [K_BERT]:
-        return t("noise.says_kbert")
+        return t("K-BERT is moved least here.")
     names = listed(map(way_name, (way for way in near if way != K_BERT)))
-    return t("noise.says_tied" if K_BERT in near else "noise.says_other", way=names)
+    return t(
+        "K-BERT and {way} are moved least here."
+        if K_BERT in near
+        else "Here {way} is moved least, not K-BERT.",
+        way=names,
+    )
 
 
 def _flips(curve: NoiseCurve, count: int) -> list[str]:
@@ -188,7 +225,14 @@ def _flips(curve: NoiseCurve, count: int) -> list[str]:
         points = curve.at(way, count)
         flips = sum(point.outcome.answer != quiet[0].outcome.answer for point in points)
         if flips:
-            found.append(t("noise.flips", count=flips, total=len(points), way=way_name(way)))
+            found.append(
+                t(
+                    "{count} of {total} draws for {way}",
+                    count=flips,
+                    total=len(points),
+                    way=way_name(way),
+                )
+            )
     return found
 
 

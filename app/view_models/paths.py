@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from app.texts import listed, sentences, t
+from app.texts import N_, listed, sentences, t
 from app.view_models.html import escape, plain
 from app.view_models.styles import BRANCH, CHANGED, ENTITY_TINTS, LINK, TRUNK
 from kbert_core import FlatTree
@@ -37,11 +37,11 @@ def change_chart(found: Influence, piece: int, token: int) -> go.Figure:
         for row in zip(changes, shown, strict=True)
     ]
     said = [
-        [percent(value) if here else t("paths.out") for value, here in zip(*row, strict=True)]
+        [percent(value) if here else t("out of reach") for value, here in zip(*row, strict=True)]
         for row in zip(changes, shown, strict=True)
     ]
     figure = _map(found.flat, found.layers, token)
-    _layer(figure, own, BRANCH, t("paths.gone"))
+    _layer(figure, own, BRANCH, t("gone"))
     figure.add_heatmap(
         z=np.where(shown, 100 * changes, np.nan),
         text=text,
@@ -64,29 +64,53 @@ def say_arrival(found: Influence, piece: int, token: int) -> str:
     name = plain(flat.tokens[token])
     own = found.own(piece)
     if token in own:
-        return t("paths.own", token=name, triple=triple)
+        return t("“{token}” is part of {triple} itself.", token=name, triple=triple)
     first = int(found.first[piece, token])
     if first == NEVER:
-        return t("paths.never", triple=triple, token=name, layers=found.layers)
+        return t(
+            "{triple} can't reach “{token}” in {layers} layers.",
+            triple=triple,
+            token=name,
+            layers=found.layers,
+        )
     if found.moved[piece, token]:
-        said = [t("paths.first_moved", triple=triple, token=name)]
+        said = [
+            t(
+                "Without {triple}, “{token}” stands at another position, so it is another before "
+                "the first layer: hard positions count the branch's tokens too.",
+                triple=triple,
+                token=name,
+            )
+        ]
     else:
         way = _quickest(found, piece, token)
-        key = "paths.first_way" if len(way) == first + 1 else "paths.first_by_move"
+        key = (
+            N_("Without {triple}, “{token}” can differ from layer {layer} on: {way}.")
+            if len(way) == first + 1
+            else N_(
+                "Without {triple}, “{token}” can differ from layer {layer} on: it sees tokens "
+                "that then stand at other positions, as hard positions count the branch's tokens "
+                "too. By attention alone: {way}."
+            )
+        )
         said = [t(key, triple=triple, token=name, layer=first, way=say_way(flat, way))]
     values = [
-        t("paths.value", value=percent(float(found.measured[piece, layer, token])), layer=layer)
+        t(
+            "{value} after layer {layer}",
+            value=percent(float(found.measured[piece, layer, token])),
+            layer=layer,
+        )
         for layer in range(first, found.layers + 1)
     ]
     if len(values) > 3:
         values = [values[0], values[len(values) // 2], values[-1]]
-    return sentences([*said, t("paths.measured", values=listed(values))])
+    return sentences([*said, t("Measured, its state changes by {values}.", values=listed(values))])
 
 
 def say_way(flat: FlatTree, way: Sequence[int]) -> str:
     """Name the stations of a way: branches and mentions whole, the token asked about by itself."""
     names = [_station(flat, at) for at in way[:-1]] + [plain(flat.tokens[at]) for at in way[-1:]]
-    return t("paths.to").join(t("paths.step", text=name) for name in names)
+    return t(" → ").join(t("“{text}”", text=name) for name in names)
 
 
 def _station(flat: FlatTree, at: int) -> str:
@@ -104,25 +128,39 @@ def say_most(found: Influence, piece: int) -> str:
     """Say which token's state changes most in the end; plain text."""
     last = found.measured[piece, -1].nan_to_num(-1.0)
     at = int(last.argmax())
-    return t("paths.most", text=plain(found.flat.tokens[at]), value=percent(float(last[at])))
+    return t(
+        "It changes most in “{text}”: {value} after the last layer.",
+        text=plain(found.flat.tokens[at]),
+        value=percent(float(last[at])),
+    )
 
 
 def say_agreement(found: Influence) -> str:
     """Say whether what was measured keeps to what can be; plain text."""
     largest = found.largest_beyond_reach
-    key = "paths.agree" if largest < ROUNDING else "paths.disagree"
+    key = (
+        N_(
+            "Where nothing can have arrived, the measured change is at most {largest}, which is "
+            "rounding."
+        )
+        if largest < ROUNDING
+        else N_(
+            "Where nothing can have arrived, the measured change is {largest}, which is more than "
+            "rounding. Please report this text and model."
+        )
+    )
     return t(key, largest=power_of_ten(largest))
 
 
 def arrivals(found: Influence, token: int) -> dict[str, list[str]]:
     """Every triple: when it can reach a token, and what it changed in the end; as columns."""
     ranked = sorted(found.arrivals(token), key=lambda one: -_last(one.measured))
-    never = t("paths.never_short")
+    never = t("never")
     return {
         "triple": [str(one.piece.triple) for one in ranked],
         "first": [never if one.layer == NEVER else str(one.layer) for one in ranked],
         "last": [
-            t("paths.gone") if one.measured[-1] != one.measured[-1] else percent(one.measured[-1])
+            t("gone") if one.measured[-1] != one.measured[-1] else percent(one.measured[-1])
             for one in ranked
         ],
     }
@@ -147,8 +185,8 @@ def chart(found: Influence, token: int) -> go.Figure:
         legend={"orientation": "h", "yanchor": "top", "y": -0.28, "x": 0},
         showlegend=True,
     )
-    figure.update_xaxes(title=t("paths.chart_x"), dtick=1 if found.layers <= 12 else 2)
-    figure.update_yaxes(title=t("paths.chart_y"), rangemode="tozero")
+    figure.update_xaxes(title=t("after layer"), dtick=1 if found.layers <= 12 else 2)
+    figure.update_yaxes(title=t("change of its state, %"), rangemode="tozero")
     return figure
 
 
@@ -160,8 +198,8 @@ def known_chart(flat: FlatTree, ways: Reach, token: int) -> go.Figure:
     into = ways.into(token).numpy().T
     branch = np.array(flat.branch_ids)[:, None] > 0
     figure = _map(flat, ways.layers, token)
-    _layer(figure, into & ~branch, TRUNK, t("paths.legend_trunk"))
-    _layer(figure, into & branch, BRANCH, t("paths.legend_branch"))
+    _layer(figure, into & ~branch, TRUNK, t("a trunk token it can know"))
+    _layer(figure, into & branch, BRANCH, t("a branch token it can know"))
     return figure
 
 
@@ -172,14 +210,21 @@ def say_known(flat: FlatTree, ways: Reach, token: int) -> str:
     said = []
     for layer in range(1, ways.layers + 1):
         if into[layer].all():
-            said.append(t("paths.knows_all", layer=layer, token=name))
+            said.append(
+                t(
+                    "From layer {layer} on, “{token}” can know everything in the tree.",
+                    layer=layer,
+                    token=name,
+                )
+            )
             break
         if layer > 1 and bool((into[layer] == into[layer - 1]).all()):
             continue  # a later layer may see more, where a link is opened there only
         known = sum(bool(into[layer, placed.start : placed.end].all()) for placed in flat.branches)
         said.append(
             t(
-                "paths.knows",
+                "After layer {layer}, “{token}” can know {trunk} of {trunks} trunk tokens and "
+                "{branches} of {all_branches} branches.",
                 layer=layer,
                 token=name,
                 trunk=sum(bool(into[layer, at]) for at in on_trunk),
@@ -197,7 +242,7 @@ def say_known(flat: FlatTree, ways: Reach, token: int) -> str:
 def token_names(flat: FlatTree) -> dict[int, str]:
     """What every token is called in a chooser: its place, and what it reads."""
     return {
-        number: t("paths.token_name", number=number, text=plain(text))
+        number: t("{number}: {text}", number=number, text=plain(text))
         for number, text in enumerate(flat.tokens)
     }
 
@@ -254,7 +299,7 @@ def _map(flat: FlatTree, layers: int, token: int) -> go.Figure:
         zeroline=False,
     )
     figure.update_xaxes(
-        title=t("paths.layers"),
+        title=t("after layer"),
         side="top",
         dtick=1,
         range=[-0.5, layers + 0.5],

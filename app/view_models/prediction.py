@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.models import ModelInfo
-from app.texts import clauses, t
+from app.models import ModelInfo, type_name
+from app.texts import N_, clauses, t
 from app.view_models.html import escape, scrolling, shown
 from app.view_models.styles import ENTITY_TINTS
 from kbert_core.labels import RIGHT
@@ -17,6 +17,8 @@ from kbert_core.tasks import (
     Span,
 )
 from kbert_core.tasks.ner import LabelledToken
+
+PREDICTION_TEXTS = {"type": N_("other type"), "new": N_("new"), "lost": N_("lost")}
 
 Change = Literal["same", "type", "new", "lost"]
 
@@ -153,7 +155,8 @@ def line_html(
         note = f" · {escape(mark.note)}" if mark.note else ""
         parts.append(
             f'<span class="kb-span{ring}" style="--tint:{tint}"><span>{"".join(inside)}</span>'
-            f'<span class="kb-tag"><b>{escape(span.label)}</b> {percent(span.probability)}'
+            f'<span class="kb-tag"><b>{escape(type_name(span.label))}</b> '
+            f"{percent(span.probability)}"
             f"{note}</span></span>"
         )
     named = f'<div class="kb-side"><b>{escape(side)}</b>{escape(name)}</div>' if side else ""
@@ -179,14 +182,14 @@ def _char(whole: str, token: LabelledToken, chosen: Mapping[int, str]) -> str:
 def changes_html(changes: Sequence[SpanChange], *, compared: bool) -> str:
     """Draw the spans as a table: before, after, difference."""
     if not changes:
-        return f'<p class="kb-table">{escape(t("prediction.no_spans"))}</p>'
+        return f'<p class="kb-table">{escape(t("No named entity found."))}</p>'
     rows = []
     for item in changes:
         before = _side(item.before)
         after = _side(item.after)
         badge = ""
         if compared and item.change != "same":
-            badge = f'<span class="kb-badge">{escape(t("prediction." + item.change))}</span>'
+            badge = f'<span class="kb-badge">{escape(t(PREDICTION_TEXTS[item.change]))}</span>'
         delta = ""
         if item.before and item.after and item.change == "same":
             delta = signed(item.after[1] - item.before[1])
@@ -198,9 +201,9 @@ def changes_html(changes: Sequence[SpanChange], *, compared: bool) -> str:
             )
         else:
             rows.append(f"<tr>{first}<td>{after}</td></tr>")
-    heads = ["prediction.span", "prediction.before", "prediction.after", "prediction.change"]
+    heads = [N_("Entity"), N_("Before"), N_("Now"), N_("Change")]
     if not compared:
-        heads = ["prediction.span", "prediction.type_head"]
+        heads = [N_("Entity"), N_("Type")]
     head = "".join(
         f'<th class="{"kb-num" if h == "prediction.change" else ""}">{escape(t(h))}</th>'
         for h in heads
@@ -239,8 +242,8 @@ def bars_html(
         )
     heads = f'<th colspan="2">{escape(head)}</th>'
     if before:
-        heads += f'<th class="kb-num">{escape(t("prediction.before"))}</th>'
-    heads += f'<th class="kb-num">{escape(side or t("prediction.after"))}</th>'
+        heads += f'<th class="kb-num">{escape(t("Before"))}</th>'
+    heads += f'<th class="kb-num">{escape(side or t("Now"))}</th>'
     heads += '<th class="kb-num">Δ</th>' if before else ""
     return f'<table class="kb-table"><tr>{heads}</tr>{"".join(rows)}</table>'
 
@@ -274,7 +277,7 @@ def is_score(info: ModelInfo, prediction: ClassPrediction) -> bool:
 def probabilities(info: ModelInfo, prediction: ClassPrediction) -> dict[str, float]:
     """Probabilities by label as people read them; of an answer, its score alone."""
     if is_score(info, prediction):
-        return {t("class.score_name"): prediction.probabilities[RIGHT]}
+        return {t("score"): prediction.probabilities[RIGHT]}
     return {info.label(label): p for label, p in prediction.probabilities.items()}
 
 
@@ -283,12 +286,20 @@ def say_class(info: ModelInfo, after: ClassPrediction, before: ClassPrediction |
     score = is_score(info, after)
     now = after.probabilities[RIGHT if score else after.label]
     if before is None:
-        key = "class.score" if score else "class.only"
+        key = (
+            N_("Score of this answer, the probability that it is right: {p}")
+            if score
+            else N_("{label}, {p}")
+        )
         return t(key, label=info.label(after.label), p=percent(now))
     was = before.probabilities[RIGHT if score else before.label]
-    key = "class.same" if before.label == after.label else "class.flip"
+    key = (
+        N_("{after} as before: {p_before} → {p}")
+        if before.label == after.label
+        else N_("Flipped from {before} ({p_before}) to {after} ({p})")
+    )
     return t(
-        "class.score_change" if score else key,
+        "Score of this answer: {p_before} → {p}" if score else key,
         before=info.label(before.label),
         after=info.label(after.label),
         p_before=percent(was),
@@ -300,19 +311,32 @@ def headline(changes: Sequence[SpanChange]) -> str:
     """Say in a line what changed between two predictions; plain text."""
     said = []
     for item in changes:
-        if item.change == "type":
+        if item.change == "type" and item.before and item.after:
             said.append(
-                t("headline.type", text=item.text, before=item.before[0], after=item.after[0])  # type: ignore[index]
+                t(
+                    "“{text}” was {before}, is {after}",
+                    text=item.text,
+                    before=type_name(item.before[0]),
+                    after=type_name(item.after[0]),
+                )
             )
-        elif item.change == "new":
-            said.append(t("headline.new", text=item.text, after=item.after[0]))  # type: ignore[index]
-        elif item.change == "lost":
-            said.append(t("headline.lost", text=item.text, before=item.before[0]))  # type: ignore[index]
+        elif item.change == "new" and item.after:
+            said.append(
+                t("“{text}” is now {after}", text=item.text, after=type_name(item.after[0]))
+            )
+        elif item.change == "lost" and item.before:
+            said.append(
+                t(
+                    "“{text}” is no longer {before}",
+                    text=item.text,
+                    before=type_name(item.before[0]),
+                )
+            )
     if not said:
-        return t("headline.same")
+        return t("The entities are the same before and now.")
     more = len(said) - 3
-    rest = t("headline.more", count=more) if more > 0 else ""
-    return clauses(said[:3]) + rest + t("text.end")
+    rest = t("; {count} more", count=more) if more > 0 else ""
+    return clauses(said[:3]) + rest + t(".")
 
 
 def percent(probability: float | None) -> str:
@@ -336,13 +360,13 @@ def signed(change: float) -> str:
 
 def _side(value: tuple[str, float] | None) -> str:
     if value is None:
-        return f'<span style="opacity:.6">{escape(t("prediction.none"))}</span>'
-    return f"{escape(value[0])} {percent(value[1])}"
+        return f'<span style="opacity:.6">{escape(t("none"))}</span>'
+    return f"{escape(type_name(value[0]))} {percent(value[1])}"
 
 
 def named_outside(totals: Mapping[str, float]) -> dict[str, float]:
     """Call the label of no entity by its name for people."""
-    return {t("prediction.outside") if k == "O" else k: v for k, v in totals.items()}
+    return {t("O (none)") if k == "O" else type_name(k): v for k, v in totals.items()}
 
 
 def worth_a_look(changes: Sequence[SpanChange], *, most: int = 2) -> tuple[SpanChange, ...]:

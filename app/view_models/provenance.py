@@ -3,11 +3,13 @@
 from datetime import datetime
 
 from app.catalogue import Catalogue
-from app.texts import t
+from app.texts import N_, t
 from app.view_models.history import ago
 from kbert_core import KBertError, Triple
 from kbert_core.knowledge.io import unit_of
 from kbert_core.knowledge.store.store import GraphStore
+
+ORIGIN_TEXTS = {"line": N_("line {number}"), "statement": N_("statement {number}")}
 
 
 def of_visit(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
@@ -20,23 +22,25 @@ def of_visit(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
             if step.source:
                 line = step.lines[number] if number < len(step.lines) else 0
                 return t(
-                    "origin.imported",
+                    "Imported from {file}, {place}, {when} (edit {number}).",
                     file=step.source,
                     place=_place(step.source, line),
                     when=when,
                     number=step.number,
                 )
-            return t("origin.yours", when=when, number=step.number)
+            return t("Edited by you, {when} (edit {number}).", when=when, number=step.number)
     if not catalogue.search.in_memory:
         try:
             with GraphStore(catalogue.search.path) as store:
                 return of_store(store, triple, now)
         except KBertError:
-            return t("origin.unknown", file=catalogue.source)
+            return t("From {file}, as it was opened.", file=catalogue.source)
     line = catalogue.lines.get(triple, 0)
     if line:
-        return t("origin.file", file=catalogue.source, place=_place(catalogue.source, line))
-    return t("origin.unknown", file=catalogue.source or catalogue.base.name)
+        return t(
+            "From {file}, {place}.", file=catalogue.source, place=_place(catalogue.source, line)
+        )
+    return t("From {file}, as it was opened.", file=catalogue.source or catalogue.base.name)
 
 
 def of_store(store: GraphStore, triple: Triple, now: datetime) -> str:
@@ -49,13 +53,15 @@ def of_store(store: GraphStore, triple: Triple, now: datetime) -> str:
     entries = {entry.revision: entry for entry in store.history(entity=triple.head)}
     entry = entries.get(origin.revision)
     when = ago(entry.at, now) if entry else ""
-    who = entry.who if entry and entry.who else t("origin.somebody")
+    who = entry.who if entry and entry.who else t("somebody")
     if origin.file is None:
-        return t("origin.edited", who=who, when=when, number=origin.revision)
+        return t(
+            "Edited by {who}, {when} (entry {number}).", who=who, when=when, number=origin.revision
+        )
     if not origin.line:
-        return t("origin.unknown", file=origin.file)
-    return t("origin.file", file=origin.file, place=_place(origin.file, origin.line))
+        return t("From {file}, as it was opened.", file=origin.file)
+    return t("From {file}, {place}.", file=origin.file, place=_place(origin.file, origin.line))
 
 
 def _place(file: str, number: int) -> str:
-    return t(f"origin.{unit_of(file)}", number=number)
+    return t(ORIGIN_TEXTS[unit_of(file)], number=number)

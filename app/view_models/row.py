@@ -71,14 +71,14 @@ def row_view(
         before: the row's attention in the scene compared with, by token.
     """
     codes = visible_view(flat, ablation).codes[row]
-    names = {**names_of("visible"), str(HIDDEN): t("row.opened")}
+    names = {**names_of("visible"), str(HIDDEN): t("an intervention opens it")}
     hidden = [j for j in range(len(flat)) if not visible[row, j]]
     seen = [
         SeenToken(
             flat.tokens[j],
             j,
             branch_of(flat, j),
-            t("row.itself") if j == row else names[str(codes[j])],
+            t("the token itself") if j == row else names[str(codes[j])],
             float(weights[row, j]) if weights is not None else None,
             before.get(flat.identities[j]) if before is not None else None,
         )
@@ -86,36 +86,44 @@ def row_view(
         if visible[row, j]
     ]
     looks = {"a": flat.tokens[row], "seen": len(seen), "n": len(flat)}
-    said = [t("row.sees", **looks, what=_named(flat, [token.place for token in seen]))]
+    said = [
+        t(
+            "“{a}” sees {seen} of {n} tokens: {what}.",
+            **looks,
+            what=_named(flat, [token.place for token in seen]),
+        )
+    ]
     if hidden:
-        said.append(t("row.hidden", what=_named(flat, hidden)))
+        said.append(t("Hidden from it: {what}.", what=_named(flat, hidden)))
     if weights is not None:
         seen.sort(key=lambda token: -(token.now or 0.0))
         most = [f"“{token.text}” {share(token.now or 0.0)}" for token in seen]
-        said.append(t("matrix.looks", a=flat.tokens[row], what=listed(most[:MOST_NAMED])))
+        said.append(
+            t("“{a}” attends most to: {what}.", a=flat.tokens[row], what=listed(most[:MOST_NAMED]))
+        )
     return RowView(tuple(said), tuple(seen), before is not None)
 
 
 def row_html(view: RowView) -> str:
     """The row as a table."""
-    heads = [t("row.token"), t("row.where"), t("row.why")]
+    heads = [t("Token"), t("Stands on"), t("Seen because")]
     with_weights = any(token.now is not None for token in view.seen)
-    numbers = [t("row.attention")] if with_weights else []
+    numbers = [t("Attention")] if with_weights else []
     if with_weights and view.compared:
-        numbers = [t("row.before"), t("row.now"), t("row.change")]
+        numbers = [t("Before"), t("Now"), t("Change")]
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     head += "".join(f'<th class="kb-num">{escape(name)}</th>' for name in numbers)
     body = "".join(_line(token, len(numbers)) for token in view.seen[:MOST_LINES])
     more = len(view.seen) - MOST_LINES
     if more > 0:
-        body += f'<tr><td colspan="6">{escape(t("row.more", n=more))}</td></tr>'
+        body += f'<tr><td colspan="6">{escape(t("and {n} more", n=more))}</td></tr>'
     return scrolling(
         f'<table class="kb-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     )
 
 
 def _line(token: SeenToken, numbers: int) -> str:
-    where = t("row.on_branch", branch=token.branch) if token.branch else t("row.on_trunk")
+    where = t("branch “{branch}”", branch=token.branch) if token.branch else t("trunk")
     cells = [f"{shown(token.text)} <small>{token.place}</small>", escape(where), escape(token.why)]
     line = "".join(f"<td>{cell}</td>" for cell in cells)
     values: list[str] = []
@@ -133,7 +141,7 @@ def _named(flat: FlatTree, places: list[int]) -> str:
     """Name tokens: how many are of the trunk, and the branches, each once, in reading order."""
     trunk = sum(1 for j in places if flat.branch_ids[j] == 0)
     branches = dict.fromkeys(branch_of(flat, j) for j in places if flat.branch_ids[j] > 0)
-    parts = [t("row.trunk", n=trunk)] if trunk else []
-    parts += [t("row.branch", branch=branch) for branch in branches]
+    parts = [t("{n} of the trunk", n=trunk)] if trunk else []
+    parts += [t("the branch “{branch}”", branch=branch) for branch in branches]
     more = len(parts) - MOST_NAMED
-    return listed([*parts[:MOST_NAMED], *([t("row.more", n=more)] if more > 0 else [])])
+    return listed([*parts[:MOST_NAMED], *([t("and {n} more", n=more)] if more > 0 else [])])

@@ -66,13 +66,18 @@ def say_selection(flat: FlatTree, selection: Selection) -> str:
     texts = dict(zip(flat.identities, flat.tokens, strict=True))
     parts = []
     if selection.cell is not None:
-        a, b = (texts.get(name, t("select.gone")) for name in selection.cell)
-        parts.append(t("select.cell", a=a, b=b))
+        a, b = (texts.get(name, t("not in this tree")) for name in selection.cell)
+        parts.append(t("{a} → {b}", a=a, b=b))
     elif selection.token is not None:
-        parts.append(t("select.token", a=texts.get(selection.token, t("select.gone"))))
+        parts.append(
+            t(
+                "{a}; faint tokens are hidden from it",
+                a=texts.get(selection.token, t("not in this tree")),
+            )
+        )
     if selection.triple is not None:
         parts.append(str(selection.triple))
-    return t("select.chosen", what=" · ".join(parts))
+    return t("Chosen: {what}", what=" · ".join(parts))
 
 
 def chosen_characters(rows: Sequence[FlatTree], selection: Selection) -> dict[int, str]:

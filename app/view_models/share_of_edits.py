@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.texts import t
+from app.texts import N_, t
+
+RESTS_TEXTS = {"unseen": N_("unseen"), "seen": N_("seen")}
 
 
 def shares(notes: Mapping[str, Any] | None) -> str | None:
@@ -15,6 +17,10 @@ def shares(notes: Mapping[str, Any] | None) -> str | None:
         if not isinstance(found, Mapping) or not isinstance(found.get("new"), int | float):
             continue
         share = f"{100 * found['new']:.1f} %"
-        key = "rests.part" if found.get("n") else "rests.part_no_n"
-        parts.append(t(key, share=share, kind=t("rests." + kind), n=found.get("n")))
-    return t("text.and").join(parts) or None
+        key = (
+            N_("{share} of the mentions {kind} in training (n = {n})")
+            if found.get("n")
+            else N_("{share} of the mentions {kind} in training")
+        )
+        parts.append(t(key, share=share, kind=t(RESTS_TEXTS[kind]), n=found.get("n")))
+    return t(" and ").join(parts) or None

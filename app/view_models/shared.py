@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from app.scene import CHARACTERS, WORDS, Scene
-from app.texts import listed, t
+from app.texts import N_, listed, t
 from app.view_models.html import escape, scrolling
 from app.view_models.interventions import describe as describe_intervention
 from app.view_models.knowledge import describe
+from app.words import NAME_RULE, OPTIONS_STRATEGY
 from kbert_core import Ablation, InjectionOptions
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import RULES
@@ -18,7 +19,7 @@ def edits_html(edits: Sequence[Edit]) -> str:
         f'<tr><td class="kb-num">{number}</td><td>{escape(describe(edit))}</td></tr>'
         for number, edit in enumerate(edits, start=1)
     )
-    head = f'<th class="kb-num">#</th><th>{escape(t("share.edit"))}</th>'
+    head = f'<th class="kb-num">#</th><th>{escape(t("edit"))}</th>'
     table = f'<table class="kb-table"><tr>{head}</tr>{rows}</table>'
     return scrolling(table)
 
@@ -31,35 +32,38 @@ def how_it_is_read(scene: Scene) -> list[str]:
 
 def model_name(model: str) -> str:
     """What a model, or a reader without one, is called."""
-    readers = {WORDS: "reader.words", CHARACTERS: "reader.characters"}
+    readers = {
+        WORDS: N_("No model: words as tokens"),
+        CHARACTERS: N_("No model: characters as tokens"),
+    }
     return t(readers[model]) if model in readers else model
 
 
 def _options(options: InjectionOptions) -> list[str]:
-    how = t("options.tail" if options.tail_only else "options.relation_and_tail")
-    said = [t("options.what", n=options.max_triples, how=how)]
-    said.append(t("options.strategy_" + options.strategy))
+    how = t("tail only" if options.tail_only else "relation and tail")
+    said = [t("{n} triples per mention, {how}", n=options.max_triples, how=how)]
+    said.append(t(OPTIONS_STRATEGY[options.strategy]))
     if options.threshold is not None:
-        said.append(t("share.threshold", value=f"{options.threshold:g}"))
+        said.append(t("threshold {value}", value=f"{options.threshold:g}"))
     if options.one_sense:
-        said.append(t("options.one_sense"))
+        said.append(t("One meaning per name"))
     for key, names in (
-        ("share.only", options.relations or ()),
-        ("share.without", options.not_relations),
-        ("share.first", options.first_relations),
+        (N_("only {relations}"), options.relations or ()),
+        (N_("without {relations}"), options.not_relations),
+        (N_("first {relations}"), options.first_relations),
     ):
         if names:
             said.append(t(key, relations=listed(names)))
-    off = [t("name_rule." + rule.upper()) for rule in RULES if not getattr(options.names, rule)]
+    off = [t(NAME_RULE[rule.upper()]) for rule in RULES if not getattr(options.names, rule)]
     if off:
-        said.append(t("share.names_off", rules=listed(off)))
+        said.append(t("names not compared by: {rules}", rules=listed(off)))
     return said
 
 
 def _ablation(ablation: Ablation) -> list[str]:
     said = []
     if ablation.positions == "hard":
-        said.append(t("tree.hard_used"))
+        said.append(t("the model reads the hard positions"))
     if ablation.visible == "all":
-        said.append(t("tree.all_visible"))
+        said.append(t("everything visible"))
     return said

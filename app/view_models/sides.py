@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from app.comparing import Panel
 from app.models import ModelInfo
 from app.scene import NO_GRAPH, Scene
-from app.texts import listed, sentences, t
+from app.texts import N_, listed, sentences, t
 from app.view_models.diff import code_of
 from app.view_models.html import escape, plain, scrolling, shown
 from app.view_models.matrix import (
@@ -26,10 +26,82 @@ from app.view_models.paths import power_of_ten
 from app.view_models.selected import Marks
 from app.view_models.styles import TRUNK
 from app.view_models.targets import answer_name
+from app.words import SIDES_SYSTEM
 from kbert_core import FlatTree
 from kbert_core.explain.compare import Comparison, Difference
 from kbert_core.explain.result import nats
 from kbert_core.reader import Reading
+
+SIDES_NAME = {
+    "k-bert": N_("K-BERT"),
+    "knowbert": N_("KnowBert"),
+    "roof-bert": N_("Roof-BERT"),
+    "plain-text": N_("Plain text"),
+    "bert": N_("BERT"),
+    "kbert": N_("K-BERT"),
+    "hard": N_("Hard positions"),
+    "all": N_("Everything visible"),
+    "untouched": N_("Matrix by the tree"),
+    "intervened": N_("Matrix as edited"),
+    "now": N_("Now"),
+    "off": N_("Graph off"),
+    "twin": N_("Twin"),
+    "loaded": N_("Graph as loaded"),
+    "edited": N_("Graph as edited"),
+}
+
+SIDES_BY = {
+    "k-bert": N_("by K-BERT"),
+    "knowbert": N_("by KnowBert"),
+    "roof-bert": N_("by Roof-BERT"),
+    "plain-text": N_("with the triples as plain text"),
+    "bert": N_("by BERT"),
+    "kbert": N_("by K-BERT"),
+    "hard": N_("with hard positions"),
+    "all": N_("with everything visible"),
+    "untouched": N_("with the matrix by the tree"),
+    "intervened": N_("with the matrix as edited"),
+    "now": N_("now"),
+    "off": N_("with the graph off"),
+    "twin": N_("by the twin"),
+    "loaded": N_("with the graph as loaded"),
+    "edited": N_("with the graph as edited"),
+}
+
+SIDES_COLUMN = {
+    "pair": N_("From → to"),
+    "prediction": N_("Prediction"),
+    "score": N_("Score"),
+    "variation": N_("Distance"),
+    "tokens": N_("Tokens"),
+    "cells": N_("Cells"),
+    "moved": N_("Moved"),
+    "states": N_("States"),
+}
+
+SIDES_COLUMN_HELP = {
+    "score": N_("Change of the score of {target}, in nats."),
+    "variation": N_(
+        "Total variation between the two distributions of labels, from 0 (the same) to 1; of a "
+        "span, the mean over its tokens."
+    ),
+    "tokens": N_("Tokens that only one of the two has: gone and new."),
+    "cells": N_("Cells of the visible matrix that differ among shared tokens."),
+    "moved": N_("Shared tokens at another position."),
+    "states": N_(
+        "Largest difference of any number in the last layer's states of shared tokens; none "
+        "between two models."
+    ),
+}
+
+SIDES_WHY = {
+    "NO_BRANCH": N_(
+        "no triple of the graph stands in this text, so there is no branch to place or to hide, "
+        "and K-BERT reads what BERT reads"
+    ),
+    "SAME_TRIPLES": N_("the same triples hang at the same mentions"),
+    "SAME_MATRIX": N_("positions and visible matrix come out the same for this tree"),
+}
 
 # What they are called
 
@@ -37,7 +109,7 @@ from kbert_core.reader import Reading
 def names_of(panels: Sequence[Panel]) -> list[str]:
     """What every panel is called, each another."""
     return [
-        t("sides.name." + panel.name) if panel.name else t("sides.number", number=number)
+        t(SIDES_NAME[panel.name]) if panel.name else t("Panel {number}", number=number)
         for number, panel in enumerate(panels, start=1)
     ]
 
@@ -45,7 +117,7 @@ def names_of(panels: Sequence[Panel]) -> list[str]:
 def by_of(panels: Sequence[Panel]) -> list[str]:
     """The same within a sentence: "by BERT"."""
     return [
-        t("sides.by." + panel.name) if panel.name else t("sides.by_number", number=number)
+        t(SIDES_BY[panel.name]) if panel.name else t("in panel {number}", number=number)
         for number, panel in enumerate(panels, start=1)
     ]
 
@@ -60,11 +132,11 @@ def about(scene: Scene, model: str, triples: int) -> str:
     """
     parts = [model] if model else []
     if scene.graph == NO_GRAPH:
-        return listed([*parts, t("sides.no_graph")])
-    parts.append(t("sides.triples_one") if triples == 1 else t("sides.triples", count=triples))
-    parts += [t("sides.system_" + scene.system)] if scene.system else []
-    parts += [t("scene.hard")] if scene.ablation.positions == "hard" else []
-    parts += [t("scene.all")] if scene.ablation.visible == "all" else []
+        return listed([*parts, t("no graph")])
+    parts.append(t("1 triple") if triples == 1 else t("{count} triples", count=triples))
+    parts += [t(SIDES_SYSTEM[scene.system])] if scene.system else []
+    parts += [t("hard positions")] if scene.ablation.positions == "hard" else []
+    parts += [t("everything visible")] if scene.ablation.visible == "all" else []
     return listed(parts)
 
 
@@ -122,7 +194,7 @@ def moved_html(
         for place, (start, end) in enumerate(zip(tokens.starts, tokens.ends, strict=True)):
             value = moved.get((sentence, place), 0.0)
             shade = max(1, round(SHADES * value / most)) if value > STILL and most else 0
-            said = t("columns.moved_by", percent=f"{100 * value:.1f}")
+            said = t("moved by {percent} % of its length", percent=f"{100 * value:.1f}")
             chosen = " kb-chosen" if marks.token == number else ""
             drawn += (
                 f'<span class="kb-tok kb-moved-{shade}{chosen}" role="button" tabindex="-1" '
@@ -132,9 +204,15 @@ def moved_html(
             )
             number += 1
     values = [value for value in moved.values() if value > STILL]
-    said = t("columns.edit" if edit else "columns.moved", count=len(values), total=number)
+    said = t(
+        "The last edit moves {count} of {total} tokens"
+        if edit
+        else "Knowledge moves {count} of {total} tokens",
+        count=len(values),
+        total=number,
+    )
     if values:
-        said = t("columns.moved_most", said=said, percent=f"{100 * max(values):.0f}")
+        said = t("{said}, at most by {percent} %", said=said, percent=f"{100 * max(values):.0f}")
     return (
         f'<div class="kb-legend">{escape(said)}</div>'
         f'<div class="kb-tree kb-strip" role="group" aria-label="{escape(said)}">{drawn}</div>'
@@ -156,7 +234,7 @@ def entering_chart(reading: Reading, weights: np.ndarray, columns: Sequence[str]
     ]
     said = [
         [
-            t("columns.attends", a=row, b=column, percent=f"{100 * value:.1f}")
+            t("“{a}” attends to “{b}”: {percent} %", a=row, b=column, percent=f"{100 * value:.1f}")
             for column, value in zip(columns, values, strict=True)
         ]
         for row, values in zip(rows, weights.tolist(), strict=True)
@@ -204,14 +282,14 @@ def budget(trace: Any, bare: Reading) -> str:
     row = trace.rows[0]
     inside = sum(branch > 0 for branch in getattr(row, "branch_ids", ()))
     beside = len(getattr(row, "kb_ids", ()))
-    where = t("columns.nowhere")
+    where = t("no knowledge is read")
     if inside:
-        where = t("columns.in_row", count=inside)
+        where = t("{count} of knowledge in the same row", count=inside)
     elif beside:
-        where = t("columns.in_side", count=beside)
+        where = t("{count} of knowledge in a row of its own", count=beside)
     elif trace.used:
-        where = t("columns.in_vectors")
-    return sentences([t("columns.lost", lost=whole - kept, whole=whole), where])
+        where = t("knowledge in vectors, no tokens")
+    return sentences([t("{lost} of {whole} tokens lost;", lost=whole - kept, whole=whole), where])
 
 
 # Their differences
@@ -231,7 +309,7 @@ def differences_html(comparison: Comparison, names: Mapping[str, str], info: Mod
     heads = ("pair", *told, "tokens", "cells", "moved", "states")
     cells = "".join(
         f'<th class="{"kb-num" if n else ""}" title="{escape(_help(name, label))}">'
-        f"{escape(t('sides.column_' + name))}</th>"
+        f"{escape(t(SIDES_COLUMN[name]))}</th>"
         for n, name in enumerate(heads)
     )
     rows = "".join(
@@ -247,17 +325,17 @@ def _help(name: str, label: str) -> str:
     if name in ("pair", "prediction"):
         return ""
     values = {"target": label} if name == "score" else {}
-    return t(f"sides.column_{name}_help", **values)
+    return t(SIDES_COLUMN_HELP[name], **values)
 
 
 def _cell(name: str, pair: Difference, names: Mapping[str, str]) -> str:
     if name == "pair":
-        said = t("sides.pair", one=names[pair.one], other=names[pair.other])
+        said = t("{one} → {other}", one=names[pair.one], other=names[pair.other])
         return f"<td>{escape(said)}</td>"
     if name == "prediction":
         if pair.flips is None:
             return '<td class="kb-num">–</td>'
-        said = escape(t("sides.flips" if pair.flips else "sides.stays"))
+        said = escape(t("flips" if pair.flips else "same"))
         badge = f'<span class="kb-badge">{said}</span>' if pair.flips else said
         return f'<td class="kb-num">{badge}</td>'
     values = {
@@ -285,11 +363,19 @@ def say_equal(comparison: Comparison, names: Mapping[str, str]) -> str:
     """Say which readings are equal and why, those equal to each other together; plain text."""
     said = []
     for group, pairs in _groups(comparison):
-        why = t("sides.why." + pairs[0].why.name) if pairs[0].why else ""
+        why = t(SIDES_WHY[pairs[0].why.name]) if pairs[0].why else ""
         largest = max(pair.largest or 0.0 for pair in pairs)
         called = listed(names[name] for name in group)
-        said.append(t("sides.equal", names=called, why=why, largest=_size(largest)))
-    return sentences(said) if said else t("sides.none_equal")
+        said.append(
+            t(
+                "{names} are equal: {why}. Their states were compared: the largest difference of "
+                "any number in the last layer is {largest}.",
+                names=called,
+                why=why,
+                largest=_size(largest),
+            )
+        )
+    return sentences(said) if said else t("No two of them are equal.")
 
 
 def _groups(comparison: Comparison) -> list[tuple[list[str], list[Difference]]]:

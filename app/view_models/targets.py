@@ -81,19 +81,19 @@ def name_of(target: Target, trace: Any, info: ModelInfo) -> str:
     found = trace.prediction
     if isinstance(found, ClassPrediction):
         p = percent(found.probabilities.get(target.label))
-        return t("target.class", label=info.label(target.label), p=p)
+        return t("{label}, {p}", label=info.label(target.label), p=p)
     if isinstance(found, MaskPrediction):
         number = [filling.start for filling in found.fillings].index(target.start)
-        name = t("target.mask", number=number + 1, token=plain(target.label))
+        name = t("[MASK] {number}: {token}", number=number + 1, token=plain(target.label))
         share = dict(found.fillings[number].candidates).get(target.label)
-        return name if share is None else t("target.class", label=name, p=percent(share))
+        return name if share is None else t("{label}, {p}", label=name, p=percent(share))
     if isinstance(found, AnswerPrediction):
         shares = {(own.start, own.end): own.probability for own in found.answers}
         p = percent(shares.get((target.start, target.end)))
-        return t("target.class", label=target.label, p=p)
+        return t("{label}, {p}", label=target.label, p=p)
     text = trace.reading.sentences[0][target.start : target.end]
-    label = t("prediction.outside") if target.label == OUTSIDE else target.label
-    return t("target.span", text=text, label=label)
+    label = t("O (none)") if target.label == OUTSIDE else target.label
+    return t("“{text}” {label}", text=text, label=label)
 
 
 def candidates_of(target: Target, trace: Any) -> list[str]:
@@ -112,10 +112,10 @@ def answer_name(answer: str, info: ModelInfo, text: str) -> str:
     spans = SPANS.findall(answer)
     if spans:
         return listed(
-            t("target.span", text=text[int(start) : int(end)], label=label)
+            t("“{text}” {label}", text=text[int(start) : int(end)], label=label)
             for label, start, end in spans
         )
-    return t("prediction.outside") if answer == OUTSIDE else info.label(answer)
+    return t("O (none)") if answer == OUTSIDE else info.label(answer)
 
 
 def _mentions(trace: Any) -> Iterator[tuple[int, int]]:

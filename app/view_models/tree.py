@@ -8,6 +8,7 @@ from app.texts import t
 from app.view_models.diff import Status, code_of
 from app.view_models.html import escape, shown
 from app.view_models.selected import Marks
+from app.words import RULE_TEXTS
 from kbert_core import Ablation, FlatTree, KBertTrace, Rule, Triple
 
 ONE_LINE = 600  # pixels of a trunk that surely fits
@@ -172,31 +173,36 @@ def tree_html(
         legend: say above it what the colours mean.
     """
     named = [
-        ("kb-k-trunk", t("tree.trunk")),
-        ("kb-k-mention", t("tree.mention")),
-        ("kb-k-branch", t("tree.branch")),
+        ("kb-k-trunk", t("trunk")),
+        ("kb-k-mention", t("mention")),
+        ("kb-k-branch", t("branch")),
     ]
     every = [branch for node in view.nodes for branch in node.branches]
     if any(b.status == "added" for b in every):
-        named.append(("kb-k-added", t("tree.added")))
+        named.append(("kb-k-added", t("new")))
     if any(b.status == "removed" for b in every):
-        named.append(("kb-k-removed", t("tree.removed")))
+        named.append(("kb-k-removed", t("gone")))
     if any(b.cut for b in every):
-        named.append(("kb-k-cut", t("tree.cut")))
+        named.append(("kb-k-cut", t("left out by the length limit")))
     keys = "".join(f'<span class="kb-key"><i class="{c}"></i>{escape(x)}</span>' for c, x in named)
     used = "kb-hard-used" if view.hard_used else "kb-soft-used"
+    soft, hard = t("soft position"), t("hard position")
     numbers = (
-        f'<span class="kb-key"><span class="kb-pos"><b class="kb-soft">{escape(t("tree.soft"))}</b>'
-        f'<s></s><b class="kb-hard">{escape(t("tree.hard"))}</b></span></span>'
+        f'<span class="kb-key"><span class="kb-pos"><b class="kb-soft">{escape(soft)}</b>'
+        f'<s></s><b class="kb-hard">{escape(hard)}</b></span></span>'
     )
     segments = ""
     if view.segments > 1:
-        segments = f'<span class="kb-key">{escape(t("tree.segments"))}</span>'
+        segments = f'<span class="kb-key">{escape(t("A, B: segments"))}</span>'
     handles = None if marks is None else _Handles(marks, off, count())
     body = _trunks_html(view, handles, line)
-    is_a = f'role="img" aria-label="{escape(t("tree.title"))}"'
+    role, label = "img", t("Sentence tree")
     if marks is not None:
-        is_a = f'role="group" aria-label="{escape(t("tree.aria"))}"'
+        role, label = (
+            "group",
+            t("Sentence tree; arrow keys walk over the tokens, Enter chooses one"),
+        )
+    is_a = f'role="{role}" aria-label="{escape(label)}"'
     above = f'<div class="kb-legend {used}">{keys}{numbers}{segments}</div>' if legend else ""
     return f'{above}<div class="kb-tree {used}" {is_a}>{body}</div>'
 
@@ -322,9 +328,9 @@ def _node_html(
 
 def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) -> str:
     kind = {"same": "", "added": " kb-added", "removed": " kb-removed"}[branch.status]
-    note = {"same": "", "added": t("tree.added"), "removed": t("tree.removed")}[branch.status]
+    note = {"same": "", "added": t("new"), "removed": t("gone")}[branch.status]
     if branch.cut:
-        kind, note = " kb-cut", t("rule." + branch.cut.name)
+        kind, note = " kb-cut", t(RULE_TEXTS[branch.cut.name])
     if handles is not None and any(token.hard in handles.marks.branch for token in branch.tokens):
         kind += " kb-picked"
     tokens = "".join(_token_html(tok, "kb-branch-tok", segments, handles) for tok in branch.tokens)
@@ -341,7 +347,7 @@ def _switch_html(branch: BranchView, handles: _Handles) -> str:
     number, gone = next(handles.numbers), branch.status == "removed"
     if gone and branch.triple not in handles.off:
         return ""
-    said = escape(t("tree.switch_on" if gone else "tree.switch_off", triple=branch.triple))
+    said = escape(t("Switch on {triple}" if gone else "Switch off {triple}", triple=branch.triple))
     return (
         f'<span class="kb-switch" role="button" tabindex="0" aria-label="{said}" title="{said}" '
         f'data-switch="{number}">{"↺" if gone else "✕"}</span>'
@@ -381,16 +387,21 @@ def summary(flat: FlatTree, ablation: Ablation) -> str:
     """Say in one line what stands in the tree; plain text."""
     trunk = sum(1 for b in flat.branch_ids if b == 0)
     parts = [
-        t("tree.count", tokens=len(flat), trunk=trunk, branch=len(flat) - trunk),
-        t("tree.branches", branches=len(flat.branches)),
+        t(
+            "{tokens} tokens: {trunk} trunk, {branch} branch",
+            tokens=len(flat),
+            trunk=trunk,
+            branch=len(flat) - trunk,
+        ),
+        t("{branches} branches", branches=len(flat.branches)),
     ]
     if ablation.positions == "hard":
-        parts.append(t("tree.hard_used"))
+        parts.append(t("the model reads the hard positions"))
     if ablation.visible == "all":
-        parts.append(t("tree.all_visible"))
+        parts.append(t("everything visible"))
     return " · ".join(parts)
 
 
 def left_out_lines(items: Iterable[tuple[Rule, int]]) -> tuple[str, ...]:
     """Say how many triples each rule left out; plain text."""
-    return tuple(t("left.line", count=n, rule=t("rule." + rule.name)) for rule, n in items)
+    return tuple(t("{count} {rule}", count=n, rule=t(RULE_TEXTS[rule.name])) for rule, n in items)

@@ -174,7 +174,7 @@ def said(tried: Tried, info: ModelInfo | None) -> str:
     labels = [info.label(side[0]) if side and info else side and side[0] for side in (was, now)]
     if labels[0] == labels[1] and was and now:
         return f"{labels[0]}: {percent(was[1])} → {percent(now[1])}"
-    return " → ".join(label or t("prediction.none") for label in labels)
+    return " → ".join(label or t("none") for label in labels)
 
 
 def _name(triples: Sequence[Triple], graph: KnowledgeGraph) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from app.models import ModelInfo
-from app.texts import clauses, listed, sentences, t
+from app.models import ModelInfo, type_name
+from app.texts import N_, clauses, listed, sentences, t, tn
 from app.view_models import links, prediction
 from app.view_models.html import escape, scrolling
 from app.view_models.prediction import (
@@ -77,21 +77,21 @@ def compared(
     elif isinstance(first, ClassPrediction):
         labels = bars(map(prediction.probabilities, infos, predictions))
         score = prediction.is_score(infos[0], first)
-        head = "" if score else t("prediction.label")
+        head = "" if score else t("Label")
         yield (say_score if score else say_labels)(labels), bars_table(labels, head=head)
     elif isinstance(first, AnswerPrediction):
         answers = bars(map(prediction.answers_of, predictions))
-        yield say_labels(answers), bars_table(answers, head=t("prediction.answer"))
+        yield say_labels(answers), bars_table(answers, head=t("Answer"))
     elif isinstance(first, MaskPrediction):
         filled = zip(*map(prediction.fillings_of, predictions), strict=False)
         for number, each in enumerate(filled, start=1):
             words = bars(each)
-            head = t("prediction.token", number=number)
+            head = t("[MASK] {number}", number=number)
             yield say_labels(words), bars_table(words, head=head)
     elif isinstance(first, LinkPrediction):
         for side in sides[1:]:
             said = links.headline(texts[0], side.prediction, first)
-            yield t("twin.by", value=said, who=side.by), ""
+            yield t("{value} {who}", value=said, who=side.by), ""
 
 
 # Named entities
@@ -103,7 +103,7 @@ def places(sides: Sequence[Side[NerPrediction]]) -> dict[Place, list[Found | Non
     for number, side in enumerate(sides):
         for span in side.prediction.spans:
             row = found.setdefault((span.start, span.end), [None] * len(sides))
-            row[number] = (span.label, span.probability)
+            row[number] = (type_name(span.label), span.probability)
     return dict(sorted(found.items()))
 
 
@@ -112,18 +112,23 @@ def say_spans(text: str, sides: Sequence[Side[NerPrediction]]) -> str:
     rows = places(sides)
     differing = [group for group in _overlapping(rows) if _differs(rows, group)]
     if not differing:
-        return t("twin.same_spans" if rows else "twin.same_none", n=_count(sides))
+        return t(
+            "{n} find the same entities, with the same types." if rows else "{n} find no entity.",
+            n=_count(sides),
+        )
     said = []
     for group in differing[:MOST_SAID]:
         values = []
         for number in range(len(sides)):
             here = [(place, rows[place][number]) for place in group]
-            named = [t("twin.span", text=text[p[0] : p[1]], label=f[0]) for p, f in here if f]
-            values.append(listed(named) or t("twin.no_entity"))
-        said.append(_grouped(values, sides) + t("text.end"))
+            named = [
+                t("“{text}” {label}", text=text[p[0] : p[1]], label=f[0]) for p, f in here if f
+            ]
+            values.append(listed(named) or t("no entity"))
+        said.append(_grouped(values, sides) + t("."))
     more = len(differing) - MOST_SAID
     if more > 0:
-        said.append(t("twin.more" if more > 1 else "twin.one_more", count=more))
+        said.append(tn("1 more place differs.", "{n} more places differ.", more))
     return sentences(said)
 
 
@@ -160,8 +165,8 @@ def now_and_before(
         name, name_before: what they are called.
         chosen: what is marked, see ``selected.chosen_characters``.
     """
-    earlier = Side(t("prediction.before"), name_before, "", before) if before else None
-    sides = [*filter(None, [earlier]), Side(t("prediction.after"), name, "", now)]
+    earlier = Side(t("Before"), name_before, "", before) if before else None
+    sides = [*filter(None, [earlier]), Side(t("Now"), name, "", now)]
     return spans_lines(text, sides, chosen)
 
 
@@ -188,11 +193,11 @@ def spans_lines(
         marks = {}
         for place, label in labels[number].items():
             if number and place not in labels[0]:
-                marks[place] = Mark(t("prediction.new"))
+                marks[place] = Mark(t("new"))
             elif number and labels[0][place] != label:
-                marks[place] = Mark(t("prediction.type"))
+                marks[place] = Mark(t("other type"))
             elif not number and len(sides) == PAIR and place not in labels[1]:
-                marks[place] = Mark(t("prediction.lost"), lost=True)
+                marks[place] = Mark(t("lost"), lost=True)
         names = ("", "") if last else (side.title, side.name)
         lines.append(line_html(text, side.prediction, *names, colours, marks, chosen))
     return lines_html(lines[-1:] if last else lines)
@@ -209,9 +214,13 @@ def say_labels(sides: Sequence[Side[Mapping[str, float]]]) -> str:
             f"{label} {percent(side.prediction[label])}"
             for label, side in zip(best, sides, strict=True)
         ]
-        return t("twin.labels_differ", what=clauses(_by_each(named, sides)))
+        return t("They differ: {what}.", what=clauses(_by_each(named, sides)))
     apart = _apart(sides)
-    key = "twin.labels_equal" if apart < SMALL else "twin.labels_same"
+    key = (
+        N_("{n} say {label}, with the same probabilities.")
+        if apart < SMALL
+        else N_("{n} say {label}; their probabilities differ by at most {points} points.")
+    )
     return t(key, n=_count(sides), label=best[0], points=f"{100 * apart:.1f}")
 
 
@@ -219,8 +228,12 @@ def say_score(sides: Sequence[Side[Mapping[str, float]]]) -> str:
     """Say how the scores of one answer compare, the only value of each side; plain text."""
     values = [next(iter(side.prediction.values())) for side in sides]
     if max(values) - min(values) < SMALL:
-        return t("twin.score_equal", n=_count(sides), score=percent(values[0]))
-    return t("twin.score", what=listed(_by_each(map(percent, values), sides)))
+        return t(
+            "{n} give this answer the same score, {score}.",
+            n=_count(sides),
+            score=percent(values[0]),
+        )
+    return t("Score of this answer: {what}.", what=listed(_by_each(map(percent, values), sides)))
 
 
 def bars_table(sides: Sequence[Side[Mapping[str, float]]], *, head: str, most: int = 8) -> str:
@@ -272,13 +285,13 @@ def _grouped(values: Sequence[str], sides: Sequence[Side]) -> str:
     groups: dict[str, list[str]] = {}
     for value, side in zip(values, sides, strict=True):
         groups.setdefault(value, []).append(side.by)
-    together = t("text.and").join
-    return clauses(t("twin.by", value=v, who=together(by)) for v, by in groups.items())
+    together = t(" and ").join
+    return clauses(t("{value} {who}", value=v, who=together(by)) for v, by in groups.items())
 
 
 def _by_each(values: Iterable[str], sides: Sequence[Side]) -> list[str]:
     """Say each value with the side that found it."""
-    return [t("twin.by", value=v, who=side.by) for v, side in zip(values, sides, strict=True)]
+    return [t("{value} {who}", value=v, who=side.by) for v, side in zip(values, sides, strict=True)]
 
 
 def _table(head: str, sides: Sequence[Side], rows: Sequence[str], *, named: bool = False) -> str:
@@ -297,5 +310,5 @@ def _delta(change: float) -> str:
 
 
 def _count(sides: Sequence[Side]) -> str:
-    keys = {2: "twin.both", 3: "twin.all_three", 4: "sides.all_four"}
+    keys = {2: N_("Both"), 3: N_("All three"), 4: N_("All four")}
     return t(keys[len(sides)])

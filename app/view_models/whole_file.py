@@ -9,13 +9,47 @@ import plotly.graph_objects as go
 
 from app.exports import csv_of
 from app.models import ModelInfo
-from app.texts import listed, t
+from app.texts import N_, listed, t
 from app.view_models.html import escape
 from app.view_models.styles import BRANCH, TRUNK
+from app.words import FILE_VERDICT
 from kbert_core.experiments.file_rows import FileRow, Verdict
 from kbert_core.experiments.statistics import LEVEL, Difference
 from kbert_core.experiments.whole_file import By, FileScores, Group, WholeFile
 from kbert_core.explain.result import name_of
+
+FILE_HURTING = {
+    "label": N_("labels"),
+    "entity": N_("entities"),
+    "relation": N_("relations"),
+    "triple": N_("triples"),
+}
+
+FILE_METRIC = {"F1": N_("F1"), "accuracy": N_("accuracy"), "MRR": N_("MRR")}
+
+FILE_SAID = {"hurt": N_("hurts"), "helped": N_("helps"), "neutral": N_("unclear")}
+
+FILE_COLUMN = {
+    "verdict": N_("knowledge"),
+    "text": N_("text"),
+    "gold": N_("correct"),
+    "known": N_("with the graph"),
+    "plain": N_("without"),
+    "triples": N_("triples"),
+    "name": N_("name"),
+    "count": N_("of"),
+    "helped": N_("helped"),
+    "hurt": N_("hurt"),
+    "helped_share": N_("helped, 95 %"),
+    "hurt_share": N_("hurt, 95 %"),
+    "said": N_("verdict"),
+    "entity": N_("entity"),
+    "way": N_("how it was read"),
+    "score": N_("score"),
+    "low_high": N_("95 %"),
+}
+
+FILE_WAY = {"without a graph": N_("without a graph"), "with the graph": N_("with the graph")}
 
 ALL = "all"
 WHICH = (ALL, *(str(verdict) for verdict in Verdict))
@@ -33,7 +67,7 @@ def going(rows: Sequence[FileRow]) -> str:
     """What is known so far; plain text."""
     verdicts = [row.verdict for row in rows]
     return t(
-        "file.going",
+        "{done} texts so far, knowledge changes {changed}: {helped} helped, {hurt} hurt.",
         done=f"{len(rows):,}",
         changed=f"{sum(row.changed for row in rows):,}",
         helped=f"{verdicts.count(Verdict.HELPED):,}",
@@ -44,18 +78,32 @@ def going(rows: Sequence[FileRow]) -> str:
 def say_whole(found: WholeFile) -> str:
     """Whether the graph helps, and how sure that is; plain text."""
     if not found.with_knowledge:
-        return t("file.none")
+        return t("None of these texts contains a triple of the graph, so nothing can change.")
     if not found.changed:
-        return t("file.same")
+        return t("The graph changes no prediction here.")
     difference = found.scores.difference
     if difference is None:
         return ""
-    key = _key(difference, "file.better", "file.worse", "file.unclear")
-    values = _interval(difference, turned=key == "file.worse")
-    metric, count = metric_name(found.scores), f"{len(found.rows):,}"
-    if key == "file.unclear":
-        return t(key, metric=metric, count=count, **values)
-    return t(key, metric=metric, **values)
+    values = _interval(difference, turned=difference.high < 0)
+    values["metric"] = metric_name(found.scores)
+    if difference.low > 0:
+        return t(
+            "The graph helps here: {metric} is {difference} points higher with it than without "
+            "({low} to {high}).",
+            **values,
+        )
+    if difference.high < 0:
+        return t(
+            "The graph hurts here: {metric} is {difference} points lower with it than without "
+            "({low} to {high}).",
+            **values,
+        )
+    return t(
+        "It is unclear from {count} texts whether the graph helps: {metric} differs by "
+        "{difference} points ({low} to {high}).",
+        count=f"{len(found.rows):,}",
+        **values,
+    )
 
 
 def say_hurting(found: WholeFile, by: By) -> str:
@@ -64,9 +112,16 @@ def say_hurting(found: WholeFile, by: By) -> str:
     sure = [group for group in groups if group.verdict is Verdict.HURT]
     if sure:
         named = listed(map(_hurting, sure[:NAMED]))
-        return t("file.hurting", by=t(f"file.hurting.{by}"), names=named)
+        return t("These {by} hurt: {names}.", by=t(FILE_HURTING[by]), names=named)
     maybe = [group for group in groups if group.hurt > group.helped]
-    return t("file.hurting_maybe", names=listed(map(_hurting, maybe[:NAMED]))) if maybe else ""
+    return (
+        t(
+            "None is certain to hurt; the most texts are hurt with {names}.",
+            names=listed(map(_hurting, maybe[:NAMED])),
+        )
+        if maybe
+        else ""
+    )
 
 
 def say_chance(found: WholeFile, by: By) -> str:
@@ -77,7 +132,8 @@ def say_chance(found: WholeFile, by: By) -> str:
         return ""
     expected = sum(by_chance(group.helped + group.hurt) for group in groups)
     return t(
-        "file.chance",
+        "{marked} of the {count} groups with a change are said to help or to hurt. About "
+        "{expected} would be by chance, if every change fell either way as a coin does.",
         marked=f"{marked:,}",
         count=f"{len(groups):,}",
         expected=f"{expected:.1f}",
@@ -99,7 +155,7 @@ def by_chance(changed: int) -> float:
 
 def metric_name(scores: FileScores) -> str:
     """What the metric is called."""
-    return t(f"file.metric.{scores.metric}")
+    return t(FILE_METRIC[scores.metric])
 
 
 def points(share: float) -> str:
@@ -122,7 +178,7 @@ def rows_table(rows: Sequence[FileRow], info: ModelInfo) -> Columns:
         info: of the model, for the names of its labels.
     """
     return {
-        "verdict": [t(f"file.verdict.{row.verdict}") for row in rows],
+        "verdict": [t(FILE_VERDICT[row.verdict]) for row in rows],
         "text": [" ‖ ".join(row.example.sentences) for row in rows],
         "gold": [said(row, row.gold, info) for row in rows],
         "known": [said(row, row.known.said, info) for row in rows],
@@ -135,7 +191,7 @@ def said(row: FileRow, value: Any, info: ModelInfo) -> str:
     """An answer in a line; plain text."""
     if isinstance(value, str):
         return info.label(value)
-    return row.text(value) or t("file.nothing")
+    return row.text(value) or t("–")
 
 
 def row(row: FileRow, info: ModelInfo) -> Columns:
@@ -152,7 +208,7 @@ def row(row: FileRow, info: ModelInfo) -> Columns:
     places = sorted({place for way in ways for place in way})
     columns = {"entity": [text[start:end] for start, end in places]}
     for name, way in zip(names, ways, strict=True):
-        columns[name] = [way.get(place, t("file.nothing")) for place in places]
+        columns[name] = [way.get(place, t("–")) for place in places]
     return columns
 
 
@@ -175,7 +231,7 @@ def groups_table(groups: Sequence[Group]) -> Columns:
         "hurt": [group.hurt for group in groups],
         "helped_share": [_share(g.helped, g.count, g.helped_interval) for g in groups],
         "hurt_share": [_share(g.hurt, g.count, g.hurt_interval) for g in groups],
-        "said": [t(f"file.said.{group.verdict}") for group in groups],
+        "said": [t(FILE_SAID[group.verdict]) for group in groups],
     }
 
 
@@ -194,7 +250,7 @@ def groups_chart(groups: Sequence[Group]) -> go.Figure | None:
         figure.add_bar(
             y=list(range(len(some))),
             x=[sign * count for count in counts],
-            name=t(f"file.column.{key}"),
+            name=t(FILE_COLUMN[key]),
             marker_color=colour,
             orientation="h",
             text=[f"{count:,}" if count else "" for count in counts],
@@ -240,7 +296,7 @@ def groups_csv(groups: Sequence[Group]) -> bytes:
 def scores(scores: FileScores) -> Columns:
     """Every way of reading with its score and interval, as columns."""
     return {
-        "way": [t(f"file.way.{way}") for way in scores.main],
+        "way": [t(FILE_WAY[way]) for way in scores.main],
         "score": [f"{points(own.mean)} %" for own in scores.main.values()],
         "low_high": [f"{points(own.low)} – {points(own.high)}" for own in scores.main.values()],
     }
@@ -249,16 +305,17 @@ def scores(scores: FileScores) -> Columns:
 def help_of(column: str) -> str | None:
     """What a column counts, where its name doesn't say all."""
     return {
-        "helped_share": t("file.wilson_help"),
-        "hurt_share": t("file.wilson_help"),
-        "said": t("file.said_help"),
+        "helped_share": t(
+            "The share, and where it may lie for other texts of the same kind: Wilson's interval."
+        ),
+        "hurt_share": t(
+            "The share, and where it may lie for other texts of the same kind: Wilson's interval."
+        ),
+        "said": t(
+            "“Hurts” or “helps” where 95 % of the share of hurt among what is helped or hurt lies "
+            "on one side of a half."
+        ),
     }.get(column)
-
-
-def _key(difference: Difference, better: str, worse: str, unclear: str) -> str:
-    if difference.low > 0:
-        return better
-    return worse if difference.high < 0 else unclear
 
 
 def _interval(difference: Difference, *, turned: bool = False) -> dict[str, str]:
@@ -271,7 +328,7 @@ def _interval(difference: Difference, *, turned: bool = False) -> dict[str, str]
 
 def _hurting(group: Group) -> str:
     counts = {"hurt": f"{group.hurt:,}", "helped": f"{group.helped:,}"}
-    return t("file.hurting_one", name=group.name, **counts)
+    return t("{name} ({hurt} hurt, {helped} helped)", name=group.name, **counts)
 
 
 def _share(count: int, total: int, interval: tuple[float, float]) -> str:

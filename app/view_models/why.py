@@ -25,30 +25,59 @@ def why(flat: FlatTree, row: int, column: int, ablation: Ablation) -> str:
     a, b = flat.tokens[row], flat.tokens[column]
     names = {"a": a, "b": b, "of_a": branch_of(flat, row), "of_b": branch_of(flat, column)}
     if row == column:
-        reason = t("why.self", **names)
+        reason = t("it is the same token", **names)
     elif found in (Visibility.MENTION_AND_BRANCH, Visibility.OFF_MENTION):
         on_branch = row if flat.branch_ids[row] else column
         reason = t(
-            "why.mention" if found.visible else "why.off",
+            "the branch “{branch}” hangs from the mention “{mention}”, and a mention and its "
+            "branches see each other"
+            if found.visible
+            else "“{on_branch}” is on the branch “{branch}”, which hangs from “{mention}”; "
+            "“{on_trunk}” is not part of that mention, and can learn about the branch only "
+            "through it, one layer later",
             branch=branch_of(flat, on_branch),
             mention=mention_of(flat, on_branch),
             on_branch=flat.tokens[on_branch],
             on_trunk=flat.tokens[column if on_branch == row else row],
         )
     elif found is Visibility.SIBLINGS:
-        reason = t("why.siblings", mention=mention_of(flat, row), **names)
+        reason = t(
+            "the branches “{of_a}” and “{of_b}” both hang from “{mention}”, and branches of one "
+            "mention don't see each other",
+            mention=mention_of(flat, row),
+            **names,
+        )
     elif found is Visibility.OTHER_MENTION:
         reason = t(
-            "why.other",
+            "the branch “{of_a}” hangs from “{mention_a}” and “{of_b}” from “{mention_b}”, and "
+            "branches of different mentions don't see each other",
             mention_a=mention_of(flat, row),
             mention_b=mention_of(flat, column),
             **names,
         )
     else:
-        reason = t("why.trunk" if found is Visibility.TRUNK else "why.branch", **names)
+        reason = t(
+            "both are on the trunk, and the trunk sees the trunk"
+            if found is Visibility.TRUNK
+            else "both are on the branch “{of_a}”, and a branch sees itself",
+            **names,
+        )
     if ablation.visible == "all" and not found.visible:
-        return t("why.ablation", a=a, b=b, reason=reason)
-    return t("why.visible" if found.visible else "why.hidden", a=a, b=b, reason=reason)
+        return t(
+            "“{a}” may attend to “{b}” only because everything is visible in this ablation. By "
+            "the tree: {reason}.",
+            a=a,
+            b=b,
+            reason=reason,
+        )
+    return t(
+        "“{a}” may attend to “{b}”: {reason}."
+        if found.visible
+        else "“{a}” may not attend to “{b}”: {reason}.",
+        a=a,
+        b=b,
+        reason=reason,
+    )
 
 
 def mention_of(flat: FlatTree, index: int) -> str:

@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 from tagged_texts import row, tagged
 
 from app import audits
+from app.app_pages.data_found import AUDIT_SECTION
 from app.edit_log import EditLog
 from app.texts import t
 from app.view_models import audit as view
@@ -44,11 +45,11 @@ def made(splits=SPLITS, graph=GRAPH, task="ner"):
 def test_the_facts_are_those_of_the_held_out_set():
     facts = {fact.name: fact.value for fact in view.facts(made())}
     assert facts == {
-        t("audit.fact.known"): "75.0 %",
-        t("audit.fact.new"): "50.0 %",
-        t("audit.fact.leak"): "33.3 %",
-        t("audit.fact.dictionary"): "57.1",  # 2 right of 3 predicted, 4 gold: 心电图 is taken for D
-        t("audit.fact.added"): "104.5 %",  # 4 and 4 + 4 + 11 beside 6 + 11 + 5
+        t("Mentions known"): "75.0 %",
+        t("New, and known"): "50.0 %",
+        t("Worst leak"): "33.3 %",
+        t("Dictionary F1"): "57.1",  # 2 right of 3 predicted, 4 gold: 心电图 is taken for D
+        t("Tokens added"): "104.5 %",  # 4 and 4 + 4 + 11 beside 6 + 11 + 5
     }
 
 
@@ -59,7 +60,7 @@ def test_classification_has_other_facts_and_no_mentions():
     }
     found = made(splits, task="classify")
     names = [fact.name for fact in view.facts(found)]
-    assert names == [t(f"audit.fact.{name}") for name in ("texts", "leak", "majority", "added")]
+    assert names == [t(view.AUDIT_FACT[name]) for name in ("texts", "leak", "majority", "added")]
     assert view.mentions_table(found) is view.names_table(found) is None
     assert view.dictionary_table(found) is view.coverage_chart(found) is None
     assert view.gold_heads(found) == ""
@@ -72,7 +73,7 @@ def test_classification_has_other_facts_and_no_mentions():
 
 def test_reasons_are_told_apart_by_icon_and_word():
     reasons = view.reasons(verdict_of(made()))
-    assert reasons[0].level == t("audit.level.warning") and reasons[0].first
+    assert reasons[0].level == t("Warning") and reasons[0].first
     assert len({(r.level, r.icon, r.colour) for r in reasons}) == 3
 
 
@@ -114,8 +115,8 @@ def test_a_leak_of_nothing_has_no_share_of_labels():
 def test_the_charts_hold_the_shares_and_mark_types_made_of_the_answers():
     chart = view.coverage_chart(made())
     shares = {bar.name: dict(zip(bar.y, bar.x, strict=True)) for bar in chart.data}
-    assert shares[t("audit.chart.all")] == {"D": 100, "E": 50}
-    assert shares[t("audit.chart.unseen")] == {"D": 100, "E": 50}
+    assert shares[t("all mentions")] == {"D": 100, "E": 50}
+    assert shares[t("unseen in training")] == {"D": 100, "E": 50}
     (bars,) = view.groups_chart(made()).data
     colours = dict(zip(bars.y, bars.marker.color, strict=True))
     assert colours["疾病"] == CHANGED  # 51 of 60
@@ -244,9 +245,13 @@ def choose_graph(at, name):
 def test_without_a_model_the_first_visit_counts_the_example(page):
     assert (report(page).data, report(page).graph) == ("medical_ner", "medical_zh")
     assert [metric.value for metric in page.metric] == [f.value for f in view.facts(report(page))]
-    assert t("data.no_model", task=t("audit.task.ner")) in everything(page)
+    assert t(
+        "There is no model here for this task ({task}), so the data are counted only. Open a "
+        "model in the Lab to read them.",
+        task=t("Named entities"),
+    ) in everything(page)
     sections = [part.name for column in view.parts(report(page)) for part in column]
-    assert all(t(f"audit.section.{name}") in everything(page) for name in sections)
+    assert all(t(AUDIT_SECTION[name]) in everything(page) for name in sections)
     assert len(page.dataframe) == sum(
         len(part.tables) for column in view.parts(report(page)) for part in column
     )
@@ -254,20 +259,22 @@ def test_without_a_model_the_first_visit_counts_the_example(page):
 
 def test_nothing_is_counted_again_until_the_button_is_pressed(page):
     page.checkbox(key="data.tail_only").set_value(True).run()
-    assert t("file.stale") in everything(page)
+    assert t("These results are for the earlier choice.") in everything(page)
     before = page.metric[4].value
     press(page)
-    assert t("file.stale") not in everything(page)
+    assert t("These results are for the earlier choice.") not in everything(page)
     assert page.metric[4].value != before
 
 
 def test_a_folder_is_counted_and_a_bad_one_says_why(page, tmp_path):
     page.session_state["data.kind"] = "folder"
     page.run()
-    assert t("file.no_folder") in everything(page)
+    assert t("Enter the folder of the data set above.") in everything(page)
     assert page.button(key="data.button").disabled
     page.text_input(key="data.folder").set_value(str(tmp_path / "none")).run()
-    assert t("audit.not_a_folder", path=tmp_path / "none") in everything(page)
+    assert t(
+        "{path}: no such folder. Name the one that holds train.tsv.", path=tmp_path / "none"
+    ) in everything(page)
     for name, data in files().values():
         (tmp_path / name).write_bytes(data)
     page.text_input(key="data.folder").set_value(str(tmp_path)).run()

@@ -55,7 +55,11 @@ def test_rows_beside_a_text_say_which_triples_are_read_and_why_others_are_not(re
         ("多饮", 0, "LIMIT"),
         ("检查", 0, "OFF"),
     ]
-    assert [row.state for row in rows] == [t("state.read"), t("rule.LIMIT"), t("rule.OFF")]
+    assert [row.state for row in rows] == [
+        t("read"),
+        t("over the limit per mention"),
+        t("switched off"),
+    ]
     assert knowledge.names_in(trace) == ["糖尿病", "心电图"]
     off = graph.switch_off(Triple("糖尿病", "类别", "疾病"))
     after = reader(TEXT, graph=off, options=config.options)
@@ -68,7 +72,7 @@ def test_the_table_names_a_repeated_mention_once_and_escapes(reader):
     trace = reader(f"{TEXT}，糖尿病", graph=graph)
     drawn = links.beside_table(knowledge.triple_rows(trace, graph), trace.reading)
     assert re.findall(r"<b>(.*?)</b>", drawn) == ["糖尿病", "心电图"]
-    assert "&lt;b&gt;多饮" in drawn and drawn.count(f">{t('state.read')}<") == 3
+    assert "&lt;b&gt;多饮" in drawn and drawn.count(f">{t('read')}<") == 3
     assert not state.same_knowledge(trace, reader(TEXT, graph=graph))
     assert state.same_knowledge(trace, reader(f"{TEXT}，糖尿病", graph=graph))
 
@@ -115,24 +119,27 @@ def said(at):
 def test_the_lab_shows_the_triples_and_the_string_and_an_edit_changes_both(root, monkeypatch):
     at = opened("lab.py", root, monkeypatch)
     assert not at.error, at.error[0].value
-    assert t("beside.title") in said(at)
+    assert t("Triples read beside the text") in said(at)
     before = [str(item.proto.body) for item in at.get("html")]
     assert at.code[0].value.startswith("[CLS] 糖尿病的类别是疾病，它的症状是多饮 [SEP]")
     for key, value in (("head", "糖尿病"), ("relation", "部位"), ("tail", "口")):
         at.text_input(key=f"lab.add_{key}").set_value(value)
-    at.button[[b.label for b in at.button].index(t("knowledge.add_button"))].click().run()
+    at.button[[b.label for b in at.button].index(t("Add"))].click().run()
     assert not at.exception
     assert at.code[0].value.startswith("[CLS] 糖尿病的部位是口，它的类别是疾病")
     after = [str(item.proto.body) for item in at.get("html")]
     tables = [[x for x in one if "(糖尿病, 类别, 疾病)" in x] for one in (before, after)]
-    assert [x.count(f">{t('state.read')}<") for (x,) in tables] == [3, 4]
+    assert [x.count(f">{t('read')}<") for (x,) in tables] == [3, 4]
     tags = [[x for x in one if 'class="kb-ner"' in x] for one in (before, after)]
     assert tags[0] and tags[0] != tags[1]
     assert at.number_input(key="lab.max_triples").value == MOST
     at.text_area(key="lab.text").set_value("今天天气好").run()
     assert not at.exception
     assert at.code[0].value == "[CLS] [SEP]"
-    assert t("knowledge.none_beside") in said(at)
+    assert t(
+        "The text contains no name of this graph, so no triple is read. The roof's layers still "
+        "run, beside an empty string."
+    ) in said(at)
 
 
 def test_the_lab_answers_a_question_with_triples_beside_it(root, monkeypatch):
@@ -142,7 +149,7 @@ def test_the_lab_answers_a_question_with_triples_beside_it(root, monkeypatch):
     at.text_area(key="lab.text_b").set_value(TEXT).run()
     assert not at.exception and not at.error
     assert at.code[0].value.startswith("[CLS] 糖尿病的类别是疾病")
-    assert any(t("prediction.answer") in str(item.proto.body) for item in at.get("html"))
+    assert any(t("Answer") in str(item.proto.body) for item in at.get("html"))
 
 
 @pytest.mark.parametrize("part", ["paths", "noise"])
@@ -150,7 +157,11 @@ def test_pages_that_need_trees_say_so(root, monkeypatch, part):
     at = opened("explain.py", root, monkeypatch)
     at.session_state["explain.part"] = part
     at.run()
-    assert t("scene.no_trees_beside", system="roof-bert") in said(at)
+    assert t(
+        "This part needs sentence trees, and the system “{system}” has none: it reads the triples "
+        "beside the text. The Lab shows them, and “Effects” what each of them does.",
+        system="roof-bert",
+    ) in said(at)
 
 
 def test_what_flips_it_measures_what_each_triple_does(root, monkeypatch):

@@ -17,12 +17,11 @@ FRAGMENT = re.compile(r"\{+[^}]*\}+")
 def fragments():
     """What English texts read between their placeholders, as far as it is told by its words."""
     found = {}
-    for key, english in texts.ENGLISH.items():
-        chinese = texts.CHINESE[key]
+    for english, chinese in texts.translations("zh").items():
         for part in FRAGMENT.split(english):
             words = part.strip(" .,;:()")
             if re.search(r"[a-z]{3,} [a-z]{2,}", words) and words not in chinese:
-                found[words] = key
+                found[words] = english
     return found
 
 

@@ -214,20 +214,20 @@ def test_tokens_are_as_dark_as_their_states_have_moved(case):
     shades = [int(shade) for shade in re.findall(r"kb-moved-(\d+)", html)]
     assert shades[:3] == [5, 10, 0] and len(shades) == len(TEXT)
     assert html.count("kb-chosen") == 1
-    assert t("columns.moved", count=2, total=len(TEXT)) in html
-    assert t("columns.edit", count=2, total=len(TEXT)) in sides.moved_html(
-        case.trace.reading, moved, 1.0, marks, edit=True
-    )
+    assert t("Knowledge moves {count} of {total} tokens", count=2, total=len(TEXT)) in html
+    assert t(
+        "The last edit moves {count} of {total} tokens", count=2, total=len(TEXT)
+    ) in sides.moved_html(case.trace.reading, moved, 1.0, marks, edit=True)
 
 
 def test_what_knowledge_costs_the_text_is_counted_where_it_stands(case):
     bare = case.without_knowledge()
     in_row = sum(branch > 0 for branch in case.trace.rows[0].branch_ids)
     said = sides.budget(case.trace, bare)
-    assert t("columns.lost", lost=0, whole=len(TEXT)) in said
-    assert t("columns.in_row", count=in_row) in said
+    assert t("{lost} of {whole} tokens lost;", lost=0, whole=len(TEXT)) in said
+    assert t("{count} of knowledge in the same row", count=in_row) in said
     nothing = replace(case.trace, reading=bare)
-    assert t("columns.nowhere") in sides.budget(nothing, bare)
+    assert t("no knowledge is read") in sides.budget(nothing, bare)
 
 
 def test_a_state_moves_where_knowledge_is_and_nowhere_without(models):
@@ -268,7 +268,7 @@ def titles(at):
 def test_page_puts_the_parts_of_k_bert_side_by_side(page):
     preset(page, "parts")
     assert titles(page) == ["BERT", "K-BERT", "Hard positions", "Everything visible"]
-    assert t("sides.none_equal") in said(page)
+    assert t("No two of them are equal.") in said(page)
     assert drawn(page).count("→ ") >= 6
 
 
@@ -291,7 +291,9 @@ def test_page_compares_with_the_twin_of_another_size(page):
     page.session_state["lab.columns_view"] = "attention"
     page.run()
     assert not page.exception
-    assert t("sides.no_heads") in said(page)
+    assert t(
+        "The models differ in layers or heads: layer and head are taken as far as each has them."
+    ) in said(page)
 
 
 def test_page_shows_what_the_last_edit_did_to_each(page):
@@ -302,7 +304,7 @@ def test_page_shows_what_the_last_edit_did_to_each(page):
     preset(page, "graphs")
     assert titles(page) == ["BERT", "Graph as loaded", "Graph as edited"]
     preset(page, "systems")
-    assert drawn(page).count(f"<b>{t('prediction.before')}</b>") == 2
+    assert drawn(page).count(f"<b>{t('Before')}</b>") == 2
     assert "The last edit moves" in drawn_in(page)
 
 
@@ -335,7 +337,7 @@ def test_a_token_chosen_in_one_column_is_chosen_in_all(page):
     branch = ("branch", 0, 3, Triple("胃镜", "类别", "检查"), 0)
     page.session_state["lab.selection"] = Selection().with_token(branch)
     page.run()
-    assert said(page).count(t("sides.gone")) == 1  # BERT has no branch
+    assert said(page).count(t("not in this panel")) == 1  # BERT has no branch
     page.button(key="lab.clear_columns").click().run()
     assert not page.exception
 

@@ -91,10 +91,10 @@ def test_visible_view_agrees_with_the_visible_matrix(graph, run):
     [
         ("Cook", "Apple", "“Cook” may attend to “Apple”: the branch “CEO Apple” hangs from"),
         ("Apple", "China", "“Apple” may not attend to “China”: the branch “CEO Apple” hangs from"),
-        ("[CLS]", "Apple", "only through it, a layer later"),
+        ("[CLS]", "Apple", "only through it, one layer later"),
         ("capital", "City", "branches of one mention don't see each other"),
-        ("is", "now", "both stand on the trunk"),
-        ("CEO", "Apple", "both stand on the branch “CEO Apple”"),
+        ("is", "now", "both are on the trunk"),
+        ("CEO", "Apple", "both are on the branch “CEO Apple”"),
         ("now", "now", "it is the same token"),
     ],
 )

@@ -54,23 +54,29 @@ def test_the_triple_that_does_most_is_named_with_what_comes_without_it():
     made = shown(found(effect(HAS_SYMPTOM, 0.5), effect(IS_DISEASE, 2.0, "O")))
     less = 100 * (chance(-2.0) - chance(0.0))
     assert made.say_most() == t(
-        "effects.most_flips",
+        "{triple} does most: without it {change} ({points}), and the prediction becomes {answer}.",
         triple="糖尿病 · 类别 · 疾病",
         change=f"36.8 % → {100 * chance(-2.0):.1f} %",
         points=view.points(less),
         answer=made.answer("O"),
     )
-    assert view.points(less) == t("effects.points", value="−31.8")
+    assert view.points(less) == t("{value} points", value="−31.8")
     stays = shown(found(effect(HAS_SYMPTOM, 0.5)))
     assert stays.say_most().endswith(
-        t("effects.most", triple="", change="", points="", answer="疾病")[-5:]
+        t(
+            "{triple} does most: without it {change} ({points}); the prediction stays {answer}.",
+            triple="",
+            change="",
+            points="",
+            answer="疾病",
+        )[-5:]
     )
 
 
 def test_nothing_is_said_to_do_nothing_before_all_is_known():
     some = effect(IS_DISEASE, 1e-7)
     assert shown(found(some, total=3)).say_most() == ""
-    assert shown(found(some)).say_most() == t("effects.nothing")
+    assert shown(found(some)).say_most() == t("No triple changes this prediction.")
     assert shown(found()).say_most() == ""
 
 
@@ -78,7 +84,11 @@ def test_a_sum_that_is_not_the_whole_is_said_once_all_is_known():
     apart = effect(IS_DISEASE, 1.0), effect(HAS_SYMPTOM, 1.4)
     total = 100 * (2 * chance(0.0) - chance(-1.0) - chance(-1.4))
     whole = 100 * (chance(0.0) - chance(-1.5))
-    said_ = t("effects.rest", sum=view.points(total), whole=view.points(whole))
+    said_ = t(
+        "The single effects sum to {sum}, not to {whole}: triples need or replace each other.",
+        sum=view.points(total),
+        whole=view.points(whole),
+    )
     assert shown(found(*apart)).say_rest() == said_
     assert shown(found(*apart, total=3)).say_rest() == ""
     assert shown(found(effect(IS_DISEASE, 1.5), effect(HAS_SYMPTOM, 0.0))).say_rest() == ""
@@ -87,13 +97,17 @@ def test_a_sum_that_is_not_the_whole_is_said_once_all_is_known():
 def test_the_probability_is_named_by_what_is_explained():
     label = ModelInfo("m", "m", Card("classify", notes={"label_names": {"1": "good"}}))
     assert view.say_chance(Target("1"), (TEXT,), label) == t(
-        "effects.chance_class", label="1 · good"
+        "Shown: the probability of “{label}”.", label="1 · good"
     )
-    span = t("effects.chance_span", text="糖尿病", label="疾病")
+    span = t(
+        "Shown: the probability that “{text}” is {label} (the geometric mean over its tokens).",
+        text="糖尿病",
+        label="疾病",
+    )
     assert view.say_chance(DISEASE, (TEXT,), INFO) == span
     mask = ModelInfo("m", "m", Card("mask"))
     assert view.say_chance(Target("病", 3, 4), (TEXT,), mask) == t(
-        "effects.chance_mask", label="病"
+        "Shown: the probability of “{label}” at the mask.", label="病"
     )
 
 
@@ -101,7 +115,7 @@ def test_the_probability_is_named_by_what_is_explained():
     ("value", "text"), [(-88.94, "−88.9"), (0.04, "0.0"), (-0.04, "0.0"), (3, "+3.0")]
 )
 def test_points_have_a_sign_unless_they_round_to_nothing(value, text):
-    assert view.points(value) == t("effects.points", value=text)
+    assert view.points(value) == t("{value} points", value=text)
 
 
 # The table, the chart, the file
@@ -112,14 +126,12 @@ def test_a_row_says_both_effects_what_flips_and_what_moves_up():
         IS_DISEASE, 2.0, "O", deleted=Outcome(-1.0, "疾病"), moved_up=(HAS_SYMPTOM, IS_CURE)
     )
     row = {name: column[0] for name, column in shown(found(gone)).table().items()}
-    assert row["triple"] == "糖尿病 · 类别 · 疾病" and row["at"] == t(
-        "effects.mention", text="糖尿病"
-    )
+    assert row["triple"] == "糖尿病 · 类别 · 疾病" and row["at"] == t("“{text}”", text="糖尿病")
     assert row["adds"] == pytest.approx(100 * (chance(0) - chance(-2)))
     assert row["deleted"] == pytest.approx(100 * (chance(0) - chance(-1)))
-    assert row["becomes"] == t("prediction.outside")
+    assert row["becomes"] == t("O (none)")
     moved = "糖尿病 · 症状 · 多饮, 布洛芬 · 类别 · 治疗"
-    assert row["then"] == t("effects.moved_up_several", triples=moved)
+    assert row["then"] == t("{triples} move up", triples=moved)
 
 
 def test_columns_are_those_that_were_measured_the_largest_effect_first():
@@ -174,7 +186,7 @@ def test_tokens_are_bars_in_reading_order_with_the_sum_over_each_triple():
     one = effect(ODD, 1.0)
     made = shown(found(one), shares=shares)
     assert made.table()["tokens"] == [pytest.approx(10.0)]
-    left = t("effects.remainder", points=view.points(20.0))
+    left = t("The shares leave {points} unexplained.", points=view.points(20.0))
     assert left in made.say_shares() and "10.0 % → 90.0 %" in made.say_shares()
 
 
@@ -192,19 +204,39 @@ def test_where_attention_and_effect_part_is_said():
 
     idle = made((0.5, 0.01), (0.2, 1.0), (0.1, 0.5))
     assert idle == (
-        t("effects.rho", rho="−0.50", count="3"),
         t(
-            "effects.idle",
+            "Rank correlation of attention and size of the effect: {rho}, over {count} triples.",
+            rho="−0.50",
+            count="3",
+        ),
+        t(
+            "Attention is not explanation: {triple} gets the most, and adds {effect} only; "
+            "{strongest} adds {strongest_effect}.",
             triple="h · r · 0",
             effect=points(0.01),
             strongest="h · r · 1",
             strongest_effect=points(1.0),
         ),
     )
-    assert made((0.5, 1.0), (0.1, 0.2), (0.05, 0.1))[1:] == (t("effects.agree"),)
-    assert made((0.5, 1.0)) == (t("effects.no_rho"),)
-    assert made((0.0, 1.0), (0.0, 0.5), (0.0, 0.2)) == (t("effects.unattended"),)
-    assert made((0.5, 0.0), (0.2, 0.0), (0.1, 0.0)) == (t("effects.rho_equal"),)
+    assert made((0.5, 1.0), (0.1, 0.2), (0.05, 0.1))[1:] == (
+        t(
+            "Here attention and effect agree: the triple with the most attention has an effect, "
+            "and the one with the largest effect gets attention."
+        ),
+    )
+    assert made((0.5, 1.0)) == (t("A rank correlation needs three triples."),)
+    assert made((0.0, 1.0), (0.0, 0.5), (0.0, 0.2)) == (
+        t(
+            "The trunk gives no triple any attention, so there is nothing to compare the effects "
+            "with."
+        ),
+    )
+    assert made((0.5, 0.0), (0.2, 0.0), (0.1, 0.0)) == (
+        t(
+            "There is no rank correlation: all triples get the same attention, or all have the "
+            "same effect."
+        ),
+    )
 
 
 # The page
@@ -317,7 +349,7 @@ def test_any_words_of_the_text_can_be_explained_and_others_are_refused(page):
     at = page()
     chooser(at).select_index(len(chooser(at).options) - 1).run()
     at.text_input(key="explain.words").set_value("没有").run()
-    assert t("effects.no_span", text="没有") in said(at)
+    assert t("“{text}” is not in the text.", text="没有") in said(at)
     at.text_input(key="explain.words").set_value("口服").run()
     rest(at)
     assert (target_on(at).start, target_on(at).end) == (12, 14)
@@ -337,7 +369,7 @@ def test_any_token_can_be_explained_at_the_mask_meant_and_others_are_refused(pag
     chooser(at).select_index(len(chooser(at).options) - 1).run()
     at.number_input(key="explain.mask").set_value(2)
     at.text_input(key="explain.token").set_value("<b>").run()
-    assert t("effects.no_token", token="<b>") in said(at)
+    assert t("The model has no token “{token}”.", token="<b>") in said(at)
     at.text_input(key="explain.token").set_value("病").run()
     rest(at)
     assert (target_on(at).label, target_on(at).start) == ("病", len("[MASK]" + TEXT))
@@ -346,7 +378,11 @@ def test_any_token_can_be_explained_at_the_mask_meant_and_others_are_refused(pag
 def test_a_text_without_knowledge_says_so_and_its_tokens_have_shares(page):
     at = page("classify", "好转")
     graph = at.session_state["lab.graphs"][at.session_state["lab.graph"]].name
-    assert t("scene.no_triple", graph=graph) in said(at)
+    assert t(
+        "This text contains no triple of {graph}, so there is no knowledge to explain. Choose "
+        "another text or graph in the Lab, or add a triple there.",
+        graph=graph,
+    ) in said(at)
     assert not at.dataframe and len(at.get("plotly_chart")) == 1
 
 
@@ -371,7 +407,10 @@ def test_a_stopped_measurement_can_be_begun_again(page):
 
 
 def test_cls_sees_no_branch_and_that_is_said(page):
-    assert t("effects.attention_class") in said(page("classify"))
+    assert t(
+        "The tokens explained are [CLS] alone. Under the visible matrix it sees no branch, so it "
+        "gives them no attention in any layer: what they do comes through the mention."
+    ) in said(page("classify"))
 
 
 def test_another_text_measures_anew(page):
@@ -389,4 +428,8 @@ def test_an_address_asks_for_a_part(checkpoints, monkeypatch):
     at.run()
     assert not at.exception
     assert at.session_state["explain.part"] == "noise" and "part" not in at.query_params
-    assert t("explain.noise_what") in said(at)
+    assert t(
+        "Each mention gets triples about other entities, after its own. The text is then read in "
+        "three ways: as K-BERT reads it, without soft positions, and with everything visible. "
+        "Which of them the noise moves least differs from text to text."
+    ) in said(at)

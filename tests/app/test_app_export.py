@@ -195,5 +195,5 @@ def test_page_of_a_label_of_fillings_and_of_entities(plain, checkpoints):
 def test_page_speaks_the_language_it_was_asked_for_in(plain):
     with speaking("zh"):
         page = page_of(plain)
-    assert '<html lang="zh">' in page and t("keep.matrix") not in Reader(page).text
+    assert '<html lang="zh">' in page and t("Visible matrix") not in Reader(page).text
     assert '<html lang="en">' in page_of(plain)

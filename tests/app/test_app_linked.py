@@ -71,12 +71,12 @@ def test_links_before_and_now_stand_side_by_side_and_what_changed_is_said():
     assert "a&lt;b&gt;" in drawn and "80.0 %" in drawn and "NULL" in drawn
     assert drawn.count("kb-badge") == 2
     assert links.headline(TEXT, now, was) == "“患者” was c, is NULL; 1 more."
-    assert links.headline(TEXT, now, now) == t("linked.same")
+    assert links.headline(TEXT, now, now) == t("Every name means the same before and now.")
 
 
 def test_the_table_of_candidates_is_in_the_language_of_the_page(trace):
     drawn = links.linked_table(trace.links, (TEXT,))
-    assert t("linked.says") in drawn and TEST.tail in drawn
+    assert t("what it says") in drawn and TEST.tail in drawn
     assert not links.has_more(trace.links)
 
 
@@ -86,7 +86,11 @@ def test_a_link_is_a_target_with_its_candidates_and_its_score_in_words(root, tra
     assert targets.candidates_of(target, trace) == [TEST.head, PICTURE.head]
     info = read_model(str(root / "links-zh"))
     assert targets.name_of(target, trace, info) == f"“心电图” {target.label}"
-    said = t("effects.chance_link", text="心电图", label=target.label)
+    said = t(
+        "Shown: the weight of {label} among the candidates of “{text}”.",
+        text="心电图",
+        label=target.label,
+    )
     assert effects.say_chance(target, (TEXT,), info) == said
 
 
@@ -152,7 +156,7 @@ def test_an_edited_gloss_changes_candidates_and_prediction(root, monkeypatch):
     assert not at.exception
     assert "墙上的画" in after and "墙上的画" not in before
     assert "before the last edit" not in before
-    assert t("prediction.before") in after
+    assert t("Before") in after
 
 
 @pytest.mark.parametrize("part", ["paths", "noise"])
@@ -161,14 +165,23 @@ def test_pages_that_need_trees_say_so_and_what_there_is(root, monkeypatch, part)
     at.session_state["explain.part"] = part
     at.run()
     assert not at.exception, at.exception
-    assert t("scene.no_trees", system="knowbert") in everything(at)
+    assert t(
+        "This part needs sentence trees, and the system “{system}” has none: it links names to "
+        "entities, whose vectors enter between two layers. The Lab shows its linked entities, and "
+        "“Effects” what each triple does.",
+        system="knowbert",
+    ) in everything(at)
 
 
 @pytest.mark.parametrize("model", ["tags-zh", "links-zh"])
 def test_what_flips_it_explains_a_knowbert(root, monkeypatch, model):
     at = opened("explain.py", root, monkeypatch, model)
     assert not at.exception, at.exception
-    assert t("explain.effects_what") in everything(at)
+    assert t(
+        "Each triple is left out once, all others held fixed: what then becomes of the "
+        "probability is its effect, exactly. Below, the same probability shared out among the "
+        "tokens."
+    ) in everything(at)
     at.session_state["explain.effects"][1].join(PATIENCE)
     assert at.run().dataframe
     assert not at.error

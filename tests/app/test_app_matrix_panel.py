@@ -200,7 +200,7 @@ def test_hiding_special_tokens_hides_them_in_the_drawing_only(read):
     read.checkbox(key="lab.specials").set_value(True).run()
     assert not read.exception
     assert all(name[0] != "special" for name in read.session_state["lab.matrix_names"])
-    assert re.search("“tim” looks most.*", everything(read))[0] in before
+    assert re.search("“tim” attends most.*", everything(read))[0] in before
 
 
 def test_attention_of_models_of_other_sizes_is_compared_by_its_means(read, tmp_path):
@@ -214,6 +214,6 @@ def test_attention_of_models_of_other_sizes_is_compared_by_its_means(read, tmp_p
     read.segmented_control(key="lab.matrix_view").set_value("difference").run()
     read.segmented_control(key="lab.difference_of").set_value("attention").run()
     assert not read.exception
-    assert "the means of all of them are compared" in everything(read)
+    assert "so their means are compared" in everything(read)
     assert not [box for box in read.selectbox if box.key in ("lab.layer", "lab.head")]
     assert read.session_state["lab.matrix_names"]

@@ -161,7 +161,10 @@ def test_scores_of_twins_stand_in_one_order_from_either_side(folder):
     other = read_model(folder("a-bert", data="d", scores=at(0.7), without_knowledge={}))
     said = model_facts.scores_of_twins(one, other)
     assert said == model_facts.scores_of_twins(other, one)
-    assert "F1 90.0 with the graph and 80.0 with it off (a-kbert), 70.0 its twin" in said
+    assert (
+        "F1 90.0 with the graph and 80.0 with the graph off (a-kbert), and 70.0 for its twin"
+        in said
+    )
     bare = read_model(folder("b-bert", data="d"))
     assert model_facts.scores_of_twins(one, bare) is None
     elsewhere = read_model(folder("c-bert", data="e", scores=at(0.7)))

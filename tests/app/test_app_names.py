@@ -34,8 +34,8 @@ def test_another_name_is_said_with_its_entity_and_rule():
 def test_several_meanings_and_names_passed_over_are_said():
     assert lines("2型糖尿病足，苹果")[1:] == (
         "“苹果” may mean 苹果(水果), 苹果(公司)",
-        "“糖尿病” is no mention: it is part of “2型糖尿病”",
-        "“病足” is no mention: it overlaps “2型糖尿病”",
+        "“糖尿病” is not a mention: it is part of “2型糖尿病”",
+        "“病足” is not a mention: it overlaps “2型糖尿病”",
     )
 
 

@@ -62,7 +62,7 @@ def made_up(moved, flips=(), ways=WAYS):
 
 def test_table_at_the_dial_has_plain_bert_and_every_way_of_reading(found, info):
     columns = view.dial(found, 4, 2, info)
-    assert columns["reading"] == [t("noise.plain"), *map(view.way_name, WAYS)]
+    assert columns["reading"] == [t("BERT, no knowledge"), *map(view.way_name, WAYS)]
     for number, way in enumerate(WAYS, start=1):
         point = next(p for p in found.points if (p.ablation, p.count, p.seed) == (way, 4, 2))
         assert columns["moved"][number] == percent(point.moved)
@@ -77,19 +77,24 @@ def test_a_prediction_that_noise_flips_is_marked(info):
 
 def test_a_system_that_reads_in_one_way_is_compared_with_no_other(info):
     curve = made_up((0.2,), ways=("plain-text",))
-    value = t("noise.value", value="20.0 %", way=t("noise.way.plain-text"))
-    assert view.say_dial(curve, 16, 1) == t("noise.dial_moved", values=value)
+    value = t("{value} ({way})", value="20.0 %", way=t("triples as plain text"))
+    assert view.say_dial(curve, 16, 1) == t(
+        "Here this noise moves the prediction by {values}.", values=value
+    )
     assert value in view.say_curve(curve)
-    assert t("noise.says_alike") not in view.say_curve(curve)
+    assert t("All are moved alike here.") not in view.say_curve(curve)
 
 
 @pytest.mark.parametrize(
     ("moved", "words"),
     [
-        ((0.1, 0.3, 0.4), t("noise.says_kbert")),
-        ((0.3, 0.31, 0.1), t("noise.says_other", way=t("noise.way.everything visible"))),
-        ((0.3, 0.31, 0.305), t("noise.says_alike")),
-        ((0.3, 0.31, 0.6), t("noise.says_tied", way=t("noise.way.hard positions"))),
+        ((0.1, 0.3, 0.4), t("K-BERT is moved least here.")),
+        (
+            (0.3, 0.31, 0.1),
+            t("Here {way} is moved least, not K-BERT.", way=t("everything visible")),
+        ),
+        ((0.3, 0.31, 0.305), t("All are moved alike here.")),
+        ((0.3, 0.31, 0.6), t("K-BERT and {way} are moved least here.", way=t("hard positions"))),
     ],
 )
 def test_sentence_names_the_way_that_noise_moves_least(moved, words):
@@ -100,9 +105,12 @@ def test_sentence_names_the_way_that_noise_moves_least(moved, words):
 def test_sentence_counts_the_draws_that_flip_the_prediction():
     words = view.say_curve(made_up((0.1, 0.2, 0.3), flips=WAYS[1:]))
     for way in WAYS[1:]:
-        assert t("noise.flips", count=2, total=2, way=view.way_name(way)) in words
-    assert t("noise.says_none") in view.say_curve(made_up((0.1, 0.2, 0.3)))
-    assert t("noise.one_text") in words
+        assert (
+            t("{count} of {total} draws for {way}", count=2, total=2, way=view.way_name(way))
+            in words
+        )
+    assert t("No draw flips the prediction.") in view.say_curve(made_up((0.1, 0.2, 0.3)))
+    assert t("One text shows how noise works, not how often.") in words
 
 
 def test_chart_has_a_line_and_a_band_a_way_and_the_dial(found):
@@ -158,7 +166,7 @@ def test_dial_draws_more_noise_and_other_noise(page):
     page.number_input(key="explain.seed").set_value(2).run()
     assert table(page) != more
     page.slider(key="explain.noise").set_value(0).run()
-    assert t("noise.none_yet") in said(page)
+    assert t("No noise: every reading has only its own triples.") in said(page)
 
 
 def test_noise_is_drawn_from_another_graph(page):
@@ -174,9 +182,9 @@ def test_noise_is_drawn_from_another_graph(page):
 
 def test_curve_is_drawn_in_the_background_and_told_in_a_sentence(page):
     page.button(key="explain.draw").click().run()
-    until(page, lambda: t("noise.one_text") in said(page))
+    until(page, lambda: t("One text shows how noise works, not how often.") in said(page))
     write(page, "患者行心电图检查未见异常")
-    assert t("noise.stale") in said(page)
+    assert t("The scene or the source has changed since the curve was drawn.") in said(page)
 
 
 def test_a_curve_that_cannot_be_drawn_says_why(page, monkeypatch):
@@ -193,6 +201,13 @@ def test_a_curve_that_cannot_be_drawn_says_why(page, monkeypatch):
 
 def test_page_without_a_prediction_or_a_mention_says_what_to_do(page):
     choose_task(page, "tree", "患者行胃镜检查未见异常")
-    assert t("scene.no_model") in said(page)
+    assert t(
+        "There is no prediction to explain: nothing in the Lab predicts. Choose a task and a "
+        "model there."
+    ) in said(page)
     choose_task(page, "classify", "好转")
-    assert t("noise.empty", graph="medical_zh") in said(page)
+    assert t(
+        "No entity of {graph} is named in this text, so there is nowhere to hang noise. Choose "
+        "another text or graph in the Lab.",
+        graph="medical_zh",
+    ) in said(page)

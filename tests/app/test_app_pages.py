@@ -44,7 +44,7 @@ def everything(at):
 
 
 def test_without_a_model_all_but_the_prediction_works_and_the_remedy_is_named(lab):
-    assert "There is no model for a prediction" in everything(lab)
+    assert "There is no model in" in everything(lab)
     assert "git checkout -- models" in everything(lab)
     assert "kbert train --task ner" in everything(lab)
     assert "14 tokens: 8 trunk, 6 branch" in everything(lab)
@@ -84,8 +84,8 @@ def test_edits_belong_to_their_graph(lab):
     [
         ("", "Write a sentence above"),
         ("  \n ", "Write a sentence above"),
-        ("长" * 100_000, "100000 characters; at most 5000"),
-        ("nobody at all", "No entity of this graph is named"),
+        ("长" * 100_000, "100000 characters, and at most 5000"),
+        ("nobody at all", "The sentence names no entity of this graph"),
         ("[CLS] Tim Cook 😀 [MASK] 𝒳", "branch"),
     ],
 )
@@ -102,7 +102,7 @@ def test_ablations_and_limits_are_said(lab):
     lab.session_state["lab.positions"] = "hard"
     lab.session_state["lab.visible"] = "all"
     lab.number_input(key="lab.max_triples").set_value(1).run()
-    assert "the model was given the hard positions" in everything(lab)
+    assert "the model reads the hard positions" in everything(lab)
     assert "everything visible" in everything(lab)
     assert "1 over the limit per mention" in everything(lab)
     lab.number_input(key="lab.max_triples").set_value(0).run()

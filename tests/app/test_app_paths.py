@@ -103,7 +103,7 @@ def test_arrivals_begin_with_the_triple_that_changes_most(found):
     columns = view.arrivals(found, 0)
     values = [float(value.removesuffix(" %")) for value in columns["last"]]
     assert len(values) == 2 and values == sorted(values, reverse=True)
-    assert t("paths.gone") in view.arrivals(found, found.own(0)[0])["last"]
+    assert t("gone") in view.arrivals(found, found.own(0)[0])["last"]
 
 
 def test_chart_has_a_line_a_triple_and_no_html_of_theirs(found):
@@ -128,7 +128,7 @@ def test_what_a_token_can_know_grows_from_the_trunk_to_all(tim_cook):
     assert trunk["now"].tolist() == [False, True, True, True] and not branch["now"].any()
     words = view.say_known(tim_cook, ways, 0)
     assert "After layer 1, “[CLS]” can know 8 of 8 trunk tokens and 0 of 3 branches." in words
-    assert "From layer 2 on, “[CLS]” can know all that stands in the tree." in words
+    assert "From layer 2 on, “[CLS]” can know everything in the tree." in words
     apple = view.say_known(tim_cook, ways, 4)
     assert "After layer 1, “Apple” can know 2 of 8 trunk tokens and 1 of 3 branches." in apple
 
@@ -174,10 +174,10 @@ def test_page_follows_a_triple_to_its_mention_then_to_another_token(models, monk
     monkeypatch.setenv("KBERT_LANGUAGE", language)
     monkeypatch.setattr("app.texts.language_of", default_language)
     at = page()
-    until(at, lambda: t("paths.chart", token="胃") in said(at))
+    until(at, lambda: t("How much “{token}” changes without each triple", token="胃") in said(at))
     assert len(at.get("plotly_chart")) == 2 and len(at.dataframe) == 1
     choose(at, chosen(at, "token").key, 0)
-    assert t("paths.chart", token="[CLS]") in said(at)
+    assert t("How much “{token}” changes without each triple", token="[CLS]") in said(at)
 
 
 def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkeypatch):
@@ -195,13 +195,13 @@ def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkey
     at = page(None)
     go_on.clear()
     write(at, "患者行胃镜检查未见异常。")
-    counted = t("work.counted_of", done="1", total="2")
+    counted = t("{done} of {total} done", done="1", total="2")
     until(at, lambda: counted in str([item.proto.text for item in at.get("progress")]))
     assert not at.get("plotly_chart")
     at.button(key="explain.paths.stop_run").click().run()
     go_on.set()
     until(at, lambda: at.get("plotly_chart"))
-    assert t("work.stopped") in said(at)
+    assert t("Stopped; what was found by then is shown.") in said(at)
     assert len(chosen(at, "triple").options) == 1
     at.button(key="explain.paths.again").click().run()
     until(at, lambda: at.get("plotly_chart"))
@@ -211,14 +211,30 @@ def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkey
 def test_page_without_a_triple_shows_what_a_token_can_know(models, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models))
     at = page("好转")
-    until(at, lambda: t("scene.no_triple", graph="medical_zh") in said(at))
-    assert t("paths.knows_all", layer=1, token="[CLS]") in said(at)
+    until(
+        at,
+        lambda: (
+            t(
+                "This text contains no triple of {graph}, so there is no knowledge to explain. "
+                "Choose another text or graph in the Lab, or add a triple there.",
+                graph="medical_zh",
+            )
+            in said(at)
+        ),
+    )
+    assert t(
+        "From layer {layer} on, “{token}” can know everything in the tree.", layer=1, token="[CLS]"
+    ) in said(at)
 
 
 def test_page_without_a_model_shows_what_can_be_and_asks_for_one(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     at = page(None, **{"lab.example": FIGURE_2})
-    assert t("paths.no_model", layers=4) in said(at)
+    assert t(
+        "Nothing can be measured without a model. What can have reached which token is shown for "
+        "{layers} layers. Choose a model in the Lab to measure.",
+        layers=4,
+    ) in said(at)
     assert len(at.get("plotly_chart")) == 1
 
 
@@ -236,4 +252,4 @@ def test_page_without_a_model_follows_no_link_that_is_blocked(monkeypatch, tmp_p
 
 def test_page_of_an_unreadable_text_says_so(models, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models))
-    assert t("scene.no_text") in said(page(" "))
+    assert t("There is no text to read yet: write one in the Lab.") in said(page(" "))

@@ -25,7 +25,7 @@ def test_a_prediction_compared_with_itself_has_no_change():
     one = ner((0, 3, "Examine"))
     changes = prediction.span_changes(one.spans, one.spans)
     assert [c.change for c in changes] == ["same"]
-    assert prediction.headline(changes) == "The same entities on both sides."
+    assert prediction.headline(changes) == "The entities are the same before and now."
     drawn = twins.now_and_before(TEXT, one, "now", one, "before")
     assert "kb-ring" not in drawn and "kb-lost" not in drawn
 

@@ -76,7 +76,7 @@ def test_lines_say_what_is_edited_and_what_it_becomes(found, info):
         (Edit("remove", Triple("a", "r", "b")), "delete (a, r, b)"),
         (
             Edit("replace", Triple("a", "r", "b"), Triple("a", "r", "c")),
-            "replace (a, r, b) by (a, r, c)",
+            "replace (a, r, b) with (a, r, c)",
         ),
         (Edit("add", Triple("a", "r", "c"), index=0), "add (a, r, c)"),
     ],
@@ -94,7 +94,7 @@ def test_words_of_a_search_without_result_show_what_came_nearest(models, found, 
     reader = Pipeline.load(models / "tags-zh-kbert", device="cpu")
     case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
     none = replace(counterfactuals(case, search=Search(budget=2)), found=(), nearest=found.nearest)
-    assert "Nearest come" in view.say_now(none, info)
+    assert "The closest" in view.say_now(none, info)
     assert "stays" in view.lines(none, info, CHANCE)[0].html
     near = none.nearest[0]
     other = replace(near, after=replace(near.after, answer="检查"))
@@ -102,7 +102,7 @@ def test_words_of_a_search_without_result_show_what_came_nearest(models, found, 
     assert "becomes 检查" in view.lines(wished, info, CHANCE)[0].html
     assert "kb-badge" not in view.lines(wished, info, CHANCE)[0].html
     nothing = counterfactuals(Case.of(reader, "好转", graph=GRAPH, target=Target("疾病", 0, 2)))
-    assert "no triple of the graph stands in this text" in view.say_now(nothing, info)
+    assert "this text contains no triple of the graph" in view.say_now(nothing, info)
 
 
 def test_targets_are_the_spans_predicted_then_mentions_without_one(models):
@@ -176,15 +176,18 @@ def test_what_is_looked_for_can_be_changed_and_makes_results_stale(page):
     searched(page)
     page.session_state["explain.kinds"] = ["remove"]
     page.run()
-    assert t("search.stale") in said(page)
+    assert t("The scene, the prediction or the goal has changed: search again.") in said(page)
     assert not applying(page)
     page.session_state["explain.kinds"] = []
     page.run()
-    assert t("search.no_kind") in said(page)
+    assert t("Choose at least one kind of change.") in said(page)
     assert page.button(key="explain.search").disabled
 
 
 def test_page_without_a_prediction_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     at = opened("explain.py", **{"explain.part": "flips"})
-    assert t("scene.no_model") in said(at)
+    assert t(
+        "There is no prediction to explain: nothing in the Lab predicts. Choose a task and a "
+        "model there."
+    ) in said(at)

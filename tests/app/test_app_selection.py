@@ -150,7 +150,7 @@ def test_what_is_chosen_is_named(graph, run):
     cook, apple = identity(flat, "Cook"), identity(flat, "Apple")
     assert say_selection(flat, Selection(triple=CHINA)) == "Chosen: (Beijing, capital, China)"
     assert say_selection(flat, Selection().with_cell(cook, apple)) == "Chosen: Cook → Apple"
-    assert say_selection(flat, Selection().with_token(cook)).startswith("Chosen: Cook; what is")
+    assert say_selection(flat, Selection().with_token(cook)).startswith("Chosen: Cook; faint")
     without = run(graph.remove(APPLE)).rows[0]
     said = say_selection(without, Selection().with_cell(cook, apple))
     assert said == "Chosen: Cook → not in this tree"

@@ -225,7 +225,7 @@ def test_share_notices_a_link_that_was_changed_on_its_way(place, value):
 
 @pytest.mark.parametrize("cut", [1, 5, 50])
 def test_share_notices_a_link_that_was_cut_short(cut):
-    with pytest.raises(ShareError, match="cut short"):
+    with pytest.raises(ShareError, match="cut off"):
         from_link(to_link(SHARED)[:-cut])
 
 

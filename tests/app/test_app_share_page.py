@@ -74,7 +74,7 @@ def test_the_link_is_of_the_page_and_says_what_it_carries(lab):
     at = lab("lab.share")
     scene = from_link(link(at)["scene"][0]).scene
     assert (scene.sentences, scene.model, scene.graph.name) == ((TEXT,), "words", "figure2")
-    assert "carries the text" in said(at) and "can read the text" in said(at)
+    assert "contains the text" in said(at) and "can read the text" in said(at)
     assert "Save the session" in labels(at)
 
 
@@ -93,7 +93,7 @@ def test_a_link_of_an_own_graph_says_that_others_lack_it(lab):
     }
     at.run()
     at.selectbox(key="lab.graph").set_value(graph.fingerprint).run()
-    assert "“<i>mine” is not one that everybody has" in said(behind(at, "lab.share"))
+    assert "Not everybody has the graph “<i>mine”" in said(behind(at, "lab.share"))
 
 
 def test_a_page_too_long_for_a_link_offers_the_file(lab):
@@ -114,7 +114,7 @@ def test_an_empty_text_is_nothing_to_share(lab):
     at.run()
     assert "then there is something to share" in said(at)
     assert not at.code
-    assert not {*labels(at)} & {t("share.download"), t("keep.html")}
+    assert not {*labels(at)} & {t("Save the session"), t("This page, .html")}
 
 
 def test_the_key_of_a_workspace_goes_along_only_when_it_is_wanted(lab, tmp_path):
@@ -135,5 +135,5 @@ def test_the_key_of_a_workspace_goes_along_only_when_it_is_wanted(lab, tmp_path)
 
 
 def test_the_session_the_page_and_the_graph_can_be_kept(lab):
-    offered = [t(key) for key in ("share.download", "keep.html", "keep.graph_button")]
+    offered = ["Save the session", "This page, .html", "The edited graph, .spo"]
     assert labels(lab("lab.share"))[:3] == offered

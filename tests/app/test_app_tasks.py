@@ -151,7 +151,7 @@ def test_a_broken_twin_is_named_and_the_others_go_on(tmp_path, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
     assert [title for title, _ in beside_the_twin(at)] == ["Now", "Graph off"]
-    assert "Twin: This panel can't be run" in everything(at)
+    assert "Twin: This panel failed" in everything(at)
 
 
 # A folder of the visitor's own

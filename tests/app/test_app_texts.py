@@ -1,72 +1,115 @@
 """Two languages of the same texts."""
 
 import ast
-import pkgutil
 import re
 import string
 from pathlib import Path
 
 import pytest
+from babel.messages.pofile import read_po
 from jinja2 import Environment, meta
 
 import app
 from app import texts
+from app.examples import EXAMPLE_TEXTS
+from app.locales import update
+from app.models import type_name
+from app.texts import LOCALES, N_, t, tn
 
 ROOT = Path(app.__file__).parent
+PO = LOCALES / "zh" / "LC_MESSAGES" / "app.po"
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 ALIKE = re.compile(  # texts that need no translation: values, names and commands alone
-    r"(\{[^}]*\}|F1|MRR|P@1|MB|MASK|K-BERT Lab|K-BERT|KnowBert|Roof-BERT"
-    r"|train\.tsv|\W|\d)*|git .*|kbert .*|/path/.*"
+    r"(\{[^}]*\}|F1|MRR|P@1|MB|MASK|K-BERT Lab|(K-|Roof-)?BERT|KnowBert|train\.tsv|\W|\d)*"
+    r"|git .*|kbert .*|/path/.*"
 )
 
 
+@pytest.fixture(scope="module")
+def chinese():
+    """The messages of the Chinese catalogue."""
+    with PO.open("rb") as file:
+        return [message for message in read_po(file, locale="zh") if message.id]
+
+
+def forms(value):
+    """A text, or the texts for one thing and for several."""
+    return [value] if isinstance(value, str) else list(value)
+
+
 def placeholders(text):
-    if "{{" in text:
+    if "{{" in text or "{%" in text:
         return meta.find_undeclared_variables(Environment().parse(text))
-    return {
-        re.split(r"[.\[]", name)[0]
-        for _, name, _, _ in string.Formatter().parse(text)
-        if name is not None
-    }
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
 
-def test_every_module_of_texts_is_registered():
-    found = {name for _, name, _ in pkgutil.iter_modules([str(ROOT)]) if name.startswith("texts_")}
-    assert found == {module.__name__.removeprefix("app.") for module in texts.MODULES}
+def test_every_text_of_the_app_is_translated_and_no_other(chinese):
+    used = {message.id for message in update.extracted() if message.id}
+    known = {tuple(forms(m.id)) if m.pluralizable else m.id for m in chinese}
+    assert used == known, "run: python -m app.locales.update"
+    left = [m.id for m in chinese if m.fuzzy or not all(forms(m.string))]
+    assert left == []
 
 
-@pytest.mark.parametrize("module", texts.MODULES, ids=lambda module: module.__name__)
-def test_languages_have_the_same_keys_and_placeholders(module):
-    assert module.ENGLISH.keys() == module.CHINESE.keys()
-    for key, english in module.ENGLISH.items():
-        assert placeholders(english) == placeholders(module.CHINESE[key]), key
+def test_both_languages_have_the_same_placeholders(chinese):
+    for message in chinese:
+        *_, english = forms(message.id)
+        assert placeholders(english) == placeholders(forms(message.string)[0]), english
 
 
-@pytest.mark.parametrize("module", texts.MODULES, ids=lambda module: module.__name__)
-def test_every_text_is_translated(module):
-    same = [
-        key
-        for key, chinese in module.CHINESE.items()
-        if not CHINESE.search(chinese) and not ALIKE.fullmatch(chinese)
-    ]
-    assert same == []
-    for key, english in module.ENGLISH.items():
-        assert key.startswith("example.") or not CHINESE.search(english), key
+def test_every_text_is_in_its_language(chinese):
+    said = [forms(message.string)[0] for message in chinese]
+    assert [x for x in said if not CHINESE.search(x) and not ALIKE.fullmatch(x)] == []
+    for message in chinese:
+        english = forms(message.id)[0]
+        assert not CHINESE.search(english) or english in EXAMPLE_TEXTS.values(), english
 
 
-def test_no_key_stands_in_two_modules():
-    keys = [key for module in texts.MODULES for key in module.ENGLISH]
-    assert sorted(keys) == sorted(set(keys))
+def test_texts_are_found_in_programs():
+    source = """
+t("a"); t("b" if x else "c", n=t("d")); f"{t('e')}"; tn("1 f", "{n} f", 2); {"k": N_("g" "h")}
+st.text("i"); t(name); t(f"{x} j"); texts.t("k")
+"""
+    found = [text for _, text in update.texts_in(source)]
+    assert sorted(map(str, found)) == ["('1 f', '{n} f')", *"abcde", "gh", "k"]
+
+
+def test_the_catalogue_stays_as_it_is_written(tmp_path, monkeypatch):
+    copy = tmp_path / "zh" / "LC_MESSAGES" / "app.po"
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(PO.read_bytes())
+    monkeypatch.setattr(update, "LOCALES", tmp_path)
+    update.update()
+    assert copy.read_text("utf-8") == PO.read_text("utf-8")
 
 
 def test_a_text_is_in_the_language_asked_for_at_that_moment(monkeypatch):
     language = "zh"
     monkeypatch.setattr(texts, "language_of", lambda: language)
-    assert texts.t("tree.count", tokens=3, trunk=2, branch=1) == "3 个词元：主干 2，分支 1"
+    values = {"tokens": 3, "trunk": 2, "branch": 1}
+    count = N_("{tokens} tokens: {trunk} trunk, {branch} branch")
+    assert t(count, **values) == "3 个词元：主干 2，分支 1"
+    assert tn("1 edit", "{n} edits", 1) == "1 次修改"
+    assert tn("1 edit", "{n} edits", 1234) == "1,234 次修改"
     assert texts.sentences(["甲。", "乙。"]) == "甲。乙。"
+    assert texts.listed([1, 2]) == "1、2"
     language = "en"
-    assert texts.t("tree.count", tokens=3, trunk=2, branch=1) == "3 tokens: 2 trunk, 1 branch"
+    assert t(count, **values) == "3 tokens: 2 trunk, 1 branch"
+    assert tn("1 edit", "{n} edits", 1) == "1 edit"
+    assert tn("1 edit", "{n} edits", 1234) == "1,234 edits"
     assert texts.listed([1, 2]) == "1, 2"
+
+
+def test_a_text_without_a_translation_is_shown_in_english():
+    with texts.speaking("zh"):
+        assert t("{n} unheard-of words", n=2) == "2 unheard-of words"
+        assert tn("1 unheard-of word", "{n} unheard-of words", 1) == "1 unheard-of word"
+
+
+def test_entity_types_have_their_chinese_name_before_them():
+    assert [type_name(label) for label in ("Examine", "O", "7")] == ["Examine", "O", "7"]
+    with texts.speaking("zh"):
+        assert [type_name(label) for label in ("Examine", "O")] == ["检查 Examine", "O"]
 
 
 @pytest.mark.parametrize(("given", "language"), [("zh", "zh"), ("en", "en"), ("tlh", "en")])
@@ -89,5 +132,5 @@ def test_no_text_is_asked_for_at_import():
                 continue
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "id", getattr(node.func, "attr", None))
-                assert name != "t", f"{path.name}, line {node.lineno}"
+                assert name not in ("t", "tn"), f"{path.name}, line {node.lineno}"
             at_import += list(ast.iter_child_nodes(node))

@@ -12,6 +12,8 @@ def pages_of(source: str) -> list[str]:
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call) or ast.unparse(node.func) != "st.Page":
             continue
+        if not isinstance(node.args[0], ast.Constant):
+            continue  # an old address, which leads to another page
         options = {word.arg: ast.literal_eval(word.value) for word in node.keywords if _plain(word)}
         if options.get("visibility") == "hidden":  # leads to another
             continue

@@ -75,7 +75,7 @@ def test_a_visitor_follows_a_triple_to_a_token_then_turns_the_dial_of_noise(lab)
     for _ in range(6):
         lab.page.keyboard.press("ArrowRight")
     lab.settle()
-    assert "10 unrelated triples stand in the text" in lab.text()
+    assert "10 unrelated triples are in the text" in lab.text()
     lab.page.get_by_role("button", name="Draw the curve").click()
     expect(lab.page.get_by_text("mean of 3 draws")).to_be_visible(timeout=3 * PATIENCE)
     expect(lab.page.locator('[data-testid="stPlotlyChart"]')).to_have_count(1)

@@ -162,7 +162,7 @@ def test_a_broken_upload_is_looked_at_and_changes_nothing(knowledge, tmp_path):
     knowledge.view("Import")
     page.locator('.st-key-knowledge-upload-0 input[type="file"]').set_input_files(bad)
     knowledge.lab.settle()
-    page.get_by_text("Leave the bad lines out").click()
+    page.get_by_text("Skip the bad lines").click()
     knowledge.lab.settle()
     knowledge.press("import")
     assert "Added 1 triples of bad.spo" in knowledge.lab.text()

@@ -18,7 +18,7 @@ BRANCHES = ["CEOApple", "capitalChina", "is_aCity"]
 
 def test_a_first_visit_shows_a_prediction_and_edits_change_it_until_undone(lab):
     before, matrix, branches = lab.prediction("Now"), lab.matrix(), lab.branches()
-    assert "This example has already run" in lab.text()
+    assert "This example has already been read" in lab.text()
     assert ("胃镜", "Examine") in [(text[:2], label) for text, label in before]
 
     lab.rewrite(3, 0, "疾病")
@@ -81,7 +81,7 @@ def test_triples_are_added_and_deleted_and_undo_takes_it_back(lab):
     lab.add("Beijing", "hosts", "Olympics")
     assert "hostsOlympics" in lab.branches()
     assert "is_aCity" not in lab.branches()
-    assert "An added triple stands first" in lab.text()
+    assert "A new triple comes first" in lab.text()
     lab.press("Undo")
     assert lab.branches() == BRANCHES
     lab.delete(0)
@@ -148,14 +148,16 @@ def test_a_graph_of_ones_own_is_opened_and_edited_or_refused_with_a_reason(
     bad, larger = tmp_path / "bad.spo", tmp_path / "large.spo"
     bad.write_text("Tim Cook\tlikes\ttea\n" + "only two\tfields\n" * 30, encoding="utf-8")
     larger.write_text("Tim Cook\tlikes\ttea\n" * 1_200_000, encoding="utf-8")
-    lab.open_drawer(lab.page.get_by_role("button", name=t("open.graph")))
-    lab.press(t("open.graph"))
-    expect(dialog).to_contain_text(t("open.upload", most=20, triples="447,392"))
+    lab.open_drawer(lab.page.get_by_role("button", name=t("Open a graph…")))
+    lab.press(t("Open a graph…"))
+    expect(dialog).to_contain_text(
+        t("Upload a file of at most {most} MB and {triples} triples", most=20, triples="447,392")
+    )
     upload = dialog.locator('input[type="file"]').first
     upload.set_input_files(bad)
     expect(dialog).to_contain_text("bad.spo, line 2: found 2 fields")
     expect(dialog).to_contain_text("and 10 more bad lines")
-    expect(dialog).to_contain_text(t("open.right_lines", count=1))
+    expect(dialog).to_contain_text(t("Use the lines that are right ({count})", count=1))
     upload.set_input_files(larger)
     alerts = lab.page.get_by_role("alert")
     expect(alerts.filter(has_text="must be 20.0MB or smaller").first).to_be_visible()

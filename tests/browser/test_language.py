@@ -16,7 +16,7 @@ def ends_before_the_choice(lab):
     ids = ("stTopNavLink", "stTopNavSection")
     links = lab.page.locator(", ".join(f'[data-testid="{name}"]' for name in ids)).all()
     boxes = [link.bounding_box() for link in links if link.is_visible()]
-    assert len(boxes) == 5  # two pages, three sections
+    assert len(boxes) == 4  # the Lab and three sections
     assert max(box["x"] + box["width"] for box in boxes) < choice["x"]
     assert len({box["y"] for box in boxes}) == 1
 
@@ -48,7 +48,7 @@ def test_a_visitor_changes_the_language_and_keeps_what_was_chosen(lab, visit):
     expect(page.get_by_role("combobox", name="头", exact=True)).to_have_value("2")
     expect(page.get_by_role("radio", name="注意力", exact=True)).to_be_checked()
     expect(page.get_by_role("textbox", name="句子", exact=True)).to_have_value(sentence)
-    assert lab.prediction("现在") == before
+    assert lab.prediction("现在") == [(text, f"检查 {label}") for text, label in before]
     assert lab.page.locator(".kb-side").first.inner_text().split("\n")[-1] == "不注入知识"
     lab.choose("对比对象", "打开时的图谱")  # the browser tells of every chooser with it
     expect(lab.page.locator('[data-testid="stException"]')).to_have_count(0)

@@ -32,7 +32,7 @@ def link(lab):
     code.get_by_role("button").first.click()
     copied = lab.page.evaluate("navigator.clipboard.readText()")
     assert copied == code.locator("code").text_content()
-    expect(opened).to_contain_text("Whoever gets the link can read the text")
+    expect(opened).to_contain_text("Anyone with the link can read the text")
     lab.page.keyboard.press("Escape")
     lab.settle()
     assert copied.startswith(lab.address)
