@@ -1,7 +1,7 @@
 """What counting and reading a data set have shown: the verdict, texts, groups, tables."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,61 +16,44 @@ from app.texts import N_, listed, sentences, t
 from app.view_models import audit as audit_view
 from app.view_models import whole_file as view
 from app.view_models.html import escape, markdown
+from app.view_models.whole_file import FILE_COLUMN
 from app.words import AUDIT_SPLIT, AUDIT_TASK, FILE_VERDICT
 from kbert_core import KBertError
 from kbert_core.experiments.file_rows import FileRow
 from kbert_core.experiments.whole_file import KINDS, By, WholeFile
 from kbert_core.explain.result import name_of
 
-_TEXTS = {
-    "text.list": N_(", "),
-    "text.clauses": N_("; "),
-    "text.gap": N_(" "),
-    "label.negative": N_("negative"),
-    "label.positive": N_("positive"),
-    "label.different": N_("different"),
-    "label.same meaning": N_("same meaning"),
-    "language.Chinese": N_("Chinese"),
-    "language.English": N_("English"),
-    "language.Latin script": N_("Latin script"),
-    "language.several scripts": N_("several scripts"),
-    "twin.since_untouched": N_("By the interventions: {what}"),
-    "audit.of": N_(
-        "{data} ({task}) with {graph}: {triples} triples, {heads} heads. Tokens are counted as "
-        "characters, or as words where spaces part them."
-    ),
-    "audit.download": N_("Download JSON"),
-    "audit.column.split": N_("split"),
-    "audit.column.count": N_("mentions"),
-    "audit.column.known": N_("in the graph"),
-    "audit.column.unseen": N_("unseen"),
-    "audit.column.unseen_known": N_("in the graph"),
-    "audit.column.rows": N_("rows"),
-    "audit.column.repeated": N_("repeated"),
-    "audit.column.with_match": N_("with a head"),
-    "audit.column.matches": N_("matches a row"),
-    "audit.column.gold_matches": N_("are mentions"),
-    "audit.column.leak": N_("same text"),
-    "audit.column.texts": N_("rows"),
-    "audit.column.share": N_("share"),
-    "audit.column.same_label": N_("same label"),
-    "audit.column.where": N_("names that stand in"),
-    "audit.column.names": N_("names"),
-    "audit.column.precision": N_("precision"),
-    "audit.column.recall": N_("recall"),
-    "audit.column.f1": N_("F1"),
-    "audit.column.unseen_recall": N_("recall, unseen"),
-    "audit.column.tokens": N_("text"),
-    "audit.column.added": N_("added"),
-    "audit.column.longest": N_("longest"),
-    "audit.column.long_texts": N_("texts over the limit"),
-    "audit.column.long_trees": N_("with branches"),
-    "audit.column.no_room": N_("branch tokens without room"),
-    "audit.column.head": N_("head"),
-    "audit.column.tails": N_("tails"),
-    "audit.column.name": N_("name"),
-    "audit.column.may_mean": N_("may mean"),
-    "data.more": N_("{count} more findings"),
+AUDIT_COLUMN = {
+    "split": N_("split"),
+    "count": N_("mentions"),
+    "known": N_("in the graph"),
+    "unseen": N_("unseen"),
+    "unseen_known": N_("in the graph"),
+    "rows": N_("rows"),
+    "repeated": N_("repeated"),
+    "with_match": N_("with a head"),
+    "matches": N_("matches a row"),
+    "gold_matches": N_("are mentions"),
+    "leak": N_("same text"),
+    "texts": N_("rows"),
+    "share": N_("share"),
+    "same_label": N_("same label"),
+    "where": N_("names that stand in"),
+    "names": N_("names"),
+    "precision": N_("precision"),
+    "recall": N_("recall"),
+    "f1": N_("F1"),
+    "unseen_recall": N_("recall, unseen"),
+    "tokens": N_("text"),
+    "added": N_("added"),
+    "longest": N_("longest"),
+    "long_texts": N_("texts over the limit"),
+    "long_trees": N_("with branches"),
+    "no_room": N_("branch tokens without room"),
+    "head": N_("head"),
+    "tails": N_("tails"),
+    "name": N_("name"),
+    "may_mean": N_("may mean"),
 }
 
 AUDIT_SECTION = {
@@ -159,8 +142,10 @@ def download(key: str, label: str, data: Callable[[], bytes], name: str, mime: s
     )
 
 
-def table(columns: view.Columns, key: str | None, texts: str, **more: Any) -> Any:
-    """A table whose columns' names begin with ``texts``; what it says where that is None."""
+def table(
+    columns: view.Columns, key: str | None, named: Mapping[str, str] = FILE_COLUMN, **more: Any
+) -> Any:
+    """A table whose columns are called so."""
     return st.dataframe(
         columns,
         key=key,
@@ -168,8 +153,8 @@ def table(columns: view.Columns, key: str | None, texts: str, **more: Any) -> An
         width="stretch",
         column_config={
             name: st.column_config.Column(
-                t(_TEXTS[f"{texts}.{name}"]),
-                help=view.help_of(name) if texts == "file.column" else None,
+                t(named[name]),
+                help=view.help_of(name) if named is FILE_COLUMN else None,
             )
             for name in columns
         },
@@ -234,7 +219,7 @@ def show_audit(report: Report) -> None:
                     st.caption(part.chart_title)
                     st.plotly_chart(part.chart, key=f"data.{part.name}", config=PLOTLY)
                 for made in part.tables:
-                    table(made, None, "audit.column")
+                    table(made, None, AUDIT_COLUMN)
                 for said in part.notes:
                     st.caption(markdown(said))
 
@@ -290,7 +275,7 @@ def summary(setup: FileSetup, found: WholeFile) -> None:
                 note = None if name == "texts" else t(FILE_HELP[name])
                 st.metric(t(FILE_TEXTS[name]), f"{count:,}", help=note, width=METRIC)
         with right:
-            table(view.scores(found.scores), "data.scores", "file.column")
+            table(view.scores(found.scores), "data.scores")
         said = t(
             "{data}, {split}: {count} texts read by {model} with {graph}.",
             data=setup.data.name,
@@ -329,7 +314,6 @@ def rows_view(setup: FileSetup, found: WholeFile) -> None:
         table(
             view.rows_table(rows, services.model_info(setup.model)),
             key,
-            "file.column",
             on_select=lambda: choose_row(key, rows),
             selection_mode="single-row",
         )
@@ -374,7 +358,7 @@ def row_panel(setup: FileSetup, row: FileRow) -> None:
             )
         for sentence in row.example.sentences:
             st.markdown(markdown(sentence))
-        table(view.row(row, services.model_info(setup.model)), None, "file.column")
+        table(view.row(row, services.model_info(setup.model)), None)
         names = listed(map(name_of, row.triples))
         said = (
             t("Triples in it: {triples}", triples=names) if names else t("It contains no triple.")
@@ -431,6 +415,6 @@ def groups_view(found: WholeFile) -> None:
         else:
             st.caption(t("None."))
     with right:
-        table(view.groups_table(groups), f"data.groups.{by}", "file.column")
+        table(view.groups_table(groups), f"data.groups.{by}")
         make = lambda: view.groups_csv(groups)  # noqa: E731
         download("data.groups_csv", t("As CSV"), make, f"{by}.csv", "text/csv")

@@ -9,7 +9,7 @@ faster than those that PyTorch takes for single precision.
 from collections.abc import Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -20,9 +20,6 @@ from transformers.models.bert import modeling_bert
 from kbert_core.kbert.flat_tree import Batch, FlatTree
 from kbert_core.layers import MASK, layers_of, twin_of
 from kbert_core.reader import Reading
-
-if TYPE_CHECKING:
-    from kbert_core.kbert.reader import KBertReader
 
 LAYERS = 2
 KNOWN = (modeling_bert.__name__, "torch.nn.", "transformers.activations")
@@ -76,9 +73,7 @@ class NarrowedTwin:
         finally:
             _running.reset(token)
 
-    def logits(
-        self, reader: "KBertReader", readings: Sequence[Reading], batch_size: int
-    ) -> list[Tensor]:
+    def logits(self, reader: Any, readings: Sequence[Reading], batch_size: int) -> list[Tensor]:
         """Run readings of one row each; see :meth:`Reader.logits`."""
         values: list[Any] = [None] * len(readings)
         for config, rows, places in reader.batches(readings, batch_size):
@@ -94,7 +89,7 @@ class NarrowedTwin:
         return values
 
 
-def narrowed_for(reader: "KBertReader", readings: Sequence[Reading]) -> NarrowedTwin | None:
+def narrowed_for(reader: Any, readings: Sequence[Reading]) -> NarrowedTwin | None:
     """A reader's twin; None where its model has none, or a text has windows or interventions."""
     if reader.encoder.attention != "sdpa":
         return None
