@@ -430,6 +430,7 @@ class _Options(_Part):
     strategy: Annotated[Strategy, PlainValidator(_strategy)] = Strategy.FIRST
     threshold: Annotated[StrictFloat, Field(ge=-_ANY, le=_ANY)] | None = None
     one_sense: StrictBool = False
+    keep_places: StrictBool = False
     scorer: _Folder | None = None
 
     @model_validator(mode="after")

@@ -342,7 +342,7 @@ def _put_options(options: InjectionOptions, ablation: Ablation) -> list[Note]:
         [] if options.relations == own.relations else list(options.relations or ())
     )
     ss["lab.strategy"], ss["lab.one_sense"] = options.strategy, options.one_sense
-    ss["lab.names"] = options.names.as_list()
+    ss["lab.names"], ss["lab.move_up"] = options.names.as_list(), not options.keep_places
     ss["lab.positions"], ss["lab.visible"] = ablation.positions, ablation.visible
     chosen = {"strategy": options.strategy, "threshold": options.threshold, "scorer": scorer}
     kept = {name: getattr(own, name) for name in chosen}

@@ -57,7 +57,7 @@ EFFECTS_HELP = {
 
 ss = st.session_state
 AT_ONCE = 40  # triples that are measured without being asked for
-RUN = N_("Effects")
+RUN = "explain.effects"
 PLOTLY: dict[str, Any] = {"displayModeBar": False}
 
 

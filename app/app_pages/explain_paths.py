@@ -25,7 +25,7 @@ PATHS_COLUMN = {"first": N_("can from layer"), "last": N_("changes it by"), "tri
 WITHOUT_MODEL = 4  # layers that are shown where no model says how many
 TRIPLE, TOKEN = "triple", "token"
 TALL = 760  # pixels of a drawing that doesn't scroll
-RUN = N_("Paths")
+RUN = "explain.paths"
 PLOTLY: dict[str, Any] = {"displayModeBar": False}
 
 
