@@ -140,7 +140,7 @@ def test_a_graph_of_ones_own_is_opened_and_edited_or_refused_with_a_reason(
 ):
     lab.open_graph_path(Path("/nowhere/<b>bold</b>.spo"))
     dialog = lab.page.get_by_role("dialog")
-    expect(dialog).to_contain_text("/nowhere/<b>bold</b>.spo: there is no such file here")
+    expect(dialog).to_contain_text("/nowhere/<b>bold</b>.spo: there is no such file")
     lab.page.keyboard.press("Escape")
     lab.settle()
 
