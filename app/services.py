@@ -71,6 +71,7 @@ LINE_ENDINGS = (".spo", ".tsv", ".txt", ".nt")  # a triple a line, so that lines
 GRAPH_ENDINGS = [ending[1:] for ending in (*ENDINGS, *PACKED)]  # of graphs to upload
 LONGEST_TEXT = 5000  # characters of a sentence; longer texts belong on the command line
 LONGEST_WITHOUT_MODEL = 1024  # tokens, where no encoder sets the limit
+REPEATS = 4  # of each line of an upload, on average, that are read to be dropped
 TRIPLE_BYTES = 1200  # of memory that a triple takes with its line and its place in the index
 MOST_OF_VISIT = 512 << 20  # bytes of memory for the graphs that a visitor uploads
 TOKEN_BYTES = 1100  # that a token of a trace takes, without its tensors
@@ -245,7 +246,7 @@ def read_upload(
         RoomError: it has more lines or triples than a visit may hold.
     """
     most = most_uploaded()
-    if Path(name).suffix.lower() in LINE_ENDINGS and data.count(b"\n") > most:
+    if Path(name).suffix.lower() in LINE_ENDINGS and data.count(b"\n") > REPEATS * most:
         raise RoomError(
             t(
                 "{name} has more than {most} triples, too many for an upload. Nothing was opened. "

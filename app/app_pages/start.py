@@ -108,7 +108,7 @@ def cards() -> list[Card]:
     return [
         Card("triple", "toggle_off", playing(first, edit=True)),
         Card("wrong", "gpp_maybe", playing(wrong_of(turning), edit=True, wrong=True)),
-        Card("systems", "view_column", playing(first, edit=True, compare="systems")),
+        Card("systems", "view_column", playing(wrong_of(turning), edit=True, compare="systems")),
         Card("mask", "blur_on", playing(first, compare="parts")),
         Card("own", "upload_file", open_own),
         Card("figure", "account_tree", playing(figure)),
