@@ -132,7 +132,7 @@ def test_a_cell_opens_its_arithmetic_and_attention_is_thinned_out_and_flipped_th
 
     root = lab.page.locator(".root[data-sum]")
     slider = root.get_by_role("slider")
-    expect(root.locator("output")).to_have_text("everything")
+    expect(root.locator("output")).to_have_text("all")
     every = int(root.get_attribute("data-kept"))
     kept = []
     for share in (95, 80, 50):

@@ -100,7 +100,7 @@ def test_a_link_without_its_graph_is_read_only_until_the_graph_is_there(lab, vis
     upload = other.page.locator('input[type="file"]').first
     upload.set_input_files(wrong)
     other.settle()
-    assert "other triples than the graph “hers”" in other.text()
+    assert "What you opened has other triples" in other.text()
     other.page.locator('input[type="file"]').first.set_input_files(graph)
     other.page.wait_for_selector(".kb-tree")
     other.settle()
