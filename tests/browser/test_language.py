@@ -16,7 +16,7 @@ def ends_before_the_choice(lab):
     ids = ("stTopNavLink", "stTopNavSection")
     links = lab.page.locator(", ".join(f'[data-testid="{name}"]' for name in ids)).all()
     boxes = [link.bounding_box() for link in links if link.is_visible()]
-    assert len(boxes) == 4  # the Lab and three sections
+    assert len(boxes) == 5  # three pages and two sections
     assert max(box["x"] + box["width"] for box in boxes) < choice["x"]
     assert len({box["y"] for box in boxes}) == 1
 
