@@ -18,9 +18,10 @@ def test_the_twin_stands_beside_and_an_edit_leaves_it_as_it_is(lab):
     lab.settle()
     expect(lab.page.locator(".kb-column b")).to_have_text(["Now", "Graph off", "Twin"])
     twin = lab.page.locator(".kb-ner").nth(2).inner_text()
-    lab.rewrite(3, 0, "疾病")
+    lab.page.locator("[data-switch]").first.click()
+    lab.settle()
     now, off, after = lab.page.locator(".kb-ner").all_inner_texts()
-    assert "Disease" in now and "Disease" not in off
+    assert "BodyPart" in now and "BodyPart" not in off
     assert twin.split("Examine")[-1].strip() in after
     lab.page.set_viewport_size({"width": 800, "height": 1000})
     lab.settle()
