@@ -84,24 +84,19 @@ def choose(now: Scene, number: int, known: Known) -> Choice:
     )
     own = model not in NO_MODEL and services.model_info(model).card.system
     tree = (system or own or K_BERT) == K_BERT  # positions and visibility are K-BERT's
-    st.segmented_control(
-        t("Positions"),
-        ["soft", "hard"],
-        key=f"{key}.positions",
-        default=default.ablation.positions,
-        required=True,
-        disabled=not tree,
-        format_func=lambda name: t(OPTIONS_TEXTS[name]),
-    )
-    st.segmented_control(
-        t("Visible matrix"),
-        ["tree", "all"],
-        key=f"{key}.visible",
-        default=default.ablation.visible,
-        required=True,
-        disabled=not tree,
-        format_func=lambda name: t(OPTIONS_TEXTS[name]),
-    )
+    for part, title, names in (
+        ("positions", t("Positions"), ["soft", "hard"]),
+        ("visible", t("Visible matrix"), ["tree", "all"]),
+    ):
+        st.segmented_control(
+            title,
+            names,
+            key=f"{key}.{part}",
+            default=getattr(default.ablation, part),
+            required=True,
+            disabled=not tree,
+            format_func=lambda name: t(OPTIONS_TEXTS[name]),
+        )
     options = None
     if model not in (now.model, *NO_MODEL):
         options = services.model_info(model).card.reading.options
