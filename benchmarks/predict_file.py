@@ -1,17 +1,21 @@
 """`kbert predict --file` and `kbert evaluate` beside one text at a time, in one run on one thread.
 
 The ways take turns over the same texts: read and predicted one by one, as a caller of
-``Pipeline`` does it who has one text; all together, as a file is; and that again as the command
-line does it, with its JSON lines. The first two must predict the same. Times are CPU seconds, so
-that other work on the machine weighs on all ways alike; loading model and graph is no part of them.
+``Pipeline`` does it who has one text; all together, as a file is; that again as the command line
+does it, with its JSON lines; and so in bfloat16. The first two must predict the same. Times are CPU
+seconds, so that other work on the machine weighs on all ways alike; loading model and graph is no
+part of them.
 """
 
 import argparse
 import io
 import json
+import re
 import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -46,7 +50,6 @@ def main() -> None:
         "what": "texts a CPU second on one thread; ratios are of ways in the same round",
         "aim": AIM,
         "machine": machine("torch", "transformers", "tokenizers"),
-        "texts": args.texts,
         "longest": args.longest,
         "rounds": args.rounds,
         "models": {},
@@ -58,6 +61,8 @@ def main() -> None:
             examples = read_examples(data / "kbert" / folder / "train.tsv", task)
         except KBertError as error:
             raise SystemExit(str(error)) from error
+        if task == "classify":  # few reviews are short, but their sentences are
+            examples = [replace(e, sentences=(part,)) for e in examples for part in parts_of(e)]
         short = [e for e in examples if len(e.sentences[0]) <= args.longest]
         drawn = np.random.default_rng(0).permutation(len(short))[: args.texts]
         some = [short[i] for i in drawn]
@@ -82,12 +87,12 @@ def measured(
         def together() -> list[Any]:
             return list(pipeline.predict(texts, graph=graph))
 
-        def by_command() -> list[Any]:
+        def by_command(*more: str) -> list[Any]:
             printed = io.StringIO()
             loaded = patch.object(Pipeline, "load", return_value=pipeline)
             opened = patch("kbert_core.cli.commands.graph_of", return_value=graph)
             with redirect_stdout(printed), loaded, opened:
-                assert cli.main([*command, "--model", "loaded already"]) == 0
+                assert cli.main([*command, *more, "--model", "loaded already"]) == 0
             return [json.loads(line) for line in printed.getvalue().splitlines()]
 
         def scored_one_by_one() -> Any:
@@ -100,6 +105,7 @@ def measured(
             "one by one": one_by_one,
             "together": together,
             "kbert predict --file": by_command,
+            "kbert predict --file --bf16": partial(by_command, "--bf16"),
             "scored one by one": scored_one_by_one,
             "kbert evaluate": scored_together,
         }
@@ -107,7 +113,9 @@ def measured(
         differing = sum(one != all_ for one, all_ in alike)
         if differing:
             raise SystemExit(f"{differing} texts are predicted differently together.")
-        assert len(by_command()) == len(texts)
+        whole, half = by_command(), by_command("--bf16")
+        assert len(whole) == len(half) == len(texts)
+        in_bf16 = sum(labels(one) != labels(other) for one, other in zip(whole, half, strict=True))
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         for turn in range(rounds):
             for name, run in list(ways.items())[:: 1 if turn % 2 else -1]:
@@ -115,6 +123,8 @@ def measured(
                 run()
                 seconds[name].append(time.process_time() - begun)
     return {
+        "texts": len(texts),
+        "predicted differently in bfloat16": in_bf16,
         "characters": spread([len(text) for (text,) in texts]),
         "ways": {name: len(texts) / spread(each)["median"] for name, each in seconds.items()},
         "faster": {
@@ -122,10 +132,16 @@ def measured(
             for name, base in (
                 ("together", "one by one"),
                 ("kbert predict --file", "one by one"),
+                ("kbert predict --file --bf16", "one by one"),
                 ("kbert evaluate", "scored one by one"),
             )
         },
     }
+
+
+def parts_of(example: Example) -> list[str]:
+    """The sentences of a review."""
+    return re.findall(r"[^。！？!?\s]{4,}[。！？!?]*", example.sentences[0])
 
 
 def answer(prediction: Any) -> Any:
@@ -133,6 +149,13 @@ def answer(prediction: Any) -> Any:
     if hasattr(prediction, "spans"):
         return [(span.start, span.end, span.label) for span in prediction.spans]
     return prediction.label
+
+
+def labels(line: dict[str, Any]) -> Any:
+    """The same of what the command printed."""
+    told = line["prediction"]
+    spans = [(own["start"], own["end"], own["label"]) for own in told.get("spans", ())]
+    return told.get("label", spans)
 
 
 def show(result: dict[str, Any]) -> None:

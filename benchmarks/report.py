@@ -233,19 +233,21 @@ def _decoding(result: Mapping[str, Any]) -> str:
 def _predict_file(result: Mapping[str, Any]) -> str:
     lines = [
         "## Many texts at once\n",
-        f"{result['texts']} texts of at most {result['longest']} characters a round; texts a "
+        f"Texts of at most {result['longest']} characters, of reviews their sentences; texts a "
         f"second of {result['machine']['cpu']}, one thread, by the same one at a time (aim: "
         f"{result['aim']}). Saved are what a call costs besides its multiplications, and in the "
         "last two layers those of tokens that the task doesn't read; the rest are oneDNN's.\n",
-        "| model | one by one | together | `kbert predict --file` | `kbert evaluate` |",
-        "|---|---:|---:|---:|---:|",
+        "| model | texts | one by one | together | `kbert predict --file` | the same, `--bf16` | "
+        "`kbert evaluate` |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for name, own in result["models"].items():
         ways = [
-            f"{own['ways'][way]:,.0f}, {_shown(own['faster'][way])} times"
-            for way in ("together", "kbert predict --file", "kbert evaluate")
+            f"{own['ways'][way]:,.0f}, {_shown(own['faster'][way])} times" for way in own["faster"]
         ]
-        lines.append(f"| {name} | {own['ways']['one by one']:,.0f} | {' | '.join(ways)} |")
+        lines.append(
+            f"| {name} | {own['texts']} | {own['ways']['one by one']:,.0f} | {' | '.join(ways)} |"
+        )
     return "\n".join([*lines, ""])
 
 

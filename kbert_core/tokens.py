@@ -3,7 +3,7 @@
 import unicodedata
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -35,6 +35,9 @@ class Many(Sequence[T]):
     def __getitem__(self, index: int | slice) -> T | list[T]:
         numbers = range(len(self))[index]
         return self.item(numbers) if isinstance(numbers, int) else list(map(self.item, numbers))
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self.item, range(len(self)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from typing import Any
 
@@ -36,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words = sys.argv[1:] if arguments is None else arguments
         args = parser(*words[:1]).parse_args(words)
-        result = args.command.run(args)
+        with ExitStack() as args.until_its_end:
+            result = args.command.run(args)
         if result is not None:
             show(result, args.command.text, args)
         sys.stdout.flush()

@@ -176,7 +176,11 @@ LENGTH = argument("--max-length", "at most so many tokens", type=int, metavar="N
 FORM = several(LENGTH, options_of(Ablation))
 SYSTEM = options_of(KnowledgeOptions, only=("system",))
 TRAINING_DEVICE = argument("--device", "auto, cpu or cuda", "auto")
-READING = several(GRAPH, FORM, SYSTEM, argument("--device", "auto, cpu, cuda or cuda:N", "auto"))
+DEVICE = argument("--device", "auto, cpu, cuda or cuda:N", "auto")
+BF16 = argument(
+    "--bf16", "compute in bfloat16: faster, and a probability's second digit may differ", False
+)
+READING = several(GRAPH, FORM, SYSTEM, DEVICE, BF16)
 MODEL = several(argument("--model", f"default: {DEFAULT_MODEL}", metavar="DIR"), READING)
 
 
@@ -240,10 +244,14 @@ def loaded(args: Namespace, *, why: str = "", device: str = "") -> tuple["Pipeli
 
     ``why`` is said of a model without a task head, where one is needed.
     """
-    from kbert_core.pipeline import Pipeline  # seconds to start
+    from torch import autocast, bfloat16  # seconds to start
+
+    from kbert_core.pipeline import Pipeline
 
     graph = graph_of(args)
     pipeline = Pipeline.load(model_of(args), device=device or args.device)
+    if getattr(args, "bf16", False):  # `kbert tree` computes nothing
+        args.until_its_end.enter_context(autocast(pipeline.reader.device.type, bfloat16))
     if why and pipeline.task is None:
         raise CheckpointError(f"{model_of(args)} is an encoder without a task head, {why}")
     pipeline = pipeline.read_as(system_of(args))

@@ -11,6 +11,7 @@ from itertools import chain
 from types import NoneType
 from typing import Any, TypeVar
 
+from pydantic_core import to_json
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -33,7 +34,10 @@ def show(value: Any, text: Callable[[Any], str], args: Namespace) -> None:
         print(text(value))
         return
     data = value if isinstance(value, Mapping) else value.as_dict()
-    print(json.dumps(data, ensure_ascii=False, indent=None if lines else 1), flush=lines)
+    print(
+        to_json(data).decode() if lines else json.dumps(data, ensure_ascii=False, indent=1),
+        flush=lines,
+    )
 
 
 def report_text(data: Mapping[str, Any]) -> str:

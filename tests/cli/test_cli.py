@@ -256,6 +256,16 @@ class about:
         return other == (pytest.approx(mine, abs=1e-4) if isinstance(mine, float) else mine)
 
 
+def test_bfloat16_predicts_nearly_the_same_and_ends_with_its_command(kbert, checkpoints):
+    arguments = ("predict", "Tim Cook", "--model", checkpoints["classify"], "--json")
+    before, half, after = (
+        json.loads(kbert(*arguments, *more).out)["prediction"]["probabilities"]
+        for more in ((), ("--bf16",), ())
+    )
+    assert half == pytest.approx(before, abs=0.02)
+    assert half != before == after
+
+
 def test_a_file_that_breaks_off_is_answered_as_far_as_it_can_be_read(kbert, checkpoints, tmp_path):
     texts = tmp_path / "texts.txt"
     texts.write_bytes(b"a [MASK]\n" * 3 + b" " * 20_000 + b"[MASK]\n\xff\n")
