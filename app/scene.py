@@ -42,6 +42,7 @@ class Scene:
         device: where the model runs.
         interventions: cells of the visible matrix blocked and opened, in order.
         system: how knowledge is read; empty: as the model was trained.
+        threshold: δ of a KnowBert's linker; None: as the model was trained.
     """
 
     sentences: tuple[str, ...]
@@ -53,6 +54,7 @@ class Scene:
     device: str = "auto"
     interventions: tuple[Intervention, ...] = ()
     system: str = ""
+    threshold: float | None = None
 
     @property
     def has_model(self) -> bool:
@@ -98,5 +100,6 @@ def content_key(scene: Scene, graph: KnowledgeGraph, model_stamp: str) -> str:
         scene.ablation,
         scene.interventions,
         scene.system,
+        scene.threshold,
     )
     return hashlib.sha256(repr(content).encode()).hexdigest()

@@ -23,7 +23,7 @@ from app.background import alone
 from app.kept import Kept
 from app.local import from_this_machine, is_loopback
 from app.models import ModelInfo, read_model, twin_of
-from app.scene import CHARACTERS, WORDS, GraphRef, Scene, content_key
+from app.scene import CHARACTERS, NO_MODEL, WORDS, GraphRef, Scene, content_key
 from app.texts import t
 from app.view_models.heads import HeadsView, heads_view
 from app.view_models.nearest import nearest_names
@@ -47,6 +47,7 @@ from kbert_core.errors import CheckpointError, GraphFileError, KBertError, TextE
 from kbert_core.explain.attention import CellArithmetic, attention_arithmetic
 from kbert_core.kbert.interventions import ReadConfig, intervene
 from kbert_core.kbert.reader import KBertReading
+from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.knowledge import is_large
 from kbert_core.knowledge.io import ENDINGS, Reading, ReadOptions, open_rows, rows_of
 from kbert_core.knowledge.io import download as public
@@ -422,6 +423,11 @@ def _stamp(path: Path) -> str:
 # Results
 
 
+def links_entities(model: str) -> bool:
+    """Whether a model has linkers, whose threshold can be set."""
+    return model not in NO_MODEL and model_info(model).card.system == KnowBertConfig.system
+
+
 def has_trees(scene: Scene) -> bool:
     """Whether what reads a scene grows sentence trees."""
     return not scene.has_model or model_info(scene.model).has_trees
@@ -518,7 +524,7 @@ def _run(scene: Scene, graph: KnowledgeGraph) -> Any:
 def _reading(scene: Scene, reader: Pipeline) -> dict[str, Any]:
     """What a scene says of how texts are read, as far as the system has such options."""
     has = {option.name for option in fields(reader.config)}
-    names = ("options", "ablation", "interventions")
+    names = ("options", "ablation", "interventions", "threshold")
     return {name: getattr(scene, name) for name in names if name in has}
 
 

@@ -311,6 +311,7 @@ def scene() -> Scene:
         Ablation(ss["lab.positions"], ss["lab.visible"]),
         ss["lab.device"],
         intervening.standing(sentences),
+        threshold=ss.get("lab.threshold") if services.links_entities(ss["lab.model"]) else None,
     )
     return scene if services.has_trees(scene) else scene.without_interventions()
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import services
+from app import services, state
 from app.scene import Scene
 from app.texts import t
 from app.view_models import links
@@ -23,6 +23,19 @@ def linked_panel(now: Scene, trace: Any) -> None:
         horizontal=True, vertical_alignment="center", gap="small", key="lab_head_linked"
     ):
         st.subheader(t("Linked entities"), anchor=False, width="stretch")
+        st.number_input(
+            t("Threshold δ"),
+            value=None,
+            step=0.5,
+            placeholder=t("none"),
+            key="lab.threshold",
+            help=t(
+                "An entity whose score ψ is less isn't linked. A name of which none is left means "
+                "NULL. Empty: as the model was trained."
+            ),
+            width=150,
+            **state.KEEP,
+        )
         every = links.has_more(found) and st.checkbox(
             t("Show every candidate"), key="lab.linked_all"
         )
@@ -44,7 +57,9 @@ def linked_panel(now: Scene, trace: Any) -> None:
             t(
                 "Prior: how often the name means the entity. ψ: the linker's score, made of the "
                 "prior and of the dot product. Weight: the softmax of ψ, the entity's share in "
-                "the vector that enters. NULL: the name means nothing."
+                "the vector that enters. NULL: the name means nothing. Rewrite a gloss or a count "
+                "in the table, or switch a gloss off, and the choice follows; a new entity needs a "
+                "gloss and a synonym."
             )
         )
 

@@ -317,13 +317,16 @@ def normalised(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
 
 
 def batch_of(
-    rows: Sequence[Sequence[tuple[int, int, Span]]], vectors: EntityVectors
+    rows: Sequence[Sequence[tuple[int, int, Span]]],
+    vectors: EntityVectors,
+    threshold: float | None = None,
 ) -> linker.Candidates:
     """Put the spans of a batch into tensors.
 
     Args:
         rows: per row the first and last token of each span, inclusive, and the span.
         vectors: of the entities; each is made once a batch.
+        threshold: δ in place of the linker's own.
     """
     most = max([len(spans) for spans in rows] + [1])
     widest = max([len(span.candidates) for spans in rows for *_, span in spans] + [1])
@@ -351,4 +354,5 @@ def batch_of(
             shares.append([own.prior for own in span.candidates] + [0.0] * rest)
         entities[row, : len(spans)] = torch.tensor(ids)
         priors[row, : len(spans)] = torch.tensor(shares)
-    return linker.Candidates(places, entities, priors, vectors.of(list(numbers)))
+    made = vectors.of(list(numbers))
+    return linker.Candidates(places, entities, priors, made, threshold)

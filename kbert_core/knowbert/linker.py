@@ -3,7 +3,7 @@
 Shapes: B texts, N tokens, C mention spans, M candidates of a span, E width of entity vectors.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -75,12 +75,14 @@ class Candidates:
             entities, in the order of ``vectors``.
         priors: (B, C, M); p(entity | mention), 0 where there is none.
         vectors: (V, W); of the entities that the batch names.
+        threshold: δ in place of the linker's own; None: the linker's own.
     """
 
     spans: Tensor
     entities: Tensor
     priors: Tensor
     vectors: Tensor
+    threshold: float | None = None
 
     @property
     def valid(self) -> Tensor:
@@ -91,8 +93,8 @@ class Candidates:
 
     def to(self, device: torch.device | str) -> "Candidates":
         """Move the tensors to a device."""
-        tensors = (self.spans, self.entities, self.priors, self.vectors)
-        return Candidates(*(tensor.to(device) for tensor in tensors))
+        names = ("spans", "entities", "priors", "vectors")
+        return replace(self, **{name: getattr(self, name).to(device) for name in names})
 
 
 @dataclass(frozen=True)
@@ -211,8 +213,10 @@ class EntityLinker(nn.Module):
         nothing = torch.full(there.shape, IMPOSSIBLE, dtype=dots.dtype, device=dots.device)
         scores = nothing.masked_scatter(there, self.score(self.hidden(features).relu()))
         kept = scores
-        if self.options.threshold is not None:
-            kept = scores.masked_fill(scores < self.options.threshold, IMPOSSIBLE)
+        own = self.options.threshold
+        threshold = own if candidates.threshold is None else candidates.threshold
+        if threshold is not None:
+            kept = scores.masked_fill(scores < threshold, IMPOSSIBLE)
         is_null = (kept == IMPOSSIBLE).all(-1)
         weights = kept.softmax(-1).masked_fill(is_null[..., None], 0)
         mixed = torch.zeros_like(contextual).index_put(

@@ -236,7 +236,7 @@ class KnowBertReader(Reader):
             spans = [
                 [(own.first, own.last, own.span) for own in row.of_base(number)] for row in rows
             ]
-            candidates.append(batch_of(spans, vectors))
+            candidates.append(batch_of(spans, vectors, config.threshold_of(number)))
         states = self._kept(rows, ids, real, segments) if self.kept_states else None
         return KnowBertBatch(ids, real.long(), segments, tuple(candidates), states)
 

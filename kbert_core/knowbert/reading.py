@@ -28,15 +28,22 @@ class KnowBertConfig(SystemConfig):
 
     Attributes:
         bases: the knowledge bases, from bottom to top.
+        threshold: δ in place of the one that the bases were trained with (``KarOptions``); None:
+            as trained.
     """
 
     system: ClassVar[str] = "knowbert"
     bases: tuple[Base, ...] = (Base(),)
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.bases:
             raise OptionError("KnowBert has no knowledge base. Name one, such as graph or wordnet.")
+
+    def threshold_of(self, number: int) -> float | None:
+        """δ of a knowledge base."""
+        return self.bases[number].kar.threshold if self.threshold is None else self.threshold
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -46,7 +53,10 @@ class KnowBertConfig(SystemConfig):
 
     def as_dict(self) -> dict[str, Any]:
         """The configuration as plain data, for JSON."""
-        return {**super().as_dict(), "bases": [base.as_dict() for base in self.bases]}
+        plain = {**super().as_dict(), "bases": [base.as_dict() for base in self.bases]}
+        if plain["threshold"] is None:  # as ever
+            del plain["threshold"]
+        return plain
 
     def saved_in(self, folder: str | Path) -> Self:
         """Name the encoders of entity vectors as seen from the model's folder."""

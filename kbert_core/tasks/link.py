@@ -62,7 +62,7 @@ class LinkEntities(Task):
         Returns:
             The links; a span without a candidate has none.
         """
-        threshold = text.config.bases[-1].kar.threshold
+        threshold = text.config.threshold_of(-1)
         links = []
         for span, scores in zip(text.linked_spans, logits, strict=True):
             if not span.candidates:  # they were left out

@@ -159,6 +159,17 @@ def test_an_edited_gloss_changes_candidates_and_prediction(root, monkeypatch):
     assert t("Before") in after
 
 
+def test_a_threshold_that_nothing_reaches_lets_every_name_mean_nothing(root, monkeypatch):
+    at = opened("lab.py", root, monkeypatch, "links-zh")
+    assert "→ <b>NULL</b>" not in everything(at)
+    at.number_input(key="lab.threshold").set_value(1000.0).run()
+    assert not at.exception
+    seen = everything(at)
+    assert seen.count("→ <b>NULL</b>") == seen.count(" → <b>")
+    at.number_input(key="lab.threshold").set_value(None).run()
+    assert "→ <b>NULL</b>" not in everything(at)
+
+
 @pytest.mark.parametrize("part", ["paths", "noise"])
 def test_pages_that_need_trees_say_so_and_what_there_is(root, monkeypatch, part):
     at = opened("explain.py", root, monkeypatch, "tags-zh")

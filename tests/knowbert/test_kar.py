@@ -175,6 +175,8 @@ def test_a_span_whose_candidates_are_all_under_the_threshold_means_null():
     assert held.linked.weights[0, 0].tolist() == [0, 0, 0]
     null = module.linker.project(module.linker.special)[NULL]
     close(held.linked.entity[0, 0], null)
+    _, given_one = run(kar(), hidden, replace(given, threshold=middle))
+    close(given_one.linked.weights, held.linked.weights)
     kept = scores[2] >= middle
     assert (held.linked.weights[0, 2] > 0).tolist() == kept.tolist()
 

@@ -113,6 +113,8 @@ def test_the_linker_trains_alone_and_is_scored_and_loaded(linked, checkpoints):
     (link,) = prediction.links
     assert (link.start, link.end) == (2, 5)
     assert link.entity in SENSES
+    (prediction,) = model.predict([["做了心电图"]], graph=graph, threshold=link.score + 1)
+    assert [own.entity for own in prediction.links] == [None]
 
 
 def test_a_linkers_folder_holds_its_kar_alone_and_knows_its_encoder(linked, checkpoints):
