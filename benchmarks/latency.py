@@ -1,9 +1,10 @@
 """What a person waits for in the app: milliseconds from the hand to the screen.
 
-A real server with the default model, headless Chromium, the first example. The
+A real server with the default model, headless Chromium, a Chinese clinical sentence. The
 time runs from the event in the browser (a key, a click, a movement) to the first
 frame that shows what came of it. No edit is made twice, so nothing is found in a
-cache. Aims are those of the design.
+cache. Processor time is that of server and browser together, until the page rests. It
+refuses to measure on a machine that does something else.
 
 To measure another action, add an ``Action`` to ``ACTIONS``.
 """
@@ -14,12 +15,13 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+import psutil
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.common import machine, print_table, write
@@ -28,18 +30,19 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))  # the same hands and the same server as in the tests
 
 from browser.conftest import ARGUMENTS, chromium  # noqa: E402
-from browser.lab import LINKS, TRIES, Lab  # noqa: E402
+from browser.lab import LINKS, Lab  # noqa: E402
 from load.visitor import Visitor  # noqa: E402
 from served import Server, served  # noqa: E402
 
 ILLNESSES = ("肺结核", "糖尿病", "肺癌", "肝癌", "甲亢", "冠心病", "高血压", "骨折")
-TAIL = 3  # column of the table of triples
+MOST_LOAD = 0.5  # of a core, of other work
 SIGNS = {  # what is looked at on the page, by name
     "tree": "deep('.kb-tree')?.innerText",
     "matrix": "deep('.root[data-sum]')?.dataset.tokens",
     "prediction": "deep('.kb-ner')?.innerText",
     "cell": "deep('.st-key-lab_cell')?.innerText",
     "tip": "deep('.tip')?.innerText",
+    "read": "deep('.stMainBlockContainer')?.innerText.trim() || undefined",
     "effects": "deep('.st-key-explain-tokens')?.innerText",  # below them, once all are measured
 }
 ARM = """([event, signs]) => {
@@ -87,13 +90,13 @@ class Action:
 
     Attributes:
         name: in words.
-        aims: median and 95th percentile that the design wants, ms.
+        aim: median that is wanted, ms.
         do: does it once, given the page and the number of the repeat; returns ms.
         repeats: how often, as a share of what is asked for.
     """
 
     name: str
-    aims: tuple[int, int]
+    aim: int
     do: Callable[[Lab, int], float]
     repeats: float = 1.0
 
@@ -126,29 +129,22 @@ def select(lab: Lab, turn: int) -> float:
     return took
 
 
-def rewrite(lab: Lab, turn: int, *signs: str) -> float:
-    """Type another tail into the first triple of the table."""
-    page = lab.page
-    for _ in range(TRIES):  # the grid may need a moment before it takes the keys
-        lab._go_to(TAIL, 0)
-        page.keyboard.press("Enter")
-        page.wait_for_timeout(300)
-        if page.locator(".gdg-input").count():
-            break
-    page.keyboard.press("Control+A")
-    page.keyboard.insert_text(f"{'疾病' if turn % 2 else '治疗'}{os.urandom(3).hex()}")
-    page.wait_for_timeout(100)
-    took = timed(lab, "keydown", signs, lambda: page.keyboard.press("Enter"))
+def switch_off(lab: Lab, turn: int, *signs: str) -> float:
+    """Switch the first branch of a new sentence off, by the ✕ beside it."""
+    lab.write(f"第{turn}次{os.urandom(3).hex()}行胃镜检查未见异常")
+    cross = lab.page.locator(".kb-branch [data-switch]").first
+    cross.hover()
+    took = timed(lab, "click", signs, cross.click)
     lab.settle()
     return max(took)
 
 
-def edit_to_tree(lab: Lab, turn: int) -> float:
-    return rewrite(lab, turn, "tree", "matrix")
+def off_to_tree(lab: Lab, turn: int) -> float:
+    return switch_off(lab, turn, "tree", "matrix")
 
 
-def edit_to_prediction(lab: Lab, turn: int) -> float:
-    return rewrite(lab, turn, "prediction")
+def off_to_prediction(lab: Lab, turn: int) -> float:
+    return switch_off(lab, turn, "prediction")
 
 
 def leave_one_out(lab: Lab, turn: int) -> float:
@@ -166,16 +162,35 @@ def leave_one_out(lab: Lab, turn: int) -> float:
 def first_paint(lab: Lab, turn: int) -> float:
     """Open the app as a new visitor, whose browser has nothing of it."""
     del turn
-    context = lab.page.context.browser.new_context(viewport={"width": 1400, "height": 1100})
+    return max(opened(lab.page.context.browser, lab.address, "tree", "matrix", "prediction"))
+
+
+def opened(browser: Browser, address: str, *signs: str) -> list[float]:
+    """Milliseconds from a new visitor's navigation to each sign."""
+    context = browser.new_context(viewport={"width": 1400, "height": 1100}, locale="zh-CN")
     try:
         page = context.new_page()
         page.set_default_timeout(180_000)
-        page.goto(lab.address, wait_until="commit")
-        signs = [SIGNS[sign] for sign in ("tree", "matrix", "prediction")]
-        page.evaluate(ARM, ["navigation", signs])
-        return max(page.evaluate("() => window.kbertDone"))
+        page.goto(address, wait_until="commit")
+        page.evaluate(ARM, ["navigation", [SIGNS[sign] for sign in signs]])
+        return page.evaluate("() => window.kbertDone")
     finally:
         context.close()
+
+
+def cold(browser: Browser, repeats: int) -> list[dict[str, object]]:
+    """What the first visitor of a server that has just started waits for."""
+    signs = {"something to read": "read", "tree": "tree", "matrix": "matrix"}
+    signs |= {"the first prediction": "prediction"}
+    aims = {"something to read": 1000, "the first prediction": 5000}
+    found = []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server:
+            found.append(opened(browser, server.url, *signs.values()))
+    return [
+        row(f"server just started: {name}", sorted(times), aims.get(name))
+        for name, times in zip(signs, zip(*found, strict=True), strict=True)
+    ]
 
 
 def cell_at(lab: Lab, row: int, column: int) -> tuple[float, float]:
@@ -189,12 +204,12 @@ def cell_at(lab: Lab, row: int, column: int) -> tuple[float, float]:
 
 
 ACTIONS = (
-    Action("move over the matrix", (16, 50), hover),
-    Action("choose a cell, all panels follow", (150, 300), select),
-    Action("edit a triple, see tree and matrix", (250, 400), edit_to_tree),
-    Action("edit a triple, see the new prediction", (400, 800), edit_to_prediction),
-    Action("effects of 16 triples, left out and deleted", (1000, 2000), leave_one_out, 0.5),
-    Action("open the app, models warm", (2000, 4000), first_paint, 0.4),
+    Action("move over the matrix", 16, hover),
+    Action("choose a cell, read what it says", 50, select),
+    Action("switch a branch off, see tree and matrix", 100, off_to_tree),
+    Action("switch a branch off, see the new prediction", 250, off_to_prediction),
+    Action("effects of 16 triples", 700, leave_one_out, 0.5),
+    Action("open the app, models warm", 1500, first_paint, 0.4),
 )
 
 
@@ -221,22 +236,33 @@ def measured(browser: Browser, server: Server, repeats: int) -> list[dict[str, o
         context.set_default_timeout(120_000)
         lab = Lab(context.new_page(), server.url)
         lab.open("?lang=en")
+        lab.example("胃镜: examination, says a triple")
         count = max(5, round(repeats * action.repeats))
         action.do(lab, 0)  # the first is not counted
+        begun = processor_seconds(server)
         times = sorted(action.do(lab, turn) for turn in range(1, count + 1))
+        spent = (processor_seconds(server) - begun) / count
         context.close()
-        rows.append(
-            {
-                "action": action.name,
-                "repeats": count,
-                "median_ms": round(median(times), 1),
-                "p95_ms": round(times[math.ceil(0.95 * count) - 1], 1),
-                "aim_median_ms": action.aims[0],
-                "aim_p95_ms": action.aims[1],
-            }
-        )
+        rows.append(row(action.name, times, action.aim) | {"processor_ms": round(1000 * spent)})
         print(f"{action.name}: {rows[-1]['median_ms']} ms", flush=True)
     return rows
+
+
+def row(name: str, times: Sequence[float], aim: int | None) -> dict[str, object]:
+    """What is told of an action; ``times`` from the shortest to the longest."""
+    return {
+        "action": name,
+        "repeats": len(times),
+        "median_ms": round(median(times), 1),
+        "p95_ms": round(times[math.ceil(0.95 * len(times)) - 1], 1),
+        "aim_median_ms": aim,
+    }
+
+
+def processor_seconds(server: Server) -> float:
+    """What the server and the browser have taken until now."""
+    processes = [server.process, *psutil.Process().children(recursive=True)]
+    return sum(p.cpu_times().user + p.cpu_times().system for p in set(processes))
 
 
 def main() -> None:
@@ -245,14 +271,20 @@ def main() -> None:
     parser.add_argument("--others", type=int, default=0, help="visitors with a page open besides")
     args = parser.parse_args()
     load, began = os.getloadavg()[0], time.monotonic()
+    if load > MOST_LOAD * (os.cpu_count() or 1):
+        raise SystemExit(
+            f"The load is {load:.2f} on {os.cpu_count()} cores, and milliseconds say something up "
+            f"to {MOST_LOAD} a core. Wait until the machine rests."
+        )
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = chromium() or playwright.chromium.executable_path
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         with served(Path(folder)) as server, others(server, args.others):
             rows = measured(browser, server, args.repeats)
+        rows += cold(browser, 3)
         browser.close()
-    columns = ("action", "median_ms", "p95_ms", "aim_median_ms", "aim_p95_ms")
-    print_table([columns, *([str(row[name]) for name in columns] for row in rows)])
+    columns = ("action", "median_ms", "p95_ms", "aim_median_ms", "processor_ms")
+    print_table([columns, *([str(own.get(name) or "") for name in columns] for own in rows)])
     write(
         "latency.json",
         {
