@@ -3,6 +3,7 @@
 import os
 import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import streamlit as st
@@ -15,12 +16,14 @@ if str(ROOT) not in sys.path:
 # browser where both are on one machine; read once, when torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-from app import language, logs, look, state  # noqa: E402
+from app import language, logs, look  # noqa: E402
 from app.texts import speaking, t  # noqa: E402
 
 
 def side_by_side() -> None:
     """An address of old: the Lab, with readings side by side."""
+    from app import state
+
     state.begin()
     offered = state.side_by_side(state.scene())
     st.session_state["lab.compare"] = next(iter(offered), state.FREE)
@@ -73,4 +76,16 @@ page = st.navigation(
 )
 language.chooser(page.url_path)
 with speaking(language.current()):  # looked up once, not for every text
+    if "torch" not in sys.modules:  # the server's first visitor waits for it, and may read so long
+        st.markdown(t("# One sentence, one graph, one BERT"))
+        st.markdown(
+            t(
+                "The Lab hangs the triples of a knowledge graph on the names in a sentence, and "
+                "shows what a language model makes of them. Switch a triple off, and watch the "
+                "prediction change."
+            )
+        )
+        st.info(t("PyTorch and a model are being loaded, once after each start of the server…"))
+        import_module("app.state")
+        st.rerun()
     page.run()

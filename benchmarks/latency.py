@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -40,6 +41,7 @@ SIGNS = {  # what is looked at on the page, by name
     "tree": "deep('.kb-tree')?.innerText",
     "matrix": "deep('.root[data-sum]')?.dataset.tokens",
     "prediction": "deep('.kb-ner')?.innerText",
+    "framed": "deep('.root[data-sum] .said')?.innerText",
     "cell": "deep('.st-key-lab_cell')?.innerText",
     "tip": "deep('.tip')?.innerText",
     "read": "deep('.stMainBlockContainer')?.innerText.trim() || undefined",
@@ -120,16 +122,16 @@ def hover(lab: Lab, turn: int) -> float:
     return took
 
 
-def select(lab: Lab, turn: int) -> float:
+def select(lab: Lab, turn: int, sign: str) -> float:
     """Click a cell of the matrix."""
     x, y = cell_at(lab, 2 + turn % 9, 1 + turn % 7)
     lab.page.mouse.move(x, y)
-    (took,) = timed(lab, "click", ("cell",), lambda: lab.page.mouse.click(x, y))
+    (took,) = timed(lab, "click", (sign,), lambda: lab.page.mouse.click(x, y))
     lab.settle()
     return took
 
 
-def switch_off(lab: Lab, turn: int, *signs: str) -> float:
+def switch_off(lab: Lab, turn: int, signs: tuple[str, ...]) -> float:
     """Switch the first branch of a new sentence off, by the ✕ beside it."""
     lab.write(f"第{turn}次{os.urandom(3).hex()}行胃镜检查未见异常")
     cross = lab.page.locator(".kb-branch [data-switch]").first
@@ -137,14 +139,6 @@ def switch_off(lab: Lab, turn: int, *signs: str) -> float:
     took = timed(lab, "click", signs, cross.click)
     lab.settle()
     return max(took)
-
-
-def off_to_tree(lab: Lab, turn: int) -> float:
-    return switch_off(lab, turn, "tree", "matrix")
-
-
-def off_to_prediction(lab: Lab, turn: int) -> float:
-    return switch_off(lab, turn, "prediction")
 
 
 def leave_one_out(lab: Lab, turn: int) -> float:
@@ -205,9 +199,18 @@ def cell_at(lab: Lab, row: int, column: int) -> tuple[float, float]:
 
 ACTIONS = (
     Action("move over the matrix", 16, hover),
-    Action("choose a cell, read what it says", 50, select),
-    Action("switch a branch off, see tree and matrix", 100, off_to_tree),
-    Action("switch a branch off, see the new prediction", 250, off_to_prediction),
+    Action("choose a cell, see it framed", 50, partial(select, sign="framed")),
+    Action("choose a cell, read why it is visible", 50, partial(select, sign="cell")),
+    Action(
+        "switch a branch off, see tree and matrix",
+        100,
+        partial(switch_off, signs=("tree", "matrix")),
+    ),
+    Action(
+        "switch a branch off, see the new prediction",
+        250,
+        partial(switch_off, signs=("prediction",)),
+    ),
     Action("effects of 16 triples", 700, leave_one_out, 0.5),
     Action("open the app, models warm", 1500, first_paint, 0.4),
 )

@@ -435,6 +435,7 @@ export default function (component) {
       return;
     }
     at = where;
+    data.cell = where;  // framed at once; what the page says of it comes after
     highlight(null);
     caption();
     setTriggerValue("cell", where);

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import exp
 from typing import Any, ClassVar
 
@@ -69,20 +69,9 @@ class LabelledTokens(Many[LabelledToken]):
 
     def item(self, index: int) -> LabelledToken:
         """One of them."""
-        return self._made[index]
-
-    @cached_property
-    def _made(self) -> list[LabelledToken]:
-        every = zip(
-            *(self.tokens.starts, self.tokens.ends, self.tags.tolist()),
-            self.probabilities.tolist(),
-            strict=True,
-        )
-        names = self.names
-        return [
-            LabelledToken(start, end, names[tag], dict(zip(names, each, strict=True)))
-            for start, end, tag, each in every
-        ]
+        start, end, tag = self.tokens.starts[index], self.tokens.ends[index], self.tags[index]
+        probabilities = zip(self.names, self.probabilities[index].tolist(), strict=True)
+        return LabelledToken(start, end, self.names[tag], dict(probabilities))
 
     def __repr__(self) -> str:
         return repr(tuple(self))
