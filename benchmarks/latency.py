@@ -45,7 +45,7 @@ SIGNS = {  # what is looked at on the page, by name
     "cell": "deep('.st-key-lab_cell')?.innerText",
     "tip": "deep('.tip')?.innerText",
     "read": "deep('.stMainBlockContainer')?.innerText.trim() || undefined",
-    "effects": "deep('.st-key-explain-tokens')?.innerText",  # below them, once all are measured
+    "effects": "deep('.st-key-explain-triples [aria-rowcount=\"17\"]')?.tagName",  # 16 and heads
 }
 ARM = """([event, signs]) => {
     const known = {};  // looking through all shadow roots in every frame would slow what is timed
