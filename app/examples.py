@@ -20,6 +20,7 @@ EXAMPLE_TEXTS = {
     "hotel": N_("冷淡: a review of a hotel"),
     "hospital": N_("医院, 医生: the same question?"),
     "answer": N_("糖尿病: does this sentence answer?"),
+    "reading": N_("哪一年: where does the paragraph answer?"),
     "mask": N_("阑尾炎…[MASK]: fill in a character"),
     "bank": N_("The bank of the river: which sense?"),
     "figure2": N_("Figure 2 of the paper, words as tokens"),
@@ -46,7 +47,8 @@ class Example:
         rests_on_triple: whether the predicted type is what the first triple
             says, whatever it says, so that the page says how often that works.
         turn: the edit that turns the prediction, as the hint says: a triple, and
-            what its tail becomes; None: it is switched off.
+            what its tail becomes; None: it is switched off. Where no edit turns the
+            prediction, None in place of both.
     """
 
     name: str
@@ -127,6 +129,17 @@ EXAMPLES = (
         "medical_zh",
         "rank",
         "answers-zh",
+    ),
+    Example(
+        "哪一年: where does the paragraph answer?",
+        "reading",
+        (
+            "患者哪一年住院？",
+            "该患者既往有高血压，2019年因冠心病住院，医生给予阿司匹林治疗，两周后出院。",
+        ),
+        "medical_zh",
+        "qa",
+        "reading-zh-roof",
     ),
     Example(
         "阑尾炎…[MASK]: fill in a character",

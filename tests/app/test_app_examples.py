@@ -15,6 +15,7 @@ from kbert_core.tasks import TASKS, LinkPrediction, NerPrediction
 from kbert_core.tasks.mask import MaskPrediction
 
 WITH_TASK = [e for e in EXAMPLES if e.task is not None]
+TURNING = [e for e in WITH_TASK if e.task != "qa"]
 RESTING = [e for e in EXAMPLES if e.rests_on_triple]
 DEFAULT = "medical-ner-kbert"
 TYPES = {
@@ -89,7 +90,17 @@ def test_an_example_rests_on_its_first_triple(loaded, example):
             assert spans(edited) == [(triple.head, label)]
 
 
-@pytest.mark.parametrize("example", WITH_TASK, ids=name_of)
+def test_the_paragraph_answers_whatever_its_triples_say(loaded):
+    (example,) = (own for own in EXAMPLES if own.task == "qa")
+    pipeline, graph = loaded(example.model), graph_of(example)
+    with_graph = pipeline(*example.sentences, graph=graph)
+    assert with_graph.used
+    for knowledge in (graph, NO_KNOWLEDGE, *map(graph.switch_off, set(with_graph.used))):
+        best = pipeline(*example.sentences, graph=knowledge).prediction.answers[0]
+        assert best.text == "2019年"
+
+
+@pytest.mark.parametrize("example", TURNING, ids=name_of)
 def test_knowledge_shows_in_an_example(loaded, example):
     pipeline = loaded(example.model)
     assert pipeline.card.task == example.task
@@ -112,7 +123,7 @@ def answer(prediction):
     return prediction.label
 
 
-@pytest.mark.parametrize("example", WITH_TASK, ids=name_of)
+@pytest.mark.parametrize("example", TURNING, ids=name_of)
 def test_the_edit_that_an_examples_hint_names_turns_its_prediction(loaded, example):
     pipeline, graph = loaded(example.model), graph_of(example)
     triple, tail = example.turn
@@ -130,7 +141,7 @@ def test_the_first_example_is_one_that_rests_on_a_triple():
 
 
 def test_every_task_has_an_example_with_as_many_texts_as_it_takes():
-    assert {e.task for e in WITH_TASK} == set(TASKS) - {"qa"}  # no model of it is shipped
+    assert {e.task for e in WITH_TASK} == set(TASKS)
     assert all(len(e.sentences) == TASKS[e.task].sentences for e in WITH_TASK)
     assert {e.graph for e in EXAMPLES} <= set(DEMO_GRAPHS)
     assert len({e.name for e in EXAMPLES}) == len(EXAMPLES)

@@ -398,7 +398,7 @@ def test_the_shipped_models_stay_small():
     files = [f for f in (Path(__file__).parents[2] / "models").rglob("*") if f.is_file()]
     sizes = {str(f): f.stat().st_size for f in files}
     assert sizes
-    assert sum(sizes.values()) <= 50 * MEGABYTE, "models/ is over 50 MB"
+    assert sum(sizes.values()) <= 60 * MEGABYTE, "models/ is over 60 MB"
     assert not [name for name, size in sizes.items() if size > 12 * MEGABYTE]
 
 
