@@ -20,7 +20,7 @@ from kbert_core.data.labelled import Example
 from kbert_core.data.squad import read_comprehension
 from kbert_core.kbert.flattening import flatten
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.selection import Rule
+from kbert_core.knowledge.selection import Rule, Strategy
 from kbert_core.training.evaluate import evaluate
 
 BUDGETS = (0, 1, 2, 4, 8, 16)
@@ -71,7 +71,7 @@ def measured(
     length: int,
 ) -> dict[str, Any]:
     """One model at one budget."""
-    options = replace(pipeline.config.options, max_triples=max(1, budget))
+    options = replace(pipeline.config.options, max_triples=max(1, budget), strategy=Strategy.FIRST)
     reading: dict[str, Any] = {"options": options, "max_length": length, "windows": False}
     known = graph if budget else NO_KNOWLEDGE
     texts = [example.sentences for example in examples]

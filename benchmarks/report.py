@@ -13,6 +13,7 @@ from kbert_core.explain.drawing import drawing, tidy
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 CURVES = PAGE.parent / "performance" / "pretraining.png"
 LATENCY, THROUGHPUT = "latency.json", "throughput.json"
+BUDGET = "budget.json"
 INJECTION, DECODING, PRETRAINING = "injection.json", "decoding.json", "pretraining.json"
 PREDICT_FILE, TRAINING_DATA = "predict_file.json", "training_data.json"
 BEFORE, KNOWBERT, SYSTEMS = "before.json", "knowbert.json", "systems.json"
@@ -80,7 +81,7 @@ def page() -> str:
         "from.\n",
     ]
     parts += [_graph(_read(name)) for name in GRAPHS]
-    parts.append(_latency(_read(LATENCY)))
+    parts += [_budget(_read(BUDGET)), _latency(_read(LATENCY))]
     return "\n".join(parts)
 
 
@@ -357,6 +358,28 @@ def _latency(result: Mapping[str, Any]) -> str:
         names = ("median_ms", "p95_ms", "aim_median_ms", "processor_ms")
         numbers = (f"{row[name]:,.0f}" if row.get(name) else "" for name in names)
         lines.append(f"| {row['action']} | {' | '.join(numbers)} |")
+    return "\n".join([*lines, ""])
+
+
+def _budget(result: Mapping[str, Any]) -> str:
+    lines = [
+        "## What knowledge costs the text\n",
+        f"{result['questions']} questions of CMRC 2018 about paragraphs of at most 220 characters, "
+        f"rows of {result['length']} tokens, triples of {result['kg'].split('/')[-1]}, so many a "
+        "name. The text's tokens that no longer fit once triples hang in the row, the triples that "
+        "don't fit, the questions whose answer is still read, and the score. *cut as released*: "
+        "the row is cut at its end, as by the released K-BERT; *k-bert*: here the text goes first, "
+        "and triples are left out; *roof-bert* reads them in a row of their own. One model each, "
+        "trained with HowNet, one seed.\n",
+        "| | triples a name | text lost | triples lost | answer read | F1 | exact |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    names = ("text_lost", "triples_lost", "read", "f1", "exact")
+    lines += [
+        f"| {row['system']} | {row['triples']} | "
+        f"{' | '.join(f'{100 * row[name]:.1f}' for name in names)} |"
+        for row in result["rows"]
+    ]
     return "\n".join([*lines, ""])
 
 
