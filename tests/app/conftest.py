@@ -60,6 +60,14 @@ def apptest_prepares_once():
 
 
 @pytest.fixture(autouse=True)
+def chinese_example(monkeypatch):
+    """A page begins with the same example whatever its language; a test of it says which."""
+    from app import examples
+
+    monkeypatch.setitem(examples.FIRST, "en", examples.FIRST["zh"])
+
+
+@pytest.fixture(autouse=True)
 def main_module():
     """AppTest leaves a page as ``__main__``, which a process started later would run first."""
     before = sys.modules["__main__"]

@@ -245,15 +245,24 @@ def test_markup_in_a_triple_stays_text(lab):
 
 
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (1366, 768)])
-def test_one_screen_shows_prediction_tree_and_matrix_before_and_after_an_edit(lab, width, height):
+@pytest.mark.parametrize(
+    ("path", "triple", "labels"),
+    [
+        ("?example=gastroscopy", "(胃镜, 类别, 检查)", ("Examine", "BodyPart")),
+        ("", "(COPD, is_a, disease)", ("Disease", "recovered")),  # what English visitors begin with
+    ],
+)
+def test_one_screen_shows_prediction_tree_and_matrix_before_and_after_an_edit(
+    lab, width, height, path, triple, labels
+):
     lab.page.set_viewport_size({"width": width, "height": height})
-    lab.open()
+    lab.open(path)
     matrix = lab.page.locator("canvas.over")
     tree = lab.page.locator(".kb-tree")
     now = lab.page.locator(".kb-line").last
-    switch = lab.page.get_by_role("button", name="Switch off (胃镜, 类别, 检查)")
+    switch = lab.page.get_by_role("button", name=f"Switch off {triple}")
     places = []
-    for label in ("Examine", "BodyPart"):
+    for label in labels:
         expect(now).to_contain_text(label)
         for shown in (now, tree, matrix):
             box = shown.bounding_box()
@@ -266,15 +275,15 @@ def test_one_screen_shows_prediction_tree_and_matrix_before_and_after_an_edit(la
         whole = "e => [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight]"
         assert max(root.locator(".scroll").evaluate(whole)) <= 1
         places.append([part.bounding_box()["y"] for part in (now, tree, matrix)])
-        if label == "Examine":
+        if label == labels[0]:
             switch.click()
             lab.settle()
     assert places[0] == places[1]  # nothing has moved
-    again = lab.page.get_by_role("button", name="Switch on (胃镜, 类别, 检查)")
+    again = lab.page.get_by_role("button", name=f"Switch on {triple}")
     again.focus()
     again.press("Enter")
     lab.settle()
-    expect(now).to_contain_text("Examine")
+    expect(now).to_contain_text(labels[0])
 
 
 def test_the_drawer_stays_open_while_something_in_it_is_chosen(lab):

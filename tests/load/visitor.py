@@ -27,7 +27,11 @@ class Visitor:
     """
 
     def __init__(
-        self, stream: str, query: str = "", headers: Mapping[str, str] | None = None, **how: Any
+        self,
+        stream: str,
+        query: str = "example=gastroscopy",
+        headers: Mapping[str, str] | None = None,
+        **how: Any,
     ) -> None:
         """Connect.
 
