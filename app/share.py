@@ -32,6 +32,7 @@ from pydantic_core import PydanticCustomError
 
 from app.intervention_log import MOST
 from app.scene import GraphRef, Scene
+from app.selection import MEAN
 from app.texts import t
 from app.view_models.diff import Identity
 from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, KnowledgeGraph, Triple
@@ -64,6 +65,8 @@ Comparison = Literal[  # as ``state`` and ``comparing`` name them
     "free",
 ]
 COMPARISONS: tuple[str, ...] = get_args(Comparison)
+Panel = Literal["visible", "attention", "difference"]
+PANELS: tuple[str, ...] = get_args(Panel)
 
 
 class ShareError(KBertError):
@@ -87,6 +90,8 @@ class Shared:
         compare: what the page compares with, one of ``COMPARISONS``.
         pinned: the scene that is pinned, if one is.
         cell: the chosen cell of the matrix.
+        panel: of the matrix, one of ``PANELS``.
+        layer, head: the attention map, as of a ``Selection``.
     """
 
     scene: Scene
@@ -95,6 +100,9 @@ class Shared:
     compare: str = "auto"
     pinned: Scene | None = None
     cell: tuple[Identity, Identity] | None = None
+    panel: str = PANELS[0]
+    layer: int | None = None
+    head: int = MEAN
 
 
 # Links
@@ -258,6 +266,9 @@ def data_of(shared: Shared) -> dict[str, Any]:
         data["pinned"] = _scene_data(shared.pinned)
     if shared.cell is not None:
         data["cell"] = [_identity_data(name) for name in shared.cell]
+    for name in ("panel", "layer", "head"):
+        if getattr(shared, name) != getattr(Shared, name):
+            data[name] = getattr(shared, name)
     return data
 
 
@@ -294,6 +305,8 @@ def _scene_data(scene: Scene) -> dict[str, Any]:
     }
     if scene.interventions:
         data["interventions"] = [one.as_dict() for one in scene.interventions]
+    if scene.threshold is not None:
+        data["threshold"] = scene.threshold
     return data
 
 
@@ -406,6 +419,9 @@ def _intervention(value: Any) -> Intervention:
     return one
 
 
+_Threshold = Annotated[StrictFloat, Field(ge=-_ANY, le=_ANY)]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -428,7 +444,7 @@ class _Options(_Part):
     not_relations: _Names = ()
     first_relations: _Names = ()
     strategy: Annotated[Strategy, PlainValidator(_strategy)] = Strategy.FIRST
-    threshold: Annotated[StrictFloat, Field(ge=-_ANY, le=_ANY)] | None = None
+    threshold: _Threshold | None = None
     one_sense: StrictBool = False
     keep_places: StrictBool = False
     scorer: _Folder | None = None
@@ -457,6 +473,7 @@ class _Scene(_Part):
         tuple[Annotated[Intervention, PlainValidator(_intervention)], ...],
         Field(max_length=MOST, fail_fast=True),
     ] = ()
+    threshold: _Threshold | None = None
 
     def scene(self) -> Scene:
         """The scene."""
@@ -468,6 +485,7 @@ class _Scene(_Part):
             self.options.made(),
             Ablation(self.ablation.positions, self.ablation.visible),
             interventions=self.interventions,
+            threshold=self.threshold,
         )
 
 
@@ -479,12 +497,16 @@ class _InLink(_Scene):
     pinned: _Scene | None = None
     twin: StrictBool = False  # of links of old
     cell: tuple[_Identity, _Identity] | None = None
+    panel: Panel = "visible"
+    layer: Annotated[StrictInt, Field(ge=0, le=MOST_LAYERS)] | None = None
+    head: Annotated[StrictInt, Field(ge=0, le=MOST_LAYERS)] = MEAN
 
     def shared(self) -> Shared:
         """What is shared."""
         pinned = self.pinned.scene() if self.pinned is not None else None
         compare = "models" if self.twin else self.compare
-        return Shared(self.scene(), self.task, self.steps, compare, pinned, self.cell)
+        shown = (self.cell, self.panel, self.layer, self.head)
+        return Shared(self.scene(), self.task, self.steps, compare, pinned, *shown)
 
 
 class _InFile(_InLink):

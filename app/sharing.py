@@ -14,7 +14,7 @@ from app.export import Page, Side
 from app.scene import CHARACTERS, WORDS, GraphRef, Scene
 from app.selection import Selection
 from app.services import OpenedGraph
-from app.share import PARAMETER, Shared, ShareError, folder_name, from_link
+from app.share import PANELS, PARAMETER, Shared, ShareError, folder_name, from_link
 from app.state import AUTO, BERT, NO_TASK, PINNED, WORKSPACE
 from app.texts import N_, t
 from app.view_models.matrix import picked
@@ -57,6 +57,9 @@ def shared() -> Shared:
         compare if compare != PINNED or pinned is not None else AUTO,
         _named(pinned) if pinned is not None else None,
         state.chosen_cell(),
+        ss.get("lab.matrix_view", PANELS[0]),
+        state.selection().layer,
+        state.selection().head,
     )
 
 
@@ -296,7 +299,9 @@ def _put(shared: Shared, graph: str) -> None:
     if shared.pinned is not None and not _pin(shared.pinned, shared.task):
         ss["lab.compare"] = AUTO
         said.append((N_("The pinned scene that this was compared with can't be shown here."), {}))
-    ss["lab.selection"] = Selection().with_cell(*shared.cell) if shared.cell else Selection()
+    chosen = Selection().with_map(shared.layer, shared.head)
+    ss["lab.selection"] = chosen.with_cell(*shared.cell) if shared.cell else chosen
+    ss["lab.matrix_view"], ss["lab.threshold"] = shared.panel, scene.threshold
     ss["lab.example"] = ss["lab.shown_example"] = None
     ss["lab.hint"] = False
     ss.pop("lab.problem", None)

@@ -3,6 +3,7 @@
 
 const ELEMENTS = new Set(["DIV", "SPAN", "B", "I", "S", "U"]);
 const ATTRIBUTES = /^(class|title|role|tabindex|aria-[a-z]+|data-(token|switch|name))$/;
+const SLIDES_IN = [{ opacity: 0, transform: "translateX(-1rem)" }, { opacity: 1, transform: "none" }];
 const LEAST = 0.02;  // of a token's attention that is drawn as an arc
 
 export default function (component) {
@@ -10,7 +11,13 @@ export default function (component) {
   const root = parentElement.querySelector(".kb-tree-root");
   const held = root.contains(document.activeElement)
     ? document.activeElement.dataset.token : undefined;
+  const before = branches(root);
   root.replaceChildren(plain(data.html));
+  if (before.size && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
+    for (const [name, branch] of branches(root)) {
+      if (!before.has(name)) branch.animate(SLIDES_IN, { duration: 300, easing: "ease-out" });
+    }
+  }
   const tokens = [...root.querySelectorAll("[data-token]")]
     .sort((one, other) => one.dataset.token - other.dataset.token);
   const first = tokens.find((token) => token.matches(".kb-chosen")) || tokens[0];
@@ -86,6 +93,13 @@ export default function (component) {
     if (token?.dataset.switch) setTriggerValue("branch", Number(token.dataset.switch));
     else if (token) setTriggerValue("token", Number(token.dataset.token));
   }
+}
+
+// The branches of a tree by what they say and how they stand; one that an edit changes is another.
+function branches(root) {
+  return new Map([...root.querySelectorAll(".kb-branch")]
+    .map((branch) => [`${branch.className} ${branch.querySelector("[data-name]")?.dataset.name}`
+      + [...branch.querySelectorAll(".kb-text")].map((text) => text.textContent).join(" "), branch]));
 }
 
 // The page has escaped every text; a template runs nothing, and what isn't plain is dropped.

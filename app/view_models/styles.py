@@ -164,6 +164,9 @@ CSS = f"""
 .kb-tag {{ font-size: .74rem; line-height: 1.05rem; text-align: center; white-space: nowrap;
   padding: 0 2px; }}
 .kb-tag b {{ font-weight: 600; }}
+@keyframes kb-turn {{ from {{ transform: rotateX(90deg); }} }}
+@media (prefers-reduced-motion: no-preference) {{
+  .kb-ring, .kb-lost {{ animation: kb-turn .3s ease-out; }} }}
 .kb-ring {{ outline: 2.5px solid var(--changed); outline-offset: 1px; }}
 .kb-lost {{ outline: 2.5px dashed var(--changed); outline-offset: 1px; }}
 .kb-table {{ border-collapse: collapse; font-size: .88rem; margin: .3rem 0 .2rem; width: 100%; }}

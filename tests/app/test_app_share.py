@@ -114,6 +114,7 @@ scenes = st.builds(
     injection(),
     st.builds(Ablation, st.sampled_from(["soft", "hard"]), st.sampled_from(["tree", "all"])),
     interventions=st.lists(interventions, max_size=3).map(tuple),
+    threshold=st.none() | st.floats(-50, 50),
 )
 
 

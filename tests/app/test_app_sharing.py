@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import services
 from app.scene import GraphRef, Scene
-from app.share import Shared, from_link, to_link
+from app.share import PANELS, Shared, from_link, to_link
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import RULES, NameRules
@@ -100,9 +100,11 @@ options = st.builds(
     st.sampled_from(["soft", "hard"]),
     st.sampled_from(["tree", "all"]),
     st.sampled_from(["auto", "bert", "original", "pinned", "parts"]),
+    st.sampled_from(PANELS),
+    st.tuples(st.none() | st.integers(0, 2), st.integers(0, 2)),
 )
 def test_a_link_restores_whatever_the_lab_can_show(
-    models, scene, what, count, chosen, positions, visible, compare
+    models, scene, what, count, chosen, positions, visible, compare, panel, attention
 ):
     task, model, texts = what
     scene = replace(
@@ -114,7 +116,7 @@ def test_a_link_restores_whatever_the_lab_can_show(
         ablation=Ablation(positions, visible),
     )
     pinned = replace(scene, edits=scene.edits[:1]) if compare == "pinned" else None
-    shared = Shared(scene, task, (), compare, pinned)
+    shared = Shared(scene, task, (), compare, pinned, None, panel, *attention)
     at = opened(to_link(shared))
     assert at.session_state["shared"] == shared
     assert at.session_state["notes"] == ()
