@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from app.texts import t
+from app.texts import t, tn
 from app.view_models.diff import Status, code_of
 from app.view_models.html import escape, shown
 from app.view_models.selected import Marks
@@ -252,7 +252,7 @@ def _width(token: TokenView) -> int:
 
 
 def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchView]]:
-    """Branches by anchor: those in, those cut by length, those gone since."""
+    """Branches by anchor: those in, those cut by length; those gone since where they stood."""
     found: dict[int, list[BranchView]] = {}
     earlier = _hung_names(before) if before is not None else None
     for placed in flat.branches:
@@ -274,14 +274,17 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
             (node.mention.sentence, node.mention.start): number + 1
             for number, node in enumerate(flat.tree.nodes)
         }
+        places: dict[int, int] = {}  # where a branch that is gone stood, and stays
         for placed in before.branches:
+            at = places[placed.node] = places.get(placed.node, -1) + 1
             name = _name(before, placed.node, placed.branch.triple)
             anchor = anchors.get(name[:2])
             if name in now or anchor is None:
                 continue
             texts = before.tokens[placed.start : placed.end]
             tokens = tuple(TokenView(text, None, None, 0) for text in texts)
-            found.setdefault(anchor, []).append(BranchView(placed.branch.triple, tokens, "removed"))
+            gone = BranchView(placed.branch.triple, tokens, "removed")
+            found.setdefault(anchor, []).insert(at, gone)
     return found
 
 
@@ -393,7 +396,7 @@ def summary(flat: FlatTree, ablation: Ablation) -> str:
             trunk=trunk,
             branch=len(flat) - trunk,
         ),
-        t("{branches} branches", branches=len(flat.branches)),
+        tn("1 branch", "{n} branches", len(flat.branches)),
     ]
     if ablation.positions == "hard":
         parts.append(t("the model reads the hard positions"))

@@ -68,6 +68,8 @@ def test_tree_says_what_is_new_and_what_is_gone(graph, run):
     view = tree.tree_view(run(graph.switch_off(CHINA)), 0, before)
     status = {b.triple: b.status for node in view.nodes for b in node.branches}
     assert status == {APPLE: "same", CITY: "same", ASIA: "added", CHINA: "removed"}
+    drawn = [branch.triple for node in view.nodes for branch in node.branches]
+    assert drawn.index(CHINA) == [b.branch.triple for b in before.branches].index(CHINA)
 
 
 def test_tree_strikes_out_what_the_length_limit_cut_and_names_the_rule(graph, run):
