@@ -8,14 +8,14 @@ import numpy as np
 import streamlit as st
 
 from app import intervening, services, state
+from app.comparing import Choice
 from app.edit_log import EditLog, now_in_words
 from app.examples import MINILM
 from app.export import Page, Side
 from app.scene import CHARACTERS, WORDS, GraphRef, Scene
-from app.selection import Selection
 from app.services import OpenedGraph
-from app.share import PANELS, PARAMETER, Shared, ShareError, folder_name, from_link
-from app.state import AUTO, BERT, NO_TASK, PINNED, WORKSPACE
+from app.share import PARAMETER, VIEWS, Shared, ShareError, folder_name, from_link
+from app.state import AUTO, BERT, FREE, NO_TASK, PINNED, WORKSPACE
 from app.texts import N_, t
 from app.view_models.matrix import picked
 from app.words import COMPARE_NAME
@@ -56,11 +56,21 @@ def shared() -> Shared:
         steps if any(count != 1 for count in steps) else (),
         compare if compare != PINNED or pinned is not None else AUTO,
         _named(pinned) if pinned is not None else None,
-        state.chosen_cell(),
-        ss.get("lab.matrix_view", PANELS[0]),
-        state.selection().layer,
-        state.selection().head,
+        state.selection(),
+        tuple(
+            (name, value)
+            for name, shown in VIEWS.items()
+            if (value := ss.get(f"lab.{name}", shown[0])) in shown[1:]
+        ),
+        ss.get("lab.window") or 0,
+        _free() if compare == FREE else (),
     )
+
+
+def _free() -> tuple[Choice, ...]:
+    """What was chosen to stand side by side, each by its model's name."""
+    chosen = ss.get("lab.free_choices", ())
+    return tuple(replace(own, model=name_of(own.model), options=None) for own in chosen)
 
 
 def page() -> Page:
@@ -195,7 +205,7 @@ def read_otherwise() -> None:
     name = ss["lab.graph"]
     here = services.ref_of(ss["lab.graphs"][name])
     scene = replace(shared.scene, graph=here, edits=state.scene().edits)
-    _put(replace(shared, scene=scene, steps=(), compare=AUTO, pinned=None, cell=None), name)
+    _put(Shared(scene, shared.task), name)
 
 
 def has_graph(ref: GraphRef) -> bool:
@@ -299,13 +309,29 @@ def _put(shared: Shared, graph: str) -> None:
     if shared.pinned is not None and not _pin(shared.pinned, shared.task):
         ss["lab.compare"] = AUTO
         said.append((N_("The pinned scene that this was compared with can't be shown here."), {}))
-    chosen = Selection().with_map(shared.layer, shared.head)
-    ss["lab.selection"] = chosen.with_cell(*shared.cell) if shared.cell else chosen
-    ss["lab.matrix_view"], ss["lab.threshold"] = shared.panel, scene.threshold
+    ss["lab.selection"], ss["lab.window"] = shared.selection, shared.window
+    ss.update({f"lab.{name}": shown[0] for name, shown in VIEWS.items()})
+    ss.update({f"lab.{name}": value for name, value in shared.views})
+    _put_panels(shared)
+    ss["lab.threshold"] = scene.threshold
+    if scene.system:  # the page reads as the model was trained, and so beside it
+        ss["lab.compare"] = "systems"
     ss["lab.example"] = ss["lab.shown_example"] = None
     ss["lab.hint"] = False
     ss.pop("lab.problem", None)
     ss["lab.arrived"] = Arrived(state.scene(), tuple(said))
+
+
+def _put_panels(shared: Shared) -> None:
+    """Choose again what stood side by side; a model that isn't here leaves the Lab's."""
+    if not shared.panels:
+        return
+    ss["lab.free_count"] = len(shared.panels)
+    for number, own in enumerate(shared.panels):
+        key = f"lab.free.{number}"
+        ss[f"{key}.model"] = _path_of(own.model, ss["lab.task"]) or ss["lab.model"]
+        ss[f"{key}.graph"], ss[f"{key}.system"] = own.graph, own.system
+        ss[f"{key}.positions"], ss[f"{key}.visible"] = own.ablation.positions, own.ablation.visible
 
 
 def _texts_of(task: str) -> int:

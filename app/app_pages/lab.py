@@ -370,6 +370,7 @@ def window_chooser(trace: KBertTrace) -> int:
     count = len(trace.rows)
     if count == 1:
         return 0
+    ss["lab.window"] = min(ss.get("lab.window") or 0, count - 1)  # of a link: of any text
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
             t("Window"),

@@ -1,5 +1,6 @@
 """The Lab's Share: what it offers, and what it says of it."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs
@@ -7,13 +8,16 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import workspaces
+from app import services, workspaces
 from app.app_pages import lab_share
+from app.comparing import Choice
 from app.edit_log import EditLog
+from app.scene import Scene
+from app.selection import Selection
 from app.services import RoomError
-from app.share import MOST_EDITS, from_link
+from app.share import MOST_EDITS, Shared, from_link, to_link
 from app.texts import t
-from kbert_core import KnowledgeGraph, Triple
+from kbert_core import Ablation, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
@@ -137,3 +141,28 @@ def test_the_key_of_a_workspace_goes_along_only_when_it_is_wanted(lab, tmp_path)
 def test_the_session_the_page_and_the_graph_can_be_kept(lab):
     offered = ["Save the session", "This page, .html", "The edited graph, .spo"]
     assert labels(lab("lab.share"))[:3] == offered
+
+
+def test_a_link_opens_on_the_panel_layer_head_and_readings_it_was_made_on(
+    lab, monkeypatch, checkpoints
+):
+    monkeypatch.setenv("KBERT_MODELS", str(checkpoints["ner"].parent))
+    scene = Scene((TEXT,), "ner", services.ref_of(services.demo_graph("figure2")))
+    cook = ("trunk", 0, 0)
+    chosen = Selection().with_cell(cook, cook).with_map(1, 2)
+    views = (("matrix_view", "attention"), ("all_heads", True))
+    given = Shared(scene, "ner", selection=chosen, views=views)
+    at = lab("lab.share", scene=to_link(given))
+    assert (at.selectbox(key="lab.layer").value, at.selectbox(key="lab.head").value) == (1, 2)
+    assert at.segmented_control(key="lab.matrix_view").value == "attention"
+    assert at.toggle(key="lab.all_heads").value and at.selectbox(key="lab.token").value == cook
+    again = from_link(link(at)["scene"][0])
+    assert again == replace(given, scene=again.scene)
+
+    panels = (Choice("ner", graph="none"), Choice("ner", ablation=Ablation("hard", "all")))
+    given = Shared(scene, "ner", compare="free", selection=chosen, panels=panels)
+    at = lab("lab.share", scene=to_link(given))
+    assert at.segmented_control(key="lab.free.1.positions").value == "hard"
+    assert at.selectbox(key="lab.free.0.graph").value == "none"
+    again = from_link(link(at)["scene"][0])
+    assert (again.compare, again.panels, again.selection) == ("free", panels, chosen)
