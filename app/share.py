@@ -68,9 +68,7 @@ Comparison = Literal[  # as ``state`` and ``comparing`` name them
     "free",
 ]
 COMPARISONS: tuple[str, ...] = get_args(Comparison)
-VIEWS: Mapping[
-    str, tuple[str | bool, ...]
-] = {  # what panels can show; the first if nothing is said
+VIEWS: dict[str, tuple[str | bool, ...]] = {  # what panels can show; the first unless said
     "matrix_view": ("visible", "attention", "difference"),
     "difference_of": ("visible", "attention"),
     "difference_shown": ("change", "before", "after"),
@@ -79,6 +77,9 @@ VIEWS: Mapping[
     "all_heads": (False, True),
     "specials": (False, True),
 }
+
+
+S = TypeVar("S", bound="Shared")
 
 
 class ShareError(KBertError):
@@ -106,6 +107,8 @@ class Shared:
         window: of a long text, from 0.
         panels: of a free choice of what stands side by side; their options are those that
             their models were trained with.
+        part: the triples of the graph that the texts need, for who doesn't have it.
+        off: those of them that are switched off.
     """
 
     scene: Scene
@@ -117,6 +120,14 @@ class Shared:
     views: tuple[tuple[str, str | bool], ...] = ()
     window: int = 0
     panels: tuple[Choice, ...] = ()
+    part: tuple[Triple, ...] = ()
+    off: tuple[Triple, ...] = ()
+
+    def on_part(self, name: str = "") -> tuple[Self, KnowledgeGraph]:
+        """Return the same of a graph that has the carried triples only, and that graph."""
+        graph = KnowledgeGraph(self.part, name=name, off=self.off)
+        renamed = _renamed(self, self.scene.graph.fingerprint, graph.fingerprint)
+        return replace(renamed, part=(), off=()), graph
 
 
 # Links
@@ -198,6 +209,7 @@ def to_file(shared: Shared, graph: KnowledgeGraph) -> bytes:
     if named and graph.aliases == ALIAS_RELATIONS and len(graph) <= MOST_TRIPLES:
         carried = KnowledgeGraph(graph, name=graph.name, off=graph.off)
         renamed = _renamed(shared, graph.fingerprint, carried.fingerprint)
+        renamed = replace(renamed, part=(), off=())  # all of it goes along
         data = data_of(renamed)
         data["triples"] = [_triple_data(triple) for triple in carried]
         data["off"] = [_triple_data(triple) for triple in sorted(carried.off)]
@@ -254,7 +266,7 @@ def _checked(plain: bytes, shared: Shared) -> bytes:
     return plain
 
 
-def _renamed(shared: Shared, old: str, new: str) -> Shared:
+def _renamed(shared: S, old: str, new: str) -> S:
     """The same with the graph called by the fingerprint it has once it is read from the file."""
 
     def renamed(scene: Scene) -> Scene:
@@ -306,6 +318,9 @@ def data_of(shared: Shared) -> dict[str, Any]:
             }
             for own in shared.panels
         ]
+    for name, triples in (("part", shared.part), ("off", shared.off)):
+        if triples:
+            data[name] = [_triple_data(triple) for triple in triples]
     return data
 
 
@@ -574,6 +589,8 @@ class _InLink(_Scene):
     views: Annotated[dict[str, StrictStr | StrictBool], AfterValidator(_known_views)] = {}
     window: _Count = 0
     panels: Annotated[tuple[_Panel, ...], Field(max_length=comparing.MOST)] = ()
+    part: _Triples = []
+    off: _Triples = []
 
     def shared(self) -> Shared:
         """What is shared."""
@@ -589,12 +606,13 @@ class _InLink(_Scene):
             (*panel, *self.views.items()),
             self.window,
             tuple(own.made() for own in self.panels),
+            tuple(self.part),
+            tuple(self.off) if self.part else (),
         )
 
 
 class _InFile(_InLink):
     triples: _Triples | None = None
-    off: _Triples = []
 
 
 L = TypeVar("L", bound=_InLink)
@@ -634,6 +652,8 @@ def _read(kind: type[L], data: object, most_edits: int) -> L:
         raise _refused("steps")
     if read.compare == "pinned" and read.pinned is None:
         raise _refused("pinned")
+    if read.part and not set(read.off) <= set(read.part):
+        raise _refused("off")
     return read
 
 

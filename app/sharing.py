@@ -1,6 +1,6 @@
 """What a visitor shares, and what a link or a session file puts on their page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from app.texts import N_, t
 from app.view_models.matrix import picked
 from app.words import COMPARE_NAME
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
+from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import BY_MODEL, Strategy
 from kbert_core.tasks import TASKS
 
@@ -69,8 +70,18 @@ def shared() -> Shared:
 
 def _free() -> tuple[Choice, ...]:
     """What was chosen to stand side by side, each by its model's name."""
-    chosen = ss.get("lab.free_choices", ())
-    return tuple(replace(own, model=name_of(own.model), options=None) for own in chosen)
+    keys = (f"lab.free.{number}" for number in range(ss.get("lab.free_count") or 0))
+    return tuple(
+        Choice(
+            name_of(ss[f"{key}.model"]),
+            None,
+            ss[f"{key}.graph"],
+            Ablation(ss[f"{key}.positions"], ss[f"{key}.visible"]),
+            ss[f"{key}.system"],
+        )
+        for key in keys
+        if f"{key}.visible" in ss  # else it was never drawn
+    )
 
 
 def page() -> Page:
@@ -118,6 +129,40 @@ def file_name(scene: Scene, what: str, ending: str) -> str:
     return f"{services.safe_name(scene.sentences[0][:24])}-{what}{ending}"
 
 
+def with_triples(shared: Shared) -> Shared:
+    """Have the triples of the graph that the texts need go along, where others lack the graph.
+
+    A graph of a workspace stays there. Nothing goes along where the texts would be read
+    differently with these triples alone: the rarest relations are those of the whole graph.
+    """
+    base, now = state.base(), state.scene()
+    whole = KnowledgeGraph().aliases
+    if state.workspace() is not None or graph_is_known(now.graph) or base.aliases != whole:
+        return shared
+    pinned = ss["lab.pinned"] if shared.pinned is not None else None
+    scenes = [own for own in (now, pinned) if own is not None and own.graph == now.graph]
+    entities: dict[str, None] = {}
+    try:
+        for own in (variant for scene in scenes for variant in (scene.original(), scene)):
+            for mention in services.trace(own, state.graph_of(own)).reading.mentions:
+                entities |= dict.fromkeys(mention.entities)
+            for edit in own.edits:
+                heads = [triple.head for triple in (edit.triple, edit.new) if triple is not None]
+                entities |= dict.fromkeys(map(normalise_name, heads))
+        triples = [triple for entity in entities for triple in base.triples_of(entity)]
+        off = tuple(triple for triple in triples if not base.is_on(triple))
+        carrying = replace(shared, part=tuple(triples), off=off)
+        _, graph = carrying.on_part()
+        for own in scenes:
+            alone = replace(own, graph=services.ref_of(graph))
+            found = services.trace(alone, state.edited(graph, own.edits))
+            if not state.same_knowledge(found, services.trace(own, state.graph_of(own))):
+                return shared
+    except KBertError:  # it can't be run: the page says why
+        return shared
+    return carrying
+
+
 def graph_is_known(ref: GraphRef) -> bool:
     """Whether every visitor has the graph of a scene."""
     demos = (services.demo_graph(name) for name in services.DEMO_GRAPHS)
@@ -141,6 +186,7 @@ def arrive() -> None:
 
     Raises:
         ShareError: it can't be opened, in one plain sentence.
+        RoomError: this visit has no room for the triples that it carries.
     """
     value = st.query_params.get(PARAMETER)
     if value is None:
@@ -149,9 +195,10 @@ def arrive() -> None:
         ss["lab.scene_taken"] = value
         try:
             take(from_link(value))
-        except ShareError:
+        except KBertError:
             del st.query_params[PARAMETER]
             raise
+        ss["lab.card"] = "lab.waiting" not in ss
     elif waiting() is None and not as_arrived():
         del st.query_params[PARAMETER]  # it tells another scene than the page shows
 
@@ -169,11 +216,25 @@ def take(shared: Shared, graph: KnowledgeGraph | None = None) -> None:
     """
     if graph is not None:
         state.take_graph(OpenedGraph(graph, source=graph.name, own=True), choose=False)
+    said: list[Note] = []
     name = _graph_named(shared.scene)
+    if name is None and shared.part:
+        whole = shared.scene.graph.name
+        shared, part = shared.on_part(t("part of {graph}", graph=whole))
+        name = state.take_graph(OpenedGraph(part, source=part.name, own=True), choose=False)
+        said.append(
+            (
+                N_(
+                    "The graph “{graph}” isn't here. What was shared carries only the triples "
+                    "that this text needs. To read another text with it, open the graph."
+                ),
+                {"graph": whole},
+            )
+        )
     if name is None or _needs_two_texts(shared):
         ss["lab.waiting"] = shared
         return
-    _put(shared, name)
+    _put(shared, name, said)
 
 
 def waiting() -> Shared | None:
@@ -224,6 +285,11 @@ def as_arrived() -> bool:
     return arrived is not None and arrived.scene == state.scene()
 
 
+def open_card() -> None:
+    """Callback: go on from the card to the Lab."""
+    ss["lab.card"] = False
+
+
 def notes() -> tuple[str, ...]:
     """What of the last link or file could not be had here, while the page shows it."""
     return (
@@ -260,10 +326,10 @@ def _path_of(model: str, task: str) -> str | None:
     return next((path for path in state.models_for(task) if name_of(path) == model), None)
 
 
-def _put(shared: Shared, graph: str) -> None:
+def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
     """Put a scene on the page; nothing is changed where its edits don't fit its graph."""
     scene, base = shared.scene, ss["lab.graphs"][graph]
-    said: list[Note] = []
+    said = [*notes]
     try:
         state.edited(base, scene.edits)
     except KBertError as error:

@@ -15,7 +15,7 @@ from app.app_pages.lab_matrix import matrix_panel
 from app.app_pages.lab_open import choose_graph, open_graph_button, open_model_button, show_opened
 from app.app_pages.lab_prediction import compare_chooser, prediction_details, prediction_panel
 from app.app_pages.lab_selection import follow_triple, selection_bar
-from app.app_pages.lab_share import share_and_keep, something_waits
+from app.app_pages.lab_share import card, share_and_keep, something_waits
 from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
 from app.app_pages.undo_buttons import redo_button, undo_button
 from app.app_pages.workspace_notices import workspace_notices
@@ -55,7 +55,7 @@ def page() -> None:
     state.begin()
     selecting.begin()
     st.html(CSS)
-    if something_waits():
+    if something_waits() or card():
         return
     choosers()
     show_opened()

@@ -43,12 +43,11 @@ def free_panels(now: Scene, known: Known) -> Sequence[Panel]:
         required=True,
     )
     numbers = range(int(count or comparing.FEWEST))
-    choices = []
+    panels = []
     for number, column in zip(numbers, st.columns(len(numbers), gap="medium"), strict=True):
         with column:
-            choices.append(choose(now, number, known))
-    ss["lab.free_choices"] = tuple(choices)
-    return [comparing.chosen(now, choice, known.loaded) for choice in choices]
+            panels.append(comparing.chosen(now, choose(now, number, known), known.loaded))
+    return panels
 
 
 def choose(now: Scene, number: int, known: Known) -> Choice:
