@@ -9,7 +9,7 @@ from app import services, state, workspaces
 from app.catalogue import Catalogue
 from app.edit_log import EditLog, entities_of, now_in_words
 from app.services import OpenedGraph
-from app.texts import t
+from app.texts import refusal, t
 from app.view_models.importing import Preview
 from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError, KnowledgeGraph, Triple
@@ -212,7 +212,7 @@ def _make(edit: Any) -> None:
     try:
         new = Triple.checked(*typed())
     except KBertError as error:
-        ss["knowledge.problem"] = str(error)
+        ss["knowledge.problem"] = refusal(error)
         return
     made = edit(new)
     if _done(state.commit(made)):

@@ -9,6 +9,7 @@ stands.
 import streamlit as st
 
 from app import state
+from app.texts import refusal
 from app.view_models.knowledge import Row, read_changes, rows_changed
 from kbert_core import KBertError, Triple
 from kbert_core.knowledge.edit import Edit
@@ -89,7 +90,7 @@ def _edit(triple: Triple, tail: str | None = None) -> None:
             if tails.count(triple.tail) == 1:  # the new name stands where the old one did
                 places.setdefault(edit.new.tail, places[triple.tail])
     except KBertError as error:
-        ss["lab.problem"] = str(error)
+        ss["lab.problem"] = refusal(error)
     st.rerun()  # the whole page, and not this part alone
 
 

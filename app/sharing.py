@@ -16,7 +16,7 @@ from app.scene import CHARACTERS, WORDS, GraphRef, Scene
 from app.services import OpenedGraph
 from app.share import PARAMETER, VIEWS, Shared, ShareError, folder_name, from_link
 from app.state import AUTO, BERT, FREE, NO_TASK, PINNED, WORKSPACE
-from app.texts import N_, t
+from app.texts import N_, refusal, t
 from app.view_models.matrix import picked
 from app.words import COMPARE_NAME
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
@@ -337,7 +337,7 @@ def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
             t(
                 "Its edits don't fit the graph “{graph}”, so nothing was opened: {reason}",
                 graph=base.name,
-                reason=error,
+                reason=refusal(error),
             )
         ) from error
     task, path, options = shared.task, _path_of(scene.model, shared.task), scene.options

@@ -17,7 +17,7 @@ from app.read_languages import SPOKEN
 from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
 from app.selection import Selection
 from app.services import OpenedGraph, RoomError
-from app.texts import N_, clauses, language, t
+from app.texts import N_, clauses, language, refusal, t
 from app.view_models.diff import Identity
 from app.view_models.knowledge import describe
 from app.view_models.model_facts import option_name
@@ -621,7 +621,7 @@ def attempt(do: Callable[[], object], refused: str = "") -> bool:
     try:
         do()
     except KBertError as error:
-        said = str(error)
+        said = refusal(error)
         if shared is not None:
             said = workspaces.without_path(error, workspaces.path_of(shared.key), shared.title)
         if refused and isinstance(error, GraphConflict):
@@ -716,7 +716,7 @@ def open_workspace(key: str) -> bool:
     try:
         shared = OpenWorkspace.open(key, who=ss.get("lab.who", ""))
     except KBertError as error:
-        ss["lab.workspace_problem"] = str(error)
+        ss["lab.workspace_problem"] = refusal(error)
         ss["lab.refused_key"] = key
         return False
     ss["lab.workspace"] = shared
@@ -775,7 +775,7 @@ def add_triple() -> None:
     try:
         triple = Triple.checked(ss["lab.add_head"], ss["lab.add_relation"], ss["lab.add_tail"])
     except KBertError as error:
-        ss["lab.problem"] = str(error)
+        ss["lab.problem"] = refusal(error)
         return
     if commit(Edit("add", triple, index=0)):
         ss["lab.add_relation"] = ss["lab.add_tail"] = ""

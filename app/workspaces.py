@@ -17,7 +17,7 @@ from pathlib import Path
 from platformdirs import user_data_dir
 
 from app.edit_log import EditLog
-from app.texts import t
+from app.texts import refusal, t
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -187,7 +187,9 @@ def base_of(of: GraphStore) -> int:
 
 def without_path(error: Exception, path: Path, title: str) -> str:
     """What an error says of a workspace, by its title and not by its place on this machine."""
-    said = str(error).replace(f"{path}: ", f"{title}: " if title else "")
+    said = refusal(error)
+    for colon in (": ", "："):
+        said = said.replace(f"{path}{colon}", f"{title}{colon}" if title else "")
     return said.replace(str(path), title).replace(str(path.parent), "…").replace(path.stem, "…")
 
 

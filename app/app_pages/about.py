@@ -8,7 +8,7 @@ import streamlit as st
 from app import services
 from app.app_pages.self_check import run_checks
 from app.models import ModelInfo
-from app.texts import N_, listed, t
+from app.texts import N_, listed, refusal, t
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.words import TASK_TEXTS
@@ -96,7 +96,7 @@ def model(info: ModelInfo) -> None:
     with st.container(border=True):
         st.markdown(f"**{markdown(info.name)}**")
         if info.problem:
-            st.error(markdown(info.problem))
+            st.error(markdown(refusal(info.problem)))
             return
         config = services.config_of(info.path)
         task = t(TASK_TEXTS[info.card.task if info.card.task in TASKS else "tree"])

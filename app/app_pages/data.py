@@ -15,7 +15,7 @@ from app.background import Look, Run, State, alone
 from app.file_runs import MOST_TEXTS, FileSetup
 from app.session_graphs import graph_as_edited, graph_name
 from app.state import KEEP
-from app.texts import N_, t
+from app.texts import N_, refusal, t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
@@ -322,7 +322,7 @@ def take(opened: Any) -> None:
     try:
         ss["data.graph"] = state.take_graph(opened(), choose=False)
     except KBertError as error:
-        ss["data.graph_problem"] = str(error)
+        ss["data.graph_problem"] = refusal(error)
 
 
 def setup_of(data: Data, split: str, model: str) -> FileSetup:
@@ -375,7 +375,9 @@ def show(setup: FileSetup) -> None:
     if isinstance(report, Report):
         verdict_panel(report)
     else:
-        st.caption(markdown(t("The data and the graph can't be audited: {reason}", reason=report)))
+        st.caption(
+            markdown(t("The data and the graph can't be audited: {reason}", reason=refusal(report)))
+        )
     run: Run[FileRow] | None = kept(RUN, ())
     if run is None:
         if isinstance(report, Report):

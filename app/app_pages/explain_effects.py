@@ -12,7 +12,7 @@ from app.app_pages.long_run import begin, follow, kept
 from app.background import Look, Progress, Run
 from app.models import ModelInfo
 from app.scene import Scene
-from app.texts import N_, t
+from app.texts import N_, refusal, t
 from app.view_models import effects as view
 from app.view_models.html import markdown
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
@@ -135,7 +135,7 @@ def steps(case: Case, by_mention: bool) -> Iterator[Found | Progress]:
     try:
         yield attributions(case, probability=True)
     except KBertError as error:
-        yield NoShares(str(error))
+        yield NoShares(refusal(error))
 
 
 def show(case: Case, info: ModelInfo, look: Look[Found]) -> None:

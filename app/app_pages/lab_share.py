@@ -23,7 +23,7 @@ from app.share import (
     to_link,
 )
 from app.state import AUTO, KEY, ORIGINAL
-from app.texts import N_, language, speaking, t
+from app.texts import N_, language, refusal, speaking, t
 from app.view_models.html import markdown
 from app.view_models.shared import edits_html, how_it_is_read, model_name, turning
 from kbert_core import KBertError
@@ -46,7 +46,7 @@ def something_waits() -> bool:
         sharing.arrive()
         shared = sharing.waiting()
     except KBertError as error:
-        problem = str(error)
+        problem = refusal(error)
     if problem:
         st.error(markdown(problem), icon=":material/link_off:")
     for note in sharing.notes():
@@ -358,5 +358,5 @@ def _take_file() -> None:
     try:
         sharing.take(*from_file(file.getvalue()))
     except KBertError as error:  # it can't be read, or there is no room for its graph
-        ss["lab.share_problem"] = str(error)
+        ss["lab.share_problem"] = refusal(error)
     ss["lab.share_taken"] = True

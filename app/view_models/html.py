@@ -4,6 +4,8 @@ import html
 import re
 import unicodedata
 
+from app.texts import refusal
+
 
 def escape(text: object) -> str:
     """Make a text safe inside HTML and inside a quoted attribute."""
@@ -26,7 +28,9 @@ def markdown(text: object) -> str:
     A bare address stays text: a word joiner, which is not seen, parts it where
     Markdown would link it, as a backslash there doesn't keep it from that.
     A command or an option that is named in it, as in `kbert audit`, stays code.
+    An error is said in the visitor's language.
     """
+    text = refusal(text) if isinstance(text, Exception) else text
     plain, said = _COMMAND.split(str(text)), _COMMAND.findall(str(text))
     return "".join(_marked(part) + code for part, code in zip(plain, [*said, ""], strict=True))
 
