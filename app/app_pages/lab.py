@@ -16,6 +16,7 @@ from app.app_pages.lab_open import choose_graph, open_graph_button, open_model_b
 from app.app_pages.lab_prediction import compare_chooser, prediction_details, prediction_panel
 from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import share_and_keep, something_waits
+from app.app_pages.lab_tail import answer_tails
 from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
 from app.app_pages.undo_buttons import redo_button, undo_button
 from app.app_pages.workspace_notices import workspace_notices
@@ -660,11 +661,14 @@ def tree_panel(
     off = {triple for triple in view.triples if triple in graph and not graph.is_on(triple)}
     with st.container(key="lab_tree_box"):  # with room to grow, so that nothing below jumps
         draw_tree(
-            tree.tree_html(view, marks, off),
+            tree.tree_html(view, marks, off, edits=True),
             key="lab.tree",
             on_token=selecting.click_tree,
             on_branch=editing.switch_branch,
+            on_edit=editing.edit_branch,
+            on_ask=editing.ask_tails,
         )
+        answer_tails(now, graph, trace)
         st.caption(markdown(tree.summary(flat, trace.ablation)))
         over = passed_over(trace.tree, graph, now.options.names)
         for line in name_lines(trace.tree, over):

@@ -103,6 +103,27 @@ CSS = f"""
 .kb-branch:hover .kb-switch, .kb-switch:focus-visible {{ opacity: 1; }}
 .kb-switch:hover {{ background: color-mix(in srgb, currentColor 14%, transparent); }}
 .kb-switch:focus-visible {{ outline: 2px solid {TRUNK}; }}
+.kb-field {{ display: inline-flex; gap: 3px; }}
+.kb-switch[data-edit] {{ opacity: 0; }}
+@media (hover: none) {{ .kb-switch[data-edit] {{ opacity: .55; }} }}
+.kb-tail {{ position: absolute; z-index: 20; display: flex; flex-direction: column;
+  min-width: 9rem; max-width: 24rem; font-size: .92rem; background: light-dark(#FFF, #1B2229);
+  border: 1.5px solid {BRANCH}; border-radius: 6px; box-shadow: 0 4px 14px rgb(0 0 0 / 22%); }}
+.kb-tail input {{ font: inherit; font-size: 1.02rem; color: inherit; background: none; border: 0;
+  outline: none; padding: .42rem .6rem; width: 100%; box-sizing: border-box; }}
+.kb-tail ul {{ list-style: none; margin: 0; padding: 0 0 .25rem;
+  border: 0 solid color-mix(in srgb, currentColor 20%, transparent); border-top-width: 1px; }}
+.kb-tail.kb-up {{ flex-direction: column-reverse; }}
+.kb-up ul {{ border-width: 0 0 1px; padding: .25rem 0 0; }}
+.kb-tail li {{ display: flex; justify-content: space-between; gap: 1.2rem; margin: 0;
+  padding: .1rem .6rem; cursor: pointer; white-space: nowrap; line-height: 1.45; }}
+.kb-tail li > span {{ overflow: hidden; text-overflow: ellipsis; }}
+.kb-tail li:hover, .kb-tail li[aria-selected=true] {{
+  background: color-mix(in srgb, {BRANCH} 24%, transparent); }}
+.kb-tail small {{ font-size: .82rem; opacity: .66; }}
+.kb-tail small.kb-turns {{ opacity: 1; font-weight: 600;
+  color: color-mix(in srgb, {CHANGED} 62%, currentColor); }}
+.st-key-lab_tails {{ position: absolute; }}
 .kb-flag {{ color: var(--changed); font-weight: 700; padding: 0 2px 0 4px; }}
 .kb-note {{ font-size: .75rem; color: var(--faint); padding-left: 4px; }}
 

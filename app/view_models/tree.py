@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 
 from app.texts import t, tn
 from app.view_models.diff import Status, code_of
@@ -10,9 +10,10 @@ from app.view_models.html import escape, shown
 from app.view_models.selected import Marks
 from app.words import RULE_TEXTS
 from kbert_core import Ablation, FlatTree, KBertTrace, Rule, Triple
+from kbert_core.kbert.sentence_tree import Branch
 
 ONE_LINE = 600  # pixels of a trunk that surely fits
-AROUND = 60  # pixels beside a branch's tokens
+AROUND = 80  # pixels beside a branch's tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class BranchView:
     Attributes:
         triple: what it says.
         tokens: how it reads.
+        parts: how many of them its relation and its tail have, or its tail alone.
         status: against the scene compared with; "removed" branches are no
             longer in the tree.
         cut: the rule that keeps it out, for a branch that is only named.
@@ -49,8 +51,15 @@ class BranchView:
 
     triple: Triple
     tokens: tuple[TokenView, ...]
+    parts: tuple[int, ...]
     status: Status = "same"
     cut: Rule | None = None
+
+    @property
+    def fields(self) -> Iterator[tuple[TokenView, ...]]:
+        """The tokens of each part."""
+        tokens = iter(self.tokens)
+        return (tuple(islice(tokens, part)) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +156,13 @@ class _Handles:
         marks: what is chosen, by hard position.
         off: triples that are switched off, and can be switched on again.
         numbers: of the branches, as they are drawn.
+        edits: whether a branch's tail can be changed.
     """
 
     marks: Marks
     off: Collection[Triple]
     numbers: Iterator[int]
+    edits: bool
 
 
 def tree_html(
@@ -161,6 +172,7 @@ def tree_html(
     *,
     line: int = ONE_LINE,
     legend: bool = True,
+    edits: bool = False,
 ) -> str:
     """Draw a tree; everything in it is escaped.
 
@@ -171,6 +183,7 @@ def tree_html(
         off: triples that are switched off.
         line: pixels of a trunk that surely fits.
         legend: say above it what the colours mean.
+        edits: whether a branch's tail can be changed in it.
     """
     named = [
         ("kb-k-trunk", t("trunk")),
@@ -194,7 +207,7 @@ def tree_html(
     segments = ""
     if view.segments > 1:
         segments = f'<span class="kb-key">{escape(t("A, B: segments"))}</span>'
-    handles = None if marks is None else _Handles(marks, off, count())
+    handles = None if marks is None else _Handles(marks, off, count(), edits)
     body = _trunks_html(view, handles, line)
     role, label = "img", t("Sentence tree")
     if marks is not None:
@@ -260,13 +273,13 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
         status: Status = "same" if earlier is None or name in earlier else "added"
         tokens = tuple(_token(flat, i, False) for i in range(placed.start, placed.end))
         found.setdefault(placed.node + 1, []).append(
-            BranchView(placed.branch.triple, tokens, status)
+            BranchView(placed.branch.triple, tokens, _parts(flat, placed.branch), status)
         )
     for node, item in flat.left_out:
         if item.rule in (Rule.LENGTH, Rule.NO_TOKENS):
             token = TokenView(_reads(flat, node, item.triple), None, None, 0)
             found.setdefault(node + 1, []).append(
-                BranchView(item.triple, (token,), "same", item.rule)
+                BranchView(item.triple, (token,), (1,), "same", item.rule)
             )
     if before is not None:
         now = _hung_names(flat)
@@ -283,9 +296,14 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
                 continue
             texts = before.tokens[placed.start : placed.end]
             tokens = tuple(TokenView(text, None, None, 0) for text in texts)
-            gone = BranchView(placed.branch.triple, tokens, "removed")
+            parts = _parts(before, placed.branch)
+            gone = BranchView(placed.branch.triple, tokens, parts, "removed")
             found.setdefault(anchor, []).insert(at, gone)
     return found
+
+
+def _parts(flat: FlatTree, branch: Branch) -> tuple[int, ...]:
+    return tuple(flat.tokenizer.tokenize_branches(branch.texts).sizes.tolist())
 
 
 def _reads(flat: FlatTree, node: int, triple: Triple) -> str:
@@ -336,25 +354,37 @@ def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) ->
         kind, note = " kb-cut", t(RULE_TEXTS[branch.cut.name])
     if handles is not None and any(token.hard in handles.marks.branch for token in branch.tokens):
         kind += " kb-picked"
-    tokens = "".join(_token_html(tok, "kb-branch-tok", segments, handles) for tok in branch.tokens)
+    fields = "".join(_field_html(field, segments, handles) for field in branch.fields)
     mark = {"same": "", "added": "+", "removed": "−"}[branch.status]
     title = escape(str(branch.triple) + (f" · {note}" if note else ""))
     said = f'<span class="kb-note">{escape(note)}</span>' if branch.cut else ""
     flag = f'<span class="kb-flag">{mark}</span>' if mark else ""
-    switch = _switch_html(branch, handles) if handles is not None else ""
-    return f'<div class="kb-branch{kind}" title="{title}">{flag}{tokens}{said}{switch}</div>'
+    buttons = _buttons_html(branch, handles) if handles is not None else ""
+    return f'<div class="kb-branch{kind}" title="{title}">{flag}{fields}{said}{buttons}</div>'
 
 
-def _switch_html(branch: BranchView, handles: _Handles) -> str:
-    """The button that switches a branch's triple off, or on again; none where neither can be."""
+def _field_html(tokens: Sequence[TokenView], segments: int, handles: _Handles | None) -> str:
+    drawn = "".join(_token_html(tok, "kb-branch-tok", segments, handles) for tok in tokens)
+    return f'<span class="kb-field">{drawn}</span>'
+
+
+def _buttons_html(branch: BranchView, handles: _Handles) -> str:
+    """What switches a branch's triple off, or on again, and changes its tail; as far as it can."""
     number, gone = next(handles.numbers), branch.status == "removed"
     if gone and branch.triple not in handles.off:
         return ""
-    said = escape(t("Switch on {triple}" if gone else "Switch off {triple}", triple=branch.triple))
-    return (
-        f'<span class="kb-switch" role="button" tabindex="0" aria-label="{said}" title="{said}" '
-        f'data-switch="{number}">{"↺" if gone else "✕"}</span>'
-    )
+    said = t("Switch on {triple}" if gone else "Switch off {triple}", triple=branch.triple)
+    switch = _button_html("↺" if gone else "✕", said, f'data-switch="{number}"')
+    if gone or not handles.edits:
+        return switch
+    said = t("Change the tail of {triple}", triple=branch.triple)
+    data = f'data-edit="{number}" data-tail="{escape(branch.triple.tail)}"'
+    return switch + _button_html("✎", said, data)
+
+
+def _button_html(sign: str, said: str, data: str) -> str:
+    named = f'aria-label="{escape(said)}" title="{escape(said)}"'
+    return f'<span class="kb-switch" role="button" tabindex="0" {named} {data}>{sign}</span>'
 
 
 def _token_html(token: TokenView, kind: str, segments: int, handles: _Handles | None) -> str:

@@ -215,6 +215,47 @@ def test_a_triple_is_chosen_and_edited_in_the_drawn_graph_and_nothing_moves(lab)
     assert drawn_at(lab) == {**before, "疾病": drawn_at(lab)["疾病"]}
 
 
+def test_a_tail_is_typed_in_the_tree_as_what_would_be_predicted_is_read_and_nothing_moves(lab):
+    pencil = lab.page.get_by_role("button", name="Change the tail of (胃镜, 类别, 检查)")
+    box = lab.page.get_by_role("combobox", name="Change the tail of (胃镜, 类别, 检查)")
+    offered = lab.page.locator(".kb-tail [role=option]")
+    now, places = lab.prediction("Now"), where(lab)
+    lab.page.locator(".kb-branch [data-token]").first.click()  # a token of the branch
+    lab.settle()
+    lab.page.keyboard.press("F2")
+    expect(box).to_be_focused()
+    expect(offered).to_have_count(4)
+    expect(offered.filter(has_text="Disease 9")).to_have_count(1)
+    assert where(lab) == places
+    lab.page.keyboard.press("Escape")
+    expect(box).to_have_count(0)
+    expect(pencil).to_be_focused()
+
+    lab.page.keyboard.press("Enter")
+    expect(box).to_have_value("检查")
+    lab.page.keyboard.insert_text("病")
+    expect(offered).to_have_text([re.compile("^病.* [0-9]"), re.compile("^疾病Disease 9")])
+    lab.page.keyboard.press("ArrowDown")
+    lab.page.keyboard.press("ArrowDown")
+    foretold = offered.locator("small").last.inner_text()
+    lab.page.keyboard.press("Enter")
+    lab.settle()
+    assert "类别疾病" in lab.branches()
+    assert foretold in lab.page.locator(".kb-line").last.inner_text()
+    assert where(lab) == places
+    renewed = lab.page.get_by_role("button", name="Change the tail of (胃镜, 类别, 疾病)")
+    expect(renewed).to_be_focused()
+    lab.press("Undo")
+    assert lab.prediction("Now") == now
+
+
+def where(lab):
+    """How far the page is scrolled, and where its parts stand."""
+    parts = lab.page.locator(".kb-toks, [data-testid=stHeading], [data-testid=stDataFrame]").all()
+    scrolled = lab.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop")
+    return [scrolled, *(part.bounding_box()["y"] for part in parts)]
+
+
 def drawn_at(lab):
     """Where the names of the drawn graph stand."""
     return lab.page.evaluate(
