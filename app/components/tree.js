@@ -1,10 +1,10 @@
 // The sentence tree: a click or Enter chooses a token, switches a branch, or opens its tail to be
-// typed, as F2 does, see tail.js; arrow keys walk over the tokens. What is under the mouse is marked
-// in every drawing on the page, see hover.js.
+// typed, as F2 does, see tail.js; arrow keys walk over the tokens. What is under the mouse is
+// marked in every drawing on the page, see hover.js; what an edit changes moves, see moving.js.
 
 const ELEMENTS = new Set(["DIV", "SPAN", "B", "I", "S", "U"]);
-const ATTRIBUTES = /^(class|title|role|tabindex|aria-[a-z]+|data-(token|switch|edit|tail|name))$/;
-const SLIDES_IN = [{ opacity: 0, transform: "translateX(-1rem)" }, { opacity: 1, transform: "none" }];
+const ATTRIBUTES =
+  /^(class|title|role|tabindex|aria-[a-z]+|data-(token|switch|edit|tail|branch|name))$/;
 const LEAST = 0.02;  // of a token's attention that is drawn as an arc
 
 export default function (component) {
@@ -16,13 +16,9 @@ export default function (component) {
   root.closeTail?.();
   const held = root.contains(document.activeElement)
     ? document.activeElement.dataset.token : undefined;
-  const before = branches(root);
+  const before = standing(root);
   root.replaceChildren(plain(data.html));
-  if (before.size && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
-    for (const [name, branch] of branches(root)) {
-      if (!before.has(name)) branch.animate(SLIDES_IN, { duration: 300, easing: "ease-out" });
-    }
-  }
+  turnCapsules();
   const tokens = [...root.querySelectorAll("[data-token]")]
     .sort((one, other) => one.dataset.token - other.dataset.token);
   const first = tokens.find((token) => token.matches(".kb-chosen")) || tokens[0];
@@ -38,6 +34,7 @@ export default function (component) {
   const arcs = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   arcs.classList.add("kb-arcs");
   root.append(arcs);
+  moveBranches(root, before);
   const tell = hovering(root, data.group, mark, follow);
   root.onpointerover = (event) => {
     const name = event.target.closest("[data-name]")?.dataset.name;
@@ -117,13 +114,6 @@ export default function (component) {
   }
 
   function tellPython(what, value) { root.component.setTriggerValue(what, value); }
-}
-
-// The branches of a tree by what they say and how they stand; one that an edit changes is another.
-function branches(root) {
-  return new Map([...root.querySelectorAll(".kb-branch")]
-    .map((branch) => [`${branch.className} ${branch.querySelector("[data-name]")?.dataset.name}`
-      + [...branch.querySelectorAll(".kb-text")].map((text) => text.textContent).join(" "), branch]));
 }
 
 // The page has escaped every text; a template runs nothing, and what isn't plain is dropped.

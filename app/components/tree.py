@@ -9,7 +9,7 @@ from app.components import source
 _tree = st.components.v2.component(
     "kbert_tree",
     html='<div class="kb-tree-root"></div>',
-    js=source("hover.js", "tail.js", "tree.js"),
+    js=source("hover.js", "moving.js", "tail.js", "tree.js"),
     isolate_styles=False,  # the page's own style sheet draws it
 )
 _tails = st.components.v2.component(

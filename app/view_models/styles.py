@@ -17,7 +17,7 @@ CSS = f"""
 @media (min-width: 1051px) {{
   [data-testid="stMainBlockContainer"] {{ padding-left: 2.5rem; padding-right: 2.5rem; }}
 }}
-.kb-tree, .kb-legend, .kb-ner, .kb-table, .kb-fill {{
+.kb-tree, .kb-gone, .kb-legend, .kb-ner, .kb-table, .kb-fill {{
   --trunk: color-mix(in srgb, {TRUNK} 82%, currentColor);
   --branch: color-mix(in srgb, {BRANCH} 85%, currentColor);
   --changed: color-mix(in srgb, {CHANGED} 88%, currentColor);
@@ -88,6 +88,8 @@ CSS = f"""
 .kb-free > .kb-branches {{ width: 0; white-space: nowrap; }}
 .kb-branch {{ position: relative; display: flex; align-items: center; gap: 3px;
   margin-left: 15px; padding: 1px; border-radius: 5px; }}
+.kb-gone {{ position: absolute; display: flex; gap: 3px; padding: 1px; line-height: 1.25;
+  pointer-events: none; }}
 .kb-branch::before {{ content: ""; position: absolute; left: -10px; top: -9px; width: 9px;
   height: calc(50% + 9px); border-left: 2px solid var(--branch);
   border-bottom: 2px solid var(--branch); border-bottom-left-radius: 6px; }}
@@ -185,9 +187,6 @@ CSS = f"""
 .kb-tag {{ font-size: .74rem; line-height: 1.05rem; text-align: center; white-space: nowrap;
   padding: 0 2px; }}
 .kb-tag b {{ font-weight: 600; }}
-@keyframes kb-turn {{ from {{ transform: rotateX(90deg); }} }}
-@media (prefers-reduced-motion: no-preference) {{
-  .kb-ring, .kb-lost {{ animation: kb-turn .3s ease-out; }} }}
 .kb-ring {{ outline: 2.5px solid var(--changed); outline-offset: 1px; }}
 .kb-lost {{ outline: 2.5px dashed var(--changed); outline-offset: 1px; }}
 .kb-table {{ border-collapse: collapse; font-size: .88rem; margin: .3rem 0 .2rem; width: 100%; }}

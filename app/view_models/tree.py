@@ -42,6 +42,7 @@ class BranchView:
 
     Attributes:
         triple: what it says.
+        name: that identifies it, where it hangs, in every drawing.
         tokens: how it reads.
         parts: how many of them its relation and its tail have, or its tail alone.
         status: against the scene compared with; "removed" branches are no
@@ -50,6 +51,7 @@ class BranchView:
     """
 
     triple: Triple
+    name: str
     tokens: tuple[TokenView, ...]
     parts: tuple[int, ...]
     status: Status = "same"
@@ -273,13 +275,20 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
         status: Status = "same" if earlier is None or name in earlier else "added"
         tokens = tuple(_token(flat, i, False) for i in range(placed.start, placed.end))
         found.setdefault(placed.node + 1, []).append(
-            BranchView(placed.branch.triple, tokens, _parts(flat, placed.branch), status)
+            BranchView(
+                placed.branch.triple,
+                code_of(name),
+                tokens,
+                _parts(flat, placed.branch),
+                status,
+            )
         )
     for node, item in flat.left_out:
         if item.rule in (Rule.LENGTH, Rule.NO_TOKENS):
             token = TokenView(_reads(flat, node, item.triple), None, None, 0)
+            name = _name(flat, node, item.triple)
             found.setdefault(node + 1, []).append(
-                BranchView(item.triple, (token,), (1,), "same", item.rule)
+                BranchView(item.triple, code_of(name), (token,), (1,), "same", item.rule)
             )
     if before is not None:
         now = _hung_names(flat)
@@ -297,7 +306,7 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
             texts = before.tokens[placed.start : placed.end]
             tokens = tuple(TokenView(text, None, None, 0) for text in texts)
             parts = _parts(before, placed.branch)
-            gone = BranchView(placed.branch.triple, tokens, parts, "removed")
+            gone = BranchView(placed.branch.triple, code_of(name), tokens, parts, "removed")
             found.setdefault(anchor, []).insert(at, gone)
     return found
 
@@ -360,7 +369,8 @@ def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) ->
     said = f'<span class="kb-note">{escape(note)}</span>' if branch.cut else ""
     flag = f'<span class="kb-flag">{mark}</span>' if mark else ""
     buttons = _buttons_html(branch, handles) if handles is not None else ""
-    return f'<div class="kb-branch{kind}" title="{title}">{flag}{fields}{said}{buttons}</div>'
+    named = f'data-branch="{branch.name}" title="{title}"'
+    return f'<div class="kb-branch{kind}" {named}>{flag}{fields}{said}{buttons}</div>'
 
 
 def _field_html(tokens: Sequence[TokenView], segments: int, handles: _Handles | None) -> str:

@@ -249,6 +249,38 @@ def test_a_tail_is_typed_in_the_tree_as_what_would_be_predicted_is_read_and_noth
     assert lab.prediction("Now") == now
 
 
+def test_what_an_edit_changes_moves_and_nothing_where_motion_is_to_be_reduced(lab):
+    lab.page.evaluate(
+        """() => {
+            const animate = Element.prototype.animate;
+            window.moved = [];
+            Element.prototype.animate = function (...given) {
+                window.moved.push(`${this.className} ${this.textContent}`);
+                return animate.apply(this, given);
+            };
+        }"""
+    )
+
+    def moved():
+        said = lab.page.evaluate("window.moved.splice(0)")
+        parts = ("kb-added", "kb-removed", "kb-gone", "kb-span")
+        return sorted(next((p for p in parts if p in one), "kb-branch") for one in said)
+
+    lab.page.locator(".kb-branch [data-token]").first.click()  # draws all anew
+    lab.settle()
+    assert moved() == []
+    lab.rewrite(3, 0, "疾病")
+    assert moved() == ["kb-added", "kb-branch", "kb-removed", "kb-span"]
+    assert lab.branches() == ["类别疾病", "部位胃"]
+    lab.press("Undo")
+    assert moved() == ["kb-branch", "kb-branch", "kb-gone", "kb-span"]
+    assert lab.branches() == ["类别检查", "部位胃"]
+    lab.page.emulate_media(reduced_motion="reduce")
+    lab.press("Redo")
+    assert (moved(), lab.branches()) == ([], ["类别疾病", "部位胃"])
+    lab.page.emulate_media(reduced_motion="no-preference")
+
+
 def where(lab):
     """How far the page is scrolled, and where its parts stand."""
     parts = lab.page.locator(".kb-toks, [data-testid=stHeading], [data-testid=stDataFrame]").all()
