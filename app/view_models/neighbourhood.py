@@ -10,6 +10,7 @@ from pyvis.network import Network
 
 from app.texts import N_, t
 from app.view_models.diff import Identity
+from app.view_models.glosses import gloss, with_glosses
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import FlatTree, Triple
 
@@ -76,7 +77,7 @@ def neighbourhood(
     for name, (x, y) in places.items():
         flat = _flat(name)
         net.add_node(
-            name, label=_short(flat), title=flat, x=x, y=y, shape="box", head=name in heads
+            name, label=_short(flat), title=_meant(flat), x=x, y=y, shape="box", head=name in heads
         )
     numbered: dict[Triple, int] = {}
     for number, row in enumerate(shown):
@@ -91,7 +92,7 @@ def neighbourhood(
             on=row.on,
             chosen=row.triple == chosen,
             label=_short(_flat(row.triple.relation)),
-            title=_flat(f"{row.triple}: {row.state}"),
+            title=with_glosses(_flat(f"{row.triple}: {row.state}"), row.triple),
             color="branch" if row.used else "faint",
             dashes=not row.used,
             width=6 if row.triple == chosen else 2.5 if row.used else 1,
@@ -160,6 +161,10 @@ def caption(
 
 def _short(name: str, most: int = 22) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _meant(name: str) -> str:
+    return f"{name} · {meaning}" if (meaning := gloss(name)) else name
 
 
 def _flat(name: str) -> str:

@@ -67,7 +67,7 @@ CSS = f"""
   min-width: 1.75rem; box-sizing: border-box; border-radius: 4px; padding: 2px 5px 1px; }}
 .kb-text {{ font-size: 1.02rem; line-height: 1.4rem; white-space: pre; }}
 .kb-trunk {{ background: color-mix(in srgb, {TRUNK} 9%, transparent); }}
-.kb-mention > .kb-toks > .kb-tok {{ background: color-mix(in srgb, {TRUNK} 26%, transparent); }}
+.kb-mention > .kb-toks .kb-tok {{ background: color-mix(in srgb, {TRUNK} 26%, transparent); }}
 .kb-mention > .kb-toks .kb-text {{ font-weight: 600; }}
 .kb-special {{ outline: 1px dashed var(--rule); outline-offset: -1px; }}
 .kb-special .kb-text {{ font-size: .8rem; color: var(--faint); }}
@@ -105,7 +105,14 @@ CSS = f"""
 .kb-branch:hover .kb-switch, .kb-switch:focus-visible {{ opacity: 1; }}
 .kb-switch:hover {{ background: color-mix(in srgb, currentColor 14%, transparent); }}
 .kb-switch:focus-visible {{ outline: 2px solid {TRUNK}; }}
-.kb-field {{ display: inline-flex; gap: 3px; }}
+.kb-field {{ display: inline-flex; gap: 3px; position: relative; }}
+.kb-glossed .kb-toks {{ align-items: flex-start; min-height: 3.7rem; }}
+.kb-glossed .kb-field:has(.kb-gloss) {{ padding-bottom: .75rem; }}
+.kb-gloss {{ position: absolute; bottom: -.1rem; left: 2px; max-width: 100%; overflow: hidden;
+  text-overflow: ellipsis; white-space: nowrap; font-style: normal; font-size: .68rem;
+  line-height: .85rem; color: var(--faint); }}
+.kb-field:not(:has(~ .kb-field)) > .kb-gloss {{ max-width: calc(100% + 4.5rem); }}
+.kb-mention:has(+ .kb-mention) .kb-toks .kb-gloss {{ max-width: 100%; }}
 .kb-switch[data-edit] {{ opacity: 0; }}
 @media (hover: none) {{ .kb-switch[data-edit] {{ opacity: .55; }} }}
 .kb-tail {{ position: absolute; z-index: 20; display: flex; flex-direction: column;
@@ -125,7 +132,7 @@ CSS = f"""
 .kb-tail small {{ font-size: .82rem; opacity: .66; }}
 .kb-tail small.kb-turns {{ opacity: 1; font-weight: 600;
   color: color-mix(in srgb, {CHANGED} 62%, currentColor); }}
-.st-key-lab_tails {{ position: absolute; }}
+div:has(> .st-key-lab_tails) {{ position: absolute; }}
 .kb-flag {{ color: var(--changed); font-weight: 700; padding: 0 2px 0 4px; }}
 .kb-note {{ font-size: .75rem; color: var(--faint); padding-left: 4px; }}
 
@@ -142,7 +149,7 @@ CSS = f"""
 .kb-hover-branch {{ background: color-mix(in srgb, {BRANCH} 30%, transparent); }}
 .kb-tree .kb-chosen {{ box-shadow: inset 0 0 0 2.5px currentColor; }}
 .kb-tree .kb-target {{ outline: 2.5px dashed currentColor; outline-offset: -2.5px; }}
-.kb-tree .kb-tok.kb-unseen, .kb-mention > .kb-toks > .kb-tok.kb-unseen {{ background: none; }}
+.kb-tree .kb-tok.kb-unseen, .kb-mention > .kb-toks .kb-tok.kb-unseen {{ background: none; }}
 .kb-tree .kb-unseen .kb-text {{ color: var(--faint); font-weight: 400; }}
 .kb-picked {{ background: color-mix(in srgb, {BRANCH} 34%, transparent);
   box-shadow: 0 0 0 2px var(--branch); }}
@@ -208,6 +215,7 @@ CSS = f"""
 .kb-tree + .kb-ner {{ margin-top: 1.1rem; }}
 .kb-no-positions .kb-pos {{ display: none; }}
 .kb-no-positions .kb-toks {{ min-height: 1.9rem; }}
+.kb-no-positions .kb-glossed .kb-toks {{ min-height: 2.6rem; }}
 .kb-words {{ display: flex; flex-wrap: wrap; gap: .35rem; margin: .1rem 0 .7rem; }}
 .kb-word {{ background: color-mix(in srgb, {TRUNK} 12%, transparent); border-radius: 4px;
   padding: .1rem .5rem; font-size: 1.02rem; }}
@@ -238,6 +246,7 @@ CSS = f"""
   border-bottom: 1px solid color-mix(in srgb, currentColor 12%, transparent); }}
 [class*="st-key-lab_head"] {{ min-height: 2.6rem; }}
 .st-key-lab_tree_box {{ min-height: 19rem; }}
+.st-key-lab_tree_box:has(.kb-glossed) {{ min-height: 22rem; }}
 [class*="st-key-lab_head"] [data-testid="stHeading"] h3 {{ padding: .2rem 0; }}
 @media (max-width: 1050px) {{
   .st-key-lab_top > div > [data-testid="stHorizontalBlock"],

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import count, islice, repeat
 
 from app.texts import t, tn
 from app.view_models.diff import Status, code_of
+from app.view_models.glosses import gloss, with_glosses
 from app.view_models.html import escape, shown
 from app.view_models.selected import Marks
 from app.words import RULE_TEXTS
@@ -72,12 +73,14 @@ class NodeView:
         tokens: the run, in order.
         mention: whether it is one.
         branches: what hangs from it.
+        gloss: what the mention means, for visitors who don't read its language.
         sentence: which of one text or two it is part of.
     """
 
     tokens: tuple[TokenView, ...]
     mention: bool = False
     branches: tuple[BranchView, ...] = ()
+    gloss: str = ""
     sentence: int = 0
 
 
@@ -126,7 +129,8 @@ def tree_view(
         nonlocal run
         if run:
             below = tuple(branches.get(anchor, ()))
-            nodes.append(NodeView(tuple(run), bool(anchor), below, sentence))
+            means = _meaning(flat, anchor - 1) if anchor else ""
+            nodes.append(NodeView(tuple(run), bool(anchor), below, means, sentence))
         run = []
 
     for index, place in enumerate(flat.branch_ids):
@@ -218,6 +222,8 @@ def tree_html(
             t("Sentence tree; arrow keys walk over the tokens, Enter chooses one"),
         )
     is_a = f'role="{role}" aria-label="{escape(label)}"'
+    if any(node.gloss or any(map(_glosses_of, node.branches)) for node in view.nodes):
+        used += " kb-glossed"
     above = f'<div class="kb-legend {used}">{keys}{numbers}{segments}</div>' if legend else ""
     return f'{above}<div class="kb-tree {used}" {is_a}>{body}</div>'
 
@@ -311,6 +317,14 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
     return found
 
 
+def _meaning(flat: FlatTree, node: int) -> str:
+    """The gloss of a mention: of what the text says, else of the one entity that it is."""
+    own = flat.tree.nodes[node]
+    text = flat.tree.sentences[own.mention.sentence][own.mention.start : own.mention.end]
+    heads = {triple.head for triple in own.used}
+    return gloss(text) or (gloss(heads.pop()) if len(heads) == 1 else "")
+
+
 def _parts(flat: FlatTree, branch: Branch) -> tuple[int, ...]:
     return tuple(flat.tokenizer.tokenize_branches(branch.texts).sizes.tolist())
 
@@ -351,6 +365,8 @@ def _node_html(
         _token_html(tok, "kb-special" if tok.special else "kb-trunk", segments, handles)
         for tok in node.tokens
     )
+    if node.gloss:
+        trunk = _field_html(trunk, node.gloss)
     branches = "".join(_branch_html(branch, segments, handles) for branch in node.branches)
     below = f'<div class="kb-branches">{branches}</div>' if branches else ""
     return f'<div class="{kind}"><div class="kb-toks">{trunk}</div>{below}</div>'
@@ -363,9 +379,13 @@ def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) ->
         kind, note = " kb-cut", t(RULE_TEXTS[branch.cut.name])
     if handles is not None and any(token.hard in handles.marks.branch for token in branch.tokens):
         kind += " kb-picked"
-    fields = "".join(_field_html(field, segments, handles) for field in branch.fields)
+    drawn = (
+        "".join(_token_html(tok, "kb-branch-tok", segments, handles) for tok in field)
+        for field in branch.fields
+    )
+    fields = "".join(map(_field_html, drawn, _glosses_of(branch) or repeat("")))
     mark = {"same": "", "added": "+", "removed": "−"}[branch.status]
-    title = escape(str(branch.triple) + (f" · {note}" if note else ""))
+    title = escape(with_glosses(str(branch.triple), branch.triple) + (f" · {note}" if note else ""))
     said = f'<span class="kb-note">{escape(note)}</span>' if branch.cut else ""
     flag = f'<span class="kb-flag">{mark}</span>' if mark else ""
     buttons = _buttons_html(branch, handles) if handles is not None else ""
@@ -373,9 +393,16 @@ def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) ->
     return f'<div class="kb-branch{kind}" {named}>{flag}{fields}{said}{buttons}</div>'
 
 
-def _field_html(tokens: Sequence[TokenView], segments: int, handles: _Handles | None) -> str:
-    drawn = "".join(_token_html(tok, "kb-branch-tok", segments, handles) for tok in tokens)
-    return f'<span class="kb-field">{drawn}</span>'
+def _field_html(tokens: str, gloss: str) -> str:
+    below = f'<i class="kb-gloss" title="{escape(gloss)}">{escape(gloss)}</i>' if gloss else ""
+    return f'<span class="kb-field">{tokens}{below}</span>'
+
+
+def _glosses_of(branch: BranchView) -> list[str]:
+    """The glosses of a branch's relation and tail, or of its tail alone; empty without any."""
+    names = () if branch.cut else (branch.triple.relation, branch.triple.tail)[-len(branch.parts) :]
+    found = [gloss(name) for name in names]
+    return found if any(found) else []
 
 
 def _buttons_html(branch: BranchView, handles: _Handles) -> str:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from app.texts import speaking
 from app.view_models import knowledge, nearest, tree
 from app.view_models.html import escape, markdown, shown
 from app.view_models.nearest import nearest_names
@@ -11,6 +12,7 @@ from app.view_models.neighbourhood import Drawn, laid_out, neighbourhood, places
 from app.view_models.selected import Marks
 from app.view_models.share_of_edits import shares
 from kbert_core import (
+    Characters,
     InjectionOptions,
     KnowledgeGraph,
     Rule,
@@ -315,3 +317,18 @@ def test_the_tail_of_a_branch_that_is_in_can_be_changed_in_the_lab_alone(graph, 
     assert "data-edit" not in tree.tree_html(view, Marks())
     gone = next(b for node in view.nodes for b in node.branches if b.status == "removed")
     assert [[tok.text for tok in field] for field in gone.fields] == [["capital"], ["China"]]
+
+
+def test_names_of_the_chinese_graphs_are_glossed_for_who_reads_english_alone(trace_of):
+    cough, own = Triple("咳嗽", "常见于", "肺炎"), Triple("咳嗽", "症状", "自己写的")
+    graph = KnowledgeGraph([cough, own])
+    row = flatten(grow_trees(["他咳嗽"], graph, InjectionOptions()), Characters())[0]
+    trace = trace_of(row, collate([row]), FULL)
+    drawn = tree.tree_html(tree.tree_view(trace))
+    glosses = re.findall(r'<i class="kb-gloss"[^>]*>([^<]*)</i>', drawn)
+    assert glosses == ["cough", "common in", "pneumonia", "symptom"]
+    assert f'title="{cough} · cough, common in, pneumonia"' in drawn
+    edges = neighbourhood([Drawn(cough, True, "on")], dark=False)["edges"]
+    assert edges[0]["title"] == f"{cough}: on · cough, common in, pneumonia"
+    with speaking("zh"):
+        assert "cough" not in tree.tree_html(tree.tree_view(trace))
