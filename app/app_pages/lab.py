@@ -437,14 +437,16 @@ def knowledge_panel(
 @linked("lab.graph_view")
 def graph_view(rows: tuple[knowledge.TripleRow, ...], trace: Any) -> None:
     """The triples drawn as a graph; a click chooses one, to be changed there."""
+    flat = trace.rows[0] if isinstance(trace, KBertTrace) else None
     data = neighbourhood.neighbourhood(
         rows,
         dark=st.context.theme.type == "dark",
         chosen=state.selection().triple,
         before=ss.get("lab.places", {}),
+        names=neighbourhood.names_of(flat) if flat else {},
     )
     ss["lab.places"] = neighbourhood.places_of(data)
-    tokens = neighbourhood.tokens_of(trace.rows[0]) if isinstance(trace, KBertTrace) else {}
+    tokens = neighbourhood.tokens_of(flat) if flat else {}
     ss["lab.drawn"] = (tuple(row.triple for row in rows), tokens)
     draw_graph(
         data,

@@ -6,9 +6,17 @@ import pytest
 
 from app.texts import speaking
 from app.view_models import knowledge, nearest, tree
+from app.view_models.diff import code_of
 from app.view_models.html import escape, markdown, shown
 from app.view_models.nearest import nearest_names
-from app.view_models.neighbourhood import Drawn, laid_out, neighbourhood, places_of, tokens_of
+from app.view_models.neighbourhood import (
+    Drawn,
+    laid_out,
+    names_of,
+    neighbourhood,
+    places_of,
+    tokens_of,
+)
 from app.view_models.selected import Marks
 from app.view_models.share_of_edits import shares
 from kbert_core import (
@@ -273,6 +281,22 @@ def test_state_of_a_triple_says_how_it_stood_among_the_others(trace_of):
     trace = trace_of(row, batch, FULL)
     states = {made.triple: made.state for made in knowledge.triple_rows(trace, graph)}
     assert states == {CHINA: "tail not in the text", CITY: "injected · tail in the text"}
+
+
+def test_a_drawn_triple_names_its_tokens_and_an_entity_those_that_say_it(graph, run):
+    flat = run(graph).rows[0]
+    rows = [Drawn(triple, True, "") for triple in (CHINA, CITY, ASIA)]
+    data = neighbourhood(rows, dark=False, names=names_of(flat))
+    code = dict(zip(map(code_of, flat.identities), flat.tokens, strict=True))
+    said = [[code[name] for name in edge["names"]] for edge in data["edges"]]
+    assert said == [["capital", "China"], ["is_a", "City"], []]  # over the limit
+    entities = {node["id"]: [code[name] for name in node["names"]] for node in data["nodes"]}
+    assert entities == {
+        "Beijing": ["Beijing"],
+        "China": ["capital", "China"],
+        "City": ["is_a", "City"],
+        "Asia": [],
+    }
 
 
 def holes(run, graph, text):
