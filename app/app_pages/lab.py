@@ -331,8 +331,8 @@ def notes() -> None:
             "This example has already been read. Switch off ({triple}), with the ✕ on its branch "
             "or in the table, and watch the prediction change."
             if tail is None
-            else "This example has already been read. In the table below, change the tail of "
-            "({triple}) to “{tail}” and watch the prediction change.",
+            else "This example has already been read. Change the tail of ({triple}) to “{tail}”, "
+            "with the ✎ on its branch or in the table, and watch the prediction change.",
             triple=named,
             tail=tail,
         )

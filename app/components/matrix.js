@@ -120,7 +120,7 @@ export default function (component) {
 
   // What stands above the cells on the page, and below them.
   function above() {
-    const page = root.closest('[data-testid="stMain"]');
+    const page = document.querySelector('[data-testid="stMain"]');  // root is in a shadow tree
     const top = root.getBoundingClientRect().top + (page ? page.scrollTop : 0);
     return (data.kept ? BAR : top) + BELOW;
   }
