@@ -8,6 +8,7 @@ from app import services, state
 from app.components.tree import tell_tails
 from app.scene import Scene
 from app.view_models import outcome
+from app.view_models.glosses import gloss
 from kbert_core import KBertTrace, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 
@@ -29,7 +30,8 @@ def answer_tails(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
             asked = tuple(tails[:AT_ONCE])
         predicts = trace.prediction is not None
         waits = asked if predicts else ()
-        tell_tails(request, key="lab.tails", tails=tails, asked=waits)
+        means = {tail: meaning for tail in tails or () if (meaning := gloss(tail))}
+        tell_tails(request, key="lab.tails", tails=tails, glosses=means, asked=waits)
         if waits:
             found = outcomes(now, graph, trace, triple, waits)
             tell_tails(request, key="lab.outcomes", outcomes=found)

@@ -27,13 +27,13 @@ function typeTail(root, button, { ask, take }) {
   box.append(input, list);
   root.append(box);
 
-  let names = null, at = -1, number = question([]), later;
+  let names = null, glosses = {}, at = -1, number = question([]), later;
   const outcomes = new Map(), wanted = new Set();
   const told = new AbortController();
   document.addEventListener("kbert-tails", ({ detail }) => {
     if (!box.isConnected) return told.abort();
     if (detail.request !== number) return;
-    if (detail.tails) names = detail.tails;
+    if (detail.tails) ({ tails: names, glosses } = detail);
     for (const one of detail.asked) wanted.add(one);
     for (const [one, said] of Object.entries(detail.outcomes)) outcomes.set(one, said);
     draw();
@@ -63,7 +63,9 @@ function typeTail(root, button, { ask, take }) {
     list.replaceChildren(...shown.map((name, i) => {
       const [said, turns] = outcomes.get(name) ?? [wanted.has(name) ? "…" : "", false];
       const item = made("li", { role: "option", id: `${id}-${i}`, "aria-selected": i === at });
-      item.append(made("span", {}, name), made("small", { class: turns ? "kb-turns" : "" }, said));
+      const named = made("span", {}, name);
+      named.append(made("i", {}, glosses[name] ?? ""));
+      item.append(named, made("small", { class: turns ? "kb-turns" : "" }, said));
       item.onpointerdown = (event) => event.preventDefault();  // the input keeps the focus
       item.onclick = () => commit(name);
       return item;

@@ -56,6 +56,7 @@ def tell_tails(
     *,
     key: str,
     tails: Sequence[str] | None = None,
+    glosses: Mapping[str, str] | None = None,
     asked: Sequence[str] = (),
     outcomes: Mapping[str, tuple[str, bool]] | None = None,
 ) -> None:
@@ -65,11 +66,12 @@ def tell_tails(
         request: of the question.
         key: of this part of the answer.
         tails: that there are; None: as said before.
+        glosses: of some of them.
         asked: whose outcomes are still to come.
         outcomes: of tails: what would be predicted, and whether that is another prediction.
     """
-    data = {"request": request, "tails": tails, "asked": asked, "outcomes": outcomes or {}}
-    _tails(key=key, data=data, height=0)
+    told = {"tails": tails, "glosses": glosses or {}, "asked": asked, "outcomes": outcomes or {}}
+    _tails(key=key, data={"request": request, **told}, height=0)
 
 
 def group_of(key: str) -> str:

@@ -124,11 +124,12 @@ CSS = f"""
   border: 0 solid color-mix(in srgb, currentColor 20%, transparent); border-top-width: 1px; }}
 .kb-tail.kb-up {{ flex-direction: column-reverse; }}
 .kb-up ul {{ border-width: 0 0 1px; padding: .25rem 0 0; }}
-.kb-tail li {{ display: flex; justify-content: space-between; gap: 1.2rem; margin: 0;
-  padding: .1rem .6rem; cursor: pointer; white-space: nowrap; line-height: 1.45; }}
+.kb-tail li {{ display: flex; justify-content: space-between; align-items: baseline; gap: 1.2rem;
+  margin: 0; padding: .1rem .6rem; cursor: pointer; white-space: nowrap; line-height: 1.45; }}
 .kb-tail li > span {{ overflow: hidden; text-overflow: ellipsis; }}
 .kb-tail li:hover, .kb-tail li[aria-selected=true] {{
   background: color-mix(in srgb, {BRANCH} 24%, transparent); }}
+.kb-tail li i {{ font-style: normal; font-size: .82rem; opacity: .66; margin-left: .5rem; }}
 .kb-tail small {{ font-size: .82rem; opacity: .66; }}
 .kb-tail small.kb-turns {{ opacity: 1; font-weight: 600;
   color: color-mix(in srgb, {CHANGED} 62%, currentColor); }}
