@@ -6,10 +6,11 @@ import streamlit as st
 
 from app.components import source
 
+SCRIPTS = ("hover.js", "moving.js", "tail.js", "tree.js")
 _tree = st.components.v2.component(
     "kbert_tree",
     html='<div class="kb-tree-root"></div>',
-    js=source("hover.js", "moving.js", "tail.js", "tree.js"),
+    js=source(*SCRIPTS),
     isolate_styles=False,  # the page's own style sheet draws it
 )
 _tails = st.components.v2.component(
