@@ -19,6 +19,7 @@ import torch
 import transformers
 
 from app.components import source
+from app.components.tree import SCRIPTS as TREE_SCRIPTS
 from app.models import ModelInfo
 from app.scene import Scene
 from app.texts import N_, clauses, language, t
@@ -68,7 +69,7 @@ body:has(#kb-before:checked) .kb-now, body:has(#kb-now:checked) .kb-before { dis
   color: inherit; background: none; border: 1px solid var(--st-border-color); border-radius: 4px;
   cursor: pointer; }
 """
-SCRIPTS = ("colours.js", "hover.js", "matrix.js", "tree.js")
+SCRIPTS = ("colours.js", "matrix.js", *TREE_SCRIPTS)
 DRAW = """
 const setTriggerValue = () => {};
 for (const place of document.querySelectorAll(".kb-linked")) {

@@ -8,6 +8,7 @@ bounded in bytes (``kept``, and ``server.maxCacheDataSize`` for ``st.cache_data`
 
 import json
 import os
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib.util import find_spec
@@ -49,6 +50,7 @@ from kbert_core.kbert.interventions import ReadConfig, intervene
 from kbert_core.kbert.reader import KBertReading
 from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.knowledge import is_large
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ENDINGS, Reading, ReadOptions, open_rows, rows_of
 from kbert_core.knowledge.io import download as public
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
@@ -325,6 +327,14 @@ def relations(fingerprint: str, _graph: KnowledgeGraph) -> tuple[str, ...]:
     return tuple(_graph.relations())
 
 
+@st.cache_data(max_entries=64, show_spinner=False)
+def tails(fingerprint: str, relation: str, most: int, _graph: KnowledgeGraph) -> tuple[str, ...]:
+    """The tails of a relation in a graph, the most frequent first."""
+    del fingerprint
+    counts = Counter(triple.tail for triple in _graph if triple.relation == relation)
+    return tuple(tail for tail, _ in counts.most_common(most))
+
+
 def search_of(graph: KnowledgeGraph, first: Collection[str] = ()) -> tuple[GraphSearch, Facets]:
     """A graph in memory made ready for searching, for all visitors, and its facets.
 
@@ -480,6 +490,39 @@ def _tried(key: str, head: str, _scene: Scene, _graph: KnowledgeGraph) -> tuple[
     with alone:
         sides = [list(reader.predict(texts, graph=g, **how)) for g in (NO_KNOWLEDGE, _graph)]
     return best([effect(*one) for one in zip(made, *sides, strict=True)])
+
+
+def predicted_after(
+    scene: Scene, graph: KnowledgeGraph, edits: Sequence[Edit]
+) -> tuple[Any | KBertError, ...]:
+    """What is predicted once each of some edits is made, alone; an edit that can't be: why.
+
+    Args:
+        scene: with a model that predicts something.
+        graph: its graph with the edits made that came before.
+        edits: are read in one batch.
+    """
+    key = content_key(scene, graph, stamp(scene.model)) + repr(edits)
+    return _predicted_after(key, scene, graph, edits)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _predicted_after(
+    key: str, _scene: Scene, _graph: KnowledgeGraph, _edits: Sequence[Edit]
+) -> tuple[Any | KBertError, ...]:
+    del key
+    reader = pipeline(_scene.model, _scene.device, _scene.system)
+    made: list[Any | KBertError] = []
+    with alone:
+        for edit in _edits:
+            try:
+                given = {"graph": _graph.apply(edit), **_reading(_scene, reader)}
+                made += reader.readings([_scene.sentences], **given)
+            except KBertError as error:
+                made.append(error)
+        readings = [own for own in made if not isinstance(own, KBertError)]
+        read = iter(list(reader.predicted(readings)))
+    return tuple(o if isinstance(o, KBertError) else next(read).prediction for o in made)
 
 
 def size_of_trace(trace: Any) -> int:

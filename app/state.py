@@ -746,16 +746,29 @@ def graph_label(name: str) -> str:
     return t(key, name=found.name, count=f"{len(found):,}")
 
 
-def relations() -> tuple[str, ...]:
-    """The relations of the chosen graph, the most frequent first."""
+def _index() -> GraphSearch | None:
+    """The chosen graph's, before this visit's edits, where it is in a file; None: in memory."""
     shared = workspace()
     if shared is not None:
-        first = GraphSearch(shared.searched.path, shared.opened_at)
-        return tuple(services.facets_of(first).relations)
+        return GraphSearch(shared.searched.path, shared.opened_at)
     opened = ss["lab.opened_as"].get(ss["lab.graph"])
-    if opened is not None and opened.stored is not None:
-        return tuple(services.facets_of(opened.stored).relations)
+    return opened.stored if opened is not None else None
+
+
+def relations() -> tuple[str, ...]:
+    """The relations of the chosen graph, the most frequent first."""
+    index = _index()
+    if index is not None:
+        return tuple(services.facets_of(index).relations)
     return services.relations(base().fingerprint, base())
+
+
+def tails(relation: str, most: int = 200) -> tuple[str, ...]:
+    """The tails of a relation in the chosen graph, the most frequent first."""
+    index = _index()
+    if index is not None:
+        return tuple(index.tails(relation, "", most))
+    return services.tails(graph().fingerprint, relation, most, graph())
 
 
 def suggest_head(head: str) -> None:

@@ -16,6 +16,7 @@ from app.app_pages.lab_open import choose_graph, open_graph_button, open_model_b
 from app.app_pages.lab_prediction import compare_chooser, prediction_details, prediction_panel
 from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import card, share_and_keep, something_waits
+from app.app_pages.lab_tail import answer_tails
 from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
 from app.app_pages.undo_buttons import redo_button, undo_button
 from app.app_pages.workspace_notices import workspace_notices
@@ -330,8 +331,8 @@ def notes() -> None:
             "This example has already been read. Switch off ({triple}), with the ✕ on its branch "
             "or in the table, and watch the prediction change."
             if tail is None
-            else "This example has already been read. In the table below, change the tail of "
-            "({triple}) to “{tail}” and watch the prediction change.",
+            else "This example has already been read. Change the tail of ({triple}) to “{tail}”, "
+            "with the ✎ on its branch or in the table, and watch the prediction change.",
             triple=named,
             tail=tail,
         )
@@ -437,14 +438,16 @@ def knowledge_panel(
 @linked("lab.graph_view")
 def graph_view(rows: tuple[knowledge.TripleRow, ...], trace: Any) -> None:
     """The triples drawn as a graph; a click chooses one, to be changed there."""
+    flat = trace.rows[0] if isinstance(trace, KBertTrace) else None
     data = neighbourhood.neighbourhood(
         rows,
         dark=st.context.theme.type == "dark",
         chosen=state.selection().triple,
         before=ss.get("lab.places", {}),
+        names=neighbourhood.names_of(flat) if flat else {},
     )
     ss["lab.places"] = neighbourhood.places_of(data)
-    tokens = neighbourhood.tokens_of(trace.rows[0]) if isinstance(trace, KBertTrace) else {}
+    tokens = neighbourhood.tokens_of(flat) if flat else {}
     ss["lab.drawn"] = (tuple(row.triple for row in rows), tokens)
     draw_graph(
         data,
@@ -661,11 +664,14 @@ def tree_panel(
     off = {triple for triple in view.triples if triple in graph and not graph.is_on(triple)}
     with st.container(key="lab_tree_box"):  # with room to grow, so that nothing below jumps
         draw_tree(
-            tree.tree_html(view, marks, off),
+            tree.tree_html(view, marks, off, edits=True),
             key="lab.tree",
             on_token=selecting.click_tree,
             on_branch=editing.switch_branch,
+            on_edit=editing.edit_branch,
+            on_ask=editing.ask_tails,
         )
+        answer_tails(now, graph, trace)
         st.caption(markdown(tree.summary(flat, trace.ablation)))
         over = passed_over(trace.tree, graph, now.options.names)
         for line in name_lines(trace.tree, over):
