@@ -60,8 +60,8 @@ def open_in_lab(setting: Setting) -> None:
     named = replace(scene, model=sharing.name_of(scene.model))
     sharing.take(Shared(named, task, (), AUTO, None, setting.cell), setting.graph)
     if edited is not None and not setting.edits:
-        while edited.done:
-            edited = edited.undo()
+        while edited.last():
+            edited.undo()
         ss["lab.logs"][name] = edited
     ss["lab.matrix_view"] = setting.panel
 

@@ -15,8 +15,8 @@ from app.catalogue import Catalogue
 from app.curating import CHECK, DIFFERENCE, HISTORY, IMPORT, STRUCTURE, TRIPLES, VIEWS
 from app.state import KEEP
 from app.texts import N_, t
+from app.view_models import history
 from app.view_models.html import markdown
-from app.view_models.knowledge import describe
 from app.view_models.styles import CSS
 
 KG_VIEW = {
@@ -99,7 +99,7 @@ def summary(look: Catalogue) -> str:
             count=count,
             number=shared.revision,
         )
-    steps = len(look.log.standing)
+    steps = len(look.log.steps)
     if not steps:
         return t(
             "{count} triples. Edits stay private to this visit until you save them to a workspace.",
@@ -123,12 +123,8 @@ def summary(look: Catalogue) -> str:
 def undo_buttons() -> None:
     """Take back this visitor's last edit; make it again."""
     log = state.log()
-    what = None
-    if log.standing:
-        last = log.standing[-1]
-        what = describe(last.edits[0]) if len(last.edits) == 1 else t("several edits")
-    undo_button("knowledge", curating.undo, what)
-    redo_button("knowledge", curating.redo, ready=bool(log.again))
+    undo_button("knowledge", curating.undo, history.what(log, log.last()))
+    redo_button("knowledge", curating.redo, history.what(log, log.next()))
 
 
 page()

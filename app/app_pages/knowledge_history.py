@@ -6,7 +6,6 @@ import streamlit as st
 
 from app import curating, exports, services, state
 from app.catalogue import Catalogue, counted, kind
-from app.open_workspace import OpenWorkspace
 from app.texts import N_, t
 from app.view_models import history
 from app.view_models.history import Row
@@ -31,7 +30,8 @@ STEP = 20
 
 def history_view(look: Catalogue) -> None:
     """Entries, the newest first; any single one can be taken back."""
-    rows, total = log_rows(look, state.workspace(), int(ss["knowledge.rows"]))
+    entries = look.log.entries()
+    rows = history.rows_of(look.log, entries[: int(ss["knowledge.rows"])], history.now())
     st.caption(
         t(
             "Everyone's edits in this workspace, newest first. Each can be undone by itself, "
@@ -46,26 +46,12 @@ def history_view(look: Catalogue) -> None:
         return
     for row in rows:
         entry(row)
-    if total > len(rows):
+    if len(entries) > len(rows):
         st.button(
-            t("Show {count} more", count=f"{total - len(rows):,}"),
+            t("Show {count} more", count=f"{len(entries) - len(rows):,}"),
             key="knowledge.more",
             on_click=lambda: ss.update({"knowledge.rows": ss["knowledge.rows"] + STEP}),
         )
-
-
-def log_rows(
-    look: Catalogue, shared: OpenWorkspace | None, most: int | None = None
-) -> tuple[tuple[Row, ...], int]:
-    """The log for reading, the newest first, and how long it is."""
-    if shared is None:
-        rows = history.rows_of_log(look.log, history.now())
-        return rows[:most], len(rows)
-    store = shared.store
-    return (
-        history.rows_of_store(store, store.history(most=most), history.now(), base=shared.base),
-        shared.revision + 1,
-    )
 
 
 def entry(row: Row) -> None:
@@ -102,7 +88,7 @@ def entry(row: Row) -> None:
 
 def difference_view(look: Catalogue) -> None:
     """What differs from the graph as it was opened, or saved."""
-    changes = curating.changes(look)
+    changes = look.log.changes()
     st.caption(
         t(
             "How the workspace differs from the graph it was made from."

@@ -4,7 +4,6 @@ import streamlit as st
 
 from app import curating, exports, services, state
 from app.addresses import address
-from app.app_pages.knowledge_history import log_rows
 from app.texts import t
 from app.view_models import history
 from app.view_models.html import markdown
@@ -139,10 +138,12 @@ def export_popover() -> None:
                 icon=":material/download:",
                 on_click="ignore",
             )
-        look, shared = curating.catalogue(), state.workspace()
+        log = state.log()
         st.download_button(
             t("Download the log of edits"),
-            lambda: exports.lines_of(history.log_as_rows(log_rows(look, shared)[0])),
+            lambda: exports.lines_of(
+                history.log_as_rows(history.rows_of(log, log.entries(), history.now()))
+            ),
             file_name=f"{name}-edits.jsonl",
             mime="application/x-ndjson",
             key="knowledge.log",

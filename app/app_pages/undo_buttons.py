@@ -28,21 +28,15 @@ def undo_button(page: str, take_back: Callable[[], None], what: str | None) -> N
     )
 
 
-def redo_button(
-    page: str, make_again: Callable[[], None], *, ready: bool, what: str | None = None
-) -> None:
-    """Redo; the arguments as for :func:`undo_button`.
-
-    Args:
-        ready: whether there is something.
-        what: would be made again, where that is said.
-    """
+def redo_button(page: str, make_again: Callable[[], None], what: str | None) -> None:
+    """Redo; the arguments as for :func:`undo_button`."""
+    said = t("Redo: {what}", what=what) if what else None
     st.button(
         t("Redo"),
         key=f"{page}.redo",
         icon=":material/redo:",
         on_click=make_again,
-        disabled=not ready,
-        help=markdown(t("Redo: {what}", what=what)) if what else None,
+        disabled=what is None,
+        help=markdown(said) if said else None,
         shortcut="Mod+Shift+Y",
     )

@@ -22,7 +22,7 @@ def workspace_notices() -> None:
     if shared is None:
         return
     if shared.news:
-        rows = history.rows_of_store(shared.store, shared.news[:SHOWN], history.now())
+        rows = history.rows_of(shared, shared.news[:SHOWN], history.now())
         lines = [
             t(
                 "Entry {number}, {who}, {at}: {what}",

@@ -12,29 +12,19 @@ from kbert_core.knowledge.store.store import GraphStore
 ORIGIN_TEXTS = {"line": N_("line {number}"), "statement": N_("statement {number}")}
 
 
-def of_visit(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
-    """Say where a triple comes from: this visitor's edits, else the graph as it was opened."""
-    for step in reversed(catalogue.log.standing):
-        for number, edit in enumerate(step.edits):
-            if triple not in (edit.triple if edit.action == "add" else None, edit.new):
-                continue
-            when = ago(step.at, now)
-            if step.source:
-                line = step.lines[number] if number < len(step.lines) else 0
-                return t(
-                    "Imported from {file}, {place}, {when} (edit {number}).",
-                    file=step.source,
-                    place=_place(step.source, line),
-                    when=when,
-                    number=step.number,
-                )
-            return t("Edited by you, {when} (edit {number}).", when=when, number=step.number)
-    if not catalogue.search.in_memory:
-        try:
-            with GraphStore(catalogue.search.path) as store:
-                return of_store(store, triple, now)
-        except KBertError:
-            return t("From {file}, as it was opened.", file=catalogue.source)
+def origin(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
+    """Say where a triple comes from: an edit, or the graph as it was opened."""
+    search = catalogue.search
+    try:
+        store = catalogue.log.store
+        found = store.origins(triple.head).get(triple)
+        if found is not None and (found.revision or store.path == search.path):
+            return _of(store, triple, now, t("somebody") if store.path == search.path else t("you"))
+        if not search.in_memory:
+            with GraphStore(search.path) as file:
+                return _of(file, triple, now, t("somebody"))
+    except KBertError:
+        pass  # it is gone; what is known here is said
     line = catalogue.lines.get(triple, 0)
     if line:
         return t(
@@ -43,24 +33,25 @@ def of_visit(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
     return t("From {file}, as it was opened.", file=catalogue.source or catalogue.base.name)
 
 
-def of_store(store: GraphStore, triple: Triple, now: datetime) -> str:
-    """Say where a triple of a graph file comes from.
+def _of(store: GraphStore, triple: Triple, now: datetime, nobody: str) -> str:
+    """The same of a log that has the triple.
 
-    Raises:
-        GraphEditError: the file has no such triple.
+    Args:
+        nobody: what one who edits without a name is called.
     """
     origin = store.origin(triple)
+    if origin.file is not None:
+        if not origin.line:
+            return t("From {file}, as it was opened.", file=origin.file)
+        return t("From {file}, {place}.", file=origin.file, place=_place(origin.file, origin.line))
     entries = {entry.revision: entry for entry in store.history(entity=triple.head)}
     entry = entries.get(origin.revision)
-    when = ago(entry.at, now) if entry else ""
-    who = entry.who if entry and entry.who else t("somebody")
-    if origin.file is None:
-        return t(
-            "Edited by {who}, {when} (entry {number}).", who=who, when=when, number=origin.revision
-        )
-    if not origin.line:
-        return t("From {file}, as it was opened.", file=origin.file)
-    return t("From {file}, {place}.", file=origin.file, place=_place(origin.file, origin.line))
+    return t(
+        "Edited by {who}, {when} (entry {number}).",
+        who=(entry.who if entry else "") or nobody,
+        when=ago(entry.at, now) if entry else "",
+        number=origin.revision,
+    )
 
 
 def _place(file: str, number: int) -> str:

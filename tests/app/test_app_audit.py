@@ -294,8 +294,11 @@ def test_paths_are_not_offered_to_visitors_of_other_machines(monkeypatch, tmp_pa
 
 def test_the_labs_edits_count(page):
     medical = page.session_state["data.graph"]
-    added = Edit("add", Triple("脊柱", "类别", "部位"))
-    page.session_state["lab.logs"] = {medical: EditLog().append(added)}
+    base, added = (
+        page.session_state["lab.graphs"][medical],
+        Edit("add", Triple("脊柱", "类别", "部位")),
+    )
+    page.session_state["lab.logs"] = {medical: EditLog(base, added)}
     press(page)
     assert report(page).triples == 1738
     assert page.metric[0].value == "88.9 %"  # 脊柱 is known now

@@ -324,8 +324,9 @@ def test_groups_are_shown_by_everything(page, by):
 
 def test_the_graph_as_edited_in_the_lab_is_read(page):
     graph = page.session_state["data.graph"]
-    gone = [Edit("remove", one) for one in page.session_state["lab.graphs"][graph]][:1]
-    page.session_state["lab.logs"] = {graph: EditLog().append(*gone)}
+    base = page.session_state["lab.graphs"][graph]
+    gone = [Edit("remove", one) for one in base][:1]
+    page.session_state["lab.logs"] = {graph: EditLog(base, *gone)}
     page.run()
     assert t("These results are for the earlier choice.") in everything(page)
     page.button(key="data.button").click().run()
