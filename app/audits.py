@@ -98,6 +98,20 @@ def uploaded(files: Mapping[str, tuple[str, bytes]], name: str, task: str | None
     return Data(name, read.task, splits)
 
 
+def _content(data: Data) -> str:
+    digest = hashlib.sha256(repr((data.name, data.task)).encode())
+    for split, examples in data.splits.items():
+        digest.update(split.encode())
+        for example in examples:
+            digest.update(repr((example.sentences, example.label, example.tags)).encode())
+    return digest.hexdigest()
+
+
+@st.cache_resource(
+    max_entries=16,
+    show_spinner=False,
+    hash_funcs={**services.CONTENT, Data: _content},
+)
 def audited(
     data: Data,
     graph: KnowledgeGraph,
@@ -107,35 +121,14 @@ def audited(
     as_tokens: bool = True,
 ) -> Report:
     """Audit a data set and a graph, or find the report where it was made before."""
-    digest = hashlib.sha256(repr((data.name, data.task)).encode())
-    for split, examples in data.splits.items():
-        digest.update(split.encode())
-        for example in examples:
-            digest.update(repr((example.sentences, example.label, example.tags)).encode())
-    keys = (digest.hexdigest(), graph.fingerprint, graph.name)
-    return _audited(*keys, options, max_length, as_tokens, data, graph)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _audited(
-    data_key: str,
-    graph_key: str,
-    graph_name: str,
-    options: InjectionOptions,
-    max_length: int,
-    as_tokens: bool,
-    _data: Data,
-    _graph: KnowledgeGraph,
-) -> Report:
-    del data_key, graph_key, graph_name
     made = audit(
-        _data.splits,
-        _graph,
-        task=_data.task,
-        tokenizer=plain_tokenizer(_data),
+        data.splits,
+        graph,
+        task=data.task,
+        tokenizer=plain_tokenizer(data),
         options=options,
         max_length=max_length,
-        data=_data.name,
+        data=data.name,
         as_tokens=as_tokens,
     )
     return Report(made, verdict_of(made))

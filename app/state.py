@@ -721,7 +721,7 @@ def relations() -> tuple[str, ...]:
     opened = ss["lab.opened_as"].get(ss["lab.graph"])
     if opened is not None and opened.stored is not None:
         return tuple(services.facets_of(opened.stored).relations)
-    return services.relations(base().fingerprint, base())
+    return services.relations(base())
 
 
 def suggest_head(head: str) -> None:

@@ -9,7 +9,7 @@ from app.app_pages.knowledge_structure import structure_view
 from app.app_pages.knowledge_table import triples_view
 from app.app_pages.knowledge_workspace import export_popover, saved_notice, workspace_popover
 from app.app_pages.lab_open import open_graph_button, show_opened
-from app.app_pages.undo_buttons import redo_button, undo_button
+from app.app_pages.parts import redo_button, undo_button
 from app.app_pages.workspace_notices import workspace_notices
 from app.catalogue import Catalogue
 from app.curating import CHECK, DIFFERENCE, HISTORY, IMPORT, STRUCTURE, TRIPLES, VIEWS

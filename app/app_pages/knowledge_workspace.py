@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import curating, exports, services, state
 from app.addresses import address
+from app.app_pages.parts import download
 from app.texts import t
 from app.view_models import history
 from app.view_models.html import markdown
@@ -129,25 +130,21 @@ def export_popover() -> None:
                 help=t("A file cannot mark triples as off: they are on again when it is opened."),
                 disabled=not graph.off,
             )
-            st.download_button(
+            download(
+                "knowledge.download",
                 t("Download the graph"),
                 lambda: exports.graph_as(graph, f"{ending}{packed}", switched_off=every),
-                file_name=f"{name}{ending}{packed}",
-                mime="application/octet-stream",
-                key="knowledge.download",
-                icon=":material/download:",
-                on_click="ignore",
+                f"{name}{ending}{packed}",
+                "application/octet-stream",
             )
         log = state.log()
-        st.download_button(
+        download(
+            "knowledge.log",
             t("Download the log of edits"),
             lambda: exports.lines_of(
                 history.log_as_rows(history.rows_of(log, log.entries(), history.now()))
             ),
-            file_name=f"{name}-edits.jsonl",
-            mime="application/x-ndjson",
-            key="knowledge.log",
-            icon=":material/history:",
+            f"{name}-edits.jsonl",
+            "application/x-ndjson",
             help=t("JSON Lines: what, who, when, and whether it was undone."),
-            on_click="ignore",
         )

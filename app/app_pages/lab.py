@@ -7,7 +7,6 @@ from typing import Any
 import streamlit as st
 
 from app import editing, selecting, services, state
-from app.app_pages.graph_download import graph_download
 from app.app_pages.lab_columns import Column, columns_of, differences, draw_columns
 from app.app_pages.lab_interventions import refused_list
 from app.app_pages.lab_linked import beside_panel, linked_panel
@@ -17,7 +16,7 @@ from app.app_pages.lab_prediction import compare_chooser, prediction_details, pr
 from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import share_and_keep, something_waits
 from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
-from app.app_pages.undo_buttons import redo_button, undo_button
+from app.app_pages.parts import graph_download, redo_button, undo_button
 from app.app_pages.workspace_notices import workspace_notices
 from app.components.graph import draw_graph
 from app.components.tree import draw_tree

@@ -141,20 +141,21 @@ def test_rows_are_those_that_changed_by_what_knowledge_did():
 def test_cells_are_plain_text_and_numbers_that_sort():
     columns = view.rows_table(view.shown(MIXED, view.ALL), INFO)
     assert "gain" not in columns  # nats stand in the file
-    assert columns["verdict"] == ["helped", "hurt", "hurt"]
-    assert columns["gold"][0] == "good · 4 or 5 stars"
-    assert columns["triples"][2] == "dog · is · animal, =cmd() · <b> · @x"
+    verdicts, _, gold, *_, triples = columns.values()
+    assert verdicts == ["helped", "hurt", "hurt"]
+    assert gold[0] == "good · 4 or 5 stars"
+    assert triples[2] == "dog · is · animal, =cmd() · <b> · @x"
 
 
 def test_a_text_is_shown_entity_by_entity():
     row = entities(0, [(0, 2, "D"), (4, 6, "E")], [(0, 2, "D")], [(0, 2, "<E>"), (7, 9, "D")])
-    assert view.row(row, INFO) == {
-        "entity": ["ab", "ef", "hi"],
-        "gold": ["D", "E", "–"],
-        "known": ["D", "–", "–"],
-        "plain": ["<E>", "–", "D"],
-    }
-    assert view.row(MIXED.rows[0], INFO)["gold"] == ["good · 4 or 5 stars"]
+    assert list(view.row(row, INFO).values()) == [
+        ["ab", "ef", "hi"],
+        ["D", "E", "–"],
+        ["D", "–", "–"],
+        ["<E>", "–", "D"],
+    ]
+    assert next(iter(view.row(MIXED.rows[0], INFO).values())) == ["good · 4 or 5 stars"]
 
 
 def test_csv_holds_every_text_and_guards_formulas():
@@ -172,8 +173,7 @@ def test_csv_holds_every_text_and_guards_formulas():
 
 def test_groups_say_shares_intervals_and_what_can_be_told():
     columns = view.groups_table(many(1, 9).groups("triple"))
-    assert columns["hurt_share"] == ["90 % (60 – 98)"]
-    assert columns["said"] == [t("hurts")]
+    assert [*columns.values()][-2:] == [["90 % (60 – 98)"], [t("hurts")]]
 
 
 def test_bars_go_to_both_sides_and_only_changed_groups_have_one():
@@ -277,7 +277,7 @@ def test_the_first_visit_has_read_the_example(page):
     assert (found.graph, page.session_state["data.setup"].split) == ("medical_zh", "dev")
     assert view.say_whole(found) in headlines(page)[-1]
     assert audit_view.headline(report.verdict) in headlines(page)[0]
-    assert list(page.dataframe[-1].value["verdict"]) == [t("helped")] * 2
+    assert list(page.dataframe[-1].value["knowledge"]) == [t("helped")] * 2
 
 
 def test_another_split_is_read_when_asked_for(page):
