@@ -1,25 +1,28 @@
-"""Data sets and their audits, kept by content: the page Data's services."""
+"""Data sets, their audits, kept by content, and how a model reads them: services of Data."""
 
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from app import services
+from app.background import Progress
 from app.kept import Kept
 from app.texts import t
-from kbert_core import InjectionOptions, KnowledgeGraph
+from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline
 from kbert_core.data.hub import is_folder_of_tables
-from kbert_core.data.labelled import SPLITS
+from kbert_core.data.labelled import SPLITS, Example
 from kbert_core.data.sources import ENDINGS
 from kbert_core.data.tables import Source
 from kbert_core.errors import DataError, KBertError
 from kbert_core.experiments.audit import audit
 from kbert_core.experiments.audit_values import Audit, Data, plain_tokenizer, read_data
+from kbert_core.experiments.file_rows import FileRow, each_row
 from kbert_core.experiments.verdict import Verdict, verdict_of
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"
@@ -135,3 +138,50 @@ def audited(
 
 
 _folders: Kept[tuple[int, Data]] = Kept(512 << 20, lambda sized: sized[0])
+
+
+MOST_TEXTS = 5000  # of a file; longer ones belong on the command line
+
+
+@dataclass(frozen=True, eq=False)
+class FileSetup:
+    """What is read, by what, with which knowledge.
+
+    Attributes:
+        data: a data set.
+        split: which of its splits is read.
+        model: its path; empty: none, the data are only audited.
+        graph_name: what the graph is called in this session.
+        graph: with the edits made.
+        options, ablation: how it is read.
+        key: equal where all of this is.
+        uploaded: whether the texts are a file of the visitor's.
+    """
+
+    data: Data
+    split: str
+    model: str
+    graph_name: str
+    graph: KnowledgeGraph
+    options: InjectionOptions
+    ablation: Ablation
+    key: tuple[object, ...]
+    uploaded: bool = False
+
+    @property
+    def examples(self) -> Sequence[Example]:
+        """The texts to read, at most ``MOST_TEXTS``."""
+        return self.data.splits[self.split][:MOST_TEXTS]
+
+    def reading(self, pipeline: Pipeline) -> dict[str, Any]:
+        """How the model reads, as far as its system has such options."""
+        given = {"options": self.options, "ablation": self.ablation}
+        return {name: value for name, value in given.items() if pipeline.reader.has(name)}
+
+
+def rows(pipeline: Pipeline, setup: FileSetup) -> Iterator[FileRow | Progress]:
+    """Read every text with the graph and without."""
+    read = each_row(pipeline, setup.examples, setup.graph, **setup.reading(pipeline))
+    for number, row in enumerate(read, start=1):
+        yield row
+        yield Progress(number, len(setup.examples))

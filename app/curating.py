@@ -18,7 +18,6 @@ from kbert_core.knowledge.store.importing import Source
 
 TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK = "triples", "import", "history", "difference", "check"
 STRUCTURE = "structure"
-VIEWS = (TRIPLES, IMPORT, HISTORY, DIFFERENCE, STRUCTURE, CHECK)
 FIELDS = (HEAD, RELATION, TAIL)
 WHERE: tuple[Where, ...] = ("anywhere", "head_starts", "head", "tail")
 LARGE = 200_000  # triples from which on an index is asked first
@@ -304,11 +303,6 @@ def open_key() -> None:
         key = key.rpartition("workspace=")[2]  # a whole link will do
         if state.open_workspace(key):
             ss["knowledge.key"] = ""
-
-
-def close() -> None:
-    """Callback: go on without the workspace."""
-    state.close_workspace()
 
 
 def save_workspace(progress: Any) -> None:

@@ -625,16 +625,6 @@ def attempt(do: Callable[[], object], refused: str = "") -> bool:
     return True
 
 
-def undo_last() -> None:
-    """Callback: take the last edit back."""
-    undo()
-
-
-def redo_last() -> None:
-    """Callback: make the edit taken back last again."""
-    redo()
-
-
 def undo(number: int | None = None) -> bool:
     """Take an edit back, the last or another by its entry; return whether it was done."""
     return attempt(lambda: log().undo(number))
@@ -710,6 +700,20 @@ def graph_label(name: str) -> str:
         else N_("{name}, {count} triples")
     )
     return t(key, name=found.name, count=f"{len(found):,}")
+
+
+def graph_name(name: str) -> str:
+    """The same, with what this visitor edited in it."""
+    graph = graph_as_edited(name)
+    if graph is ss["lab.graphs"][name]:
+        return graph_label(name)
+    return t("{name}, {count} triples, edited", name=graph.name, count=f"{len(graph):,}")
+
+
+def graph_as_edited(name: str) -> KnowledgeGraph:
+    """A graph of this session with this visitor's edits."""
+    own: EditLog | None = ss["lab.logs"].get(name)
+    return edited(ss["lab.graphs"][name], own.done if own is not None else ())
 
 
 def relations() -> tuple[str, ...]:

@@ -5,16 +5,14 @@ from typing import Any
 
 import streamlit as st
 
-from app import audits, file_runs, services, state
+from app import audits, services, state
 from app.app_pages.data_found import show_audit, show_found, verdict_panel
 from app.app_pages.lab_open import graph_fields
 from app.app_pages.long_run import begin, follow, forget, kept
 from app.app_pages.target_chooser import select
-from app.audits import Report
+from app.audits import MOST_TEXTS, FileSetup, Report
 from app.background import Look, Run, State, alone
-from app.file_runs import MOST_TEXTS, FileSetup
-from app.session_graphs import graph_as_edited, graph_name
-from app.state import KEEP
+from app.state import KEEP, graph_as_edited, graph_name
 from app.texts import N_, t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
@@ -364,7 +362,7 @@ def start(setup: FileSetup) -> None:
     if setup.model:
         try:
             pipeline = services.pipeline(setup.model, ss["lab.device"])
-            begin(RUN, (), lambda: file_runs.rows(pipeline, setup))
+            begin(RUN, (), lambda: audits.rows(pipeline, setup))
         except KBertError as error:
             st.error(markdown(error))
 

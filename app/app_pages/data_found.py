@@ -9,10 +9,8 @@ import streamlit as st
 
 from app import services, state
 from app.app_pages.parts import chart, download, table
-from app.audits import Report
-from app.file_runs import FileSetup
-from app.session_graphs import graph_as_edited
-from app.state import KEEP
+from app.audits import FileSetup, Report
+from app.state import KEEP, graph_as_edited
 from app.texts import N_, listed, sentences, t
 from app.view_models import audit as audit_view
 from app.view_models import whole_file as view

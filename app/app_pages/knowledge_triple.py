@@ -9,7 +9,7 @@ from app.components.graph import draw_graph
 from app.curating import FIELDS
 from app.state import KEEP
 from app.texts import N_, t
-from app.view_models import history, provenance
+from app.view_models import history
 from app.view_models.doubts import Doubt, doubts
 from app.view_models.html import markdown
 from app.view_models.knowledge import HEAD, RELATION
@@ -167,7 +167,7 @@ def overtaken(look: Catalogue, triple: Triple) -> None:
 
 def about(look: Catalogue, triple: Triple) -> None:
     """Where it comes from, and what is around it."""
-    st.caption(markdown(provenance.origin(look, triple, history.now())))
+    st.caption(markdown(history.origin(look, triple, history.now())))
     if not look.graph.is_on(triple):
         st.caption(t("Switched off: kept, but not injected."))
     draw = st.toggle(t("Draw its neighbours"), key="knowledge.around", **KEEP)

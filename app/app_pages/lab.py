@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import editing, selecting, services, state
+from app.app_pages.knowledge_workspace import workspace_notices
 from app.app_pages.lab_columns import Column, columns_of, differences, draw_columns
 from app.app_pages.lab_interventions import refused_list
 from app.app_pages.lab_linked import beside_panel, linked_panel
@@ -17,7 +18,6 @@ from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import share_and_keep, something_waits
 from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
 from app.app_pages.parts import graph_download, redo_button, undo_button
-from app.app_pages.workspace_notices import workspace_notices
 from app.components.graph import draw_graph
 from app.components.tree import draw_tree
 from app.edit_log import EditLog
@@ -456,8 +456,8 @@ def graph_view(rows: tuple[knowledge.TripleRow, ...], trace: Any) -> None:
 
 def edit_buttons(log: EditLog, graph: KnowledgeGraph) -> None:
     """Undo, redo, download."""
-    undo_button("lab", state.undo_last, history.what(log, log.last()))
-    redo_button("lab", state.redo_last, history.what(log, log.next()))
+    undo_button("lab", state.undo, history.what(log, log.last()))
+    redo_button("lab", state.redo, history.what(log, log.next()))
     graph_download(
         graph,
         N_("Download .spo"),

@@ -14,7 +14,7 @@ ss = st.session_state
 ROW, HEAD = 35, 38  # pixels of a table's row, and of its head
 
 
-def undo_button(page: str, take_back: Callable[[], None], what: str | None) -> None:
+def undo_button(page: str, take_back: Callable[[], Any], what: str | None) -> None:
     """Undo.
 
     Args:
@@ -34,7 +34,7 @@ def undo_button(page: str, take_back: Callable[[], None], what: str | None) -> N
     )
 
 
-def redo_button(page: str, make_again: Callable[[], None], what: str | None) -> None:
+def redo_button(page: str, make_again: Callable[[], Any], what: str | None) -> None:
     """Redo; the arguments as for :func:`undo_button`."""
     said = t("Redo: {what}", what=what) if what else None
     st.button(

@@ -242,6 +242,9 @@ def test_a_triple_is_added_changed_switched_and_deleted(page):
     for _ in range(4):
         press(page, "undo")
     assert not any("hosts" in row for row in table(page))
+    show(page, COOK)
+    press(page, "switch")
+    assert "From figure2.spo, line" in everything(page)  # switched, it is still the file's
 
 
 def test_doubts_and_known_names_are_shown_while_typing(page):

@@ -6,10 +6,10 @@ import pytest
 
 from app.view_models import knowledge, nearest, tree
 from app.view_models.html import escape, markdown, shown
+from app.view_models.model_facts import shares
 from app.view_models.nearest import nearest_names
 from app.view_models.neighbourhood import Drawn, laid_out, neighbourhood, places_of, tokens_of
 from app.view_models.selected import Marks
-from app.view_models.share_of_edits import shares
 from kbert_core import (
     InjectionOptions,
     KnowledgeGraph,

@@ -14,10 +14,10 @@ from tagged_texts import row as line_of
 from tagged_texts import tagged
 from tiny_knowbert import knowbert_in
 
-from app import background, file_runs
+from app import audits, background
+from app.audits import FileSetup
 from app.background import Progress
 from app.edit_log import EditLog
-from app.file_runs import FileSetup
 from app.models import ModelInfo
 from app.texts import t
 from app.view_models import audit as audit_view
@@ -211,7 +211,7 @@ def setup(reader):
 
 
 def test_reading_tells_how_far_it_is_after_every_text(reader, setup):
-    items = list(file_runs.rows(reader, setup))
+    items = list(audits.rows(reader, setup))
     assert [item for item in items if isinstance(item, Progress)] == [
         Progress(n, 3) for n in (1, 2, 3)
     ]
@@ -220,12 +220,12 @@ def test_reading_tells_how_far_it_is_after_every_text(reader, setup):
 
 def test_a_knowbert_reads_a_file(setup, tmp_path, checkpoints):
     knowbert = knowbert_in(tmp_path, checkpoints)
-    rows = [item for item in file_runs.rows(knowbert, setup) if not isinstance(item, Progress)]
+    rows = [item for item in audits.rows(knowbert, setup) if not isinstance(item, Progress)]
     assert [row.number for row in rows] == [0, 1, 2]
 
 
 def test_too_many_texts_are_cut(setup, monkeypatch):
-    monkeypatch.setattr(file_runs, "MOST_TEXTS", 2)
+    monkeypatch.setattr(audits, "MOST_TEXTS", 2)
     assert len(setup.examples) == 2
 
 
