@@ -17,7 +17,6 @@ from tiny_knowbert import knowbert_in
 from app import audits, background
 from app.audits import FileSetup
 from app.background import Progress
-from app.edit_log import EditLog
 from app.models import ModelInfo
 from app.texts import t
 from app.view_models import audit as audit_view
@@ -25,9 +24,8 @@ from app.view_models import whole_file as view
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.experiments.audit_values import Data
-from kbert_core.experiments.whole_file import WholeFile, wilson
+from kbert_core.experiments.whole_file import KINDS, WholeFile, wilson
 from kbert_core.explain.result import name_of
-from kbert_core.knowledge.edit import Edit
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "app" / "app_pages" / "data.py"
@@ -310,28 +308,16 @@ def test_a_chosen_text_opens_in_the_lab_as_it_was_read(page):
     assert number == 0
 
 
-@pytest.mark.parametrize("by", ["label", "entity", "relation", "triple"])
-def test_groups_are_shown_by_everything(page, by):
+def test_groups_are_shown_by_everything(page):
     page.session_state["data.view"] = "groups"
-    page.session_state["data.by"] = by
-    page.run()
-    assert not page.exception
-    groups = page.session_state["data.found"].groups(by)
-    frame = page.dataframe[-1].value
-    assert list(frame["name"]) == [group.name for group in groups]
-    assert list(frame["hurt"]) == [group.hurt for group in groups]
-
-
-def test_the_graph_as_edited_in_the_lab_is_read(page):
-    graph = page.session_state["data.graph"]
-    base = page.session_state["lab.graphs"][graph]
-    gone = [Edit("remove", one) for one in base][:1]
-    page.session_state["lab.logs"] = {graph: EditLog(base, *gone)}
-    page.run()
-    assert t("These results are for the earlier choice.") in everything(page)
-    page.button(key="data.button").click().run()
-    rest(page)
-    assert len(page.session_state["data.setup"].graph) == 1736
+    for by in KINDS:
+        page.session_state["data.by"] = by
+        page.run()
+        assert not page.exception
+        groups = page.session_state["data.found"].groups(by)
+        frame = page.dataframe[-1].value
+        assert list(frame["name"]) == [group.name for group in groups]
+        assert list(frame["hurt"]) == [group.hurt for group in groups]
 
 
 def test_labels_that_the_model_does_not_know_are_said(page, tmp_path):
@@ -344,22 +330,6 @@ def test_labels_that_the_model_does_not_know_are_said(page, tmp_path):
     page.session_state["data.run"][1].join(PATIENCE)
     page.run()
     assert "the label 'B-Quark' is not among those of the model" in everything(page)
-
-
-def test_only_the_example_is_called_one(page, tmp_path):
-    assert (
-        "31 invented clinical sentences in Chinese that come with the app: enough to try the "
-        "page, too few to conclude anything from. Two of them leak on purpose." in everything(page)
-    )
-    for kind in ("folder", "upload"):
-        page.session_state["data.kind"] = kind
-        page.session_state["data.folder"] = str(tmp_path)
-        page.run()
-        assert (
-            "31 invented clinical sentences in Chinese that come with the app: enough to try the "
-            "page, too few to conclude anything from. Two of them leak on purpose."
-            not in everything(page)
-        )
 
 
 def test_a_task_without_a_model_says_so(page, tmp_path):
