@@ -27,12 +27,6 @@ from kbert_core.experiments.file_rows import FileRow
 
 AUDIT_DATA = {"example": N_("Example"), "folder": N_("Folder"), "upload": N_("Upload")}
 
-AUDIT_UPLOAD = {
-    "train": N_("train.tsv"),
-    "dev": N_("dev.tsv, if there is one"),
-    "test": N_("test.tsv, if there is one"),
-}
-
 ss = st.session_state
 EXAMPLE, FOLDER, UPLOAD = "example", "folder", "upload"
 AUTO = "auto"
@@ -132,7 +126,11 @@ def choose_data() -> None:
         )
         for column, name in zip(st.columns(len(SPLITS)), SPLITS, strict=True):
             column.file_uploader(
-                t(AUDIT_UPLOAD[name]), type=audits.UPLOADS, key=f"data.upload_{name}"
+                t("train.tsv")
+                if name == "train"
+                else t("{split}.tsv, if there is one", split=name),
+                type=audits.UPLOADS,
+                key=f"data.upload_{name}",
             )
     else:
         st.caption(

@@ -22,16 +22,9 @@ from kbert_core.experiments.whole_file import KINDS, By, WholeFile
 from kbert_core.explain.result import name_of
 
 FILE_VIEW = {
-    "rows": N_("Texts that changed"),
-    "groups": N_("Helped and hurt"),
-    "audit": N_("Data and graph"),
-}
-
-FILE_WHICH = {
-    "all": N_("all"),
-    "helped": N_("helped"),
-    "hurt": N_("hurt"),
-    "neutral": N_("neither"),
+    "rows": (":material/format_list_bulleted:", N_("Texts that changed")),
+    "groups": (":material/bar_chart:", N_("Helped and hurt")),
+    "audit": (":material/fact_check:", N_("Data and graph")),
 }
 
 FILE_BY = {
@@ -55,11 +48,6 @@ FILE_GROUPS = {
 
 ss = st.session_state
 ROWS, GROUPS, AUDIT = "rows", "groups", "audit"
-ICONS = {
-    ROWS: ":material/format_list_bulleted:",
-    GROUPS: ":material/bar_chart:",
-    AUDIT: ":material/fact_check:",
-}
 METRIC = 118  # pixels a number takes with its name
 
 
@@ -149,7 +137,7 @@ def show_found(setup: FileSetup, rows: Sequence[FileRow], report: Report | None)
         default=ROWS,
         required=True,
         label_visibility="collapsed",
-        format_func=lambda name: f"{ICONS[name]} {t(FILE_VIEW[name])}",
+        format_func=lambda name: f"{FILE_VIEW[name][0]} {t(FILE_VIEW[name][1])}",
     )
     if chosen == GROUPS:
         groups_view(found)
@@ -222,7 +210,7 @@ def rows_view(setup: FileSetup, found: WholeFile) -> None:
         on_change=lambda: ss.pop("data.row", None),
         format_func=lambda name: t(
             "{name} ({count})",
-            name=t(FILE_WHICH[name]),
+            name=t("all") if name == view.ALL else t(FILE_VERDICT[name]),
             count=f"{len(view.shown(found, name)):,}",
         ),
     )

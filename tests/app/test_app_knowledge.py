@@ -236,7 +236,7 @@ def test_a_triple_is_added_changed_switched_and_deleted(page):
     assert ("Beijing", "hosts", "Games") in table(page)
     press(page, "switch")
     assert "Switched off: kept" in everything(page)
-    assert list(page.dataframe[0].value["on"]).count("off") == 1
+    assert list(page.dataframe[0].value["state"]).count("off") == 1
     press(page, "delete")
     assert ("Beijing", "hosts", "Games") not in table(page)
     for _ in range(4):
