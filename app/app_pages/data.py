@@ -1,13 +1,12 @@
 """Data: labelled texts, a graph and a model in; a verdict and what knowledge changes out."""
 
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
 from app import audits, services, state
 from app.app_pages.data_found import show_audit, show_found, verdict_panel
-from app.app_pages.lab_open import graph_fields
+from app.app_pages.lab_open import open_graph_button, show_opened
 from app.app_pages.long_run import begin, follow, forget, kept
 from app.app_pages.target_chooser import select
 from app.audits import MOST_TEXTS, FileSetup, Report
@@ -46,6 +45,7 @@ def page() -> None:
             "without it."
         )
     )
+    show_opened()
     left, right = st.columns([5, 6], gap="large")
     with left:
         choose_data()
@@ -82,7 +82,7 @@ def fill() -> None:
         ss.setdefault(key, value)
     if ss["data.kind"] not in kinds():
         ss["data.kind"] = EXAMPLE
-    if ss["data.graph"] not in ss["lab.graphs"]:
+    if "lab.opened" in ss or ss["data.graph"] not in ss["lab.graphs"]:
         ss["data.graph"] = ss["lab.graph"]
 
 
@@ -224,7 +224,7 @@ def choose_reader(data: Data | None, split: str) -> FileSetup | None:
     """Graph, model, and how triples are injected; None where there are no texts."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         select(t("Knowledge graph"), list(ss["lab.graphs"]), "data.graph", graph_name)
-        open_graph()
+        open_graph_button()
         models = state.models_for(data.task) if data is not None else {}
         model = ""
         if models:
@@ -233,10 +233,6 @@ def choose_reader(data: Data | None, split: str) -> FileSetup | None:
             model = select(t("Model"), list(models), "data.model", lambda m: models[m], first)
             if model != before:
                 as_trained()
-    problem = ss.pop("data.graph_problem", None)
-    if problem:
-        st.error(f"**{t('The file was not opened, and nothing was changed.')}**")
-        st.code(problem, language=None, wrap_lines=True)
     if data is not None and not models:
         st.info(
             markdown(
@@ -278,47 +274,9 @@ def as_trained() -> None:
     ss["data.max_triples"], ss["data.tail_only"] = options.max_triples, options.tail_only
 
 
-def open_graph() -> None:
-    """Upload a graph, or name its path."""
-    with st.popover(t("Open a graph…"), icon=":material/folder_open:", key="data.open"):
-        st.caption(
-            t(
-                "One triple a line: head, relation, tail, separated by tabs (.spo, .tsv, .txt); "
-                "or a table with commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl). Each may "
-                "be packed as .xz, .gz, .bz2 or .zst."
-            )
-        )
-        graph_fields(
-            "data", f"data.graph_upload.{ss.get('data.uploads', 0)}", take_upload, take_path
-        )
-
-
 def task_name(task: str) -> str:
     """What a task is called in the chooser."""
     return t("as in the training set") if task == AUTO else t(AUDIT_TASK[task])
-
-
-def take_upload() -> None:
-    """Callback: put an uploaded graph into the session, and choose it."""
-    file = ss.get(f"data.graph_upload.{ss.get('data.uploads', 0)}")
-    if file is not None:
-        ss["data.uploads"] = ss.get("data.uploads", 0) + 1
-        take(lambda: services.read_upload(file.getvalue(), file.name))
-
-
-def take_path() -> None:
-    """Callback: put a graph of this machine into the session, and choose it."""
-    path = ss.get("data.path", "").strip()
-    if path and services.may_open_paths():
-        take(lambda: services.open_graph(path))
-
-
-def take(opened: Any) -> None:
-    """Keep a graph beside the Lab's, or say why it can't be opened."""
-    try:
-        ss["data.graph"] = state.take_graph(opened(), choose=False)
-    except KBertError as error:
-        ss["data.graph_problem"] = str(error)
 
 
 def setup_of(data: Data, split: str, model: str) -> FileSetup:
