@@ -227,9 +227,10 @@ def choose_reader(data: Data | None, split: str) -> FileSetup | None:
         open_graph_button()
         models = state.models_for(data.task) if data is not None else {}
         model = ""
-        if models:
-            before = ss.get("data.model")
-            first = ss["lab.model"]
+        if models and data is not None:
+            before, texts = ss.get("data.model"), [x.sentences[0] for x in data.splits[split][:1]]
+            able = [path for path in models if all(map(services.model_info(path).knows, texts))]
+            first = ss["lab.model"] if ss["lab.model"] in able or not able else able[0]
             model = select(t("Model"), list(models), "data.model", lambda m: models[m], first)
             if model != before:
                 as_trained()

@@ -278,6 +278,14 @@ def test_the_first_visit_has_read_the_example(page):
     assert list(page.dataframe[-1].value["knowledge"]) == [t("helped")] * 2
 
 
+def test_a_model_that_reads_the_texts_is_offered_first():
+    at = AppTest.from_file(PAGE, default_timeout=PATIENCE)
+    at.query_params["example"] = "copd"  # in the Lab a model of English
+    at.run()
+    assert at.session_state["lab.model"].endswith("ner-en")
+    assert numbers(rest(at)) == ["6", "6", "2", "2", "0"]
+
+
 def test_another_split_is_read_when_asked_for(page):
     page.session_state["data.split"] = "train"
     page.run()
