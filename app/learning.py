@@ -65,8 +65,8 @@ def open_in_lab(setting: Setting) -> None:
         setting.graph,
     )
     if edited is not None and not setting.edits:
-        while edited.done:
-            edited = edited.undo()
+        while edited.last():
+            edited.undo()
         ss["lab.logs"][name] = edited
 
 

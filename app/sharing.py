@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import intervening, services, state
 from app.comparing import Choice
-from app.edit_log import EditLog, now_in_words
+from app.edit_log import EditLog
 from app.examples import MINILM
 from app.export import Page, Side
 from app.scene import CHARACTERS, WORDS, GraphRef, Scene
@@ -46,9 +46,7 @@ class Arrived:
 
 def shared() -> Shared:
     """What this visitor's page shows."""
-    steps: tuple[int, ...] = ()
-    if state.workspace() is None:
-        steps = tuple(len(step.edits) for step in state.log().standing)
+    steps = tuple(len(step.edits) for step in state.log().steps)
     compare = ss.get("lab.compare") or AUTO
     pinned = ss.get("lab.pinned") if compare == PINNED else None
     return Shared(
@@ -370,7 +368,7 @@ def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
     state.model_options()
     said += _put_options(options, scene.ablation)
     if graph != WORKSPACE:
-        ss["lab.logs"][graph] = _log_of(shared)
+        ss["lab.logs"][graph] = _log_of(shared, base)
     ss["lab.compare"] = shared.compare
     if shared.pinned is not None and not _pin(shared.pinned, shared.task):
         ss["lab.compare"] = AUTO
@@ -455,11 +453,11 @@ def _put_options(options: InjectionOptions, ablation: Ablation) -> list[Note]:
     return said
 
 
-def _log_of(shared: Shared) -> EditLog:
+def _log_of(shared: Shared, base: KnowledgeGraph) -> EditLog:
     """The edits as steps, each of which can be undone."""
-    log, at, done = EditLog(), now_in_words(), 0
+    log, done = EditLog(base), 0
     for count in shared.steps or (1,) * len(shared.scene.edits):
-        log = log.append(*shared.scene.edits[done : done + count], at=at)
+        log.commit(*shared.scene.edits[done : done + count])
         done += count
     return log
 

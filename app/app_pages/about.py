@@ -17,12 +17,6 @@ from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import device_named
 from kbert_core.tasks import TASKS
 
-ABOUT_CHECK = {
-    "bert": N_("With an empty graph the last hidden states equal plain BERT's"),
-    "hidden": N_("A hidden token has no influence at all"),
-    "figure": N_("Figure 2 comes out as in the paper"),
-}
-
 SHOWN_VERSIONS = ("kbert-lab", "torch", "transformers", "tokenizers", "streamlit", "pyvis")
 
 
@@ -158,7 +152,7 @@ def self_check() -> None:
     for result in results:
         icon = ":material/check_circle:" if result.passed else ":material/error:"
         said = t("passed" if result.passed else "failed")
-        text = t("{name}: {value}", name=markdown(t(ABOUT_CHECK[result.name])), value=f"**{said}**")
+        text = t("{name}: {value}", name=markdown(t(result.name)), value=f"**{said}**")
         if result.value is not None:
             value = f"{result.value:.1e}" if result.value else "0"
             text += f" {markdown(t('(largest difference {value})', value=value))}"

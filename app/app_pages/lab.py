@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import editing, selecting, services, state
-from app.app_pages.graph_download import graph_download
+from app.app_pages.knowledge_workspace import workspace_notices
 from app.app_pages.lab_columns import Column, columns_of, differences, draw_columns
 from app.app_pages.lab_interventions import refused_list
 from app.app_pages.lab_linked import beside_panel, linked_panel
@@ -18,8 +18,7 @@ from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import card, share_and_keep, something_waits
 from app.app_pages.lab_tail import answer_tails
 from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
-from app.app_pages.undo_buttons import redo_button, undo_button
-from app.app_pages.workspace_notices import workspace_notices
+from app.app_pages.parts import graph_download, redo_button, undo_button
 from app.components.graph import draw_graph
 from app.components.tree import draw_tree
 from app.edit_log import EditLog
@@ -28,7 +27,7 @@ from app.scene import Scene
 from app.selecting import linked
 from app.state import AUTO, BERT, KEEP, NO_TASK
 from app.texts import N_, listed, sentences, t
-from app.view_models import knowledge, model_facts, neighbourhood, tree
+from app.view_models import history, knowledge, model_facts, neighbourhood, tree
 from app.view_models.diff import row_of
 from app.view_models.html import markdown
 from app.view_models.knowledge import DELETE, HEAD, ON, RELATION, STATE, TAIL
@@ -461,9 +460,8 @@ def graph_view(rows: tuple[knowledge.TripleRow, ...], trace: Any) -> None:
 
 def edit_buttons(log: EditLog, graph: KnowledgeGraph) -> None:
     """Undo, redo, download."""
-    undo_button("lab", state.undo_last, knowledge.describe(log.done[-1]) if log.done else None)
-    again = knowledge.describe(log.undone[0]) if log.undone else None
-    redo_button("lab", state.redo_last, ready=bool(log.undone), what=again)
+    undo_button("lab", state.undo, history.what(log, log.last()))
+    redo_button("lab", state.redo, history.what(log, log.next()))
     graph_download(
         graph,
         N_("Download .spo"),
@@ -483,18 +481,18 @@ def last_edit(
     before: Any,
 ) -> None:
     """Say what the last edit did, and what moved up because of it."""
-    if not log.done:
+    entry = log.last()
+    if entry is None:
         return
-    said = [t("Last edit: {what}.", what=knowledge.describe(log.done[-1]))]
+    said = [t("Last edit: {what}.", what=history.what(log, entry))]
     moved = knowledge.moved_up(rows)
     if moved:
         said.append(t("{triples} took the free place.", triples=listed(moved)))
     heads = knowledge.entities_of(trace)
     if before is not None:
         heads |= knowledge.entities_of(before)
-    edit = log.done[-1]
-    touched = {edit.triple.head, edit.new.head if edit.new else edit.triple.head}
-    if not heads & {knowledge.entity_of(head) for head in touched}:
+    changes = (log.store.changes(entry.revision, entity=head, most=1) for head in heads)
+    if not any(changes):
         said.append(t("It does not concern this sentence."))
     st.caption(markdown(sentences(said)))
 

@@ -12,8 +12,8 @@ from app.state import AUTO, BERT, FREE, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCH
 from app.texts import N_, t
 from app.view_models import links, prediction, twins
 from app.view_models.html import markdown
+from app.view_models.model_facts import shares
 from app.view_models.selected import chosen_characters
-from app.view_models.share_of_edits import shares
 from app.words import COMPARE_NAME
 from kbert_core import KBertTrace
 from kbert_core.tasks import (

@@ -4,9 +4,9 @@ import streamlit as st
 
 from app import services, sharing, state
 from app.addresses import address
-from app.app_pages.graph_download import graph_download
 from app.app_pages.lab_open import open_graph_form, show_opened
 from app.app_pages.lab_prediction import comparable, draw_prediction
+from app.app_pages.parts import download, graph_download
 from app.export import page_html
 from app.scene import Scene
 from app.share import (
@@ -256,14 +256,12 @@ def _page_file(scene: Scene) -> None:
         with speaking(spoken):
             return page_html(page)
 
-    st.download_button(
+    download(
+        "lab.keep_page",
         t("This page, .html"),
         made,
-        file_name=sharing.file_name(scene, "page", ".html"),
-        mime="text/html",
-        key="lab.keep_page",
-        icon=":material/download:",
-        on_click="ignore",
+        sharing.file_name(scene, "page", ".html"),
+        "text/html",
         help=t(
             "One file that shows the page with the network off: text, prediction, tree and "
             "matrix, before and now."
@@ -327,14 +325,12 @@ def _session_file(shared: Shared) -> None:
             )
         )
     else:
-        st.download_button(
+        download(
+            "lab.share_download",
             t("Save the session"),
             lambda: to_file(shared, graph),
-            file_name=sharing.file_name(shared.scene, "scene", ENDING),
-            mime="application/json",
-            key="lab.share_download",
-            icon=":material/download:",
-            on_click="ignore",
+            sharing.file_name(shared.scene, "scene", ENDING),
+            "application/json",
             help=t(
                 "The same content as the link, of any length, and the graph before the edits, if "
                 "it has at most 20,000 triples."

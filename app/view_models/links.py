@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.texts import N_, listed, t
-from app.view_models.html import escape, scrolling
+from app.view_models.html import escape, scrolling, table_html
 from app.view_models.knowledge import TripleRow, entity_of
 from app.view_models.prediction import percent
 from kbert_core.knowbert.linker import NULL as NULL_CANDIDATE
@@ -85,10 +85,8 @@ def links_html(text: str, after: LinkPrediction, before: LinkPrediction | None) 
         now = _cell(new, place)
         mark = f' <span class="kb-badge">{escape(t("other entity"))}</span>' if changed else ""
         cells.append(now + mark)
-        rows.append("".join(f"<td>{cell}</td>" for cell in cells))
-    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return scrolling(f'<table class="kb-table">{f"<tr>{top}</tr>"}{body}</table>')
+        rows.append(cells)
+    return scrolling(table_html(heads, rows))
 
 
 def headline(text: str, after: LinkPrediction, before: LinkPrediction) -> str:

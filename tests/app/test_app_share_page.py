@@ -113,10 +113,10 @@ def test_a_link_of_an_own_graph_says_that_others_lack_it(lab):
 
 def test_a_page_too_long_for_a_link_offers_the_file(lab):
     at = lab("lab.nothing")
-    log = EditLog()
-    for number in range(MOST_EDITS + 1):
-        log = log.append(Edit("add", Triple("Beijing", "has", f"{number}")))
-    at.session_state["lab.logs"] = {at.session_state["lab.graph"]: log}
+    name = at.session_state["lab.graph"]
+    edits = [Edit("add", Triple("Beijing", "has", f"{n}")) for n in range(MOST_EDITS + 1)]
+    log = EditLog(at.session_state["lab.graphs"][name], *edits)
+    at.session_state["lab.logs"] = {name: log}
     at = behind(at, "lab.share")
     assert "holds up to 60 edits and 8,000 characters" in said(at)
     assert not [code for code in at.code if "scene=" in code.value]
@@ -135,7 +135,7 @@ def test_an_empty_text_is_nothing_to_share(lab):
 def test_the_key_of_a_workspace_goes_along_only_when_it_is_wanted(lab, tmp_path):
     lab("lab.nothing")
     graph = KnowledgeGraph([Triple("Beijing", "is", "big")], name="shared")
-    key = workspaces.create(graph, EditLog(), title="shared")
+    key = workspaces.create(graph, (), title="shared")
     at = lab("lab.share", workspace=key)
     assert set(link(at)) == {"scene"}
     assert key not in "".join(code.value for code in at.code)

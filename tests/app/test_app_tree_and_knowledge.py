@@ -8,6 +8,7 @@ from app.texts import speaking
 from app.view_models import knowledge, nearest, tree
 from app.view_models.diff import code_of
 from app.view_models.html import escape, markdown, shown
+from app.view_models.model_facts import shares
 from app.view_models.nearest import nearest_names
 from app.view_models.neighbourhood import (
     Drawn,
@@ -18,7 +19,6 @@ from app.view_models.neighbourhood import (
     tokens_of,
 )
 from app.view_models.selected import Marks
-from app.view_models.share_of_edits import shares
 from kbert_core import (
     Characters,
     InjectionOptions,
