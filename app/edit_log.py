@@ -2,7 +2,7 @@
 
 from collections.abc import Set as AbstractSet
 
-from app.texts import refusal
+from app.texts import refusal, t
 from kbert_core import KnowledgeGraph
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.edit import Edit
@@ -115,7 +115,11 @@ class EditLog:
         """
         undo = self._to_redo(revision)
         if undo is None:
-            raise GraphEditError(f"{self.store.path}: entry {revision or 0} isn't undone.")
+            raise GraphEditError(
+                t("Entry {revision} of the log isn't undone.", revision=revision)
+                if revision is not None
+                else t("There is nothing to redo.")
+            )
         return self._undo(undo)
 
     def said(self, error: Exception) -> str:

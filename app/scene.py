@@ -61,6 +61,10 @@ class Scene:
         """Whether a checkpoint reads the text, and not just a splitter."""
         return self.model not in NO_MODEL
 
+    def original(self) -> "Scene":
+        """Return the scene with the graph as it was loaded."""
+        return replace(self, edits=())
+
     def without_knowledge(self) -> "Scene":
         """Return the scene of the same text without any graph, nothing blocked or opened."""
         return replace(self, graph=NO_GRAPH, edits=(), interventions=())

@@ -57,7 +57,7 @@ def test_what_is_foretold_of_an_edit_is_what_is_predicted_once_it_is_made():
     options = services.model_info(folder).card.reading.options
     scene = Scene(("患者行胃镜检查未见异常",), folder, services.ref_of(graph), options=options)
     triple = Triple("胃镜", "类别", "检查")
-    tails = services.tails(graph.fingerprint, "类别", 3, graph)
+    tails = services.tails(graph, "类别", 3)
     assert tails == ("疾病", "治疗", "检查")  # the most frequent first
     new = [replace(triple, tail=tail) for tail in ("疾病", "治疗")]
     edits = [Edit("replace", triple, own) for own in (replace(triple, tail="a\tb"), *new)]

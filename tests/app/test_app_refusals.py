@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -163,7 +164,7 @@ def test_what_was_given_stays_as_it_is():
 
 def test_a_workspace_refuses_in_chinese_and_by_its_title(tmp_path, monkeypatch):
     monkeypatch.setenv("KBERT_WORKSPACES", str(tmp_path))
-    key = workspaces.create(KnowledgeGraph([BEIJING]), EditLog(), title="ours")
+    key = workspaces.create(KnowledgeGraph([BEIJING]), (), title="ours")
     path = workspaces.path_of(key)
     with GraphStore(path, write=True) as store:
         store.undo()
@@ -174,6 +175,17 @@ def test_a_workspace_refuses_in_chinese_and_by_its_title(tmp_path, monkeypatch):
             said = workspaces.without_path(refused.value, path, "ours")
             assert "ours" in said and str(tmp_path) not in said
             is_chinese(said)
+
+
+def test_a_private_log_refuses_in_chinese():
+    log = EditLog(KnowledgeGraph([BEIJING], name="图"))
+    new, newer = replace(BEIJING, tail="a"), replace(BEIJING, tail="b")
+    for edit in (Edit("replace", BEIJING, new), Edit("replace", new, newer)):
+        log.commit(edit)
+    for do in (log.redo, partial(log.redo, 1), partial(log.undo, 1), partial(log.undo, 9)):
+        with pytest.raises(KBertError) as refused:
+            do()
+        is_chinese(log.said(refused.value))
 
 
 TABLES = {

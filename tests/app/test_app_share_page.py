@@ -192,7 +192,7 @@ def test_a_link_of_an_own_graph_shows_its_prediction_to_who_lacks_the_graph(
     new = Triple("Tim Cook", "CEO", "Apple")
     edits = Edit("add", new, index=0), Edit("replace", big, Triple("Beijing", "is", "old"))
     choose(at, graph)
-    at.session_state["lab.logs"] = {graph.fingerprint: EditLog().append(*edits)}
+    at.session_state["lab.logs"] = {graph.fingerprint: EditLog(graph, *edits)}
     at.session_state["lab.text"] = TEXT
     at = behind(at, "lab.share")
     sent = from_link(link(at)["scene"][0])
