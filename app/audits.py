@@ -1,25 +1,28 @@
-"""Data sets and their audits, kept by content: the page Data's services."""
+"""Data sets, their audits, kept by content, and how a model reads them: services of Data."""
 
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from app import services
+from app.background import Progress
 from app.kept import Kept
 from app.texts import t
-from kbert_core import InjectionOptions, KnowledgeGraph
+from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline
 from kbert_core.data.hub import is_folder_of_tables
-from kbert_core.data.labelled import SPLITS
+from kbert_core.data.labelled import SPLITS, Example
 from kbert_core.data.sources import ENDINGS
 from kbert_core.data.tables import Source
 from kbert_core.errors import DataError, KBertError
 from kbert_core.experiments.audit import audit
 from kbert_core.experiments.audit_values import Audit, Data, plain_tokenizer, read_data
+from kbert_core.experiments.file_rows import FileRow, each_row
 from kbert_core.experiments.verdict import Verdict, verdict_of
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"
@@ -98,6 +101,20 @@ def uploaded(files: Mapping[str, tuple[str, bytes]], name: str, task: str | None
     return Data(name, read.task, splits)
 
 
+def _content(data: Data) -> str:
+    digest = hashlib.sha256(repr((data.name, data.task)).encode())
+    for split, examples in data.splits.items():
+        digest.update(split.encode())
+        for example in examples:
+            digest.update(repr((example.sentences, example.label, example.tags)).encode())
+    return digest.hexdigest()
+
+
+@st.cache_resource(
+    max_entries=16,
+    show_spinner=False,
+    hash_funcs={**services.CONTENT, Data: _content},
+)
 def audited(
     data: Data,
     graph: KnowledgeGraph,
@@ -107,38 +124,64 @@ def audited(
     as_tokens: bool = True,
 ) -> Report:
     """Audit a data set and a graph, or find the report where it was made before."""
-    digest = hashlib.sha256(repr((data.name, data.task)).encode())
-    for split, examples in data.splits.items():
-        digest.update(split.encode())
-        for example in examples:
-            digest.update(repr((example.sentences, example.label, example.tags)).encode())
-    keys = (digest.hexdigest(), graph.fingerprint, graph.name)
-    return _audited(*keys, options, max_length, as_tokens, data, graph)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _audited(
-    data_key: str,
-    graph_key: str,
-    graph_name: str,
-    options: InjectionOptions,
-    max_length: int,
-    as_tokens: bool,
-    _data: Data,
-    _graph: KnowledgeGraph,
-) -> Report:
-    del data_key, graph_key, graph_name
     made = audit(
-        _data.splits,
-        _graph,
-        task=_data.task,
-        tokenizer=plain_tokenizer(_data),
+        data.splits,
+        graph,
+        task=data.task,
+        tokenizer=plain_tokenizer(data),
         options=options,
         max_length=max_length,
-        data=_data.name,
+        data=data.name,
         as_tokens=as_tokens,
     )
     return Report(made, verdict_of(made))
 
 
 _folders: Kept[tuple[int, Data]] = Kept(512 << 20, lambda sized: sized[0])
+
+
+MOST_TEXTS = 5000  # of a file; longer ones belong on the command line
+
+
+@dataclass(frozen=True, eq=False)
+class FileSetup:
+    """What is read, by what, with which knowledge.
+
+    Attributes:
+        data: a data set.
+        split: which of its splits is read.
+        model: its path; empty: none, the data are only audited.
+        graph_name: what the graph is called in this session.
+        graph: with the edits made.
+        options, ablation: how it is read.
+        key: equal where all of this is.
+        uploaded: whether the texts are a file of the visitor's.
+    """
+
+    data: Data
+    split: str
+    model: str
+    graph_name: str
+    graph: KnowledgeGraph
+    options: InjectionOptions
+    ablation: Ablation
+    key: tuple[object, ...]
+    uploaded: bool = False
+
+    @property
+    def examples(self) -> Sequence[Example]:
+        """The texts to read, at most ``MOST_TEXTS``."""
+        return self.data.splits[self.split][:MOST_TEXTS]
+
+    def reading(self, pipeline: Pipeline) -> dict[str, Any]:
+        """How the model reads, as far as its system has such options."""
+        given = {"options": self.options, "ablation": self.ablation}
+        return {name: value for name, value in given.items() if pipeline.reader.has(name)}
+
+
+def rows(pipeline: Pipeline, setup: FileSetup) -> Iterator[FileRow | Progress]:
+    """Read every text with the graph and without."""
+    read = each_row(pipeline, setup.examples, setup.graph, **setup.reading(pipeline))
+    for number, row in enumerate(read, start=1):
+        yield row
+        yield Progress(number, len(setup.examples))

@@ -47,7 +47,6 @@ from kbert_core import KBertError
 
 T = TypeVar("T")
 
-MOST_RESULTS = 20_000  # of a run; one that finds more ends there, and says so
 MOST_EACH = 2  # runs of one visitor; the oldest ends where a third begins
 MOST_RUNS = 64  # of all visitors
 PATIENCE = 180.0  # seconds without a look; a hidden tab may look only once a minute
@@ -75,7 +74,6 @@ class State(StrEnum):
     DONE = "done"
     STOPPED = "stopped"  # by the visitor or the page
     LEFT = "left"  # nobody looked at it any more
-    FULL = "full"  # it has found as much as is kept
     FAILED = "failed"
 
 
@@ -219,9 +217,6 @@ class Run(Generic[T]):
             if self._growing:
                 self._results = [old for old in self._results if type(old) is not type(item)]
             self._results.append(item)
-            full = len(self._results) >= MOST_RESULTS
-        if full:
-            self._end(State.FULL)
 
     def _end(self, state: State) -> None:
         with self._lock:

@@ -1,16 +1,17 @@
 """A graph as the Knowledge page looks through it: in memory or in its file, with edits on top."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from app.edit_log import EditLog, entities_of
+from app.edit_log import EditLog
 from kbert_core import KnowledgeGraph, Triple
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.search import Facets, Found, GraphSearch, Query
-from kbert_core.knowledge.store.log import Change, effective
+from kbert_core.knowledge.store.log import Change
 from kbert_core.knowledge.tools.check import TYPE_RELATIONS
 
 ONE_TABLE = 15_000  # triples that are shown in one table
@@ -27,7 +28,7 @@ class Catalogue:
         base: before this visitor's own edits; of a workspace, the same.
         search: of the graph, where it is in memory; else of the base, a graph file.
         facets_of_search: of the same.
-        log: this visitor's own edits; empty in a workspace.
+        log: this visitor's edits.
         source: the file the base came from.
         lines: of that file, by triple, as far as they are known.
     """
@@ -36,7 +37,7 @@ class Catalogue:
     base: KnowledgeGraph
     search: GraphSearch
     facets_of_search: Facets
-    log: EditLog = field(default_factory=EditLog)
+    log: EditLog
     source: str = ""
     lines: Mapping[Triple, int] = field(default_factory=dict)
 
@@ -116,39 +117,11 @@ class Catalogue:
         leading = self.search.leading_to(triple.head)
         return [*own, *(t for t in leading if t in self.graph and t not in own)][:most]
 
-    def changes(self) -> list[Change]:
-        """Return how the graph as edited by this visitor differs from its base."""
-        came = _origins(self.log)
-        gone: dict[Triple, bool] = {}
-        come: dict[Triple, bool] = {}
-        changes = []
-        for entity in sorted(self.changed):
-            before, after = self.base.triples_of(entity), self.graph.triples_of(entity)
-            there = set(after)
-            gone |= {t: self.base.is_on(t) for t in before if t not in there}
-            was = set(before)
-            come |= {t: self.graph.is_on(t) for t in after if t not in was}
-            for triple in after:
-                if triple in was and self.base.is_on(triple) != self.graph.is_on(triple):
-                    now = self.graph.is_on(triple)
-                    changes.append(Change(0, triple, triple, not now, now))
-        for triple, is_on in come.items():
-            before_it = came.get(triple)
-            if before_it in gone:
-                changes.append(Change(0, before_it, triple, gone.pop(before_it), is_on))
-            else:
-                changes.append(Change(0, None, triple, True, is_on))
-        changes += [Change(0, triple, None, was_on) for triple, was_on in gone.items()]
-        return effective(changes)
 
-
-def _origins(log: EditLog) -> dict[Triple, Triple]:
-    """What each replaced triple was at first."""
-    origins: dict[Triple, Triple] = {}
-    for edit in log.done:
-        if edit.action == "replace" and edit.new is not None:
-            origins[edit.new] = origins.pop(edit.triple, edit.triple)
-    return origins
+def entities_of(edits: Iterable[Edit]) -> set[str]:
+    """The entities whose triples edits are about."""
+    triples = (t for edit in edits for t in (edit.triple, edit.new) if t is not None)
+    return {normalise_name(triple.head) for triple in triples}
 
 
 def counted(changes: Collection[Change]) -> dict[str, int]:

@@ -11,6 +11,7 @@ from app.scene import Scene
 from kbert_core import Ablation, InjectionOptions
 
 FEWEST, MOST = 2, 4
+GRAPHS = ("edited", "loaded", "none")  # of a free choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Choice:
     Attributes:
         model: a path or reader; empty: the Lab's.
         options: what that model was trained with; None: the Lab's.
-        graph: "edited", "loaded" or "none".
+        graph: one of ``GRAPHS``.
         ablation: how the tree is read.
         system: how knowledge is read; empty: as the model was trained.
     """

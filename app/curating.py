@@ -6,20 +6,18 @@ from typing import Any
 import streamlit as st
 
 from app import services, state, workspaces
-from app.catalogue import Catalogue
-from app.edit_log import EditLog, entities_of, now_in_words
+from app.catalogue import Catalogue, entities_of
 from app.services import OpenedGraph
-from app.texts import t
+from app.texts import refusal, t
 from app.view_models.importing import Preview
 from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.search import Facets, Found, GraphSearch, Query, Where
-from kbert_core.knowledge.store.log import Change
+from kbert_core.knowledge.store.importing import Source
 
 TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK = "triples", "import", "history", "difference", "check"
 STRUCTURE = "structure"
-VIEWS = (TRIPLES, IMPORT, HISTORY, DIFFERENCE, STRUCTURE, CHECK)
 FIELDS = (HEAD, RELATION, TAIL)
 WHERE: tuple[Where, ...] = ("anywhere", "head_starts", "head", "tail")
 LARGE = 200_000  # triples from which on an index is asked first
@@ -67,7 +65,7 @@ def catalogue() -> Catalogue:
     if shared is not None:
         searched = shared.searched
         facets = services.facets_of(searched)
-        return Catalogue(shared.graph, shared.graph, searched, facets, source=shared.title)
+        return Catalogue(shared.graph, shared.graph, searched, facets, shared, shared.title)
     base, graph, log = state.base(), state.graph(), state.log()
     opened: OpenedGraph = ss["lab.opened_as"].get(ss["lab.graph"], OpenedGraph(base))
     if opened.stored is not None:
@@ -212,7 +210,7 @@ def _make(edit: Any) -> None:
     try:
         new = Triple.checked(*typed())
     except KBertError as error:
-        ss["knowledge.problem"] = str(error)
+        ss["knowledge.problem"] = refusal(error)
         return
     made = edit(new)
     if _done(state.commit(made)):
@@ -230,13 +228,13 @@ def switch(on: bool, *triples: Triple) -> None:
     ]
     rerun()
     if edits:
-        _done(state.commit(*edits, together=True))
+        _done(state.commit(*edits))
 
 
 def delete(*triples: Triple) -> None:
     """Callback: take triples out of the graph."""
     rerun()
-    if _done(state.commit(*(Edit("remove", x) for x in triples), together=True)):
+    if _done(state.commit(*(Edit("remove", x) for x in triples))):
         new_table()
         show(None)
 
@@ -280,20 +278,8 @@ def rerun() -> None:
 
 def add_rows(preview: Preview) -> None:
     """Callback: add what a preview showed, as one step."""
-    shared = state.workspace()
     count = len(preview.rows)
-    if shared is not None:
-        done = _done(state.attempt(lambda: shared.add(preview.name, list(preview.rows))))
-    else:
-        edits = tuple(Edit("add", Triple(*row[1:])) for row in preview.rows)
-        lines = tuple(row[0] for row in preview.rows)
-
-        def keep() -> None:
-            state.edited(state.base(), (*state.log().done, *edits))  # says what doesn't fit
-            at = now_in_words()
-            state.keep(state.log().append(*edits, at=at, source=preview.name, lines=lines))
-
-        done = _done(state.attempt(keep))
+    done = _done(state.add(Source(preview.name, list(preview.rows)), count))
     if not done:
         return
     ss["knowledge.uploads"] = ss.get("knowledge.uploads", 0) + 1
@@ -305,15 +291,6 @@ def add_rows(preview: Preview) -> None:
         name=preview.name,
     )
     new_table()
-
-
-# The difference to the base
-
-
-def changes(look: Catalogue) -> list[Change]:
-    """How the graph differs from the one it began with."""
-    shared = state.workspace()
-    return look.changes() if shared is None else shared.changes()
 
 
 # Workspaces
@@ -328,23 +305,17 @@ def open_key() -> None:
             ss["knowledge.key"] = ""
 
 
-def close() -> None:
-    """Callback: go on without the workspace."""
-    state.close_workspace()
-
-
 def save_workspace(progress: Any) -> None:
     """Save the chosen graph with its edits as a workspace, and open that.
 
     Raises:
         WorkspaceError: it can't be saved.
     """
-    shared = state.workspace()
-    base, log = state.base(), state.log() if shared is None else EditLog()
+    base = state.base()
     opened: OpenedGraph = ss["lab.opened_as"].get(ss["lab.graph"], OpenedGraph(base))
     key = workspaces.create(
         base,
-        log,
+        state.log().steps,
         title=ss["knowledge.title"].strip(),
         source=opened.source,
         lines=opened.lines,

@@ -9,6 +9,7 @@ stands.
 import streamlit as st
 
 from app import state
+from app.texts import refusal
 from app.view_models.knowledge import Row, read_changes, rows_changed
 from kbert_core import KBertError, Triple
 from kbert_core.knowledge.edit import Edit
@@ -65,6 +66,22 @@ def switch_branch(tree: str = "lab.tree") -> None:
     _edit(triples[number])
 
 
+def edit_branch() -> None:
+    """Callback of the tree: change a branch's tail."""
+    number, tail = getattr(ss.get("lab.tree"), "edit", None) or (-1, "")
+    triples = ss.get("lab.tree_triples", ())
+    if 0 <= number < len(triples):
+        _edit(triples[number], tail)
+
+
+def ask_tails() -> None:
+    """Callback of the tree: keep a question about a branch's tails for the page to answer."""
+    number, request, tails = getattr(ss.get("lab.tree"), "ask", None) or (-1, 0, [])
+    triples = ss.get("lab.tree_triples", ())
+    if 0 <= number < len(triples):
+        ss["lab.asked"] = (request, triples[number], tuple(tails))
+
+
 def edit_drawn() -> None:
     """Callback of the graph: switch a triple, or change its tail."""
     number, tail = getattr(ss.get("lab.drawing"), "edit", None) or (-1, None)
@@ -84,12 +101,13 @@ def _edit(triple: Triple, tail: str | None = None) -> None:
             new = Triple.checked(triple.head, triple.relation, tail)
             edit = Edit("replace", triple, new)
         if state.commit(edit) and edit.new is not None:
-            ss["lab.selection"] = state.selection().with_triple(edit.new)
-            places, tails = ss["lab.places"], [x.tail for x in ss["lab.drawn"][0]]
-            if tails.count(triple.tail) == 1:  # the new name stands where the old one did
-                places.setdefault(edit.new.tail, places[triple.tail])
+            if state.selection().triple == triple:
+                ss["lab.selection"] = state.selection().with_triple(edit.new)
+            places, (drawn, _) = ss.get("lab.places", {}), ss.get("lab.drawn", ((), {}))
+            if triple in drawn and [x.tail for x in drawn].count(triple.tail) == 1:
+                places.setdefault(edit.new.tail, places[triple.tail])  # stands where the old did
     except KBertError as error:
-        ss["lab.problem"] = str(error)
+        ss["lab.problem"] = refusal(error)
     st.rerun()  # the whole page, and not this part alone
 
 

@@ -35,6 +35,7 @@ def key_of(scene: Scene, graph: KnowledgeGraph) -> str:
     return content_key(scene, graph, services.stamp(scene.model))
 
 
+@services.by_content
 def noise_at(
     scene: Scene,
     graph: KnowledgeGraph,
@@ -48,26 +49,11 @@ def noise_at(
     Args:
         source: whose triples are drawn; None: the scene's own graph's.
     """
-    of = source.fingerprint if source is not None else ""
-    return _noise(key_of(scene, graph), target, count, seed, of, scene, graph, source)
+    made = case_of(scene, graph, target)
+    return noise_curve(made, counts=(0, count), seeds=(seed,), source=drawn_from(source))
 
 
-@st.cache_data(max_entries=128, show_spinner=False)
-def _noise(
-    key: str,
-    target: Target,
-    count: int,
-    seed: int,
-    of: str,
-    _scene: Scene,
-    _graph: KnowledgeGraph,
-    _source: KnowledgeGraph | None,
-) -> NoiseCurve:
-    del key, of
-    made = case_of(_scene, _graph, target)
-    return noise_curve(made, counts=(0, count), seeds=(seed,), source=drawn_from(_source))
-
-
+@services.by_content
 def noise_drawn(
     scene: Scene,
     graph: KnowledgeGraph,
@@ -76,28 +62,13 @@ def noise_drawn(
     source: KnowledgeGraph | None = None,
 ) -> list[tuple[str, tuple[Triple, ...]]]:
     """Every mention of a scene, in its own words, with the unrelated triples drawn for it."""
-    of = source.fingerprint if source is not None else ""
-    return _drawn(key_of(scene, graph), count, seed, of, scene, graph, source)
-
-
-@st.cache_data(max_entries=128, show_spinner=False)
-def _drawn(
-    key: str,
-    count: int,
-    seed: int,
-    of: str,
-    _scene: Scene,
-    _graph: KnowledgeGraph,
-    _source: KnowledgeGraph | None,
-) -> list[tuple[str, tuple[Triple, ...]]]:
-    del key, of
-    made = case_of(_scene, _graph)
-    said = drawn_from(_source if _source is not None else _graph) or ()
+    made = case_of(scene, graph)
+    said = drawn_from(source if source is not None else graph) or ()
     noisy = noisy_tree(made, count, seed=seed, source=said)
     found = []
     for before, node in zip(made.trace.tree.nodes, noisy.nodes, strict=True):
         mention = node.mention
-        text = _scene.sentences[mention.sentence][mention.start : mention.end]
+        text = scene.sentences[mention.sentence][mention.start : mention.end]
         found.append((text, tuple(b.triple for b in node.branches[len(before.branches) :])))
     return found
 
@@ -107,6 +78,7 @@ def drawn_from(source: KnowledgeGraph | None) -> tuple[Triple, ...] | None:
     return None if source is None else tuple(islice(source.active_triples(), MOST_READ))
 
 
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=services.CONTENT)
 def compared(
     scenes: Sequence[Scene], graphs: Sequence[KnowledgeGraph], target: Target
 ) -> Comparison:
@@ -121,21 +93,9 @@ def compared(
         A shared value: not to be changed; its sides without their states,
         which are large and have been compared.
     """
-    keys = tuple(key_of(scene, graph) for scene, graph in zip(scenes, graphs, strict=True))
-    return _compared(keys, target, scenes, graphs)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _compared(
-    keys: tuple[str, ...],
-    target: Target,
-    _scenes: Sequence[Scene],
-    _graphs: Sequence[KnowledgeGraph],
-) -> Comparison:
-    del keys
     cases = {
         str(number): case_of(scene, graph, target)
-        for number, (scene, graph) in enumerate(zip(_scenes, _graphs, strict=True))
+        for number, (scene, graph) in enumerate(zip(scenes, graphs, strict=True))
     }
     made = compare(cases, target=target)
     return replace(made, sides=tuple(replace(side, states=()) for side in made.sides))

@@ -19,12 +19,13 @@ import torch
 import transformers
 
 from app.components import source
+from app.components.tree import SCRIPTS as TREE_SCRIPTS
 from app.models import ModelInfo
 from app.scene import Scene
-from app.texts import N_, clauses, language, t
+from app.texts import clauses, language, t
 from app.view_models import interventions, matrix, prediction, twins
 from app.view_models.diff import row_of
-from app.view_models.html import escape, shown
+from app.view_models.html import escape, shown, table_html
 from app.view_models.knowledge import triple_rows
 from app.view_models.matrix import MatrixView
 from app.view_models.names import name_lines
@@ -68,7 +69,7 @@ body:has(#kb-before:checked) .kb-now, body:has(#kb-now:checked) .kb-before { dis
   color: inherit; background: none; border: 1px solid var(--st-border-color); border-radius: 4px;
   cursor: pointer; }
 """
-SCRIPTS = ("colours.js", "hover.js", "matrix.js", "tree.js")
+SCRIPTS = ("colours.js", "matrix.js", *TREE_SCRIPTS)
 DRAW = """
 const setTriggerValue = () => {};
 for (const place of document.querySelectorAll(".kb-linked")) {
@@ -293,12 +294,9 @@ def _triples(side: Side, was: Side | None) -> str:
                 "read it."
             )
         )
-    heads = (N_("head"), N_("relation"), N_("tail"), N_("in the tree?"))
-    head = "".join(f"<th>{escape(t(key))}</th>" for key in heads)
+    heads = (t("head"), t("relation"), t("tail"), t("in the tree?"))
     parts = ((r.triple.head, r.triple.relation, r.triple.tail, r.state) for r in rows)
-    cells = ("".join(f"<td>{shown(x).replace('␣', ' ')}</td>" for x in row) for row in parts)
-    lines = "".join(f"<tr>{row}</tr>" for row in cells)
-    return f'<table class="kb-table"><tr>{head}</tr>{lines}</table>'
+    return table_html(heads, ([shown(x).replace("␣", " ") for x in row] for row in parts))
 
 
 def _matrix(view: MatrixView, name: str, group: str) -> str:

@@ -8,8 +8,9 @@ import streamlit as st
 from app import services, sharing, state
 from app.examples import MINILM
 from app.scene import WORDS, Scene
+from app.selection import Selection
 from app.share import Shared
-from app.state import AUTO, NO_TASK
+from app.state import NO_TASK
 from app.view_models.lessons import LESSONS, MODEL, Exercise, Setting, place
 from kbert_core import InjectionOptions, KBertTrace
 
@@ -57,13 +58,16 @@ def open_in_lab(setting: Setting) -> None:
     task = NO_TASK
     if scene.has_model:
         task = services.model_info(scene.model).card.task or NO_TASK
+    selection = Selection().with_cell(*setting.cell) if setting.cell else Selection()
     named = replace(scene, model=sharing.name_of(scene.model))
-    sharing.take(Shared(named, task, (), AUTO, None, setting.cell), setting.graph)
+    sharing.take(
+        Shared(named, task, selection=selection, views=(("matrix_view", setting.panel),)),
+        setting.graph,
+    )
     if edited is not None and not setting.edits:
-        while edited.done:
-            edited = edited.undo()
+        while edited.last():
+            edited.undo()
         ss["lab.logs"][name] = edited
-    ss["lab.matrix_view"] = setting.panel
 
 
 # Progress

@@ -1,62 +1,43 @@
 """The workspace a visitor has open: what they have seen of it, and their own edits in it."""
 
-from dataclasses import dataclass, field
-
 from app import workspaces
 from app.edit_log import EditLog
 from kbert_core import KnowledgeGraph
-from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.io import Row
 from kbert_core.knowledge.search import GraphSearch
 from kbert_core.knowledge.store.importing import Imported, Source, import_triples
 from kbert_core.knowledge.store.log import Change, Entry
 from kbert_core.knowledge.store.store import GraphStore
 
 
-@dataclass
-class OpenWorkspace:
+class OpenWorkspace(EditLog):
     """A workspace as one visitor sees it; it changes as they and others edit.
+
+    Its edits are in its graph, so none stand over that.
 
     Attributes:
         key: that leads to it.
-        graph: as last seen.
-        revision: of that graph.
-        first: the graph as it was when this visitor opened it.
-        before: the graph before this visitor's last edit; None: there is none.
-        opened_at: the revision of that.
-        base: the revision it began with.
-        log: this visitor's own entries, as steps.
-        entries: the revision of each step.
+        revision: of the graph as last seen.
+        opened_at: the revision when this visitor opened it.
         news: what others did since this visitor's last edit, the latest first.
-        who: what this visitor calls themselves.
     """
 
-    key: str
-    graph: KnowledgeGraph
-    revision: int
-    first: KnowledgeGraph
-    opened_at: int
-    base: int
-    before: KnowledgeGraph | None = None
-    log: EditLog = field(default_factory=EditLog)
-    entries: list[int] = field(default_factory=list)
-    own: set[int] = field(default_factory=set)
-    news: list[Entry] = field(default_factory=list)
-    who: str = ""
+    steps = ()
+    before: tuple[KnowledgeGraph, tuple[Edit, ...]] | None = None
 
-    @classmethod
-    def open(cls, key: str, *, who: str = "") -> "OpenWorkspace":
+    def __init__(self, key: str, *, who: str = "") -> None:
         """Open a workspace by its key.
 
         Raises:
             WorkspaceError: none has this key.
         """
-        key = key.strip()
-        store = workspaces.store(key)
-        graph, revision = workspaces.seen(store)
-        base = workspaces.base_of(store)
-        return cls(key, graph, revision, graph, revision, base, who=who)
+        self.key, self.who = key.strip(), who
+        self.graph, self.revision = workspaces.seen(self.store)
+        self.base = workspaces.base_of(self.store)
+        self.first, self.opened_at = self.graph, self.revision
+        self.own: set[int] = set()
+        self.news: list[Entry] = []
+        self._entries = (-1, [])
 
     @property
     def title(self) -> str:
@@ -83,20 +64,11 @@ class OpenWorkspace:
         Raises:
             WorkspaceError: it is gone.
         """
-        store = self.store
-        graph, revision = workspaces.seen(store)
-        if revision == self.revision:
-            return
-        history = store.history()
-        fresh = [e for e in history if self.revision < e.revision <= revision]
-        self.news = [e for e in fresh if e.revision not in self.own] + self.news
-        self.graph, self.revision = graph, revision
-        undone = {entry.revision for entry in history if entry.undone}
-        for number, entry in enumerate(self.entries, start=1):
-            if entry in undone and number not in self.log.back:
-                self.log = self.log.undo(number)
-            elif entry not in undone and number in self.log.back:
-                self.log = self.log.redo(number)
+        graph, revision = workspaces.seen(self.store)
+        if revision != self.revision:
+            fresh = [e for e in self.entries() if self.revision < e.revision <= revision]
+            self.news = [e for e in fresh if e.revision not in self.own] + self.news
+            self.graph, self.revision = graph, revision
 
     def commit(self, *edits: Edit) -> Entry:
         """Make edits, unless what they are about was edited since it was seen.
@@ -107,9 +79,10 @@ class OpenWorkspace:
             GraphFileError: the file can't be written.
         """
         entry = self.store.apply(*edits, who=self.who, seen=self.revision)
-        return self._done(entry, EditLog().append(*edits))
+        self._done(entry.revision)
+        return entry
 
-    def add(self, source: str, rows: list[Row]) -> Imported:
+    def add(self, source: Source) -> Imported:
         """Add triples of a file, as one entry; those that are there stay as they are.
 
         Raises:
@@ -117,40 +90,24 @@ class OpenWorkspace:
             GraphFileError: the file can't be written.
         """
         workspaces.check_room()
-        done = import_triples(self.store.path, [Source(source, rows)], who=self.who)
-        self.own.add(done.revision)
-        self._seen_after_own()
+        done = import_triples(self.store.path, [source], who=self.who)
+        self._done(done.revision)
         return done
 
-    def undo(self, revision: int | None = None) -> Entry:
-        """Take back an entry: a given one, or this visitor's last.
+    def said(self, error: Exception) -> str:
+        """What an error says, without the workspace's place on this machine."""
+        return workspaces.without_path(error, workspaces.path_of(self.key), self.title)
 
-        Raises:
-            GraphEditError: a later entry changed the same triples, or it is undone already.
-        """
-        if revision is None:
-            revision = self.entries[self.log.standing[-1].number - 1]
-        return self._done(self.store.undo(revision, who=self.who))
-
-    def redo(self, revision: int | None = None) -> Entry:
-        """Make an entry again that was taken back: a given one, or this visitor's last such."""
-        if revision is None:
-            revision = self.entries[self.log.back[0] - 1]
-        store = self.store
-        for entry in store.history():
-            if entry.undoes == revision and not entry.undone:
-                return self._done(store.undo(entry.revision, who=self.who))
-        raise GraphEditError(f"{store.path}: entry {revision} isn't undone.")
-
-    def _done(self, entry: Entry, log: EditLog | None = None) -> Entry:
-        self.own.add(entry.revision)
-        if log is not None:
-            self.log = self.log.append(*log.done)
-            self.entries.append(entry.revision)
-        self._seen_after_own()
+    def _undo(self, revision: int) -> Entry:
+        entry = super()._undo(revision)
+        self._done(entry.revision)
         return entry
 
-    def _seen_after_own(self) -> None:
-        self.before = self.graph
+    def _read(self, store: GraphStore) -> list[Entry]:
+        return store.history()
+
+    def _done(self, revision: int) -> None:
+        self.own.add(revision)
+        self.before = (self.graph, ())
         self.news = []
         self.refresh()

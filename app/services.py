@@ -8,7 +8,8 @@ bounded in bytes (``kept``, and ``server.maxCacheDataSize`` for ``st.cache_data`
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +50,7 @@ from kbert_core.kbert.interventions import ReadConfig, intervene
 from kbert_core.kbert.reader import KBertReading
 from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.knowledge import is_large
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ENDINGS, Reading, ReadOptions, open_rows, rows_of
 from kbert_core.knowledge.io import download as public
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
@@ -76,6 +78,19 @@ REPEATS = 4  # of each line of an upload, on average, that are read to be droppe
 TRIPLE_BYTES = 1200  # of memory that a triple takes with its line and its place in the index
 MOST_OF_VISIT = 512 << 20  # bytes of memory for the graphs that a visitor uploads
 TOKEN_BYTES = 1100  # that a token of a trace takes, without its tensors
+
+
+def _content(scene: Scene) -> str:
+    """What a result depends on beside the graph as edited."""
+    return content_key(scene, NO_KNOWLEDGE, stamp(scene.model))
+
+
+# Results are found again by the content of the graph and of all that a scene says of a reading.
+CONTENT: dict[str | type[Any], Callable[[Any], Any]] = {
+    KnowledgeGraph: lambda graph: (graph.fingerprint, graph.name),
+    Scene: _content,
+}
+by_content = st.cache_data(max_entries=128, show_spinner=False, hash_funcs=CONTENT)
 
 
 class RoomError(KBertError):
@@ -318,11 +333,17 @@ def ref_of(graph: KnowledgeGraph) -> GraphRef:
     return GraphRef(graph.fingerprint, graph.name)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def relations(fingerprint: str, _graph: KnowledgeGraph) -> tuple[str, ...]:
+@by_content
+def relations(graph: KnowledgeGraph) -> tuple[str, ...]:
     """The relations of a graph, the most frequent first."""
-    del fingerprint
-    return tuple(_graph.relations())
+    return tuple(graph.relations())
+
+
+@by_content
+def tails(graph: KnowledgeGraph, relation: str, most: int) -> tuple[str, ...]:
+    """The tails of a relation in a graph, the most frequent first."""
+    counts = Counter(triple.tail for triple in graph if triple.relation == relation)
+    return tuple(tail for tail, _ in counts.most_common(most))
 
 
 def search_of(graph: KnowledgeGraph, first: Collection[str] = ()) -> tuple[GraphSearch, Facets]:
@@ -354,17 +375,10 @@ def _facets_of(_search: GraphSearch, path: Path, revision: int, which: int) -> F
     return _search.facets()
 
 
+@by_content
 def names_near(sentences: tuple[str, ...], graph: KnowledgeGraph) -> tuple[str, ...]:
     """Heads that come nearest to a text."""
-    return _names_near(sentences, graph.fingerprint, graph)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _names_near(
-    sentences: tuple[str, ...], fingerprint: str, _graph: KnowledgeGraph
-) -> tuple[str, ...]:
-    del fingerprint
-    return nearest_names(sentences, _graph)
+    return nearest_names(sentences, graph)
 
 
 # Models
@@ -462,24 +476,55 @@ def tried(scene: Scene, graph: KnowledgeGraph, head: str = "") -> tuple[Tried, .
         graph: its graph with the edits made.
         head: an entity that the texts are to name; "": any.
     """
-    of = replace(scene, sentences=(), edits=(), interventions=())
-    return _tried(content_key(of, graph, stamp(scene.model)), head, of, graph)
+    return _tried(replace(scene, sentences=(), interventions=()), graph, head)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _tried(key: str, head: str, _scene: Scene, _graph: KnowledgeGraph) -> tuple[Tried, ...]:
-    del key
-    info = model_info(_scene.model) if _scene.has_model else None
-    made = candidates(_graph, info.card.task if info else None, head)
+@by_content
+def _tried(scene: Scene, graph: KnowledgeGraph, head: str) -> tuple[Tried, ...]:
+    info = model_info(scene.model) if scene.has_model else None
+    made = candidates(graph, info.card.task if info else None, head)
     if info is not None:
         made = tuple(one for one in made if info.knows(one.sentences[0]))
     if info is None or info.card.task not in TASKS or info.card.task == "qa":
         return best([Tried(one) for one in made])
-    reader = pipeline(_scene.model, _scene.device, _scene.system)
-    texts, how = [one.sentences for one in made], _reading(_scene, reader)
+    reader = pipeline(scene.model, scene.device, scene.system)
+    texts, how = [one.sentences for one in made], _reading(scene, reader)
     with alone:
-        sides = [list(reader.predict(texts, graph=g, **how)) for g in (NO_KNOWLEDGE, _graph)]
+        sides = [list(reader.predict(texts, graph=g, **how)) for g in (NO_KNOWLEDGE, graph)]
     return best([effect(*one) for one in zip(made, *sides, strict=True)])
+
+
+def predicted_after(
+    scene: Scene, graph: KnowledgeGraph, edits: Sequence[Edit]
+) -> tuple[Any | KBertError, ...]:
+    """What is predicted once each of some edits is made, alone; an edit that can't be: why.
+
+    Args:
+        scene: with a model that predicts something.
+        graph: its graph with the edits made that came before.
+        edits: are read in one batch.
+    """
+    key = content_key(scene, graph, stamp(scene.model)) + repr(edits)
+    return _predicted_after(key, scene, graph, edits)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _predicted_after(
+    key: str, _scene: Scene, _graph: KnowledgeGraph, _edits: Sequence[Edit]
+) -> tuple[Any | KBertError, ...]:
+    del key
+    reader = pipeline(_scene.model, _scene.device, _scene.system)
+    made: list[Any | KBertError] = []
+    with alone:
+        for edit in _edits:
+            try:
+                given = {"graph": _graph.apply(edit), **_reading(_scene, reader)}
+                made += reader.readings([_scene.sentences], **given)
+            except KBertError as error:
+                made.append(error)
+        readings = [own for own in made if not isinstance(own, KBertError)]
+        read = iter(list(reader.predicted(readings)))
+    return tuple(o if isinstance(o, KBertError) else next(read).prediction for o in made)
 
 
 def size_of_trace(trace: Any) -> int:
@@ -616,29 +661,15 @@ def _looked(
     return replace(looked, prediction=found.prediction)
 
 
+@by_content
 def difference_from_bert(scene: Scene, graph: KnowledgeGraph) -> float:
     """The largest difference of any state or logit from the run with no graph.
 
     Only for a scene into whose tree no triple has got.
     """
-    key = content_key(scene, graph, stamp(scene.model))
-    return _difference_from_bert(key, scene, graph)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _difference_from_bert(key: str, _scene: Scene, _graph: KnowledgeGraph) -> float:
-    del key
-    reader = pipeline(_scene.model, _scene.device, _scene.system)
-    runs = [
-        reader(
-            *_scene.sentences,
-            graph=graph,
-            **_reading(_scene, reader),
-            hidden_states=True,
-            decode=False,
-        )
-        for graph in (_graph, NO_KNOWLEDGE)
-    ]
+    reader = pipeline(scene.model, scene.device, scene.system)
+    how = {**_reading(scene, reader), "hidden_states": True, "decode": False}
+    runs = [reader(*scene.sentences, graph=each, **how) for each in (graph, NO_KNOWLEDGE)]
     states = [
         [*(run.hidden_states or ())[-1:], *([run.logits] if run.logits is not None else [])]
         for run in runs

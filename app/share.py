@@ -30,9 +30,11 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from app import comparing
+from app.comparing import GRAPHS, Choice
 from app.intervention_log import MOST
 from app.scene import GraphRef, Scene
-from app.selection import MEAN
+from app.selection import MEAN, Selection
 from app.texts import t
 from app.view_models.diff import Identity
 from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, KnowledgeGraph, Triple
@@ -40,6 +42,7 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.knowledge.triple import ALIAS_RELATIONS
+from kbert_core.systems import SYSTEMS
 
 VERSION = 1
 PARAMETER = "scene"  # of the address
@@ -65,8 +68,18 @@ Comparison = Literal[  # as ``state`` and ``comparing`` name them
     "free",
 ]
 COMPARISONS: tuple[str, ...] = get_args(Comparison)
-Panel = Literal["visible", "attention", "difference"]
-PANELS: tuple[str, ...] = get_args(Panel)
+VIEWS: dict[str, tuple[str | bool, ...]] = {  # what panels can show; the first unless said
+    "matrix_view": ("visible", "attention", "difference"),
+    "difference_of": ("visible", "attention"),
+    "difference_shown": ("change", "before", "after"),
+    "columns_view": ("visible", "attention"),
+    "knowledge_view": ("table", "graph"),
+    "all_heads": (False, True),
+    "specials": (False, True),
+}
+
+
+S = TypeVar("S", bound="Shared")
 
 
 class ShareError(KBertError):
@@ -89,9 +102,13 @@ class Shared:
             for itself.
         compare: what the page compares with, one of ``COMPARISONS``.
         pinned: the scene that is pinned, if one is.
-        cell: the chosen cell of the matrix.
-        panel: of the matrix, one of ``PANELS``.
-        layer, head: the attention map, as of a ``Selection``.
+        selection: what is chosen, and the attention map.
+        views: what panels show, where it isn't the first of ``VIEWS``.
+        window: of a long text, from 0.
+        panels: of a free choice of what stands side by side; their options are those that
+            their models were trained with.
+        part: the triples of the graph that the texts need, for who doesn't have it.
+        off: those of them that are switched off.
     """
 
     scene: Scene
@@ -99,10 +116,18 @@ class Shared:
     steps: tuple[int, ...] = ()
     compare: str = "auto"
     pinned: Scene | None = None
-    cell: tuple[Identity, Identity] | None = None
-    panel: str = PANELS[0]
-    layer: int | None = None
-    head: int = MEAN
+    selection: Selection = Selection()
+    views: tuple[tuple[str, str | bool], ...] = ()
+    window: int = 0
+    panels: tuple[Choice, ...] = ()
+    part: tuple[Triple, ...] = ()
+    off: tuple[Triple, ...] = ()
+
+    def on_part(self, name: str = "") -> tuple[Self, KnowledgeGraph]:
+        """Return the same of a graph that has the carried triples only, and that graph."""
+        graph = KnowledgeGraph(self.part, name=name, off=self.off)
+        renamed = _renamed(self, self.scene.graph.fingerprint, graph.fingerprint)
+        return replace(renamed, part=(), off=()), graph
 
 
 # Links
@@ -184,6 +209,7 @@ def to_file(shared: Shared, graph: KnowledgeGraph) -> bytes:
     if named and graph.aliases == ALIAS_RELATIONS and len(graph) <= MOST_TRIPLES:
         carried = KnowledgeGraph(graph, name=graph.name, off=graph.off)
         renamed = _renamed(shared, graph.fingerprint, carried.fingerprint)
+        renamed = replace(renamed, part=(), off=())  # all of it goes along
         data = data_of(renamed)
         data["triples"] = [_triple_data(triple) for triple in carried]
         data["off"] = [_triple_data(triple) for triple in sorted(carried.off)]
@@ -240,7 +266,7 @@ def _checked(plain: bytes, shared: Shared) -> bytes:
     return plain
 
 
-def _renamed(shared: Shared, old: str, new: str) -> Shared:
+def _renamed(shared: S, old: str, new: str) -> S:
     """The same with the graph called by the fingerprint it has once it is read from the file."""
 
     def renamed(scene: Scene) -> Scene:
@@ -264,18 +290,47 @@ def data_of(shared: Shared) -> dict[str, Any]:
         data["compare"] = shared.compare
     if shared.pinned is not None:
         data["pinned"] = _scene_data(shared.pinned)
-    if shared.cell is not None:
-        data["cell"] = [_identity_data(name) for name in shared.cell]
-    for name in ("panel", "layer", "head"):
-        if getattr(shared, name) != getattr(Shared, name):
-            data[name] = getattr(shared, name)
+    chosen = shared.selection
+    if chosen.cell is not None:
+        data["cell"] = [_identity_data(name) for name in chosen.cell]
+    elif chosen.token is not None:
+        data["token"] = _identity_data(chosen.token)
+    if chosen.triple is not None:
+        data["triple"] = _triple_data(chosen.triple)
+    if chosen.layer is not None:
+        data["layer"] = chosen.layer
+    if chosen.head != MEAN:
+        data["head"] = chosen.head
+    views = dict(shared.views)
+    if "matrix_view" in views:
+        data["panel"] = views.pop("matrix_view")
+    if views:
+        data["views"] = views
+    if shared.window:
+        data["window"] = shared.window
+    if shared.panels:
+        data["panels"] = [
+            {
+                "model": own.model,
+                "graph": own.graph,
+                "ablation": _ablation_data(own.ablation),
+                "system": own.system,
+            }
+            for own in shared.panels
+        ]
+    for name, triples in (("part", shared.part), ("off", shared.off)):
+        if triples:
+            data[name] = [_triple_data(triple) for triple in triples]
     return data
 
 
 def portable(shared: Shared) -> Shared:
     """Return what comes back elsewhere: without folders, and run where it is opened."""
     pinned = _portable(shared.pinned) if shared.pinned is not None else None
-    return replace(shared, scene=_portable(shared.scene), pinned=pinned)
+    panels = tuple(
+        replace(own, model=folder_name(own.model), options=None) for own in shared.panels
+    )
+    return replace(shared, scene=_portable(shared.scene), pinned=pinned, panels=panels)
 
 
 def folder_name(path: str) -> str:
@@ -301,13 +356,19 @@ def _scene_data(scene: Scene) -> dict[str, Any]:
         "graph": {"name": scene.graph.name, "fingerprint": scene.graph.fingerprint},
         "edits": [_edit_data(edit) for edit in scene.edits],
         "options": scene.options.as_dict(),
-        "ablation": {"positions": scene.ablation.positions, "visible": scene.ablation.visible},
+        "ablation": _ablation_data(scene.ablation),
     }
     if scene.interventions:
         data["interventions"] = [one.as_dict() for one in scene.interventions]
+    if scene.system:
+        data["system"] = scene.system
     if scene.threshold is not None:
-        data["threshold"] = scene.threshold
+        data["threshold"] = float(scene.threshold)
     return data
+
+
+def _ablation_data(ablation: Ablation) -> dict[str, str]:
+    return {"positions": ablation.positions, "visible": ablation.visible}
 
 
 def _triple_data(triple: Triple) -> list[str]:
@@ -356,10 +417,12 @@ def _folder(name: str) -> str:
 
 _ANY = 1_000_000  # of numbers and texts that only have to be small
 _Count = Annotated[StrictInt, Field(ge=0, le=_ANY)]
+_Number = Annotated[StrictFloat, Field(ge=-_ANY, le=_ANY)]
 _Text = Annotated[StrictStr, Field(max_length=_ANY)]
 _Name = Annotated[StrictStr, Field(max_length=1000)]
 _Filled = Annotated[_Name, AfterValidator(_filled)]
 _Folder = Annotated[_Filled, AfterValidator(_folder)]
+_System = Literal["", *SYSTEMS]  # type: ignore[valid-type]
 _Names = Annotated[tuple[_Name, ...], Field(fail_fast=True)]
 _THREE = TypeAdapter[tuple[str, str, str]](tuple[_Text, _Text, _Text])
 
@@ -419,7 +482,11 @@ def _intervention(value: Any) -> Intervention:
     return one
 
 
-_Threshold = Annotated[StrictFloat, Field(ge=-_ANY, le=_ANY)]
+def _known_views(views: dict[str, str | bool]) -> dict[str, str | bool]:
+    for name, value in views.items():
+        if (type(value), value) not in [(type(one), one) for one in VIEWS.get(name, ())]:
+            raise ValueError("no view")
+    return views
 
 
 class _Part(BaseModel):
@@ -435,6 +502,10 @@ class _Ablation(_Part):
     positions: Literal["soft", "hard"]
     visible: Literal["tree", "all"]
 
+    def made(self) -> Ablation:
+        """The ablation."""
+        return Ablation(self.positions, self.visible)
+
 
 class _Options(_Part):
     max_triples: Annotated[StrictInt, Field(ge=0, le=1000)]
@@ -444,7 +515,7 @@ class _Options(_Part):
     not_relations: _Names = ()
     first_relations: _Names = ()
     strategy: Annotated[Strategy, PlainValidator(_strategy)] = Strategy.FIRST
-    threshold: _Threshold | None = None
+    threshold: _Number | None = None
     one_sense: StrictBool = False
     keep_places: StrictBool = False
     scorer: _Folder | None = None
@@ -473,7 +544,8 @@ class _Scene(_Part):
         tuple[Annotated[Intervention, PlainValidator(_intervention)], ...],
         Field(max_length=MOST, fail_fast=True),
     ] = ()
-    threshold: _Threshold | None = None
+    system: _System = ""
+    threshold: _Number | None = None
 
     def scene(self) -> Scene:
         """The scene."""
@@ -483,10 +555,22 @@ class _Scene(_Part):
             GraphRef(self.graph.fingerprint, self.graph.name),
             self.edits,
             self.options.made(),
-            Ablation(self.ablation.positions, self.ablation.visible),
+            self.ablation.made(),
             interventions=self.interventions,
+            system=self.system,
             threshold=self.threshold,
         )
+
+
+class _Panel(_Part):
+    model: _Folder
+    graph: Literal[GRAPHS]  # type: ignore[valid-type]
+    ablation: _Ablation
+    system: _System
+
+    def made(self) -> Choice:
+        """What was chosen."""
+        return Choice(self.model, None, self.graph, self.ablation.made(), self.system)
 
 
 class _InLink(_Scene):
@@ -497,21 +581,38 @@ class _InLink(_Scene):
     pinned: _Scene | None = None
     twin: StrictBool = False  # of links of old
     cell: tuple[_Identity, _Identity] | None = None
-    panel: Panel = "visible"
+    token: _Identity | None = None
+    triple: _Triple | None = None
+    panel: Literal["visible", "attention", "difference"] = "visible"
     layer: Annotated[StrictInt, Field(ge=0, le=MOST_LAYERS)] | None = None
     head: Annotated[StrictInt, Field(ge=0, le=MOST_LAYERS)] = MEAN
+    views: Annotated[dict[str, StrictStr | StrictBool], AfterValidator(_known_views)] = {}
+    window: _Count = 0
+    panels: Annotated[tuple[_Panel, ...], Field(max_length=comparing.MOST)] = ()
+    part: _Triples = []
+    off: _Triples = []
 
     def shared(self) -> Shared:
         """What is shared."""
-        pinned = self.pinned.scene() if self.pinned is not None else None
-        compare = "models" if self.twin else self.compare
-        shown = (self.cell, self.panel, self.layer, self.head)
-        return Shared(self.scene(), self.task, self.steps, compare, pinned, *shown)
+        token = self.cell[0] if self.cell else self.token
+        panel = [("matrix_view", self.panel)] if self.panel != "visible" else []
+        return Shared(
+            self.scene(),
+            self.task,
+            self.steps,
+            "models" if self.twin else self.compare,
+            self.pinned.scene() if self.pinned is not None else None,
+            Selection(token, self.triple, self.cell, self.layer, self.head),
+            (*panel, *self.views.items()),
+            self.window,
+            tuple(own.made() for own in self.panels),
+            tuple(self.part),
+            tuple(self.off) if self.part else (),
+        )
 
 
 class _InFile(_InLink):
     triples: _Triples | None = None
-    off: _Triples = []
 
 
 L = TypeVar("L", bound=_InLink)
@@ -551,6 +652,8 @@ def _read(kind: type[L], data: object, most_edits: int) -> L:
         raise _refused("steps")
     if read.compare == "pinned" and read.pinned is None:
         raise _refused("pinned")
+    if read.part and not set(read.off) <= set(read.part):
+        raise _refused("off")
     return read
 
 

@@ -1,6 +1,6 @@
 """What a visitor shares, and what a link or a session file puts on their page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,18 +8,19 @@ import numpy as np
 import streamlit as st
 
 from app import intervening, services, state
-from app.edit_log import EditLog, now_in_words
+from app.comparing import Choice
+from app.edit_log import EditLog
 from app.examples import MINILM
 from app.export import Page, Side
 from app.scene import CHARACTERS, WORDS, GraphRef, Scene
-from app.selection import Selection
 from app.services import OpenedGraph
-from app.share import PANELS, PARAMETER, Shared, ShareError, folder_name, from_link
-from app.state import AUTO, BERT, NO_TASK, PINNED, WORKSPACE
-from app.texts import N_, t
+from app.share import PARAMETER, VIEWS, Shared, ShareError, folder_name, from_link
+from app.state import AUTO, BERT, FREE, NO_TASK, PINNED, WORKSPACE
+from app.texts import N_, refusal, t
 from app.view_models.matrix import picked
 from app.words import COMPARE_NAME
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
+from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import BY_MODEL, Strategy
 from kbert_core.tasks import TASKS
 
@@ -45,9 +46,7 @@ class Arrived:
 
 def shared() -> Shared:
     """What this visitor's page shows."""
-    steps: tuple[int, ...] = ()
-    if state.workspace() is None:
-        steps = tuple(len(step.edits) for step in state.log().standing)
+    steps = tuple(len(step.edits) for step in state.log().steps)
     compare = ss.get("lab.compare") or AUTO
     pinned = ss.get("lab.pinned") if compare == PINNED else None
     return Shared(
@@ -56,10 +55,30 @@ def shared() -> Shared:
         steps if any(count != 1 for count in steps) else (),
         compare if compare != PINNED or pinned is not None else AUTO,
         _named(pinned) if pinned is not None else None,
-        state.chosen_cell(),
-        ss.get("lab.matrix_view", PANELS[0]),
-        state.selection().layer,
-        state.selection().head,
+        state.selection(),
+        tuple(
+            (name, value)
+            for name, shown in VIEWS.items()
+            if (value := ss.get(f"lab.{name}", shown[0])) in shown[1:]
+        ),
+        ss.get("lab.window") or 0,
+        _free() if compare == FREE else (),
+    )
+
+
+def _free() -> tuple[Choice, ...]:
+    """What was chosen to stand side by side, each by its model's name."""
+    keys = (f"lab.free.{number}" for number in range(ss.get("lab.free_count") or 0))
+    return tuple(
+        Choice(
+            name_of(ss[f"{key}.model"]),
+            None,
+            ss[f"{key}.graph"],
+            Ablation(ss[f"{key}.positions"], ss[f"{key}.visible"]),
+            ss[f"{key}.system"],
+        )
+        for key in keys
+        if f"{key}.visible" in ss  # else it was never drawn
     )
 
 
@@ -108,6 +127,40 @@ def file_name(scene: Scene, what: str, ending: str) -> str:
     return f"{services.safe_name(scene.sentences[0][:24])}-{what}{ending}"
 
 
+def with_triples(shared: Shared) -> Shared:
+    """Have the triples of the graph that the texts need go along, where others lack the graph.
+
+    A graph of a workspace stays there. Nothing goes along where the texts would be read
+    differently with these triples alone: the rarest relations are those of the whole graph.
+    """
+    base, now = state.base(), state.scene()
+    whole = KnowledgeGraph().aliases
+    if state.workspace() is not None or graph_is_known(now.graph) or base.aliases != whole:
+        return shared
+    pinned = ss["lab.pinned"] if shared.pinned is not None else None
+    scenes = [own for own in (now, pinned) if own is not None and own.graph == now.graph]
+    entities: dict[str, None] = {}
+    try:
+        for own in (variant for scene in scenes for variant in (scene.original(), scene)):
+            for mention in services.trace(own, state.graph_of(own)).reading.mentions:
+                entities |= dict.fromkeys(mention.entities)
+            for edit in own.edits:
+                heads = [triple.head for triple in (edit.triple, edit.new) if triple is not None]
+                entities |= dict.fromkeys(map(normalise_name, heads))
+        triples = [triple for entity in entities for triple in base.triples_of(entity)]
+        off = tuple(triple for triple in triples if not base.is_on(triple))
+        carrying = replace(shared, part=tuple(triples), off=off)
+        _, graph = carrying.on_part()
+        for own in scenes:
+            alone = replace(own, graph=services.ref_of(graph))
+            found = services.trace(alone, state.edited(graph, own.edits))
+            if not state.same_knowledge(found, services.trace(own, state.graph_of(own))):
+                return shared
+    except KBertError:  # it can't be run: the page says why
+        return shared
+    return carrying
+
+
 def graph_is_known(ref: GraphRef) -> bool:
     """Whether every visitor has the graph of a scene."""
     demos = (services.demo_graph(name) for name in services.DEMO_GRAPHS)
@@ -131,6 +184,7 @@ def arrive() -> None:
 
     Raises:
         ShareError: it can't be opened, in one plain sentence.
+        RoomError: this visit has no room for the triples that it carries.
     """
     value = st.query_params.get(PARAMETER)
     if value is None:
@@ -139,9 +193,10 @@ def arrive() -> None:
         ss["lab.scene_taken"] = value
         try:
             take(from_link(value))
-        except ShareError:
+        except KBertError:
             del st.query_params[PARAMETER]
             raise
+        ss["lab.card"] = "lab.waiting" not in ss
     elif waiting() is None and not as_arrived():
         del st.query_params[PARAMETER]  # it tells another scene than the page shows
 
@@ -159,11 +214,25 @@ def take(shared: Shared, graph: KnowledgeGraph | None = None) -> None:
     """
     if graph is not None:
         state.take_graph(OpenedGraph(graph, source=graph.name, own=True), choose=False)
+    said: list[Note] = []
     name = _graph_named(shared.scene)
+    if name is None and shared.part:
+        whole = shared.scene.graph.name
+        shared, part = shared.on_part(t("part of {graph}", graph=whole))
+        name = state.take_graph(OpenedGraph(part, source=part.name, own=True), choose=False)
+        said.append(
+            (
+                N_(
+                    "The graph “{graph}” isn't here. What was shared carries only the triples "
+                    "that this text needs. To read another text with it, open the graph."
+                ),
+                {"graph": whole},
+            )
+        )
     if name is None or _needs_two_texts(shared):
         ss["lab.waiting"] = shared
         return
-    _put(shared, name)
+    _put(shared, name, said)
 
 
 def waiting() -> Shared | None:
@@ -195,7 +264,7 @@ def read_otherwise() -> None:
     name = ss["lab.graph"]
     here = services.ref_of(ss["lab.graphs"][name])
     scene = replace(shared.scene, graph=here, edits=state.scene().edits)
-    _put(replace(shared, scene=scene, steps=(), compare=AUTO, pinned=None, cell=None), name)
+    _put(Shared(scene, shared.task), name)
 
 
 def has_graph(ref: GraphRef) -> bool:
@@ -212,6 +281,11 @@ def as_arrived() -> bool:
     """Whether the page still shows what the last link or file put there."""
     arrived: Arrived | None = ss.get("lab.arrived")
     return arrived is not None and arrived.scene == state.scene()
+
+
+def open_card() -> None:
+    """Callback: go on from the card to the Lab."""
+    ss["lab.card"] = False
 
 
 def notes() -> tuple[str, ...]:
@@ -250,10 +324,10 @@ def _path_of(model: str, task: str) -> str | None:
     return next((path for path in state.models_for(task) if name_of(path) == model), None)
 
 
-def _put(shared: Shared, graph: str) -> None:
+def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
     """Put a scene on the page; nothing is changed where its edits don't fit its graph."""
     scene, base = shared.scene, ss["lab.graphs"][graph]
-    said: list[Note] = []
+    said = [*notes]
     try:
         state.edited(base, scene.edits)
     except KBertError as error:
@@ -261,7 +335,7 @@ def _put(shared: Shared, graph: str) -> None:
             t(
                 "Its edits don't fit the graph “{graph}”, so nothing was opened: {reason}",
                 graph=base.name,
-                reason=error,
+                reason=refusal(error),
             )
         ) from error
     task, path, options = shared.task, _path_of(scene.model, shared.task), scene.options
@@ -294,18 +368,34 @@ def _put(shared: Shared, graph: str) -> None:
     state.model_options()
     said += _put_options(options, scene.ablation)
     if graph != WORKSPACE:
-        ss["lab.logs"][graph] = _log_of(shared)
+        ss["lab.logs"][graph] = _log_of(shared, base)
     ss["lab.compare"] = shared.compare
     if shared.pinned is not None and not _pin(shared.pinned, shared.task):
         ss["lab.compare"] = AUTO
         said.append((N_("The pinned scene that this was compared with can't be shown here."), {}))
-    chosen = Selection().with_map(shared.layer, shared.head)
-    ss["lab.selection"] = chosen.with_cell(*shared.cell) if shared.cell else chosen
-    ss["lab.matrix_view"], ss["lab.threshold"] = shared.panel, scene.threshold
+    ss["lab.selection"], ss["lab.window"] = shared.selection, shared.window
+    ss.update({f"lab.{name}": shown[0] for name, shown in VIEWS.items()})
+    ss.update({f"lab.{name}": value for name, value in shared.views})
+    _put_panels(shared)
+    ss["lab.threshold"] = scene.threshold
+    if scene.system:  # the page reads as the model was trained, and so beside it
+        ss["lab.compare"] = "systems"
     ss["lab.example"] = ss["lab.shown_example"] = None
     ss["lab.hint"] = False
     ss.pop("lab.problem", None)
     ss["lab.arrived"] = Arrived(state.scene(), tuple(said))
+
+
+def _put_panels(shared: Shared) -> None:
+    """Choose again what stood side by side; a model that isn't here leaves the Lab's."""
+    if not shared.panels:
+        return
+    ss["lab.free_count"] = len(shared.panels)
+    for number, own in enumerate(shared.panels):
+        key = f"lab.free.{number}"
+        ss[f"{key}.model"] = _path_of(own.model, ss["lab.task"]) or ss["lab.model"]
+        ss[f"{key}.graph"], ss[f"{key}.system"] = own.graph, own.system
+        ss[f"{key}.positions"], ss[f"{key}.visible"] = own.ablation.positions, own.ablation.visible
 
 
 def _texts_of(task: str) -> int:
@@ -363,11 +453,11 @@ def _put_options(options: InjectionOptions, ablation: Ablation) -> list[Note]:
     return said
 
 
-def _log_of(shared: Shared) -> EditLog:
+def _log_of(shared: Shared, base: KnowledgeGraph) -> EditLog:
     """The edits as steps, each of which can be undone."""
-    log, at, done = EditLog(), now_in_words(), 0
+    log, done = EditLog(base), 0
     for count in shared.steps or (1,) * len(shared.scene.edits):
-        log = log.append(*shared.scene.edits[done : done + count], at=at)
+        log.commit(*shared.scene.edits[done : done + count])
         done += count
     return log
 

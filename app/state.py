@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from app import comparing, intervening, services, workspaces
+from app import comparing, intervening, services
 from app.comparing import Known, Panel
-from app.edit_log import EditLog, checked, made, now_in_words
+from app.edit_log import EditLog
 from app.examples import EXAMPLE_TEXTS, EXAMPLES, FIRST, MINILM, Example
 from app.models import ModelInfo, alike
 from app.open_workspace import OpenWorkspace
@@ -17,7 +17,7 @@ from app.read_languages import SPOKEN
 from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
 from app.selection import Selection
 from app.services import OpenedGraph, RoomError
-from app.texts import N_, clauses, language, t
+from app.texts import N_, clauses, language, refusal, t
 from app.view_models.diff import Identity
 from app.view_models.knowledge import describe
 from app.view_models.model_facts import option_name
@@ -28,6 +28,7 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io.download import PUBLIC
 from kbert_core.knowledge.search import GraphSearch
 from kbert_core.knowledge.selection import SCORED, Strategy
+from kbert_core.knowledge.store.importing import Source
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.roof.reading import RoofTrace
 from kbert_core.systems import K_BERT, SYSTEMS
@@ -309,13 +310,12 @@ def scene() -> Scene:
     if task != NO_TASK and TASKS[task].sentences == 2:
         sentences = (ss["lab.text"], ss["lab.text_b"])
     base = ss["lab.graphs"][ss["lab.graph"]]
-    if workspace() is not None:
-        _keep_for_scenes(base)
+    _keep_for_scenes(base)
     scene = Scene(
         sentences,
         ss["lab.model"],
         services.ref_of(base),
-        () if workspace() is not None else log().done,
+        log().done,
         _injection(),
         Ablation(ss["lab.positions"], ss["lab.visible"]),
         ss["lab.device"],
@@ -381,7 +381,9 @@ def edited(base: KnowledgeGraph, edits: tuple[Edit, ...]) -> KnowledgeGraph:
             start, begun = graph, len(done)
     if begun == len(edits):
         return start
-    graph = made(start, edits[begun:])
+    own: EditLog | None = ss["lab.logs"].get(base.fingerprint)
+    now = own is not None and own.graph is base and own.done == edits
+    graph = own.store.graph() if own is not None and now else start.apply(*edits[begun:])
     ss["lab.edited"] = [*found, (base, edits, graph)][-KEPT:]
     return graph
 
@@ -394,23 +396,20 @@ def baseline(now: Scene) -> tuple[Scene, str]:
         return pinned, PINNED
     if now.interventions and (kind == UNTOUCHED or (kind == AUTO and intervening.last_change())):
         return now.without_interventions(), UNTOUCHED
-    shared = workspace()
-    if shared is not None:
-        return _workspace_baseline(now, shared, kind)
+    edits = log()
     if kind == ORIGINAL:
-        return now.original(), ORIGINAL
-    if kind == BERT or not now.edits:
+        return _earlier(now, edits.first), ORIGINAL
+    if kind == BERT or edits.before is None:
         return now.without_knowledge(), BERT
-    return replace(now, edits=log().before_last().done), AUTO
+    return _earlier(now, *edits.before), AUTO
 
 
 def before_last(of: Scene) -> Scene | None:
-    """The scene before the last edit; None: there was none."""
-    shared = workspace()
-    if shared is None:
-        return replace(of, edits=log().before_last().done) if of.edits else None
-    before, kind = _workspace_baseline(of, shared, AUTO)
-    return before if kind == AUTO and of.graph != NO_GRAPH else None
+    """The scene before the last edit; None: there was none, or the scene reads without it."""
+    edits = log()
+    if edits.before is None or (of.graph, of.edits) != (services.ref_of(base()), edits.done):
+        return None
+    return _earlier(of, *edits.before)
 
 
 def same_knowledge(before: Any, now: Any) -> bool:
@@ -445,28 +444,24 @@ def _trace_of(scene: Scene) -> Any:
         return None
 
 
-def _workspace_baseline(now: Scene, shared: OpenWorkspace, kind: str) -> tuple[Scene, str]:
-    """The same where the edits are a workspace's: an earlier graph stands in their place."""
-    earlier = shared.first if kind == ORIGINAL else shared.before
-    if kind == BERT or earlier is None:
-        return now.without_knowledge(), BERT
-    _keep_for_scenes(earlier)
-    return replace(now, graph=services.ref_of(earlier)), ORIGINAL if kind == ORIGINAL else AUTO
-
-
 def loaded(now: Scene) -> Scene | None:
     """The scene with the graph as it was loaded, or the workspace as it began; None: unedited."""
-    shared = workspace()
-    if shared is None:
-        return now.original() if now.edits else None
-    if shared.first is None or shared.first.fingerprint == shared.graph.fingerprint:
+    edits = log()
+    if not edits.done and edits.first.fingerprint == edits.graph.fingerprint:
         return None
-    _keep_for_scenes(shared.first)
-    return replace(now, graph=services.ref_of(shared.first))
+    return _earlier(now, edits.first)
+
+
+def _earlier(now: Scene, graph: KnowledgeGraph, edits: tuple[Edit, ...] = ()) -> Scene:
+    """A scene with its graph as it was before."""
+    _keep_for_scenes(graph)
+    return replace(now, graph=services.ref_of(graph), edits=edits)
 
 
 def _keep_for_scenes(graph: KnowledgeGraph) -> None:
-    """Have a workspace's graph at hand for the scenes that name it, and forget old ones."""
+    """Have a graph of the open workspace at hand for the scenes that name it; forget old ones."""
+    if workspace() is None:
+        return
     kept = ss.setdefault("lab.kept", {})
     kept.pop(graph.fingerprint, None)
     kept[graph.fingerprint] = graph
@@ -543,9 +538,15 @@ def pin() -> None:
 
 
 def log() -> EditLog:
-    """The edits of the chosen graph; in a workspace this visitor's own."""
+    """The edits of the chosen graph: in this visit, or in the workspace."""
     shared = workspace()
-    return shared.log if shared is not None else ss["lab.logs"].get(ss["lab.graph"], EditLog())
+    if shared is not None:
+        return shared
+    logs, name = ss["lab.logs"], ss["lab.graph"]
+    if name not in logs:
+        logs[name] = EditLog(ss["lab.graphs"][name])
+    own: EditLog = logs[name]
+    return own
 
 
 def base() -> KnowledgeGraph:
@@ -555,7 +556,7 @@ def base() -> KnowledgeGraph:
 
 def graph() -> KnowledgeGraph:
     """The chosen graph as edited."""
-    return base() if workspace() is not None else edited(base(), log().done)
+    return edited(base(), log().done)
 
 
 def _edited() -> None:
@@ -564,47 +565,40 @@ def _edited() -> None:
     ss.pop("lab.problem", None)
 
 
-def keep(new: EditLog) -> None:
-    """Put another log in the place of the chosen graph's.
+def commit(*edits: Edit) -> bool:
+    """Make edits as one step, or say why they can't be made; return whether they were."""
+
+    def make() -> None:
+        _check_room(len(edits))
+        log().commit(*edits)
+
+    return attempt(make, t("Your edit was not made: {what}.", what=clauses(map(describe, edits))))
+
+
+def add(source: Source, count: int) -> bool:
+    """Add the triples of a file as one step, or say why that can't be."""
+
+    def make() -> None:
+        _check_room(count)
+        log().add(source)
+
+    return attempt(make)
+
+
+def _check_room(more: int) -> None:
+    """Refuse more edits than a visit keeps.
 
     Raises:
-        RoomError: there are more edits than a visit keeps.
+        RoomError: there are as many.
     """
-    logs = {**ss["lab.logs"], ss["lab.graph"]: new}
-    if sum(len(step.edits) for log in logs.values() for step in log.steps) > MOST_EDITS:
+    kept = sum(own.size for own in ss["lab.logs"].values())
+    if workspace() is None and kept + more > MOST_EDITS:
         raise RoomError(
             t(
                 "A visit keeps at most {most} edits. Save the graph to a workspace to go on.",
                 most=f"{MOST_EDITS:,}",
             )
         )
-    ss["lab.logs"] = logs
-    _edited()
-
-
-def commit(*edits: Edit, together: bool = False) -> bool:
-    """Make edits, or say why they can't be made; return whether they were.
-
-    Args:
-        edits: one after the other.
-        together: as one step; in a workspace they always are.
-    """
-    shared = workspace()
-
-    def make() -> None:
-        if shared is not None:
-            shared.commit(*edits)
-            return
-        made(graph(), edits)
-        new = log()
-        for step in [edits] if together else [(edit,) for edit in edits]:
-            new = new.append(*step, at=now_in_words())
-        keep(new)
-
-    what = clauses(map(describe, edits))
-    return attempt(
-        make, t("Your edit was not made: {what}.", what=what) if shared is not None else ""
-    )
 
 
 def attempt(do: Callable[[], object], refused: str = "") -> bool:
@@ -617,65 +611,28 @@ def attempt(do: Callable[[], object], refused: str = "") -> bool:
     Returns:
         Whether it was done.
     """
-    shared = workspace()
+    edits = log()
     try:
         do()
     except KBertError as error:
-        said = str(error)
-        if shared is not None:
-            said = workspaces.without_path(error, workspaces.path_of(shared.key), shared.title)
+        said = edits.said(error)
         if refused and isinstance(error, GraphConflict):
             said = f"{said} {refused}"
         ss["lab.problem"] = said
         return False
-    if shared is not None:
-        ss["lab.graphs"][WORKSPACE] = shared.graph
+    ss["lab.graphs"][ss["lab.graph"]] = edits.graph
     _edited()
     return True
 
 
-def undo_last() -> None:
-    """Callback: take the last edit back."""
-    undo()
-
-
-def redo_last() -> None:
-    """Callback: make the edit taken back last again."""
-    redo()
-
-
 def undo(number: int | None = None) -> bool:
-    """Take an edit back, the last or another; return whether it was done.
-
-    Args:
-        number: of the step, or in a workspace of the entry of its log.
-    """
-    shared = workspace()
-    if shared is not None:
-        return attempt(lambda: shared.undo(number))
-    if number is None:
-        keep(log().undo())
-        return True
-    return attempt(lambda: keep(_refused_or(log().undo(number), number)))
+    """Take an edit back, the last or another by its entry; return whether it was done."""
+    return attempt(lambda: log().undo(number))
 
 
 def redo(number: int | None = None) -> bool:
-    """Make an edit again that was taken back, the last or another."""
-    shared = workspace()
-    if shared is not None:
-        return attempt(lambda: shared.redo(number))
-    old = log()
-    if number is None:
-        if not old.again:
-            return False
-        number = old.back[0]
-    return attempt(lambda: keep(_refused_or(old.redo(number), number)))
-
-
-def _refused_or(new: EditLog, number: int) -> EditLog:
-    """A log, unless its edits don't fit each other any more."""
-    checked(base(), log(), new, number)
-    return new
+    """Make an edit again that was taken back, the last or another by its entry."""
+    return attempt(lambda: log().redo(number))
 
 
 # Workspaces
@@ -698,11 +655,10 @@ def _begin_workspace() -> None:
     try:
         shared.refresh()
     except KBertError as error:
-        said = workspaces.without_path(error, workspaces.path_of(shared.key), shared.title)
         ss["lab.workspace_problem"] = t(
             "The workspace {title} can no longer be reached, and was closed: {reason}",
             title=shared.title,
-            reason=said,
+            reason=shared.said(error),
         )
         close_workspace()
         return
@@ -714,9 +670,9 @@ def _begin_workspace() -> None:
 def open_workspace(key: str) -> bool:
     """Open a workspace by its key and choose it; say so where none has it."""
     try:
-        shared = OpenWorkspace.open(key, who=ss.get("lab.who", ""))
+        shared = OpenWorkspace(key, who=ss.get("lab.who", ""))
     except KBertError as error:
-        ss["lab.workspace_problem"] = str(error)
+        ss["lab.workspace_problem"] = refusal(error)
         ss["lab.refused_key"] = key
         return False
     ss["lab.workspace"] = shared
@@ -746,16 +702,43 @@ def graph_label(name: str) -> str:
     return t(key, name=found.name, count=f"{len(found):,}")
 
 
-def relations() -> tuple[str, ...]:
-    """The relations of the chosen graph, the most frequent first."""
+def graph_name(name: str) -> str:
+    """The same, with what this visitor edited in it."""
+    graph = graph_as_edited(name)
+    if graph is ss["lab.graphs"][name]:
+        return graph_label(name)
+    return t("{name}, {count} triples, edited", name=graph.name, count=f"{len(graph):,}")
+
+
+def graph_as_edited(name: str) -> KnowledgeGraph:
+    """A graph of this session with this visitor's edits."""
+    own: EditLog | None = ss["lab.logs"].get(name)
+    return edited(ss["lab.graphs"][name], own.done if own is not None else ())
+
+
+def _index() -> GraphSearch | None:
+    """The chosen graph's, before this visit's edits, where it is in a file; None: in memory."""
     shared = workspace()
     if shared is not None:
-        first = GraphSearch(shared.searched.path, shared.opened_at)
-        return tuple(services.facets_of(first).relations)
+        return GraphSearch(shared.searched.path, shared.opened_at)
     opened = ss["lab.opened_as"].get(ss["lab.graph"])
-    if opened is not None and opened.stored is not None:
-        return tuple(services.facets_of(opened.stored).relations)
-    return services.relations(base().fingerprint, base())
+    return opened.stored if opened is not None else None
+
+
+def relations() -> tuple[str, ...]:
+    """The relations of the chosen graph, the most frequent first."""
+    index = _index()
+    if index is not None:
+        return tuple(services.facets_of(index).relations)
+    return services.relations(base())
+
+
+def tails(relation: str, most: int = 200) -> tuple[str, ...]:
+    """The tails of a relation in the chosen graph, the most frequent first."""
+    index = _index()
+    if index is not None:
+        return tuple(index.tails(relation, "", most))
+    return services.tails(graph(), relation, most)
 
 
 def suggest_head(head: str) -> None:
@@ -775,7 +758,7 @@ def add_triple() -> None:
     try:
         triple = Triple.checked(ss["lab.add_head"], ss["lab.add_relation"], ss["lab.add_tail"])
     except KBertError as error:
-        ss["lab.problem"] = str(error)
+        ss["lab.problem"] = refusal(error)
         return
     if commit(Edit("add", triple, index=0)):
         ss["lab.add_relation"] = ss["lab.add_tail"] = ""

@@ -7,7 +7,8 @@ counts is asked of ``language_of``, which the app's entry sets.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -65,9 +66,14 @@ def N_(text: str) -> str:
 
 
 @cache
-def translations(language: str) -> Mapping[str, str]:
-    """The texts of a language by their English; one text serves one thing and several."""
-    path = LOCALES / language / "LC_MESSAGES" / "app.po"
+def translations(language: str, of: str = "app") -> Mapping[str, str]:
+    """The texts of a language by their English; one text serves one thing and several.
+
+    Args:
+        language: one of ``LANGUAGES``.
+        of: "app", or "core": errors of ``kbert_core``, see :func:`refusal`.
+    """
+    path = LOCALES / language / "LC_MESSAGES" / f"{of}.po"
     found: dict[str, str] = {}
     if path.exists():
         with path.open("rb") as file:
@@ -78,6 +84,78 @@ def translations(language: str) -> Mapping[str, str]:
                 if ids and texts and ids[0] and texts[0]:
                     found |= dict.fromkeys(ids, texts[0])
     return found
+
+
+# Errors of the core
+
+
+# Values of an error's text that are words of the core too, and no names, numbers or texts given.
+WORDED = {
+    *("by_hand", "card", "edit", "error", "field", "here", "how", "kind", "meant", "place"),
+    *("problem", "reason", "remedy", "unit", "wanted", "what", "where", "who", "why", "wrong"),
+}
+DEEPEST = 4  # values within values
+
+
+def refusal(error: object) -> str:
+    """What the core refused, in the language of whoever looks; untranslated, in English.
+
+    The core says it in English, its values filled in. The catalogue ``core.po`` holds the texts
+    without their values, so that these can be found again in what was said.
+    """
+    said = str(error)
+    lines = said.split("\n")
+    translated = [_translated(line) for line in lines]
+    told = all(one != line for one, line in zip(translated, lines, strict=True))
+    whole = said if told else _translated(said)  # a value of it may have lines too
+    return whole if whole != said else "\n".join(translated)
+
+
+def _translated(said: str, deep: int = 0) -> str:
+    for parts, names, text in _refusals(language()) if deep < DEEPEST else ():
+        found = _between(parts, said)
+        if found is not None:
+            given = dict(zip(names, found, strict=True))
+            values = {
+                name: _translated(value, deep + 1) if name in WORDED else value
+                for name, value in given.items()
+            }
+            worded = [name for name in names if name in WORDED]
+            says = re.search(r"\w", "".join(parts))
+            if says or ("\n" not in said and all(values[n] != given[n] for n in worded)):
+                return text.format(**values)
+    return said
+
+
+def _between(parts: Sequence[str], said: str) -> list[str] | None:
+    """What stands between parts of a text; None: they don't make it. In a time that is linear."""
+    first, *rest = parts
+    if not rest:
+        return [] if said == first else None
+    at, end = len(first), len(said) - len(rest[-1])
+    if at > end or not (said.startswith(first) and said.endswith(rest[-1])):
+        return None
+    values = []
+    for part in rest[:-1]:
+        found = said.find(part, at, end)
+        if found < 0:
+            return None
+        values.append(said[at:found])
+        at = found + len(part)
+    return [*values, said[at:end]]
+
+
+@cache
+def _refusals(language: str) -> list[tuple[list[str], list[str], str]]:
+    """Texts as what stands between their values, these' names, and a translation.
+
+    Those that say most are first.
+    """
+    found = []
+    for english, text in translations(language, "core").items():
+        parts, names = re.split(r"\{\w+\}", english), re.findall(r"\{(\w+)\}", english)
+        found.append((parts, names, text))
+    return sorted(found, key=lambda one: -sum(map(len, one[0])))
 
 
 def listed(items: Iterable[object]) -> str:

@@ -10,20 +10,20 @@ import os
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from platformdirs import user_data_dir
 
-from app.edit_log import EditLog
-from app.texts import t
+from app.texts import refusal, t
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import Row
 from kbert_core.knowledge.store import ENDING
 from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_core.knowledge.store.memory import Step
 from kbert_core.knowledge.store.store import GraphStore
 
 FOLDER = "KBERT_WORKSPACES"  # the environment's word for where they are kept
@@ -85,7 +85,7 @@ def path_of(key: str) -> Path:
 
 def create(
     base: KnowledgeGraph,
-    log: EditLog,
+    steps: Sequence[Step],
     *,
     title: str,
     source: str = "",
@@ -97,7 +97,7 @@ def create(
 
     Args:
         base: the graph before the edits.
-        log: the edits; those taken back are left out.
+        steps: the edits, oldest first.
         title: of the workspace.
         source: the file the base came from.
         lines: of that file, by triple, as far as they are known.
@@ -124,7 +124,7 @@ def create(
     path = path_of(key)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _fill(path, base, log, title, source or base.name, lines or {}, who, progress)
+        _fill(path, base, steps, title, source or base.name, lines or {}, who, progress)
     except (OSError, GraphFileError) as error:
         _remove(path)
         reason = error.strerror if isinstance(error, OSError) else without_path(error, path, "")
@@ -187,7 +187,9 @@ def base_of(of: GraphStore) -> int:
 
 def without_path(error: Exception, path: Path, title: str) -> str:
     """What an error says of a workspace, by its title and not by its place on this machine."""
-    said = str(error).replace(f"{path}: ", f"{title}: " if title else "")
+    said = refusal(error)
+    for colon in (": ", "："):
+        said = said.replace(f"{path}{colon}", f"{title}{colon}" if title else "")
     return said.replace(str(path), title).replace(str(path.parent), "…").replace(path.stem, "…")
 
 
@@ -201,7 +203,7 @@ def _opened(path: Path) -> GraphStore:
 def _fill(
     path: Path,
     base: KnowledgeGraph,
-    log: EditLog,
+    steps: Sequence[Step],
     title: str,
     source: str,
     lines: Mapping[Triple, int],
@@ -218,9 +220,9 @@ def _fill(
     with GraphStore(path, write=True) as made:
         if base.off:
             made.apply(*(Edit("switch_off", triple) for triple in sorted(base.off)), who=who)
-    for step in log.standing:
+    for step in steps:
         if step.source:
-            import_triples(path, [Source(step.source, _added(step.edits, step.lines))], who=who)
+            import_triples(path, [step.source], who=who)
             continue
         with GraphStore(path, write=True) as made:
             made.apply(*step.edits, who=who)
@@ -229,13 +231,6 @@ def _fill(
 
 def _rows(graph: KnowledgeGraph, lines: Mapping[Triple, int]) -> Iterator[Row]:
     return ((lines.get(t, 0), t.head, t.relation, t.tail) for t in graph)
-
-
-def _added(edits: tuple[Edit, ...], lines: tuple[int, ...]) -> Iterator[Row]:
-    for number, edit in enumerate(edits):
-        triple = edit.triple
-        line = lines[number] if number < len(lines) else 0
-        yield line, triple.head, triple.relation, triple.tail
 
 
 def _remove(path: Path) -> None:

@@ -208,3 +208,13 @@ def test_homonyms_say_first_what_kind_of_thing_it_is(name):
     for head, lines in by_head(read(f"{name}.spo")).items():
         assert lines[0][1] in ("类别", "is_a"), head
         assert len(lines) in (4, 5), head
+
+
+def test_every_name_of_a_chinese_graph_has_one_english_gloss():
+    names = {name for graph in MINIMUM if "_zh" in graph for t in read(graph) for name in t}
+    glosses = read("glosses.tsv")
+    assert {len(line) for line in glosses} == {2}
+    assert len(dict(glosses)) == len(glosses)
+    chinese = {name for name in names if re.search("[\u4e00-\u9fff]", name)}
+    assert chinese <= set(dict(glosses)) <= names
+    assert not [gloss for _, gloss in glosses if re.search("[\u4e00-\u9fff]", gloss)]

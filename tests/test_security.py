@@ -91,7 +91,6 @@ def test_the_numbers_are_those_of_the_code():
         f"| edits of a visit | {state.MOST_EDITS:,} |",
         f"| {background.MOST_EACH}, {background.MOST_RUNS}; a run that nobody looks at for "
         f"{background.PATIENCE / 60:.0f} minutes ends |",
-        f"| results of a long run | {background.MOST_RESULTS:,} |",
         f"traces, attention maps, hidden states | {kept['traces']} MB, {kept['maps']} MB, "
         f"{kept['states']} MB |",
         f"their indexes | {loaded['graphs']} MB, {loaded['searches']} MB |",

@@ -8,7 +8,7 @@ import streamlit as st
 from app import services
 from app.app_pages.self_check import run_checks
 from app.models import ModelInfo
-from app.texts import N_, listed, t
+from app.texts import N_, listed, refusal, t
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.words import TASK_TEXTS
@@ -16,12 +16,6 @@ from kbert_core import KBertError
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import device_named
 from kbert_core.tasks import TASKS
-
-ABOUT_CHECK = {
-    "bert": N_("With an empty graph the last hidden states equal plain BERT's"),
-    "hidden": N_("A hidden token has no influence at all"),
-    "figure": N_("Figure 2 comes out as in the paper"),
-}
 
 SHOWN_VERSIONS = ("kbert-lab", "torch", "transformers", "tokenizers", "streamlit", "pyvis")
 
@@ -96,7 +90,7 @@ def model(info: ModelInfo) -> None:
     with st.container(border=True):
         st.markdown(f"**{markdown(info.name)}**")
         if info.problem:
-            st.error(markdown(info.problem))
+            st.error(markdown(refusal(info.problem)))
             return
         config = services.config_of(info.path)
         task = t(TASK_TEXTS[info.card.task if info.card.task in TASKS else "tree"])
@@ -158,7 +152,7 @@ def self_check() -> None:
     for result in results:
         icon = ":material/check_circle:" if result.passed else ":material/error:"
         said = t("passed" if result.passed else "failed")
-        text = t("{name}: {value}", name=markdown(t(ABOUT_CHECK[result.name])), value=f"**{said}**")
+        text = t("{name}: {value}", name=markdown(t(result.name)), value=f"**{said}**")
         if result.value is not None:
             value = f"{result.value:.1e}" if result.value else "0"
             text += f" {markdown(t('(largest difference {value})', value=value))}"

@@ -1,21 +1,18 @@
 """Data: labelled texts, a graph and a model in; a verdict and what knowledge changes out."""
 
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
-from app import audits, file_runs, services, state
+from app import audits, services, state
 from app.app_pages.data_found import show_audit, show_found, verdict_panel
-from app.app_pages.lab_open import graph_fields
+from app.app_pages.lab_open import open_graph_button, show_opened
 from app.app_pages.long_run import begin, follow, forget, kept
 from app.app_pages.target_chooser import select
-from app.audits import Report
+from app.audits import MOST_TEXTS, FileSetup, Report
 from app.background import Look, Run, State, alone
-from app.file_runs import MOST_TEXTS, FileSetup
-from app.session_graphs import graph_as_edited, graph_name
-from app.state import KEEP
-from app.texts import N_, t
+from app.state import KEEP, graph_as_edited, graph_name
+from app.texts import N_, refusal, t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
@@ -28,12 +25,6 @@ from kbert_core.experiments.audit_values import Data
 from kbert_core.experiments.file_rows import FileRow
 
 AUDIT_DATA = {"example": N_("Example"), "folder": N_("Folder"), "upload": N_("Upload")}
-
-AUDIT_UPLOAD = {
-    "train": N_("train.tsv"),
-    "dev": N_("dev.tsv, if there is one"),
-    "test": N_("test.tsv, if there is one"),
-}
 
 ss = st.session_state
 EXAMPLE, FOLDER, UPLOAD = "example", "folder", "upload"
@@ -54,6 +45,7 @@ def page() -> None:
             "without it."
         )
     )
+    show_opened()
     left, right = st.columns([5, 6], gap="large")
     with left:
         choose_data()
@@ -90,7 +82,7 @@ def fill() -> None:
         ss.setdefault(key, value)
     if ss["data.kind"] not in kinds():
         ss["data.kind"] = EXAMPLE
-    if ss["data.graph"] not in ss["lab.graphs"]:
+    if "lab.opened" in ss or ss["data.graph"] not in ss["lab.graphs"]:
         ss["data.graph"] = ss["lab.graph"]
 
 
@@ -134,7 +126,11 @@ def choose_data() -> None:
         )
         for column, name in zip(st.columns(len(SPLITS)), SPLITS, strict=True):
             column.file_uploader(
-                t(AUDIT_UPLOAD[name]), type=audits.UPLOADS, key=f"data.upload_{name}"
+                t("train.tsv")
+                if name == "train"
+                else t("{split}.tsv, if there is one", split=name),
+                type=audits.UPLOADS,
+                key=f"data.upload_{name}",
             )
     else:
         st.caption(
@@ -228,19 +224,16 @@ def choose_reader(data: Data | None, split: str) -> FileSetup | None:
     """Graph, model, and how triples are injected; None where there are no texts."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         select(t("Knowledge graph"), list(ss["lab.graphs"]), "data.graph", graph_name)
-        open_graph()
+        open_graph_button()
         models = state.models_for(data.task) if data is not None else {}
         model = ""
-        if models:
-            before = ss.get("data.model")
-            first = ss["lab.model"]
+        if models and data is not None:
+            before, texts = ss.get("data.model"), [x.sentences[0] for x in data.splits[split][:1]]
+            able = [path for path in models if all(map(services.model_info(path).knows, texts))]
+            first = ss["lab.model"] if ss["lab.model"] in able or not able else able[0]
             model = select(t("Model"), list(models), "data.model", lambda m: models[m], first)
             if model != before:
                 as_trained()
-    problem = ss.pop("data.graph_problem", None)
-    if problem:
-        st.error(f"**{t('The file was not opened, and nothing was changed.')}**")
-        st.code(problem, language=None, wrap_lines=True)
     if data is not None and not models:
         st.info(
             markdown(
@@ -282,47 +275,9 @@ def as_trained() -> None:
     ss["data.max_triples"], ss["data.tail_only"] = options.max_triples, options.tail_only
 
 
-def open_graph() -> None:
-    """Upload a graph, or name its path."""
-    with st.popover(t("Open a graph…"), icon=":material/folder_open:", key="data.open"):
-        st.caption(
-            t(
-                "One triple a line: head, relation, tail, separated by tabs (.spo, .tsv, .txt); "
-                "or a table with commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl). Each may "
-                "be packed as .xz, .gz, .bz2 or .zst."
-            )
-        )
-        graph_fields(
-            "data", f"data.graph_upload.{ss.get('data.uploads', 0)}", take_upload, take_path
-        )
-
-
 def task_name(task: str) -> str:
     """What a task is called in the chooser."""
     return t("as in the training set") if task == AUTO else t(AUDIT_TASK[task])
-
-
-def take_upload() -> None:
-    """Callback: put an uploaded graph into the session, and choose it."""
-    file = ss.get(f"data.graph_upload.{ss.get('data.uploads', 0)}")
-    if file is not None:
-        ss["data.uploads"] = ss.get("data.uploads", 0) + 1
-        take(lambda: services.read_upload(file.getvalue(), file.name))
-
-
-def take_path() -> None:
-    """Callback: put a graph of this machine into the session, and choose it."""
-    path = ss.get("data.path", "").strip()
-    if path and services.may_open_paths():
-        take(lambda: services.open_graph(path))
-
-
-def take(opened: Any) -> None:
-    """Keep a graph beside the Lab's, or say why it can't be opened."""
-    try:
-        ss["data.graph"] = state.take_graph(opened(), choose=False)
-    except KBertError as error:
-        ss["data.graph_problem"] = str(error)
 
 
 def setup_of(data: Data, split: str, model: str) -> FileSetup:
@@ -364,7 +319,7 @@ def start(setup: FileSetup) -> None:
     if setup.model:
         try:
             pipeline = services.pipeline(setup.model, ss["lab.device"])
-            begin(RUN, (), lambda: file_runs.rows(pipeline, setup))
+            begin(RUN, (), lambda: audits.rows(pipeline, setup))
         except KBertError as error:
             st.error(markdown(error))
 
@@ -375,7 +330,9 @@ def show(setup: FileSetup) -> None:
     if isinstance(report, Report):
         verdict_panel(report)
     else:
-        st.caption(markdown(t("The data and the graph can't be audited: {reason}", reason=report)))
+        st.caption(
+            markdown(t("The data and the graph can't be audited: {reason}", reason=refusal(report)))
+        )
     run: Run[FileRow] | None = kept(RUN, ())
     if run is None:
         if isinstance(report, Report):

@@ -1,102 +1,30 @@
 """What counting and reading a data set have shown: the verdict, texts, groups, tables."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from functools import partial
 
 import streamlit as st
 
 from app import services, state
-from app.audits import Report
-from app.file_runs import FileSetup
-from app.session_graphs import graph_as_edited
-from app.state import KEEP
+from app.app_pages.parts import chart, download, table
+from app.audits import FileSetup, Report
+from app.state import KEEP, graph_as_edited
 from app.texts import N_, listed, sentences, t
 from app.view_models import audit as audit_view
 from app.view_models import whole_file as view
 from app.view_models.html import escape, markdown
-from app.view_models.whole_file import FILE_COLUMN
 from app.words import AUDIT_SPLIT, AUDIT_TASK, FILE_VERDICT
 from kbert_core import KBertError
 from kbert_core.experiments.file_rows import FileRow
 from kbert_core.experiments.whole_file import KINDS, By, WholeFile
 from kbert_core.explain.result import name_of
 
-AUDIT_COLUMN = {
-    "split": N_("split"),
-    "count": N_("mentions"),
-    "known": N_("in the graph"),
-    "unseen": N_("unseen"),
-    "unseen_known": N_("in the graph"),
-    "rows": N_("rows"),
-    "repeated": N_("repeated"),
-    "with_match": N_("with a head"),
-    "matches": N_("matches a row"),
-    "gold_matches": N_("are mentions"),
-    "leak": N_("same text"),
-    "texts": N_("rows"),
-    "share": N_("share"),
-    "same_label": N_("same label"),
-    "where": N_("names that stand in"),
-    "names": N_("names"),
-    "precision": N_("precision"),
-    "recall": N_("recall"),
-    "f1": N_("F1"),
-    "unseen_recall": N_("recall, unseen"),
-    "tokens": N_("text"),
-    "added": N_("added"),
-    "longest": N_("longest"),
-    "long_texts": N_("texts over the limit"),
-    "long_trees": N_("with branches"),
-    "no_room": N_("branch tokens without room"),
-    "head": N_("head"),
-    "tails": N_("tails"),
-    "name": N_("name"),
-    "may_mean": N_("may mean"),
-}
-
-AUDIT_SECTION = {
-    "known": N_("What the graph knows"),
-    "splits": N_("Between the splits"),
-    "answers": N_("Was the graph made from the answers?"),
-    "dictionary": N_("A dictionary instead of a model"),
-    "lengths": N_("What injection costs"),
-    "ambiguous": N_("How clear the heads are"),
-}
-
 FILE_VIEW = {
-    "rows": N_("Texts that changed"),
-    "groups": N_("Helped and hurt"),
-    "audit": N_("Data and graph"),
-}
-
-FILE_HELP = {
-    "graph": N_("The graphs of the Lab, with the edits made there."),
-    "with_knowledge": N_(
-        "Texts that contain a triple of the graph. All others are read the same with and without "
-        "the graph."
-    ),
-    "changed": N_("Texts whose prediction with the graph differs from that without."),
-    "helped": N_(
-        "Fewer errors with the graph. Of entities, both missed and wrongly predicted ones count."
-    ),
-    "hurt": N_("More errors with the graph."),
-}
-
-FILE_TEXTS = {
-    "texts": N_("Texts"),
-    "with_knowledge": N_("With a triple"),
-    "changed": N_("Prediction changed"),
-    "helped": N_("Helped"),
-    "hurt": N_("Hurt"),
-}
-
-FILE_WHICH = {
-    "all": N_("all"),
-    "helped": N_("helped"),
-    "hurt": N_("hurt"),
-    "neutral": N_("neither"),
+    "rows": (":material/format_list_bulleted:", N_("Texts that changed")),
+    "groups": (":material/bar_chart:", N_("Helped and hurt")),
+    "audit": (":material/fact_check:", N_("Data and graph")),
 }
 
 FILE_BY = {
@@ -120,46 +48,7 @@ FILE_GROUPS = {
 
 ss = st.session_state
 ROWS, GROUPS, AUDIT = "rows", "groups", "audit"
-ICONS = {
-    ROWS: ":material/format_list_bulleted:",
-    GROUPS: ":material/bar_chart:",
-    AUDIT: ":material/fact_check:",
-}
-PLOTLY: dict[str, Any] = {"displayModeBar": False}
 METRIC = 118  # pixels a number takes with its name
-
-
-def download(key: str, label: str, data: Callable[[], bytes], name: str, mime: str) -> None:
-    """A button for a file that is made when it is pressed."""
-    st.download_button(
-        label,
-        data,
-        file_name=name,
-        mime=mime,
-        key=key,
-        icon=":material/download:",
-        on_click="ignore",
-    )
-
-
-def table(
-    columns: view.Columns, key: str | None, named: Mapping[str, str] = FILE_COLUMN, **more: Any
-) -> Any:
-    """A table whose columns are called so."""
-    return st.dataframe(
-        columns,
-        key=key,
-        hide_index=True,
-        width="stretch",
-        column_config={
-            name: st.column_config.Column(
-                t(named[name]),
-                help=view.help_of(name) if named is FILE_COLUMN else None,
-            )
-            for name in columns
-        },
-        **more,
-    )
 
 
 # Before any model
@@ -214,12 +103,12 @@ def show_audit(report: Report) -> None:
     ):
         with column:
             for part in parts:
-                st.markdown(f"#### {t(AUDIT_SECTION[part.name])}")
+                st.markdown(f"#### {part.title}")
                 if part.chart is not None:
                     st.caption(part.chart_title)
-                    st.plotly_chart(part.chart, key=f"data.{part.name}", config=PLOTLY)
+                    chart(part.chart, f"data.{part.title}")
                 for made in part.tables:
-                    table(made, None, AUDIT_COLUMN)
+                    table(made)
                 for said in part.notes:
                     st.caption(markdown(said))
 
@@ -248,7 +137,7 @@ def show_found(setup: FileSetup, rows: Sequence[FileRow], report: Report | None)
         default=ROWS,
         required=True,
         label_visibility="collapsed",
-        format_func=lambda name: f"{ICONS[name]} {t(FILE_VIEW[name])}",
+        format_func=lambda name: f"{FILE_VIEW[name][0]} {t(FILE_VIEW[name][1])}",
     )
     if chosen == GROUPS:
         groups_view(found)
@@ -262,18 +151,35 @@ def summary(setup: FileSetup, found: WholeFile) -> None:
     """The numbers that answer most, and what they say."""
     with st.container(border=True, key="data_summary"):
         st.html(f'<div class="kb-headline">{escape(view.say_whole(found))}</div>')
-        counts = {
-            "texts": len(found.rows),
-            "with_knowledge": len(found.with_knowledge),
-            "changed": len(found.changed),
-            "helped": found.whole.helped,
-            "hurt": found.whole.hurt,
-        }
+        counts = (
+            (t("Texts"), len(found.rows), None),
+            (
+                t("With a triple"),
+                len(found.with_knowledge),
+                t(
+                    "Texts that contain a triple of the graph. All others are read the same with "
+                    "and without the graph."
+                ),
+            ),
+            (
+                t("Prediction changed"),
+                len(found.changed),
+                t("Texts whose prediction with the graph differs from that without."),
+            ),
+            (
+                t("Helped"),
+                found.whole.helped,
+                t(
+                    "Fewer errors with the graph. Of entities, both missed and wrongly predicted "
+                    "ones count."
+                ),
+            ),
+            (t("Hurt"), found.whole.hurt, t("More errors with the graph.")),
+        )
         left, right = st.columns([7, 4], gap="large", vertical_alignment="center")
         with left, st.container(horizontal=True, gap="medium"):
-            for name, count in counts.items():
-                note = None if name == "texts" else t(FILE_HELP[name])
-                st.metric(t(FILE_TEXTS[name]), f"{count:,}", help=note, width=METRIC)
+            for name, count, note in counts:
+                st.metric(name, f"{count:,}", help=note, width=METRIC)
         with right:
             table(view.scores(found.scores), "data.scores")
         said = t(
@@ -304,18 +210,16 @@ def rows_view(setup: FileSetup, found: WholeFile) -> None:
         on_change=lambda: ss.pop("data.row", None),
         format_func=lambda name: t(
             "{name} ({count})",
-            name=t(FILE_WHICH[name]),
+            name=t("all") if name == view.ALL else t(FILE_VERDICT[name]),
             count=f"{len(view.shown(found, name)):,}",
         ),
     )
     rows = view.shown(found, which or view.ALL)
     if rows:
-        key = f"data.table.{which}"
         table(
             view.rows_table(rows, services.model_info(setup.model)),
-            key,
-            on_select=lambda: choose_row(key, rows),
-            selection_mode="single-row",
+            f"data.table.{which}",
+            choose=partial(choose_row, rows),
         )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         name = f"{services.safe_name(setup.data.name)}-{setup.split}.csv"
@@ -334,12 +238,11 @@ def rows_view(setup: FileSetup, found: WholeFile) -> None:
         row_panel(setup, row)
 
 
-def choose_row(key: str, rows: Sequence[FileRow]) -> None:
+def choose_row(rows: Sequence[FileRow], chosen: int | None) -> None:
     """Callback of the table: remember the text by its number."""
-    selected = ss[key].selection.rows if key in ss else []
     ss.pop("data.row", None)
-    if selected and selected[0] < len(rows):
-        ss["data.row"] = rows[selected[0]].number
+    if chosen is not None and chosen < len(rows):
+        ss["data.row"] = rows[chosen].number
 
 
 def row_panel(setup: FileSetup, row: FileRow) -> None:
@@ -358,7 +261,7 @@ def row_panel(setup: FileSetup, row: FileRow) -> None:
             )
         for sentence in row.example.sentences:
             st.markdown(markdown(sentence))
-        table(view.row(row, services.model_info(setup.model)), None)
+        table(view.row(row, services.model_info(setup.model)))
         names = listed(map(name_of, row.triples))
         said = (
             t("Triples in it: {triples}", triples=names) if names else t("It contains no triple.")
@@ -407,14 +310,15 @@ def groups_view(found: WholeFile) -> None:
         st.markdown(markdown(hurting))
     if chance := view.say_chance(found, by):
         st.caption(markdown(chance))
-    chart = view.groups_chart(groups)
+    bars = view.groups_chart(groups)
     left, right = st.columns([4, 7], gap="large")
     with left:
-        if chart is not None:
-            st.plotly_chart(chart, key=f"data.chart.{by}", config=PLOTLY)
+        if bars is not None:
+            chart(bars, f"data.chart.{by}")
         else:
             st.caption(t("None."))
     with right:
-        table(view.groups_table(groups), f"data.groups.{by}")
+        helped = {head: st.column_config.Column(help=x) for head, x in view.groups_help().items()}
+        table(view.groups_table(groups), f"data.groups.{by}", config=helped)
         make = lambda: view.groups_csv(groups)  # noqa: E731
         download("data.groups_csv", t("As CSV"), make, f"{by}.csv", "text/csv")

@@ -18,43 +18,46 @@ from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from kbert_core import KBertError, KnowledgeGraph
 
-EXPLAIN_TEXTS = {
-    "part": N_("Part"),
-    "effects": N_("Effects"),
-    "flips": N_("What flips it?"),
-    "paths": N_("Paths"),
-    "noise": N_("Noise"),
-}
-
-EXPLAIN_WHAT = {
-    "effects": N_(
-        "Each triple is left out once, all others held fixed: what then becomes of the "
-        "probability is its effect, exactly. Below, the same probability shared out among the "
-        "tokens."
+PARTS = {  # its icon, its name, what it does
+    "effects": (
+        ":material/bar_chart:",
+        N_("Effects"),
+        N_(
+            "Each triple is left out once, all others held fixed: what then becomes of the "
+            "probability is its effect, exactly. Below, the same probability shared out among the "
+            "tokens."
+        ),
     ),
-    "flips": N_(
-        "Triples are removed, replaced and added, made of what the graph says itself: single "
-        "changes first, then larger sets of those that came nearest. Each set is tried by making "
-        "its edits and reading the text again."
+    "flips": (
+        ":material/swap_vert:",
+        N_("What flips it?"),
+        N_(
+            "Triples are removed, replaced and added, made of what the graph says itself: single "
+            "changes first, then larger sets of those that came nearest. Each set is tried by "
+            "making its edits and reading the text again."
+        ),
     ),
-    "paths": N_(
-        "In each layer a token learns from those it sees. What can have come where follows from "
-        "the visible matrix; what it changed there is measured, by leaving the triple out."
+    "paths": (
+        ":material/route:",
+        N_("Paths"),
+        N_(
+            "In each layer a token learns from those it sees. What can have come where follows "
+            "from the visible matrix; what it changed there is measured, by leaving the triple "
+            "out."
+        ),
     ),
-    "noise": N_(
-        "Each mention gets triples about other entities, after its own. The text is then read in "
-        "three ways: as K-BERT reads it, without soft positions, and with everything visible. "
-        "Which of them the noise moves least differs from text to text."
+    "noise": (
+        ":material/graphic_eq:",
+        N_("Noise"),
+        N_(
+            "Each mention gets triples about other entities, after its own. The text is then read "
+            "in three ways: as K-BERT reads it, without soft positions, and with everything "
+            "visible. Which of them the noise moves least differs from text to text."
+        ),
     ),
 }
 
 ss = st.session_state
-ICONS = {
-    "effects": ":material/bar_chart:",
-    "flips": ":material/swap_vert:",
-    "paths": ":material/route:",
-    "noise": ":material/graphic_eq:",
-}
 OF_TARGET = {"effects": effects_part, "flips": search_part, "noise": noise_part}
 WITH_TREES = ("paths", "noise")
 
@@ -79,16 +82,16 @@ def page() -> None:
 def choose_part() -> str:
     """Which part is looked at; an address may ask for one."""
     asked = st.query_params.pop("part", None)
-    if asked in ICONS:
+    if asked in PARTS:
         ss["explain.part"] = asked
     ss.setdefault("explain.part", "effects")
     st.segmented_control(
         t("Part"),
-        list(ICONS),
+        list(PARTS),
         key="explain.part",
         required=True,
         label_visibility="collapsed",
-        format_func=lambda name: f"{ICONS[name]} {t(EXPLAIN_TEXTS[name])}",
+        format_func=lambda name: f"{PARTS[name][0]} {t(PARTS[name][1])}",
         **KEEP,
     )
     return str(ss["explain.part"])
@@ -96,7 +99,7 @@ def choose_part() -> str:
 
 def explained_part(part: str, now: Scene, graph: KnowledgeGraph, trace: Any) -> None:
     """The part, where the scene has what it needs; where not, that is said."""
-    st.caption(t(EXPLAIN_WHAT[part]))
+    st.caption(t(PARTS[part][2]))
     if part in WITH_TREES and not has_trees(now, "explain"):
         return
     if part == "paths":  # follows states, whatever is predicted

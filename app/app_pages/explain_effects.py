@@ -9,10 +9,11 @@ import streamlit as st
 
 from app import explained, services, state
 from app.app_pages.long_run import begin, follow, kept
+from app.app_pages.parts import chart, download, no_triple
 from app.background import Look, Progress, Run
 from app.models import ModelInfo
 from app.scene import Scene
-from app.texts import N_, t
+from app.texts import N_, refusal, t
 from app.view_models import effects as view
 from app.view_models.html import markdown
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
@@ -24,41 +25,30 @@ from kbert_core.explain.result import name_of
 from kbert_core.explain.targets import NO_SPAN
 from kbert_core.knowledge.edit import Edit
 
-EFFECTS_COLUMN = {
-    "triple": N_("triple"),
-    "deleted": N_("adds, if deleted"),
-    "attention": N_("attention"),
-    "at": N_("at"),
-    "left_out": N_("left out"),
-    "adds": N_("adds"),
-    "tokens": N_("its tokens add"),
-    "becomes": N_("becomes"),
-    "then": N_("then"),
-}
-
-EFFECTS_HELP = {
-    "left_out": N_("The probability with the triple and without it, all else the same."),
-    "deleted": N_(
+EFFECTS_HELP = {  # by the heads of the columns
+    N_("triple"): N_("Head · relation · tail."),
+    N_("at"): N_("The mentions it hangs from."),
+    N_("left out"): N_("The probability with the triple and without it, all else the same."),
+    N_("adds"): N_(
+        "Percentage points: the probability as it is minus the one without the triple. Exact."
+    ),
+    N_("its tokens add"): N_(
+        "Percentage points: the sum of its tokens' shares, by integrated gradients."
+    ),
+    N_("becomes"): N_("The prediction without the triple, where it is another."),
+    N_("adds, if deleted"): N_(
         "Percentage points, where the triple is deleted from the graph and the next one of its "
         "name moves up."
     ),
-    "attention": N_(
+    N_("then"): N_("What deleting it brings in or takes away, and what is predicted then."),
+    N_("attention"): N_(
         "Attention of the whole trunk on the triple's branch, mean of all layers and heads."
     ),
-    "triple": N_("Head · relation · tail."),
-    "at": N_("The mentions it hangs from."),
-    "adds": N_(
-        "Percentage points: the probability as it is minus the one without the triple. Exact."
-    ),
-    "tokens": N_("Percentage points: the sum of its tokens' shares, by integrated gradients."),
-    "becomes": N_("The prediction without the triple, where it is another."),
-    "then": N_("What deleting it brings in or takes away, and what is predicted then."),
 }
 
 ss = st.session_state
 AT_ONCE = 40  # triples that are measured without being asked for
 RUN = "explain.effects"
-PLOTLY: dict[str, Any] = {"displayModeBar": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +72,7 @@ def effects_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
     info = services.model_info(now.model)
     case = explained.case_of(now, graph, target)
     if not case.pieces:
-        st.info(
-            markdown(
-                t(
-                    "This text contains no triple of {graph}, so there is no knowledge to "
-                    "explain. Choose another text or graph in the Lab, or add a triple there.",
-                    graph=graph.name,
-                )
-            ),
-            icon=":material/info:",
-        )
+        no_triple(graph)
     st.caption(markdown(view.say_chance(target, case.sentences, info)))
     by_mention = False
     if len(case.pieces) != len(case.pieces_by_mention):
@@ -135,7 +116,7 @@ def steps(case: Case, by_mention: bool) -> Iterator[Found | Progress]:
     try:
         yield attributions(case, probability=True)
     except KBertError as error:
-        yield NoShares(str(error))
+        yield NoShares(refusal(error))
 
 
 def show(case: Case, info: ModelInfo, look: Look[Found]) -> None:
@@ -156,7 +137,7 @@ def show(case: Case, info: ModelInfo, look: Look[Found]) -> None:
         triples(shown)
     if shown.shares is not None:
         st.markdown(f"**{t('What every token adds')}**")
-        st.plotly_chart(view.tokens_chart(shown.shares), key="explain.tokens", config=PLOTLY)
+        chart(view.tokens_chart(shown.shares), "explain.tokens")
         st.caption(markdown(shown.say_shares()))
     elif NoShares in by_type:
         st.caption(markdown(by_type[NoShares].reason))  # type: ignore[union-attr]
@@ -167,23 +148,20 @@ def show(case: Case, info: ModelInfo, look: Look[Found]) -> None:
 
 def triples(shown: view.View) -> None:
     """The triples as a table; the one chosen in it can be switched off."""
-    columns = shown.table()
     number = partial(st.column_config.NumberColumn, format="%+.1f")
     kinds: dict[str, Any] = {
-        **dict.fromkeys(("adds", "tokens", "deleted"), number),
+        **dict.fromkeys(("adds", "its tokens add", "adds, if deleted"), number),
         "attention": partial(st.column_config.NumberColumn, format="%.2f %%"),
     }
     event = st.dataframe(
-        columns,
+        shown.table(),
         key="explain.triples",
         on_select="rerun",
         selection_mode="single-row",
         hide_index=True,
         column_config={
-            name: kinds.get(name, st.column_config.TextColumn)(
-                t(EFFECTS_COLUMN[name]), help=t(EFFECTS_HELP[name])
-            )
-            for name in columns
+            t(head): kinds.get(head, st.column_config.TextColumn)(help=t(help))
+            for head, help in EFFECTS_HELP.items()
         },
     )
     chosen = [shown.ranked[at] for at in event.selection.rows if at < len(shown.ranked)]
@@ -203,15 +181,7 @@ def triples(shown: view.View) -> None:
                 ),
             ) and state.commit(Edit("switch_off", effect.piece.triple)):
                 st.switch_page("app_pages/lab.py")
-        st.download_button(
-            t("As CSV"),
-            shown.csv,
-            file_name="effects.csv",
-            mime="text/csv",
-            key="explain.csv",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        download("explain.csv", t("As CSV"), shown.csv, "effects.csv", "text/csv")
         if not chosen and shown.ranked:
             st.caption(t("Choose a row to switch its triple off."))
 

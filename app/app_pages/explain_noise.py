@@ -1,12 +1,12 @@
 """Noise: a dial of unrelated triples, and the curve of the prediction as they grow."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import streamlit as st
 
 from app import explained, services, state
 from app.app_pages.long_run import begin, follow
+from app.app_pages.parts import chart, table
 from app.app_pages.target_chooser import select
 from app.background import Look, Progress
 from app.models import ModelInfo
@@ -19,24 +19,6 @@ from kbert_core import KnowledgeGraph
 from kbert_core.explain.case import Target
 from kbert_core.explain.noise import COUNTS, SEEDS, NoiseCurve, stream_noise
 
-NOISE_COLUMN = {
-    "reading": N_("Read as"),
-    "answer": N_("Prediction"),
-    "probability": N_("Probability of {label}"),
-    "moved": N_("Moved by noise"),
-    "distance": N_("From plain BERT"),
-}
-
-NOISE_HELP = {
-    "distance": N_(
-        "Total variation between the two distributions of labels: the share of probability that "
-        "differs; of a span, the mean over its tokens."
-    ),
-    "moved": N_(
-        "Total variation from the same reading without noise: the share of probability that moves."
-    ),
-}
-
 NOISE_MEASURE = {
     "variation": N_("Distance from BERT"),
     "moved": N_("Moved by noise"),
@@ -48,7 +30,6 @@ MOST = 16  # unrelated triples a mention, at the dial
 AT_ONCE = 6  # readings a turn
 OWN = "own"
 RUN = "explain.curve"
-PLOTLY: dict[str, Any] = {"displayModeBar": False}
 
 
 def noise_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
@@ -109,28 +90,14 @@ def dial(
     with st.spinner(t("Reading with noise …")):
         found = explained.noise_at(now, graph, target, count, seed, source)
     st.markdown(markdown(view.say_dial(found, count, seed)))
-    columns = view.dial(found, count, seed, info)
     label = answer_name(target.label, info, "")
-    st.dataframe(
-        columns,
-        hide_index=True,
-        column_config={
-            name: st.column_config.Column(
-                t(NOISE_COLUMN[name], label=label),
-                help=t(NOISE_HELP[name]) if name in ("distance", "moved") else None,
-            )
-            for name in columns
-        },
-    )
+    helped = {head: st.column_config.Column(help=said) for head, said in view.dial_help().items()}
+    table(view.dial(found, count, seed, info, label), config=helped)
     st.caption(markdown(view.say_injected(found, count)))
     if count:
         with st.expander(t("What was drawn")):
             drawn = explained.noise_drawn(now, graph, count, seed, source)
-            st.dataframe(
-                view.drawn(drawn),
-                hide_index=True,
-                column_config={"mention": t("Mention"), "triples": t("Unrelated triples")},
-            )
+            table(view.drawn(drawn))
 
 
 def curve(
@@ -194,7 +161,7 @@ def curve(
         found = look.results[-1]
         label = answer_name(target.label, info, "")
         figure = view.chart(found, measure or view.MEASURES[0], count, label)
-        st.plotly_chart(figure, key="explain.curve_chart", config=PLOTLY)
+        chart(figure, "explain.curve_chart")
         st.caption(
             t(
                 "Lines are means of {seeds} draws, bands show their range. The dotted line is the "

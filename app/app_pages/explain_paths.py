@@ -7,6 +7,7 @@ import streamlit as st
 
 from app import explained
 from app.app_pages.long_run import begin, follow, kept
+from app.app_pages.parts import chart, no_triple, table
 from app.app_pages.target_chooser import select
 from app.background import Look, Progress
 from app.scene import Scene
@@ -20,13 +21,10 @@ from kbert_core.explain.influence import Influence, reach, stream_influence
 
 PATHS_VIEW = {"triple": N_("What a triple changes"), "token": N_("What a token can know")}
 
-PATHS_COLUMN = {"first": N_("can from layer"), "last": N_("changes it by"), "triple": N_("Triple")}
-
 WITHOUT_MODEL = 4  # layers that are shown where no model says how many
 TRIPLE, TOKEN = "triple", "token"
 TALL = 760  # pixels of a drawing that doesn't scroll
 RUN = "explain.paths"
-PLOTLY: dict[str, Any] = {"displayModeBar": False}
 
 
 def paths_part(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
@@ -114,10 +112,8 @@ def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influen
             st.markdown(markdown(view.say_most(measured, piece)))
             title = t("How much “{token}” changes without each triple", token=flat.tokens[token])
             st.markdown(f"**{markdown(title)}**")
-            st.plotly_chart(view.chart(measured, token), key="explain.path_chart", config=PLOTLY)
-            columns = view.arrivals(measured, token)
-            named = {name: t(PATHS_COLUMN[name]) for name in columns}
-            st.dataframe(columns, hide_index=True, column_config=named)
+            chart(view.chart(measured, token), "explain.path_chart")
+            table(view.arrivals(measured, token))
             st.caption(markdown(view.say_agreement(measured)))
         return
     ways = found.ways if found else reach(layers_without_model(trace, window, WITHOUT_MODEL))
@@ -126,16 +122,7 @@ def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influen
     with right:
         st.markdown(markdown(view.say_known(flat, ways, token)))
         if not flat.branches:
-            st.info(
-                markdown(
-                    t(
-                        "This text contains no triple of {graph}, so there is no knowledge to "
-                        "explain. Choose another text or graph in the Lab, or add a triple there.",
-                        graph=graph.name,
-                    )
-                ),
-                icon=":material/info:",
-            )
+            no_triple(graph)
         if found is None:
             st.caption(
                 t(
@@ -150,4 +137,4 @@ def drawing(figure: Any) -> None:
     """Layer by token; a tall one scrolls."""
     height = int(figure.layout.height)
     with st.container(height=TALL if height > TALL else "content", border=False):
-        st.plotly_chart(figure, key="explain.path_map", config=PLOTLY)
+        chart(figure, "explain.path_map")

@@ -165,7 +165,7 @@ def show(found: Counterfactuals, info: ModelInfo, chance: Callable[[float], floa
                     else "Make these edits, and open the Lab. They can be undone there together."
                 ),
             ):
-                state.commit(*line.edits, together=True)
+                state.commit(*line.edits)
                 st.switch_page("app_pages/lab.py")
     said = view.say_end(found)
     if said:

@@ -7,25 +7,29 @@ from app.app_pages.knowledge_history import difference_view, history_view
 from app.app_pages.knowledge_import import check_view, import_view
 from app.app_pages.knowledge_structure import structure_view
 from app.app_pages.knowledge_table import triples_view
-from app.app_pages.knowledge_workspace import export_popover, saved_notice, workspace_popover
+from app.app_pages.knowledge_workspace import (
+    export_popover,
+    saved_notice,
+    workspace_notices,
+    workspace_popover,
+)
 from app.app_pages.lab_open import open_graph_button, show_opened
-from app.app_pages.undo_buttons import redo_button, undo_button
-from app.app_pages.workspace_notices import workspace_notices
+from app.app_pages.parts import redo_button, undo_button
 from app.catalogue import Catalogue
-from app.curating import CHECK, DIFFERENCE, HISTORY, IMPORT, STRUCTURE, TRIPLES, VIEWS
+from app.curating import CHECK, DIFFERENCE, HISTORY, IMPORT, STRUCTURE, TRIPLES
 from app.state import KEEP
 from app.texts import N_, t
+from app.view_models import history
 from app.view_models.html import markdown
-from app.view_models.knowledge import describe
 from app.view_models.styles import CSS
 
-KG_VIEW = {
-    "triples": N_("Triples"),
-    "import": N_("Import"),
-    "history": N_("History"),
-    "difference": N_("Difference"),
-    "structure": N_("Structure"),
-    "check": N_("Check"),
+KG_VIEWS = {  # what each is called, and what draws it
+    TRIPLES: (N_("Triples"), triples_view),
+    IMPORT: (N_("Import"), import_view),
+    HISTORY: (N_("History"), history_view),
+    DIFFERENCE: (N_("Difference"), difference_view),
+    STRUCTURE: (N_("Structure"), structure_view),
+    CHECK: (N_("Check"), check_view),
 }
 
 ss = st.session_state
@@ -45,11 +49,11 @@ def page() -> None:
     ):
         view = st.segmented_control(
             t("View"),
-            VIEWS,
+            list(KG_VIEWS),
             key="knowledge.view",
             required=True,
             label_visibility="collapsed",
-            format_func=lambda name: t(KG_VIEW[name]),
+            format_func=lambda name: t(KG_VIEWS[name][0]),
             width="stretch",
             **KEEP,
         )
@@ -57,15 +61,7 @@ def page() -> None:
     problem = ss.get("knowledge.problem")
     if problem and view != TRIPLES:
         st.error(markdown(problem))
-    shown = {
-        TRIPLES: triples_view,
-        IMPORT: import_view,
-        HISTORY: history_view,
-        DIFFERENCE: difference_view,
-        STRUCTURE: structure_view,
-        CHECK: check_view,
-    }
-    shown[view or TRIPLES](look)
+    KG_VIEWS[view or TRIPLES][1](look)
 
 
 def top() -> Catalogue:
@@ -99,7 +95,7 @@ def summary(look: Catalogue) -> str:
             count=count,
             number=shared.revision,
         )
-    steps = len(look.log.standing)
+    steps = len(look.log.steps)
     if not steps:
         return t(
             "{count} triples. Edits stay private to this visit until you save them to a workspace.",
@@ -123,12 +119,8 @@ def summary(look: Catalogue) -> str:
 def undo_buttons() -> None:
     """Take back this visitor's last edit; make it again."""
     log = state.log()
-    what = None
-    if log.standing:
-        last = log.standing[-1]
-        what = describe(last.edits[0]) if len(last.edits) == 1 else t("several edits")
-    undo_button("knowledge", curating.undo, what)
-    redo_button("knowledge", curating.redo, ready=bool(log.again))
+    undo_button("knowledge", curating.undo, history.what(log, log.last()))
+    redo_button("knowledge", curating.redo, history.what(log, log.next()))
 
 
 page()

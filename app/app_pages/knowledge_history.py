@@ -1,12 +1,13 @@
 """The log of a graph, entry by entry, and what became of the graph it began with."""
 
 from dataclasses import asdict
+from functools import partial
 
 import streamlit as st
 
 from app import curating, exports, services, state
+from app.app_pages.parts import download, table
 from app.catalogue import Catalogue, counted, kind
-from app.open_workspace import OpenWorkspace
 from app.texts import N_, t
 from app.view_models import history
 from app.view_models.history import Row
@@ -19,9 +20,6 @@ DIFFERENCE_TEXTS = {
     "changed": N_("Changed"),
     "off": N_("Switched off"),
     "on": N_("Switched on"),
-    "kind": N_("change"),
-    "before": N_("before"),
-    "after": N_("now"),
 }
 
 ss = st.session_state
@@ -31,7 +29,8 @@ STEP = 20
 
 def history_view(look: Catalogue) -> None:
     """Entries, the newest first; any single one can be taken back."""
-    rows, total = log_rows(look, state.workspace(), int(ss["knowledge.rows"]))
+    entries = look.log.entries()
+    rows = history.rows_of(look.log, entries[: int(ss["knowledge.rows"])], history.now())
     st.caption(
         t(
             "Everyone's edits in this workspace, newest first. Each can be undone by itself, "
@@ -46,26 +45,12 @@ def history_view(look: Catalogue) -> None:
         return
     for row in rows:
         entry(row)
-    if total > len(rows):
+    if len(entries) > len(rows):
         st.button(
-            t("Show {count} more", count=f"{total - len(rows):,}"),
+            t("Show {count} more", count=f"{len(entries) - len(rows):,}"),
             key="knowledge.more",
             on_click=lambda: ss.update({"knowledge.rows": ss["knowledge.rows"] + STEP}),
         )
-
-
-def log_rows(
-    look: Catalogue, shared: OpenWorkspace | None, most: int | None = None
-) -> tuple[tuple[Row, ...], int]:
-    """The log for reading, the newest first, and how long it is."""
-    if shared is None:
-        rows = history.rows_of_log(look.log, history.now())
-        return rows[:most], len(rows)
-    store = shared.store
-    return (
-        history.rows_of_store(store, store.history(most=most), history.now(), base=shared.base),
-        shared.revision + 1,
-    )
 
 
 def entry(row: Row) -> None:
@@ -102,7 +87,7 @@ def entry(row: Row) -> None:
 
 def difference_view(look: Catalogue) -> None:
     """What differs from the graph as it was opened, or saved."""
-    changes = curating.changes(look)
+    changes = look.log.changes()
     st.caption(
         t(
             "How the workspace differs from the graph it was made from."
@@ -117,44 +102,33 @@ def difference_view(look: Catalogue) -> None:
     for column, (name, count) in zip(st.columns(len(counts)), counts.items(), strict=True):
         column.metric(t(DIFFERENCE_TEXTS[name]), f"{count:,}")
     shown = changes[:LISTED]
-    key = f"knowledge.changes.{ss['knowledge.table']}"
-    st.dataframe(
+    table(
         {
-            "kind": [t(DIFFERENCE_TEXTS[kind(change)]) for change in shown],
-            "before": [str(change.before) if change.before else "" for change in shown],
-            "after": [str(change.after) if change.after else "" for change in shown],
+            t("change"): [t(DIFFERENCE_TEXTS[kind(change)]) for change in shown],
+            t("before"): [str(change.before or "") for change in shown],
+            t("now"): [str(change.after or "") for change in shown],
         },
-        key=key,
-        hide_index=True,
-        width="stretch",
-        height=min(460, 38 + 35 * len(shown)),
-        on_select=lambda: _go_to(key, shown),
-        selection_mode="single-row",
-        column_config={
-            "kind": st.column_config.TextColumn(t("change"), width=110),
-            "before": t("before"),
-            "after": t("now"),
-        },
+        f"knowledge.changes.{ss['knowledge.table']}",
+        choose=partial(_go_to, shown),
+        most=460,
+        config={t("change"): st.column_config.TextColumn(width=110)},
     )
     if len(changes) > LISTED:
         st.caption(
             t("The first {shown} of {count}.", shown=f"{LISTED:,}", count=f"{len(changes):,}")
         )
-    st.download_button(
+    download(
+        "knowledge.difference",
         t("Download the difference"),
         lambda: exports.lines_of({"kind": kind(c), **asdict(c)} for c in changes),
-        file_name=f"{services.safe_name(look.graph.name)}-difference.jsonl",
-        mime="application/x-ndjson",
-        key="knowledge.difference",
-        icon=":material/download:",
-        on_click="ignore",
+        f"{services.safe_name(look.graph.name)}-difference.jsonl",
+        "application/x-ndjson",
     )
 
 
-def _go_to(key: str, changes: list[Change]) -> None:
-    rows = ss[key]["selection"]["rows"]
-    if rows:
-        change = changes[rows[0]]
+def _go_to(changes: list[Change], row: int | None) -> None:
+    if row is not None:
+        change = changes[row]
         triple = change.after or change.before
         assert triple is not None
         curating.look_for(triple.head)

@@ -1,61 +1,67 @@
 """Importing with a look beforehand, and what a curator wants to know."""
 
 import hashlib
+from functools import partial
 
 import streamlit as st
 
 from app import curating, services, state
+from app.app_pages.parts import table
 from app.catalogue import Catalogue
 from app.curating import MOST_PRIVATE
 from app.state import KEEP
 from app.texts import N_, t, tn
 from app.view_models.html import markdown
 from app.view_models.importing import ENCODINGS, MOST, Preview, pasted_name, preview
-from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError
 from kbert_core.knowledge.io import ReadOptions
 from kbert_core.knowledge.tools.check import Finding, check
 
-IMPORT_TEXTS = {
-    "new": N_("New"),
-    "there": N_("Already there"),
-    "repeated": N_("Repeated"),
-    "bad": N_("Bad lines"),
-}
-
-CHECK_TEXTS = {
-    "several_types": N_("Entities with several types"),
-    "duplicate": N_("Triples that differ only in case, width or spaces"),
-    "stop_word": N_("Heads that are everyday words"),
-    "one_character": N_("Heads of one character"),
-    "dangling_alias": N_("Aliases that lead to nothing"),
-    "alias_cycle": N_("Aliases that form a circle"),
-    "alias_entity": N_("Aliases that are entities themselves"),
-    "own_alias": N_("Aliases that repeat the name"),
-    "own_tail": N_("Triples whose tail is their head"),
-    "long_tail": N_("Very long tails"),
-    "relation_once": N_("Relations used only once"),
-}
-
-CHECK_DO = {
-    "several_types": N_("Keep the right one, or give the meanings different names."),
-    "duplicate": N_("Keep one of each: the others take the place of other triples at a mention."),
-    "stop_word": N_(
-        "Delete them or switch them off: they are found where they do not mean the entity."
+CHECK_TEXTS = {  # a kind of doubt, and what to do
+    "several_types": (
+        N_("Entities with several types"),
+        N_("Keep the right one, or give the meanings different names."),
     ),
-    "one_character": N_(
-        "Delete them or switch them off, unless they are intended: they are found inside other "
-        "words."
+    "duplicate": (
+        N_("Triples that differ only in case, width or spaces"),
+        N_("Keep one of each: the others take the place of other triples at a mention."),
     ),
-    "dangling_alias": N_("Add what is known about these entities."),
-    "alias_cycle": N_("Keep one as the name, and the others as its aliases."),
-    "alias_entity": N_(
-        "Keep both where the name means both; else move the triples to one of them."
+    "stop_word": (
+        N_("Heads that are everyday words"),
+        N_("Delete them or switch them off: they are found where they do not mean the entity."),
     ),
-    "own_alias": N_("Delete: they say nothing."),
-    "own_tail": N_("Delete: they add nothing to a text."),
-    "long_tail": N_("Shorten: a branch takes as many tokens, and the length limit cuts it."),
-    "relation_once": N_("Look for a relation with the same meaning, or a typing error."),
+    "one_character": (
+        N_("Heads of one character"),
+        N_(
+            "Delete them or switch them off, unless they are intended: they are found inside "
+            "other words."
+        ),
+    ),
+    "dangling_alias": (
+        N_("Aliases that lead to nothing"),
+        N_("Add what is known about these entities."),
+    ),
+    "alias_cycle": (
+        N_("Aliases that form a circle"),
+        N_("Keep one as the name, and the others as its aliases."),
+    ),
+    "alias_entity": (
+        N_("Aliases that are entities themselves"),
+        N_("Keep both where the name means both; else move the triples to one of them."),
+    ),
+    "own_alias": (N_("Aliases that repeat the name"), N_("Delete: they say nothing.")),
+    "own_tail": (
+        N_("Triples whose tail is their head"),
+        N_("Delete: they add nothing to a text."),
+    ),
+    "long_tail": (
+        N_("Very long tails"),
+        N_("Shorten: a branch takes as many tokens, and the length limit cuts it."),
+    ),
+    "relation_once": (
+        N_("Relations used only once"),
+        N_("Look for a relation with the same meaning, or a typing error."),
+    ),
 }
 
 ss = st.session_state
@@ -142,17 +148,14 @@ def show_preview(seen: Preview) -> None:
         st.error(f"**{t('The file was not opened, and nothing was changed.')}**")
         st.code(seen.error, language=None, wrap_lines=True)
         return
-    for column, (name, count) in zip(
-        st.columns(4),
-        (
-            ("new", len(seen.rows)),
-            ("there", seen.there),
-            ("repeated", seen.repeated),
-            ("bad", seen.bad),
-        ),
-        strict=True,
-    ):
-        column.metric(t(IMPORT_TEXTS[name]), f"{count:,}")
+    counts = {
+        t("New"): len(seen.rows),
+        t("Already there"): seen.there,
+        t("Repeated"): seen.repeated,
+        t("Bad lines"): seen.bad,
+    }
+    for column, (name, found) in zip(st.columns(4), counts.items(), strict=True):
+        column.metric(name, f"{found:,}")
     leave_out = True
     if seen.bad:
         st.warning(
@@ -193,23 +196,13 @@ def show_preview(seen: Preview) -> None:
         help=t("As one step, which can be undone at once."),
     )
     if count:
-        st.dataframe(
-            {
-                "line": [row[0] for row in seen.rows[:SAMPLE]],
-                HEAD: [row[1] for row in seen.rows[:SAMPLE]],
-                RELATION: [row[2] for row in seen.rows[:SAMPLE]],
-                TAIL: [row[3] for row in seen.rows[:SAMPLE]],
-            },
-            key="knowledge.sample",
-            hide_index=True,
-            width="stretch",
-            height=min(330, 38 + 35 * min(count, SAMPLE)),
-            column_config={
-                "line": st.column_config.NumberColumn(t("line"), width=60),
-                HEAD: t("head"),
-                RELATION: t("relation"),
-                TAIL: t("tail"),
-            },
+        heads = (t("line"), t("head"), t("relation"), t("tail"))
+        columns = zip(*seen.rows[:SAMPLE], strict=True)
+        table(
+            {head: list(column) for head, column in zip(heads, columns, strict=True)},
+            "knowledge.sample",
+            most=330,
+            config={t("line"): st.column_config.NumberColumn(width=60)},
         )
         if count > SAMPLE:
             st.caption(t("The first {shown} of {count}.", shown=SAMPLE, count=f"{count:,}"))
@@ -255,19 +248,14 @@ def check_view(look: Catalogue) -> None:
 
 def show_finding(finding: Finding) -> None:
     """One kind of doubt; a click on an example leads to it."""
-    title = t(CHECK_TEXTS[finding.kind])
+    title, what = map(t, CHECK_TEXTS[finding.kind])
     with st.expander(f"{title}: **{finding.count:,}**", expanded=finding.count <= 5):
-        st.caption(t(CHECK_DO[finding.kind]))
-        key = f"knowledge.finding_{finding.kind}.{ss['knowledge.table']}"
-        st.dataframe(
-            {"example": [str(example) for example in finding.examples]},
-            key=key,
-            hide_index=True,
-            width="stretch",
-            height=min(260, 38 + 35 * len(finding.examples)),
-            on_select=lambda: _go_to(key, finding),
-            selection_mode="single-row",
-            column_config={"example": t("example")},
+        st.caption(what)
+        table(
+            {t("example"): [str(example) for example in finding.examples]},
+            f"knowledge.finding_{finding.kind}.{ss['knowledge.table']}",
+            choose=partial(_go_to, finding),
+            most=260,
         )
         if finding.count > len(finding.examples):
             st.caption(
@@ -279,7 +267,6 @@ def show_finding(finding: Finding) -> None:
             )
 
 
-def _go_to(key: str, finding: Finding) -> None:
-    rows = ss[key]["selection"]["rows"]
-    if rows:
-        curating.look_for(finding.examples[rows[0]].triples[0].head)
+def _go_to(finding: Finding, row: int | None) -> None:
+    if row is not None:
+        curating.look_for(finding.examples[row].triples[0].head)

@@ -1,35 +1,17 @@
 """The shape of the graph: the way between two names, hubs, parts, names of several types."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
 from app import curating
+from app.app_pages.parts import table
 from app.catalogue import Catalogue
 from app.state import KEEP
 from app.texts import N_, t
 from app.view_models.html import markdown
 from app.view_models.structure import Structure, structure
-
-SHAPE_TEXTS = {
-    "looked": N_("All {looked} triples that are on were looked at. Separate parts: {parts}."),
-    "from": N_("From"),
-    "to": N_("To"),
-    "hubs": N_("Hubs"),
-    "several": N_("Names of several types"),
-    "parts": N_("Separate parts"),
-}
-
-SHAPE_HELP = {
-    "hubs": N_("The names in most triples. Choose one to see its triples."),
-    "several": N_(
-        "Homonyms, or a slip: give each meaning a name of its own, or delete the wrong type."
-    ),
-    "parts": N_(
-        "No triple leads from one part to another. Each is named by the name in most of its "
-        "triples."
-    ),
-}
 
 ss = st.session_state
 LISTED = 200  # names of several types
@@ -56,17 +38,38 @@ def structure_view(look: Catalogue) -> None:
     with left:
         way(look, found)
         heads, tails = t("as head"), t("as tail")
+        st.subheader(
+            t("Hubs"),
+            anchor=False,
+            help=t("The names in most triples. Choose one to see its triples."),
+        )
         names(
             "hubs",
             [x[0] for x in found.hubs],
             {heads: [x[1] for x in found.hubs], tails: [x[2] for x in found.hubs]},
         )
     with right:
+        st.subheader(
+            t("Names of several types"),
+            anchor=False,
+            help=t(
+                "Homonyms, or a slip: give each meaning a name of its own, or delete the wrong "
+                "type."
+            ),
+        )
         names(
             "several",
             [x[0] for x in found.several[:LISTED]],
             {t("Types"): [" · ".join(x[1]) for x in found.several[:LISTED]]},
             len(found.several),
+        )
+        st.subheader(
+            t("Separate parts"),
+            anchor=False,
+            help=t(
+                "No triple leads from one part to another. Each is named by the name in most of "
+                "its triples."
+            ),
         )
         names(
             "parts",
@@ -81,8 +84,8 @@ def way(look: Catalogue, found: Structure) -> None:
     st.subheader(t("The shortest way between two names"), anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         typed = [
-            st.text_input(t(SHAPE_TEXTS[end]), key=f"knowledge.way_{end}", max_chars=200, **KEEP)
-            for end in ("from", "to")
+            st.text_input(name, key=f"knowledge.way_{end}", max_chars=200, **KEEP)
+            for end, name in (("from", t("From")), ("to", t("To")))
         ]
     types = st.checkbox(
         t("Also by way of a type that both have"), key="knowledge.way_types", **KEEP
@@ -121,24 +124,19 @@ def names(
     kind: str, heads: Sequence[str], about: dict[str, Sequence[object]], count: int = 0
 ) -> None:
     """A table of names; one that is chosen is looked for."""
-    st.subheader(t(SHAPE_TEXTS[kind]), anchor=False, help=t(SHAPE_HELP[kind]))
     if not heads:
         st.caption(t("No likely mistakes were found."))
         return
-    key = f"knowledge.shape_{kind}.{ss['knowledge.table']}"
-    st.dataframe(
+    table(
         {t("name"): heads, **about},
-        key=key,
-        hide_index=True,
-        height=min(250, 38 + 35 * len(heads)),
-        on_select=lambda: _go_to(key, heads),
-        selection_mode="single-row",
+        f"knowledge.shape_{kind}.{ss['knowledge.table']}",
+        choose=partial(_go_to, heads),
+        most=250,
     )
     if count > len(heads):
         st.caption(t("The first {shown} of {count}.", shown=len(heads), count=f"{count:,}"))
 
 
-def _go_to(key: str, heads: Sequence[str]) -> None:
-    rows = ss[key]["selection"]["rows"]
-    if rows:
-        curating.look_for(heads[rows[0]])
+def _go_to(heads: Sequence[str], row: int | None) -> None:
+    if row is not None:
+        curating.look_for(heads[row])

@@ -11,7 +11,6 @@ from app.curating import WHERE
 from app.state import KEEP
 from app.texts import N_, t, tn
 from app.view_models.html import markdown
-from app.view_models.knowledge import HEAD, ON, RELATION, TAIL
 from kbert_core.knowledge.search import Found
 
 KG_WHERE = {
@@ -20,8 +19,6 @@ KG_WHERE = {
     "head": N_("heads"),
     "tail": N_("tails"),
 }
-
-KG_TEXTS = {"relations": N_("Relations"), "types": N_("Types")}
 
 ss = st.session_state
 FACETS = 400  # names offered of a facet
@@ -66,11 +63,14 @@ def search(look: Catalogue) -> None:
             **KEEP,
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
-        for name, counts in (("relations", facets.relations), ("types", facets.types)):
+        for name, title, counts in (
+            ("relations", t("Relations"), facets.relations),
+            ("types", t("Types"), facets.types),
+        ):
             chosen = ss[f"knowledge.{name}"]
             offered = [*counts][:FACETS]
             st.multiselect(
-                t(KG_TEXTS[name]),
+                title,
                 [*offered, *(x for x in chosen if x not in offered)],
                 key=f"knowledge.{name}",
                 format_func=partial(_counted, counts),
@@ -108,10 +108,10 @@ def table(look: Catalogue) -> None:
     key = f"knowledge.triples.{ss['knowledge.table']}"
     st.dataframe(
         {
-            HEAD: [x.head for x in found.triples],
-            RELATION: [x.relation for x in found.triples],
-            TAIL: [x.tail for x in found.triples],
-            ON: ["" if on else t("off") for on in found.on],
+            t("head"): [x.head for x in found.triples],
+            t("relation"): [x.relation for x in found.triples],
+            t("tail"): [x.tail for x in found.triples],
+            t("state"): ["" if on else t("off") for on in found.on],
         },
         key=key,
         on_select=lambda: curating.choose(key, found.triples),
@@ -119,12 +119,7 @@ def table(look: Catalogue) -> None:
         hide_index=True,
         width="stretch",
         height=min(560, 38 + 35 * len(found.triples)),
-        column_config={
-            HEAD: st.column_config.TextColumn(t("head")),
-            RELATION: st.column_config.TextColumn(t("relation")),
-            TAIL: st.column_config.TextColumn(t("tail")),
-            ON: st.column_config.TextColumn(t("state"), width=56),
-        },
+        column_config={t("state"): st.column_config.TextColumn(width=56)},
         lazy=False,
     )
     pager(found)

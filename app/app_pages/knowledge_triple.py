@@ -2,20 +2,20 @@
 
 import streamlit as st
 
-from app import curating, state
+from app import curating
 from app.app_pages.lab_try import see_in_lab
 from app.catalogue import Catalogue
 from app.components.graph import draw_graph
 from app.curating import FIELDS
 from app.state import KEEP
 from app.texts import N_, t
-from app.view_models import history, provenance
+from app.view_models import history
 from app.view_models.doubts import Doubt, doubts
 from app.view_models.html import markdown
 from app.view_models.knowledge import HEAD, RELATION
 from app.view_models.neighbourhood import Drawn, caption, neighbourhood, places_of
 from app.words import KNOWLEDGE_TEXTS
-from kbert_core import KBertError, Triple
+from kbert_core import Triple
 
 ss = st.session_state
 LISTED = 6
@@ -167,7 +167,7 @@ def overtaken(look: Catalogue, triple: Triple) -> None:
 
 def about(look: Catalogue, triple: Triple) -> None:
     """Where it comes from, and what is around it."""
-    st.caption(markdown(origin(look, triple)))
+    st.caption(markdown(history.origin(look, triple, history.now())))
     if not look.graph.is_on(triple):
         st.caption(t("Switched off: kept, but not injected."))
     draw = st.toggle(t("Draw its neighbours"), key="knowledge.around", **KEEP)
@@ -193,17 +193,6 @@ def about(look: Catalogue, triple: Triple) -> None:
             on=N_("Solid lines are switched on, dashed ones off. Drag to move, scroll to zoom."),
         )
     )
-
-
-def origin(look: Catalogue, triple: Triple) -> str:
-    """Where a triple comes from, in words; plain text."""
-    shared = state.workspace()
-    try:
-        if shared is not None:
-            return provenance.of_store(shared.store, triple, history.now())
-        return provenance.of_visit(look, triple, history.now())
-    except KBertError:
-        return t("From {file}, as it was opened.", file=look.source)
 
 
 def several_panel() -> None:

@@ -1,16 +1,18 @@
-"""Keeping a graph in a workspace, opening one by its key, and taking a graph away as a file."""
+"""Keeping a graph in a workspace, what others do there; taking a graph away as a file."""
 
 import streamlit as st
 
 from app import curating, exports, services, state
 from app.addresses import address
-from app.app_pages.knowledge_history import log_rows
+from app.app_pages.parts import download
 from app.texts import t
 from app.view_models import history
 from app.view_models.html import markdown
 from kbert_core import KBertError
 
 ss = st.session_state
+EVERY = 20  # seconds between two looks at what others do
+SHOWN = 3
 
 
 def workspace_popover() -> None:
@@ -36,7 +38,9 @@ def workspace_popover() -> None:
                 )
             )
             st.code(link(shared.key), language=None, wrap_lines=True)
-            st.button(t("Close the workspace"), key="knowledge.close", on_click=curating.close)
+            st.button(
+                t("Close the workspace"), key="knowledge.close", on_click=state.close_workspace
+            )
             return
         st.markdown(f"**{t('Save to a workspace')}**")
         st.caption(
@@ -130,23 +134,75 @@ def export_popover() -> None:
                 help=t("A file cannot mark triples as off: they are on again when it is opened."),
                 disabled=not graph.off,
             )
-            st.download_button(
+            download(
+                "knowledge.download",
                 t("Download the graph"),
                 lambda: exports.graph_as(graph, f"{ending}{packed}", switched_off=every),
-                file_name=f"{name}{ending}{packed}",
-                mime="application/octet-stream",
-                key="knowledge.download",
-                icon=":material/download:",
-                on_click="ignore",
+                f"{name}{ending}{packed}",
+                "application/octet-stream",
             )
-        look, shared = curating.catalogue(), state.workspace()
-        st.download_button(
+        log = state.log()
+        download(
+            "knowledge.log",
             t("Download the log of edits"),
-            lambda: exports.lines_of(history.log_as_rows(log_rows(look, shared)[0])),
-            file_name=f"{name}-edits.jsonl",
-            mime="application/x-ndjson",
-            key="knowledge.log",
-            icon=":material/history:",
+            lambda: exports.lines_of(
+                history.log_as_rows(history.rows_of(log, log.entries(), history.now()))
+            ),
+            f"{name}-edits.jsonl",
+            "application/x-ndjson",
             help=t("JSON Lines: what, who, when, and whether it was undone."),
-            on_click="ignore",
         )
+
+
+def workspace_notices() -> None:
+    """Say why a workspace can't be opened, and what others did in the open one."""
+    problem = ss.pop("lab.workspace_problem", None)
+    if problem:
+        st.error(markdown(problem), icon=":material/link_off:")
+    shared = state.workspace()
+    if shared is None:
+        return
+    if shared.news:
+        rows = history.rows_of(shared, shared.news[:SHOWN], history.now())
+        lines = [
+            t(
+                "Entry {number}, {who}, {at}: {what}",
+                who=row.who or t("somebody"),
+                number=row.number,
+                at=row.at,
+                what=row.what,
+            )
+            for row in rows
+        ]
+        if len(shared.news) > SHOWN:
+            lines.append(
+                t("… and {count} more entries, see the history.", count=len(shared.news) - SHOWN)
+            )
+        said = "  \n".join(
+            markdown(line)
+            for line in [
+                t("Others have edited this workspace in the meantime; you see its current state."),
+                *lines,
+            ]
+        )
+        st.info(said, icon=":material/group:")
+    _watch()
+
+
+@st.fragment(run_every=EVERY)
+def _watch() -> None:
+    """Tell of others' edits while this visitor does nothing."""
+    shared = state.workspace()
+    if shared is None:
+        return
+    try:
+        store = shared.store
+        store.graph()
+        newer = store.revision > shared.revision
+    except KBertError:
+        newer = True  # it is gone: the page will say so
+    if newer:
+        with st.container(horizontal=True, vertical_alignment="center", key="workspace_newer"):
+            st.warning(t("Somebody has just edited this workspace."), icon=":material/update:")
+            if st.button(t("Show it as it is now"), key="workspace.show"):
+                st.rerun()

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import editing, selecting, services, state
-from app.app_pages.graph_download import graph_download
+from app.app_pages.knowledge_workspace import workspace_notices
 from app.app_pages.lab_columns import Column, columns_of, differences, draw_columns
 from app.app_pages.lab_interventions import refused_list
 from app.app_pages.lab_linked import beside_panel, linked_panel
@@ -15,10 +15,10 @@ from app.app_pages.lab_matrix import matrix_panel
 from app.app_pages.lab_open import choose_graph, open_graph_button, open_model_button, show_opened
 from app.app_pages.lab_prediction import compare_chooser, prediction_details, prediction_panel
 from app.app_pages.lab_selection import follow_triple, selection_bar
-from app.app_pages.lab_share import share_and_keep, something_waits
+from app.app_pages.lab_share import card, share_and_keep, something_waits
+from app.app_pages.lab_tail import answer_tails
 from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
-from app.app_pages.undo_buttons import redo_button, undo_button
-from app.app_pages.workspace_notices import workspace_notices
+from app.app_pages.parts import graph_download, redo_button, undo_button
 from app.components.graph import draw_graph
 from app.components.tree import draw_tree
 from app.edit_log import EditLog
@@ -27,7 +27,7 @@ from app.scene import Scene
 from app.selecting import linked
 from app.state import AUTO, BERT, KEEP, NO_TASK
 from app.texts import N_, listed, sentences, t
-from app.view_models import knowledge, model_facts, neighbourhood, tree
+from app.view_models import history, knowledge, model_facts, neighbourhood, tree
 from app.view_models.diff import row_of
 from app.view_models.html import markdown
 from app.view_models.knowledge import DELETE, HEAD, ON, RELATION, STATE, TAIL
@@ -55,7 +55,7 @@ def page() -> None:
     state.begin()
     selecting.begin()
     st.html(CSS)
-    if something_waits():
+    if something_waits() or card():
         return
     choosers()
     show_opened()
@@ -330,8 +330,8 @@ def notes() -> None:
             "This example has already been read. Switch off ({triple}), with the ✕ on its branch "
             "or in the table, and watch the prediction change."
             if tail is None
-            else "This example has already been read. In the table below, change the tail of "
-            "({triple}) to “{tail}” and watch the prediction change.",
+            else "This example has already been read. Change the tail of ({triple}) to “{tail}”, "
+            "with the ✎ on its branch or in the table, and watch the prediction change.",
             triple=named,
             tail=tail,
         )
@@ -370,6 +370,7 @@ def window_chooser(trace: KBertTrace) -> int:
     count = len(trace.rows)
     if count == 1:
         return 0
+    ss["lab.window"] = min(ss.get("lab.window") or 0, count - 1)  # of a link: of any text
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
             t("Window"),
@@ -436,14 +437,16 @@ def knowledge_panel(
 @linked("lab.graph_view")
 def graph_view(rows: tuple[knowledge.TripleRow, ...], trace: Any) -> None:
     """The triples drawn as a graph; a click chooses one, to be changed there."""
+    flat = trace.rows[0] if isinstance(trace, KBertTrace) else None
     data = neighbourhood.neighbourhood(
         rows,
         dark=st.context.theme.type == "dark",
         chosen=state.selection().triple,
         before=ss.get("lab.places", {}),
+        names=neighbourhood.names_of(flat) if flat else {},
     )
     ss["lab.places"] = neighbourhood.places_of(data)
-    tokens = neighbourhood.tokens_of(trace.rows[0]) if isinstance(trace, KBertTrace) else {}
+    tokens = neighbourhood.tokens_of(flat) if flat else {}
     ss["lab.drawn"] = (tuple(row.triple for row in rows), tokens)
     draw_graph(
         data,
@@ -457,9 +460,8 @@ def graph_view(rows: tuple[knowledge.TripleRow, ...], trace: Any) -> None:
 
 def edit_buttons(log: EditLog, graph: KnowledgeGraph) -> None:
     """Undo, redo, download."""
-    undo_button("lab", state.undo_last, knowledge.describe(log.done[-1]) if log.done else None)
-    again = knowledge.describe(log.undone[0]) if log.undone else None
-    redo_button("lab", state.redo_last, ready=bool(log.undone), what=again)
+    undo_button("lab", state.undo, history.what(log, log.last()))
+    redo_button("lab", state.redo, history.what(log, log.next()))
     graph_download(
         graph,
         N_("Download .spo"),
@@ -479,18 +481,18 @@ def last_edit(
     before: Any,
 ) -> None:
     """Say what the last edit did, and what moved up because of it."""
-    if not log.done:
+    entry = log.last()
+    if entry is None:
         return
-    said = [t("Last edit: {what}.", what=knowledge.describe(log.done[-1]))]
+    said = [t("Last edit: {what}.", what=history.what(log, entry))]
     moved = knowledge.moved_up(rows)
     if moved:
         said.append(t("{triples} took the free place.", triples=listed(moved)))
     heads = knowledge.entities_of(trace)
     if before is not None:
         heads |= knowledge.entities_of(before)
-    edit = log.done[-1]
-    touched = {edit.triple.head, edit.new.head if edit.new else edit.triple.head}
-    if not heads & {knowledge.entity_of(head) for head in touched}:
+    changes = (log.store.changes(entry.revision, entity=head, most=1) for head in heads)
+    if not any(changes):
         said.append(t("It does not concern this sentence."))
     st.caption(markdown(sentences(said)))
 
@@ -660,11 +662,14 @@ def tree_panel(
     off = {triple for triple in view.triples if triple in graph and not graph.is_on(triple)}
     with st.container(key="lab_tree_box"):  # with room to grow, so that nothing below jumps
         draw_tree(
-            tree.tree_html(view, marks, off),
+            tree.tree_html(view, marks, off, edits=True),
             key="lab.tree",
             on_token=selecting.click_tree,
             on_branch=editing.switch_branch,
+            on_edit=editing.edit_branch,
+            on_ask=editing.ask_tails,
         )
+        answer_tails(now, graph, trace)
         st.caption(markdown(tree.summary(flat, trace.ablation)))
         over = passed_over(trace.tree, graph, now.options.names)
         for line in name_lines(trace.tree, over):

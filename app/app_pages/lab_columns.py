@@ -19,7 +19,7 @@ from app.scene import NO_GRAPH, Scene
 from app.selecting import linked
 from app.selection import MEAN
 from app.state import FREE, KEEP
-from app.texts import sentences, t
+from app.texts import refusal, sentences, t
 from app.view_models import links, matrix, model_facts, sides, tree, twins
 from app.view_models.diff import row_of
 from app.view_models.html import escape, markdown, scrolling
@@ -114,7 +114,9 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
                 moved = services.moved(scene, graph, before, state.graph_of(before))
             read = services.trace(bare, NO_KNOWLEDGE).reading
         except KBertError as error:
-            st.error(markdown(f"{title}: {t('This panel failed: {reason}', reason=error)}"))
+            st.error(
+                markdown(f"{title}: {t('This panel failed: {reason}', reason=refusal(error))}")
+            )
             continue
         named = replace(scene, system="") if panel.name == scene.system else scene
         about = sides.about(named, model_name(scene) if several else "", len(set(trace.used)))

@@ -17,7 +17,7 @@ from app.selecting import linked
 from app.selection import MEAN
 from app.state import KEEP
 from app.texts import N_, sentences, t
-from app.view_models import arithmetic, heads, mass, matrix, row
+from app.view_models import arithmetic, heads, matrix, row
 from app.view_models.diff import Identity, row_of
 from app.view_models.html import markdown, plain
 from app.view_models.interventions import why_now
@@ -406,7 +406,7 @@ def say_triple(side: Side) -> None:
     side = replace(side, chosen=(layer, head))
     assert side.weights is not None
     token = side.place(state.selection().token)
-    said = mass.say_mass(side.flat, triple, side.weights, side.visible, token)
+    said = row.say_mass(side.flat, triple, side.weights, side.visible, token)
     where = heads.map_name(layer, head)
     st.markdown(
         markdown(t("Attention on {triple}, {map}: {said}", triple=triple, map=where, said=said))

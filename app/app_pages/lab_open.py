@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import services, state
 from app.services import OpenedGraph
-from app.texts import N_, sentences, t
+from app.texts import N_, refusal, sentences, t
 from app.view_models import model_facts
 from app.view_models.html import markdown
 from app.view_models.importing import ENCODINGS, page_words
@@ -230,7 +230,7 @@ def _taken(opened: OpenedGraph) -> None:
     text = t("Opened {name}: {count} triples.", name=graph.name, count=f"{len(graph):,}")
     if opened.repeated:
         text = sentences([text, t("{count} repeated lines were left out.", count=opened.repeated)])
-    ss["lab.opened"] = (text, opened.problems)
+    ss["lab.opened"] = (text, tuple(map(page_words, opened.problems)))
     _close()
 
 
@@ -247,7 +247,10 @@ def _take_model() -> None:
     try:
         services.pipeline(folder, ss["lab.device"])
     except KBertError as error:
-        ss["lab.refused"] = (t("The model was not opened, and nothing was changed."), str(error))
+        ss["lab.refused"] = (
+            t("The model was not opened, and nothing was changed."),
+            refusal(error),
+        )
         return
     state.take_model(folder)
     info = services.model_info(folder)

@@ -12,8 +12,8 @@ from app.state import AUTO, BERT, FREE, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCH
 from app.texts import N_, t
 from app.view_models import links, prediction, twins
 from app.view_models.html import markdown
+from app.view_models.model_facts import shares
 from app.view_models.selected import chosen_characters
-from app.view_models.share_of_edits import shares
 from app.words import COMPARE_NAME
 from kbert_core import KBertTrace
 from kbert_core.tasks import (
@@ -50,11 +50,15 @@ def prediction_panel(now: Scene, trace: Any, before: Any, kind: str) -> None:
     if trace.prediction is None:
         no_prediction(now)
         return
+    draw_prediction(now, trace, comparable(trace, before), kind, said=True)
+
+
+def draw_prediction(now: Scene, trace: Any, was: Any, kind: str, *, said: bool = False) -> None:
+    """A prediction, and what was predicted before where it is comparable; ``said``: in words."""
     info = services.model_info(now.model)
-    was = comparable(trace, before)
     names = (t(COMPARE_NAME[kind]), name_now(now))
     if isinstance(trace.prediction, NerPrediction):
-        ner_panel(now, trace, was, names)
+        ner_panel(now, trace, was, names, said)
     elif isinstance(trace.prediction, ClassPrediction):
         class_panel(info, trace.prediction, was)
     elif isinstance(trace.prediction, LinkPrediction):
@@ -204,13 +208,14 @@ def ner_panel(
     trace: Any,
     before: NerPrediction | None,
     names: tuple[str, str],
+    said: bool,
 ) -> None:
     """Tags under the characters, and what changed in words."""
     after: NerPrediction = trace.prediction
     trees = isinstance(trace, KBertTrace)
     chosen = chosen_characters(trace.rows, state.selection()) if trees else {}
-    changes = prediction.span_changes(before.spans if before else (), after.spans)
-    if before is not None:
+    if before is not None and said:
+        changes = prediction.span_changes(before.spans, after.spans)
         st.markdown(markdown(prediction.headline(changes)))
     text, (was, name) = now.sentences[0], names
     st.html(twins.now_and_before(text, after, name, before, was, chosen))

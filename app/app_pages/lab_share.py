@@ -4,8 +4,9 @@ import streamlit as st
 
 from app import services, sharing, state
 from app.addresses import address
-from app.app_pages.graph_download import graph_download
 from app.app_pages.lab_open import open_graph_form, show_opened
+from app.app_pages.lab_prediction import comparable, draw_prediction
+from app.app_pages.parts import download, graph_download
 from app.export import page_html
 from app.scene import Scene
 from app.share import (
@@ -16,17 +17,19 @@ from app.share import (
     Shared,
     ShareError,
     TooLong,
+    folder_name,
     from_file,
     to_file,
     to_link,
 )
-from app.state import KEY
-from app.texts import N_, language, speaking, t
+from app.state import AUTO, KEY, ORIGINAL
+from app.texts import N_, language, refusal, speaking, t
 from app.view_models.html import markdown
-from app.view_models.shared import edits_html, how_it_is_read, model_name
+from app.view_models.shared import edits_html, how_it_is_read, model_name, turning
 from kbert_core import KBertError
 
 ss = st.session_state
+MOST_OF_TITLE = 60  # characters, of the page's
 
 
 # What came
@@ -42,8 +45,8 @@ def something_waits() -> bool:
     try:
         sharing.arrive()
         shared = sharing.waiting()
-    except ShareError as error:
-        problem = str(error)
+    except KBertError as error:
+        problem = refusal(error)
     if problem:
         st.error(markdown(problem), icon=":material/link_off:")
     for note in sharing.notes():
@@ -51,6 +54,46 @@ def something_waits() -> bool:
     if shared is not None:
         read_only(shared)
     return shared is not None
+
+
+def card() -> bool:
+    """What a link put on the page, before anything else; return whether it is to be seen first."""
+    if not (ss.get("lab.card") and sharing.as_arrived()):
+        return False
+    now = state.scene()
+    try:
+        trace = services.trace(now, state.graph_of(now))
+        _, kind, before = state.compared_with(now, trace)
+        if kind == AUTO and len(now.edits) > 1:  # what all of them did
+            kind, old = ORIGINAL, now.original()
+            before = services.trace(old, state.graph_of(old))
+    except KBertError:  # the Lab says why
+        return False
+    with st.container(border=True, key="lab_card", width=720):
+        st.caption(t("A page was shared with you"))
+        for text in now.sentences:
+            st.subheader(markdown(text), anchor=False)
+        was = comparable(trace, before)
+        turned = ""
+        if trace.prediction is not None:
+            info = services.model_info(now.model)
+            turned = turning(info, now.sentences[-1], trace.prediction, was) if was else ""
+            if turned:
+                st.markdown(f"#### {markdown(turned)}")
+            draw_prediction(now, trace, was, kind)
+        if now.edits:
+            st.html(edits_html(now.edits))
+        st.caption(markdown(" · ".join(_facts(now))))
+        st.button(
+            t("Open in the Lab"),
+            key="lab.card_open",
+            type="primary",
+            icon=":material/account_tree:",
+            on_click=sharing.open_card,
+        )
+    shown = turned or now.sentences[0]
+    st.set_page_config(page_title=f"{shown[:MOST_OF_TITLE]} · {t('K-BERT Lab')}")
+    return True
 
 
 def read_only(shared: Shared) -> None:
@@ -62,7 +105,7 @@ def read_only(shared: Shared) -> None:
     with left:
         for text in scene.sentences:
             st.code(text, language=None, wrap_lines=True)
-        st.caption(markdown(" · ".join(_facts(shared))))
+        st.caption(markdown(" · ".join(_facts(scene))))
         if scene.edits:
             st.html(edits_html(scene.edits))
         else:
@@ -142,10 +185,9 @@ def _ask_for_graph(shared: Shared) -> None:
         open_graph_form(empty=False)
 
 
-def _facts(shared: Shared) -> list[str]:
-    scene = shared.scene
+def _facts(scene: Scene) -> list[str]:
     return [
-        f"{t('Model')}: {model_name(scene.model)}",
+        f"{t('Model')}: {model_name(folder_name(scene.model))}",
         f"{t('Knowledge graph')}: {scene.graph.name}",
         *how_it_is_read(scene),
     ]
@@ -171,21 +213,26 @@ def share_and_keep() -> None:
 
 def _share() -> None:
     """The link, the session file, the page as HTML, the graph."""
-    shared, scene = sharing.shared(), state.scene()
+    carrying = shared = sharing.shared()
+    scene = state.scene()
     st.markdown(f"**{t('A link to this page')}**")
     try:
         if not all(text.strip() for text in scene.sentences):
             raise ShareError(t("Write a text that can be read; then there is something to share."))
-        query = {PARAMETER: to_link(shared)}
+        carrying = sharing.with_triples(shared)
+        try:
+            query = {PARAMETER: to_link(carrying)}
+        except TooLong:
+            query, carrying = {PARAMETER: to_link(shared)}, shared
     except TooLong as error:
         st.info(markdown(error), icon=":material/straighten:")
     except ShareError as error:
         st.error(markdown(error))
         return
     else:
-        _link(shared, query)
+        _link(carrying, query)
     st.markdown(f"**{t('A session file')}**")
-    _session_file(shared)
+    _session_file(carrying)
     st.markdown(f"**{t('Files to keep')}**")
     with st.container(horizontal=True, gap="xsmall"):
         _page_file(scene)
@@ -209,14 +256,12 @@ def _page_file(scene: Scene) -> None:
         with speaking(spoken):
             return page_html(page)
 
-    st.download_button(
+    download(
+        "lab.keep_page",
         t("This page, .html"),
         made,
-        file_name=sharing.file_name(scene, "page", ".html"),
-        mime="text/html",
-        key="lab.keep_page",
-        icon=":material/download:",
-        on_click="ignore",
+        sharing.file_name(scene, "page", ".html"),
+        "text/html",
         help=t(
             "One file that shows the page with the network off: text, prediction, tree and "
             "matrix, before and now."
@@ -245,6 +290,17 @@ def _link(shared: Shared, query: dict[str, str]) -> None:
                 "the link is asked for the graph."
             )
         )
+    elif shared.part:
+        st.caption(
+            markdown(
+                t(
+                    "Not everybody has the graph “{graph}”, so the link carries those of its "
+                    "triples that this text needs: {count}. Anyone with the link can read them.",
+                    graph=shared.scene.graph.name,
+                    count=f"{len(shared.part):,}",
+                )
+            )
+        )
     elif not sharing.graph_is_known(shared.scene.graph):
         st.caption(
             markdown(
@@ -269,14 +325,12 @@ def _session_file(shared: Shared) -> None:
             )
         )
     else:
-        st.download_button(
+        download(
+            "lab.share_download",
             t("Save the session"),
             lambda: to_file(shared, graph),
-            file_name=sharing.file_name(shared.scene, "scene", ENDING),
-            mime="application/json",
-            key="lab.share_download",
-            icon=":material/download:",
-            on_click="ignore",
+            sharing.file_name(shared.scene, "scene", ENDING),
+            "application/json",
             help=t(
                 "The same content as the link, of any length, and the graph before the edits, if "
                 "it has at most 20,000 triples."
@@ -300,5 +354,5 @@ def _take_file() -> None:
     try:
         sharing.take(*from_file(file.getvalue()))
     except KBertError as error:  # it can't be read, or there is no room for its graph
-        ss["lab.share_problem"] = str(error)
+        ss["lab.share_problem"] = refusal(error)
     ss["lab.share_taken"] = True

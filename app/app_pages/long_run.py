@@ -10,7 +10,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from app import state
-from app.background import MOST_RESULTS, BusyError, Look, Progress, Run, State
+from app.background import BusyError, Look, Progress, Run, State
 from app.texts import t
 from app.view_models.html import markdown
 from kbert_core import KBertError
@@ -135,13 +135,6 @@ def _ended(now: Look[T]) -> None:
             t(
                 "This run ended because nobody was looking at it. What was found by then is "
                 "shown; start it again for the rest."
-            )
-        )
-    elif now.state is State.FULL:
-        st.warning(
-            t(
-                "There are more results than are kept: the first {count} are shown.",
-                count=f"{MOST_RESULTS:,}",
             )
         )
     elif now.state is State.FAILED:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
+from app.texts import N_
 from kbert_core import (
     KBertError,
     KnowledgeGraph,
@@ -31,7 +32,7 @@ class Check:
     """One promise.
 
     Attributes:
-        name: which; a key of the texts after ``about.check_``.
+        name: what is promised.
         passed: whether it is kept.
         value: the largest difference found, where there is one.
     """
@@ -60,20 +61,25 @@ def _equals_bert(reader: Pipeline) -> Check:
         plain = base(**arguments).last_hidden_state
     assert ours.hidden_states is not None
     value = float((ours.hidden_states[-1][:1, : len(row)] - plain).abs().max())
-    return Check("bert", value <= TOLERANCE, value)
+    return Check(
+        N_("With an empty graph the last hidden states equal plain BERT's"),
+        value <= TOLERANCE,
+        value,
+    )
 
 
 def _hides(reader: Pipeline) -> Check:
     """The probe: changing hidden tokens leaves the others exactly equal."""
+    name = N_("A hidden token has no influence at all")
     try:
         probe(reader.encoder.model)
     except KBertError:
-        return Check("hidden", False)
-    return Check("hidden", True, 0.0)
+        return Check(name, False)
+    return Check(name, True, 0.0)
 
 
 def _figure_2() -> Check:
     graph = KnowledgeGraph(FIGURE_2)
     flat = flatten(grow_trees(["Tim Cook is visiting Beijing now"], graph), Words(special=True))[0]
     right = flat.tokens == FIGURE_2_TOKENS.split() and flat.soft_positions == FIGURE_2_SOFT
-    return Check("figure", right)
+    return Check(N_("Figure 2 comes out as in the paper"), right)

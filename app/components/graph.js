@@ -1,4 +1,5 @@
-// A graph of triples: its places stay when something of it changes; a click chooses.
+// A graph of triples: its places stay when something of it changes; a click chooses. What is under
+// the mouse, here or in another drawing of the page, is marked in all, see hover.js.
 
 const OPTIONS = {
   physics: false,
@@ -10,6 +11,7 @@ const OPTIONS = {
 export default function (component) {
   const root = component.parentElement.querySelector(".root");
   root.component = component;  // of the last run; the network's handlers outlive it
+  root.tell = hovering(root, "", (names) => { if (root.network) mark(root, names); });
   if (globalThis.vis) update(root);
   else {
     clearInterval(root.waiting);
@@ -27,6 +29,7 @@ function update(root) {
   net.setAttribute("aria-label", data.texts.alt);
   const wanted = data.nodes.map((node) => painted(node, data.colours));
   const edges = data.edges.map((edge) => ({ ...edge, color: data.colours[edge.color],
+    plain: { width: edge.width, color: data.colours[edge.color] }, marked: false,
     font: { color: data.colours.text, strokeColor: data.colours.page } }));
   const known = root.nodes && wanted.some((node) => root.nodes.get(node.id));
   if (!known) {  // another neighbourhood
@@ -37,6 +40,12 @@ function update(root) {
     root.network.on("click", (event) => clicked(root, event));
     root.network.on("hoverEdge", () => { net.style.cursor = "pointer"; });
     root.network.on("blurEdge", () => { net.style.cursor = ""; });
+    for (const [kind, set] of [["Edge", "edges"], ["Node", "nodes"]]) {
+      root.network.on(`hover${kind}`, (event) => {
+        root.tell(root[set].get(event[kind.toLowerCase()]).names, true);
+      });
+      root.network.on(`blur${kind}`, () => root.tell([]));
+    }
   } else {
     renew(root.nodes, wanted, (node) => (root.nodes.get(node.id) ? placeless(node) : node));
     renew(root.edges, edges, (edge) => edge);
@@ -60,8 +69,22 @@ function renew(set, wanted, change) {
 function painted(node, colours) {
   const background = node.head ? colours.head : colours.page;
   const border = node.head ? colours.head : colours.branch;
-  return { ...node, font: { color: node.head ? "#FFFFFF" : colours.text },
+  return { ...node, marked: false, plain: { borderWidth: 2 }, borderWidth: 2, font: { color: node.head ? "#FFFFFF" : colours.text },
     color: { background, border, highlight: { background, border: colours.text } } };
+}
+
+// Sets off what has one of these tokens: a triple's line, an entity's box.
+function mark(root, names) {
+  const { text } = root.component.data.colours;
+  for (const set of [root.edges, root.nodes]) {
+    const changed = set.get().filter((one) =>
+      one.marked !== one.names.some((name) => names.includes(name)));
+    set.update(changed.map(({ id, marked, plain }) => ({ id, marked: !marked,
+      ...(marked ? plain : { ...plain, ...(set === root.edges
+        ? { width: plain.width + 3, color: text } : { borderWidth: 5 }) }) })));
+  }
+  const marked = root.edges.get().filter((edge) => edge.marked);
+  root.dataset.marked = marked.map((edge) => edge.number).join(" ");
 }
 
 function clicked(root, { nodes, edges }) {

@@ -6,11 +6,11 @@ browser gets its half megabyte once a visit; the drawing itself is a few kilobyt
 
 from collections.abc import Callable
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from app.components import source
 from app.texts import N_, t
 
 TRIPLE_TEXTS = {"save": N_("Save the change"), "off": N_("Switch off"), "on": N_("Switch on")}
@@ -43,7 +43,7 @@ _drawing = st.components.v2.component(
     "kbert_graph",
     html=_HTML,
     css=_CSS,
-    js=(Path(__file__).parent / "graph.js").read_text(encoding="utf-8"),
+    js=source("hover.js", "graph.js"),
 )
 
 

@@ -120,7 +120,7 @@ export default function (component) {
 
   // What stands above the cells on the page, and below them.
   function above() {
-    const page = root.closest('[data-testid="stMain"]');
+    const page = document.querySelector('[data-testid="stMain"]');  // root is in a shadow tree
     const top = root.getBoundingClientRect().top + (page ? page.scrollTop : 0);
     return (data.kept ? BAR : top) + BELOW;
   }
@@ -328,7 +328,7 @@ export default function (component) {
   }
 
   // What is chosen, and what is under the mouse; drawn over the cells.
-  function highlight(hover) {
+  function highlight(hover, alike = []) {
     const ctx = over.getContext("2d");
     const view = inWindow();
     ctx.clearRect(0, 0, view.width, view.height);
@@ -342,6 +342,7 @@ export default function (component) {
       band(ctx, view, hover[1], ink, 0.1, false, true);
       if (hover[0] >= 0 && hover[1] >= 0 && hover[0] !== hover[1]) box(ctx, view, hover, 1.5);
     }
+    for (const i of alike) band(ctx, view, i, ink, 0.1);
     if (at) box(ctx, view, at, 3);
   }
 
@@ -449,8 +450,9 @@ export default function (component) {
     if (y < top || y + cell > view.height) scroll.scrollTop = row * cell - view.height / 3;
   }
 
-  const hovered = hovering(root, data.group, (names) => {
+  const hovered = hovering(root, data.group, (names, alike) => {
     const found = names.map((name) => data.identities.indexOf(name));
+    if (alike) { highlight(null, found); return; }
     const [row, column] = [found[0] ?? -1, found[1] ?? found[0] ?? -1];
     highlight(names.length ? [row, column] : null);
     if (row >= 0) tellRow(row);

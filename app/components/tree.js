@@ -1,34 +1,40 @@
-// The sentence tree: a click or Enter chooses a token, or switches a branch; arrow keys walk over
-// the tokens. What is under the mouse is marked in every drawing on the page, see hover.js.
+// The sentence tree: a click or Enter chooses a token, switches a branch, or opens its tail to be
+// typed, as F2 does, see tail.js; arrow keys walk over the tokens. What is under the mouse is
+// marked in every drawing on the page, see hover.js; what an edit changes moves, see moving.js.
 
 const ELEMENTS = new Set(["DIV", "SPAN", "B", "I", "S", "U"]);
-const ATTRIBUTES = /^(class|title|role|tabindex|aria-[a-z]+|data-(token|switch|name))$/;
-const SLIDES_IN = [{ opacity: 0, transform: "translateX(-1rem)" }, { opacity: 1, transform: "none" }];
+const ATTRIBUTES =
+  /^(class|title|role|tabindex|aria-[a-z]+|data-(token|switch|edit|tail|branch|name))$/;
 const LEAST = 0.02;  // of a token's attention that is drawn as an arc
 
 export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
+  const { data, parentElement } = component;
   const root = parentElement.querySelector(".kb-tree-root");
+  root.component = component;  // of the last run
+  if (root.drawn === data.html) return;  // so that what is typed stays
+  root.drawn = data.html;
+  root.closeTail?.();
   const held = root.contains(document.activeElement)
     ? document.activeElement.dataset.token : undefined;
-  const before = branches(root);
+  const before = standing(root);
   root.replaceChildren(plain(data.html));
-  if (before.size && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
-    for (const [name, branch] of branches(root)) {
-      if (!before.has(name)) branch.animate(SLIDES_IN, { duration: 300, easing: "ease-out" });
-    }
-  }
+  turnCapsules();
   const tokens = [...root.querySelectorAll("[data-token]")]
     .sort((one, other) => one.dataset.token - other.dataset.token);
   const first = tokens.find((token) => token.matches(".kb-chosen")) || tokens[0];
   if (first) first.tabIndex = 0;
   if (held !== undefined) tokens.find((token) => token.dataset.token === held)?.focus();
+  const typed = [...root.querySelectorAll("[data-edit]")]
+    .find((button) => button.dataset.tail === root.typed);
+  if (typed) typed.focus({ preventScroll: true });
+  root.typed = undefined;
 
   const named = new Map([...root.querySelectorAll("[data-name]")]
     .map((token) => [token.dataset.name, token]));
   const arcs = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   arcs.classList.add("kb-arcs");
   root.append(arcs);
+  moveBranches(root, before);
   const tell = hovering(root, data.group, mark, follow);
   root.onpointerover = (event) => {
     const name = event.target.closest("[data-name]")?.dataset.name;
@@ -68,18 +74,21 @@ export default function (component) {
     }
   }
 
-  root.onclick = (event) => choose(event.target.closest("[data-token], [data-switch]"));
+  root.onclick = (event) => choose(event.target.closest("[data-token], [role=button]"));
   root.onkeydown = (event) => {
-    if (event.target.dataset.switch && (event.key === "Enter" || event.key === " ")) {
-      choose(event.target);
+    const button = event.target.matches(".kb-switch") && event.target;
+    const edit = event.target.closest(".kb-branch")?.querySelector("[data-edit]");
+    if ((button && (event.key === "Enter" || event.key === " ")) || (edit && event.key === "F2")) {
+      choose(event.key === "F2" ? edit : button);
       event.preventDefault();
+      return;
     }
     const at = tokens.indexOf(event.target);
     if (at < 0) return;
     const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1,
       Home: 0, End: tokens.length - 1 }[event.key];
     if (event.key === "Enter" || event.key === " ") choose(event.target);
-    else if (event.key === "Escape") setTriggerValue("token", -1);
+    else if (event.key === "Escape") tellPython("token", -1);
     else if (to === undefined) return;
     else if (tokens[to]) {
       event.target.tabIndex = -1;
@@ -89,17 +98,22 @@ export default function (component) {
     event.preventDefault();
   };
 
-  function choose(token) {
-    if (token?.dataset.switch) setTriggerValue("branch", Number(token.dataset.switch));
-    else if (token) setTriggerValue("token", Number(token.dataset.token));
+  function choose(part) {
+    const { token, edit, switch: branch } = part?.dataset ?? {};
+    if (branch) tellPython("branch", Number(branch));
+    else if (token) tellPython("token", Number(token));
+    else if (edit) {
+      root.closeTail = typeTail(root, part, {
+        ask: (request, tails) => tellPython("ask", [Number(edit), request, tails]),
+        take: (tail) => {
+          root.typed = tail;
+          tellPython("edit", [Number(edit), tail]);
+        },
+      });
+    }
   }
-}
 
-// The branches of a tree by what they say and how they stand; one that an edit changes is another.
-function branches(root) {
-  return new Map([...root.querySelectorAll(".kb-branch")]
-    .map((branch) => [`${branch.className} ${branch.querySelector("[data-name]")?.dataset.name}`
-      + [...branch.querySelectorAll(".kb-text")].map((text) => text.textContent).join(" "), branch]));
+  function tellPython(what, value) { root.component.setTriggerValue(what, value); }
 }
 
 // The page has escaped every text; a template runs nothing, and what isn't plain is dropped.

@@ -2,6 +2,9 @@
 
 New texts come without a translation, or with that of a similar text, marked
 ``fuzzy``: translate it, take the mark away. Texts that are no longer used go.
+
+Errors of the core stand in ``core.po``, which is written by hand: a text of the core with its
+values named, or what a library says in one. ``app.texts.refusal`` finds them again.
 """
 
 import ast

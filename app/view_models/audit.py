@@ -11,131 +11,38 @@ from app.words import AUDIT_SPLIT
 from kbert_core.experiments.audit_values import Audit, Coverage, Share
 from kbert_core.experiments.verdict import Level, Verdict, english
 
-AUDIT_FACT = {
-    "known": N_("Mentions known"),
-    "new": N_("New, and known"),
-    "texts": N_("Texts with a head"),
-    "leak": N_("Worst leak"),
-    "dictionary": N_("Dictionary F1"),
-    "majority": N_("Always the same"),
-    "added": N_("Tokens added"),
-}
-
-AUDIT_FACT_HELP = {
-    "known": N_("Gold mentions of {split} whose name is a head of the graph."),
-    "new": N_(
-        "Gold mentions of {split} whose name training doesn't show and the graph knows: where "
-        "knowledge can help most."
+AUDIT_FACT = {  # its name, and what exactly is counted
+    "known": (
+        N_("Mentions known"),
+        N_("Gold mentions of {split} whose name is a head of the graph."),
     ),
-    "texts": N_("Texts of {split} that name a head of the graph."),
-    "leak": N_("The largest share of one split's rows whose text stands in another."),
-    "dictionary": N_("F1 on {split} of a plain dictionary of the graph, without any model."),
-    "majority": N_("Accuracy on {split} of always saying training's most frequent label."),
-    "added": N_("Tokens of the branches, as a share of those of the texts of {split}."),
+    "new": (
+        N_("New, and known"),
+        N_(
+            "Gold mentions of {split} whose name training doesn't show and the graph knows: where "
+            "knowledge can help most."
+        ),
+    ),
+    "texts": (N_("Texts with a head"), N_("Texts of {split} that name a head of the graph.")),
+    "leak": (
+        N_("Worst leak"),
+        N_("The largest share of one split's rows whose text stands in another."),
+    ),
+    "dictionary": (
+        N_("Dictionary F1"),
+        N_("F1 on {split} of a plain dictionary of the graph, without any model."),
+    ),
+    "majority": (
+        N_("Always the same"),
+        N_("Accuracy on {split} of always saying training's most frequent label."),
+    ),
+    "added": (
+        N_("Tokens added"),
+        N_("Tokens of the branches, as a share of those of the texts of {split}."),
+    ),
 }
 
 AUDIT_LEVEL = {"warning": N_("Warning"), "note": N_("Note"), "good": N_("Fine")}
-
-VERDICT_TEXTS = {
-    "headline": N_(
-        "{% if not matches %} The graph names nothing in the {{ called(held_out) }} set: a K-BERT "
-        "with it would read these texts as plain BERT does. {% elif not warned %} Nothing counted "
-        "here stands against the experiment: compare a model trained with the graph, one without "
-        'it and one with a shuffled graph{{ ", beside a plain dictionary" if ner }}. {% endif %} '
-        '{% if "leaks" in warned and "room" in warned %} This split can hardly show what '
-        'knowledge adds: it leaks, and training shows nearly every name. {% elif "leaks" in '
-        'warned %} Scores on this split are too good: the splits leak. {% elif "room" in warned '
-        "%} This split leaves knowledge little to add: training shows nearly every name. {% endif "
-        '%} {% if "made_from_data" in warned %} Gains with this graph would show that the model '
-        "reads it, not that independent knowledge helps: the graph looks as if it had been made "
-        'from these annotations. {% endif %} {% if "coverage" in warned %} The graph knows too '
-        "little of these texts to expect much of it. {% endif %}"
-    ),
-    "missing": N_(
-        "There is no {{ called(first) }}{% if second %} and no {{ called(second) }}{% endif %} "
-        "set here. What follows is about the {{ called(held_out) }} set."
-    ),
-    "size": N_(
-        'The {{ called(held_out) }} set has {{ rows }} row{{ "s" if rows != 1 }}: take the shares '
-        "as rough."
-    ),
-    "coverage": N_(
-        "{% if texts %} {{ texts.percent }} of the {{ called(held_out) }} texts name a head of "
-        'the graph, {{ "%.1f" % per }} names a text. Whether what is said of them bears on the '
-        "label can't be counted here. {% else %} The graph knows {{ known.percent }} of the {{ "
-        "n(known.total) }} {{ called(held_out) }} mentions by name {%- if most %}, most of {{ "
-        "most }} ({{ high.percent }}), least of {{ least }} ({{ low.percent }}){% endif %} {%- if "
-        "reached %}; {{ reached.percent }} are found whole, the others inside a longer match {%- "
-        "endif %}. {% endif %}"
-    ),
-    "room": N_(
-        "{{ share.percent }} of the {{ n(share.total) }} {{ called(held_out) }} mentions have a "
-        "name that training doesn't show {%- if share.count %}, and the graph knows {{ "
-        "known.percent }} of those: at most {{ new.percent }} of all mentions are new to the "
-        'model and known to the graph{% endif %}. {% if level == "warning" %} Split '
-        'entity-disjoint (`kbert split`) to see what knowledge adds. {% elif level == "note" %} '
-        "Where training is silent, so is the graph. {% endif %}"
-    ),
-    "leaks": N_(
-        "{% if not worst.texts.count %} The splits share no text. {% elif not leaks %} The splits "
-        "hardly share a text: at most {{ worst.texts.percent }} of the {{ n(worst.texts.total) }} "
-        "{{ called(worst.of) }} rows stand in {{ called(worst.into) }}. {% else %} The splits "
-        "share texts: {% for leak in leaks -%} {{ leak.texts.percent }} of {{ called(leak.of) }} "
-        'stand in {{ called(leak.into) }} {{- ", " if not loop.last }} {%- endfor %}. Report a '
-        "deduplicated split as well (`kbert split --by deduplicated`). {% endif %}"
-    ),
-    "made_from_data": N_(
-        "{% set evidence %} {%- if names | length > 1 %} (of the names that stand in one split "
-        "only it knows {% for split, known in names.items() -%} {{ known.percent }} of those of "
-        '{{ called(split) }}{{ ", " if not loop.last }} {%- endfor %}){% endif %} {%- endset %} '
-        '{% if level == "warning" %} Nearly all heads of some types are gold mentions of this '
-        "data, word for word: {% for group in groups -%} {{ group.name }} {{ group.gold.percent "
-        '}}{{ ", " if not loop.last }} {%- endfor %}; {{ mentions.percent }} of the {{ '
-        "n(mentions.total) }} known {{ called(held_out) }} mentions are of such a type. The graph "
-        "may have been made from the annotations {{- evidence }}: use one made by others as well. "
-        "{% else %} Nothing says that the graph was made from this data: {{ heads.percent }} of "
-        "the {{ n(heads.total) }} heads are gold mentions{{ evidence }}. {% endif %}"
-    ),
-    "dictionary": N_(
-        "{% if not predicted %} A plain dictionary of the graph tags nothing. {% else %} A plain "
-        "dictionary of the graph alone reaches F1 {{ f1 }} on {{ called(held_out) }} (precision "
-        "{{ precision }}, recall {{ recall }}; {{ unseen }} on unseen names). A model that reads "
-        "the graph has to beat it, and BERT with the dictionary written over. {% endif %}"
-    ),
-    "majority": N_(
-        "Always saying the training set's most frequent label is right for {{ share.percent }} of "
-        "the {{ n(share.total) }} {{ called(held_out) }} rows."
-    ),
-    "noise": N_(
-        "{{ share.percent }} of the {{ n(share.total) }} matches in {{ called(held_out) }} are "
-        'gold mentions. {{ "The others are knowledge noise for this task." if level == "note" }}'
-    ),
-    "ambiguity": N_(
-        "{{ matched.percent }} of the {{ n(matched.total) }} matches in {{ called(held_out) }} "
-        "are of heads whose tails disagree {%- if relation %}; {{ several.percent }} of the {{ "
-        "n(several.total) }} heads have several tails under “{{ relation }}”{% endif %}."
-    ),
-    "homonyms": N_(
-        "{{ matched.percent }} of the {{ n(matched.total) }} matches in {{ called(held_out) }} "
-        "have a name that may mean several heads, in {{ rows.percent }} of the rows with a match: "
-        '{% for name, heads in names -%} “{{ name }}” ({{ heads | join(", ") }}){{ ", " if not '
-        'loop.last }} {%- endfor %}. {% if level == "note" and not one_sense %} Their triples '
-        "share the places of one mention, in graph order; `--strategy context --one-sense` keeps "
-        "to the head that fits best. {% endif %}"
-    ),
-    "conflicts": N_(
-        "{% if count == 1 %}One text is{% else %}{{ n(count) }} texts are{% endif %} labelled in "
-        "more than one way, in {{ rows.percent }} of the {{ n(rows.total) }} rows: no model can "
-        "be right on all of them."
-    ),
-    "length": N_(
-        "Injection adds {{ mean }} tokens to the {{ tokens }} of a {{ called(held_out) }} input "
-        "({{ added.percent }}); {% if over %} {{ long.percent }} of the inputs are over {{ limit "
-        "}} tokens, and {{ no_room.percent }} of the branches' tokens find no room. {% else %} a "
-        'limit of {{ limit }} cuts {{ long.count or "no" }} input{{ "s" if long.count > 1 }}. {% '
-        "endif %}"
-    ),
-}
 
 AUDIT_CHART = {"all": N_("all mentions"), "unseen": N_("unseen in training")}
 
@@ -181,14 +88,14 @@ class Reason:
     first: bool
 
 
-Table = dict[str, list[str]]  # the columns, by the keys of their names; a part of a row is set in
+Table = dict[str, list[str]]  # the columns, by their heads; a part of a row is set in
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of what led to the verdict: its chart, tables and notes, each if there is one."""
 
-    name: str  # a key of the texts
+    title: str
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()  # plain text
     chart: go.Figure | None = None
@@ -202,7 +109,7 @@ def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
         share=share_text(audit.conflicts.texts),
     )
     known = Part(
-        "known",
+        t("What the graph knows"),
         _some(mentions_table(audit)),
         chart=coverage_chart(audit),
         chart_title=t(
@@ -211,11 +118,13 @@ def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
         ),
     )
     splits = Part(
-        "splits", _some(splits_table(audit), leaks_table(audit)), (mixed, *mixed_texts(audit))
+        t("Between the splits"),
+        _some(splits_table(audit), leaks_table(audit)),
+        (mixed, *mixed_texts(audit)),
     )
     what = t("type" if audit.ambiguity.relation else "relation")
     answers = Part(
-        "answers",
+        t("Was the graph made from the answers?"),
         _some(names_table(audit)),
         (
             gold_heads(audit),
@@ -234,7 +143,7 @@ def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
     )
     learnt = listed(f"{tail} → {label}" for tail, label in audit.tail_labels.items())
     dictionary = Part(
-        "dictionary",
+        t("A dictionary instead of a model"),
         _some(dictionary_table(audit)),
         (
             t(
@@ -246,11 +155,11 @@ def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
     )
     homonymous = homonyms_table(audit)
     heads = Part(
-        "ambiguous",
+        t("How clear the heads are"),
         _some(ambiguous_table(audit), homonymous),
         (say_heads(audit), *([homonyms(audit)] if homonymous else [])),
     )
-    lengths = Part("lengths", (lengths_table(audit),))
+    lengths = Part(t("What injection costs"), _some(lengths_table(audit)))
     return (
         [part for part in (known, splits) if part.tables],
         [part for part in (answers, dictionary) if part.tables] + [lengths, heads],
@@ -306,7 +215,7 @@ def facts(audit: Audit) -> tuple[Fact, ...]:
     found.append(("added", percent(split.injection.added)))
     where = split_name(audit.held_out)
     return tuple(
-        Fact(t(AUDIT_FACT[name]), value, t(AUDIT_FACT_HELP[name], split=where))
+        Fact(t(AUDIT_FACT[name][0]), value, t(AUDIT_FACT[name][1], split=where))
         for name, value in found
     )
 
@@ -331,7 +240,7 @@ def reasons(verdict: Verdict) -> tuple[Reason, ...]:
 
 def _templates() -> dict[str, str]:
     """The words of a verdict in the language of whoever looks."""
-    return {kind: t(VERDICT_TEXTS[kind]) for kind in english()}
+    return {kind: t(text) for kind, text in english().items()}
 
 
 def mentions_table(audit: Audit) -> Table | None:
@@ -348,10 +257,11 @@ def mentions_table(audit: Audit) -> Table | None:
             (f"\u2003{label}", *_known(of_label), *_known(gold.unseen_by_label.get(label)))
             for label, of_label in gold.by_label.items()
         ]
-    return _table(("split", "count", "known", "unseen", "unseen_known"), rows)
+    heads = (t("split"), t("mentions"), t("in the graph"), t("unseen"), t("unseen, in the graph"))
+    return _table(heads, rows)
 
 
-def splits_table(audit: Audit) -> Table:
+def splits_table(audit: Audit) -> Table | None:
     """Rows, repeats and matches by split."""
     with_gold = any(split.gold_matches is not None for split in audit.splits.values())
     rows = []
@@ -364,8 +274,8 @@ def splits_table(audit: Audit) -> Table:
             f"{split.matches / split.examples:.2f}",
         ]
         rows.append((*row, percent(split.gold_matches)) if with_gold else tuple(row))
-    columns = ("split", "rows", "repeated", "with_match", "matches", "gold_matches")
-    return _table(columns if with_gold else columns[:-1], rows)
+    heads = (t("split"), t("rows"), t("repeated"), t("with a head"), t("matches a row"))
+    return _table((*heads, t("are mentions")) if with_gold else heads, rows)
 
 
 def leaks_table(audit: Audit) -> Table | None:
@@ -379,7 +289,7 @@ def leaks_table(audit: Audit) -> Table | None:
         )
         for leak in audit.leaks
     ]
-    return _table(("leak", "texts", "share", "same_label"), rows) if rows else None
+    return _table((t("same text"), t("rows"), t("share"), t("same label")), rows)
 
 
 def names_table(audit: Audit) -> Table | None:
@@ -390,7 +300,7 @@ def names_table(audit: Audit) -> Table | None:
         (_where(where), f"{share.total:,}", percent(share))
         for where, share in audit.answers.known_names.items()
     ]
-    return _table(("where", "names", "known"), rows)
+    return _table((t("names that stand in"), t("names"), t("in the graph")), rows)
 
 
 def _where(where: str) -> str:
@@ -436,11 +346,11 @@ def dictionary_table(audit: Audit) -> Table | None:
             rows.append((split_name(name), *_scores(scores), unseen))
         if scores is not None and name == audit.held_out:
             rows += [(f"\u2003{la}", *_scores(of), "") for la, of in scores["by_label"].items()]
-    columns = ("split", "precision", "recall", "f1", "unseen_recall")
-    return _table(columns, rows) if rows else None
+    heads = (t("split"), t("precision"), t("recall"), t("F1"), t("recall, unseen"))
+    return _table(heads, rows)
 
 
-def lengths_table(audit: Audit) -> Table:
+def lengths_table(audit: Audit) -> Table | None:
     """Tokens of the texts and of the branches, and what the limit cuts."""
     rows = []
     for name, split in audit.splits.items():
@@ -456,21 +366,21 @@ def lengths_table(audit: Audit) -> Table:
                 percent(injection.added_over),
             )
         )
-    columns = ("split", "tokens", "added", "longest", "long_texts", "long_trees", "no_room")
-    return _table(columns, rows)
+    over = (t("texts over the limit"), t("with branches"), t("branch tokens without room"))
+    return _table((t("split"), t("text"), t("added"), t("longest"), *over), rows)
 
 
 def ambiguous_table(audit: Audit) -> Table | None:
     """Some heads with several tails under the relation that says types."""
     rows = [(head, listed(tails)) for head, tails in audit.ambiguity.examples]
-    return _table(("head", "tails"), rows) if rows else None
+    return _table((t("head"), t("tails")), rows)
 
 
 def homonyms_table(audit: Audit) -> Table | None:
     """Some names of the held-out set that may mean several heads."""
     found = audit.splits[audit.held_out].homonyms.examples
     rows = [(name, listed(heads)) for name, heads in found]
-    return _table(("name", "may_mean"), rows) if rows else None
+    return _table((t("name"), t("may mean")), rows)
 
 
 def homonyms(audit: Audit) -> str:
@@ -564,10 +474,10 @@ def score(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
-def _table(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
-    return {
-        name: list(column) for name, column in zip(columns, zip(*rows, strict=True), strict=True)
-    }
+def _table(heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table | None:
+    if not rows:
+        return None
+    return {head: list(column) for head, column in zip(heads, zip(*rows, strict=True), strict=True)}
 
 
 def _known(coverage: Coverage | None) -> tuple[str, str]:

@@ -20,14 +20,9 @@ from kbert_core.explain.result import NO_EFFECT, mention_text, name_of
 from kbert_core.explain.targets import NO_SPAN, Target
 from kbert_core.knowledge.triple import Triple
 
-EFFECTS_TEXTS = {
-    "becomes": N_("becomes {answer}"),
-    "moved_up": N_("{triples} moves up"),
-    "moved_up_several": N_("{triples} move up"),
-    "moved_out": N_("{triples} goes as well"),
-    "moved_out_several": N_("{triples} go as well"),
-    "at": N_("at {mentions}"),
-    "text": N_("text"),
+MOVED = {  # one triple, several
+    "moved_up": (N_("{triples} moves up"), N_("{triples} move up")),
+    "moved_out": (N_("{triples} goes as well"), N_("{triples} go as well")),
 }
 
 EFFECTS_CHANCE = {
@@ -227,19 +222,21 @@ class View:
         """Every triple with what it adds, exactly and by its tokens, and what deleting it does."""
         ranked = self.ranked
         columns: dict[str, list[Any]] = {}
-        columns["triple"] = [self.found.name(effect) for effect in ranked]
-        columns["at"] = [self.mentions(effect) for effect in ranked]
-        columns["left_out"] = [self.change(e.base.score, e.without.score) for e in ranked]
-        columns["adds"] = [self.points(effect) for effect in ranked]
+        columns[t("triple")] = [self.found.name(effect) for effect in ranked]
+        columns[t("at")] = [self.mentions(effect) for effect in ranked]
+        columns[t("left out")] = [self.change(e.base.score, e.without.score) for e in ranked]
+        columns[t("adds")] = [self.points(effect) for effect in ranked]
         if self.shares is not None:
-            columns["tokens"] = [100 * self.shares.of(effect.piece) for effect in ranked]
-        columns["becomes"] = [self.answer(e.without.answer) if e.flips else "" for e in ranked]
+            columns[t("its tokens add")] = [100 * self.shares.of(effect.piece) for effect in ranked]
+        columns[t("becomes")] = [self.answer(e.without.answer) if e.flips else "" for e in ranked]
         if any(effect.deleted is not None for effect in ranked):
-            columns["deleted"] = [self.points(effect, deleted=True) for effect in ranked]
-            columns["then"] = [self.after_deleting(effect) for effect in ranked]
+            columns[t("adds, if deleted")] = [
+                self.points(effect, deleted=True) for effect in ranked
+            ]
+            columns[t("then")] = [self.after_deleting(effect) for effect in ranked]
         if self.attention is not None:
             mass = {one.piece: 100 * one.mass() for one in self.attention.each}
-            columns["attention"] = [mass.get(effect.piece) for effect in ranked]
+            columns[t("attention")] = [mass.get(effect.piece) for effect in ranked]
         return columns
 
     def mentions(self, effect: Effect) -> str:
@@ -252,12 +249,10 @@ class View:
         said = []
         if effect.deleted is not None and effect.deleted_flips:
             said.append(t("becomes {answer}", answer=self.answer(effect.deleted.answer)))
-        for key, triples in (("moved_up", effect.moved_up), ("moved_out", effect.moved_out)):
-            if triples:
-                several = "_several" if len(triples) > 1 else ""
-                said.append(
-                    t(EFFECTS_TEXTS[f"{key}{several}"], triples=listed(map(name_of, triples)))
-                )
+        for moved, one_or_more in MOVED.items():
+            if triples := getattr(effect, moved):
+                key = one_or_more[len(triples) > 1]
+                said.append(t(key, triples=listed(map(name_of, triples))))
         return " · ".join(said)
 
     def csv(self) -> bytes:

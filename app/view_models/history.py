@@ -1,15 +1,15 @@
-"""The log of a graph as it is read: who did what, when, and what of it can be taken back."""
+"""The log of a graph as it is read: who did what, when; and where a triple comes from."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from app.catalogue import kind
-from app.edit_log import EditLog, Step
-from app.texts import t, tn
-from app.view_models.knowledge import describe
+from app.catalogue import Catalogue, kind
+from app.edit_log import EditLog
+from app.texts import N_, t, tn
 from app.words import EDIT_TEXTS
-from kbert_core import KBertError
+from kbert_core import KBertError, Triple
+from kbert_core.knowledge.io import unit_of
 from kbert_core.knowledge.store.log import Change, Entry
 from kbert_core.knowledge.store.store import GraphStore
 
@@ -44,23 +44,9 @@ class Row:
     can_change: bool = True
 
 
-def rows_of_log(log: EditLog, now: datetime) -> tuple[Row, ...]:
-    """A visitor's own steps, the latest first."""
-    return tuple(_row_of(step, log, now) for step in reversed(log.steps))
-
-
-def rows_of_store(
-    store: GraphStore, entries: Iterable[Entry], now: datetime, *, base: int = 0
-) -> tuple[Row, ...]:
-    """Entries of a workspace's log, in the order given.
-
-    Args:
-        store: the workspace.
-        entries: of its log.
-        now: the time.
-        base: the entry that the workspace began with, which stays.
-    """
-    return tuple(_row_of_entry(store, entry, now, base) for entry in entries)
+def rows_of(log: EditLog, entries: Iterable[Entry], now: datetime) -> tuple[Row, ...]:
+    """Entries of a log, in the order given."""
+    return tuple(_row_of(log.store, entry, now, log.base) for entry in entries)
 
 
 def ago(at: str, now: datetime) -> str:
@@ -107,20 +93,15 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def _row_of(step: Step, log: EditLog, now: datetime) -> Row:
-    count = len(step.edits)
-    if step.source:
-        what = t("imported {count} triples from {source}", count=f"{count:,}", source=step.source)
-    elif count == 1:
-        what = describe(step.edits[0])
-    else:
-        what = t("{count} edits together", count=f"{count:,}")
-    changes = tuple(describe(edit) for edit in step.edits[:MOST]) if count > 1 else ()
-    back = step.number in log.back
-    return Row(step.number, ago(step.at, now), step.at, "", what, changes, count, back)
+def what(log: EditLog, entry: Entry | None) -> str | None:
+    """Say in a few words what an entry did."""
+    if entry is None or entry.edits == 1:
+        return said(log.store, entry)[0] if entry else None
+    return t("{count} edits together", count=f"{entry.edits:,}")
 
 
-def _row_of_entry(store: GraphStore, entry: Entry, now: datetime, base: int) -> Row:
+def said(store: GraphStore, entry: Entry) -> tuple[str, tuple[str, ...]]:
+    """Say what an entry did, in one line; and triple by triple, where it is several."""
     changes = tuple(in_words(c) for c in store.changes(entry.revision, most=SHOWN))
     if entry.revision == 0:
         what = t("made the graph")
@@ -136,6 +117,11 @@ def _row_of_entry(store: GraphStore, entry: Entry, now: datetime, base: int) -> 
         what, changes = changes[0], ()
     else:
         what = t("{count} edits together", count=f"{entry.edits:,}")
+    return what, changes
+
+
+def _row_of(store: GraphStore, entry: Entry, now: datetime, base: int) -> Row:
+    what, changes = said(store, entry)
     return Row(
         entry.revision,
         ago(entry.at, now),
@@ -160,3 +146,53 @@ def source_of(store: GraphStore, entry: Entry) -> str:
             if found.file:
                 return found.file
     return t("a file")
+
+
+ORIGIN_TEXTS = {"line": N_("line {number}"), "statement": N_("statement {number}")}
+
+
+def origin(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
+    """Say where a triple comes from: an edit, or the graph as it was opened."""
+    search = catalogue.search
+    try:
+        store = catalogue.log.store
+        found = store.origins(triple.head).get(triple)
+        shared = store.path == search.path
+        if found is not None and (shared or triple not in catalogue.base):
+            return _of(store, triple, now, t("somebody") if shared else t("you"))
+        if not search.in_memory:
+            with GraphStore(search.path) as file:
+                return _of(file, triple, now, t("somebody"))
+    except KBertError:
+        pass  # it is gone; what is known here is said
+    line = catalogue.lines.get(triple, 0)
+    if line:
+        return t(
+            "From {file}, {place}.", file=catalogue.source, place=_place(catalogue.source, line)
+        )
+    return t("From {file}, as it was opened.", file=catalogue.source or catalogue.base.name)
+
+
+def _of(store: GraphStore, triple: Triple, now: datetime, nobody: str) -> str:
+    """The same of a log that has the triple.
+
+    Args:
+        nobody: what one who edits without a name is called.
+    """
+    origin = store.origin(triple)
+    if origin.file is not None:
+        if not origin.line:
+            return t("From {file}, as it was opened.", file=origin.file)
+        return t("From {file}, {place}.", file=origin.file, place=_place(origin.file, origin.line))
+    entries = {entry.revision: entry for entry in store.history(entity=triple.head)}
+    entry = entries.get(origin.revision)
+    return t(
+        "Edited by {who}, {when} (entry {number}).",
+        who=(entry.who if entry else "") or nobody,
+        when=ago(entry.at, now) if entry else "",
+        number=origin.revision,
+    )
+
+
+def _place(file: str, number: int) -> str:
+    return t(ORIGIN_TEXTS[unit_of(file)], number=number)

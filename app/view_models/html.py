@@ -3,6 +3,9 @@
 import html
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
+
+from app.texts import refusal
 
 
 def escape(text: object) -> str:
@@ -26,7 +29,9 @@ def markdown(text: object) -> str:
     A bare address stays text: a word joiner, which is not seen, parts it where
     Markdown would link it, as a backslash there doesn't keep it from that.
     A command or an option that is named in it, as in `kbert audit`, stays code.
+    An error is said in the visitor's language.
     """
+    text = refusal(text) if isinstance(text, Exception) else text
     plain, said = _COMMAND.split(str(text)), _COMMAND.findall(str(text))
     return "".join(_marked(part) + code for part, code in zip(plain, [*said, ""], strict=True))
 
@@ -39,6 +44,28 @@ def _marked(text: str) -> str:
 
 _ADDRESS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
 _COMMAND = re.compile("`(?:kbert |--)[A-Za-z0-9 ._-]*[A-Za-z0-9]`")
+
+
+def table_html(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int = 0, more: str = ""
+) -> str:
+    """A table.
+
+    Args:
+        heads: of the columns; plain text.
+        rows: cells, HTML already.
+        numbers: how many columns, the last ones, are numbers.
+        more: further classes.
+    """
+    words = len(heads) - numbers
+    kinds = ("", ' class="kb-num"')
+    top = "".join(f"<th{kinds[at >= words]}>{escape(head)}</th>" for at, head in enumerate(heads))
+    lines = (
+        "".join(f"<td{kinds[at >= words]}>{cell}</td>" for at, cell in enumerate(row))
+        for row in rows
+    )
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<table class="{f"kb-table {more}".strip()}"><tr>{top}</tr>{body}</table>'
 
 
 def scrolling(table: str, more: str = "") -> str:

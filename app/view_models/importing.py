@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from app.texts import refusal
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.io import ReadOptions, Row, rows_of
 
@@ -86,7 +87,7 @@ def preview(
 
 def page_words(error: object) -> str:
     """An error about a file, with fields of the page where it names options of a command."""
-    said = str(error)
+    said = refusal(error)
     for option, field in _FIELDS.items():
         said = re.sub(option, field, said)
     return said

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.texts import N_, t
+from app.texts import N_, refusal, t
 from app.words import EDIT_TEXTS, RULE_TEXTS
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule, Triple
 from kbert_core.knowbert.candidates import entities_named
@@ -249,7 +249,7 @@ def read_changes(now: Sequence[Row], wanted: Sequence[Row], graph: KnowledgeGrap
                 trial = trial.apply(edit)
                 edits.append(edit)
     except KBertError as error:
-        return Read(problem=str(error))
+        return Read(problem=refusal(error))
     return Read(tuple(edits))
 
 

@@ -10,12 +10,11 @@ from app.examples import MINILM
 from app.scene import WORDS
 from app.texts import N_, listed, sentences, t
 from app.view_models.diff import Identity
-from app.view_models.html import escape, shown
+from app.view_models.html import escape, shown, table_html
 from app.view_models.prediction import Mark, Place, line_html, lines_html, percent, tints
 from app.view_models.tree import tree_html, tree_view
 from app.view_models.twins import now_and_before
 from app.view_models.why import why
-from app.words import KNOWLEDGE_TEXTS
 from kbert_core import Ablation, FlatTree, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge.edit import Edit
@@ -79,19 +78,7 @@ LEARN_NOISE = {
     "only_all": N_("Only where everything is visible"),
     "only_tree": N_("Only with the visible matrix"),
     "both": N_("In both readings"),
-    "without": N_("without noise"),
-    "with": N_("with noise"),
 }
-
-LEARN_ATTENTION = {
-    "token": N_("token"),
-    "score": N_("score"),
-    "mask": N_("mask"),
-    "raised": N_("e^(score + mask)"),
-    "weight": N_("weight"),
-}
-
-LEARN_NOISE_READING = {"tree": N_("Visible matrix"), "all": N_("Everything visible")}
 
 LESSONS = ("tokens", "tree", "positions", "visible", "attention", "noise", "hurts")
 MODEL = "medical-ner-kbert"  # of the lessons that need one; shipped
@@ -537,16 +524,9 @@ def _tree(trace: KBertTrace, *, positions: bool = True) -> str:
 def _words_and_triples(flat: FlatTree, triples: Sequence[Triple]) -> str:
     words = [flat.tokens[i] for i in _trunk_words(flat)]
     chips = "".join(_chip(word) for word in words)
-    rows = "".join(
-        f"<tr><td>{escape(x.head)}</td><td>{escape(x.relation)}</td><td>{escape(x.tail)}</td></tr>"
-        for x in triples
-    )
-    names = ("head", "relation", "tail")
-    heads = "".join(f"<th>{escape(t(KNOWLEDGE_TEXTS[name]))}</th>" for name in names)
-    return (
-        f'<div class="kb-words">{chips}</div>'
-        f'<table class="kb-table kb-narrow"><tr>{heads}</tr>{rows}</table>'
-    )
+    heads = (t("head"), t("relation"), t("tail"))
+    rows = ([escape(x.head), escape(x.relation), escape(x.tail)] for x in triples)
+    return f'<div class="kb-words">{chips}</div>{table_html(heads, rows, more="kb-narrow")}'
 
 
 def _row(flat: FlatTree) -> str:
@@ -568,10 +548,10 @@ def _scores_table(
     flat: FlatTree, scores: torch.Tensor, mask: torch.Tensor, weights: torch.Tensor | None
 ) -> str:
     """One row of attention: score, mask, e to their sum, and its share; the last two if told."""
-    columns = ["token", "score", "mask", *(["raised", "weight"] if weights is not None else [])]
+    told = [t("e^(score + mask)"), t("weight")] if weights is not None else []
+    columns = [t("token"), t("score"), t("mask"), *told]
     heads = "".join(
-        f'<th class="{"kb-num" if i else ""}">{escape(t(LEARN_ATTENTION[name]))}</th>'
-        for i, name in enumerate(columns)
+        f'<th class="{"kb-num" if i else ""}">{escape(name)}</th>' for i, name in enumerate(columns)
     )
     rows = []
     for i, token in enumerate(flat.tokens):
@@ -601,6 +581,7 @@ def _noise_lines(found: dict[str, tuple[NerPrediction, NerPrediction]]) -> str:
                     for s in prediction.spans
                     if (s.start, s.end, s.label) not in old
                 }
-            side, name = t(LEARN_NOISE_READING[reading]), t(LEARN_NOISE[noise])
+            side = t("Visible matrix" if reading == "tree" else "Everything visible")
+            name = t("with noise" if noise == "with" else "without noise")
             lines.append(line_html(HISTORY, prediction, side, name, colours, marks))
     return lines_html(lines)

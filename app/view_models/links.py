@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.texts import N_, listed, t
-from app.view_models.html import escape, scrolling
+from app.view_models.html import escape, scrolling, table_html
 from app.view_models.knowledge import TripleRow, entity_of
 from app.view_models.prediction import percent
 from kbert_core.knowbert.linker import NULL as NULL_CANDIDATE
@@ -85,26 +85,26 @@ def links_html(text: str, after: LinkPrediction, before: LinkPrediction | None) 
         now = _cell(new, place)
         mark = f' <span class="kb-badge">{escape(t("other entity"))}</span>' if changed else ""
         cells.append(now + mark)
-        rows.append("".join(f"<td>{cell}</td>" for cell in cells))
-    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return scrolling(f'<table class="kb-table">{f"<tr>{top}</tr>"}{body}</table>')
+        rows.append(cells)
+    return scrolling(table_html(heads, rows))
 
 
 def headline(text: str, after: LinkPrediction, before: LinkPrediction) -> str:
     """Say in a line which names mean something else now; plain text."""
-    new, old = _by_place(after), _by_place(before)
-    changed = [p for p in sorted(new.keys() | old.keys()) if _entity(old, p) != _entity(new, p)]
+    changed = [(place, was, now) for place, (was, now) in meant(after, before) if was != now]
     if not changed:
         return t("Every name means the same before and now.")
-    said = t(
-        "“{text}” was {before}, is {after}",
-        text=text[slice(*changed[0])],
-        before=_entity(old, changed[0]),
-        after=_entity(new, changed[0]),
-    )
+    place, was, now = changed[0]
+    said = t("“{text}” was {before}, is {after}", text=text[slice(*place)], before=was, after=now)
     more = len(changed) - 1
     return said + (t("; {count} more", count=more) if more else "") + t(".")
+
+
+def meant(after: LinkPrediction, before: LinkPrediction) -> list[tuple[Place, tuple[str, str]]]:
+    """What each name meant before and means now, in reading order."""
+    new, old = _by_place(after), _by_place(before)
+    places = sorted(new.keys() | old.keys())
+    return [(place, (_entity(old, place), _entity(new, place))) for place in places]
 
 
 def beside_table(rows: Sequence[TripleRow], reading: RoofReading) -> str:

@@ -9,13 +9,17 @@ import networkx as nx
 from pyvis.network import Network
 
 from app.texts import N_, t
-from app.view_models.diff import Identity
+from app.view_models.diff import Identity, code_of
+from app.view_models.glosses import gloss, with_glosses
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import FlatTree, Triple
+from kbert_core.knowledge.names import normalise_name
 
 MOST = 80  # triples drawn; the table has them all
 Places = Mapping[str, tuple[float, float]]
 NOWHERE: Places = {}
+Names = Mapping[Triple | str, Sequence[str]]
+UNNAMED: Names = {}
 
 
 class Line(Protocol):
@@ -53,7 +57,12 @@ class Drawn:
 
 
 def neighbourhood(
-    rows: Sequence[Line], *, dark: bool, chosen: Triple | None = None, before: Places = NOWHERE
+    rows: Sequence[Line],
+    *,
+    dark: bool,
+    chosen: Triple | None = None,
+    before: Places = NOWHERE,
+    names: Names = UNNAMED,
 ) -> dict[str, Any]:
     """Lay entities and their triples out, an entity once, whatever it is in them.
 
@@ -65,6 +74,7 @@ def neighbourhood(
         dark: which theme.
         chosen: a triple to set off.
         before: where names stood, and stay.
+        names: of the tokens of a text's triples and entities, see :func:`names_of`.
     """
     text, faint, page = (
         ("#E4E9ED", "#7C8A95", "#12171C") if dark else ("#0E161C", "#93A0AA", "#FFFFFF")
@@ -76,7 +86,14 @@ def neighbourhood(
     for name, (x, y) in places.items():
         flat = _flat(name)
         net.add_node(
-            name, label=_short(flat), title=flat, x=x, y=y, shape="box", head=name in heads
+            name,
+            label=_short(flat),
+            title=_meant(flat),
+            x=x,
+            y=y,
+            shape="box",
+            head=name in heads,
+            names=names.get(normalise_name(name), ()),
         )
     numbered: dict[Triple, int] = {}
     for number, row in enumerate(shown):
@@ -88,10 +105,11 @@ def neighbourhood(
             id=str(row.triple),
             number=number,
             triple=[row.triple.head, row.triple.relation, row.triple.tail],
+            names=names.get(row.triple, ()),
             on=row.on,
             chosen=row.triple == chosen,
             label=_short(_flat(row.triple.relation)),
-            title=_flat(f"{row.triple}: {row.state}"),
+            title=with_glosses(_flat(f"{row.triple}: {row.state}"), row.triple),
             color="branch" if row.used else "faint",
             dashes=not row.used,
             width=6 if row.triple == chosen else 2.5 if row.used else 1,
@@ -138,6 +156,23 @@ def tokens_of(flat: FlatTree) -> dict[str, Identity]:
     return found
 
 
+def names_of(flat: FlatTree) -> dict[Triple | str, list[str]]:
+    """The names of the tokens of every triple in a tree, and of every entity that it mentions.
+
+    An entity at the end of a branch is one too.
+    """
+    found: dict[Triple | str, list[str]] = {}
+    codes = [code_of(identity) for identity in flat.identities]
+    for placed in flat.branches:
+        triple, own = placed.branch.triple, codes[placed.start : placed.end]
+        for key in (triple, normalise_name(triple.tail)):
+            found.setdefault(key, []).extend(own)
+    for anchor, branch, code in zip(flat.anchor_ids, flat.branch_ids, codes, strict=True):
+        if anchor and not branch:
+            found.setdefault(flat.tree.nodes[anchor - 1].mention.entity, []).append(code)
+    return found
+
+
 def caption(
     rows: Sequence[Line],
     *,
@@ -160,6 +195,10 @@ def caption(
 
 def _short(name: str, most: int = 22) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _meant(name: str) -> str:
+    return f"{name} · {meaning}" if (meaning := gloss(name)) else name
 
 
 def _flat(name: str) -> str:

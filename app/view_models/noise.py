@@ -38,13 +38,16 @@ def way_name(way: str) -> str:
     return t(NOISE_WAY[way])
 
 
-def dial(curve: NoiseCurve, count: int, seed: int, info: ModelInfo) -> dict[str, list[str]]:
+def dial(
+    curve: NoiseCurve, count: int, seed: int, info: ModelInfo, label: str
+) -> dict[str, list[str]]:
     """The readings at one count, plain BERT's above them; as columns.
 
     Args:
         curve: that has run the count with the seed.
         count, seed: of the dial.
         info: of the model.
+        label: whose probability it is.
     """
     text = curve.sentences[0]
     rows = [
@@ -61,11 +64,27 @@ def dial(curve: NoiseCurve, count: int, seed: int, info: ModelInfo) -> dict[str,
         flips = point.outcome.answer != curve.at(way, 0)[0].outcome.answer
         rows.append((way_name(way), f"{answer} ⚡" if flips else answer, point.probability))
     return {
-        "reading": [way for way, *_ in rows],
-        "answer": [answer for _, answer, _ in rows],
-        "probability": [percent(probability) for *_, probability in rows],
-        "moved": moved,
-        "distance": apart,
+        t("Read as"): [way for way, *_ in rows],
+        t("Prediction"): [answer for _, answer, _ in rows],
+        t("Probability of {label}", label=label): [
+            percent(probability) for *_, probability in rows
+        ],
+        t("Moved by noise"): moved,
+        t("From plain BERT"): apart,
+    }
+
+
+def dial_help() -> dict[str, str]:
+    """What two of the columns are."""
+    return {
+        t("Moved by noise"): t(
+            "Total variation from the same reading without noise: the share of probability that "
+            "moves."
+        ),
+        t("From plain BERT"): t(
+            "Total variation between the two distributions of labels: the share of probability "
+            "that differs; of a span, the mean over its tokens."
+        ),
     }
 
 
@@ -119,8 +138,10 @@ def say_injected(curve: NoiseCurve, count: int) -> str:
 def drawn(drawn: Sequence[tuple[str, Sequence[Triple]]]) -> dict[str, list[str]]:
     """What was drawn, as columns: mention, relations and tails."""
     return {
-        "mention": [plain(mention) for mention, _ in drawn],
-        "triples": [listed(f"{x.relation} {x.tail}" for x in triples) for _, triples in drawn],
+        t("Mention"): [plain(mention) for mention, _ in drawn],
+        t("Unrelated triples"): [
+            listed(f"{x.relation} {x.tail}" for x in triples) for _, triples in drawn
+        ],
     }
 
 

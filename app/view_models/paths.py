@@ -157,9 +157,9 @@ def arrivals(found: Influence, token: int) -> dict[str, list[str]]:
     ranked = sorted(found.arrivals(token), key=lambda one: -_last(one.measured))
     never = t("never")
     return {
-        "triple": [str(one.piece.triple) for one in ranked],
-        "first": [never if one.layer == NEVER else str(one.layer) for one in ranked],
-        "last": [
+        t("Triple"): [str(one.piece.triple) for one in ranked],
+        t("can from layer"): [never if one.layer == NEVER else str(one.layer) for one in ranked],
+        t("changes it by"): [
             t("gone") if one.measured[-1] != one.measured[-1] else percent(one.measured[-1])
             for one in ranked
         ],

@@ -6,7 +6,7 @@ from typing import Literal
 
 from app.models import ModelInfo, type_name
 from app.texts import N_, clauses, t
-from app.view_models.html import escape, scrolling, shown
+from app.view_models.html import escape, scrolling, shown, table_html
 from app.view_models.styles import ENTITY_TINTS
 from kbert_core.labels import RIGHT
 from kbert_core.tasks import (
@@ -193,23 +193,13 @@ def changes_html(changes: Sequence[SpanChange], *, compared: bool) -> str:
         delta = ""
         if item.before and item.after and item.change == "same":
             delta = signed(item.after[1] - item.before[1])
-        first = f"<td>{shown(item.text)}</td>"
-        if compared:
-            rows.append(
-                f"<tr>{first}<td>{before}</td><td>{after}</td>"
-                f'<td class="kb-num">{badge or delta}</td></tr>'
-            )
-        else:
-            rows.append(f"<tr>{first}<td>{after}</td></tr>")
-    heads = [N_("Entity"), N_("Before"), N_("Now"), N_("Change")]
-    if not compared:
-        heads = [N_("Entity"), N_("Type")]
-    head = "".join(
-        f'<th class="{"kb-num" if h == "prediction.change" else ""}">{escape(t(h))}</th>'
-        for h in heads
+        rows.append([shown(item.text), before, after, badge or delta])
+    if compared:
+        heads = (t("Entity"), t("Before"), t("Now"), t("Change"))
+        return scrolling(table_html(heads, rows, numbers=1))
+    return scrolling(
+        table_html((t("Entity"), t("Type")), ([text, now] for text, _, now, _ in rows))
     )
-    table = f'<table class="kb-table"><tr>{head}</tr>{"".join(rows)}</table>'
-    return scrolling(table)
 
 
 def bars_html(

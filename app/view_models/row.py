@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.texts import listed, t
+from app.selection import triple_of
+from app.texts import listed, sentences, t
 from app.view_models.diff import Identity
-from app.view_models.html import escape, scrolling, shown
+from app.view_models.html import escape, scrolling, shown, table_html
 from app.view_models.matrix import HIDDEN, names_of, share, visible_view
 from app.view_models.why import branch_of
-from kbert_core import Ablation, FlatTree
+from kbert_core import Ablation, FlatTree, Triple
 
 MOST_LINES = 200  # of the table
 MOST_NAMED = 6  # tokens or branches named in a sentence; the table has them all
@@ -111,21 +112,16 @@ def row_html(view: RowView) -> str:
     numbers = [t("Attention")] if with_weights else []
     if with_weights and view.compared:
         numbers = [t("Before"), t("Now"), t("Change")]
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    head += "".join(f'<th class="kb-num">{escape(name)}</th>' for name in numbers)
-    body = "".join(_line(token, len(numbers)) for token in view.seen[:MOST_LINES])
+    rows = [_line(token, len(numbers)) for token in view.seen[:MOST_LINES]]
     more = len(view.seen) - MOST_LINES
     if more > 0:
-        body += f'<tr><td colspan="6">{escape(t("and {n} more", n=more))}</td></tr>'
-    return scrolling(
-        f'<table class="kb-table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    )
+        rows.append([escape(t("and {n} more", n=more))])
+    return scrolling(table_html([*heads, *numbers], rows, numbers=len(numbers)))
 
 
-def _line(token: SeenToken, numbers: int) -> str:
+def _line(token: SeenToken, numbers: int) -> list[str]:
     where = t("branch “{branch}”", branch=token.branch) if token.branch else t("trunk")
     cells = [f"{shown(token.text)} <small>{token.place}</small>", escape(where), escape(token.why)]
-    line = "".join(f"<td>{cell}</td>" for cell in cells)
     values: list[str] = []
     if numbers == 1:
         values = [share(token.now or 0.0)]
@@ -133,8 +129,7 @@ def _line(token: SeenToken, numbers: int) -> str:
         now, old = token.now or 0.0, token.before
         values = ["–" if old is None else share(old), share(now)]
         values.append("+" if old is None else f"{100 * (now - old):+.1f}".replace("-", "−"))
-    line += "".join(f'<td class="kb-num">{escape(value)}</td>' for value in values)
-    return f"<tr>{line}</tr>"
+    return [*cells, *map(escape, values)]
 
 
 def _named(flat: FlatTree, places: list[int]) -> str:
@@ -145,3 +140,65 @@ def _named(flat: FlatTree, places: list[int]) -> str:
     parts += [t("the branch “{branch}”", branch=branch) for branch in branches]
     more = len(parts) - MOST_NAMED
     return listed([*parts[:MOST_NAMED], *([t("and {n} more", n=more)] if more > 0 else [])])
+
+
+MOST_NAMED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Mass:
+    """What one token gives a branch.
+
+    Attributes:
+        place: of the token, which doesn't stand on the branch.
+        share: of its attention, 0 to 1.
+    """
+
+    place: int
+    share: float
+
+
+def branch_mass(
+    flat: FlatTree, triple: Triple, weights: np.ndarray, visible: np.ndarray
+) -> tuple[Mass, ...]:
+    """Sum the attention that each token outside gives to a triple's branches.
+
+    Args:
+        flat: N tokens.
+        triple: whose branches, at all its mentions.
+        weights: (N, N), rows sum to 1.
+        visible: (N, N) bool, row may attend to column.
+
+    Returns:
+        One for every token that sees any of the branches' tokens, in reading
+        order.
+    """
+    branch = np.array([triple_of(name) == triple for name in flat.identities], dtype=bool)
+    outside = np.flatnonzero(visible[:, branch].any(1) & ~branch)
+    return tuple(Mass(int(i), float(weights[i, branch].sum())) for i in outside)
+
+
+def say_mass(
+    flat: FlatTree, triple: Triple, weights: np.ndarray, visible: np.ndarray, token: int | None
+) -> str:
+    """Say how much attention a triple's branch gets; plain text.
+
+    Args:
+        flat, triple, weights, visible: as for :func:`branch_mass`.
+        token: the chosen token, which is named first.
+    """
+    masses = list(branch_mass(flat, triple, weights, visible))
+    if not masses:
+        return t("its branch is not in this tree.")
+    mean = sum(mass.share for mass in masses) / len(masses)
+    named = sorted(masses, key=lambda mass: (mass.place != token, -mass.share))[:MOST_NAMED]
+    given = [f"“{flat.tokens[mass.place]}” {share(mass.share)}" for mass in named]
+    said = [t("{given}.", given=listed(given))]
+    if len(masses) > 1:
+        said.append(
+            t("On average {mean} from the {n} tokens that see it.", mean=share(mean), n=len(masses))
+        )
+    on_it = token is not None and triple_of(flat.identities[token]) == triple
+    if token is not None and not on_it and all(mass.place != token for mass in masses):
+        said.append(t("“{a}” can't see it: 0.", a=flat.tokens[token]))
+    return sentences(said)

@@ -1,16 +1,30 @@
 """A scene in words: its edits, and how it is read."""
 
 from collections.abc import Sequence
+from typing import Any
 
+from app.models import ModelInfo, type_name
 from app.scene import CHARACTERS, WORDS, Scene
-from app.texts import N_, listed, t
+from app.texts import N_, clauses, listed, t
 from app.view_models.html import escape, scrolling
 from app.view_models.interventions import describe as describe_intervention
 from app.view_models.knowledge import describe
+from app.view_models.links import meant
+from app.view_models.prediction import (
+    answers_of,
+    fillings_of,
+    is_score,
+    percent,
+    probabilities,
+    span_changes,
+)
 from app.words import NAME_RULE, OPTIONS_STRATEGY
 from kbert_core import Ablation, InjectionOptions
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import RULES
+from kbert_core.tasks import AnswerPrediction, LinkPrediction, MaskPrediction, NerPrediction
+
+MOST_TURNED = 3  # that are said
 
 
 def edits_html(edits: Sequence[Edit]) -> str:
@@ -22,6 +36,43 @@ def edits_html(edits: Sequence[Edit]) -> str:
     head = f'<th class="kb-num">#</th><th>{escape(t("edit"))}</th>'
     table = f'<table class="kb-table"><tr>{head}</tr>{rows}</table>'
     return scrolling(table)
+
+
+def turning(info: ModelInfo, text: str, now: Any, before: Any) -> str:
+    """Say what a prediction has become, "癫痫: Disease → Examine"; empty: the same. Plain text.
+
+    Args:
+        info: of the model.
+        text: that was read, of a pair the second.
+        now, before: predictions of one kind.
+    """
+    if isinstance(now, NerPrediction):
+        found = [
+            (own.text, *(side and type_name(side[0]) for side in (own.before, own.after)))
+            for own in span_changes(before.spans, now.spans)
+        ]
+    elif isinstance(now, LinkPrediction):
+        found = [(text[slice(*place)], *sides) for place, sides in meant(now, before)]
+    else:
+        found = list(zip(_chosen(info, before), _chosen(info, now), strict=False))
+    turned = [(*named, was, is_) for *named, was, is_ in found if was != is_]
+    nothing = t("none")
+    return clauses(
+        (t("{name}: {what}", name=named[0], what=what) if named else what)
+        for *named, was, is_ in turned[:MOST_TURNED]
+        for what in [f"{was or nothing} → {is_ or nothing}"]
+    )
+
+
+def _chosen(info: ModelInfo, prediction: Any) -> list[str]:
+    """The likeliest label or answer, or that of every [MASK]; of a score its percentage."""
+    if isinstance(prediction, MaskPrediction):
+        return [next(iter(own)) for own in fillings_of(prediction)]
+    if isinstance(prediction, AnswerPrediction):
+        return [next(iter(answers_of(prediction)))]
+    if is_score(info, prediction):
+        return [percent(next(iter(probabilities(info, prediction).values())))]
+    return [info.label(prediction.label)]
 
 
 def how_it_is_read(scene: Scene) -> list[str]:

@@ -17,7 +17,7 @@ CSS = f"""
 @media (min-width: 1051px) {{
   [data-testid="stMainBlockContainer"] {{ padding-left: 2.5rem; padding-right: 2.5rem; }}
 }}
-.kb-tree, .kb-legend, .kb-ner, .kb-table, .kb-fill {{
+.kb-tree, .kb-gone, .kb-legend, .kb-ner, .kb-table, .kb-fill {{
   --trunk: color-mix(in srgb, {TRUNK} 82%, currentColor);
   --branch: color-mix(in srgb, {BRANCH} 85%, currentColor);
   --changed: color-mix(in srgb, {CHANGED} 88%, currentColor);
@@ -67,7 +67,7 @@ CSS = f"""
   min-width: 1.75rem; box-sizing: border-box; border-radius: 4px; padding: 2px 5px 1px; }}
 .kb-text {{ font-size: 1.02rem; line-height: 1.4rem; white-space: pre; }}
 .kb-trunk {{ background: color-mix(in srgb, {TRUNK} 9%, transparent); }}
-.kb-mention > .kb-toks > .kb-tok {{ background: color-mix(in srgb, {TRUNK} 26%, transparent); }}
+.kb-mention > .kb-toks .kb-tok {{ background: color-mix(in srgb, {TRUNK} 26%, transparent); }}
 .kb-mention > .kb-toks .kb-text {{ font-weight: 600; }}
 .kb-special {{ outline: 1px dashed var(--rule); outline-offset: -1px; }}
 .kb-special .kb-text {{ font-size: .8rem; color: var(--faint); }}
@@ -88,6 +88,8 @@ CSS = f"""
 .kb-free > .kb-branches {{ width: 0; white-space: nowrap; }}
 .kb-branch {{ position: relative; display: flex; align-items: center; gap: 3px;
   margin-left: 15px; padding: 1px; border-radius: 5px; }}
+.kb-gone {{ position: absolute; display: flex; gap: 3px; padding: 1px; line-height: 1.25;
+  pointer-events: none; }}
 .kb-branch::before {{ content: ""; position: absolute; left: -10px; top: -9px; width: 9px;
   height: calc(50% + 9px); border-left: 2px solid var(--branch);
   border-bottom: 2px solid var(--branch); border-bottom-left-radius: 6px; }}
@@ -103,6 +105,35 @@ CSS = f"""
 .kb-branch:hover .kb-switch, .kb-switch:focus-visible {{ opacity: 1; }}
 .kb-switch:hover {{ background: color-mix(in srgb, currentColor 14%, transparent); }}
 .kb-switch:focus-visible {{ outline: 2px solid {TRUNK}; }}
+.kb-field {{ display: inline-flex; gap: 3px; position: relative; }}
+.kb-glossed .kb-toks {{ align-items: flex-start; min-height: 3.7rem; }}
+.kb-glossed .kb-field:has(.kb-gloss) {{ padding-bottom: .75rem; }}
+.kb-gloss {{ position: absolute; bottom: -.1rem; left: 2px; max-width: 100%; overflow: hidden;
+  text-overflow: ellipsis; white-space: nowrap; font-style: normal; font-size: .68rem;
+  line-height: .85rem; color: var(--faint); }}
+.kb-field:not(:has(~ .kb-field)) > .kb-gloss {{ max-width: calc(100% + 4.5rem); }}
+.kb-mention:has(+ .kb-mention) .kb-toks .kb-gloss {{ max-width: 100%; }}
+.kb-switch[data-edit] {{ opacity: 0; }}
+@media (hover: none) {{ .kb-switch[data-edit] {{ opacity: .55; }} }}
+.kb-tail {{ position: absolute; z-index: 20; display: flex; flex-direction: column;
+  min-width: 9rem; max-width: 24rem; font-size: .92rem; background: light-dark(#FFF, #1B2229);
+  border: 1.5px solid {BRANCH}; border-radius: 6px; box-shadow: 0 4px 14px rgb(0 0 0 / 22%); }}
+.kb-tail input {{ font: inherit; font-size: 1.02rem; color: inherit; background: none; border: 0;
+  outline: none; padding: .42rem .6rem; width: 100%; box-sizing: border-box; }}
+.kb-tail ul {{ list-style: none; margin: 0; padding: 0 0 .25rem;
+  border: 0 solid color-mix(in srgb, currentColor 20%, transparent); border-top-width: 1px; }}
+.kb-tail.kb-up {{ flex-direction: column-reverse; }}
+.kb-up ul {{ border-width: 0 0 1px; padding: .25rem 0 0; }}
+.kb-tail li {{ display: flex; justify-content: space-between; align-items: baseline; gap: 1.2rem;
+  margin: 0; padding: .1rem .6rem; cursor: pointer; white-space: nowrap; line-height: 1.45; }}
+.kb-tail li > span {{ overflow: hidden; text-overflow: ellipsis; }}
+.kb-tail li:hover, .kb-tail li[aria-selected=true] {{
+  background: color-mix(in srgb, {BRANCH} 24%, transparent); }}
+.kb-tail li i {{ font-style: normal; font-size: .82rem; opacity: .66; margin-left: .5rem; }}
+.kb-tail small {{ font-size: .82rem; opacity: .66; }}
+.kb-tail small.kb-turns {{ opacity: 1; font-weight: 600;
+  color: color-mix(in srgb, {CHANGED} 62%, currentColor); }}
+div:has(> .st-key-lab_tails) {{ position: absolute; }}
 .kb-flag {{ color: var(--changed); font-weight: 700; padding: 0 2px 0 4px; }}
 .kb-note {{ font-size: .75rem; color: var(--faint); padding-left: 4px; }}
 
@@ -119,7 +150,7 @@ CSS = f"""
 .kb-hover-branch {{ background: color-mix(in srgb, {BRANCH} 30%, transparent); }}
 .kb-tree .kb-chosen {{ box-shadow: inset 0 0 0 2.5px currentColor; }}
 .kb-tree .kb-target {{ outline: 2.5px dashed currentColor; outline-offset: -2.5px; }}
-.kb-tree .kb-tok.kb-unseen, .kb-mention > .kb-toks > .kb-tok.kb-unseen {{ background: none; }}
+.kb-tree .kb-tok.kb-unseen, .kb-mention > .kb-toks .kb-tok.kb-unseen {{ background: none; }}
 .kb-tree .kb-unseen .kb-text {{ color: var(--faint); font-weight: 400; }}
 .kb-picked {{ background: color-mix(in srgb, {BRANCH} 34%, transparent);
   box-shadow: 0 0 0 2px var(--branch); }}
@@ -164,9 +195,6 @@ CSS = f"""
 .kb-tag {{ font-size: .74rem; line-height: 1.05rem; text-align: center; white-space: nowrap;
   padding: 0 2px; }}
 .kb-tag b {{ font-weight: 600; }}
-@keyframes kb-turn {{ from {{ transform: rotateX(90deg); }} }}
-@media (prefers-reduced-motion: no-preference) {{
-  .kb-ring, .kb-lost {{ animation: kb-turn .3s ease-out; }} }}
 .kb-ring {{ outline: 2.5px solid var(--changed); outline-offset: 1px; }}
 .kb-lost {{ outline: 2.5px dashed var(--changed); outline-offset: 1px; }}
 .kb-table {{ border-collapse: collapse; font-size: .88rem; margin: .3rem 0 .2rem; width: 100%; }}
@@ -188,6 +216,7 @@ CSS = f"""
 .kb-tree + .kb-ner {{ margin-top: 1.1rem; }}
 .kb-no-positions .kb-pos {{ display: none; }}
 .kb-no-positions .kb-toks {{ min-height: 1.9rem; }}
+.kb-no-positions .kb-glossed .kb-toks {{ min-height: 2.6rem; }}
 .kb-words {{ display: flex; flex-wrap: wrap; gap: .35rem; margin: .1rem 0 .7rem; }}
 .kb-word {{ background: color-mix(in srgb, {TRUNK} 12%, transparent); border-radius: 4px;
   padding: .1rem .5rem; font-size: 1.02rem; }}
@@ -218,6 +247,7 @@ CSS = f"""
   border-bottom: 1px solid color-mix(in srgb, currentColor 12%, transparent); }}
 [class*="st-key-lab_head"] {{ min-height: 2.6rem; }}
 .st-key-lab_tree_box {{ min-height: 19rem; }}
+.st-key-lab_tree_box:has(.kb-glossed) {{ min-height: 22rem; }}
 [class*="st-key-lab_head"] [data-testid="stHeading"] h3 {{ padding: .2rem 0; }}
 @media (max-width: 1050px) {{
   .st-key-lab_top > div > [data-testid="stHorizontalBlock"],

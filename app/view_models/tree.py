@@ -2,17 +2,19 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice, repeat
 
 from app.texts import t, tn
 from app.view_models.diff import Status, code_of
+from app.view_models.glosses import gloss, with_glosses
 from app.view_models.html import escape, shown
 from app.view_models.selected import Marks
 from app.words import RULE_TEXTS
 from kbert_core import Ablation, FlatTree, KBertTrace, Rule, Triple
+from kbert_core.kbert.sentence_tree import Branch
 
 ONE_LINE = 600  # pixels of a trunk that surely fits
-AROUND = 60  # pixels beside a branch's tokens
+AROUND = 80  # pixels beside a branch's tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +43,26 @@ class BranchView:
 
     Attributes:
         triple: what it says.
+        name: that identifies it, where it hangs, in every drawing.
         tokens: how it reads.
+        parts: how many of them its relation and its tail have, or its tail alone.
         status: against the scene compared with; "removed" branches are no
             longer in the tree.
         cut: the rule that keeps it out, for a branch that is only named.
     """
 
     triple: Triple
+    name: str
     tokens: tuple[TokenView, ...]
+    parts: tuple[int, ...]
     status: Status = "same"
     cut: Rule | None = None
+
+    @property
+    def fields(self) -> Iterator[tuple[TokenView, ...]]:
+        """The tokens of each part."""
+        tokens = iter(self.tokens)
+        return (tuple(islice(tokens, part)) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +73,14 @@ class NodeView:
         tokens: the run, in order.
         mention: whether it is one.
         branches: what hangs from it.
+        gloss: what the mention means, for visitors who don't read its language.
         sentence: which of one text or two it is part of.
     """
 
     tokens: tuple[TokenView, ...]
     mention: bool = False
     branches: tuple[BranchView, ...] = ()
+    gloss: str = ""
     sentence: int = 0
 
 
@@ -115,7 +129,8 @@ def tree_view(
         nonlocal run
         if run:
             below = tuple(branches.get(anchor, ()))
-            nodes.append(NodeView(tuple(run), bool(anchor), below, sentence))
+            means = _meaning(flat, anchor - 1) if anchor else ""
+            nodes.append(NodeView(tuple(run), bool(anchor), below, means, sentence))
         run = []
 
     for index, place in enumerate(flat.branch_ids):
@@ -147,11 +162,13 @@ class _Handles:
         marks: what is chosen, by hard position.
         off: triples that are switched off, and can be switched on again.
         numbers: of the branches, as they are drawn.
+        edits: whether a branch's tail can be changed.
     """
 
     marks: Marks
     off: Collection[Triple]
     numbers: Iterator[int]
+    edits: bool
 
 
 def tree_html(
@@ -161,6 +178,7 @@ def tree_html(
     *,
     line: int = ONE_LINE,
     legend: bool = True,
+    edits: bool = False,
 ) -> str:
     """Draw a tree; everything in it is escaped.
 
@@ -171,6 +189,7 @@ def tree_html(
         off: triples that are switched off.
         line: pixels of a trunk that surely fits.
         legend: say above it what the colours mean.
+        edits: whether a branch's tail can be changed in it.
     """
     named = [
         ("kb-k-trunk", t("trunk")),
@@ -194,7 +213,7 @@ def tree_html(
     segments = ""
     if view.segments > 1:
         segments = f'<span class="kb-key">{escape(t("A, B: segments"))}</span>'
-    handles = None if marks is None else _Handles(marks, off, count())
+    handles = None if marks is None else _Handles(marks, off, count(), edits)
     body = _trunks_html(view, handles, line)
     role, label = "img", t("Sentence tree")
     if marks is not None:
@@ -203,6 +222,8 @@ def tree_html(
             t("Sentence tree; arrow keys walk over the tokens, Enter chooses one"),
         )
     is_a = f'role="{role}" aria-label="{escape(label)}"'
+    if any(node.gloss or any(map(_glosses_of, node.branches)) for node in view.nodes):
+        used += " kb-glossed"
     above = f'<div class="kb-legend {used}">{keys}{numbers}{segments}</div>' if legend else ""
     return f'{above}<div class="kb-tree {used}" {is_a}>{body}</div>'
 
@@ -260,13 +281,20 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
         status: Status = "same" if earlier is None or name in earlier else "added"
         tokens = tuple(_token(flat, i, False) for i in range(placed.start, placed.end))
         found.setdefault(placed.node + 1, []).append(
-            BranchView(placed.branch.triple, tokens, status)
+            BranchView(
+                placed.branch.triple,
+                code_of(name),
+                tokens,
+                _parts(flat, placed.branch),
+                status,
+            )
         )
     for node, item in flat.left_out:
         if item.rule in (Rule.LENGTH, Rule.NO_TOKENS):
             token = TokenView(_reads(flat, node, item.triple), None, None, 0)
+            name = _name(flat, node, item.triple)
             found.setdefault(node + 1, []).append(
-                BranchView(item.triple, (token,), "same", item.rule)
+                BranchView(item.triple, code_of(name), (token,), (1,), "same", item.rule)
             )
     if before is not None:
         now = _hung_names(flat)
@@ -283,9 +311,22 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
                 continue
             texts = before.tokens[placed.start : placed.end]
             tokens = tuple(TokenView(text, None, None, 0) for text in texts)
-            gone = BranchView(placed.branch.triple, tokens, "removed")
+            parts = _parts(before, placed.branch)
+            gone = BranchView(placed.branch.triple, code_of(name), tokens, parts, "removed")
             found.setdefault(anchor, []).insert(at, gone)
     return found
+
+
+def _meaning(flat: FlatTree, node: int) -> str:
+    """The gloss of a mention: of what the text says, else of the one entity that it is."""
+    own = flat.tree.nodes[node]
+    text = flat.tree.sentences[own.mention.sentence][own.mention.start : own.mention.end]
+    heads = {triple.head for triple in own.used}
+    return gloss(text) or (gloss(heads.pop()) if len(heads) == 1 else "")
+
+
+def _parts(flat: FlatTree, branch: Branch) -> tuple[int, ...]:
+    return tuple(flat.tokenizer.tokenize_branches(branch.texts).sizes.tolist())
 
 
 def _reads(flat: FlatTree, node: int, triple: Triple) -> str:
@@ -324,6 +365,8 @@ def _node_html(
         _token_html(tok, "kb-special" if tok.special else "kb-trunk", segments, handles)
         for tok in node.tokens
     )
+    if node.gloss:
+        trunk = _field_html(trunk, node.gloss)
     branches = "".join(_branch_html(branch, segments, handles) for branch in node.branches)
     below = f'<div class="kb-branches">{branches}</div>' if branches else ""
     return f'<div class="{kind}"><div class="kb-toks">{trunk}</div>{below}</div>'
@@ -336,25 +379,49 @@ def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) ->
         kind, note = " kb-cut", t(RULE_TEXTS[branch.cut.name])
     if handles is not None and any(token.hard in handles.marks.branch for token in branch.tokens):
         kind += " kb-picked"
-    tokens = "".join(_token_html(tok, "kb-branch-tok", segments, handles) for tok in branch.tokens)
+    drawn = (
+        "".join(_token_html(tok, "kb-branch-tok", segments, handles) for tok in field)
+        for field in branch.fields
+    )
+    fields = "".join(map(_field_html, drawn, _glosses_of(branch) or repeat("")))
     mark = {"same": "", "added": "+", "removed": "−"}[branch.status]
-    title = escape(str(branch.triple) + (f" · {note}" if note else ""))
+    title = escape(with_glosses(str(branch.triple), branch.triple) + (f" · {note}" if note else ""))
     said = f'<span class="kb-note">{escape(note)}</span>' if branch.cut else ""
     flag = f'<span class="kb-flag">{mark}</span>' if mark else ""
-    switch = _switch_html(branch, handles) if handles is not None else ""
-    return f'<div class="kb-branch{kind}" title="{title}">{flag}{tokens}{said}{switch}</div>'
+    buttons = _buttons_html(branch, handles) if handles is not None else ""
+    named = f'data-branch="{branch.name}" title="{title}"'
+    return f'<div class="kb-branch{kind}" {named}>{flag}{fields}{said}{buttons}</div>'
 
 
-def _switch_html(branch: BranchView, handles: _Handles) -> str:
-    """The button that switches a branch's triple off, or on again; none where neither can be."""
+def _field_html(tokens: str, gloss: str) -> str:
+    below = f'<i class="kb-gloss" title="{escape(gloss)}">{escape(gloss)}</i>' if gloss else ""
+    return f'<span class="kb-field">{tokens}{below}</span>'
+
+
+def _glosses_of(branch: BranchView) -> list[str]:
+    """The glosses of a branch's relation and tail, or of its tail alone; empty without any."""
+    names = () if branch.cut else (branch.triple.relation, branch.triple.tail)[-len(branch.parts) :]
+    found = [gloss(name) for name in names]
+    return found if any(found) else []
+
+
+def _buttons_html(branch: BranchView, handles: _Handles) -> str:
+    """What switches a branch's triple off, or on again, and changes its tail; as far as it can."""
     number, gone = next(handles.numbers), branch.status == "removed"
     if gone and branch.triple not in handles.off:
         return ""
-    said = escape(t("Switch on {triple}" if gone else "Switch off {triple}", triple=branch.triple))
-    return (
-        f'<span class="kb-switch" role="button" tabindex="0" aria-label="{said}" title="{said}" '
-        f'data-switch="{number}">{"↺" if gone else "✕"}</span>'
-    )
+    said = t("Switch on {triple}" if gone else "Switch off {triple}", triple=branch.triple)
+    switch = _button_html("↺" if gone else "✕", said, f'data-switch="{number}"')
+    if gone or not handles.edits:
+        return switch
+    said = t("Change the tail of {triple}", triple=branch.triple)
+    data = f'data-edit="{number}" data-tail="{escape(branch.triple.tail)}"'
+    return switch + _button_html("✎", said, data)
+
+
+def _button_html(sign: str, said: str, data: str) -> str:
+    named = f'aria-label="{escape(said)}" title="{escape(said)}"'
+    return f'<span class="kb-switch" role="button" tabindex="0" {named} {data}>{sign}</span>'
 
 
 def _token_html(token: TokenView, kind: str, segments: int, handles: _Handles | None) -> str:

@@ -29,26 +29,6 @@ FILE_METRIC = {"F1": N_("F1"), "accuracy": N_("accuracy"), "MRR": N_("MRR")}
 
 FILE_SAID = {"hurt": N_("hurts"), "helped": N_("helps"), "neutral": N_("unclear")}
 
-FILE_COLUMN = {
-    "verdict": N_("knowledge"),
-    "text": N_("text"),
-    "gold": N_("correct"),
-    "known": N_("with the graph"),
-    "plain": N_("without"),
-    "triples": N_("triples"),
-    "name": N_("name"),
-    "count": N_("of"),
-    "helped": N_("helped"),
-    "hurt": N_("hurt"),
-    "helped_share": N_("helped, 95 %"),
-    "hurt_share": N_("hurt, 95 %"),
-    "said": N_("verdict"),
-    "entity": N_("entity"),
-    "way": N_("how it was read"),
-    "score": N_("score"),
-    "low_high": N_("95 %"),
-}
-
 FILE_WAY = {"without a graph": N_("without a graph"), "with the graph": N_("with the graph")}
 
 ALL = "all"
@@ -178,12 +158,12 @@ def rows_table(rows: Sequence[FileRow], info: ModelInfo) -> Columns:
         info: of the model, for the names of its labels.
     """
     return {
-        "verdict": [t(FILE_VERDICT[row.verdict]) for row in rows],
-        "text": [" ‖ ".join(row.example.sentences) for row in rows],
-        "gold": [said(row, row.gold, info) for row in rows],
-        "known": [said(row, row.known.said, info) for row in rows],
-        "plain": [said(row, row.plain.said, info) for row in rows],
-        "triples": [listed(map(name_of, row.triples)) for row in rows],
+        t("knowledge"): [t(FILE_VERDICT[row.verdict]) for row in rows],
+        t("text"): [" ‖ ".join(row.example.sentences) for row in rows],
+        t("correct"): [said(row, row.gold, info) for row in rows],
+        t("with the graph"): [said(row, row.known.said, info) for row in rows],
+        t("without"): [said(row, row.plain.said, info) for row in rows],
+        t("triples"): [listed(map(name_of, row.triples)) for row in rows],
     }
 
 
@@ -197,7 +177,7 @@ def said(row: FileRow, value: Any, info: ModelInfo) -> str:
 def row(row: FileRow, info: ModelInfo) -> Columns:
     """What is right and what was said of one text, entity by entity; as columns."""
     values = (row.gold, row.known.said, row.plain.said)
-    names = ("gold", "known", "plain")
+    names = (t("correct"), t("with the graph"), t("without"))
     if isinstance(row.known.said, str) or isinstance(row.plain.said, str):
         return {name: [said(row, value, info)] for name, value in zip(names, values, strict=True)}
     text = row.example.sentences[0]
@@ -206,7 +186,7 @@ def row(row: FileRow, info: ModelInfo) -> Columns:
         for spans in (row.example.spans, row.known.said, row.plain.said)
     ]
     places = sorted({place for way in ways for place in way})
-    columns = {"entity": [text[start:end] for start, end in places]}
+    columns = {t("entity"): [text[start:end] for start, end in places]}
     for name, way in zip(names, ways, strict=True):
         columns[name] = [way.get(place, t("–")) for place in places]
     return columns
@@ -225,14 +205,26 @@ def rows_csv(rows: Iterable[FileRow]) -> bytes:
 def groups_table(groups: Sequence[Group]) -> Columns:
     """The groups as columns of a table."""
     return {
-        "name": [group.name for group in groups],
-        "count": [group.count for group in groups],
-        "helped": [group.helped for group in groups],
-        "hurt": [group.hurt for group in groups],
-        "helped_share": [_share(g.helped, g.count, g.helped_interval) for g in groups],
-        "hurt_share": [_share(g.hurt, g.count, g.hurt_interval) for g in groups],
-        "said": [t(FILE_SAID[group.verdict]) for group in groups],
+        t("name"): [group.name for group in groups],
+        t("of"): [group.count for group in groups],
+        t("helped"): [group.helped for group in groups],
+        t("hurt"): [group.hurt for group in groups],
+        t("helped, 95 %"): [_share(g.helped, g.count, g.helped_interval) for g in groups],
+        t("hurt, 95 %"): [_share(g.hurt, g.count, g.hurt_interval) for g in groups],
+        t("verdict"): [t(FILE_SAID[group.verdict]) for group in groups],
     }
+
+
+def groups_help() -> dict[str, str]:
+    """What some columns of the groups count, where their heads don't say all."""
+    interval = t(
+        "The share, and where it may lie for other texts of the same kind: Wilson's interval."
+    )
+    verdict = t(
+        "“Hurts” or “helps” where 95 % of the share of hurt among what is helped or hurt lies on "
+        "one side of a half."
+    )
+    return {t("helped, 95 %"): interval, t("hurt, 95 %"): interval, t("verdict"): verdict}
 
 
 def groups_chart(groups: Sequence[Group]) -> go.Figure | None:
@@ -250,7 +242,7 @@ def groups_chart(groups: Sequence[Group]) -> go.Figure | None:
         figure.add_bar(
             y=list(range(len(some))),
             x=[sign * count for count in counts],
-            name=t(FILE_COLUMN[key]),
+            name=t(FILE_VERDICT[key]),
             marker_color=colour,
             orientation="h",
             text=[f"{count:,}" if count else "" for count in counts],
@@ -296,26 +288,10 @@ def groups_csv(groups: Sequence[Group]) -> bytes:
 def scores(scores: FileScores) -> Columns:
     """Every way of reading with its score and interval, as columns."""
     return {
-        "way": [t(FILE_WAY[way]) for way in scores.main],
-        "score": [f"{points(own.mean)} %" for own in scores.main.values()],
-        "low_high": [f"{points(own.low)} – {points(own.high)}" for own in scores.main.values()],
+        t("how it was read"): [t(FILE_WAY[way]) for way in scores.main],
+        t("score"): [f"{points(own.mean)} %" for own in scores.main.values()],
+        t("95 %"): [f"{points(own.low)} – {points(own.high)}" for own in scores.main.values()],
     }
-
-
-def help_of(column: str) -> str | None:
-    """What a column counts, where its name doesn't say all."""
-    return {
-        "helped_share": t(
-            "The share, and where it may lie for other texts of the same kind: Wilson's interval."
-        ),
-        "hurt_share": t(
-            "The share, and where it may lie for other texts of the same kind: Wilson's interval."
-        ),
-        "said": t(
-            "“Hurts” or “helps” where 95 % of the share of hurt among what is helped or hurt lies "
-            "on one side of a half."
-        ),
-    }.get(column)
 
 
 def _interval(difference: Difference, *, turned: bool = False) -> dict[str, str]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from app.view_models import arithmetic, heads, mass, matrix, row
+from app.view_models import arithmetic, heads, matrix, row
 from app.view_models.diff import align
 from kbert_core import Ablation, KnowledgeGraph, Triple
 from kbert_core.explain.attention import CellArithmetic
@@ -168,7 +168,7 @@ def test_a_rows_table_escapes_tokens_and_branches(run):
 def test_a_branch_gets_attention_from_its_mention_only(graph, run):
     flat = run(graph).rows[0]
     weights = weights_of(flat)
-    found = mass.branch_mass(flat, APPLE, weights, seen(flat))
+    found = row.branch_mass(flat, APPLE, weights, seen(flat))
     assert [flat.tokens[one.place] for one in found] == ["Tim", "Cook"]
     for one in found:
         expected = sum(weights[one.place, index(word)] for word in ("CEO", "Apple"))
@@ -179,7 +179,7 @@ def test_everyone_gives_attention_where_everything_is_visible(graph, run):
     flat = run(graph).rows[0]
     everything = Ablation(visible="all")
     weights = weights_of(flat, ablation=everything)
-    found = mass.branch_mass(flat, APPLE, weights, seen(flat, everything))
+    found = row.branch_mass(flat, APPLE, weights, seen(flat, everything))
     assert len(found) == 12
     total = sum(one.share for one in found)
     assert total == pytest.approx(
@@ -192,7 +192,7 @@ def test_the_mass_names_the_chosen_token_first_and_says_who_cannot_see_the_branc
     weights = np.zeros((14, 14))
     weights[index("Tim"), index("CEO")] = 0.4
     weights[index("Cook"), [index("CEO"), index("Apple")]] = 0.1
-    say = mass.say_mass
+    say = row.say_mass
     assert say(flat, APPLE, weights, seen(flat), index("Cook")) == (
         "“Cook” 20.0 %, “Tim” 40.0 %. On average 30.0 % from the 2 tokens that see it."
     )

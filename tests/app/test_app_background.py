@@ -172,14 +172,6 @@ def test_a_run_that_nobody_looks_at_ends(monkeypatch):
     assert run.look().results
 
 
-def test_a_run_keeps_no_more_than_so_many_results(monkeypatch):
-    monkeypatch.setattr(background, "MOST_RESULTS", 10)
-    run = Run.start(lambda: range(50), visitor="anna")
-    run.join(PATIENCE)
-    assert run.look().state is State.FULL
-    assert run.look().results == tuple(range(10))
-
-
 def test_the_oldest_run_of_a_visitor_ends_where_there_are_too_many():
     gates = [Gate() for _ in range(3)]
     one, two, other = (

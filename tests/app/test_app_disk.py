@@ -3,10 +3,10 @@
 import pytest
 
 from app import workspaces
-from app.edit_log import EditLog
 from app.open_workspace import OpenWorkspace
 from app.workspaces import WorkspaceError
 from kbert_core import KnowledgeGraph, Triple
+from kbert_core.knowledge.store.importing import Source
 
 GRAPH = KnowledgeGraph([Triple(f"head {i}", "is", "tail") for i in range(50)])
 
@@ -24,21 +24,21 @@ def fill(folder, megabytes):
 
 def test_a_full_folder_takes_no_more(folder, monkeypatch):
     monkeypatch.setenv("KBERT_WORKSPACES_MB", "5")
-    key = workspaces.create(GRAPH, EditLog(), title="first")
-    shared = OpenWorkspace.open(key)
-    shared.add("more", [(1, "one", "is", "more")])
+    key = workspaces.create(GRAPH, (), title="first")
+    shared = OpenWorkspace(key)
+    shared.add(Source("more", [(1, "one", "is", "more")]))
     fill(folder, 6)
     for write in (
-        lambda: workspaces.create(GRAPH, EditLog(), title="second"),
-        lambda: shared.add("more", [(1, "and", "is", "another")]),
+        lambda: workspaces.create(GRAPH, (), title="second"),
+        lambda: shared.add(Source("more", [(1, "and", "is", "another")])),
     ):
         with pytest.raises(WorkspaceError, match="Workspaces take 5 MB here"):
             write()
-    assert len(OpenWorkspace.open(key).graph) == 51
+    assert len(OpenWorkspace(key).graph) == 51
     assert len(list(folder.glob("*.kg"))) == 2
 
 
 def test_a_limit_that_is_no_number_is_refused_by_name(folder, monkeypatch):
     monkeypatch.setenv("KBERT_WORKSPACES_MB", "a lot")
     with pytest.raises(WorkspaceError, match="KBERT_WORKSPACES_MB is “a lot”, expected a number"):
-        workspaces.create(GRAPH, EditLog(), title="first")
+        workspaces.create(GRAPH, (), title="first")

@@ -128,7 +128,7 @@ def test_a_row_says_both_effects_what_flips_and_what_moves_up():
     row = {name: column[0] for name, column in shown(found(gone)).table().items()}
     assert row["triple"] == "糖尿病 · 类别 · 疾病" and row["at"] == t("“{text}”", text="糖尿病")
     assert row["adds"] == pytest.approx(100 * (chance(0) - chance(-2)))
-    assert row["deleted"] == pytest.approx(100 * (chance(0) - chance(-1)))
+    assert row["adds, if deleted"] == pytest.approx(100 * (chance(0) - chance(-1)))
     assert row["becomes"] == t("O (none)")
     moved = "糖尿病 · 症状 · 多饮, 布洛芬 · 类别 · 治疗"
     assert row["then"] == t("{triples} move up", triples=moved)
@@ -138,7 +138,7 @@ def test_columns_are_those_that_were_measured_the_largest_effect_first():
     one, other = effect(IS_DISEASE, 0.1), effect(IS_CURE, -1.0)
     attended = Attended(one, (0.1, 0.3), (0.01, 0.03))
     made = found(one, other)
-    assert list(shown(made).table()) == ["triple", "at", "left_out", "adds", "becomes"]
+    assert list(shown(made).table()) == ["triple", "at", "left out", "adds", "becomes"]
     table = shown(made, attention=AttentionEffect(made, (attended,))).table()
     assert table["triple"][0] == "布洛芬 · 类别 · 治疗"
     assert table["attention"] == [None, pytest.approx(2.0)]
@@ -185,7 +185,7 @@ def test_tokens_are_bars_in_reading_order_with_the_sum_over_each_triple():
     assert view.points(10.0) in figure.layout.annotations[1].text
     one = effect(ODD, 1.0)
     made = shown(found(one), shares=shares)
-    assert made.table()["tokens"] == [pytest.approx(10.0)]
+    assert made.table()["its tokens add"] == [pytest.approx(10.0)]
     left = t("The shares leave {points} unexplained.", points=view.points(20.0))
     assert left in made.say_shares() and "10.0 % → 90.0 %" in made.say_shares()
 
@@ -319,7 +319,7 @@ def test_every_triple_has_a_row_with_its_exact_effects_and_its_tokens_shares(pag
         one = by_name[row["triple"]]
         before, after = (case.target.probability(o.score, labels) for o in (one.base, one.without))
         assert row["adds"] == pytest.approx(100 * (before - after), abs=1e-3)
-        assert row["tokens"] == pytest.approx(100 * shares.of(one.piece), abs=1e-2)
+        assert row["its tokens add"] == pytest.approx(100 * shares.of(one.piece), abs=1e-2)
         assert row["attention"] == pytest.approx(masses[one.piece], abs=1e-3)
         assert bool(row["becomes"]) == one.flips
     assert len(at.get("plotly_chart")) == 1

@@ -87,7 +87,6 @@ def test_a_scene_with_interventions_is_another_scene(graph):
     assert content_key(other, graph, "") != content_key(scene, graph, "")
     assert other.without_interventions() == scene
     assert other.without_knowledge().interventions == ()
-    assert other.original().interventions == (BLOCK,)
     assert other.read_by("m", InjectionOptions(), Ablation()).interventions == ()
 
 

@@ -141,7 +141,7 @@ def opened(lesson, before=""):
         learning.open_in_lab(found.setting)
         st.session_state["scene"] = state.scene()
         st.session_state["wanted"] = learning.scene_of(found.setting)
-        st.session_state["redo"] = [str(edit) for edit in state.log().undone]
+        st.session_state["again"] = state.redo() and state.scene().edits
 
     at = AppTest.from_function(
         script, default_timeout=PATIENCE, kwargs={"lesson": lesson, "before": before}
@@ -168,4 +168,4 @@ def test_a_wrong_triple_is_the_last_edit_in_the_lab():
 def test_opening_a_lesson_loses_no_edit_of_the_same_graph():
     state = opened("tokens", before="games")
     assert state["scene"].edits == ()
-    assert state["redo"] == ["add (Beijing, hosts, games)"]
+    assert [str(edit) for edit in state["again"]] == ["add (Beijing, hosts, games)"]

@@ -166,6 +166,14 @@ def test_a_threshold_that_nothing_reaches_lets_every_name_mean_nothing(root, mon
     assert not at.exception
     seen = everything(at)
     assert seen.count("→ <b>NULL</b>") == seen.count(" → <b>")
+    at.session_state["lab.share"] = True
+    link = next(code.value for code in at.run().code if "scene=" in code.value)
+    other = AppTest.from_file(PAGES / "lab.py", default_timeout=PATIENCE)
+    other.query_params["scene"] = link.split("scene=")[1]
+    graphs = {**at.session_state["lab.graphs"], SENSES.fingerprint: SENSES}
+    other.run().session_state["lab.graphs"] = graphs
+    assert other.run().number_input(key="lab.threshold").value == 1000.0
+    assert everything(other).count("→ <b>NULL</b>") == seen.count(" → <b>")
     at.number_input(key="lab.threshold").set_value(None).run()
     assert "→ <b>NULL</b>" not in everything(at)
 

@@ -5,7 +5,6 @@ import threading
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import background
 from app.background import Run
 from kbert_core import KBertError
 
@@ -85,12 +84,3 @@ def test_an_error_of_the_data_is_said_and_a_bug_surfaces(show):
     run.join(PATIENCE)
     at.run()
     assert at.exception
-
-
-def test_a_run_with_too_many_results_says_that_there_were_more(show, monkeypatch):
-    monkeypatch.setattr(background, "MOST_RESULTS", 2)
-    at, run = show(lambda: "abc")
-    run.join(PATIENCE)
-    at.run()
-    assert [item.value for item in at.markdown] == ["a b"]
-    assert at.warning

@@ -64,7 +64,7 @@ def test_an_upload_is_in_no_cache_that_others_share():
     opened = services.read_upload(TEN, "ten.spo")
     assert opened.own
     graph = weakref.ref(opened.graph)
-    services.relations(opened.graph.fingerprint, opened.graph)
+    services.relations(opened.graph)
     services.names_near(("head 3",), opened.graph)
     services.trace(scene("head 3 is here"), opened.graph)
     del opened

@@ -4,8 +4,10 @@ import pytest
 
 from app.models import ModelInfo
 from app.view_models import prediction, twins
+from app.view_models.shared import turning
 from kbert_core import Card
-from kbert_core.tasks import ClassPrediction, LabelledToken, NerPrediction, Span
+from kbert_core.tasks import ClassPrediction, LabelledToken, MaskPrediction, NerPrediction, Span
+from kbert_core.tasks.mask import Filling
 
 TEXT = "心电图<b>"
 
@@ -112,3 +114,14 @@ def test_percent_is_honest_at_the_ends(value, written):
 def test_signed_never_writes_a_negative_zero():
     assert prediction.signed(-0.0001) == "0"
     assert prediction.signed(-0.05) == "−5.0"
+
+
+def test_what_a_prediction_has_become_is_said_with_arrows():
+    before, after = ner((0, 3, "Examine"), (4, 5, "Cure")), ner((0, 3, "Symptom"), (4, 5, "Cure"))
+    assert turning(model("ner"), TEXT, after, before) == "心电图: Examine → Symptom"
+    assert turning(model("ner"), TEXT, ner(), ner((0, 3, "Cure"))) == "心电图: Cure → none"
+    no, yes = ClassPrediction("no", {"no": 0.7, "yes": 0.3}), ClassPrediction("yes", {"yes": 1.0})
+    assert turning(model("classify"), TEXT, yes, no) == "no → yes"
+    assert turning(model("classify"), TEXT, no, no) == ""
+    masks = [MaskPrediction((Filling(0, 6, ((own, 0.9), ("c", 0.1))),)) for own in "ab"]
+    assert turning(model("mask"), TEXT, masks[1], masks[0]) == "a → b"

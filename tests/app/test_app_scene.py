@@ -17,8 +17,7 @@ def test_scene_is_hashable_and_equal_by_content():
     assert {SCENE: 1}[Scene(("text",), "words", GraphRef("f", "g"), (OFF,))] == 1
 
 
-def test_scene_leads_to_the_scenes_it_is_compared_with():
-    assert SCENE.original().edits == ()
+def test_scene_leads_to_the_scene_without_knowledge():
     assert SCENE.without_knowledge().graph == NO_GRAPH
 
 

@@ -16,7 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import share
+from app.comparing import GRAPHS, Choice
 from app.scene import GraphRef, Scene
+from app.selection import Selection
 from app.share import (
     COMPARISONS,
     MOST_BYTES,
@@ -24,6 +26,7 @@ from app.share import (
     MOST_EDITS,
     MOST_EDITS_IN_FILE,
     MOST_UNPACKED,
+    VIEWS,
     Shared,
     ShareError,
     TooLong,
@@ -56,6 +59,12 @@ SCENE = Scene(
 )
 SHARED = Shared(SCENE, "ner")
 ALL = {"kind": "all"}
+PANEL = {
+    "model": "m",
+    "graph": "none",
+    "ablation": {"positions": "soft", "visible": "tree"},
+    "system": "",
+}
 KEPT = Path(__file__).parent / "shared"
 ROOT = Path(__file__).parents[2]
 
@@ -114,8 +123,28 @@ scenes = st.builds(
     injection(),
     st.builds(Ablation, st.sampled_from(["soft", "hard"]), st.sampled_from(["tree", "all"])),
     interventions=st.lists(interventions, max_size=3).map(tuple),
-    threshold=st.none() | st.floats(-50, 50),
+    system=st.sampled_from(["", "plain-text"]),
+    threshold=st.none() | st.floats(-5, 5),
 )
+panels = st.builds(
+    Choice,
+    folders,
+    graph=st.sampled_from(GRAPHS),
+    ablation=st.builds(Ablation, st.sampled_from(["soft", "hard"]), st.just("all")),
+    system=st.sampled_from(["", "plain-text"]),
+)
+views = st.fixed_dictionaries(
+    {}, optional={name: st.sampled_from(shown[1:]) for name, shown in VIEWS.items()}
+).map(lambda chosen: tuple((name, chosen[name]) for name in VIEWS if name in chosen))
+
+
+@st.composite
+def selections(draw):
+    chosen = Selection().with_token(draw(st.none() | identities))
+    chosen = chosen.with_triple(draw(st.none() | triples))
+    cell = draw(st.none() | st.tuples(identities, identities))
+    chosen = chosen.with_cell(*cell) if cell else chosen
+    return chosen.with_map(draw(st.none() | st.integers(0, 12)), draw(st.integers(0, 12)))
 
 
 @st.composite
@@ -126,8 +155,17 @@ def shares(draw):
     steps = ()
     if len(scene.edits) > 1 and draw(st.booleans()):
         steps = (1, len(scene.edits) - 1)
-    cell = draw(st.none() | st.tuples(identities, identities))
-    return Shared(scene, draw(folders), steps, compare, pinned, cell)
+    return Shared(
+        scene,
+        draw(folders),
+        steps,
+        compare,
+        pinned,
+        draw(selections()),
+        draw(views),
+        draw(st.integers(0, 9)),
+        draw(st.lists(panels, max_size=4).map(tuple)),
+    )
 
 
 @given(shares())
@@ -331,6 +369,10 @@ def test_share_takes_no_path_from_a_link(field, path):
             ("cell", v)
             for v in ([], [["trunk", 0, 1]], [["x", 1], ["x", 1]], [["special", True]] * 2)
         ],
+        *[("token", ["trunk", 0]), ("triple", ["a", "b"]), ("layer", -1), ("head", 1.5)],
+        *[("views", v) for v in ({"other": True}, {"specials": 1}, {"columns_view": "heads"}, [])],
+        *[("window", -1), ("panels", [PANEL] * 5), ("panels", 1), ("system", "mine")],
+        *[("threshold", v) for v in ("1", True, 10**400)],
         *[("unheard-of", 1), ("twin", 1), ("pinned", 3)],
         *[("graph", v) for v in (None, "medical_zh", [])],
     ],
@@ -455,7 +497,9 @@ def test_links_and_session_files_made_earlier_still_open():
     assert link.scene.options.threshold == 0.25 and link.scene.options.scorer == "mini"
     assert link.scene.options.names == NameRules.of(["case", "width"])
     assert link.scene.interventions[0].layers == (1, 2)
-    assert link.cell == (("branch", 0, 0, Triple("Tim Cook", "CEO", "Apple"), 0), ("special", 0))
+    looks = ("branch", 0, 0, Triple("Tim Cook", "CEO", "Apple"), 0)
+    assert link.selection == Selection(looks, cell=(looks, ("special", 0)))
+    assert link.scene.system == "" and link.scene.threshold is None and link.views == ()
     assert len(graph) == 3 and graph.off == {Triple("Beijing", "is_a", "City")}
     before = json.loads((KEPT / "session.kbert.json").read_bytes())
     del before["twin"]

@@ -1,5 +1,7 @@
 """The Lab's Share: what it offers, and what it says of it."""
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs
@@ -7,13 +9,16 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import workspaces
+from app import services, workspaces
 from app.app_pages import lab_share
+from app.comparing import Choice
 from app.edit_log import EditLog
+from app.scene import Scene
+from app.selection import Selection
 from app.services import RoomError
-from app.share import MOST_EDITS, from_link
+from app.share import MOST_EDITS, Shared, from_link, to_link
 from app.texts import t
-from kbert_core import KnowledgeGraph, Triple
+from kbert_core import Ablation, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
@@ -45,16 +50,24 @@ def lab(monkeypatch, tmp_path):
         for name, value in query.items():
             at.query_params[name] = value
         at.run()
-        return behind(at, popover)
+        return behind(at, popover) if popover else at
 
     return opened
 
 
 def behind(at, popover):
     at.session_state[popover] = True
+    at.session_state["lab.card"] = False
     at.run()
     assert not at.exception
     return at
+
+
+def choose(at, graph):
+    """Open a graph, and choose it."""
+    opened = {graph.fingerprint: graph}
+    at.session_state["lab.graphs"] = {**at.session_state["lab.graphs"], **opened}
+    at.run().selectbox(key="lab.graph").set_value(graph.fingerprint).run()
 
 
 def said(at):
@@ -87,21 +100,23 @@ def test_nothing_is_made_before_it_is_asked_for(lab):
 def test_a_link_of_an_own_graph_says_that_others_lack_it(lab):
     at = lab("lab.nothing")
     graph = KnowledgeGraph([Triple("Beijing", "is", "<b>")], name="<i>mine")
-    at.session_state["lab.graphs"] = {
-        **at.session_state["lab.graphs"],
-        graph.fingerprint: graph,
-    }
-    at.run()
-    at.selectbox(key="lab.graph").set_value(graph.fingerprint).run()
-    assert "Not everybody has the graph “<i>mine”" in said(behind(at, "lab.share"))
+    choose(at, graph)
+    at = behind(at, "lab.share")
+    assert "Not everybody has the graph “<i>mine”, so the link carries" in said(at)
+    assert from_link(link(at)["scene"][0]).part == (Triple("Beijing", "is", "<b>"),)
+    bits = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(300)]
+    large = KnowledgeGraph([Triple("Beijing", "is", bit) for bit in bits], name="large")
+    choose(at, large)
+    assert "whoever opens the link is asked for it" in said(at)
+    assert not from_link(link(at)["scene"][0]).part
 
 
 def test_a_page_too_long_for_a_link_offers_the_file(lab):
     at = lab("lab.nothing")
-    log = EditLog()
-    for number in range(MOST_EDITS + 1):
-        log = log.append(Edit("add", Triple("Beijing", "has", f"{number}")))
-    at.session_state["lab.logs"] = {at.session_state["lab.graph"]: log}
+    name = at.session_state["lab.graph"]
+    edits = [Edit("add", Triple("Beijing", "has", f"{n}")) for n in range(MOST_EDITS + 1)]
+    log = EditLog(at.session_state["lab.graphs"][name], *edits)
+    at.session_state["lab.logs"] = {name: log}
     at = behind(at, "lab.share")
     assert "holds up to 60 edits and 8,000 characters" in said(at)
     assert not [code for code in at.code if "scene=" in code.value]
@@ -120,7 +135,7 @@ def test_an_empty_text_is_nothing_to_share(lab):
 def test_the_key_of_a_workspace_goes_along_only_when_it_is_wanted(lab, tmp_path):
     lab("lab.nothing")
     graph = KnowledgeGraph([Triple("Beijing", "is", "big")], name="shared")
-    key = workspaces.create(graph, EditLog(), title="shared")
+    key = workspaces.create(graph, (), title="shared")
     at = lab("lab.share", workspace=key)
     assert set(link(at)) == {"scene"}
     assert key not in "".join(code.value for code in at.code)
@@ -137,3 +152,75 @@ def test_the_key_of_a_workspace_goes_along_only_when_it_is_wanted(lab, tmp_path)
 def test_the_session_the_page_and_the_graph_can_be_kept(lab):
     offered = ["Save the session", "This page, .html", "The edited graph, .spo"]
     assert labels(lab("lab.share"))[:3] == offered
+
+
+def test_a_link_opens_on_the_panel_layer_head_and_readings_it_was_made_on(
+    lab, monkeypatch, checkpoints
+):
+    monkeypatch.setenv("KBERT_MODELS", str(checkpoints["ner"].parent))
+    scene = Scene((TEXT,), "ner", services.ref_of(services.demo_graph("figure2")))
+    cook = ("trunk", 0, 0)
+    chosen = Selection().with_cell(cook, cook).with_map(1, 2)
+    views = (("matrix_view", "attention"), ("all_heads", True))
+    given = Shared(scene, "ner", selection=chosen, views=views)
+    at = lab("lab.share", scene=to_link(given))
+    assert (at.selectbox(key="lab.layer").value, at.selectbox(key="lab.head").value) == (1, 2)
+    assert at.segmented_control(key="lab.matrix_view").value == "attention"
+    assert at.toggle(key="lab.all_heads").value and at.selectbox(key="lab.token").value == cook
+    again = from_link(link(at)["scene"][0])
+    assert again == replace(given, scene=again.scene)
+
+    panels = (Choice("ner", graph="none"), Choice("ner", ablation=Ablation("hard", "all")))
+    given = Shared(scene, "ner", compare="free", selection=chosen, panels=panels)
+    at = lab("lab.share", scene=to_link(given))
+    assert at.segmented_control(key="lab.free.1.positions").value == "hard"
+    assert at.selectbox(key="lab.free.0.graph").value == "none"
+    again = from_link(link(at)["scene"][0])
+    assert (again.compare, again.panels, again.selection) == ("free", panels, chosen)
+
+
+def test_a_link_of_an_own_graph_shows_its_prediction_to_who_lacks_the_graph(
+    lab, monkeypatch, checkpoints
+):
+    """Edits, what is switched off and what was there before come along; other names don't."""
+    monkeypatch.setenv("KBERT_MODELS", str(checkpoints["ner"].parent))
+    at = lab("lab.nothing")
+    beside = [Triple(f"name {n}", "is", "rare") for n in range(50)]
+    big, capital = Triple("Beijing", "is", "big"), Triple("Beijing", "capital of", "China")
+    graph = KnowledgeGraph([*beside, big, capital], name="<i>mine").switch_off(capital)
+    graph = KnowledgeGraph(graph, name=graph.name, off=graph.off)
+    new = Triple("Tim Cook", "CEO", "Apple")
+    edits = Edit("add", new, index=0), Edit("replace", big, Triple("Beijing", "is", "old"))
+    choose(at, graph)
+    at.session_state["lab.logs"] = {graph.fingerprint: EditLog(graph, *edits)}
+    at.session_state["lab.text"] = TEXT
+    at = behind(at, "lab.share")
+    sent = from_link(link(at)["scene"][0])
+    assert (sent.part, sent.off) == ((big, capital), (capital,))
+
+    other = lab("", scene=link(at)["scene"][0])
+    assert TEXT in [item.value for item in other.subheader]
+    assert "carries only the triples" in said(other)
+    assert not other.text_area
+    other.button(key="lab.card_open").click().run()
+    assert not other.exception and other.text_area(key="lab.text").value == TEXT
+    assert "carries only the triples" in said(other)
+    mine, hers = (
+        [item.proto.body for item in page.get("html") if "kb-ner" in item.proto.body]
+        for page in (at, other)
+    )
+    assert mine == hers != []
+    other.text_area(key="lab.text").set_value("name 7").run()
+    assert "carries only the triples" not in said(other)
+
+
+def test_triples_that_alone_would_be_read_differently_do_not_go_along(lab):
+    """How rare a relation is depends on the whole graph."""
+    at = lab("lab.nothing")
+    about = [Triple("Beijing", "is", "big"), Triple("Beijing", "hosts", "games")]
+    graph = KnowledgeGraph([*about, Triple("Paris", "is", "old")], name="mine")
+    choose(at, graph)
+    at.session_state["lab.max_triples"] = 1
+    for strategy, part in (("first", tuple(about)), ("rare", ())):
+        at.session_state["lab.strategy"] = strategy
+        assert from_link(link(behind(at, "lab.share"))["scene"][0]).part == part

@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from app import services
 from app.scene import GraphRef, Scene
-from app.share import PANELS, Shared, from_link, to_link
+from app.selection import Selection
+from app.share import Shared, from_link, to_link
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import RULES, NameRules
@@ -22,6 +23,10 @@ EDITS = (
     Edit("add", Triple("Beijing", "hosts", "games"), index=0),
     Edit("replace", Triple("Beijing", "is_a", "City"), Triple("Beijing", "is_a", "capital")),
 )
+
+
+CHOSEN = Selection().with_cell(("trunk", 0, 0), ("special", 0)).with_triple(CEO).with_map(1, 2)
+VIEWS = (("matrix_view", "difference"), ("knowledge_view", "graph"), ("specials", True))
 
 
 def page():
@@ -68,7 +73,7 @@ def scene():
 
 
 def test_a_link_restores_text_graph_edits_and_options(no_models, scene):
-    shared = Shared(scene, "tree", steps=(1, 2), compare="original", cell=(("trunk", 0, 0),) * 2)
+    shared = Shared(scene, "tree", steps=(1, 2), compare="original", selection=CHOSEN, views=VIEWS)
     at = opened(to_link(shared))
     assert at.session_state["shared"] == shared
     assert at.session_state["scene"] == scene
@@ -100,7 +105,7 @@ options = st.builds(
     st.sampled_from(["soft", "hard"]),
     st.sampled_from(["tree", "all"]),
     st.sampled_from(["auto", "bert", "original", "pinned", "parts"]),
-    st.sampled_from(PANELS),
+    st.sampled_from(["visible", "attention", "difference"]),
     st.tuples(st.none() | st.integers(0, 2), st.integers(0, 2)),
 )
 def test_a_link_restores_whatever_the_lab_can_show(
@@ -116,7 +121,9 @@ def test_a_link_restores_whatever_the_lab_can_show(
         ablation=Ablation(positions, visible),
     )
     pinned = replace(scene, edits=scene.edits[:1]) if compare == "pinned" else None
-    shared = Shared(scene, task, (), compare, pinned, None, panel, *attention)
+    views = (("matrix_view", panel),) if panel != "visible" else ()
+    selection = Selection().with_map(*attention)
+    shared = Shared(scene, task, (), compare, pinned, selection, views)
     at = opened(to_link(shared))
     assert at.session_state["shared"] == shared
     assert at.session_state["notes"] == ()

@@ -4,13 +4,23 @@ import re
 
 import pytest
 
+from app.texts import speaking
 from app.view_models import knowledge, nearest, tree
+from app.view_models.diff import code_of
 from app.view_models.html import escape, markdown, shown
+from app.view_models.model_facts import shares
 from app.view_models.nearest import nearest_names
-from app.view_models.neighbourhood import Drawn, laid_out, neighbourhood, places_of, tokens_of
+from app.view_models.neighbourhood import (
+    Drawn,
+    laid_out,
+    names_of,
+    neighbourhood,
+    places_of,
+    tokens_of,
+)
 from app.view_models.selected import Marks
-from app.view_models.share_of_edits import shares
 from kbert_core import (
+    Characters,
     InjectionOptions,
     KnowledgeGraph,
     Rule,
@@ -273,6 +283,22 @@ def test_state_of_a_triple_says_how_it_stood_among_the_others(trace_of):
     assert states == {CHINA: "tail not in the text", CITY: "injected · tail in the text"}
 
 
+def test_a_drawn_triple_names_its_tokens_and_an_entity_those_that_say_it(graph, run):
+    flat = run(graph).rows[0]
+    rows = [Drawn(triple, True, "") for triple in (CHINA, CITY, ASIA)]
+    data = neighbourhood(rows, dark=False, names=names_of(flat))
+    code = dict(zip(map(code_of, flat.identities), flat.tokens, strict=True))
+    said = [[code[name] for name in edge["names"]] for edge in data["edges"]]
+    assert said == [["capital", "China"], ["is_a", "City"], []]  # over the limit
+    entities = {node["id"]: [code[name] for name in node["names"]] for node in data["nodes"]}
+    assert entities == {
+        "Beijing": ["Beijing"],
+        "China": ["capital", "China"],
+        "City": ["is_a", "City"],
+        "Asia": [],
+    }
+
+
 def holes(run, graph, text):
     """Of every mention with branches, whether these make a hole in the trunk."""
     drawn = tree.tree_html(tree.tree_view(run(graph, text)))
@@ -301,3 +327,32 @@ def test_a_branch_has_a_switch_and_one_that_is_off_another(graph, run):
     assert "data-switch" not in tree.tree_html(view)  # a picture
     moved = tree.tree_html(view, Marks())  # gone, though it is on: it can't be switched
     assert re.findall(r'data-switch="(\d)"', moved) == ["1", "2"]
+
+
+def test_the_tail_of_a_branch_that_is_in_can_be_changed_in_the_lab_alone(graph, run):
+    evil = Triple("Beijing", "is_a", '"><b>')
+    view = tree.tree_view(run(graph.replace(CHINA, evil)), 0, run(graph).rows[0])
+    drawn = tree.tree_html(view, Marks(), edits=True)
+    assert re.findall(r'data-edit="(\d)" data-tail="([^"]*)"', drawn) == [
+        ("0", "Apple"),
+        ("2", "&quot;&gt;&lt;b&gt;"),
+        ("3", "City"),
+    ]
+    assert "data-edit" not in tree.tree_html(view, Marks())
+    gone = next(b for node in view.nodes for b in node.branches if b.status == "removed")
+    assert [[tok.text for tok in field] for field in gone.fields] == [["capital"], ["China"]]
+
+
+def test_names_of_the_chinese_graphs_are_glossed_for_who_reads_english_alone(trace_of):
+    cough, own = Triple("咳嗽", "常见于", "肺炎"), Triple("咳嗽", "症状", "自己写的")
+    graph = KnowledgeGraph([cough, own])
+    row = flatten(grow_trees(["他咳嗽"], graph, InjectionOptions()), Characters())[0]
+    trace = trace_of(row, collate([row]), FULL)
+    drawn = tree.tree_html(tree.tree_view(trace))
+    glosses = re.findall(r'<i class="kb-gloss"[^>]*>([^<]*)</i>', drawn)
+    assert glosses == ["cough", "common in", "pneumonia", "symptom"]
+    assert f'title="{cough} · cough, common in, pneumonia"' in drawn
+    edges = neighbourhood([Drawn(cough, True, "on")], dark=False)["edges"]
+    assert edges[0]["title"] == f"{cough}: on · cough, common in, pneumonia"
+    with speaking("zh"):
+        assert "cough" not in tree.tree_html(tree.tree_view(trace))

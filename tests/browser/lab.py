@@ -6,6 +6,7 @@ from pathlib import Path
 from playwright.sync_api import Page, TimeoutError, expect
 
 PATIENCE = 60_000
+CARD = ".st-key-lab_card"
 AT_REST = """() =>
     document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
     && !document.querySelector('[data-testid="stStatusWidget"], [data-stale="true"]')
@@ -53,6 +54,11 @@ class Lab:
 
     def open(self, path: str = "", shows: str = ".kb-tree") -> None:
         self.page.goto(f"{self.address}/{path}")
+        if "scene=" in path and shows == ".kb-tree":
+            self.page.wait_for_selector(f"{shows}, {CARD}", timeout=3 * PATIENCE)
+            if self.page.locator(CARD).count():  # what a link shows first
+                self.settle()
+                self.press("Open in the Lab")
         self.page.wait_for_selector(shows, timeout=3 * PATIENCE)
         self.settle()
 

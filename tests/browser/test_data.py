@@ -62,11 +62,10 @@ def test_a_visitor_counts_the_example_then_data_and_a_graph_of_their_own(data, t
 
     graph = tmp_path / "names.spo"
     graph.write_text(NAMES, encoding="utf-8")
-    page.locator(".st-key-data-open button").first.click()
-    page.locator('input[type="file"]').first.set_input_files(graph)
+    data.press("Open a graph…")
+    page.get_by_role("dialog").locator('input[type="file"]').set_input_files(graph)
     data.settle()
-    page.keyboard.press("Escape")
-    data.settle()
+    expect(page.get_by_role("dialog")).to_have_count(0)
 
     (tmp_path / "train.tsv").write_text(rows(range(6)), encoding="utf-8")
     (tmp_path / "test.conll").write_text(one_token_a_line(range(4, 10)), encoding="utf-8")

@@ -109,7 +109,7 @@ def knowledge(lab):
     return Knowledge(lab).open()
 
 
-def test_an_edit_is_seen_in_the_labs_prediction(lab):
+def test_an_edit_and_a_sentence_it_changes_are_seen_in_the_lab(lab):
     before = lab.prediction("Now")
     knowledge = Knowledge(lab).open()
     knowledge.look_for("胃镜")
@@ -127,13 +127,10 @@ def test_an_edit_is_seen_in_the_labs_prediction(lab):
     assert ("胃镜", "Disease") in [(text[:2], label) for text, label in after]
     lab.press("Undo")
     assert lab.prediction("Now") == before
-
-
-def test_a_triple_is_seen_in_the_lab_in_a_sentence_that_it_changes(knowledge):
+    Knowledge(lab).open()
     knowledge.look_for("癫痫")
     knowledge.choose("癫痫", "类别", "疾病")
     knowledge.press("see")
-    lab = knowledge.lab
     lab.page.wait_for_selector(".kb-tree")
     lab.settle()
     assert "癫痫" in lab.page.get_by_role("textbox", name="Sentence").input_value()

@@ -197,6 +197,11 @@ def test_a_triple_is_chosen_and_edited_in_the_drawn_graph_and_nothing_moves(lab)
     before = drawn_at(lab)
     canvas = lab.page.locator(".net canvas")
     canvas.scroll_into_view_if_needed()
+    middle = {x: (before["胃镜"][x] + before["检查"][x]) / 2 for x in "xy"}
+    canvas.hover(position=middle)
+    expect(lab.page.locator(".kb-tree .kb-hover .kb-text")).to_have_text([*"类别检查"])
+    lab.page.locator(".kb-branch [data-token]").last.hover()
+    expect(root).to_have_attribute("data-marked", "1")
     canvas.click(position=before["检查"])
     lab.settle()
     expect(root).to_have_attribute("data-chosen", "0")
@@ -213,6 +218,79 @@ def test_a_triple_is_chosen_and_edited_in_the_drawn_graph_and_nothing_moves(lab)
     lab.settle()
     assert "类别疾病" not in lab.branches()
     assert drawn_at(lab) == {**before, "疾病": drawn_at(lab)["疾病"]}
+
+
+def test_a_tail_is_typed_in_the_tree_as_what_would_be_predicted_is_read_and_nothing_moves(lab):
+    pencil = lab.page.get_by_role("button", name="Change the tail of (胃镜, 类别, 检查)")
+    box = lab.page.get_by_role("combobox", name="Change the tail of (胃镜, 类别, 检查)")
+    offered = lab.page.locator(".kb-tail [role=option]")
+    now, places = lab.prediction("Now"), where(lab)
+    lab.page.locator(".kb-branch [data-token]").first.click()  # a token of the branch
+    lab.settle()
+    lab.page.keyboard.press("F2")
+    expect(box).to_be_focused()
+    expect(offered).to_have_count(4)
+    expect(offered.filter(has_text="Disease 9")).to_have_count(1)
+    assert where(lab) == places
+    lab.page.keyboard.press("Escape")
+    expect(box).to_have_count(0)
+    expect(pencil).to_be_focused()
+
+    lab.page.keyboard.press("Enter")
+    expect(box).to_have_value("检查")
+    lab.page.keyboard.insert_text("病")
+    expect(offered).to_have_text([re.compile("^病.* [0-9]"), re.compile("^疾病diseaseDisease 9")])
+    lab.page.keyboard.press("ArrowDown")
+    lab.page.keyboard.press("ArrowDown")
+    foretold = offered.locator("small").last.inner_text()
+    lab.page.keyboard.press("Enter")
+    lab.settle()
+    assert "类别疾病" in lab.branches()
+    assert foretold in lab.page.locator(".kb-line").last.inner_text()
+    assert where(lab) == places
+    renewed = lab.page.get_by_role("button", name="Change the tail of (胃镜, 类别, 疾病)")
+    expect(renewed).to_be_focused()
+    lab.press("Undo")
+    assert lab.prediction("Now") == now
+
+
+def test_what_an_edit_changes_moves_and_nothing_where_motion_is_to_be_reduced(lab):
+    lab.page.evaluate(
+        """() => {
+            const animate = Element.prototype.animate;
+            window.moved = [];
+            Element.prototype.animate = function (...given) {
+                window.moved.push(`${this.className} ${this.textContent}`);
+                return animate.apply(this, given);
+            };
+        }"""
+    )
+
+    def moved():
+        said = lab.page.evaluate("window.moved.splice(0)")
+        parts = ("kb-added", "kb-removed", "kb-gone", "kb-span")
+        return sorted(next((p for p in parts if p in one), "kb-branch") for one in said)
+
+    lab.page.locator(".kb-branch [data-token]").first.click()  # draws all anew
+    lab.settle()
+    assert moved() == []
+    lab.rewrite(3, 0, "疾病")
+    assert moved() == ["kb-added", "kb-branch", "kb-removed", "kb-span"]
+    assert lab.branches() == ["类别疾病", "部位胃"]
+    lab.press("Undo")
+    assert moved() == ["kb-branch", "kb-branch", "kb-gone", "kb-span"]
+    assert lab.branches() == ["类别检查", "部位胃"]
+    lab.page.emulate_media(reduced_motion="reduce")
+    lab.press("Redo")
+    assert (moved(), lab.branches()) == ([], ["类别疾病", "部位胃"])
+    lab.page.emulate_media(reduced_motion="no-preference")
+
+
+def where(lab):
+    """How far the page is scrolled, and where its parts stand."""
+    parts = lab.page.locator(".kb-toks, [data-testid=stHeading], [data-testid=stDataFrame]").all()
+    scrolled = lab.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop")
+    return [scrolled, *(part.bounding_box()["y"] for part in parts)]
 
 
 def drawn_at(lab):
@@ -244,7 +322,6 @@ def test_markup_in_a_triple_stays_text(lab):
     assert lab.page.locator(".net img").count() == 0
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1366, 768)])
 @pytest.mark.parametrize(
     ("path", "triple", "labels"),
     [
@@ -253,10 +330,16 @@ def test_markup_in_a_triple_stays_text(lab):
     ],
 )
 def test_one_screen_shows_prediction_tree_and_matrix_before_and_after_an_edit(
-    lab, width, height, path, triple, labels
+    lab, path, triple, labels
 ):
-    lab.page.set_viewport_size({"width": width, "height": height})
     lab.open(path)
+    for width, height in ((1440, 900), (1366, 768)):
+        lab.page.set_viewport_size({"width": width, "height": height})
+        lab.settle()
+        fits_before_and_after(lab, width, height, triple, labels)
+
+
+def fits_before_and_after(lab, width, height, triple, labels):
     matrix = lab.page.locator("canvas.over")
     tree = lab.page.locator(".kb-tree")
     now = lab.page.locator(".kb-line").last

@@ -14,29 +14,7 @@ def learn(lab):
     return lab
 
 
-def test_a_lesson_is_predicted_revealed_and_opened_in_the_lab(learn):
-    page = learn.page
-    learn.show("7 When knowledge hurts")
-    expect(page.get_by_role("button", name="Reveal")).to_be_disabled()
-    page.get_by_text("Disease", exact=True).first.click()
-    learn.settle()
-    learn.press("Reveal")
-    assert "You predicted Disease. It is Examine" in learn.text()
-    assert "1 of 7 revealed, 0 as predicted" in learn.text()
-    learn.press("Open in the Lab")
-    page.wait_for_selector("canvas.over")
-    learn.settle()
-    assert page.url.rstrip("/") == learn.address
-    assert learn.prediction("Before") == [("高血压", "Disease"), ("阿司匹林", "Cure")]
-    assert learn.prediction("Now") == [("高血压", "Examine"), ("阿司匹林", "Cure")]
-    learn.press("Undo")  # the wrong triple is the last edit
-    assert learn.prediction("Now") == [("高血压", "Disease"), ("阿司匹林", "Cure")]
-    learn.go("Learn")
-    expect(page.get_by_role("radio", name="7 When knowledge hurts ✓")).to_be_checked()
-    assert "It is Examine" in learn.text()
-
-
-def test_a_lesson_can_be_done_with_the_keyboard_alone(learn):
+def test_a_lesson_is_done_by_keyboard_and_another_by_mouse_and_opened_in_the_lab(learn):
     page = learn.page
     page.get_by_role("radio", name="1 Tokens").focus()
     assert reach(page, "input")
@@ -52,6 +30,25 @@ def test_a_lesson_can_be_done_with_the_keyboard_alone(learn):
     page.keyboard.press("Enter")
     learn.settle()
     assert "Which token stands right behind “Cook”" in learn.text()
+
+    learn.show("7 When knowledge hurts")
+    expect(page.get_by_role("button", name="Reveal")).to_be_disabled()
+    page.get_by_text("Disease", exact=True).first.click()
+    learn.settle()
+    learn.press("Reveal")
+    assert "You predicted Disease. It is Examine" in learn.text()
+    assert "2 of 7 revealed, 1 as predicted" in learn.text()
+    learn.press("Open in the Lab")
+    page.wait_for_selector("canvas.over")
+    learn.settle()
+    assert page.url.rstrip("/") == learn.address
+    assert learn.prediction("Before") == [("高血压", "Disease"), ("阿司匹林", "Cure")]
+    assert learn.prediction("Now") == [("高血压", "Examine"), ("阿司匹林", "Cure")]
+    learn.press("Undo")  # the wrong triple is the last edit
+    assert learn.prediction("Now") == [("高血压", "Disease"), ("阿司匹林", "Cure")]
+    learn.go("Learn")
+    expect(page.get_by_role("radio", name="7 When knowledge hurts ✓")).to_be_checked()
+    assert "It is Examine" in learn.text()
 
 
 def reach(page, wanted):

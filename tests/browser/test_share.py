@@ -1,10 +1,14 @@
 """What is sent by link or file, and what is kept, in headless Chromium."""
 
+import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+
+from .lab import CARD
 
 pytestmark = pytest.mark.browser
 
@@ -70,7 +74,14 @@ def test_a_link_shows_the_same_prediction_and_edits_in_a_fresh_browser(lab, visi
     lab.toggle(1)
     before = seen(lab)
     assert ("胃镜", "Disease") in [(text[:2], label) for text, label in before["now"]]
-    other = visit(path=link(lab))
+    other = visit(path=link(lab), shows=CARD)
+    expect(other.page).to_have_title(re.compile("^胃镜: .* → Disease · K-BERT Lab"))
+    assert ("胃镜", "Disease") in [(text[:2], label) for text, label in other.prediction("Now")]
+    assert not other.page.locator(".kb-tree").count()
+    assert other.fits()
+    other.press("Open in the Lab")
+    other.page.wait_for_selector(".kb-tree")
+    other.settle()
     assert seen(other) == before
     assert "Last edit: switched off" in other.text()
     other.press("Undo")
@@ -79,12 +90,15 @@ def test_a_link_shows_the_same_prediction_and_edits_in_a_fresh_browser(lab, visi
 
 
 def test_a_link_without_its_graph_is_read_only_until_the_graph_is_there(lab, visit, tmp_path):
+    """A graph that says more of a name than a link holds."""
     graph = tmp_path / "hers.spo"
+    more = (f"胃镜\t见\t{hashlib.sha256(bytes([n])).hexdigest()}\n" for n in range(200))
     graph.write_text(
-        "胃镜\t类别\t疾病\n胃镜\t部位\t胃\n胃镜\t用途\t诊断\n胃\t类别\t部位\n", encoding="utf-8"
+        "胃镜\t类别\t疾病\n胃镜\t部位\t胃\n胃镜\t用途\t诊断\n" + "".join(more), encoding="utf-8"
     )
     lab.open_graph_path(graph)
-    lab.toggle(0)
+    lab.page.get_by_role("button", name="Switch off (胃镜, 类别, 疾病)").click()
+    lab.settle()
     before = seen(lab, rows=3)
     path = link(lab)
 

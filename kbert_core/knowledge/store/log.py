@@ -4,7 +4,7 @@ An edit ends versions of triples and begins others; what a version holds never c
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
@@ -128,10 +128,17 @@ def effective(changes: Iterable[Change]) -> list[Change]:
     return left
 
 
-def last_undo(log: Sequence[Entry]) -> int | None:
-    """The last undo that isn't undone, if nothing else was edited since; None: there is none."""
+def last_undo(log: Sequence[Entry], own: Container[int] | None = None) -> int | None:
+    """The last undo that isn't undone, if nothing else was edited since; None: there is none.
+
+    Args:
+        log: the latest entry first.
+        own: the revisions that count; None: all.
+    """
     undoes = {entry.revision: entry.undoes for entry in log}
     for entry in log:
+        if own is not None and entry.revision not in own:
+            continue
         if entry.undoes is None:
             return None
         if not entry.undone and undoes[entry.undoes] is None:
@@ -201,13 +208,20 @@ def _begin(
 
 
 def _place(database: sqlite3.Connection, entity: str, index: int | None) -> float:
+    if index is None:
+        last = (
+            "SELECT place FROM triple WHERE entity = ? AND removed IS NULL "
+            "ORDER BY place DESC LIMIT 1"
+        )
+        row = database.execute(last, (entity,)).fetchone()
+        return 0.0 if row is None else row[0] + 1.0
     rows = database.execute(
         "SELECT place FROM triple WHERE entity = ? AND removed IS NULL ORDER BY place, version",
         (entity,),
     )
     places = [place for (place,) in rows]
-    if index is None or index == len(places):
-        return places[-1] + 1.0 if places else 0.0
+    if index == len(places):
+        return _place(database, entity, None)
     if index == 0:
         return places[0] - 1.0
     low, high = places[index - 1 : index + 1]

@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -199,6 +199,7 @@ class GraphStore:
                 log.refuse_conflict(database, seen, entities)
             self._graph.apply(*edits)  # for its checks
             entry = Entry(self._revision + 1, now(), who, action, len(edits))
+            self._take_in(entities)
             log.write_entry(database, entry, entities)
             for edit in edits:
                 log.write_edit(database, edit, entry.revision)
@@ -230,6 +231,7 @@ class GraphStore:
             entry = Entry(self._revision + 1, now(), who, "undo", undone.edits, revision)
             log.write_entry(database, entry, entities)
             log.undo_entry(database, self.path, revision, entry.revision)
+            self._check_undo(entry, entities)
             if not entities:  # an import
                 build_names(database, self.path)
         return self._after(entry)
@@ -349,6 +351,12 @@ class GraphStore:
             edited[entity] = tuple(triples)
             off.update(triple for triple, is_off in triples.items() if is_off)
         return graph.updated(edited, off)
+
+    def _take_in(self, entities: Iterable[str]) -> None:
+        """Have the triples of entities in the database, before they are edited."""
+
+    def _check_undo(self, entry: Entry, entities: Iterable[str]) -> None:
+        """Refuse an undo that was just written, if need be."""
 
     def _after(self, entry: Entry) -> Entry:
         with self._using():

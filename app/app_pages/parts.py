@@ -1,0 +1,139 @@
+"""What several pages draw alike: undo and redo, files to take away, tables, charts, one notice."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from app import exports
+from app.texts import t
+from app.view_models.html import markdown
+from kbert_core import KnowledgeGraph
+
+ss = st.session_state
+ROW, HEAD = 35, 38  # pixels of a table's row, and of its head
+
+
+def undo_button(page: str, take_back: Callable[[], Any], what: str | None) -> None:
+    """Undo.
+
+    Args:
+        page: whose name the key begins with.
+        take_back: what the button does.
+        what: would be taken back; None: there is nothing.
+    """
+    said = t("Undo: {what}", what=what) if what else t("Nothing to undo.")
+    st.button(
+        t("Undo"),
+        key=f"{page}.undo",
+        icon=":material/undo:",
+        on_click=take_back,
+        disabled=what is None,
+        help=markdown(said),
+        shortcut="Mod+Shift+U",
+    )
+
+
+def redo_button(page: str, make_again: Callable[[], Any], what: str | None) -> None:
+    """Redo; the arguments as for :func:`undo_button`."""
+    said = t("Redo: {what}", what=what) if what else None
+    st.button(
+        t("Redo"),
+        key=f"{page}.redo",
+        icon=":material/redo:",
+        on_click=make_again,
+        disabled=what is None,
+        help=markdown(said) if said else None,
+        shortcut="Mod+Shift+Y",
+    )
+
+
+def download(
+    key: str,
+    label: str,
+    data: Callable[[], bytes],
+    file_name: str,
+    mime: str,
+    *,
+    help: str | None = None,
+    disabled: bool = False,
+) -> None:
+    """A button for a file that is made when it is pressed."""
+    st.download_button(
+        label,
+        data,
+        file_name=file_name,
+        mime=mime,
+        key=key,
+        icon=":material/download:",
+        on_click="ignore",
+        help=help,
+        disabled=disabled,
+    )
+
+
+def graph_download(
+    graph: KnowledgeGraph, label: str, *, key: str, file_name: str, help: str | None = None
+) -> None:
+    """Write the graph as ``.spo`` when asked; above ``MOST_TRIPLES`` say what does it instead."""
+    large = len(graph) > exports.MOST_TRIPLES
+    if large:
+        said = t(
+            "A graph of over {most} triples is better exported on the command line:",
+            most=f"{exports.MOST_TRIPLES:,}",
+        )
+        help = f"{said} `kbert kg export GRAPH.kg FILE.spo.gz`"
+    spo = lambda: exports.graph_as(graph, ".spo")  # noqa: E731
+    mime = "text/tab-separated-values"
+    download(key, t(label), spo, file_name, mime, help=help, disabled=large)
+
+
+def table(
+    columns: Mapping[str, Sequence[Any]],
+    key: str = "",
+    *,
+    choose: Callable[[int | None], object] | None = None,
+    most: int | None = None,
+    config: Mapping[str, Any] | None = None,
+) -> None:
+    """A table of columns by their heads.
+
+    Args:
+        columns: head → cells.
+        key: of the table.
+        choose: what is done with the number of the row that is chosen; None: no row.
+        most: pixels it takes at the most.
+        config: of some columns, see ``st.dataframe``.
+    """
+
+    def chosen() -> None:
+        rows = ss[key]["selection"]["rows"] if key in ss else []
+        if choose is not None:
+            choose(rows[0] if rows else None)
+
+    rows = len(next(iter(columns.values()), ()))
+    st.dataframe(
+        columns,
+        key=key or None,
+        hide_index=True,
+        width="stretch",
+        height=min(most, HEAD + ROW * rows) if most else "auto",
+        on_select=chosen if choose else "ignore",
+        selection_mode="single-row",
+        column_config=config,
+    )
+
+
+def chart(figure: Any, key: str) -> None:
+    """A figure of Plotly, without its bar of buttons."""
+    st.plotly_chart(figure, key=key, config={"displayModeBar": False})
+
+
+def no_triple(graph: KnowledgeGraph) -> None:
+    """Say that there is nothing to explain."""
+    said = t(
+        "This text contains no triple of {graph}, so there is no knowledge to explain. Choose "
+        "another text or graph in the Lab, or add a triple there.",
+        graph=graph.name,
+    )
+    st.info(markdown(said), icon=":material/info:")

@@ -1,0 +1,273 @@
+"""What the core refuses, said in the visitor's language."""
+
+import ast
+import gzip
+import json
+import re
+import shutil
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from babel.messages.pofile import read_po
+
+import kbert_core
+from app import audits, services, workspaces
+from app.edit_log import EditLog
+from app.scene import Scene
+from app.texts import LOCALES, refusal, speaking
+from app.view_models.importing import page_words, preview
+from kbert_core import Intervention, KBertError, KnowledgeGraph, Triple
+from kbert_core.kbert.interventions import Tokens
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.io import ReadOptions
+from kbert_core.knowledge.store.store import GraphStore
+
+CORE = Path(kbert_core.__file__).parent
+PO = LOCALES / "zh" / "LC_MESSAGES" / "core.po"
+# What was given, which stays as it is: names in quotes, reasons of libraries, files, code, values.
+GIVEN = re.compile(r"“[^”]*”|（[^（）]*）|`[^`]*`|\([^()]*\)|[\w./<>:\\-]*[./_<>\\][\w./<>:\\-]*")
+SENTENCE = re.compile(r"[A-Za-z']+ [A-Za-z']+ [a-z']+")  # three words of English
+BEIJING = Triple("Beijing", "is", "big")
+
+
+@pytest.fixture(autouse=True)
+def chinese():
+    """A Chinese visitor causes it."""
+    with speaking("zh"):
+        yield
+
+
+def catalogue():
+    with PO.open("rb") as file:
+        return [message for message in read_po(file, locale="zh") if message.id]
+
+
+def texts_of_the_core():
+    for path in CORE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = (p.value if isinstance(p, ast.Constant) else "{}" for p in node.values)
+                yield "".join(map(str, parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_every_text_of_the_catalogue_is_still_said_by_the_core():
+    said = "\0".join(texts_of_the_core())
+    gone = []
+    for message in catalogue():
+        if "of a library" not in message.auto_comments:
+            text = re.sub(r"\{\w+\}", "{}", message.id)
+            text = text.strip("{}:. ") or text  # what one text begins, another may end
+            gone += [message.id] if text not in said else []
+    assert gone == []
+
+
+def test_every_text_of_the_catalogue_is_translated_with_its_values():
+    for message in catalogue():
+        english, chinese = (re.findall(r"\{(\w+)\}", text) for text in (message.id, message.string))
+        assert message.string and len(set(english)) == len(english)
+        assert set(chinese) <= set(english), message.id
+
+
+def is_chinese(error):
+    """Whether an error is said in Chinese alone, but for what was given."""
+    said = page_words(error)
+    assert re.search("[\u4e00-\u9fff]", said), said
+    bare = said
+    while (fewer := GIVEN.sub("", bare)) != bare:
+        bare = fewer
+    assert not SENTENCE.search(bare), said
+    with speaking("en"):
+        assert refusal(error) == str(error)
+    return said
+
+
+GRAPHS = {
+    "a.spo": b"a\tb\nc\n\na\t\tc\na\tb\tc\td\n" + b"x\ty\t" + b"z" * 60_000,
+    "b.csv": b'head,relation,tail\na,b\n"a,b,c\n',
+    "c.jsonl": b'{"head": 1\n[1, 2]\n',
+    "d.spo": "癫痫\t类别\t疾病\n".encode("gb18030"),
+    "e.spo": "癫痫\t类别\t疾病\n".encode("utf-16-le"),
+    "f.nt": b"<http://a> <b> nonsense .\n",
+    "g.spo": b"",
+    "h.spo.gz": b"no gzip",
+    "i.spo.gz": gzip.compress(b"a\tb\tc\n" * 9000)[:-12],
+    "j.spo": b"only words here\n" * 300,
+    "k.spo": b"\xff\xfe\x41",
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_graph_file_that_is_refused_is_refused_in_chinese(name):
+    with pytest.raises(KBertError) as refused:
+        services.read_upload(GRAPHS[name], name)
+    is_chinese(refused.value)
+    seen = preview(GRAPHS[name], name, KnowledgeGraph())
+    for said in (*seen.problems, *filter(None, [seen.error])):
+        assert said == is_chinese(said)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"encoding": name} for name in ("klingon", "ascii")),
+        *({"columns": tuple(names)} for names in ("129", "abb", "abz")),
+    ],
+    ids=str,
+)
+def test_options_of_a_file_are_refused_in_chinese(options):
+    from kbert_core.knowledge.io import rows_of
+
+    with pytest.raises(KBertError) as refused:
+        list(rows_of("a\tb\t癫痫\n".encode(), "a.tsv", ReadOptions(**options)))
+    is_chinese(refused.value)
+
+
+def test_paths_that_are_no_graph_are_refused_in_chinese(tmp_path):
+    (tmp_path / "no.kg").write_bytes(b"no database" * 100)
+    for path in (tmp_path, tmp_path / "none.spo", tmp_path / "none.kg", tmp_path / "no.kg"):
+        with pytest.raises(KBertError) as refused:
+            services.open_graph(str(path))
+        is_chinese(refused.value)
+
+
+def test_edits_that_do_not_fit_are_refused_in_chinese():
+    graph = KnowledgeGraph([BEIJING], name="mine").switch_off(BEIJING)
+    other = Triple("Paris", "is", "old")
+    edits = [Edit(action, other) for action in ("remove", "switch_off", "switch_on")]
+    edits += [Edit("add", BEIJING), Edit("add", other, index=7), Edit("replace", other, BEIJING)]
+    for edit in edits:
+        with pytest.raises(KBertError) as refused:
+            graph.apply(edit)
+        assert "Paris" in is_chinese(refused.value) or edit.triple == BEIJING
+    for fields in (("", "a", "b"), ("a", "b\nb", "c"), ("a", "b", "")):
+        with pytest.raises(KBertError) as refused:
+            Triple.checked(*fields)
+        is_chinese(refused.value)
+    with pytest.raises(KBertError) as refused:
+        graph.add(Triple(" ", "a", "b"))
+    is_chinese(refused.value)
+
+
+def test_what_was_given_stays_as_it_is():
+    """Words that the core says too are no words of the core where somebody wrote them."""
+    head = Triple("head", "relation", "line")
+    with pytest.raises(KBertError) as refused:
+        KnowledgeGraph([head]).add(head)
+    assert "(head, relation, line)" in is_chinese(refused.value)
+    untold = "an error that nobody has translated"
+    assert refusal(untold) == untold
+
+
+def test_a_workspace_refuses_in_chinese_and_by_its_title(tmp_path, monkeypatch):
+    monkeypatch.setenv("KBERT_WORKSPACES", str(tmp_path))
+    key = workspaces.create(KnowledgeGraph([BEIJING]), (), title="ours")
+    path = workspaces.path_of(key)
+    with GraphStore(path, write=True) as store:
+        store.undo()
+        undos = [partial(store.undo, number) for number in (None, 0, 1, 9)]
+        for do in undos:
+            with pytest.raises(KBertError) as refused:
+                do()
+            said = workspaces.without_path(refused.value, path, "ours")
+            assert "ours" in said and str(tmp_path) not in said
+            is_chinese(said)
+
+
+def test_a_private_log_refuses_in_chinese():
+    log = EditLog(KnowledgeGraph([BEIJING], name="图"))
+    new, newer = replace(BEIJING, tail="a"), replace(BEIJING, tail="b")
+    for edit in (Edit("replace", BEIJING, new), Edit("replace", new, newer)):
+        log.commit(edit)
+    for do in (log.redo, partial(log.redo, 1), partial(log.undo, 1), partial(log.undo, 9)):
+        with pytest.raises(KBertError) as refused:
+            do()
+        is_chinese(log.said(refused.value))
+
+
+TABLES = {
+    "label\ttext_a\nO O\ta b c\n": "ner",
+    "label\ttext_a\nO O\ta \n": "ner",
+    "label\ttext_a\nB\ta\n": "ner",
+    "label\ttext_a\nS-x\ta\n": "ner",
+    "label\ttext_a\nyes\n": "classify",
+    "label\ttext_a\nyes\t \n": "classify",
+    "label\ttext_a\ttext_b\nyes\ta\tb\n": "rank",
+    "label\ttext_a\n": "classify",
+    "": "classify",
+    "one\ttwo\na\tb\n": "classify",
+    "one\ttwo\na\tb\n ": None,
+    "a\tO\nb\tB-x\n\nc d e f\n": "ner",
+}
+
+
+@pytest.mark.parametrize(("table", "task"), TABLES.items())
+def test_labelled_files_are_refused_in_chinese(table, task):
+    with pytest.raises(KBertError) as refused:
+        audits.uploaded({"train": ("train.tsv", table.encode())}, "mine", task)
+    is_chinese(refused.value)
+
+
+def test_folders_of_data_are_refused_in_chinese(tmp_path):
+    for folder in (tmp_path / "none", tmp_path):
+        with pytest.raises(KBertError) as refused:
+            audits.folder(str(folder), "ner")
+        is_chinese(refused.value)
+    with pytest.raises(KBertError) as refused:
+        audits.uploaded({"train": ("train.tsv", b"label\ttext_a\nx\t\xff\n")}, "mine", None)
+    is_chinese(refused.value)
+
+
+def break_config(folder, **changes):
+    file = folder / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+BROKEN = {
+    "no folder": lambda folder: shutil.rmtree(folder),
+    "no config": lambda folder: (folder / "config.json").unlink(),
+    "no json": lambda folder: (folder / "config.json").write_text("{"),
+    "a list": lambda folder: (folder / "config.json").write_text("[]"),
+    "no weights": lambda folder: (folder / "model.safetensors").unlink(),
+    "cut weights": lambda folder: (folder / "model.safetensors").write_bytes(b"123"),
+    "no tokenizer": lambda folder: [file.unlink() for file in folder.glob("*token*")],
+    "no tokens": lambda folder: (folder / "tokenizer.json").write_text("{}"),
+    "card": lambda folder: break_config(folder, kbert=3),
+    "system": lambda folder: break_config(folder, kbert={"system": "soul", "task": "ner"}),
+    "task": lambda folder: break_config(folder, kbert={"task": "sing"}),
+    "size": lambda folder: break_config(folder, hidden_size=64),
+    "vocabulary": lambda folder: break_config(folder, vocab_size=3),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_model_folders_are_refused_in_chinese(how, checkpoints, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(checkpoints["ner"], folder)
+    BROKEN[how](folder)
+    with pytest.raises(KBertError) as refused:
+        services.pipeline(str(folder), "cpu")
+    is_chinese(refused.value)
+
+
+def test_texts_options_and_interventions_are_refused_in_chinese(checkpoints):
+    graph = KnowledgeGraph([BEIJING])
+
+    def read(text, model, **how):
+        return services.trace(
+            Scene((text,), str(checkpoints[model]), services.ref_of(graph), **how), graph
+        )
+
+    layer = Intervention("block", Tokens("all"), Tokens("all"), True, (99,))
+    for text, model, how in (
+        ("half \ud800", "ner", {}),
+        ("Beijing is big", "ner", {"interventions": (layer,)}),
+        ("Beijing is big", "ner", {"device": "abacus"}),
+        ("Beijing is big", "ner", {"device": "cuda:77"}),
+    ):
+        with pytest.raises(KBertError) as refused:
+            read(text, model, **how)
+        is_chinese(refused.value)

@@ -1,0 +1,130 @@
+"""Edits kept in memory: the log of a graph file over a graph that isn't copied."""
+
+import pytest
+from edited_graphs import STEPS, content
+from hypothesis import given, settings
+
+from kbert_core import KnowledgeGraph, Triple
+from kbert_core.errors import GraphConflict, GraphEditError
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.store.importing import Source
+from kbert_core.knowledge.store.memory import MemoryStore
+from kbert_core.knowledge.store.store import GraphStore
+
+A, B, C = (Triple("a", "is", tail) for tail in ("one", "two", "three"))
+OFF, ON = Edit("switch_off", A), Edit("switch_on", A)
+BASE = KnowledgeGraph([Triple("a", "r", "x"), Triple("b", "s", "y"), Triple("阿司", "r", "x")])
+BASE = BASE.switch_off(Triple("b", "s", "y"))
+
+
+def of(*edits, base=(A,)):
+    store = MemoryStore(KnowledgeGraph(base, name="mine"))
+    for edit in edits:
+        store.apply(edit)
+    return store
+
+
+@given(STEPS)
+@settings(deadline=None, max_examples=60)
+def test_a_log_in_memory_is_as_that_of_a_file_and_its_steps_give_its_graph(tmp_path_factory, steps):
+    file = GraphStore.create(tmp_path_factory.mktemp("graphs") / "g.kg")
+    file.apply(*(Edit("add", triple) for triple in BASE))
+    file.apply(Edit("switch_off", *BASE.off))
+    began, store = file.revision, MemoryStore(BASE)
+
+    def told(of, since):
+        return [
+            (e.revision - since, e.action, e.edits, e.undoes and e.undoes - since, e.undone)
+            for e in of.history()
+            if e.revision > since
+        ]
+
+    def differences(of, since, then):
+        found = of.changes_between(since, then)
+        return {(c.before, c.after, c.was_on, c.is_on) for c in found}
+
+    for step in steps:
+        if step in ("reopen", "index"):
+            continue
+        before = content(store.graph()), told(store, 0)
+        try:
+            if isinstance(step, list):
+                store.apply(*step)
+            else:
+                store.undo(None if step == "undo" else step)
+        except GraphEditError as error:
+            assert (content(store.graph()), told(store, 0)) == before
+            if isinstance(error, GraphConflict):
+                continue  # more is refused than in a file, where no list of edits has to fit
+        done = None
+        try:
+            if isinstance(step, list):
+                done = file.apply(*step)
+            elif step == "undo" and began < next(
+                e.revision for e in file.history() if e.undoes is None and not e.undone
+            ):
+                done = file.undo()
+            elif step != "undo":
+                done = file.undo(step + began)
+        except GraphEditError:
+            pass
+        assert (done is None) == (told(store, 0) == before[1])
+        replayed = BASE.apply(*(edit for own in store.standing() for edit in own.edits))
+        assert store.graph().fingerprint == replayed.fingerprint
+        there = {(t, store.graph().is_on(t)) for t in store.graph()}
+        assert there == {(t, file.graph().is_on(t)) for t in file.graph()}
+        assert told(store, 0) == told(file, began)
+        assert differences(store, 0, store.revision) == differences(file, began, file.revision)
+    file.close()
+
+
+def test_undo_leads_back_step_by_step_and_redo_forth_until_another_edit():
+    store = of(OFF, Edit("add", B))
+    store.undo(), store.undo()
+    assert store.graph().fingerprint == store.base.fingerprint
+    store.redo(), store.redo()
+    assert store.standing() == of(OFF, Edit("add", B)).standing()
+    store.undo()
+    store.apply(Edit("add", C))
+    with pytest.raises(GraphEditError):
+        store.redo()
+
+
+def test_an_older_step_is_undone_while_later_ones_stay():
+    store = of(Edit("add", B), OFF)
+    store.undo(1)
+    assert [step.edits for step in store.standing()] == [(OFF,)]
+    assert list(store.graph()) == [A] and not store.graph().is_on(A)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        (Edit("replace", A, B), Edit("replace", B, C)),
+        (Edit("add", B), Edit("switch_off", B)),
+        (Edit("remove", A), Edit("add", A)),
+        (OFF, ON),
+        (OFF, ON, OFF),
+    ],
+)
+def test_a_step_that_a_later_one_rests_on_is_not_undone(edits):
+    store = of(*edits)
+    now = content(store.graph())
+    with pytest.raises(GraphConflict, match=r"^mine: entry 1 can't be undone"):
+        store.undo(1)
+    assert content(store.graph()) == now and store.revision == len(edits)
+    store.undo()
+    assert len(store.standing()) == len(edits) - 1
+
+
+def test_triples_of_a_file_come_in_as_one_entry_that_says_where_they_are_from():
+    store = of(OFF)
+    entry = store.add(Source("more.spo", [(3, *("a", "is", "two")), (5, *("b", "is", "x"))]))
+    assert (entry.action, entry.edits) == ("import", 2)
+    origin = store.origin(Triple("b", "is", "x"))
+    assert (origin.file, origin.line, origin.revision) == ("more.spo", 5, 2)
+    assert store.origin(A).file is None
+    with pytest.raises(GraphEditError, match="in the graph already"):
+        store.add(Source("more.spo", [(1, *("c", "is", "x")), (2, *("a", "is", "one"))]))
+    store.undo(2)
+    assert list(store.graph()) == [A]
