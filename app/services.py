@@ -33,7 +33,6 @@ from app.view_models.visible import visible_in
 from kbert_core import (
     NO_KNOWLEDGE,
     Characters,
-    FlatTree,
     KBertTrace,
     KnowledgeGraph,
     Pipeline,
@@ -468,6 +467,21 @@ def trace(scene: Scene, graph: KnowledgeGraph) -> Any:
     return _traces.get(content_key(scene, graph, stamp(scene.model)), run)
 
 
+def laid(scene: Scene, graph: KnowledgeGraph) -> Any:
+    """A scene's tree and visible matrix, before its model has run; else as :func:`trace`."""
+    if not scene.has_model or not has_trees(scene):
+        return trace(scene, graph)
+
+    def lay() -> Trace:
+        reader = pipeline(scene.model, scene.device, scene.system)
+        given = _reading(scene, reader)
+        (reading,) = reader.readings([scene.sentences], graph=graph, **given)
+        assert isinstance(reading, KBertReading)
+        return _unread(reading, reader.encoder.layer_count)
+
+    return _traces.get(("laid", content_key(scene, graph, stamp(scene.model))), lay)
+
+
 def tried(scene: Scene, graph: KnowledgeGraph, head: str = "") -> tuple[Tried, ...]:
     """Texts made of a graph's own names that it changes most, as the scene's model reads them.
 
@@ -563,7 +577,9 @@ def _run(scene: Scene, graph: KnowledgeGraph) -> Any:
     splitter = (Words if scene.model == WORDS else Characters)(special=True)
     tree = grow_trees([scene.sentences], graph, scene.options)[0]
     row = flatten([tree], splitter, max_length=LONGEST_WITHOUT_MODEL)[0]
-    return _without_model(scene, row)
+    config = ReadConfig(scene.options, ablation=scene.ablation, interventions=scene.interventions)
+    named = max((layer for one in scene.interventions for layer in one.layers), default=1)
+    return _unread(KBertReading((row,), config), named)
 
 
 def _reading(scene: Scene, reader: Pipeline) -> dict[str, Any]:
@@ -573,16 +589,14 @@ def _reading(scene: Scene, reader: Pipeline) -> dict[str, Any]:
     return {name: getattr(scene, name) for name in names if name in has}
 
 
-def _without_model(scene: Scene, row: FlatTree) -> KBertTrace:
-    """Of a scene that no model reads: as many layers as its interventions name."""
-    config = ReadConfig(scene.options, ablation=scene.ablation, interventions=scene.interventions)
-    batch = collate([row])
-    visible = scene.ablation.visible_in(batch)
-    trace = KBertTrace(KBertReading((row,), config), batch=batch, visible=visible)
-    if not scene.interventions:
+def _unread(reading: KBertReading, layers: int) -> KBertTrace:
+    """What is known of a reading without a model, or before it has run; of so many layers."""
+    config, batch = reading.config, collate(reading.rows)
+    visible = config.ablation.visible_in(batch)
+    trace = KBertTrace(reading, batch=batch, visible=visible)
+    if not config.interventions:
         return trace
-    most = max((layer for one in scene.interventions for layer in one.layers), default=1)
-    made = intervene(visible, [row], scene.interventions, most)
+    made = intervene(visible, reading.rows, config.interventions, layers)
     return replace(
         trace,
         visible=made.layers[-1],

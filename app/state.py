@@ -421,25 +421,29 @@ def same_knowledge(before: Any, now: Any) -> bool:
     return texts and bool(getattr(before.reading, part) == getattr(now.reading, part))
 
 
-def compared_with(now: Scene, trace: Any) -> tuple[Scene, str, Any]:
-    """The scene to compare with, what kind it is, and its trace where it can be run.
+def compared_with(
+    now: Scene, seen: Any, how: Callable[[Scene, KnowledgeGraph], Any] = services.trace
+) -> tuple[Scene, str, Any]:
+    """The scene to compare with, what kind it is, and what is seen of it where it can be read.
 
     Args:
         now: the scene on the page.
-        trace: of it; where the last edit left its tree as it was, that edit
+        seen: of it; where the last edit left its tree as it was, that edit
             is about another text, and nothing would differ.
+        how: that is seen, ``services.trace`` or ``services.laid``.
     """
     compared, kind = baseline(now)
-    before = _trace_of(compared)
-    if kind == AUTO and before is not None and same_knowledge(before, trace):
+    before = read(compared, how)
+    if kind == AUTO and before is not None and same_knowledge(before, seen):
         compared, kind = now.without_knowledge(), BERT
-        before = _trace_of(compared)
+        before = read(compared, how)
     return compared, kind, before
 
 
-def _trace_of(scene: Scene) -> Any:
+def read(scene: Scene, how: Callable[[Scene, KnowledgeGraph], Any]) -> Any:
+    """What is seen of a scene; None where it can't be read."""
     try:
-        return services.trace(scene, graph_of(scene))
+        return how(scene, graph_of(scene))
     except KBertError:
         return None
 

@@ -68,35 +68,52 @@ def page() -> None:
         return
     try:
         graph = state.graph_of(now)
-        trace = services.trace(now, graph)
+        laid = services.laid(now, graph)
     except KBertError as error:
-        st.error(markdown(error))
-        refused_list(now)
+        unread(now, error)
         return
-    compared, kind, before = state.compared_with(now, trace)
+    compared, kind, earlier = state.compared_with(now, laid, services.laid)
     columns = columns_of(now, edited=kind == AUTO)
     if columns:
         draw_columns(columns)
-        knowledge_panel(now, graph, trace, before, columns)
+        trace = state.read(now, services.trace) or laid
+        knowledge_panel(now, graph, trace, state.read(compared, services.trace), columns)
         differences(columns)
         return
-    trees = isinstance(trace, KBertTrace)
-    window = window_chooser(trace) if trees else 0
+    trees = isinstance(laid, KBertTrace)
+    window = window_chooser(laid) if trees else 0
     with st.container(key="lab_panels"):
         left, right = st.columns([6, 5], gap="large")
+    predicted = left.container(key="lab_prediction_box")
+    if trees:  # what is known before the model has run is drawn before
         with left:
-            prediction_panel(now, trace, before, kind)
-            if trees:
-                tree_panel(now, graph, trace, before if kind != BERT else None, window)
-            knowledge_panel(now, graph, trace, before)
-            prediction_details(now, trace, before)
+            tree_panel(now, graph, laid, earlier if kind != BERT else None, window)
         with right:
-            if trees:
-                matrix_panel(now, compared, kind, window)
-            elif isinstance(trace, RoofTrace):
+            matrix_panel(now, compared, kind, window)
+    try:
+        trace = services.trace(now, graph)
+    except KBertError as error:
+        with predicted:
+            unread(now, error)
+        return
+    before = state.read(compared, services.trace)
+    with predicted:
+        prediction_panel(now, trace, before, kind)
+    with left:
+        knowledge_panel(now, graph, trace, before)
+        prediction_details(now, trace, before)
+    if not trees:
+        with right:
+            if isinstance(trace, RoofTrace):
                 beside_panel(now, graph, trace)
             else:
                 linked_panel(now, trace)
+
+
+def unread(now: Scene, error: KBertError) -> None:
+    """Say why a scene can't be read, and what may be undone for it."""
+    st.error(markdown(error))
+    refused_list(now)
 
 
 # The top: what is read, by what, with which knowledge
@@ -669,7 +686,7 @@ def tree_panel(
             on_edit=editing.edit_branch,
             on_ask=editing.ask_tails,
         )
-        answer_tails(now, graph, trace)
+        answer_tails(now, graph)
         st.caption(markdown(tree.summary(flat, trace.ablation)))
         over = passed_over(trace.tree, graph, now.options.names)
         for line in name_lines(trace.tree, over):

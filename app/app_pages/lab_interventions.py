@@ -47,7 +47,7 @@ ss = st.session_state
 
 def interventions_panel(now: Scene, window: int) -> None:
     """What can be blocked and opened at the chosen cell, what is, and what that does."""
-    trace = services.trace(now, state.graph_of(now))
+    trace = services.laid(now, state.graph_of(now))
     layers = services.layer_count(now) or len(trace.visible_layers or (trace.visible,))
     after = cache(lambda them: interventions.of_trace(trace, them, layers))
     with st.container(border=True, key="lab_interventions", gap="small"):
@@ -55,7 +55,7 @@ def interventions_panel(now: Scene, window: int) -> None:
         cell_controls(trace, layers, window, after)
         if now.interventions:
             standing_list(trace.rows[window], after(now.interventions))
-            what_it_does(now, trace)
+            what_it_does(now)
 
 
 def head() -> None:
@@ -224,8 +224,9 @@ def removable(
         )
 
 
-def what_it_does(now: Scene, trace: KBertTrace) -> None:
+def what_it_does(now: Scene) -> None:
     """The prediction against the one without interventions; where it must be equal, why."""
+    trace = services.trace(now, state.graph_of(now))
     if trace.prediction is None:
         return
     untouched = now.without_interventions()

@@ -126,7 +126,7 @@ def one_panel(now: Scene, window: int, *, attention: bool) -> None:
 def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
     """Two scenes: before, now, and what changed, over the same tokens."""
     after = side_of(now, window)
-    old = services.trace(compared, state.graph_of(compared))
+    old = services.laid(compared, state.graph_of(compared))
     if row_of(old, window, after.flat) is None:
         st.caption(
             t(
@@ -196,9 +196,9 @@ def compared_view(
 
 
 def side_of(scene: Scene, window: int, *, attention: bool = False) -> Side:
-    """Run a scene, or find it where it has run before."""
+    """Lay a scene out; its model runs where its attention is shown."""
     graph = state.graph_of(scene)
-    trace = services.trace(scene, graph)
+    trace = services.laid(scene, graph)
     return Side(
         scene, trace, window, services.attention(scene, graph, window) if attention else None
     )

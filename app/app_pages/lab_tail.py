@@ -9,7 +9,7 @@ from app.components.tree import tell_tails
 from app.scene import Scene
 from app.view_models import outcome
 from app.view_models.glosses import gloss
-from kbert_core import KBertTrace, KnowledgeGraph, Triple
+from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 
 AT_ONCE = 8  # outcomes: as many tails as are offered
@@ -17,11 +17,12 @@ AT_ONCE = 8  # outcomes: as many tails as are offered
 ss = st.session_state
 
 
-def answer_tails(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
+def answer_tails(now: Scene, graph: KnowledgeGraph) -> None:
     """Answer the question that was asked, if one was: the names at once, then what they do."""
     request, triple, asked = ss.pop("lab.asked", (0, None, ()))
     if triple is None or triple not in graph:
         return
+    trace = services.trace(now, graph)
     with st.container(key="lab_tails"):
         tails = None
         if not asked:

@@ -246,6 +246,7 @@ div:has(> .st-key-lab_tails) {{ position: absolute; }}
 [class*="st-key-explain_line_"] {{ padding-bottom: .45rem;
   border-bottom: 1px solid color-mix(in srgb, currentColor 12%, transparent); }}
 [class*="st-key-lab_head"] {{ min-height: 2.6rem; }}
+.st-key-lab_prediction_box:not(:has(h3)) {{ min-height: 15rem; }}
 .st-key-lab_tree_box {{ min-height: 19rem; }}
 .st-key-lab_tree_box:has(.kb-glossed) {{ min-height: 22rem; }}
 [class*="st-key-lab_head"] [data-testid="stHeading"] h3 {{ padding: .2rem 0; }}
