@@ -16,7 +16,7 @@ from app.scene import Scene
 from app.selecting import linked
 from app.selection import MEAN
 from app.state import KEEP
-from app.texts import N_, sentences, t
+from app.texts import N_, clauses, sentences, t
 from app.view_models import arithmetic, heads, matrix, row
 from app.view_models.diff import Identity, row_of
 from app.view_models.html import markdown, plain
@@ -303,6 +303,15 @@ def small_maps(view: heads.HeadsView, side: Side) -> None:
             "map to see it large."
         )
     )
+    if side.maps is not None and all(side.chosen):
+        alike = heads.most_alike(side.maps, *side.chosen)
+        named = (f"{heads.map_name(*place)} ({cosine:.2f})" for *place, cosine in alike)
+        said = t(
+            "Most like {this}, by cosine: {others}.",
+            this=heads.map_name(*side.chosen),
+            others=clauses(named),
+        )
+        st.caption(markdown(said))
 
 
 def draw(

@@ -76,6 +76,25 @@ def map_name(layer: int, head: int) -> str:
     )
 
 
+def most_alike(
+    maps: np.ndarray, layer: int, head: int, most: int = 3
+) -> list[tuple[int, int, float]]:
+    """The maps that are most like one: layer and head, from 1, and the cosine of the weights.
+
+    Args:
+        maps: (L, A, N, N) weights.
+        layer, head: of the one, from 1.
+        most: how many.
+    """
+    flat = maps.astype(np.float32).reshape(-1, maps.shape[-1] ** 2)
+    flat /= np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
+    own = (layer - 1) * maps.shape[1] + head - 1
+    cosines = flat @ flat[own]
+    cosines[own] = -np.inf
+    nearest = np.argsort(-cosines, kind="stable")[: min(most, len(flat) - 1)]
+    return [(n // maps.shape[1] + 1, n % maps.shape[1] + 1, float(cosines[n])) for n in nearest]
+
+
 def heads_view(maps: np.ndarray, visible: np.ndarray, keep: Sequence[int]) -> HeadsView:
     """Make small maps of attention.
 

@@ -247,6 +247,16 @@ def test_a_mean_says_which_maps_it_comes_from():
     assert arithmetic.of_mean(maps, 2, 0, 3, 3).startswith("Choose one layer")
 
 
+def test_the_heads_most_like_one_are_named_by_the_cosine_of_their_weights():
+    maps = np.zeros((2, 2, 2, 2))
+    maps[0, 0], maps[0, 1] = [[1, 0], [0, 1]], [[0, 1], [1, 0]]
+    maps[1, 0], maps[1, 1] = [[1, 0], [1, 0]], [[0.9, 0.1], [0.1, 0.9]]
+    assert [place for *place, _ in heads.most_alike(maps, 1, 1)] == [[2, 2], [2, 1], [1, 2]]
+    cosines = [cosine for *_, cosine in heads.most_alike(maps, 1, 1)]
+    assert cosines == pytest.approx([1.8 / (2 * 1.64) ** 0.5, 0.5, 0])
+    assert len(heads.most_alike(maps, 1, 1, most=9)) == 3
+
+
 @pytest.mark.parametrize(
     ("layer", "head", "name"),
     [
