@@ -181,6 +181,14 @@ BF16 = argument(
     "--bf16", "compute in bfloat16: faster, and a probability's second digit may differ", False
 )
 READING = several(GRAPH, FORM, SYSTEM, DEVICE, BF16)
+GATE = argument(
+    "--gate",
+    "write the names of the graph that a gate lets through over the prediction: the gate beside "
+    "the model, as `kbert gate` saves it, or of FILE (write a text before this option)",
+    nargs="?",
+    const="",
+    metavar="FILE",
+)
 MODEL = several(argument("--model", f"default: {DEFAULT_MODEL}", metavar="DIR"), READING)
 
 
@@ -255,4 +263,12 @@ def loaded(args: Namespace, *, why: str = "", device: str = "") -> tuple["Pipeli
     if why and pipeline.task is None:
         raise CheckpointError(f"{model_of(args)} is an encoder without a task head, {why}")
     pipeline = pipeline.read_as(system_of(args))
+    if getattr(args, "gate", None) is not None:
+        from kbert_core.experiments.gated import Gate, Gated
+
+        if not len(graph):
+            raise OptionError(
+                "--gate writes names of a graph, and there is none. Name it with --kg FILE."
+            )
+        pipeline = Gated(pipeline, Gate.load(model_of(args), args.gate or None))
     return pipeline, graph, config_of(args, pipeline.config)

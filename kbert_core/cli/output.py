@@ -193,6 +193,7 @@ def prediction_text(data: Mapping[str, Any]) -> str:
     facts = {
         "text": text if isinstance(text, str) else " ‖ ".join(text),
         "with knowledge": _predicted(data["prediction"]),
+        "judged by the gate": _judged(data["prediction"].get("gate")),
         "without any": without and _predicted(without),
         "triples injected": data["triples"] or "none",
         "cut": [f"from character {cut['start']} on, {cut['rule']}" for cut in cuts] or None,
@@ -225,6 +226,20 @@ def _predicted(prediction: Mapping[str, Any]) -> Any:
         {"": "→" if label == prediction["label"] else "", "label": label, " ": f"{per_cent(p)} %"}
         for label, p in prediction["probabilities"].items()
     ]
+
+
+def _judged(names: Iterable[Mapping[str, Any]] | None) -> list[dict[str, Any]] | str | None:
+    """The graph's names in a text, as a gate judges them; None where there is no gate."""
+    rows = [
+        {
+            "name": name["text"],
+            "type": name["label"],
+            "right": f"{per_cent(name['probability'])} %",
+            "written": name["written"],
+        }
+        for name in names or ()
+    ]
+    return None if names is None else rows or "nothing"
 
 
 def entry_text(entry: Mapping[str, Any]) -> str:

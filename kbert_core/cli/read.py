@@ -159,7 +159,7 @@ def _rows_without_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
     return rows_of
 
 
-@command("predict", TEXT, options.MODEL, COMPARE)
+@command("predict", TEXT, options.MODEL, options.GATE, COMPARE)
 def predict(args: Namespace) -> None:
     """Predict with a model and a graph."""
     from kbert_core.pipeline import NO_KNOWLEDGE

@@ -4,16 +4,20 @@ import logging
 import os
 import shlex
 import sys
-from argparse import Namespace
+from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from kbert_core.checkpoints.encoders import located
 from kbert_core.cli.commands import (
     COLUMNS,
+    DEVICE,
     FORM,
+    GATE,
     GRAPH,
+    GRAPH_FILES,
     MODEL,
     argument,
     build,
@@ -21,6 +25,7 @@ from kbert_core.cli.commands import (
     command,
     config_of,
     given,
+    graph_of,
     loaded,
     model_of,
     options_of,
@@ -29,7 +34,15 @@ from kbert_core.cli.commands import (
 )
 from kbert_core.cli.output import per_cent, report_text
 from kbert_core.data.labelled import SPLITS, check_labels
-from kbert_core.data.sources import DATA_SETS, TASKS, guess_task, other_task, read_split
+from kbert_core.data.sources import (
+    DATA_SETS,
+    TASKS,
+    DataFiles,
+    guess_task,
+    hold_out,
+    other_task,
+    read_split,
+)
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.training.options import SCRATCH, PretrainOptions, Recipe, StartOptions, TrainOptions
 
@@ -125,6 +138,7 @@ def train(args: Namespace) -> dict[str, Any] | None:
         metavar="FILE|DIR|hf:NAME",
     ),
     MODEL,
+    GATE,
     argument("--split", "which part of a folder or data set", "test", choices=SPLITS),
     COLUMNS,
     argument("--train-data", "to tell entities seen in it from those unseen", metavar="FILE"),
@@ -157,7 +171,7 @@ def evaluate(args: Namespace) -> dict[str, Any]:
         examples = read_split(args.data, args.split, task, columns)
         if task not in UNLABELLED:
             check_labels(examples, list(pipeline.labels.values()), "the model")
-    if len(graph):
+    if len(graph) and args.gate is None:
         some = [e.sentences for e in examples[:: max(1, len(examples) // LOOKED_AT)]]
         used = [bool(r.used) for r in pipeline.readings(some, graph=graph, config=config)]
         tell_of_matches(used, Path(args.data).name, relations=bool(config.options.relations))
@@ -195,10 +209,70 @@ def _check_evaluation(args: Namespace, task: str, types: Mapping[str, str]) -> N
             f"its labels ({'this one does' if types else 'this one does not'}). "
             "Give them, or leave --edits out."
         )
+    if args.gate is not None and (args.edits or args.release):
+        raise OptionError(
+            "--edits and --release look at what the model itself predicts. Leave --gate out."
+        )
     if args.release and task != "ner":
         raise OptionError(
             f"--release counts named entities, and the model is for '{task}'. Leave it out."
         )
+
+
+def gate_text(report: Mapping[str, Any]) -> str:
+    """For reading; F1 in per cent."""
+    f1 = {name: per_cent(value) for name, value in report["f1_on_dev"].items()}
+    return report_text({**report, "threshold": f"{report['threshold']:g}", "f1_on_dev": f1})
+
+
+@command(
+    "gate",
+    argument("model", "one for named entities", metavar="MODEL"),
+    options_of(DataFiles, only=("data", "train", "dev", "dev_share", "columns")),
+    argument("--seed", "by which --dev-share is drawn", 0),
+    GRAPH_FILES,
+    argument(
+        "--inject",
+        "whether the model reads the graph too, or it is only looked up; default: as it was "
+        "trained, with a graph or without",
+        action=BooleanOptionalAction,
+    ),
+    argument("--output", "default: gate.json beside the model", type=Path, metavar="FILE"),
+    DEVICE,
+    text=gate_text,
+)
+def gate(args: Namespace) -> dict[str, Any]:
+    """Fit a gate for a model and a graph: which of the graph's names to write over its output.
+
+    A light classifier is fitted on dev. It judges each name of the graph in a text by what the
+    model thinks of it and by how often the name was an entity in train. The scores printed are of
+    dev, each name judged by a classifier that hasn't seen its part of dev. Read the model through
+    it with `kbert predict TEXT --kg FILE --gate` and `kbert evaluate --kg FILE --gate`.
+    """
+    from kbert_core.experiments.gated import FILE, Gate
+    from kbert_core.pipeline import Pipeline
+
+    graph, files = graph_of(args, needed=True), build(DataFiles, args)
+    splits = {"train": read_split(files.named("train"), "train", "ner", files.columns)}
+    with suppress(SplitError):  # it isn't there, and Gate.fit says what to do
+        if dev := files.named("dev"):
+            splits["dev"] = read_split(dev, "dev", "ner", files.columns)
+    if files.dev_share and "dev" not in splits:
+        splits["train"], splits["dev"] = hold_out(splits["train"], files.dev_share, seed=args.seed)
+    pipeline = Pipeline.load(args.model, device=args.device)
+    fitted = Gate.fit(pipeline, args.model, splits, graph, injected=args.inject)
+    path = args.output or Path(located(args.model)) / FILE
+    fitted.save(path)
+    return {
+        "gate": str(path),
+        "model": args.model,
+        "graph": fitted.about,
+        "model_reads_graph": fitted.injected,
+        "names_in_dev": fitted.fitted.matches,
+        "of_these_right": fitted.fitted.right,
+        "threshold": fitted.fitted.threshold,
+        "f1_on_dev": dict(fitted.fitted.dev_f1),
+    }
 
 
 @command(

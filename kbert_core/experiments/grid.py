@@ -27,6 +27,7 @@ from kbert_core.data.sources import (
 from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
 from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
 from kbert_core.experiments.dictionary import BOOSTS
+from kbert_core.experiments.gate import RECIPE
 from kbert_core.experiments.results import (
     GROUPS,
     Cell,
@@ -196,6 +197,8 @@ class Experiment:
             inputs["over"] = self.inputs(Cell(suite.row(row.over), cell.seed), missing)
         if row.guided:
             inputs["guided"] = BOOSTS
+        if row.judge is not None:
+            inputs["judge"] = RECIPE if row.judge == "gate" else row.judge
         return without_defaults(inputs)
 
     def _hashed(self, missing: Missing | None, what: str, read: Callable[[], str]) -> str | None:

@@ -315,8 +315,12 @@ class Tables:
 
     @property
     def family(self) -> list[Pair]:
-        """The comparisons with the run without knowledge, those still missing included."""
-        pairs = [(row.name, row.compare_with) for row in self.suite.rows]
+        """The comparisons with the run without knowledge, those still missing included.
+
+        An oracle knows the answers, and is compared with none.
+        """
+        rows = (row for row in self.suite.rows if getattr(row, "judge", None) != "oracle")
+        pairs = [(row.name, row.compare_with) for row in rows]
         return [(name, other) for name, other in pairs if other is not None and name != other]
 
     @property

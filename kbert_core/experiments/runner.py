@@ -34,6 +34,7 @@ from kbert_core.experiments.dictionary import (
     save_scores,
     written_over,
 )
+from kbert_core.experiments.gate import Record, fit_gate, gated_spans, oracle
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.results import (
     FORMAT,
@@ -168,19 +169,28 @@ def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, A
             "sentences": packed_links(splits["test"], columns),
         }
     labels = learn_tail_labels(splits["train"], graph)
-    found: Sequence[Any] = dictionary_spans(splits["test"], graph, labels)
+    in_split = {split: dictionary_spans(of, graph, labels) for split, of in splits.items()}
+    found: Sequence[Any] = in_split["test"]
     about: dict[str, Any] = {"tail_labels": len(labels)}
-    if row.over is not None and row.guided:
+    if row.guided or row.judge == "gate":
+        if "dev" not in splits:
+            raise DataError(f"'{row.name}' is fitted on dev, and there is none. Add a dev set.")
         scores = load_scores(_kept(experiment, row, seed, TAG_SCORES))
-        in_dev = dictionary_spans(splits["dev"], graph, labels)
+    if row.guided:
         gold = [example.spans for example in splits["dev"]]
-        weight, about["dev_f1_by_weight"] = choose_weight(scores["dev"], in_dev, gold)
+        weight, about["dev_f1_by_weight"] = choose_weight(scores["dev"], in_split["dev"], gold)
         about["weight"] = weight
         found = guided_spans(scores["test"], found, weight)
+    elif row.judge == "gate":
+        record = Record.of(splits["train"], in_split["train"])
+        fitted = fit_gate(splits["dev"], in_split["dev"], scores["dev"], record)
+        about["gate"] = fitted.as_dict()
+        found = gated_spans(fitted, splits["test"], found, scores["test"], record)
     elif row.over is not None:
         kept = read_json(_kept(experiment, row, seed, PREDICTIONS)) or {}
         predicted = [[(a, b, label) for a, b, label in spans] for spans in kept["test"]]
-        found = written_over(predicted, found)
+        written = oracle(splits["test"], found) if row.judge == "oracle" else found
+        found = written_over(predicted, written)
     made = score_spans(splits["test"], found, surface_forms(splits["train"]), experiment.covering)
     return {"examples": {split: len(of) for split, of in splits.items()}, **about, **made}
 

@@ -160,11 +160,13 @@ class Baseline(Row):
 
     Alone, or written over the predictions of a run; where it guides one, the
     run's tags are decoded anew with a boost for the dictionary's spans, as
-    great as does best on dev.
+    great as does best on dev. Where its spans are judged, only those are written
+    that a gate fitted on dev lets through, or that are right (the oracle, a ceiling).
     """
 
     over: str | None = None
     guided: StrictBool = False
+    judge: Literal["gate", "oracle"] | None = None
     senses: Literal["first", "prior", "centroid"] | None = None  # of the task "link"
 
     @model_validator(mode="after")
@@ -172,6 +174,13 @@ class Baseline(Row):
         where = f"baseline '{self.name}'"
         if self.guided and self.over is None:
             raise OptionError(f"{where} is guided and has no run to guide. Name it with over.")
+        if self.judge is not None and (self.over is None or self.guided):
+            raise OptionError(
+                f"{where} is guided and has a judge. Leave one of them out."
+                if self.guided
+                else f"{where} has the judge '{self.judge}' and no run that it is written over. "
+                "Name it with over."
+            )
         if not self.kg:
             raise OptionError(f"{where} has no kg. Name one for it, or one for the suite.")
         return self

@@ -1,0 +1,319 @@
+"""A gate kept beside a model, and the model read through it.
+
+``kbert gate`` fits one for a model and a graph and saves it as a small JSON. A model that is read
+through it predicts as it does alone, and the dictionary's spans that the gate lets through are
+written over that. Without a graph it is the model alone::
+
+    model = Gated.load("models/medical-ner-bert")
+    next(model.predict([("患者行胃镜检查",)], graph=graph)).judged
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from kbert_core.checkpoints.encoders import located
+from kbert_core.data.labelled import Example
+from kbert_core.errors import CheckpointError, DataError
+from kbert_core.experiments.dictionary import TagScores, dictionary_spans, learn_tail_labels
+from kbert_core.experiments.gate import FEATURES, Fit, Record, Weights, fit_gate, judged
+from kbert_core.experiments.results import hash_of
+from kbert_core.files import json_object, replaced
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.labels import OUTSIDE
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+from kbert_core.reader import Reading
+from kbert_core.tasks.ner import LabelledTokens, NerPrediction, Span
+from kbert_core.training.evaluate import predict_all
+
+FILE = "gate.json"  # beside a model
+FORMAT = 1
+FIT_AGAIN = "Fit it again: `kbert gate MODEL --kg FILE --data DIR`."
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSpan:
+    """A name of the graph in a text, and the gate's word on it.
+
+    Attributes:
+        start, end: in characters, end exclusive.
+        label: the type that the graph gives it.
+        probability: that it is an entity of this type.
+        written: whether it stands in the prediction because of the gate, or the model's own.
+    """
+
+    start: int
+    end: int
+    label: str
+    text: str
+    probability: float
+    written: bool
+
+
+@dataclass(frozen=True)
+class GatedPrediction(NerPrediction):
+    """The named entities of a text, the gate's among them.
+
+    Attributes:
+        judged: the graph's names in the text, in reading order.
+    """
+
+    judged: tuple[JudgedSpan, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {**super().as_dict(), "gate": [*map(asdict, self.judged)]}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A gate fitted for a model and a graph.
+
+    Attributes:
+        fitted: its weights and threshold.
+        labels: tail → label, as learnt from train.
+        record: how often the graph's names were right in train.
+        model: digest of the model's weights.
+        graph: fingerprint of the graph, and ``about`` it: its name and size.
+        injected: whether the model reads the graph too; else it is only looked up in.
+    """
+
+    fitted: Fit
+    labels: Mapping[str, str]
+    record: Record
+    model: str
+    graph: str
+    about: str
+    injected: bool
+
+    @classmethod
+    def fit(
+        cls,
+        pipeline: Pipeline,
+        model: str | Path,
+        splits: Mapping[str, Sequence[Example]],
+        graph: KnowledgeGraph,
+        *,
+        injected: bool | None = None,
+    ) -> Self:
+        """Fit a gate on dev.
+
+        Args:
+            pipeline: the model, loaded from the folder ``model``.
+            splits: "train", to learn what the graph's names are worth, and "dev".
+            injected: None: as the model was trained, with a graph or without.
+
+        Raises:
+            DataError: there is no dev; the graph finds nothing in it that it has a label for, or
+                only what is right, or wrong; a label that the model doesn't know.
+            CheckpointError: the model isn't for named entities.
+        """
+        _check_task(pipeline)
+        if not splits.get("dev"):
+            raise DataError(
+                "There is no dev set, and a gate is fitted on one: what is right in train, the "
+                "model has learnt by heart. Name it with --dev, or take a share of train, that "
+                "the model wasn't trained on, with --dev-share."
+            )
+        if injected is None:
+            injected = bool(pipeline.card.knowledge)
+        train, dev = (_without_words(splits[split]) for split in ("train", "dev"))
+        labels = learn_tail_labels(splits["train"], graph)
+        record = Record.of(splits["train"], dictionary_spans(train, graph, labels))
+        knowledge = graph if injected else NO_KNOWLEDGE
+        scores = TagScores.of(predict_all(pipeline, splits["dev"], knowledge))
+        fitted = fit_gate(splits["dev"], dictionary_spans(dev, graph, labels), scores, record)
+        about = f"{graph.name}, {len(graph):,} triples"
+        return cls(fitted, labels, record, _digest(model), graph.fingerprint, about, injected)
+
+    @classmethod
+    def load(cls, model: str | Path, file: str | Path | None = None) -> Self:
+        """Read the gate of a model.
+
+        Args:
+            model: its folder.
+            file: None: the one beside the model.
+
+        Raises:
+            CheckpointError: there is none, it can't be read, or it is another model's.
+        """
+        path = Path(file) if file else Path(located(model)) / FILE
+        if not path.is_file():
+            raise CheckpointError(
+                f"{path}: there is no gate. Fit one for this model and your graph: "
+                f"`kbert gate {model} --kg FILE --data DIR`."
+            )
+        try:
+            gate = cls._of(json_object(path, CheckpointError, FIT_AGAIN))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CheckpointError(
+                f"{path}: no gate of this version ({type(error).__name__}: {error}). {FIT_AGAIN}"
+            ) from error
+        if gate.model != _digest(model):
+            raise CheckpointError(
+                f"{path}: this gate was fitted for another model than {model}, or for the same one "
+                f"before it was trained anew. {FIT_AGAIN}"
+            )
+        return gate
+
+    @classmethod
+    def _of(cls, data: Mapping[str, Any]) -> Self:
+        if data["format"] != FORMAT or set(data["features"]) != set(FEATURES):
+            raise ValueError(f"format {data['format']} with {len(data['features'])} features")
+        weights = np.array([data["features"][name] for name in FEATURES], dtype=np.float64)
+        bias, threshold = float(data["bias"]), float(data["threshold"])
+        if not np.isfinite([*weights, bias, threshold]).all():
+            raise ValueError("a weight is no number")
+        fitted = Fit(
+            Weights(weights, bias), threshold, data["matches"], data["right"], data["dev_f1"]
+        )
+        names = {
+            str(label): {str(name): (int(right), int(count)) for name, (right, count) in of.items()}
+            for label, of in data["names"].items()
+        }
+        labels = {str(tail): str(label) for tail, label in data["labels"].items()}
+        graph = data["graph"]
+        return cls(
+            fitted,
+            labels,
+            Record(names),
+            str(data["model"]),
+            str(graph["fingerprint"]),
+            str(graph["about"]),
+            bool(data["injected"]),
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write it, whole or not at all.
+
+        Raises:
+            CheckpointError: it can't be written.
+        """
+        data = {
+            "format": FORMAT,
+            "model": self.model,
+            "graph": {"fingerprint": self.graph, "about": self.about},
+            "injected": self.injected,
+            **self.fitted.as_dict(),
+            "labels": dict(self.labels),
+            "names": self.record.names,
+        }
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+        try:
+            with replaced(Path(path)) as file:
+                file.write(f"{text}\n".encode())
+        except OSError as error:
+            raise CheckpointError(
+                f"{path}: can't be written ({error.strerror}). Name another file with --output."
+            ) from error
+
+    def check(self, graph: KnowledgeGraph) -> None:
+        """Refuse another graph than it was fitted with: CheckpointError."""
+        if graph.fingerprint != self.graph:
+            raise CheckpointError(
+                f"The gate was fitted with another graph ({self.about}) than this one "
+                f"({graph.name}, {len(graph):,} triples), whose names may be right more often or "
+                "less. Read with that one as it was, or fit the gate again: "
+                "`kbert gate MODEL --kg FILE --data DIR`."
+            )
+
+
+class Gated(Pipeline):
+    """A model read through its gate; used as any :class:`Pipeline`.
+
+    A graph that isn't empty has to be the gate's. The model reads it only where the gate was
+    fitted so.
+    """
+
+    def __init__(self, pipeline: Pipeline, gate: Gate) -> None:
+        _check_task(pipeline)
+        vars(self).update(vars(pipeline))  # the same model, not loaded twice
+        self.gate = gate
+
+    @classmethod
+    def load(cls, path: str | Path, *, gate: str | Path | None = None, **how: Any) -> Self:
+        """Load a model and its gate; ``gate`` and ``how`` as of ``Gate`` and ``Pipeline``."""
+        fitted = Gate.load(path, gate)
+        return cls(Pipeline.load(path, **how), fitted)
+
+    def __call__(self, *sentences: str, graph: KnowledgeGraph = NO_KNOWLEDGE, **how: Any) -> Any:
+        """Read a text and keep every stage; arguments as of :class:`Pipeline`."""
+        trace = super().__call__(*sentences, graph=self._read(graph), **how)
+        return trace if trace.prediction is None else self._through(trace, sentences[0], graph)
+
+    def read(
+        self, texts: Iterable[Sequence[str]], *, graph: KnowledgeGraph = NO_KNOWLEDGE, **how: Any
+    ) -> Iterator[Reading]:
+        """Read many texts and predict; arguments as of :class:`Pipeline`."""
+        for reading in super().read(texts, graph=self._read(graph), **how):
+            yield self._through(reading, reading.sentences[0], graph)
+
+    def _read(self, graph: KnowledgeGraph) -> KnowledgeGraph:
+        """What the model itself reads of a graph."""
+        if len(graph):
+            self.gate.check(graph)
+        return graph if self.gate.injected else NO_KNOWLEDGE
+
+    def _through(self, read: Any, text: str, graph: KnowledgeGraph) -> Any:
+        """A reading or trace with what the gate makes of its prediction."""
+        if not len(graph):
+            return read
+        own, gate = read.prediction, self.gate
+        dictionary = dictionary_spans([Example((text,))], graph, gate.labels)
+        found = [(span.start, span.end, span.label) for span in own.spans]
+        described = judged([text], dictionary, TagScores.of([own]), [found], gate.record)
+        chances = gate.fitted.weights.probabilities(described.features).tolist()
+        chosen = gate.fitted.chosen(described).tolist()
+        names = tuple(
+            JudgedSpan(*span, text[span[0] : span[1]], chance, written)
+            for (_, span), chance, written in zip(described.spans, chances, chosen, strict=True)
+        )
+        return replace(read, prediction=_written(own, names))
+
+
+def _written(own: NerPrediction, names: Sequence[JudgedSpan]) -> GatedPrediction:
+    """Write the names that passed over a prediction; a span that it has already stays its own."""
+    over = [name for name in names if name.written]
+    same = {(span.start, span.end, span.label) for span in own.spans}
+    new = [name for name in over if (name.start, name.end, name.label) not in same]
+    spans = [s for s in own.spans if not any(s.start < n.end and n.start < s.end for n in new)]
+    spans += [Span(n.start, n.end, n.label, n.text, n.probability) for n in new]
+    spans.sort(key=lambda span: span.start)
+    tokens = own.tokens
+    assert isinstance(tokens, LabelledTokens)
+    tags = np.full(len(tokens), tokens.names.index(OUTSIDE))
+    starts, ends = np.array(tokens.tokens.starts), np.array(tokens.tokens.ends)
+    for span in spans:
+        inside = np.flatnonzero((starts >= span.start) & (ends <= span.end))
+        tags[inside] = tokens.names.index(f"I-{span.label}")
+        tags[inside[0]] = tokens.names.index(f"B-{span.label}")
+    labelled = LabelledTokens(tokens.tokens, tags, tokens.names, tokens.probabilities)
+    return GatedPrediction(tuple(spans), labelled, tuple(names))
+
+
+def _without_words(examples: Sequence[Example]) -> list[Example]:
+    """Texts as they come to a prediction: nobody says there where words begin and end."""
+    return [Example(example.sentences) for example in examples]
+
+
+def _check_task(pipeline: Pipeline) -> None:
+    if pipeline.card.task != "ner":
+        raise CheckpointError(
+            f"A gate judges named entities, and the model is for '{pipeline.card.task}'. Choose a "
+            "model for 'ner'."
+        )
+
+
+def _digest(model: str | Path) -> str:
+    """Of the weights in a model's folder; an adapter's tell its encoder too."""
+    folder = Path(located(model))
+    weights = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
+    if not weights:
+        raise CheckpointError(
+            f"{model}: no folder with a model's weights, and a gate stands beside these. Name one."
+        )
+    return hash_of(weights)[:16]
