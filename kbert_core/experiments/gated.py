@@ -175,6 +175,8 @@ class Gate:
             str(label): {str(name): (int(right), int(count)) for name, (right, count) in of.items()}
             for label, of in data["names"].items()
         }
+        if any(not 0 <= r <= n or not n for of in names.values() for r, n in of.values()):
+            raise ValueError("a name was right more often than it was matched")
         labels = {str(tail): str(label) for tail, label in data["labels"].items()}
         graph = data["graph"]
         return cls(
@@ -264,6 +266,8 @@ class Gated(Pipeline):
             return read
         own, gate = read.prediction, self.gate
         dictionary = dictionary_spans([Example((text,))], graph, gate.labels)
+        if not dictionary[0] or not own.tokens:
+            return replace(read, prediction=GatedPrediction(own.spans, own.tokens))
         found = [(span.start, span.end, span.label) for span in own.spans]
         described = judged([text], dictionary, TagScores.of([own]), [found], gate.record)
         chances = gate.fitted.weights.probabilities(described.features).tolist()

@@ -266,6 +266,44 @@ def test_a_run_guided_by_a_dictionary_is_decoded_anew_with_the_weight_best_on_de
     assert len(scores["test"].sizes) == 30
 
 
+def test_a_gate_and_an_oracle_judge_what_is_written_over_a_run(written, suite_data, folder):
+    judges = [{"name": n, "over": "BERT", "judge": n} for n in ("gate", "oracle")]
+    suite_data["baselines"] += judges
+    with (folder / "kg.spo").open("a", encoding="utf-8") as file:
+        file.write("明显\t类别\t疾病\n")  # which is never a mention
+    path = written({**suite_data, "seeds": [1]})
+    rows = ("BERT", "BERT + dictionary", "gate", "oracle")
+    assert kbert(path, "--device", "cpu", *(w for r in rows for w in ("--only", r))) == 0
+    bert, over, gate, oracle = (
+        json.loads((folder / f"results/tiny/{row}-seed1.json").read_text("utf-8"))
+        for row in ("bert", "bert-dictionary", "gate", "oracle")
+    )
+    on_dev = gate["gate"]["dev_f1"]
+    assert on_dev["model"] == round(bert["scores"]["dev"]["f1"], 4)
+    assert on_dev["oracle"] >= on_dev["gate"] >= max(on_dev["model"], on_dev["dictionary"])
+    f1 = [result["scores"]["test"]["f1"] for result in (over, gate, oracle)]
+    assert f1[0] < f1[1] <= f1[2]
+    made = experiment(path)
+    assert ("oracle", "BERT") not in made.tables(resamples=50).family  # it knows the answers
+    assert ("gate", "BERT") in made.tables(resamples=50).family
+
+
+def test_a_gate_without_a_dev_set_or_names_to_judge_is_recorded_as_failed(
+    written, suite_data, folder
+):
+    suite_data["runs"] = suite_data["runs"][:1]
+    suite_data["baselines"] = [{"name": "gate", "over": "BERT", "judge": "gate"}]
+    suite_data.pop("also_compare")
+    path = written({**suite_data, "seeds": [1]})
+    assert kbert(path, "--device", "cpu") == 2
+    made = experiment(path)
+    failed = made.status(made.cells()[1])  # every name of the graph is a mention
+    assert (
+        failed.state == "failed" and "names that the graph finds in dev are right" in failed.reason
+    )
+    assert not made.file(failed.cell).exists()
+
+
 def test_several_runs_at_a_time_give_the_same_results_as_one(written, suite_data, folder):
     path = written({**suite_data, "seeds": [1]})
     only = ("--device", "cpu", "--only", "BERT", "--only", "BERT + dictionary")

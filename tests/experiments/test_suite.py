@@ -90,6 +90,18 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
             {"baselines": [{"name": "d", "guided": True}]},
             "baseline 'd' is guided and has no run to guide. Name it with over",
         ),
+        (
+            {"baselines": [{"name": "d", "judge": "gate"}]},
+            "baseline 'd' has the judge 'gate' and no run that it is written over. Name it with",
+        ),
+        (
+            {"baselines": [{"name": "d", "over": "BERT", "guided": True, "judge": "oracle"}]},
+            "baseline 'd' is guided and has a judge. Leave one of them out",
+        ),
+        (
+            {"baselines": [{"name": "d", "over": "BERT", "judge": "me"}]},
+            "baseline 'd': judge is 'me', expected 'gate' or 'oracle'",
+        ),
         ({"also_compare": [["BERT"]]}, r"also_compare has \['BERT'\], expected pairs"),
         ({"also_compare": [["BERT", "X"]]}, "also_compare names 'X'"),
         (

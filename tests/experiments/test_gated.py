@@ -1,0 +1,230 @@
+"""A gate beside a model: fitted, saved, read, refused; from Python and the command line."""
+
+import json
+import shutil
+
+import pytest
+from tagged_texts import row, tagged
+
+from kbert_core import NO_KNOWLEDGE, KnowledgeGraph, Pipeline, Triple, cli, load_graph
+from kbert_core.errors import CheckpointError, DataError
+from kbert_core.experiments.gated import FILE, Gate, Gated, GatedPrediction
+from kbert_core.labels import bio_spans
+from kbert_core.training.evaluate import evaluate
+
+FACTS = (("糖尿病", "疾病"), ("心电图", "疾病"), ("布洛芬", "治疗"))
+GRAPH = KnowledgeGraph([Triple(head, "类别", tail) for head, tail in FACTS], name="facts")
+TEXTS = [
+    tagged(f"{before}{name}{after}", *([(name, label)] if label else []))
+    for before in ("患者有", "入院后", "给予")
+    for name, label in (("糖尿病", "疾病"), ("心电图", None), ("布洛芬", "治疗"))
+    for after in ("史", "，", "检查。")
+]
+SPLITS = {"train": TEXTS, "dev": TEXTS}
+
+
+@pytest.fixture(scope="module")
+def folder(checkpoints, tmp_path_factory):
+    """A current folder with a model of random weights and its gate, the graph and data."""
+    root = tmp_path_factory.mktemp("gated")
+    shutil.copytree(checkpoints["ner"], root / "model")
+    lines = ["\t".join((head, "类别", tail)) for head, tail in FACTS]
+    (root / "facts.spo").write_text("\n".join(lines) + "\n", "utf-8")
+    (root / "data").mkdir()
+    table = "\n".join(["text_a\tlabel", *map(row, TEXTS)]) + "\n"
+    for split in ("train", "dev", "test"):
+        (root / "data" / f"{split}.tsv").write_text(table, "utf-8")
+    Gate.fit(Pipeline.load(root / "model"), root / "model", SPLITS, GRAPH).save(
+        root / "model" / FILE
+    )
+    return root
+
+
+@pytest.fixture
+def gated(folder):
+    return Gated.load(folder / "model")
+
+
+def test_a_gate_writes_names_that_are_right_and_an_empty_graph_is_the_model_alone(gated, folder):
+    plain = Pipeline.load(folder / "model")
+    text = "患者有糖尿病，行心电图"
+    alone, through = plain(text), gated(text, graph=GRAPH)
+    assert isinstance(through.prediction, GatedPrediction)
+    assert [(j.text, j.label, j.written) for j in through.prediction.judged] == [
+        ("糖尿病", "疾病", True),
+        ("心电图", "疾病", False),
+    ]
+    assert (3, 6, "疾病") in {(s.start, s.end, s.label) for s in through.prediction.spans}
+    assert gated(text).prediction == alone.prediction
+    assert type(gated(text).prediction) is type(alone.prediction)
+    assert gated("检查。", graph=GRAPH).prediction.judged == ()
+
+
+def test_spans_and_tags_of_a_gated_prediction_agree_and_one_by_one_is_as_in_a_batch(gated):
+    texts = [example.sentences for example in TEXTS]
+    together = list(gated.predict(texts, graph=GRAPH))
+    for (text,), prediction in zip(texts, together, strict=True):
+        tokens = prediction.tokens
+        tags = bio_spans([token.tag for token in tokens])
+        spans = [(s.start, s.end, s.label) for s in prediction.spans]
+        assert [(tokens[a].start, tokens[b - 1].end, la) for a, b, la in tags] == spans
+        single = gated(text, graph=GRAPH).prediction
+        assert [(s.start, s.end, s.label) for s in single.spans] == spans
+        for judged in single.judged:
+            own = {s.text: s for s in single.spans}
+            assert not judged.written or judged.text in own
+        assert json.dumps(prediction.as_dict())
+
+
+def test_a_model_trained_without_a_graph_does_not_read_it(gated, folder):
+    assert not gated.gate.injected  # its card names no graph
+    assert gated("患者有糖尿病", graph=GRAPH).used == ()
+    injected = Gate.fit(gated, folder / "model", SPLITS, GRAPH, injected=True)
+    assert Gated(gated, injected)("患者有糖尿病", graph=GRAPH).used == (
+        Triple("糖尿病", "类别", "疾病"),
+    )
+
+
+def test_a_gated_model_is_scored_as_any_other(gated, folder):
+    through, alone = (evaluate(gated, TEXTS, graph) for graph in (GRAPH, NO_KNOWLEDGE))
+    assert through["f1"] > alone["f1"]
+    assert alone == evaluate(Pipeline.load(folder / "model"), TEXTS, NO_KNOWLEDGE)
+
+
+def test_a_saved_gate_is_the_one_that_was_fitted(gated, folder):
+    again = Gate.load(folder / "model")
+    assert again.record == gated.gate.record
+    assert again.fitted.as_dict() == gated.gate.fitted.as_dict()
+    assert again.record.names["疾病"]["心电图"] == (0, 9)
+    assert set(again.labels) == {"疾病", "治疗"}
+
+
+def test_a_gate_of_another_graph_or_model_is_refused(gated, folder, tmp_path):
+    edited = GRAPH.add(Triple("口服", "类别", "治疗"))
+    with pytest.raises(CheckpointError, match=r"another graph \(facts, 3 triples\) than this one"):
+        gated("患者有糖尿病", graph=edited)
+    with pytest.raises(CheckpointError, match="another graph"):
+        list(gated.predict([("患者有糖尿病",)], graph=edited))
+    other = tmp_path / "other"
+    shutil.copytree(folder / "model", other)
+    weights = (other / "model.safetensors").read_bytes()
+    (other / "model.safetensors").write_bytes(weights[:-4] + b"\0\0\0\0")
+    with pytest.raises(CheckpointError, match="fitted for another model than"):
+        Gated.load(other)
+    with pytest.raises(CheckpointError, match=r"there is no gate\. Fit one"):
+        Gated.load(folder / "model", gate=tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"format": 2}, "format 2"),
+        ({"bias": None}, "TypeError"),
+        ({"threshold": float("nan")}, "a weight is no number"),
+        ({"features": {"length": 1.0}}, "with 1 features"),
+        ({"names": {"疾病": {"心电图": [2, 1]}}}, "more often than it was matched"),
+        ({"names": {"疾病": 3}}, "AttributeError"),
+        ({"graph": {}}, "KeyError"),
+    ],
+)
+def test_a_broken_gate_is_refused(folder, tmp_path, change, problem):
+    data = json.loads((folder / "model" / FILE).read_text("utf-8"))
+    (tmp_path / FILE).write_text(json.dumps({**data, **change}), "utf-8")
+    with pytest.raises(CheckpointError, match=rf"gate\.json: no gate of this version.*{problem}"):
+        Gate.load(folder / "model", tmp_path / FILE)
+
+
+def test_a_gate_is_not_fitted_where_there_is_no_dev_no_match_or_one_kind(
+    gated, checkpoints, folder
+):
+    def fit(dev, graph=GRAPH, pipeline=gated):
+        return Gate.fit(pipeline, folder / "model", {"train": TEXTS, "dev": dev}, graph)
+
+    with pytest.raises(DataError, match=r"There is no dev set.*--dev"):
+        fit([])
+    with pytest.raises(DataError, match="names nothing in dev"):
+        fit(TEXTS, KnowledgeGraph([Triple("胃镜", "类别", "检查")]))
+    with pytest.raises(DataError, match="All 9 names that the graph finds in dev are right"):
+        fit(TEXTS, KnowledgeGraph([Triple("糖尿病", "类别", "疾病")]))
+    with pytest.raises(DataError, match="'B-X' is not among those of the model"):
+        fit([tagged("患者有糖尿病", ("糖尿病", "X"))])
+    with pytest.raises(CheckpointError, match="judges named entities, and the model is for 'class"):
+        fit(TEXTS, pipeline=Pipeline.load(checkpoints["classify"]))
+    with pytest.raises(CheckpointError, match="judges named entities"):
+        Gated(Pipeline.load(checkpoints["classify"]), gated.gate)
+
+
+def kbert(capsys, *words):
+    code = cli.main([str(word) for word in words])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_a_gate_is_fitted_read_and_scored_from_the_command_line(
+    folder, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "model" / FILE).unlink()
+    model, graph = ("--model", "model"), ("--kg", "facts.spo")
+    text = "患者有糖尿病，行心电图"
+    code, _, said = kbert(capsys, "predict", text, *model, *graph, "--gate")
+    assert code == 2 and "model/gate.json: there is no gate. Fit one" in said
+    fit = ("gate", "model", *graph, "--data", "data", "--device", "cpu")
+    code, made, _ = kbert(capsys, *fit, "--json")
+    assert code == 0
+    report = json.loads(made)
+    assert (report["names_in_dev"], report["of_these_right"]) == (27, 18)
+    assert report["f1_on_dev"]["gate"] > report["f1_on_dev"]["model"]
+    before = (tmp_path / "model" / FILE).read_bytes()
+    code, shown, _ = kbert(capsys, *fit)
+    assert "of these right: 18" in shown and "oracle 80.0" in shown
+    assert (tmp_path / "model" / FILE).read_bytes() == before  # the same again
+    code, out, _ = kbert(capsys, "predict", text, *model, *graph, "--gate", "--compare", "--json")
+    data = json.loads(out)
+    assert [name["written"] for name in data["prediction"]["gate"]] == [True, False]
+    assert "gate" not in data["without_knowledge"]
+    code, out, _ = kbert(capsys, "predict", text, *model, *graph, "--gate", "model/gate.json")
+    assert "judged by the gate" in out and "糖尿病" in out
+    scores = {}
+    for way in ((), ("--gate",)):
+        given = ("evaluate", *model, *graph, "--data", "data", *way, "--json")
+        scores[way] = json.loads(kbert(capsys, *given)[1])
+    assert scores["--gate",]["scores"]["f1"] > scores[()]["scores"]["f1"]
+    assert scores["--gate",]["without_knowledge"] == scores[()]["without_knowledge"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "predict 糖尿病 --model model --gate",
+            "--gate writes names of a graph, and there is none",
+        ),
+        ("predict --model model --kg facts.spo --gate 糖尿病", "糖尿病: there is no gate"),
+        ("evaluate --model model --kg facts.spo --data data --gate --release", "Leave --gate out"),
+        ("gate model --data data", "No graph given. Name one or more with --kg FILE"),
+        ("gate model --kg facts.spo", "No data given"),
+        ("gate model --kg facts.spo --train data/train.tsv", "There is no dev set"),
+        ("gate model --kg facts.spo --data data --output no/where.json", "can't be written"),
+        ("gate nowhere --kg facts.spo --data data", "nowhere"),
+    ],
+)
+def test_a_gate_that_cannot_be_is_refused_and_nothing_is_overwritten(
+    folder, monkeypatch, capsys, words, message
+):
+    monkeypatch.chdir(folder)
+    before = (folder / "model" / FILE).read_bytes()
+    code, _, said = kbert(capsys, *words.split())
+    assert code == 2 and message in said
+    assert (folder / "model" / FILE).read_bytes() == before
+
+
+def test_a_share_of_train_can_be_the_dev_set(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    words = ("gate", "model", "--kg", "facts.spo", "--train", "data/train.tsv", "--dev-share", 0.5)
+    code, out, _ = kbert(capsys, *words, "--output", "shared.json", "--json")
+    assert code == 0
+    assert 10 < json.loads(out)["names_in_dev"] < 20
+    gate = Gate.load("model", "shared.json")
+    assert gate.graph == load_graph("facts.spo").fingerprint
