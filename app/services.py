@@ -44,6 +44,8 @@ from kbert_core import (
 )
 from kbert_core.checkpoints import adapters
 from kbert_core.errors import CheckpointError, GraphFileError, KBertError, TextError
+from kbert_core.experiments.gated import FILE as GATE
+from kbert_core.experiments.gated import Gate, Gated, GatedPrediction
 from kbert_core.explain.attention import CellArithmetic, attention_arithmetic
 from kbert_core.kbert.interventions import ReadConfig, intervene
 from kbert_core.kbert.reader import KBertReading
@@ -541,6 +543,34 @@ def _predicted_after(
     return tuple(o if isinstance(o, KBertError) else next(read).prediction for o in made)
 
 
+def has_gate(model: str) -> bool:
+    """Whether a gate for named entities stands beside a model."""
+    return model not in NO_MODEL and (Path(model) / GATE).is_file()
+
+
+def gated(scene: Scene, graph: KnowledgeGraph) -> GatedPrediction | None:
+    """What a scene's model predicts through its gate; None where the graph is empty.
+
+    Raises:
+        KBertError: the gate can't be read, or is another model's or graph's.
+    """
+    if not len(graph):
+        return None
+    own = _stamp(Path(scene.model) / GATE)
+    return _gated.get(
+        (content_key(scene, graph, stamp(scene.model)), own), lambda: _through(scene, graph)
+    )
+
+
+def _through(scene: Scene, graph: KnowledgeGraph) -> GatedPrediction:
+    reader = pipeline(scene.model, scene.device, scene.system)
+    read = Gated(reader, Gate.load(scene.model))
+    made: GatedPrediction = read(
+        *scene.sentences, graph=graph, **_reading(scene, reader)
+    ).prediction
+    return made
+
+
 def size_of_trace(trace: Any) -> int:
     """Bytes of memory that a trace takes, about."""
     if not isinstance(trace, KBertTrace):
@@ -797,6 +827,7 @@ _searches: Kept[tuple[GraphSearch, Facets, int]] = Kept(
     256 << 20, lambda kept: TRIPLE_BYTES * kept[2]
 )
 _traces: Kept[Any] = Kept(192 << 20, size_of_trace)
+_gated: Kept[GatedPrediction] = Kept(16 << 20, lambda made: TOKEN_BYTES * len(made.tokens))
 _maps: Kept[np.ndarray] = Kept(192 << 20, lambda maps: maps.nbytes)
 _small_maps: Kept[HeadsView] = Kept(16 << 20, lambda view: view.codes.nbytes)
 _moved: Kept[dict[tuple[int, int], float]] = Kept(16 << 20, lambda moved: 100 * len(moved))

@@ -13,7 +13,12 @@ from app.app_pages.lab_interventions import refused_list
 from app.app_pages.lab_linked import beside_panel, linked_panel
 from app.app_pages.lab_matrix import matrix_panel
 from app.app_pages.lab_open import choose_graph, open_graph_button, open_model_button, show_opened
-from app.app_pages.lab_prediction import compare_chooser, prediction_details, prediction_panel
+from app.app_pages.lab_prediction import (
+    compare_chooser,
+    gate_panel,
+    prediction_details,
+    prediction_panel,
+)
 from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import card, share_and_keep, something_waits
 from app.app_pages.lab_tail import answer_tails
@@ -99,6 +104,7 @@ def page() -> None:
     before = state.read(compared, services.trace)
     with predicted:
         prediction_panel(now, trace, before, kind)
+        gate_panel(now, graph, trace)
     with left:
         knowledge_panel(now, graph, trace, before)
         prediction_details(now, trace, before)

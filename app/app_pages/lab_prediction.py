@@ -15,7 +15,7 @@ from app.view_models.html import markdown
 from app.view_models.model_facts import shares
 from app.view_models.selected import chosen_characters
 from app.words import COMPARE_NAME
-from kbert_core import KBertTrace
+from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.tasks import (
     AnswerPrediction,
     ClassPrediction,
@@ -82,6 +82,34 @@ def prediction_details(now: Scene, trace: Any, before: Any) -> None:
     was = before.prediction if before is not None and same_text(trace, before) else None
     if isinstance(trace.prediction, NerPrediction):
         ner_details(trace.prediction, was if isinstance(was, NerPrediction) else None)
+
+
+def gate_panel(now: Scene, graph: KnowledgeGraph, trace: Any) -> None:
+    """The prediction once the gate beside the model has written over it, where there is one."""
+    if not (isinstance(trace.prediction, NerPrediction) and services.has_gate(now.model)):
+        return
+    wanted = st.toggle(
+        t("Written over by the gate"),
+        key="lab.gate",
+        help=t(
+            "The gate beside this model judges every name of the graph in the text. What it finds "
+            "likely enough is written over the prediction, without the model reading it."
+        ),
+        **KEEP,
+    )
+    if not wanted:
+        return
+    try:
+        gated = services.gated(now, graph)
+    except KBertError as error:
+        st.warning(markdown(error))
+        return
+    if gated is None or not gated.judged:
+        st.caption(
+            t("The text contains no name of the graph that has a type, so nothing is written.")
+        )
+        return
+    st.html(prediction.gate_html(now.sentences[0], gated, trace.prediction))
 
 
 def how_far(now: Scene) -> str | None:

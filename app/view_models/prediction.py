@@ -8,6 +8,7 @@ from app.models import ModelInfo, type_name
 from app.texts import N_, clauses, t
 from app.view_models.html import escape, scrolling, shown, table_html
 from app.view_models.styles import ENTITY_TINTS
+from kbert_core.experiments.gated import GatedPrediction
 from kbert_core.labels import RIGHT
 from kbert_core.tasks import (
     AnswerPrediction,
@@ -200,6 +201,26 @@ def changes_html(changes: Sequence[SpanChange], *, compared: bool) -> str:
     return scrolling(
         table_html((t("Entity"), t("Type")), ([text, now] for text, _, now, _ in rows))
     )
+
+
+def gate_html(text: str, gated: GatedPrediction, own: NerPrediction) -> str:
+    """Draw what stands once a gate has written over a prediction, and its word on every name."""
+    there = {(span.start, span.end, span.label) for span in own.spans}
+    new = [s for s in gated.spans if (s.start, s.end, s.label) not in there]
+    marks = {(s.start, s.end): Mark(t("by the gate")) for s in new}
+    colours = tints([name for token in gated.tokens for name in token.probabilities])
+    drawn = lines_html([line_html(text, gated, "", "", colours, marks)])
+    rows = [
+        [
+            shown(name.text),
+            escape(type_name(name.label)),
+            percent(name.probability),
+            escape(t("written") if name.written else t("left out")),
+        ]
+        for name in gated.judged
+    ]
+    heads = (t("Name in the graph"), t("Type"), t("Chance to be right"), t("By the gate"))
+    return drawn + (scrolling(table_html(heads, rows)) if rows else "")
 
 
 def bars_html(

@@ -8,6 +8,7 @@ written over that. Without a graph it is the model alone::
     next(model.predict([("患者行胃镜检查",)], graph=graph)).judged
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +22,6 @@ from kbert_core.data.labelled import Example
 from kbert_core.errors import CheckpointError, DataError
 from kbert_core.experiments.dictionary import TagScores, dictionary_spans, learn_tail_labels
 from kbert_core.experiments.gate import FEATURES, Fit, Record, Weights, fit_gate, judged
-from kbert_core.experiments.results import hash_of
 from kbert_core.files import json_object, replaced
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import OUTSIDE
@@ -32,7 +32,6 @@ from kbert_core.training.evaluate import predict_all
 
 FILE = "gate.json"  # beside a model
 FORMAT = 1
-FIT_AGAIN = "Fit it again: `kbert gate MODEL --kg FILE --data DIR`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +147,16 @@ class Gate:
                 f"`kbert gate {model} --kg FILE --data DIR`."
             )
         try:
-            gate = cls._of(json_object(path, CheckpointError, FIT_AGAIN))
+            gate = cls._of(json_object(path, CheckpointError, "Fit it again with `kbert gate`."))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(
-                f"{path}: no gate of this version ({type(error).__name__}: {error}). {FIT_AGAIN}"
+                f"{path}: no gate of this version ({type(error).__name__}: {error}). Fit it again "
+                "with `kbert gate`."
             ) from error
         if gate.model != _digest(model):
             raise CheckpointError(
                 f"{path}: this gate was fitted for another model than {model}, or for the same one "
-                f"before it was trained anew. {FIT_AGAIN}"
+                f"before it was trained anew. Fit it again with `kbert gate`."
             )
         return gate
 
@@ -219,8 +219,7 @@ class Gate:
             raise CheckpointError(
                 f"The gate was fitted with another graph ({self.about}) than this one "
                 f"({graph.name}, {len(graph):,} triples), whose names may be right more often or "
-                "less. Read with that one as it was, or fit the gate again: "
-                "`kbert gate MODEL --kg FILE --data DIR`."
+                "less. Read with that one as it was, or fit the gate again with `kbert gate`."
             )
 
 
@@ -320,4 +319,8 @@ def _digest(model: str | Path) -> str:
         raise CheckpointError(
             f"{model}: no folder with a model's weights, and a gate stands beside these. Name one."
         )
-    return hash_of(weights)[:16]
+    digest = hashlib.sha256()
+    for path in weights:
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]
