@@ -215,7 +215,7 @@ def gate_html(text: str, gated: GatedPrediction, own: NerPrediction) -> str:
             shown(name.text),
             escape(type_name(name.label)),
             percent(name.probability),
-            escape(t("written") if name.written else t("left out")),
+            escape(t("written") if name.written else t("not written")),
         ]
         for name in gated.judged
     ]
