@@ -227,7 +227,8 @@ class Gated(Pipeline):
     """A model read through its gate; used as any :class:`Pipeline`.
 
     A graph that isn't empty has to be the gate's. The model reads it only where the gate was
-    fitted so.
+    fitted so. Calls, ``read`` and ``predict`` go through the gate; ``readings`` and ``predicted``
+    are the model's own.
     """
 
     def __init__(self, pipeline: Pipeline, gate: Gate) -> None:
