@@ -263,7 +263,7 @@ def mentions_table(audit: Audit) -> Table | None:
 
 def splits_table(audit: Audit) -> Table | None:
     """Rows, repeats and matches by split."""
-    with_gold = any(split.gold_matches is not None for split in audit.splits.values())
+    with_gold = any(split.kinds is not None for split in audit.splits.values())
     rows = []
     for name, split in audit.splits.items():
         row = [
@@ -273,9 +273,12 @@ def splits_table(audit: Audit) -> Table | None:
             percent(split.with_match),
             f"{split.matches / split.examples:.2f}",
         ]
-        rows.append((*row, percent(split.gold_matches)) if with_gold else tuple(row))
+        kinds = split.kinds
+        more = (kinds.exact, kinds.part, kinds.other, kinds.outside) if kinds else ()
+        rows.append((*row, *map(percent, more)))
     heads = (t("split"), t("rows"), t("repeated"), t("with a head"), t("matches a row"))
-    return _table((*heads, t("are mentions")) if with_gold else heads, rows)
+    of_matches = (t("are mentions"), t("part of their type"), t("part of another"), t("of none"))
+    return _table((*heads, *of_matches) if with_gold else heads, rows)
 
 
 def leaks_table(audit: Audit) -> Table | None:

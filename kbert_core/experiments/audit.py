@@ -7,8 +7,8 @@ the split leave knowledge anything to add, was the graph made from the answers?
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -26,6 +26,7 @@ from kbert_core.experiments.audit_values import (
     Homonyms,
     Injection,
     Leak,
+    Matches,
     Share,
     SplitAudit,
 )
@@ -39,7 +40,7 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.strategies import TripleScorer
 from kbert_core.text import Tokenizer
 from kbert_core.tokens import Ints
-from kbert_core.training.scores import span_scores, unseen_recall
+from kbert_core.training.scores import SpanKey, span_scores, unseen_recall
 
 MAX_LENGTH = 256  # tokens; what the released K-BERT is run with
 AT_ONCE = 4096  # texts whose trees are in memory together
@@ -166,6 +167,10 @@ class _Used:
         tails: Iterable[str] = self.heads[head]
         return len(self._labels(tails) if self._relation is None else {*tails}) > 1
 
+    def labels(self, heads: Iterable[str]) -> set[str]:
+        """The labels that the tails of heads stand for."""
+        return {label for head in heads for label in self._labels(self.heads[head])}
+
     def ambiguity(self, of_entities: bool) -> Heads:
         """How clearly the graph says what its heads are."""
         told = {head: tails for head, tails in self.heads.items() if tails}
@@ -259,22 +264,32 @@ def _of_entities(
 ) -> dict[str, Any]:
     """What a split shows of its gold mentions; without ``train`` it is the training set."""
     gold: list[Gold] = []
-    matches: list[bool] = []  # whether each is a gold mention
+    kinds: list[str] = []  # of matches, see ``Matches``
     texts, spans = [e.sentences[0] for e in examples], [e.spans for e in examples]
     for text, of_gold, of_text in zip(texts, spans, mentions, strict=True):
         places = {(mention.start, mention.end) for mention in of_text}
-        borders = {(start, end) for start, end, _ in of_gold}
-        matches += [(mention.start, mention.end) in borders for mention in of_text]
+        kinds += [_kind(mention, of_gold, used.labels(mention.entities)) for mention in of_text]
         for start, end, label in of_gold:
             known = normalise_name(text[start:end]) in used.heads
             gold.append((text[start:end], label, known, (start, end) in places))
     seen = None if train is None else _names(train)
-    made = {"gold_matches": Share.of(matches), "mentions": _gold_mentions(gold, seen)}
+    names = [field.name for field in fields(Matches)]
+    counted = Matches(*(Share(kinds.count(name), len(kinds)) for name in names))
+    made = {"kinds": counted, "mentions": _gold_mentions(gold, seen)}
     if seen is None:
         return made
     tagged = dictionary_spans(examples, used.graph, used.tail_labels)
     unseen = unseen_recall(texts, spans, tagged, seen)
     return {**made, "dictionary": {**span_scores(spans, tagged), "unseen": unseen}}
+
+
+def _kind(mention: Mention, gold: Sequence[SpanKey], labels: Collection[str]) -> str:
+    """What a match is, see ``Matches``."""
+    start, end = mention.start, mention.end
+    if any((start, end) == (low, high) for low, high, _ in gold):
+        return "exact"
+    met = {label for low, high, label in gold if low < end and start < high}
+    return "outside" if not met else "part" if met & {*labels} else "other"
 
 
 def _gold_mentions(gold: Sequence[Gold], seen: set[str] | None) -> GoldMentions:

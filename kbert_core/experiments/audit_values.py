@@ -89,6 +89,20 @@ class Coverage:
     reached: Share  # those that the longest match finds, so that the branches hang exactly there
 
 
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What the matches of a split are, each one of the four.
+
+    One that is part of a longer mention of a label that its tails stand for is wrong for a
+    dictionary, and right for a model that reads.
+    """
+
+    exact: Share  # a gold mention, border for border
+    part: Share  # inside or across one whose label its tails stand for
+    other: Share  # inside or across one of another label
+    outside: Share  # of no gold mention
+
+
 @dataclass(frozen=True)
 class GoldMentions:
     """The gold mentions of one split; seen are those whose name is a training mention's too."""
@@ -133,7 +147,7 @@ class SplitAudit:
     repeated: Share  # rows whose text stands in an earlier row of the split
     with_match: Share  # rows that name a head of the graph
     matches: int  # places where a head is named
-    gold_matches: Share | None = None  # matches that are gold mentions, border for border
+    kinds: Matches | None = None  # of the matches, for named entities
     ambiguous_matches: Share  # matches whose head is ambiguous, see ``Heads``
     homonyms: Homonyms
     mentions: GoldMentions | None = None

@@ -25,7 +25,7 @@ FEW_TEXTS = 0.2  # of the texts: with fewer that name a head, most are read as b
 LEAK = 0.01  # of the rows: with more that stand in another split, the score is too good
 BAD_LEAK = 0.05
 MADE_FROM_DATA = 0.25  # of the known mentions: more of them of types that are nearly all gold
-NOISE = 0.5  # of the matches: with fewer that are mentions, most branches hang beside them
+NOISE = 0.5  # of the matches: with fewer on a mention of their type, most branches are noise
 AMBIGUOUS = 0.1  # of the matches: more with heads whose tails disagree, or with several heads
 SHOWN_NAMES = 3  # of those with several heads, and heads of each
 CONFLICTS = 0.01  # of the rows: more with a text that is labelled in several ways
@@ -184,8 +184,9 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         shown["unseen"] = scores["unseen"]["recall"]
         shown = {name: f"{100 * score:.1f}" for name, score in shown.items()}
         yield "dictionary", Level.NOTE, {"predicted": scores["predicted"], **shown}
-    if (gold := split.gold_matches) is not None and gold.total:
-        yield "noise", _level(note=gold.share < NOISE), {"share": gold}
+    if (kinds := split.kinds) is not None and kinds.exact.total:
+        noise = kinds.other.share + kinds.outside.share
+        yield "noise", _level(note=noise > 1 - NOISE), {"kinds": kinds}
 
 
 def _of_branches(audit: Audit, split: SplitAudit) -> Findings:

@@ -14,7 +14,7 @@ from kbert_core.data.labelled import Example
 from kbert_core.data.sources import guess_task, other_task
 from kbert_core.errors import DataError
 from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_values import Group, Share, plain_tokenizer, read_data
+from kbert_core.experiments.audit_values import Group, Matches, Share, plain_tokenizer, read_data
 from kbert_core.experiments.verdict import Level, verdict_of
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -66,9 +66,24 @@ def test_a_splits_rows_repeats_and_matches_are_counted(made):
     assert train.labels == {"D": 2, "E": 4, "S": 1}
     assert train.repeated == Share(1, 5)
     assert (test.with_match, test.matches) == (Share(2, 3), 3)  # 心电图, 胃炎, 头痛剧烈
-    assert test.gold_matches == Share(2, 3)
+    assert test.kinds == Matches(Share(2, 3), Share(0, 3), Share(1, 3), Share(0, 3))
     assert made.missing == ("dev",)
     assert made.held_out == "test"
+
+
+def test_a_match_is_exact_part_of_its_type_part_of_another_or_outside():
+    train = 3 * [tagged("有糖尿病", ("糖尿病", "D")), tagged("行心电图", ("心电图", "E"))]
+    test = [
+        tagged("胃炎", ("胃炎", "D")),
+        tagged("慢性胃炎、急性彩超", ("慢性胃炎", "D"), ("急性彩超", "D")),
+        tagged("无胃炎"),
+    ]
+    kinds = audited({"train": train, "test": test}).splits["test"].kinds
+    assert kinds == Matches(Share(1, 4), Share(1, 4), Share(1, 4), Share(1, 4))
+    said = next(
+        f for f in verdict_of(audited({"train": train, "test": test})).findings if f.kind == "noise"
+    )
+    assert "25.0 % are part of one of their type" in said.in_words()
 
 
 def test_mentions_are_known_by_name_and_reached_where_the_longest_match_is_the_mention(made):
@@ -497,7 +512,7 @@ def test_the_published_split_and_graph_are_as_known(public):
     assert public.ambiguity.several == Share(311, 13_553)
     test = public.splits["test"]
     assert test.with_match.share == pytest.approx(0.499, abs=0.0005)
-    assert test.gold_matches.share == pytest.approx(0.69, abs=0.005)
+    assert test.kinds.exact.share == pytest.approx(0.69, abs=0.005)
     assert test.mentions.all.known.share == pytest.approx(0.211, abs=0.0005)
     percent = {la: round(100 * c.known.share) for la, c in test.mentions.by_label.items()}
     assert percent == {"BodyPart": 17, "Cure": 64, "Disease": 55, "Examine": 32, "Symptom": 5}
