@@ -1,5 +1,6 @@
 """`kbert audit`, `split`, `data rank` and `explain file`: what labelled data and a graph show."""
 
+import logging
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
@@ -25,6 +26,8 @@ from kbert_core.text import WordPieces
 
 if TYPE_CHECKING:  # not imported to run: they need PyTorch
     from kbert_core.experiments.whole_file import FileScores, Group
+
+log = logging.getLogger(__name__)
 
 TASK_NAMES = [*TASKS]
 WAYS = ("entity-disjoint", "deduplicated")  # to split
@@ -88,7 +91,12 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     argument("--task", "kind of task; default: as the training set looks", choices=TASK_NAMES),
     *(options.COLUMNS, options.GRAPH),
     argument("--max-length", f"in tokens; default: {MAX_LENGTH}", type=int, metavar="N"),
-    argument("--model", "count as it reads; default: characters or words", metavar="DIR"),
+    argument(
+        "--model",
+        "count as it reads (default: characters or words); one trained for named entities also "
+        "reads the held-out texts, to say what looking names up would make of it",
+        metavar="DIR",
+    ),
     text=Report.text,
 )
 def audit_data(args: Namespace) -> Report:
@@ -123,6 +131,15 @@ def audit_data(args: Namespace) -> Report:
         scorer=scorer,
         as_tokens=as_tokens,
     )
+    if args.model and card.task == data.task == "ner" and counts.missing != ("dev", "test"):
+        from kbert_core.experiments.gated import look_up
+        from kbert_core.pipeline import Pipeline
+
+        try:
+            read = look_up(Pipeline.load(args.model), args.model, data.splits, graph)
+            counts = replace(counts, looked_up=read)
+        except DataError as error:  # its labels aren't the data's
+            log.warning("The model isn't read: %s", error)
     return Report(counts, verdict_of(counts))
 
 

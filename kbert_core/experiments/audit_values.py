@@ -215,6 +215,17 @@ class Answers:
 
 
 @dataclass(frozen=True)
+class LookedUp:
+    """What looking names up in the graph makes of a trained model, in F1 on the held-out split."""
+
+    model: str  # what it is called
+    alone: float
+    dictionary: float  # each name that the graph has a label for written over it
+    gate: float | None  # those that a gate fitted on dev lets through; None: it can't be fitted
+    oracle: float  # those that are right, which is the most that judging can give
+
+
+@dataclass(frozen=True)
 class Audit:
     """All that was counted."""
 
@@ -231,6 +242,7 @@ class Audit:
     ambiguity: Heads
     answers: Answers | None  # for named entities
     tail_labels: dict[str, str]  # the most frequent tails → labels, as learnt from training
+    looked_up: LookedUp | None = None  # where a trained model was given
 
     @property
     def held_out(self) -> str:

@@ -11,6 +11,7 @@ written over that. Without a graph it is the model alone::
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -20,8 +21,25 @@ import numpy as np
 from kbert_core.checkpoints.encoders import located
 from kbert_core.data.labelled import Example
 from kbert_core.errors import CheckpointError, DataError
-from kbert_core.experiments.dictionary import TagScores, dictionary_spans, learn_tail_labels
-from kbert_core.experiments.gate import FEATURES, Fit, Record, Weights, fit_gate, judged
+from kbert_core.experiments.audit_values import LookedUp
+from kbert_core.experiments.dictionary import (
+    Spans,
+    TagScores,
+    dictionary_spans,
+    learn_tail_labels,
+    written_over,
+)
+from kbert_core.experiments.gate import (
+    FEATURES,
+    Fit,
+    Record,
+    Weights,
+    fit_gate,
+    found_by,
+    gated_spans,
+    judged,
+    oracle,
+)
 from kbert_core.files import json_object, replaced
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import OUTSIDE
@@ -29,6 +47,7 @@ from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.reader import Reading
 from kbert_core.tasks.ner import LabelledTokens, NerPrediction, Span
 from kbert_core.training.evaluate import predict_all
+from kbert_core.training.scores import SpanKey, span_scores
 
 FILE = "gate.json"  # beside a model
 FORMAT = 1
@@ -277,6 +296,53 @@ class Gated(Pipeline):
             for (_, span), chance, written in zip(described.spans, chances, chosen, strict=True)
         )
         return replace(read, prediction=_written(own, names))
+
+
+def look_up(
+    pipeline: Pipeline,
+    name: str,
+    splits: Mapping[str, Sequence[Example]],
+    graph: KnowledgeGraph,
+) -> LookedUp:
+    """Read the held-out split once with a trained model, and look its names up in a graph.
+
+    Args:
+        pipeline: the model; it reads the graph itself where it was trained with one.
+        name: what to call it.
+        splits: "train", and "test" or "dev"; with both a gate is fitted on dev.
+
+    Raises:
+        CheckpointError: the model isn't for named entities.
+        DataError: nothing is held out, or a label that the model doesn't know.
+    """
+    _check_task(pipeline)
+    held_out = next((split for split in ("test", "dev") if splits.get(split)), None)
+    if held_out is None:
+        raise DataError("There is no test set and no dev set to read with the model. Name one.")
+    labels = learn_tail_labels(splits["train"], graph)
+    knowledge = graph if pipeline.card.knowledge else NO_KNOWLEDGE
+
+    def read(split: str) -> tuple[Sequence[Example], list[Spans], TagScores]:
+        examples = splits[split]
+        scores = TagScores.of(predict_all(pipeline, examples, knowledge))
+        return examples, dictionary_spans(_without_words(examples), graph, labels), scores
+
+    examples, dictionary, scores = read(held_out)
+    found, gold = found_by(scores), [example.spans for example in examples]
+
+    def f1(spans: Sequence[Sequence[SpanKey]]) -> float:
+        return round(float(span_scores(gold, spans)["f1"]), 4)
+
+    gate = None
+    if held_out == "test" and splits.get("dev"):
+        train = _without_words(splits["train"])
+        record = Record.of(splits["train"], dictionary_spans(train, graph, labels))
+        with suppress(DataError):  # too little in dev to tell right from wrong
+            fitted = fit_gate(*read("dev"), record)
+            gate = f1(gated_spans(fitted, examples, dictionary, scores, record))
+    right = oracle(examples, dictionary)
+    written = f1(written_over(found, dictionary)), gate, f1(written_over(found, right))
+    return LookedUp(name, f1(found), *written)
 
 
 def _written(own: NerPrediction, names: Sequence[JudgedSpan]) -> GatedPrediction:

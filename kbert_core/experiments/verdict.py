@@ -26,6 +26,7 @@ LEAK = 0.01  # of the rows: with more that stand in another split, the score is 
 BAD_LEAK = 0.05
 MADE_FROM_DATA = 0.25  # of the known mentions: more of them of types that are nearly all gold
 NOISE = 0.5  # of the matches: with fewer on a mention of their type, most branches are noise
+HARM = 0.5  # points of F1: a dictionary that costs a model more is not to be written over it
 AMBIGUOUS = 0.1  # of the matches: more with heads whose tails disagree, or with several heads
 SHOWN_NAMES = 3  # of those with several heads, and heads of each
 CONFLICTS = 0.01  # of the rows: more with a text that is labelled in several ways
@@ -184,6 +185,12 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         shown["unseen"] = scores["unseen"]["recall"]
         shown = {name: f"{100 * score:.1f}" for name, score in shown.items()}
         yield "dictionary", Level.NOTE, {"predicted": scores["predicted"], **shown}
+    if (looked := audit.looked_up) is not None:
+        ways = {"dictionary": looked.dictionary, "gate": looked.gate, "oracle": looked.oracle}
+        gains = {way: 100 * (f1 - looked.alone) for way, f1 in ways.items() if f1 is not None}
+        values = {"model": looked.model, "alone": f"{100 * looked.alone:.1f}"}
+        level = _level(warn=gains["dictionary"] < -HARM)
+        yield "looked_up", level, {**values, "gains": {w: f"{g:+.1f}" for w, g in gains.items()}}
     if (kinds := split.kinds) is not None and kinds.exact.total:
         noise = kinds.other.share + kinds.outside.share
         yield "noise", _level(note=noise > 1 - NOISE), {"kinds": kinds}

@@ -228,3 +228,20 @@ def test_a_share_of_train_can_be_the_dev_set(folder, monkeypatch, capsys):
     assert 10 < json.loads(out)["names_in_dev"] < 20
     gate = Gate.load("model", "shared.json")
     assert gate.graph == load_graph("facts.spo").fingerprint
+
+
+def test_an_audit_with_a_model_says_what_looking_up_makes_of_it(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert not cli.main(
+        ["audit", "--data", "data", "--kg", "facts.spo", "--model", "model", "--json"]
+    )
+    report = json.loads(capsys.readouterr().out)
+    looked = report["looked_up"]
+    read = {"model": Pipeline.load("model"), "gate": Gated.load("model")}
+    f1 = {name: evaluate(own, TEXTS, GRAPH)["f1"] for name, own in read.items()}
+    assert looked["gate"] == pytest.approx(f1["gate"], abs=1e-4)
+    assert looked["oracle"] >= max(looked["gate"], looked["dictionary"], looked["alone"])
+    assert looked["oracle"] > looked["alone"] == pytest.approx(f1["model"], abs=1e-4)
+    said = next(f["text"] for f in report["verdict"]["findings"] if f["kind"] == "looked_up")
+    gain = 100 * (looked["gate"] - looked["alone"])
+    assert said.startswith("model reaches F1") and f"dev {gain:+.1f}, a perfect judge" in said
