@@ -283,14 +283,13 @@ def noise(suites: Sequence[Tables]) -> tuple[int, int]:
 
 def rerun_rows(reruns: Sequence[Rerun]) -> str:
     """A line a row that was run twice."""
-    lines = [
-        [
-            f"{again.row}: *{again.suites[1].suite.name}* − *{again.suites[0].suite.name}*",
-            *_paired(again.differences, again.suites[0].main_metrics),
-        ]
-        for again in reruns
-    ]
-    names = dict.fromkeys(m.name for again in reruns for m in again.suites[0].main_metrics)
+    names = [*dict.fromkeys(name for again in reruns for name in again.differences)]
+    lines = []
+    for again in reruns:
+        first, second = (tables.suite.name for tables in again.suites)
+        lines.append(
+            [f"{again.row}: *{second}* − *{first}*", *_paired(again.differences, names, NONE)]
+        )
     return table(["points", "seeds", *names], lines)
 
 
@@ -346,13 +345,14 @@ def differences(tables: Tables, reruns: Sequence[Rerun] = ()) -> str:
     of a row that are furthest apart, and runs that another suite has too.
     """
     metrics = tables.main_metrics
+    names = [metric.name for metric in metrics]
     by_metric = {metric.name: tables.differences(metric) for metric in metrics}
     if not any(by_metric.values()):
         return ""
     rows = [
         [
             " − ".join(pair),
-            *_paired({n: of[pair] for n, of in by_metric.items() if pair in of}, metrics),
+            *_paired({n: of[pair] for n, of in by_metric.items() if pair in of}, names),
         ]
         for pair in tables.pairs
     ]
@@ -366,7 +366,7 @@ def differences(tables: Tables, reruns: Sequence[Rerun] = ()) -> str:
     for again in reruns:
         if tables in again.suites:
             (other,) = (of.suite.name for of in again.suites if of is not tables)
-            cells = _paired(again.differences, metrics)
+            cells = _paired(again.differences, names)
             rows.append([f"*none:* {again.row}, run twice (also in [{other}]({other}.md))", *cells])
     return table(["difference, points", "seeds", *by_metric], rows)
 
@@ -491,18 +491,19 @@ def _signed(value: float) -> str:
     return f"{100 * value:+.1f}".replace("-", "−")
 
 
-def _paired(differences: Mapping[str, Difference], metrics: Sequence[Metric]) -> list[str]:
+def _paired(
+    differences: Mapping[str, Difference], metrics: Sequence[str], missing: str = MISSING
+) -> list[str]:
     """How many seeds some differences are of, and each with its interval, by metric."""
-    of = [differences.get(metric.name) for metric in metrics]
-    seeds = [difference for difference in of if difference is not None]
-    count = f"{seeds[0].seeds}{', *exploratory*' * seeds[0].exploratory}" if seeds else ""
-    return [count, *map(_difference, of)]
+    some = next(iter(differences.values()), None)
+    count = f"{some.seeds}{', *exploratory*' * some.exploratory}" if some else ""
+    return [count, *(_difference(differences.get(name), missing) for name in metrics)]
 
 
-def _difference(difference: Difference | None) -> str:
+def _difference(difference: Difference | None, missing: str) -> str:
     """A difference with its interval, which one seed hasn't."""
     if difference is None:
-        return MISSING
+        return missing
     mean = _signed(difference.mean)
     if difference.seeds == 1:
         return mean
