@@ -3,7 +3,7 @@
 ``homonyms``: sentences with a name of several meanings (demo_kgs): how often
 only triples of the right meaning are kept. ``noise``: the shipped named entity
 model on the dev set it was chosen on, with k irrelevant triples a mention in
-its graph. ``report``: a section for docs/results.md and a picture from both.
+its graph. ``report``: a page for docs/results and a picture from both.
 Results are kept one by one, so a run that was cut off goes on.
 """
 
@@ -284,11 +284,11 @@ def homonym_section(told: Mapping[str, Any]) -> list[str]:
     }
     return [
         "## Choosing triples",
-        "Which two triples of a mention are injected, by strategy; see [selection](selection.md). "
-        "Made by `python -m benchmarks.selection`.",
+        "Which two triples of a mention are injected, by strategy; see "
+        "[selection](../selection.md). Made by `python -m benchmarks.selection`.",
         "**Names with several meanings.** "
         f"{zh['sentences']} Chinese sentences with {zh['names']} names and {en['sentences']} "
-        f"English ones with {en['names']} ([homonyms](../demo_kgs/example_data/README.md)), "
+        f"English ones with {en['names']} ([homonyms](../../demo_kgs/example_data/README.md)), "
         "written for this, as many of one meaning as of another. Counted are the sentences where "
         "triples were kept and all of them are of the right meaning; in brackets stands a 95 % "
         "interval "
@@ -312,7 +312,7 @@ def noise_section(found: Results) -> list[str]:
         "drawn by three seeds, ± over these (where there is none, by one). "
         f"Two triples a mention are injected throughout. Without any knowledge F1 is {base:.1f}. "
         "In brackets: the share of the injected triples that aren't noise.",
-        f"![F1 by irrelevant triples a mention](selection/{PICTURE.name})",
+        f"![F1 by irrelevant triples a mention](../selection/{PICTURE.name})",
     ]
     for kind, what in KINDS.items():
         rows = []

@@ -337,7 +337,7 @@ for row in table["rows"][:2]:
 # **In sum.** That knowledge gets in, and that it must be true, shows at any size. What the visible matrix is worth
 # depends on the task, on the encoder's past and on how much is injected: it shows in one of two experiments and not in
 # the other. Soft positions showed in neither's scores, and plainly in what else an edit changes. An ablation is an
-# answer about *one* setting. [docs/results.md](../docs/results.md) has all rows, intervals and tests.
+# answer about *one* setting. [docs/results.md](../docs/results.md) leads to all rows and intervals.
 #
 # ## Exercises
 #

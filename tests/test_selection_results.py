@@ -9,7 +9,10 @@ def test_the_section_is_made_of_the_committed_measurements():
     told = json.loads((selection.RESULTS / "homonyms.json").read_text("utf-8"))
     made = selection.section(told, selection.noise_results())
     assert selection.SECTION.read_text("utf-8") == made
-    assert made.strip() in (selection.ROOT / "docs" / "results.md").read_text("utf-8")
+    _, _, page = made.strip().partition("\n")
+    pages = selection.ROOT / "docs" / "results"
+    assert page in (pages / "choosing-triples.md").read_text("utf-8")
+    assert (pages / "../selection/noise.png").is_file()
     assert selection.PICTURE.is_file()
 
 

@@ -89,6 +89,8 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     "audit",
     DATA,
     argument("--task", "kind of task; default: as the training set looks", choices=TASK_NAMES),
+    argument("--dev", "take dev from this file", metavar="FILE"),
+    argument("--test", "take test from this file", metavar="FILE"),
     *(options.COLUMNS, options.GRAPH),
     argument("--max-length", f"in tokens; default: {MAX_LENGTH}", type=int, metavar="N"),
     argument(
@@ -104,7 +106,8 @@ def audit_data(args: Namespace) -> Report:
     graph = graph_of(args, needed=True)
     if args.max_length is not None and args.max_length < 3:
         raise OptionError(f"max_length is {args.max_length}, expected 3 or more tokens.")
-    data = read_data(args.data, args.task, columns_of(args))
+    others = {"dev": args.dev, "test": args.test}
+    data = read_data(args.data, args.task, columns_of(args), others=others)
     tokenizer, trained, scorer = plain_tokenizer(data), InjectionOptions(), None
     as_tokens = True
     if args.model:

@@ -32,10 +32,13 @@ log = logging.getLogger(__name__)
     argument("--results", "one JSON a run", "results", metavar="DIR"),
     argument("--work", "splits, checkpoints; may be deleted", "runs/experiments", metavar="DIR"),
     argument(
-        "--report", ".md, .html and pictures beside it; default: in --results", metavar="FILE"
+        "--report",
+        ".md, with a folder of pages and pictures; default: in --results",
+        metavar="FILE",
     ),
+    argument("--findings", "the report's text, in which figures are filled in", metavar="FILE"),
     argument("--published", "figures published by others, for the report (.yaml)", metavar="FILE"),
-    argument("--appendix", "Markdown of a section of the report; repeatable", [], metavar="FILE"),
+    argument("--appendix", "Markdown of a page of the report; repeatable", [], metavar="FILE"),
     argument("--report-only", "run nothing, write the report", False),
 )
 def experiment(args: Namespace) -> None:
@@ -73,6 +76,7 @@ def experiment(args: Namespace) -> None:
         files = write_report(
             tables,
             output,
+            findings=Path(args.findings) if args.findings else None,
             published=Path(args.published) if args.published else None,
             appendices=[Path(name) for name in args.appendix],
             command=_report_command(args, output),
@@ -155,7 +159,7 @@ def list_text(report: Mapping[str, Any]) -> str:
         time = "no run to tell the time left by" if left is None else f"about {duration(left)} left"
         left_too = f", {time}" if done < len(cells) else ""
         lines += [name, *table(rows, shown=0), f"  {done} of {len(cells)} done{left_too}"]
-    return "\n".join([*lines, *(f"report: {file}" for file in report.get("report", [])[:2])])
+    return "\n".join([*lines, *(f"report: {file}" for file in report.get("report", [])[:1])])
 
 
 def _check_files(args: Namespace, names: Sequence[str]) -> None:
@@ -168,8 +172,10 @@ def _check_files(args: Namespace, names: Sequence[str]) -> None:
         return
     if args.report:
         _check_folder("--report", Path(args.report).parent, written=True)
-    published = [("--published", args.published)] if args.published else []
-    for option, file in [*published, *(("--appendix", name) for name in args.appendix)]:
+    read = [("--findings", args.findings), ("--published", args.published)]
+    for option, file in [*read, *(("--appendix", name) for name in args.appendix)]:
+        if file is None:
+            continue
         try:
             Path(file).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -196,6 +202,7 @@ def _check_folder(option: str, folder: Path, *, written: bool) -> None:
 
 def _report_command(args: Namespace, output: Path) -> str:
     words = ["kbert experiment", *args.suite, "--report-only"]
+    words += ["--findings", args.findings] if args.findings else []
     words += [word for name in args.appendix for word in ("--appendix", name)]
     words += ["--published", args.published] if args.published else []
     return " ".join([*words, "--report", str(output)])

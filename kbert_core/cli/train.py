@@ -71,6 +71,8 @@ def scores_text(report: Mapping[str, Any]) -> str:
                     for what, groups in tables.items()
                     if groups
                 }
+            if key == "scores" and not report.get("kg", True):
+                title = "without knowledge"
             facts[f"{split}, {title}" if split else title] = _shares(scores)
     return report_text(facts)
 
@@ -126,7 +128,7 @@ def train(args: Namespace) -> dict[str, Any] | None:
     )
     files = options.files
     with _told_of_another_task(files.named("train"), options.task, files.columns, "train"):
-        return _by_the_main_one(lambda: train(options))
+        return _by_the_main_one(lambda: {"kg": list(args.kg), **train(options)})
 
 
 @command(

@@ -37,6 +37,7 @@ OF_FORM: dict[str, tuple[Sequence[str], Callable[[Path], list[Example]]]] = {  #
     "link": (LINKS, read_links),
     "qa": ((".json",), read_comprehension),
 }
+ALSO_CALLED = {"dev": ("devel", "validation", "valid")}  # a split, in other people's files
 LOOKED_AT = 50  # rows that tell the task
 log = logging.getLogger(__name__)
 
@@ -128,7 +129,8 @@ def find_split(folder: str | Path, split: str, endings: Sequence[str] = ENDINGS)
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder. Name the folder that holds train.tsv.")
-    files = (folder / f"{split}{ending}" for ending in endings)
+    called = (split, *ALSO_CALLED.get(split, ()))
+    files = (folder / f"{name}{ending}" for name in called for ending in endings)
     if (path := next(filter(Path.is_file, files), None)) is not None:
         return path
     there = sorted(p.name for p in folder.iterdir() if p.name.endswith(tuple(endings)))
@@ -140,18 +142,38 @@ def find_split(folder: str | Path, split: str, endings: Sequence[str] = ENDINGS)
 
 
 def read_present(
-    name: str, task: str, columns: Mapping[str, str] | None = None
+    name: str,
+    task: str,
+    columns: Mapping[str, str] | None = None,
+    *,
+    others: Mapping[str, str | None] | None = None,
 ) -> dict[str, list[Example]]:
-    """Read train, and dev and test where they are; a single file is train alone."""
+    """Read train, and dev and test where they are; a single file is train alone.
+
+    ``others`` are files to take dev or test from.
+    """
+    named = {split: file for split, file in (others or {}).items() if file}
     found = {"train": read_split(name, "train", task, columns)}
-    for split in () if Path(name).is_file() else SPLITS[1:]:
+    for split in SPLITS[1:]:
+        if split not in named and Path(name).is_file():
+            continue
         try:
-            found[split] = read_split(name, split, task, columns)
+            found[split] = read_split(named.get(split, name), split, task, columns)
         except HiddenLabels as error:
             log.warning("left out: %s", error)
         except SplitError:  # it isn't there
             continue
     return found
+
+
+def unused_files(folder: Path, splits: Sequence[str]) -> list[str]:
+    """Names of a folder's labelled files that these splits aren't taken from; none if none is."""
+    used = set()
+    for split in splits:
+        with suppress(SplitError):
+            used.add(find_split(folder, split).name)
+    labelled = {file.name for file in folder.iterdir() if file.name.endswith(ENDINGS)}
+    return sorted(labelled - used) if used else []
 
 
 def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list[Example]]:

@@ -1,5 +1,6 @@
 """What an audit reads and counts, as values; :mod:`kbert_core.experiments.audit` counts."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,14 +8,16 @@ from typing import Any
 
 from kbert_core.data.hub import is_hub_name
 from kbert_core.data.labelled import SPLITS, Example
-from kbert_core.data.sources import LOOKED_AT, guess_task, read_present
+from kbert_core.data.sources import LOOKED_AT, guess_task, read_present, unused_files
 from kbert_core.errors import DataError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.text import Characters, Tokenizer, Words
 
 GROUP_HEADS = 50  # heads a type needs before the share of gold mentions among them means much
+SHOWN_FILES = 8  # that weren't used
 FROM_GOLD = 0.8  # of a type's heads: more of them gold mentions, and it was made from the data
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -27,9 +30,16 @@ class Data:
 
 
 def read_data(
-    name: str | Path, task: str | None = None, columns: Mapping[str, str] | None = None
+    name: str | Path,
+    task: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    *,
+    others: Mapping[str, str | None] | None = None,
 ) -> Data:
     """Read train, and dev and test where there are; the task is guessed where none is given.
+
+    Args:
+        others: files to take "dev" or "test" from.
 
     Raises:
         DataError: there is no training set, it can't be read, or its form
@@ -42,7 +52,11 @@ def read_data(
             "`datasets`, or a data set of the hub, hf:NAME."
         )
     task = task or guess_task(place, columns)
-    splits = read_present(place, task, columns)
+    splits = read_present(place, task, columns, others=others)
+    from_folder = [split for split in SPLITS if not (others or {}).get(split)]
+    if Path(place).is_dir() and (unused := unused_files(Path(place), from_folder)):
+        shown = ", ".join(unused[:SHOWN_FILES]) + ", …" * (len(unused) > SHOWN_FILES)
+        log.warning("%s: not used: %s. Name a file with --dev or --test to use it.", place, shown)
     return Data(place if is_hub_name(place) else Path(place).resolve().name, task, splits)
 
 

@@ -29,7 +29,7 @@ KINDS = {  # of a row: its colour
 LINES = ("#777777", "#0072B2", "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7")
 MARKERS = "osD^vPX*"
 CURVE: Any = {"markersize": 5, "linewidth": 1.6, "elinewidth": 0.9, "capsize": 2}
-ON_TEST = "Test: mean (bar), seeds (dots), 95 % of resamples (line)"
+ON_TEST = "Test: mean (bar), seeds (dots), 95 % interval (line; none of one seed)"
 PALE = "; pale: not all seeds yet"
 COLOURS = 128  # of a picture; its own hues and what lies between them at edges
 TITLE_WIDTH = 24  # characters a line above a panel
@@ -101,11 +101,12 @@ def _bars(
         mean, low, high = (100 * x for x in (score.mean, score.low, score.high))
         colour = KINDS[_kind(tables.suite.row(name))]
         panel.barh(place, mean, height=0.68, color=colour, alpha=0.45 if name in pale else 0.85)
-        panel.plot([low, high], [place, place], color=INK, linewidth=1.4)
         seeds = [100 * value for value in score.seeds.values()]
+        ends = [low, high] if len(seeds) > 1 else []
+        panel.plot(ends, [place] * len(ends), color=INK, linewidth=1.4)
         dots = {"markersize": 4, "markeredgecolor": INK, "markeredgewidth": 0.8}
         panel.plot(seeds, [place] * len(seeds), "o", color="white", **dots)
-        end = max(high, *seeds)
+        end = max([*ends, *seeds])
         panel.text(end + space, place, f"{mean:.1f}", va="center", fontsize=9, color=INK)
         top = max(top, end)
     return top

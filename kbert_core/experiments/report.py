@@ -1,27 +1,34 @@
-"""Results → one report: Markdown, the same as self-contained HTML, and pictures.
+"""Results → a report: a page of findings, a page a suite with its tables, and pictures.
 
-Its words and their order are in ``report.md.jinja``, its tables here. All of it
-comes from the results' JSON and the suite files, so it is made again by one
-command, and what isn't there yet is shown as missing.
+Its words and their order are in ``report.md.jinja`` and ``report_suite.md.jinja``,
+its tables here. All of it comes from the results' JSON, the suite files and the
+text of the findings, so it is made again by one command, and what isn't there yet
+is shown as missing.
 """
 
-import base64
-import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, FileSystemLoader
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2.sandbox import SandboxedEnvironment
 
 from kbert_core.checkpoints.encoders import PACKAGE
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.pictures import draw_group, draw_suite
-from kbert_core.experiments.results import Group, Tables, groups
-from kbert_core.experiments.statistics import LEVEL, RESAMPLES, Difference, Metric, Spread
-from kbert_core.experiments.suite import AT_RANDOM
+from kbert_core.experiments.results import Group, Rerun, Tables, groups, reruns
+from kbert_core.experiments.statistics import (
+    LEVEL,
+    RESAMPLES,
+    SURE_SEEDS,
+    Difference,
+    Metric,
+    Spread,
+)
+from kbert_core.experiments.suite import AT_RANDOM, slug
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.training.finetune import MAIN_SCORE
 
@@ -58,6 +65,7 @@ def write_report(
     suites: Sequence[Tables],
     output: Path,
     *,
+    findings: Path | None = None,
     published: Path | None = None,
     appendices: Sequence[Path] = (),
     command: str = "",
@@ -66,72 +74,158 @@ def write_report(
 
     Args:
         suites: shown in this order, those that nothing was run of last.
-        output: the Markdown file; the HTML stands beside it, the pictures in
-            a folder of its name.
+        output: the Markdown file that the others are reached from; a page a
+            suite and the pictures stand in a folder of its name.
+        findings: Markdown for that file, whose figures are filled in: see :class:`Findings`.
         published: YAML of figures published by others: ``title``, ``about``
             (Markdown), and the ``columns`` and ``rows`` of one table, or
             ``tables``, a list of these with an ``about`` each.
-        appendices: Markdown of sections made elsewhere.
+        appendices: Markdown of pages made elsewhere, each with a heading first.
         command: that makes the report.
 
     Returns:
         The files written.
 
     Raises:
-        ExperimentError: they can't be.
+        ExperimentError: they can't be, or the findings claim what the results don't hold.
     """
     if output.suffix != ".md":
         raise ExperimentError(f"--report is {output}, expected the name of a .md file.")
     suites = sorted(suites, key=lambda tables: not tables.results)
-    folder, page = output.parent / output.stem, output.with_suffix(".html")
-    beside = groups(suites)
+    folder, beside, twice = output.parent / output.stem, groups(suites), reruns(suites)
+    said = Findings(suites, folder.name).filled_in(findings) if findings is not None else ""
+    others = [_appendix(path) for path in appendices]
+    if published is not None:
+        figures = _published(published)
+        text = _rendered("report_published.md.jinja", **figures)
+        others.append((figures["title"], f"{published.stem}.md", text))
+    explained = STATISTICS if (output.parent / STATISTICS).is_file() else None
+    back = f"[{output.stem}](../{output.name})"
     of_groups = [draw_group(group, folder) for group in beside]
     of_suites = {tables.suite.name: draw_suite(tables, folder) for tables in suites}
-    text = _rendered(
-        "report.md.jinja",
-        command=command,
-        explained=STATISTICS if (output.parent / STATISTICS).is_file() else None,
-        groups=beside,
-        suites=suites,
-        folder=folder.name,
-        pictures={name: [path.name for path in paths] for name, paths in of_suites.items()},
-        appendices=[*map(_appendix, appendices)],
-        published=_published(published) if published is not None else None,
-    )
-    text = re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    pages = {
+        output: _rendered(
+            "report.md.jinja",
+            command=command,
+            findings=said,
+            explained=explained,
+            groups=beside,
+            suites=suites,
+            folder=folder.name,
+            others=[(title, name) for title, name, _ in others],
+            reruns=twice,
+        )
+    }
+    for group in beside:
+        name = f"{group.name}-side-by-side"
+        pages[folder / f"{name}.md"] = _rendered("report_group.md.jinja", group=group, back=back)
+    for tables in suites:
+        pictures = [path.name for path in of_suites[tables.suite.name]]
+        shown = {"tables": tables, "suite": tables.suite, "pictures": pictures, "back": back}
+        page = _rendered("report_suite.md.jinja", **shown, reruns=twice)
+        pages[folder / f"{tables.suite.name}.md"] = page
+    pages |= {folder / name: f"# {title}\n\n{back}\n\n{text}" for title, name, text in others}
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf-8")
-        page.write_text(html_page(text, output.parent), encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in pages.items():
+            path.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
     except OSError as error:
         raise ExperimentError(
             f"{output}: can't be written ({error.strerror}). Name another file with --report."
         ) from error
-    return [output, page, *of_groups, *chain.from_iterable(of_suites.values())]
+    return [*pages, *of_groups, *chain.from_iterable(of_suites.values())]
 
 
 def _rendered(template: str, **values: Any) -> str:
     """Fill in one of the templates beside this module."""
     templates = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=lambda name: name == "report.html.jinja",
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+        loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True
     )
-    shown = (contents, facts, others, scores, differences, by_label, edits, named_by_tails)
-    templates.globals |= {f.__name__: f for f in (*shown, group_data, group_scores, table)}
+    shown = (contents, facts, others, scores, differences, few_seeds, by_label, edits)
+    shown_too = (named_by_tails, group_data, group_scores, noise, rerun_rows, table)
+    templates.globals |= {f.__name__: f for f in (*shown, *shown_too)}
     about = {"level": f"{100 * LEVEL:.0f}", "resamples": f"{RESAMPLES:,}", "UNCHECKED": UNCHECKED}
     return templates.get_template(template).render(**about, **values)
 
 
-def _appendix(path: Path) -> str:
+class Findings:
+    """Text whose figures are filled in from the results, each linked to its table.
+
+    In the text ``{{ score(suite, row) }}`` stands for a row's score,
+    ``{{ gain(suite, row, other) }}`` for one row minus another; a metric may follow, and
+    ``seeds=5`` refuses a claim on fewer. Suites and rows are given by name.
+    """
+
+    def __init__(self, suites: Sequence[Tables], folder: str) -> None:
+        self._suites = {tables.suite.name: tables for tables in suites}
+        self._folder = folder
+
+    def filled_in(self, path: Path) -> str:
+        """The text of a file with its figures; ExperimentError where one can't be had."""
+        environment = SandboxedEnvironment(undefined=StrictUndefined)
+        environment.globals |= {"score": self.score, "gain": self.gain}
+        try:
+            return environment.from_string(path.read_text(encoding="utf-8")).render()
+        except (OSError, UnicodeDecodeError, TemplateError, TypeError) as error:
+            raise ExperimentError(
+                f"{path}: can't be filled in ({error}). Write figures as "
+                "{{ gain('suite', 'row', 'other') }} or {{ score('suite', 'row') }}."
+            ) from error
+        except ExperimentError as error:
+            raise ExperimentError(f"{path}: {error}") from error
+
+    def score(self, suite: str, row: str, metric: str = "", *, seeds: int = 1) -> str:
+        """A row's score in per cent, with its deviation over the seeds."""
+        tables, of = self._of(suite, metric, row)
+        found = tables.score(row, of)
+        self._check(suite, row, len(found.seeds) if found else 0, seeds)
+        return f"[{_per_cent(found)}]({self._folder}/{suite}.md#scores)"
+
+    def gain(self, suite: str, row: str, other: str, metric: str = "", *, seeds: int = 1) -> str:
+        """One row minus another in points, with its interval and how many seeds it is of."""
+        tables, of = self._of(suite, metric, row, other)
+        found = tables.resampled.difference(row, other, of)
+        self._check(suite, f"{row} − {other}", found.seeds if found else 0, seeds)
+        assert found is not None
+        said = [f"{_signed(found.low)} to {_signed(found.high)}"] * (found.seeds > 1)
+        if found.seeds < SURE_SEEDS:
+            said.append(f"{found.seeds} seed{'s' * (found.seeds > 1)}")
+        said += ["exploratory"] * found.exploratory
+        shown = f"{_signed(found.mean)} ({', '.join(said)})"
+        return f"[{shown}]({self._folder}/{suite}.md#differences)"
+
+    def _of(self, suite: str, metric: str, *rows: str) -> tuple[Tables, Metric]:
+        tables = self._suites.get(suite)
+        if tables is None:
+            raise ExperimentError(f"no suite '{suite}'. There are: {', '.join(self._suites)}.")
+        names = [row.name for row in tables.suite.rows]
+        for row in rows:
+            if row not in names:
+                raise ExperimentError(f"{suite} has no row '{row}'. There are: {'; '.join(names)}.")
+        metrics = {m.name: m for m in tables.metrics}
+        if metric and metric not in metrics:
+            raise ExperimentError(f"{suite} has no '{metric}'. There are: {', '.join(metrics)}.")
+        return tables, metrics[metric] if metric else tables.metrics[0]
+
+    @staticmethod
+    def _check(suite: str, claim: str, held: int, wanted: int) -> None:
+        if held < wanted:
+            raise ExperimentError(
+                f"'{claim}' is claimed on {wanted} seeds, and {suite} holds {held}. Run the "
+                "others, or claim less."
+            )
+
+
+def _appendix(path: Path) -> tuple[str, str, str]:
+    """Of a page made elsewhere its heading, the name of its file and what stands below."""
     try:
-        return path.read_text(encoding="utf-8").strip()
+        title, _, text = path.read_text(encoding="utf-8").strip().partition("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ExperimentError(
             f"{path}: can't be read ({error}). Make it, or leave --appendix out."
         ) from error
+    title = title.lstrip("# ")
+    return title, f"{slug(title)}.md", text.strip()
 
 
 def _published(path: Path) -> dict[str, Any]:
@@ -153,50 +247,50 @@ def _published(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def html_page(markdown: str, folder: Path) -> str:
-    """The report as one HTML file; its pictures, named from ``folder``, are put into it."""
-    try:
-        from markdown_it import MarkdownIt
-    except ImportError as error:
-        raise ExperimentError(
-            "The HTML report needs markdown-it-py, which isn't installed. "
-            "`pip install markdown-it-py`."
-        ) from error
-
-    def inlined(picture: re.Match[str]) -> str:
-        file = folder / html.unescape(picture[1])
-        if not file.is_file():
-            return picture[0]
-        return f'<img src="data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}"'
-
-    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
-    body = re.sub(r'<img src="([^":]+)"', inlined, body)
-    body = re.sub("(<table>.*?</table>)", r'<div class="table">\1</div>', body, flags=re.DOTALL)
-    body = re.sub(
-        r"<h2>(.*?)</h2>",
-        lambda m: f'<h2 id="{html.escape(anchor(html.unescape(m[1])))}">{m[1]}</h2>',
-        body,
-    )
-    title = markdown.splitlines()[0].removeprefix("# ")
-    return _rendered("report.html.jinja", title=title, body=body)
-
-
 # What the template shows of one suite
 
 
-def anchor(title: str) -> str:
-    """The anchor that a heading gets: as GitHub makes it."""
-    return re.sub(r"[^\w\- ]", "", title.casefold()).replace(" ", "-")
-
-
-def contents(suites: Sequence[Tables], beside: Sequence[Group]) -> str:
-    """The sections, and how many of their runs are done."""
-    rows = [(group.declared.title, "") for group in beside]
+def contents(
+    suites: Sequence[Tables],
+    beside: Sequence[Group],
+    others: Sequence[tuple[str, str]],
+    folder: str,
+) -> str:
+    """The pages, and how many of their runs are done."""
+    rows = [(group.declared.title, f"{group.name}-side-by-side.md", "") for group in beside]
     for tables in suites:
         planned = sum(len(row.seeds) for row in tables.suite.rows)
-        rows.append((tables.suite.title, f"{sum(map(tables.done, tables.suite.rows))}/{planned}"))
-    linked = [[f"[{title}](#{anchor(title)})", done] for title, done in rows]
-    return table(["Experiment", "runs done"], linked)
+        done = f"{sum(map(tables.done, tables.suite.rows))}/{planned}"
+        rows.append((tables.suite.title, f"{tables.suite.name}.md", done))
+    rows += [(title, name, "") for title, name in others]
+    linked = [[f"[{title}]({folder}/{name})", done] for title, name, done in rows]
+    return table(["", "runs done"], linked)
+
+
+def noise(suites: Sequence[Tables]) -> tuple[int, int]:
+    """How many pairs of seeds of one row there are, and how many seem to differ.
+
+    That is, the interval of the sentences alone leaves 0 out, of the main score of trained rows.
+    """
+    pairs = [
+        pair
+        for tables in suites
+        for run in tables.suite.runs
+        for pair in tables.resampled.between_seeds(run.name, tables.metrics[0])
+    ]
+    return len(pairs), sum(pair.low > 0 or pair.high < 0 for pair in pairs)
+
+
+def rerun_rows(reruns: Sequence[Rerun]) -> str:
+    """A line a row that was run twice."""
+    names = [*dict.fromkeys(name for again in reruns for name in again.differences)]
+    lines = []
+    for again in reruns:
+        first, second = (tables.suite.name for tables in again.suites)
+        lines.append(
+            [f"{again.row}: *{second}* − *{first}*", *_paired(again.differences, names, NONE)]
+        )
+    return table(["points", "seeds", *names], lines)
 
 
 def facts(tables: Tables) -> str:
@@ -244,23 +338,47 @@ def scores(tables: Tables) -> str:
     return table(head, rows)
 
 
-def differences(tables: Tables) -> str:
-    """A line a comparison; nothing where no two rows can be compared."""
-    by_metric = {metric.name: tables.differences(metric) for metric in tables.main_metrics}
+def differences(tables: Tables, reruns: Sequence[Rerun] = ()) -> str:
+    """A line a comparison; nothing where no two rows can be compared.
+
+    Below them, marked *none*, lines where nothing differs but the seed, or the day: the two seeds
+    of a row that are furthest apart, and runs that another suite has too.
+    """
+    metrics = tables.main_metrics
+    names = [metric.name for metric in metrics]
+    by_metric = {metric.name: tables.differences(metric) for metric in metrics}
     if not any(by_metric.values()):
         return ""
-    head = ["difference, points", *(n for name in by_metric for n in (name, "p"))]
-    columns = by_metric.values()
     rows = [
-        [" − ".join(pair), *chain(*(_difference(of.get(pair)) for of in columns))]
+        [
+            " − ".join(pair),
+            *_paired({n: of[pair] for n, of in by_metric.items() if pair in of}, names),
+        ]
         for pair in tables.pairs
     ]
-    compared = [row for pair in tables.pairs for row in pair]
+    compared = {row for pair in tables.pairs for row in pair}
     for row in (row.name for row in tables.suite.runs if row.name in compared):
-        nulls = [tables.resampled.between_seeds(row, metric) for metric in tables.main_metrics]
+        nulls = [tables.resampled.between_seeds(row, metric) for metric in metrics]
         if any(nulls):
-            rows.append([f"*none:* {row}, one seed − another", *chain(*map(_difference, nulls))])
-    return table(head, rows)
+            largest = [max((abs(d.mean) for d in of), default=None) for of in nulls]
+            cells = [NONE if value is None else f"{100 * value:.1f}" for value in largest]
+            rows.append([f"*none:* {row}, one seed and another, at most", "1", *cells])
+    for again in reruns:
+        if tables in again.suites:
+            (other,) = (of.suite.name for of in again.suites if of is not tables)
+            cells = _paired(again.differences, names)
+            rows.append([f"*none:* {again.row}, run twice (also in [{other}]({other}.md))", *cells])
+    return table(["difference, points", "seeds", *by_metric], rows)
+
+
+def few_seeds(tables: Tables) -> str:
+    """Which comparisons are of fewer seeds than a sure claim needs."""
+    found = tables.differences(tables.metrics[0])
+    few = [" − ".join(pair) for pair, difference in found.items() if difference.seeds < SURE_SEEDS]
+    if not few:
+        return ""
+    which = "all comparisons" if len(few) == len(found) else "; ".join(few)
+    return f"Of fewer than {SURE_SEEDS} seeds: {which}."
 
 
 def by_label(tables: Tables) -> str:
@@ -373,15 +491,23 @@ def _signed(value: float) -> str:
     return f"{100 * value:+.1f}".replace("-", "−")
 
 
-def _difference(difference: Difference | None) -> list[str]:
-    """A difference with its deviation over the seeds and its interval, and its p."""
+def _paired(
+    differences: Mapping[str, Difference], metrics: Sequence[str], missing: str = MISSING
+) -> list[str]:
+    """How many seeds some differences are of, and each with its interval, by metric."""
+    some = next(iter(differences.values()), None)
+    count = f"{some.seeds}{', *exploratory*' * some.exploratory}" if some else ""
+    return [count, *(_difference(differences.get(name), missing) for name in metrics)]
+
+
+def _difference(difference: Difference | None, missing: str) -> str:
+    """A difference with its interval, which one seed hasn't."""
     if difference is None:
-        return [MISSING, ""]
-    mean, deviation = _signed(difference.mean), difference.deviation
-    mean += "" if deviation is None else f" ± {100 * deviation:.1f}"
-    p = difference.p if difference.adjusted is None else difference.adjusted
-    how = ("< 0.001" if p < 0.001 else f"{p:.3f}") + ", *exploratory*" * difference.exploratory
-    return [f"{mean} [{_signed(difference.low)}, {_signed(difference.high)}]", how]
+        return missing
+    mean = _signed(difference.mean)
+    if difference.seeds == 1:
+        return mean
+    return f"{mean} [{_signed(difference.low)}, {_signed(difference.high)}]"
 
 
 def _counts(counts: Sequence[int]) -> str:

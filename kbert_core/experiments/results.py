@@ -12,7 +12,7 @@ import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -30,7 +30,6 @@ from kbert_core.experiments.statistics import (
     Resampled,
     Score,
     Spread,
-    holm,
     unpacked,
 )
 from kbert_core.experiments.suite import Baseline, Run, SideBySide, Suite, slug
@@ -307,6 +306,11 @@ class Tables:
             }
             for row, of_seed in self.results.items()
         }
+        data = {seed: c.data for of_seed in counts.values() for seed, c in of_seed.items()}
+        for row in self.suite.baselines:  # without a model a seed changes nothing but the data
+            for one in [*counts.get(row.name, {}).values()] if row.over is None else ():
+                same = {seed: one for seed, of in data.items() if of == one.data}
+                counts[row.name] = same | counts[row.name]
         return Resampled(counts, resamples=self.resamples)
 
     def score(self, row: str, metric: Metric) -> Score | None:
@@ -314,26 +318,20 @@ class Tables:
         return self.resampled.score(row, metric)
 
     @property
-    def family(self) -> list[Pair]:
-        """The comparisons with the run without knowledge, those still missing included.
+    def pairs(self) -> list[Pair]:
+        """Every comparison: with the run without knowledge, and what the suite compares besides.
 
         An oracle knows the answers, and is compared with none.
         """
         rows = (row for row in self.suite.rows if getattr(row, "judge", None) != "oracle")
         pairs = [(row.name, row.compare_with) for row in rows]
-        return [(name, other) for name, other in pairs if other is not None and name != other]
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """Every comparison: the family, and what the suite compares besides."""
-        return list(dict.fromkeys([*self.family, *self.suite.also_compare]))
+        planned = [(name, other) for name, other in pairs if other is not None and name != other]
+        return list(dict.fromkeys([*planned, *self.suite.also_compare]))
 
     def differences(self, metric: Metric) -> dict[Pair, Difference]:
-        """Every comparison that there are results for; p adjusted within the family."""
+        """Every comparison that there are results for."""
         found = {pair: self.resampled.difference(*pair, metric) for pair in self.pairs}
-        made = {pair: difference for pair, difference in found.items() if difference is not None}
-        p = holm({pair: made[pair].p for pair in self.family if pair in made}, len(self.family))
-        return {pair: replace(made[pair], adjusted=p.get(pair)) for pair in made}
+        return {pair: difference for pair, difference in found.items() if difference is not None}
 
     def summary(self) -> Mapping[str, Any]:
         """The main figures of every row, for JSON."""
@@ -392,3 +390,43 @@ def groups(suites: Sequence[Tables]) -> list[Group]:
         if sum(bool(member.results) for _, member in members) > 1 and group.rows:
             made.append(group)
     return made
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """A row that two suites made of the same inputs: whatever differs is noise."""
+
+    row: str
+    suites: tuple[Tables, Tables]
+    differences: Mapping[str, Difference]  # by metric: the second suite's minus the first's
+
+
+def reruns(suites: Sequence[Tables]) -> list[Rerun]:
+    """Runs that a suite has which an earlier one has, too, at the seeds of both."""
+    known: dict[str, tuple[Tables, str]] = {}  # what a result is made of → where it first stands
+    twice: dict[tuple[Tables, str, Tables, str], list[int]] = {}
+    for tables in suites:
+        for row, seed, result in _results(tables):
+            first = known.setdefault(_made_of(result), (tables, row))
+            if first[0] is not tables:
+                twice.setdefault((*first, tables, row), []).append(seed)
+    made = []
+    for (first_of, row, second, other), seeds in twice.items():
+        here, there = first_of.resampled.counts[row], second.resampled.counts[other]
+        both = {"here": {n: here[n] for n in seeds}, "there": {n: there[n] for n in seeds}}
+        drawn = Resampled(both, resamples=second.resamples)
+        found = {m.name: drawn.difference("there", "here", m) for m in second.main_metrics}
+        differences = {name: d for name, d in found.items() if d is not None}
+        made.append(Rerun(row, (first_of, second), differences))
+    return made
+
+
+def _results(tables: Tables) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    """Of every trained run: its row, its seed, its result."""
+    for run in tables.suite.runs:
+        for seed, result in tables.results.get(run.name, {}).items():
+            yield run.name, seed, result
+
+
+def _made_of(result: Mapping[str, Any]) -> str:
+    return canonical(without_defaults(result["inputs"]))

@@ -3,27 +3,26 @@
 Every score is a ratio of sums over sentences (F1 = 2 right / (predicted +
 gold)), so a resample of the sentences gives it anew from their counts. A
 sentence has one weight in all rows and seeds that it is in: differences are
-paired, and what several test sets share isn't taken for several.
+paired, and what several test sets share isn't taken for several. An interval
+holds both stages, the draw of the seeds and that of the sentences within them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.errors import ExperimentError
 
-Name = TypeVar("Name")
 Floats = NDArray[np.float64]
 RESAMPLES = 10_000
 CHUNK = 500  # resamples in memory at a time
-ENOUGH_SEEDS = 3
+ENOUGH_SEEDS, SURE_SEEDS = 3, 5  # fewer than the first only suggest, than the second are few
 LEVEL = 0.95
-
 
 PARTS = ("noun", "verb", "adjective", "adverb")
 
@@ -115,7 +114,7 @@ class Score(Spread):
     """A row's score."""
 
     seeds: Mapping[int, float]  # the score of every seed
-    low: float  # low to high: 95 % of the resamples of its sentences
+    low: float  # low to high: the interval, see ``interval``
     high: float
 
 
@@ -123,16 +122,14 @@ class Score(Spread):
 class Difference(Spread):
     """One row minus another, paired by seed."""
 
-    low: float  # low to high: 95 % of the resamples
+    low: float  # low to high: the interval, see ``interval``
     high: float
-    p: float  # two-sided, for no difference
     seeds: int  # how many are paired
-    adjusted: float | None = None  # p by Holm's correction; None outside the family
 
     @property
     def exploratory(self) -> bool:
-        """Whether it only suggests: outside the family, or too few seeds."""
-        return self.adjusted is None or self.seeds < ENOUGH_SEEDS
+        """Whether it only suggests, of too few seeds."""
+        return self.seeds < ENOUGH_SEEDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +147,7 @@ class Resampled:
             return None
         seeds = {seed: values[0] for seed, values in drawn.items()}
         spread = Spread.of(list(seeds.values()))
-        low, high = _interval(np.mean([values[1:] for values in drawn.values()], axis=0))
-        return Score(spread.mean, spread.deviation, seeds, low, high)
+        return Score(spread.mean, spread.deviation, seeds, *interval(np.array([*drawn.values()])))
 
     def difference(self, row: str, other: str, metric: Metric) -> Difference | None:
         """``row`` minus ``other``; None where no seed has both.
@@ -172,19 +168,17 @@ class Resampled:
                 )
         return _difference(np.array([one[seed] - two[seed] for seed in shared]))
 
-    def between_seeds(self, row: str, metric: Metric) -> Difference | None:
-        """The two seeds of a row that differ most: a difference where there is none to find.
+    def between_seeds(self, row: str, metric: Metric) -> list[Difference]:
+        """Each two seeds of a row with the same test sentences: nothing differs but the seed.
 
-        None where no two seeds were tested on the same data.
+        The intervals are of the sentences alone, as those of any single seed.
         """
         drawn, counts = self._drawn(row, metric), self.counts.get(row, {})
-        pairs = [
-            p for p in combinations(sorted(drawn), 2) if counts[p[0]].data == counts[p[1]].data
+        return [
+            _difference(drawn[one][None] - drawn[two])
+            for one, two in combinations(sorted(drawn), 2)
+            if counts[one].ids == counts[two].ids
         ]
-        if not pairs:
-            return None
-        one, two = max(pairs, key=lambda p: abs(float(drawn[p[0]][0] - drawn[p[1]][0])))
-        return _difference(drawn[one][None] - drawn[two])
 
     def _drawn(self, row: str, metric: Metric) -> dict[int, Floats]:
         """By seed: (1 + resamples,) the score itself, then its resamples."""
@@ -233,31 +227,33 @@ def weights(count: int, resamples: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count).astype(float)
 
 
-def holm(values: Mapping[Name, float], family: int | None = None) -> dict[Name, float]:
-    """Correct p-values for their number (Holm 1979); adjusted p never falls in order of p.
+def interval(values: Floats) -> tuple[float, float]:
+    """Where a mean over seeds lies, for other seeds and other sentences too.
+
+    The variance between the seeds, which may be few, enters by Student's t; that
+    which they share, as they were tested on the same sentences, by the normal
+    distribution. Drawing seeds anew with replacement has a known variance, so it
+    isn't done: of three there are ten draws. With one seed the interval is that
+    of its sentences, and says nothing of another seed.
 
     Args:
-        values: p by name.
-        family: how many were planned, those missing as if each came out last; None: these.
+        values: (seeds, 1 + resamples), of every seed the value itself, then its resamples.
     """
-    number, highest = max(len(values), family or 0), 0.0
-    adjusted = dict(values)
-    for rank, name in enumerate(sorted(values, key=lambda name: values[name])):
-        adjusted[name] = highest = max(highest, min(1.0, (number - rank) * values[name]))
-    return adjusted
+    mean, seeds, tail = float(values[:, 0].mean()), len(values), 50 * (1 - LEVEL)
+    if seeds == 1:
+        low, high = np.percentile(values[0, 1:], [tail, 100 - tail])
+        return float(low), float(high)
+    from scipy.special import ndtri, stdtrit  # slow to start
+
+    within = np.cov(values[:, 1:])
+    shared = max(0.0, float(within.sum() - within.trace()) / (seeds * (seeds - 1)))
+    between = float(values[:, 0].var(ddof=1)) / seeds
+    of_seeds, of_sentences = stdtrit(seeds - 1, 1 - tail / 100), ndtri(1 - tail / 100)
+    half = float((of_seeds**2 * between + of_sentences**2 * shared) ** 0.5)
+    return mean - half, mean + half
 
 
 def _difference(differences: Floats) -> Difference:
     """Of (seeds, 1 + resamples)."""
-    spread, resampled = Spread.of(differences[:, 0]), differences[:, 1:].mean(axis=0)
-    # Twice the smaller share of resamples on one side of 0, that of the data counted in.
-    side = min(np.count_nonzero(resampled <= 0), np.count_nonzero(resampled >= 0))
-    p = float(min(1.0, 2 * (1 + side) / (1 + len(resampled))))
-    interval = _interval(resampled)
-    return Difference(spread.mean, spread.deviation, *interval, p=p, seeds=len(differences))
-
-
-def _interval(values: Floats) -> tuple[float, float]:
-    tail = 100 * (1 - LEVEL) / 2
-    low, high = np.percentile(values, [tail, 100 - tail])
-    return float(low), float(high)
+    spread = Spread.of(differences[:, 0])
+    return Difference(spread.mean, spread.deviation, *interval(differences), len(differences))

@@ -45,7 +45,7 @@ AT_RANDOM = "random"
 INHERITED = ("kg", "injection", "encoder", "train", "seeds", "compare_with")  # by the suite's rows
 SET_ELSEWHERE = {  # fields of TrainOptions that the suite gives by other keys, or the command line
     *("task", "output", "encoder", "kg", "hiding_kg", "injection", "ablation", "recipe"),
-    *("seed", "device", "float32", "command", *option_fields(DataFiles)),
+    *("seed", "device", "float32", "command", "again", *option_fields(DataFiles)),
 }
 
 

@@ -131,7 +131,7 @@ class FileScores:
         """All of it as plain data, for JSON."""
         ways = {way: {"mean": s.mean, "low": s.low, "high": s.high} for way, s in self.main.items()}
         d, of = self.difference, {"of": WITH, "minus": WITHOUT}
-        differences = [{**of, "mean": d.mean, "low": d.low, "high": d.high, "p": d.p}] if d else []
+        differences = [{**of, "mean": d.mean, "low": d.low, "high": d.high}] if d else []
         counted = {"metric": self.metric, "texts": self.texts}
         return {**counted, "ways": ways, "differences": differences}
 

@@ -19,6 +19,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.files import json_object, replaced
+from kbert_core.training.options import RunOptions
 
 RUN_FILE = "run.json"  # beside the checkpoints: the options they were made with
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
@@ -123,27 +124,40 @@ def digests(run: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def refuse_another_model(output: str | Path, made: Mapping[str, str], command: str) -> None:
-    """Refuse a folder that holds a finished model, unless the same run made it.
+def finished(options: RunOptions, made: Mapping[str, str]) -> dict[str, Any] | None:
+    """The report of the finished model in a run's folder; refuse that of another run.
 
-    That is told by ``digests``, or for a model saved without any by the command.
+    Which it is is told by ``digests``, or for a model saved without any by the command.
+
+    Returns:
+        None where there is no model, or it is to be made again.
     """
+    output, command = options.output, options.command
     if not (Path(output) / "config.json").is_file():
-        return
+        return None
     notes = card_of(output).notes or {}
     before = notes.get("run")
     if isinstance(before, Mapping) and before.get("kind") == made["kind"]:
         other = [name for name, digest in made.items() if before.get(name, digest) != digest]
         if not other:
-            return
+            return None if options.again else _told_of(output, notes)
         found = f"a finished model of a run with another {', another '.join(other)}"
         remedy = "Name another --output, or delete that folder."
     elif command and notes.get("command") == command:
-        return
+        return None if options.again else _told_of(output, notes)
     else:
         found = f"another model ({notes.get('command') or 'its card names no command'})"
         remedy = "Name another --output."
     raise OptionError(f"{output}: holds {found}, which would be lost. {remedy}")
+
+
+def _told_of(output: str, notes: Mapping[str, Any]) -> dict[str, Any]:
+    log.info(
+        "%s holds the finished model of this very run, and nothing is trained. Give --again to "
+        "train it again.",
+        output,
+    )
+    return {name: value for name, value in notes.items() if name != "run"}
 
 
 def noted(output: str | Path) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Scores of a model on labelled examples, and what edits of the graph do to its predictions."""
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +44,8 @@ OUTCOMES = ("new", "kept", "other", "lost")  # of a replaced tail
 OTHERS = ("others_changed", "others_new")  # what became of other spans
 ADDED_OUTCOMES = ("right_before", "right_after", "missed_right")
 ADDED = "added"  # where the figures of added triples stand
+BATCH = 32  # texts that a pipeline reads at once where nothing else is said
+TOLD_EVERY = 20.0  # seconds, while scoring takes long
 MOST_ADDED = 300  # mentions of a group a triple is added for, so that a small graph costs no more
 log = logging.getLogger(__name__)
 Place = tuple[int, int]
@@ -76,7 +80,8 @@ def evaluate(
     assert pipeline.task is not None
     if pipeline.task.name in BY_COLUMNS:
         columns_of, scores_from = BY_COLUMNS[pipeline.task.name]
-        return scores_from(columns_of(pipeline, examples, graph, **reading))
+        with _told(pipeline, len(examples)):
+            return scores_from(columns_of(pipeline, examples, graph, **reading))
     predictions = predict_all(pipeline, examples, graph, **reading)
     return scores_of(pipeline.task.name, examples, predictions, seen=seen)
 
@@ -90,7 +95,30 @@ def predict_all(
         DataError: a label that the model doesn't know.
     """
     check_labels(examples, list(pipeline.labels.values()), "the model")
-    return list(pipeline.predict((e.sentences for e in examples), graph=graph, **kwargs))
+    with _told(pipeline, len(examples)):
+        return list(pipeline.predict((e.sentences for e in examples), graph=graph, **kwargs))
+
+
+@contextmanager
+def _told(pipeline: Pipeline, texts: int, what: str = "scoring") -> Iterator[None]:
+    """Log now and then how many batches the model has read; a long text makes several rows."""
+    reader: Any = pipeline.reader
+    batches, read, before = reader.batches, 0, time.monotonic()
+
+    def counted(*readings: Any, **how: Any) -> Iterator[Any]:
+        nonlocal read, before
+        for batch in batches(*readings, **how):
+            yield batch
+            read += 1
+            if (now := time.monotonic()) - before >= TOLD_EVERY:
+                before = now
+                log.info("%s: %d of about %d batches", what, read, -(-texts // BATCH))
+
+    reader.batches = counted
+    try:
+        yield
+    finally:
+        del reader.batches  # its class's again
 
 
 def scores_of(
@@ -189,7 +217,7 @@ def edit_response(
     *,
     seen: set[str],
     seed: int = 0,
-    batch_size: int = 32,
+    batch_size: int = BATCH,
     **reading: Any,
 ) -> dict[str, Any]:
     """Measure what an edited triple does to the prediction.
@@ -229,8 +257,9 @@ def edit_response(
     readings = pipeline.readings(texts, graph=graph, config=config)
 
     def predicted(readings: Sequence[Reading]) -> list[Spans]:
-        traces = pipeline.predicted(readings, batch_size=batch_size)
-        return [{(s.start, s.end): s.label for s in own.prediction.spans} for own in traces]
+        with _told(pipeline, len(readings), "response to edits"):
+            traces = pipeline.predicted(readings, batch_size=batch_size)
+            return [{(s.start, s.end): s.label for s in own.prediction.spans} for own in traces]
 
     def read_again(number: int, changed: KnowledgeGraph) -> Reading:
         return pipeline.readings([texts[number]], graph=changed, config=config)[0]

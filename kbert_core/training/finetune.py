@@ -1,6 +1,7 @@
 """Fine-tuning with knowledge, through Hugging Face's trainer."""
 
 import hashlib
+import logging
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -47,6 +48,8 @@ NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data an
         "accumulate",
         "patience",
         "log_every",
+        "save_minutes",
+        "again",
         "system",
         "injection",
         "ablation",
@@ -55,6 +58,9 @@ NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data an
         "roof",
     ),
 }
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,8 @@ def train(options: TrainOptions) -> dict[str, Any]:
     Returns:
         Scores on dev and test with the knowledge trained with, without any,
         and for named entities the response to edits; also on the card. The
-        same in every process.
+        same in every process. Where the output folder holds the model of this
+        very run, its report as it was; ``again`` trains it again.
 
     Raises:
         DataError: the data can't be trained on, or the loss is no number;
@@ -85,7 +92,9 @@ def train(options: TrainOptions) -> dict[str, Any]:
             save; GraphFileError: a graph can't be read; OptionError: the
             output folder can't be used, or holds another run or its model.
     """
-    fitted = fit(options, replacing_others=False)
+    fitted = _fitted(options, replacing_others=False)
+    if not isinstance(fitted, Fitted):
+        return fitted
 
     def finish() -> dict[str, Any]:
         report = _report(options, fitted)
@@ -96,16 +105,20 @@ def train(options: TrainOptions) -> dict[str, Any]:
     return fitted.together.shared(finish)
 
 
-def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
+def fit(options: TrainOptions) -> Fitted:
     """Fine-tune a model and keep the best epoch on dev, in memory.
 
     Checkpoints stay in the output folder until :func:`save` or the caller
-    removes them. Errors are those of :func:`train`.
-
-    Args:
-        replacing_others: whether the output folder may hold a finished model
-            of another run.
+    removes them; a finished model in it doesn't matter. Errors are those of
+    :func:`train`.
     """
+    fitted = _fitted(options, replacing_others=True)
+    assert isinstance(fitted, Fitted)
+    return fitted
+
+
+def _fitted(options: TrainOptions, *, replacing_others: bool) -> Fitted | dict[str, Any]:
+    """The model of :func:`fit`; or the report of one that the same run has made before."""
     knowledge, steps, output = options.knowledge, options.optimiser, options.run.output
     device = device_named(options.run.device)
     together = join(device)
@@ -157,12 +170,16 @@ def fit(options: TrainOptions, *, replacing_others: bool = True) -> Fitted:
     its_own = {"kind": "train", "encoder": start.weights, "patience": steps.patience}
     made = checkpoints.digests({**run, **its_own, "precision to save in": not options.float32})
 
-    def begin() -> None:
+    def begin() -> dict[str, Any] | None:
+        report = None
         if not replacing_others and last is None:
-            checkpoints.refuse_another_model(output, made, options.run.command)
-        checkpoints.same_run(output, run, begins=last is None)
+            report = checkpoints.finished(options.run, made)
+        if report is None:
+            checkpoints.same_run(output, run, begins=last is None)
+        return report
 
-    together.shared(begin)
+    if (before := together.shared(begin)) is not None:
+        return before
     if not checkpoints.checkpoints_in(output).is_dir():
         raise OptionError(f"{output} isn't one folder for all machines. Name a shared one.")
 
@@ -261,6 +278,7 @@ class KnowledgeTrainer(OrderedTrainer):
             score=score,
             processes=processes,
             tokens=batches.tokens.__getitem__,
+            save_minutes=options.run.save_minutes,
             data_collator=lambda items: items[0],
             callbacks=[EpochEnds(batches.epoch_ends, steps.patience, f"eval_{name}")],
             args=arguments(
@@ -324,6 +342,7 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
     for split, examples in fitted.splits.items():
         if split == "train":
             continue
+        log.info("scoring %s, %d texts", split, len(examples))
         report["scores"][split] = evaluate(pipeline, examples, fitted.graph, seen=seen)
         if knowledge.kg and options.task != "link":  # without a graph no name means anything
             bare = evaluate(pipeline, examples, NO_KNOWLEDGE, seen=seen)

@@ -32,6 +32,13 @@ class RunOptions(Options):
     device: str = option("auto", help="auto, cpu or cuda")
     bf16: bool | None = option(None, help="compute in bfloat16; default: on CUDA")
     log_every: int = option(50, least=1, metavar="N", help="steps")
+    save_minutes: float = option(
+        5.0,
+        least=0,
+        metavar="N",
+        help="minutes between checkpoints, besides those at epochs' ends; 0: none",
+    )
+    again: bool = option(False, help="train again where --output holds this very run's model")
     command: str = option("", flag=None, help="what was typed, for the model's card")
 
     def __post_init__(self) -> None:

@@ -35,13 +35,13 @@ from kbert_core.training.vocabulary import character_tokenizer
 
 FEWEST_ROWS = 20
 HELD_OUT_ROWS, HELD_OUT_AT_ONCE = 256, 16
-NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed", "device")
+NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed", "device", "again")
 VOCABULARIES = ("tokenizer.json", "vocab.txt")
 CORPUS = "text, its vocabulary and words"
 SCHEDULE = ("steps", "warmup", "decay")
 NOT_THE_RUN = {  # may differ when a run goes on; the corpus's fingerprint stands for its files
     *("text", "exclude", "vocabulary", "output", "command", "device", "bf16"),
-    *("save_every", "log_every", "batch_tokens", "accumulate", *SCHEDULE),
+    *("save_every", "save_minutes", "again", "log_every", "batch_tokens", "accumulate", *SCHEDULE),
 }
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,9 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     set_seed(options.run.seed)
     last = together.shared(lambda: checkpoints.last_whole(checkpoints.checkpoints_in(output)))
     step_rows = options.rows * options.optimiser.accumulate * together.count
-    made = together.shared(lambda: _begin(options, last, step_rows))
+    made, finished = together.shared(lambda: _begin(options, last, step_rows))
+    if finished is not None:
+        return finished
     if not checkpoints.checkpoints_in(output).is_dir():
         raise OptionError(f"{output} isn't one folder for all machines. Name a shared one.")
     tokenizer = _tokenizer(options, together, last)
@@ -126,6 +128,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
         score=lambda: held_out_scores(model, test),
         processes=together,
         tokens=lambda step: step * step_rows * filled,
+        save_minutes=options.run.save_minutes,
         train_dataset=train,
         data_collator=stack,
     )
@@ -198,8 +201,14 @@ def _check_schedule(options: PretrainOptions, last: Path) -> None:
         )
 
 
-def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> dict[str, str]:
-    """Refuse another run or its model, before anything takes long; the run's ``digests``."""
+def _begin(
+    options: PretrainOptions, last: Path | None, step_rows: int
+) -> tuple[dict[str, str], dict[str, Any] | None]:
+    """Refuse another run or its model, before anything takes long.
+
+    Returns:
+        The run's ``digests``, and the report of its model where that is there already.
+    """
     of, output = options.corpus, options.run.output
     kept = {name: value for name, value in options.flat().items() if name not in NOT_THE_RUN}
     run = {**kept, "tokens a step": step_rows * of.row_length}
@@ -214,10 +223,10 @@ def _begin(options: PretrainOptions, last: Path | None, step_rows: int) -> dict[
     made = checkpoints.digests({**run, **changing, **sizes, "kind": "pretrain"})
     if last:
         _check_schedule(options, last)
-    else:
-        checkpoints.refuse_another_model(output, made, options.run.command)
+    elif (report := checkpoints.finished(options.run, made)) is not None:
+        return made, report
     checkpoints.same_run(output, run, begins=last is None, changing=changing)
-    return made
+    return made, None
 
 
 def _sizes(paths: Sequence[str | Path]) -> list[tuple[str, int]]:

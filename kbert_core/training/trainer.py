@@ -153,6 +153,31 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
+class SavesByTime(TrainerCallback):
+    """Has a checkpoint written when the last one is so many minutes old; 0: never."""
+
+    def __init__(
+        self, minutes: float, processes: Processes, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._minutes, self._processes, self._clock, self._saved = minutes, processes, clock, 0.0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Count from here; from a checkpoint, too."""
+        self._saved = self._clock()
+
+    on_save = on_train_begin
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Have the trainer save where it is time to."""
+        # several processes have to agree, and asking takes time
+        asked = self._processes.count == 1 or state.global_step % args.logging_steps == 0
+        if self._minutes and asked and self._processes.shared(self._due):
+            control.should_save = control.should_log = True  # so that no step's loss is lost
+
+    def _due(self) -> bool:
+        return self._clock() - self._saved >= 60 * self._minutes
+
+
 class OrderedTrainer(Trainer):
     """Hugging Face's trainer, going through a data set in the data set's own order.
 
@@ -167,6 +192,7 @@ class OrderedTrainer(Trainer):
         score: the scores of the model on held-out data, for :meth:`evaluate`.
         processes: those that train together.
         tokens: how many tokens are read before a step, by step.
+        save_minutes: a checkpoint that is so old is followed by another; 0: at epochs' ends alone.
         other arguments: as the trainer's.
     """
 
@@ -179,6 +205,7 @@ class OrderedTrainer(Trainer):
         score: Callable[[], Mapping[str, float]],
         processes: Processes,
         tokens: Callable[[int], float],
+        save_minutes: float,
         **kwargs: Any,
     ) -> None:
         super().__init__(train_dataset=train_dataset, eval_dataset=train_dataset, **kwargs)
@@ -186,6 +213,7 @@ class OrderedTrainer(Trainer):
         self.model_accepts_loss_kwargs = True  # so that it counts a step's labels
         self.progress = _Progress(tokens)
         self.add_callback(self.progress)
+        self.add_callback(SavesByTime(save_minutes, processes))
         for callback in (PrinterCallback, ProgressCallback):  # which print where results go
             self.remove_callback(callback)
 

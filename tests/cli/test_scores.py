@@ -42,6 +42,9 @@ def test_classes_rankings_and_masks_have_their_own_scores():
 def test_a_report_shows_every_split_with_and_without_knowledge():
     report = {"scores": {"dev": ENTITIES, "test": ENTITIES}, "without_knowledge": {}}
     assert [line[0] for line in lines(**report) if "knowledge:" in line] == ["dev,", "test,"]
+    twin = lines(scores={"dev": ENTITIES}, without_knowledge={}, kg=[])
+    assert ["dev,", "without", "knowledge:"] in twin
+    assert ["dev,", "with", "knowledge:"] in lines(scores={"dev": ENTITIES}, kg=["kg.spo"])
     single = scores_text({"scores": ENTITIES, "without_knowledge": ENTITIES}).splitlines()
     assert sum(line.startswith(("with knowledge:", "graph off:")) for line in single) == 2
 

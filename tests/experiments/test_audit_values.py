@@ -107,6 +107,25 @@ def test_a_single_table_or_file_is_a_training_set(tmp_path):
     assert list(read_data(tmp_path / "mine.tsv").splits) == ["train"]
 
 
+def test_a_dev_set_by_another_name_is_read_and_files_not_used_are_named(tmp_path, capsys, caplog):
+    for name in ("train", "devel", "testing", "more"):
+        rows = "甲\t1\n乙\t0\n" * (1 + (name == "more"))
+        (tmp_path / f"{name}.tsv").write_text(f"text_a\tlabel\n{rows}", encoding="utf-8")
+    (tmp_path / "kg.spo").write_text("甲\t是\t天干\n", encoding="utf-8")
+    arguments = ("--data", tmp_path, "--kg", tmp_path / "kg.spo", "--json")
+    found = json.loads(audited(capsys, *arguments).out)
+    assert list(found["splits"]) == ["train", "dev"]
+    assert f"{tmp_path}: not used: more.tsv, testing.tsv. Name a file with --dev" in caplog.text
+    caplog.clear()
+    others = ("--dev", tmp_path / "more.tsv", "--test", tmp_path / "testing.tsv")
+    found = json.loads(audited(capsys, *arguments, *others).out)
+    sizes = {split: of["examples"] for split, of in found["splits"].items()}
+    assert sizes == {"train": 2, "dev": 4, "test": 2}
+    assert f"{tmp_path}: not used: devel.tsv" in caplog.text
+    said = audited(capsys, *arguments, "--dev", tmp_path / "gone.tsv", code=2).err
+    assert "gone.tsv" in said
+
+
 @pytest.mark.parametrize(
     ("columns", "task"),
     [

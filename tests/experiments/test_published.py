@@ -14,6 +14,8 @@ from kbert_core.experiments.report import UNCHECKED
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "docs" / "results.md"
+PAGES = ROOT / "docs" / "results"
+MOST_WORDS = 1500  # of the findings
 
 
 def test_the_report_is_made_of_the_committed_runs(tmp_path, monkeypatch):
@@ -31,15 +33,41 @@ def test_the_report_is_made_of_the_committed_runs(tmp_path, monkeypatch):
     assert sorted({word for word in words if word.startswith("results/suites/")}) == suites
     assert cli.main(words) == 0
     made = again.read_text("utf-8").replace(str(again), "docs/results.md")
-    published = PUBLISHED.read_text("utf-8")
-    assert what_was_checked_left_out(made) == what_was_checked_left_out(published)
-    for name in (PUBLISHED.parent / "results").iterdir():
-        assert (tmp_path / "results" / name.name).is_file()
+    assert made == PUBLISHED.read_text("utf-8")
+    pages = tmp_path / "results"
+    assert sorted(p.name for p in pages.iterdir()) == sorted(p.name for p in PAGES.iterdir())
+    for page in pages.glob("*.md"):
+        assert what_was_checked_left_out(page) == what_was_checked_left_out(PAGES / page.name)
 
 
-def what_was_checked_left_out(text):
-    """A report without the lines about data and graphs that weren't there to compare with."""
-    return re.sub(rf"\n\n{UNCHECKED}: .*", "", text)
+def what_was_checked_left_out(page):
+    """A page without the lines about data and graphs that weren't there to compare with."""
+    return re.sub(rf"\n\n{UNCHECKED}: .*", "", page.read_text("utf-8"))
+
+
+def test_the_findings_are_one_page_and_every_claim_leads_to_its_table():
+    text = PUBLISHED.read_text("utf-8")
+    assert len(text.split()) <= MOST_WORDS
+    source = (ROOT / "results" / "findings.md").read_text("utf-8")
+    *_, limits = claims = [p for p in source.split("\n\n")[1:] if not p.startswith("#")]
+    assert len(claims) > 10
+    for claim in claims:
+        assert "{{ gain(" in claim or "](" in claim or claim is limits, claim
+
+
+@pytest.mark.parametrize("page", [PUBLISHED, *sorted(PAGES.glob("*.md"))], ids=lambda p: p.stem)
+def test_what_a_page_links_to_is_there(page):
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8"))
+    assert links
+    for link in (link for link in links if "://" not in link):
+        path, _, heading = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        if heading:
+            headings = re.findall(r"^#+ (.*)$", target.read_text("utf-8"), flags=re.MULTILINE)
+            assert heading in [
+                re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings
+            ]
 
 
 README_ROWS = {
@@ -58,7 +86,7 @@ README_ROWS = {
 def test_the_figures_in_the_readme_are_the_reports():
     section = (ROOT / "README.md").read_text("utf-8").partition("## What we found")[2]
     shown = rows_of(section.partition("\n## ")[0], width=3)
-    published = rows_of(PUBLISHED.read_text("utf-8"), width=9)
+    published = rows_of((PAGES / f"{DISJOINT}.md").read_text("utf-8"), width=9)
     assert len(shown) == len(README_ROWS)
     for name, of_readme in shown.items():
         _, f1, unseen, *_ = published[README_ROWS[name]]
@@ -103,7 +131,7 @@ def test_differences_on_dev_that_the_text_names_are_the_runs(suite, pairs, said)
         return 100 * json.loads(file.read_text("utf-8"))["scores"]["dev"]["f1"]
 
     differences = said.format(*(dev_f1(run) - dev_f1(other) for run, other in pairs))
-    text = " ".join(PUBLISHED.read_text("utf-8").split())
+    text = " ".join((PAGES / f"{suite}.md").read_text("utf-8").split())
     assert differences.replace("-", "−") in text
 
 

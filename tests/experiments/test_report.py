@@ -1,15 +1,13 @@
 """The report, from results written by hand."""
 
 import json
-import re
-from statistics import stdev
 
 import pytest
 
 from kbert_core import cli
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.report import html_page, table, write_report
+from kbert_core.experiments.report import table, write_report
 from kbert_core.experiments.results import Tables, write_json
 from kbert_core.experiments.statistics import Counts, packed
 from kbert_core.experiments.suite import Run, read_suite
@@ -81,6 +79,12 @@ def tables_of(experiment, **more):
     return experiment.tables(**more)
 
 
+def page_of(files, name="tiny"):
+    """What stands on the page of a suite."""
+    (page,) = [file for file in files if file.name == f"{name}.md" and file.parent.name != "docs"]
+    return page.read_text("utf-8")
+
+
 def rows_of(text, first):
     """The cells of the table rows that begin with a name."""
     return [
@@ -93,12 +97,12 @@ def rows_of(text, first):
 def test_the_report_holds_every_row_with_what_is_missing(done, folder):
     files = write_report([tables_of(done, resamples=200)], folder / "docs" / "results.md")
     assert [f.name for f in files] == [
-        "results.md",
-        "results.html",
-        "tiny-scores.png",
-        "tiny-curves.png",
+        *("results.md", "tiny.md", "tiny-scores.png", "tiny-curves.png")
     ]
-    text = files[0].read_text("utf-8")
+    assert "| [A tiny suite](results/tiny.md) | 11/15 |" in files[0].read_text("utf-8")
+    text = page_of(files)
+    assert "\n[results](../results.md)\n" in text
+    assert "![A tiny suite: scores on test](tiny-scores.png)" in text
     scores, labels, edits = rows_of(text, "K-BERT, graph")
     assert "|  | D (41–43) | E (20) |" in text
     assert labels[1:] == ["61.5 ± 0.7", "30.0 ± 0.0"]
@@ -117,7 +121,7 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
     (missing,) = rows_of(text, r"everything \| visible".replace("\\|", "\\|"))
     assert "0 of 3" in missing
     assert "missing" in missing
-    for part in ("# Results", "A tiny suite", "Invented names.", "Knowledge **helps** here."):
+    for part in ("# A tiny suite", "Invented names.", "Knowledge **helps** here."):
         assert part in text
     assert "- **K-BERT, graph**: With knowledge." in text
     assert "train 60; dev 20; test 30; encoder scratch (1,234 parameters); 2 epochs." in text
@@ -146,9 +150,9 @@ def three(done, written, suite_data):
 def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
     files = write_report(three, folder / "docs" / "results.md")
     assert folder / "docs" / "results" / "tiny-side-by-side.png" in files
-    text = files[0].read_text("utf-8")
-    assert "| [Both ways](#both-ways) |  |" in text
-    beside = text[text.index("## Both ways") : text.index("## A tiny suite")]
+    assert "| [Both ways](results/tiny-side-by-side.md) |  |" in files[0].read_text("utf-8")
+    beside = page_of(files, "tiny-side-by-side")
+    assert "- otherwise: [A tiny suite](other.md)" in beside
     assert "Not in this report: gone." in beside
     assert "They *differ*." in beside
     assert "| F1, % | as it is | otherwise (1 of 3 seeds) | new |" in beside
@@ -203,22 +207,63 @@ def test_suites_of_different_tasks_side_by_side_are_refused_before_anything_runs
     assert not (folder / "work").exists()
 
 
-def test_differences_have_intervals_and_p_within_the_planned_family(done):
+def test_differences_have_intervals_and_say_of_how_many_seeds(done, folder):
     tables = tables_of(done, resamples=200)
-    assert [row for row, _ in tables.family] == [
-        *("K-BERT, graph", "everything | visible", "dictionary", "BERT + dictionary")
-    ]
     found = tables.differences(tables.metrics[0])
     kbert = found["K-BERT, graph", "BERT"]
     assert (kbert.mean, kbert.low, kbert.high, kbert.seeds) == pytest.approx((0.25, 0.25, 0.25, 2))
     assert kbert.exploratory  # two seeds only
-    assert kbert.adjusted == pytest.approx(4 * 2 / 201)  # four planned, one of them missing
-    dictionary = found[("dictionary", "BERT")]
-    assert dictionary.mean == pytest.approx(-0.25)
-    assert not dictionary.exploratory
-    outside = found[("K-BERT, graph", "BERT + dictionary")]
-    assert outside.adjusted is None
+    assert found["dictionary", "BERT"].mean == pytest.approx(-0.25)
+    assert not found["dictionary", "BERT"].exploratory
     assert ("everything | visible", "BERT") not in found
+    text = page_of(write_report([tables], folder / "results.md"))
+    (row,) = rows_of(text, "K-BERT, graph − BERT")
+    assert row[1:] == ["2, *exploratory*", "+25.0 [+25.0, +25.0]", "+50.0 [+50.0, +50.0]"]
+    assert rows_of(text, "dictionary − BERT")[0][1] == "3"
+    assert "Of fewer than 5 seeds: all comparisons." in text
+
+
+def test_one_seed_has_no_interval(done, folder):
+    for seed in (2, 3):
+        (folder / "results" / "tiny" / f"bert-seed{seed}.json").unlink()
+    text = page_of(write_report([tables_of(done, resamples=50)], folder / "results.md"))
+    assert rows_of(text, "K-BERT, graph − BERT")[0][1:] == ["1, *exploratory*", "+25.0", "+50.0"]
+
+
+def test_a_row_without_a_model_is_held_against_every_seed_of_the_same_data(done, folder):
+    for seed in (2, 3):
+        (folder / "results" / "tiny" / f"dictionary-seed{seed}.json").unlink()
+    digests = {}
+    for file in (folder / "results" / "tiny").glob("*.json"):
+        made = json.loads(file.read_text("utf-8"))
+        digests[made["seed"]] = made["inputs"]["data"]["sha256"]
+    tables = tables_of(done, resamples=50)
+    alike = len({*digests.values()}) == 1  # whether the seeds share a split
+    seeds = tables.differences(tables.metrics[0])["dictionary", "BERT"].seeds
+    assert seeds == (3 if alike else 1)
+
+
+def test_seeds_of_a_row_and_runs_made_twice_show_what_noise_does(done, written, suite_data, folder):
+    file = folder / "results" / "tiny" / "bert-seed2.json"
+    experiment = Experiment(done.suite)
+    cell = next(c for c in experiment.cells() if c.file_name == "bert-seed2")
+    write_json(file, result(experiment, cell, right=3))
+    twin = Experiment(read_suite(written(suite_data, "twin.yaml")))
+    for cell in twin.cells():
+        if cell.row.name == "BERT":
+            write_json(twin.file(cell), result(twin, cell, right=1))
+    both = [tables_of(each, resamples=100) for each in (experiment, twin)]
+    files = write_report(both, folder / "results.md")
+    (null,) = rows_of(page_of(files), "*none:* BERT, one seed and another, at most")
+    assert null[1:] == ["1", "25.0", "50.0"]
+    (again,) = rows_of(page_of(files), "*none:* BERT, run twice (also in [twin](twin.md))")
+    assert again[1] == "3"
+    assert again[2].startswith("−33.3 [")  # 1/4 each time for 2/4, 3/4 and 2/4
+    overview = files[0].read_text("utf-8")
+    # of the pairs of BERT in the first suite two, of K-BERT and in the second none
+    assert "Of 7 pairs of seeds of one row on one test\nset, 2 differ" in overview
+    (row,) = rows_of(overview, "BERT: *twin* − *tiny*")
+    assert row[1:3] == again[1:3]
 
 
 def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, folder):
@@ -231,43 +276,11 @@ def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, fol
         response["added"] = {"unseen": {**shares, "n": 5}, "seen": {"n": 0}}
         write_json(file, made)
     files = write_report([tables_of(done, resamples=50)], folder / "results.md")
-    *_, replaced, added = rows_of(files[0].read_text("utf-8"), "K-BERT, graph")
+    *_, replaced, added = rows_of(page_of(files), "K-BERT, graph")
     assert replaced[1:] == [
         *("unseen", "20", "80 ± 0 %", "10 ± 0 %", "0 ± 0 %", "10 ± 0 %", "10 %")
     ]
     assert added[1:] == ["unseen", "10", "15 ± 7 %", "90 ± 0 %"]
-
-
-def test_the_page_holds_its_pictures_and_needs_nothing_else(done, folder):
-    _, page, *_ = write_report([tables_of(done, resamples=50)], folder / "results.md")
-    text = page.read_text("utf-8")
-    pictures = re.findall(r'<img src="([^"]+)"', text)
-    assert len(pictures) == 2
-    assert all(picture.startswith("data:image/png;base64,") for picture in pictures)
-    assert "<table>" in text
-    assert "everything | visible" in text
-    assert not re.search(r'(src|href)="https?:', text)
-
-
-def test_text_of_a_suite_cannot_add_markup_to_the_page():
-    page = html_page('# A <script>alert("1")</script>\n\n<img src="x">', folder=None)
-    assert "<script>" not in page
-    assert "<img" not in page
-
-
-def test_a_difference_stands_with_its_deviation_over_the_seeds(experiment, folder):
-    for cell in experiment.cells():
-        if cell.row.name in ("BERT", "K-BERT, graph"):
-            right = 2 + (cell.row.name == "K-BERT, graph") * min(cell.seed, 2)
-            write_json(experiment.file(cell), result(experiment, cell, right=right))
-    tables = tables_of(experiment, resamples=50)
-    found = tables.differences(tables.metrics[0])[("K-BERT, graph", "BERT")]
-    assert found.deviation == pytest.approx(stdev([0.25, 0.5, 0.5]))
-    text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
-    (row,) = rows_of(text, "K-BERT, graph − BERT")
-    assert row[1].startswith("+41.7 ± 14.4 [")
-    (row,) = rows_of(text, "*none:* K-BERT, graph, one seed − another")
-    assert row[1].startswith(("-25.0 [", "−25.0 ["))
 
 
 def test_outdated_results_of_some_seeds_are_left_out_and_named(done, folder):
@@ -277,7 +290,7 @@ def test_outdated_results_of_some_seeds_are_left_out_and_named(done, folder):
     write_json(file, made)
     tables = tables_of(Experiment(done.suite), resamples=50)
     assert tables.done(tables.suite.row("BERT")) == 2
-    text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
+    text = page_of(write_report([tables], folder / "results.md"))
     assert "- Stale and left out: BERT, seed 2 (options.epochs was 7 and is 2)." in text
     assert rows_of(text, "BERT")[0][1] == "2 of 3"
 
@@ -294,7 +307,7 @@ def test_rows_of_another_encoder_are_left_out_and_named(done, folder):
             write_json(again.file(cell), result(again, cell, right=1))
     tables = tables_of(again, resamples=50)
     assert [tables.done(row) for row in tables.suite.rows] == [0, 0, 3, 3, 0]
-    text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
+    text = page_of(write_report([tables], folder / "results.md"))
     scores, *_ = rows_of(text, "K-BERT, graph")
     assert scores[1:3] == ["0 of 3", "missing"]
     assert not rows_of(text, "dictionary − BERT")
@@ -323,7 +336,7 @@ def test_without_the_data_the_rest_is_checked_and_the_report_says_so(elsewhere, 
     assert tables.done(tables.suite.row("BERT")) == 3
     assert list(tables.unchecked) == ["the data", "the graph $NO_DATA/kg.spo"]
     assert "not checked: the data (" in caplog.text
-    text = write_report([tables], folder / "results.md")[0].read_text("utf-8")
+    text = page_of(write_report([tables], folder / "results.md"))
     assert "being up to date where this was made: the data, the graph $NO_DATA/kg.spo." in text
 
 
@@ -379,9 +392,8 @@ def test_results_of_different_encoders_or_data_are_not_mixed(done, folder):
 
 def test_a_report_of_nothing_shows_everything_missing(experiment, folder):
     files = write_report([tables_of(experiment)], folder / "results.md")
-    text = files[0].read_text("utf-8")
     assert len(files) == 2  # no picture
-    assert text.count("| missing |") >= 5
+    assert page_of(files).count("| missing |") >= 5
 
 
 def test_suites_that_nothing_was_run_of_come_last(done, written, suite_data, folder):
@@ -389,7 +401,7 @@ def test_suites_that_nothing_was_run_of_come_last(done, written, suite_data, fol
     both = [tables_of(suite, resamples=200) for suite in (planned, done)]
     write_report(both, folder / "results.md")
     text = (folder / "results.md").read_text("utf-8")
-    assert text.index("## A tiny suite") < text.index("## Planned")
+    assert text.index("[A tiny suite]") < text.index("[Planned]")
 
 
 def test_figures_published_by_others_stand_apart(done, folder):
@@ -399,14 +411,18 @@ def test_figures_published_by_others_stand_apart(done, folder):
     made = write_report(
         [tables_of(done, resamples=50)], folder / "r.md", published=folder / "published.yaml"
     )
-    assert "## Published\n\nBERT-base.\n\n| data | F1 |" in made[0].read_text("utf-8")
+    assert "[Published](r/published.md)" in made[0].read_text("utf-8")
+    assert "# Published\n\n[r](../r.md)\n\nBERT-base.\n\n| data | F1 |" in page_of(
+        made, "published"
+    )
     (folder / "published.yaml").write_text(
         "title: Two\nabout: Of two sources.\ntables:\n"
         "- {about: From one., columns: [data, F1], rows: [[X, 1.5]]}\n"
         "- {about: From another., columns: [data, F1], rows: [[Y, 2.5]]}\n",
         "utf-8",
     )
-    text = write_report([], folder / "r.md", published=folder / "published.yaml")[0].read_text()
+    made = write_report([], folder / "r.md", published=folder / "published.yaml")
+    text = page_of(made, "published")
     assert text.index("Of two sources.") < text.index("From one.") < text.index("| X | 1.5 |")
     assert text.index("| X | 1.5 |") < text.index("From another.") < text.index("| Y | 2.5 |")
     (folder / "published.yaml").write_text("title: x\n", "utf-8")
@@ -418,7 +434,7 @@ def test_report_only_runs_nothing_and_gives_the_figures_as_json(done, folder, ca
     code = cli.main(["experiment", "tiny.yaml", "--report-only", "--report", "r.md", "--json"])
     assert code == 0
     made = json.loads(capsys.readouterr().out)
-    assert made["report"][:2] == ["r.md", "r.html"]
+    assert made["report"][:2] == ["r.md", "r/tiny.md"]
     assert made["suites"]["tiny"]["scores"]["BERT"]["F1"]["mean"] == pytest.approx(0.5)
     assert not (folder / "results/tiny/everything-visible-seed1.json").exists()
     assert cli.main(["experiment", "tiny.yaml", "--report-only", "--report", "r.pdf"]) == 2
@@ -428,7 +444,7 @@ def test_report_only_runs_nothing_and_gives_the_figures_as_json(done, folder, ca
     assert "Two suites have the name 'tiny'" in err
     arguments = ["tiny.yaml", "tiny.yaml", "--report-only", "--report", "twice.md"]
     assert cli.main(["experiment", *arguments]) == 0  # as where a pattern finds a file again
-    assert (folder / "twice.md").read_text(encoding="utf-8").count("\n## ") == 1
+    assert (folder / "twice.md").read_text(encoding="utf-8").count("](twice/tiny.md)") == 1
 
 
 def test_a_name_in_any_script_can_be_drawn(written, suite_data, folder):
@@ -445,11 +461,60 @@ def test_a_cell_of_a_table_stays_one_cell():
 
 
 def test_section_made_elsewhere_stands_in_the_report(done, folder):
-    (folder / "more.md").write_text("## More\n\n7 of 8.\n", "utf-8")
+    (folder / "more.md").write_text("## More of it\n\n7 of 8.\n", "utf-8")
     files = write_report(
         [tables_of(done, resamples=50)], folder / "r.md", appendices=[folder / "more.md"]
     )
-    assert files[0].read_text("utf-8").endswith("\n\n## More\n\n7 of 8.\n")
-    assert "<p>7 of 8.</p>" in files[1].read_text("utf-8")
+    assert "| [More of it](r/more-of-it.md) |" in files[0].read_text("utf-8")
+    assert page_of(files, "more-of-it") == "# More of it\n\n[r](../r.md)\n\n7 of 8.\n"
     with pytest.raises(ExperimentError, match=r"none\.md: can't be read"):
         write_report([], folder / "r.md", appendices=[folder / "none.md"])
+
+
+def findings(folder, text):
+    (folder / "findings.md").write_text(text, "utf-8")
+    return folder / "findings.md"
+
+
+def test_figures_of_the_findings_are_filled_in_and_linked(done, folder):
+    text = findings(
+        folder,
+        "BERT gets {{ score('tiny', 'BERT') }}; a graph adds "
+        "{{ gain('tiny', 'K-BERT, graph', 'BERT', 'recall, unseen') }}, a dictionary "
+        "{{ gain('tiny', 'dictionary', 'BERT', seeds=3) }}.",
+    )
+    files = write_report([tables_of(done, resamples=50)], folder / "r.md", findings=text)
+    assert (
+        "BERT gets [50.0 ± 0.0](r/tiny.md#scores); a graph adds [+50.0 (+50.0 to +50.0, 2 seeds, "
+        "exploratory)](r/tiny.md#differences), a dictionary "
+        "[−25.0 (−25.0 to −25.0, 3 seeds)](r/tiny.md#differences)."
+    ) in files[0].read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("{{ score('big', 'BERT') }}", "no suite 'big'. There are: tiny."),
+        ("{{ score('tiny', 'Bert') }}", "tiny has no row 'Bert'. There are: BERT; K-BERT, graph"),
+        ("{{ score('tiny', 'BERT', 'MRR') }}", "tiny has no 'MRR'. There are: F1,"),
+        (
+            "{{ gain('tiny', 'K-BERT, graph', 'BERT', seeds=5) }}",
+            "'K-BERT, graph − BERT' is claimed on 5 seeds, and tiny holds 2. Run the",
+        ),
+        ("{{ score('tiny') }}", "can't be filled in"),
+        ("{{ scores }}", "'scores' is undefined"),
+        ("{% for", "can't be filled in"),
+    ],
+)
+def test_findings_that_the_results_do_not_hold_are_refused_and_nothing_is_overwritten(
+    done, folder, text, error
+):
+    (folder / "r.md").write_text("as it was", "utf-8")
+    with pytest.raises(ExperimentError) as caught:
+        write_report(
+            [tables_of(done, resamples=50)], folder / "r.md", findings=findings(folder, text)
+        )
+    assert str(caught.value).startswith(f"{folder / 'findings.md'}: ")
+    assert error in str(caught.value)
+    assert (folder / "r.md").read_text("utf-8") == "as it was"
+    assert not (folder / "r").exists()

@@ -193,6 +193,6 @@ def test_a_suite_of_the_task_runs_with_every_system(folder, checkpoints):
     places = ["--results", str(folder / "results"), "--work", str(folder / "work")]
     places += ["--report", str(folder / "page.md"), "--device", "cpu"]
     assert cli.main(["experiment", str(folder / "answers.yaml"), *places]) == 0
-    page = (folder / "page.md").read_text()
+    page = (folder / "page" / "answers.md").read_text()
     assert "exact match" in page
     assert all(name in page for name in systems)

@@ -48,6 +48,9 @@ class Reader:
         self.configs, self.trees = [], []
         self.reader = self
 
+    def batches(self, readings):
+        raise AssertionError("no model reads here")
+
     def configured(self, **changes):
         return replace(ReadConfig(), **changes)
 

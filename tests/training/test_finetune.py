@@ -5,6 +5,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,9 +16,11 @@ from kbert_core.kbert.reader import KBertReader
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.checkpoints import replacing, step_of
+from kbert_core.training.checkpoints import last_whole, replacing, step_of
+from kbert_core.training.evaluate import edit_response
 from kbert_core.training.finetune import KnowledgeTrainer, fit, save, train
 from kbert_core.training.options import Recipe, TrainOptions
+from kbert_core.training.trainer import Processes, SavesByTime
 
 SIZE = {"hidden_size": 64, "num_hidden_layers": 2}
 
@@ -146,6 +149,77 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(data, monkeypatch):
     resumed = load_file(data / "cut" / "model.safetensors")
     for name, tensor in whole.items():
         torch.testing.assert_close(resumed[name], tensor, rtol=1e-5, atol=1e-6)
+
+
+def test_a_run_cut_off_within_its_first_epoch_goes_on_to_the_same_bits(data, monkeypatch):
+    recipe = Recipe(0.3, 0.3, 0.3, 0.1)
+    short = {"epochs": 2, "dropout": 0.1, "recipe": recipe, "batch_tokens": 48, "log_every": 50}
+    whole = train(options(data, "whole", **short))
+    plain, cut = KnowledgeTrainer.training_step, options(data, "cut", save_minutes=1e-9, **short)
+
+    def breaking(self, *args, **kwargs):
+        if self.state.global_step == 4:
+            raise KeyboardInterrupt
+        return plain(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KnowledgeTrainer, "training_step", breaking)
+        with pytest.raises(KeyboardInterrupt):
+            train(cut)
+    last = last_whole(data / "cut" / "checkpoints")
+    assert last.name == "checkpoint-4"
+    state = json.loads((last / "trainer_state.json").read_text())
+    assert not any("eval_f1" in entry for entry in state["log_history"])  # no epoch has ended
+    report = train(cut.changed(save_minutes=0.0))
+    assert len(report["learning_curve"]) == 2
+    for one, other in zip(report["learning_curve"], whole["learning_curve"], strict=True):
+        assert one == pytest.approx(other, rel=1e-5)
+    weights = (data / "whole" / "model.safetensors").read_bytes()
+    assert (data / "cut" / "model.safetensors").read_bytes() == weights
+
+
+def test_a_checkpoint_is_due_five_minutes_after_the_last():
+    clock = iter([0, 299, 300, 300, 599, 601])
+    saves = SavesByTime(5, Processes(), clock=lambda: next(clock))
+    args, state = SimpleNamespace(logging_steps=50), SimpleNamespace(global_step=1)
+    asked = []
+    for moment in ("on_train_begin", "on_step_end", "on_step_end", "on_save", *["on_step_end"] * 2):
+        control = SimpleNamespace(should_save=False, should_log=False)
+        getattr(saves, moment)(args, state, control)
+        asked.append(control.should_save)
+    assert asked == [False, False, True, False, False, True]
+
+
+def test_the_model_of_the_same_run_is_not_trained_again_unless_asked(data, monkeypatch, caplog):
+    once = options(data, epochs=1)
+    first = train(once)
+    trained = []
+    plain = KnowledgeTrainer.train_on
+    monkeypatch.setattr(
+        KnowledgeTrainer, "train_on", lambda self, last: trained.append(1) or plain(self, last)
+    )
+    before = (data / "model" / "model.safetensors").stat().st_mtime_ns
+    with caplog.at_level("INFO"):
+        assert train(once) == json.loads(json.dumps(first))
+    assert "holds the finished model of this very run" in caplog.text
+    assert not trained
+    assert (data / "model" / "model.safetensors").stat().st_mtime_ns == before
+    assert not (data / "model" / "checkpoints").exists()
+    train(once.changed(again=True))
+    assert trained
+    assert (data / "model" / "model.safetensors").stat().st_mtime_ns > before
+
+
+def test_scoring_tells_how_far_it_is(data, monkeypatch, caplog):
+    monkeypatch.setattr("kbert_core.training.evaluate.TOLD_EVERY", 0.0)
+    with caplog.at_level("INFO"):
+        fitted = fit(options(data, epochs=1))
+        train(options(data, epochs=1))
+        readings = fitted.pipeline, fitted.splits["dev"], fitted.graph, {"疾病": "D", "检查": "E"}
+        edit_response(*readings, seen=set())
+    assert "scoring dev, 20 texts" in caplog.text
+    assert "response to edits: 1 of about 1 batches" in caplog.text
+    assert "scoring: 1 of about 1 batches" in caplog.text
 
 
 def test_a_cut_off_run_is_gone_on_from_with_the_same_options_only(data, monkeypatch):
