@@ -50,6 +50,16 @@ def test_split_can_take_leaks_out_only(folder, capsys):
     assert len(read_examples(folder / "new" / "train.tsv", "ner")) == 32
 
 
+def test_split_by_substitution_says_the_share_of_new_names(folder, capsys):
+    arguments = ["split", "--data", str(folder), "--output", str(folder / "new")]
+    by = ["--by", "substitution", "--unseen", "0.25", "--seed", "1"]
+    assert cli.main([*arguments, *by, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["test"] == {"sentences": 32, "before": 32, "mentions": 32, "unseen in train": 8}
+    assert cli.main([*arguments, "--by", "substitution"]) == 2
+    assert "--by substitution and --unseen go together" in capsys.readouterr().err
+
+
 def test_split_keeps_the_numbers_of_questions(folder, capsys):
     rows = ["7\t1\t谁？\t他。", "8\t0\t谁？\t她。"]
     for split in SPLITS:
