@@ -106,7 +106,8 @@ def substituted(
     Names are drawn at random until ``unseen`` of the mentions of dev, and of test, have a name that
     train doesn't label. A mention of such a name in train becomes one of a name that stays: of the
     same type, as long where there is one, each as often as train mentions it. So dev and test stay
-    as they are, and of train the number of rows, mentions and types.
+    as they are, and of train the number of rows, mentions and types. Names that stand in train as
+    mentions alone are held out first; of others there stay places, unlabelled or in longer names.
 
     Args:
         unseen: a share of mentions, each split's.
@@ -136,7 +137,9 @@ def substituted(
     )
     weights = np.array([[named[split][n] for split in held_out] for n in eligible])
     random = np.random.default_rng(seed)
-    order = random.permutation(len(eligible))
+    text = "\n".join(example.sentences[0] for example in splits["train"])
+    stands = [text.count(name) > named["train"][name] for name in eligible]  # elsewhere in train
+    order = sorted(random.permutation(len(eligible)).tolist(), key=stands.__getitem__)
     drawn = drawn_within(weights, np.maximum(0, unseen * totals - new), order)
     out = {eligible[number] for number in drawn}
     reached = (new + weights[drawn].sum(axis=0)) / totals if drawn else new / totals

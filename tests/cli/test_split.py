@@ -1,4 +1,4 @@
-"""`kbert split` and `kbert kg shuffle` from the command line."""
+"""`kbert split` and `kbert kg control` from the command line."""
 
 import json
 
@@ -89,12 +89,31 @@ def test_split_says_when_the_graph_knows_too_few_names(folder, capsys):
     assert "1 entity names that the graph kg knows, of 32" in capsys.readouterr().err
 
 
-def test_kg_shuffle_writes_a_graph_of_wrong_tails(folder, capsys):
+def test_kg_control_writes_a_graph_of_wrong_tails(folder, capsys):
     output = folder / "shuffled.spo"
-    arguments = ["kg", "shuffle", "--kg", str(folder / "kg.spo"), "--output", str(output)]
-    assert cli.main([*arguments, "--json"]) == 0
+    arguments = ["kg", "control", "--kg", str(folder / "kg.spo"), "--output", str(output)]
+    assert cli.main([*arguments, "--tails", "shuffled", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["share with a true tail still"] == 0
     before = read_triples(folder / "kg.spo").triples
     after = read_triples(output).triples
     assert [t.head for t in before] == [t.head for t in after]
     assert not set(before) & set(after)
+
+
+def test_kg_control_brings_a_graph_to_shares_of_labelled_texts(folder, capsys):
+    for split in SPLITS[1:]:
+        (folder / f"{split}.tsv").write_text(
+            "text_a\tlabel\n有 新 病 和 新 炎\tO B-D I-D O B-D I-D\n"
+        )
+    output = folder / "half.spo"
+    arguments = ["kg", "control", "--kg", str(folder / "kg.spo"), "--output", str(output)]
+    assert cli.main([*arguments, "--known", "0.5"]) == 2
+    assert "Give --data too" in capsys.readouterr().err
+    assert cli.main(arguments) == 2
+    assert "Nothing to change" in capsys.readouterr().err
+    data = ["--data", str(folder), "--known", "0.5", "--tails", "constant"]
+    assert cli.main([*arguments, *data, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["known"]["test"], report["added"]) == (0.5, 1)
+    assert report["bits of tails about labels, train"] == "0.00 before, 0.00 now"
+    assert len({(t.relation, t.tail) for t in read_triples(output).triples}) == 1

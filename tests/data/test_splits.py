@@ -177,7 +177,7 @@ def test_substitution_among_a_graphs_names_puts_such_names_in_their_place():
         ({"test": [replace(sentence("甲病"), tags=("O", "O"))]}, 0.1, "no mention in test"),
         ({"dev": None, "test": None}, 0.1, "no mention in dev and test"),
         (
-            dict.fromkeys(("train", "test"), [typed("甲病"), typed("乙炎")]) | {"dev": None},
+            {key: [typed("甲病"), typed("乙炎")] for key in ("train", "test")} | {"dev": None},
             0.5,
             "No name of the type . would stay",
         ),
