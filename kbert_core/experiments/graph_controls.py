@@ -7,7 +7,7 @@ those of test too: such a graph is for an experiment, and for nothing else.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -33,10 +33,10 @@ class Controlled:
     """A graph whose heads were chosen, and what it knows now."""
 
     graph: KnowledgeGraph
-    known: dict[str, float]  # of the mentions of dev and test that are new, by split
-    right: dict[str, float]  # of its matches in each split, gold mentions word for word
-    added: int  # heads
-    removed: int  # heads
+    known: Mapping[str, float] = field(default_factory=dict)  # of new mentions, by split
+    right: Mapping[str, float] = field(default_factory=dict)  # of matches, by split
+    added: int = 0  # heads
+    removed: int = 0  # heads
 
 
 def controlled(

@@ -66,6 +66,15 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
             {"data": {"folder": "d", "split": "entity-disjoint", "also_train": "more.tsv"}},
             "data: also_train would bring held-out names into training",
         ),
+        ({"data": {"folder": "d", "split": "substitution"}}, "'BERT': unseen is for split: subst"),
+        ({"data": {"folder": "d", "unseen": 0.2}}, "'BERT': unseen is for split: substitution"),
+        ({"conditions": [{"unseen": 2}]}, "conditions: number 1: unseen is 2, expected less than"),
+        ({"conditions": [{"new": 0.2}]}, "conditions: number 1 has the unknown key 'new'"),
+        ({"conditions": [{"unseen": 0.2}]}, "'BERT: 20 % new': unseen is for split: substitution"),
+        (
+            {"runs": [{"name": "a", "knowledge": "none", "known": 0.5}]},
+            "run 'a': known and right are a graph's, and knowledge is none",
+        ),
         ({"train": {"epochs": "six"}}, "train: epochs is 'six', expected a whole number"),
         ({"train": {"learning_rate": "fast"}}, "learning_rate is 'fast', expected a number"),
         ({"train": {"bf16": 1}}, "bf16 is 1, expected"),
@@ -75,7 +84,7 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ({"runs": [{"knowledge": "none"}]}, "run 1: name is missing. Add it"),
         (
             {"runs": [{"name": "a", "knowledge": "some"}]},
-            "knowledge is 'some', expected 'none', 'graph', 'shuffled' or 'constant'",
+            "knowledge is 'some', expected 'none', 'graph', 'shuffled', 'permuted' or 'constant'",
         ),
         (
             {"runs": [{"name": "a", "knowledge": "none", "kg": "kg.spo"}]},
