@@ -58,7 +58,8 @@ def controlled(
             it is.
         right: of the matches in each split, how many are gold mentions. Where they are too often
             right, words that are nowhere in a mention become heads, with the relation and tail
-            of any triple; where too seldom, heads go that are never right. None: as it is.
+            of any triple; where too seldom, heads go that are more often wrong than right, but
+            for new names. None: as it is.
         seed: of what is drawn.
 
     Raises:
@@ -79,7 +80,11 @@ def controlled(
     after = {*graph.entities()}
     return Controlled(
         graph,
-        {s: sum(c for n, c in of.items() if n in after) / of.total() for s, of in of_new.items()},
+        {
+            split: sum(count for name, count in of.items() if name in after) / of.total()
+            for split, of in of_new.items()
+            if of
+        },
         dict(zip(splits, (true / np.maximum(1, true + false)).tolist(), strict=True)),
         added=len(after - before),
         removed=len(before - after),
@@ -193,28 +198,22 @@ class _Matches:
     splits: Splits
     mentions: Mapping[str, Sequence[Sequence[Mention]]]
 
-    @property
-    def judged(self) -> Iterator[tuple[int, Mention, bool]]:
-        """Each with its split's number, and whether it is a gold mention."""
+    @cached_property
+    def of_heads(self) -> dict[str, np.ndarray]:
+        """Head → (2, K) its right and wrong matches in each split."""
+        found: dict[str, np.ndarray] = {}
         for number, (split, examples) in enumerate(self.splits.items()):
             for example, mentions in zip(examples, self.mentions[split], strict=True):
                 gold = {(start, end) for start, end, _ in example.spans}
                 for mention in mentions:
-                    yield number, mention, (mention.start, mention.end) in gold
+                    counts = found.setdefault(mention.entity, np.zeros((2, len(self.splits))))
+                    counts[0 if (mention.start, mention.end) in gold else 1, number] += 1
+        return found
 
     @property
     def counts(self) -> np.ndarray:
         """(2, K) right and wrong matches in each split."""
         return sum(self.of_heads.values(), np.zeros((2, len(self.splits))))
-
-    @cached_property
-    def of_heads(self) -> dict[str, np.ndarray]:
-        """Head → (2, K) its right and wrong matches in each split."""
-        found: dict[str, np.ndarray] = {}
-        for number, mention, is_right in self.judged:
-            counts = found.setdefault(mention.entity, np.zeros((2, len(self.splits))))
-            counts[0 if is_right else 1, number] += 1
-        return found
 
     def free_words(self) -> dict[str, np.ndarray]:
         """Runs of words that never touch a head or mention → how often each split has them."""

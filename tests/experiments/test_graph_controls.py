@@ -99,6 +99,12 @@ def test_tails_carry_fewer_bits_permuted_than_true_and_none_when_constant(splits
     assert tail_bits(examples, KnowledgeGraph()) == 0
 
 
+def test_matches_are_counted_where_train_labels_every_name(splits, graph):
+    seen = {"train": splits["train"], "test": splits["train"][:50]}
+    made = controlled(graph, seen, right=0.9)
+    assert (made.known, made.right["test"]) == ({}, pytest.approx(0.9, abs=0.02))
+
+
 @pytest.mark.parametrize(
     ("shares", "error", "message"),
     [
