@@ -14,7 +14,13 @@ from kbert_core.cli.commands import argument, columns_of, command, graph_of, loa
 from kbert_core.cli.explain import NO_HEAD, Page, cell, explanation
 from kbert_core.cli.output import Progress, per_cent, report_text, table
 from kbert_core.data.sources import DATA_SETS, TASKS, read_present, read_split
-from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
+from kbert_core.data.splits import (
+    EntityDisjoint,
+    deduplicated,
+    entity_disjoint,
+    substituted,
+    write_split,
+)
 from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments.audit import MAX_LENGTH, audit
 from kbert_core.experiments.audit_values import Audit, Share, plain_tokenizer, read_data
@@ -30,7 +36,7 @@ if TYPE_CHECKING:  # not imported to run: they need PyTorch
 log = logging.getLogger(__name__)
 
 TASK_NAMES = [*TASKS]
-WAYS = ("entity-disjoint", "deduplicated")  # to split
+WAYS = ("entity-disjoint", "deduplicated", "substitution")  # to split
 MARKS = {Level.WARNING: "!", Level.NOTE: "·", Level.GOOD: "+"}
 SHOWN = 5  # examples of what is odd
 DATA = argument("--data", DATA_SETS, required=True, metavar="DIR|hf:NAME")
@@ -156,19 +162,29 @@ def audit_data(args: Namespace) -> Report:
     argument("--by", default=WAYS[0], choices=WAYS),
     argument("--task", default="ner", choices=TASK_NAMES),
     options.options_of(EntityDisjoint),
+    argument(
+        "--unseen",
+        "by substitution: share of the mentions of dev and of test whose names train doesn't label",
+        type=float,
+        metavar="P",
+    ),
 )
 def split(args: Namespace) -> dict[str, Any]:
     """Split a data set so that knowledge can show."""
     before = read_present(args.data, args.task, columns_of(args))
+    shares, graph = options.build(EntityDisjoint, args), graph_of(args) if args.kg else None
+    if (args.by == "substitution") != (args.unseen is not None):
+        raise OptionError("--by substitution and --unseen go together. Give both, or neither.")
     if args.by == "deduplicated":
         after = deduplicated(before)
     elif args.task != "ner":
         raise DataError(
-            "Only data for named entities can be split entity-disjoint (--task ner). For others "
+            f"Only data for named entities can be split --by {args.by} (--task ner). For others "
             "there is --by deduplicated."
         )
+    elif args.by == "substitution":
+        after = substituted(before, args.unseen, seed=shares.seed, graph=graph)
     else:
-        shares, graph = options.build(EntityDisjoint, args), graph_of(args) if args.kg else None
         after = entity_disjoint(chain(*before.values()), shares, graph=graph)
     write_split(args.output, after)
     report: dict[str, Any] = {"output": str(args.output), "by": args.by}

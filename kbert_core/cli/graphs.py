@@ -36,7 +36,7 @@ from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.tools.check import EXAMPLES, check
-from kbert_core.knowledge.tools.controls import shuffled
+from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
 from kbert_core.knowledge.triple import Triple
 
 FORMATS = ".spo .tsv .csv .jsonl .nt .ttl, packed or not"
@@ -108,13 +108,53 @@ def stats(args: Namespace) -> Report:
 OUTPUT = argument("--output", "new graph", type=Path, required=True, metavar="FILE")
 
 
-@command("kg shuffle", options.GRAPH_FILES, OUTPUT, argument("--seed", "of the pairs", 0))
-def shuffle(args: Namespace) -> Report:
-    """Give every head a wrong tail, as a control."""
-    result = shuffled(options.graph_of(args, needed=True), seed=args.seed)
-    write_triples(result.graph, args.output)
-    share = {"share with a true tail still": round(result.unchanged, 4)}
-    return {"output": str(args.output), "triples": len(result.graph), **share}
+@command(
+    "kg control",
+    *(options.GRAPH_FILES, OUTPUT),
+    argument(
+        "--tails",
+        "shuffled: every head gets a wrong one; permuted: another's, at random; constant: the same",
+        choices=["shuffled", "permuted", "constant"],
+    ),
+    argument("--data", "named entities that the shares are of", metavar="DIR|hf:NAME"),
+    argument(
+        "--known",
+        "share of the mentions of dev and test with new names that the graph knows",
+        type=float,
+        metavar="P",
+    ),
+    argument("--right", "share of its matches that are gold mentions", type=float, metavar="P"),
+    argument("--seed", "of what is drawn", 0),
+)
+def control(args: Namespace) -> Report:
+    """Make a control of a graph: with other tails, or with fewer or more heads."""
+    from kbert_core.data.sources import read_present
+    from kbert_core.experiments.graph_controls import controlled, tail_bits
+
+    before = graph = options.graph_of(args, needed=True)
+    shares = {"known": args.known, "right": args.right}
+    wished = any(share is not None for share in shares.values())
+    if wished and not args.data:
+        raise OptionError("--known and --right are shares of labelled texts. Give --data too.")
+    if not (wished or args.tails):
+        raise OptionError("Nothing to change. Give --tails, or --data and --known or --right.")
+    splits = read_present(args.data, "ner") if args.data else {}
+    report: Report = {"output": str(args.output)}
+    if wished:
+        made = controlled(graph, splits, **shares, seed=args.seed)
+        graph, about = made.graph, {**vars(made)}
+        report |= {name.replace("_", " "): v for name, v in about.items() if name != "graph"}
+    if args.tails == "constant":
+        graph = with_constant_tail(graph)
+    elif args.tails:
+        result = shuffled(graph, seed=args.seed, deranged=args.tails == "shuffled")
+        graph = result.graph
+        report["share with a true tail still"] = round(result.unchanged, 4)
+    for split, examples in splits.items():
+        bits = (f"{tail_bits(examples, of):.2f}" for of in (before, graph))
+        report[f"bits of tails about labels, {split}"] = " before, ".join(bits) + " now"
+    write_triples(graph, args.output)
+    return {**report, "triples": len(graph)}
 
 
 @command(

@@ -1,15 +1,18 @@
-"""Splits that can show what knowledge adds: deduplicated and entity-disjoint.
+"""Splits that can show what knowledge adds: deduplicated, entity-disjoint, and by substitution.
 
 A published split often shares sentences and most entity names between training and test, so that
 a graph has nothing left to add. An **entity-disjoint** split holds entity names out: whatever is
-tagged with a test name was never seen with a label.
+tagged with a test name was never seen with a label. It moves sentences, so that train and test
+differ in more than their names. A **substitution** split leaves every sentence where it is, and
+writes other names into train.
 """
 
 import logging
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +27,8 @@ Splits = dict[str, list[Example]]
 FIELD_BREAK = re.compile(r"[\t\n\r]")
 TOKEN_BREAK = re.compile(r"[ \t\n\r]")
 NO_BREAK = "\N{NO-BREAK SPACE}"
+TOLERANCE = 0.01  # how far a share of mentions may be from the one asked for
+TRIES = 20  # names drawn for a row that would repeat one of dev or test
 log = logging.getLogger(__name__)
 
 
@@ -87,6 +92,133 @@ def entity_disjoint(
         if not found_for_it:
             raise DataError(f"No sentence is left for {split}. Lower the shares or give more data.")
     return splits
+
+
+def substituted(
+    splits: Mapping[str, Sequence[Example]],
+    unseen: float,
+    *,
+    seed: int = 0,
+    graph: KnowledgeGraph | None = None,
+) -> Splits:
+    """Make names of dev and test new, by writing others in their place in train.
+
+    Names are drawn at random until ``unseen`` of the mentions of dev, and of test, have a name that
+    train doesn't label. A mention of such a name in train becomes one of a name that stays: of the
+    same type, as long where there is one, each as often as train mentions it. So dev and test stay
+    as they are, and of train the number of rows, mentions and types. Names that stand in train as
+    mentions alone are held out first; of others there stay places, unlabelled or in longer names.
+
+    Args:
+        unseen: a share of mentions, each split's.
+        graph: hold out only names that it knows, and put only such in their place, as far as it
+            knows any of the type; None: any names.
+
+    Raises:
+        OptionError: ``unseen`` is no share.
+        DataError: a split has no mention; it can't have this share; no name of a type would stay.
+    """
+    if not 0 < unseen < 1:
+        raise OptionError(f"unseen is {unseen}, expected a share between 0 and 1.")
+    held_out = [split for split in SPLITS[1:] if split in splits]
+    named = {s: Counter(_mentioned(splits[s])) for s in splits}
+    if not held_out or not all(named[split].total() for split in ("train", *held_out)):
+        where = next((s for s in ("train", *held_out) if not named[s].total()), "dev and test")
+        raise DataError(
+            f"There is no mention in {where}, so no name to hold out. Give labelled entities in "
+            "train, and in dev, test or both."
+        )
+    known: set[str] = set() if graph is None else set(graph.entities())
+    shared = sorted({name for split in held_out for name in named[split]} & {*named["train"]})
+    eligible = [n for n in shared if graph is None or normalise_name(n) in known]
+    totals = np.array([named[split].total() for split in held_out])
+    new = np.array(
+        [sum(c for n, c in named[s].items() if n not in named["train"]) for s in held_out]
+    )
+    weights = np.array([[named[split][n] for split in held_out] for n in eligible])
+    random = np.random.default_rng(seed)
+    text = "\n".join(example.sentences[0] for example in splits["train"])
+    stands = [text.count(name) > named["train"][name] for name in eligible]  # elsewhere in train
+    order = sorted(random.permutation(len(eligible)).tolist(), key=stands.__getitem__)
+    drawn = drawn_within(weights, np.maximum(0, unseen * totals - new), order)
+    out = {eligible[number] for number in drawn}
+    reached = (new + weights[drawn].sum(axis=0)) / totals if drawn else new / totals
+    for split, share in zip(held_out, reached.tolist(), strict=True):
+        if abs(share - unseen) > max(TOLERANCE, 1 / named[split].total()):
+            where = "" if graph is None else f" and that the graph {graph.name} knows"
+            raise DataError(
+                f"New names have {share:.1%} of the mentions of {split}, and {unseen:.1%} are "
+                f"asked for. {len(eligible)} names{where} stand in train and in dev or test. "
+                "Ask for another share, or take names at random."
+            )
+    stand_ins = _stand_ins(splits["train"], out, set()) | _stand_ins(splits["train"], out, known)
+    others = {_key(example) for split in held_out for example in splits[split]}
+    train = []
+    for example in splits["train"]:
+        for _ in range(TRIES if out & _names(example) else 0):
+            renamed = _renamed(example, out, stand_ins, random)
+            if _key(renamed) not in others:
+                break
+        train.append(renamed if out & _names(example) else example)
+    return {**{split: list(of) for split, of in splits.items()}, "train": train}
+
+
+def drawn_within(weights: np.ndarray, room: np.ndarray, order: Iterable[int]) -> list[int]:
+    """Take items in an order, each that fits into what is left of every budget.
+
+    Args:
+        weights: (N, K) what each item takes of each budget; one that takes nothing is left out.
+        room: (K,) the budgets.
+
+    Returns:
+        The items taken, in that order.
+    """
+    left, taken = np.array(room, float), []
+    for number in order:
+        if weights[number].any() and (weights[number] <= left).all():
+            left -= weights[number]
+            taken.append(int(number))
+    return taken
+
+
+def _stand_ins(
+    train: Iterable[Example], out: set[str], known: set[str]
+) -> dict[str, dict[int, list[Example]]]:
+    """Mentions whose name stays: type → length in characters → each as a row of its own."""
+    found: dict[str, dict[int, list[Example]]] = {}
+    for mention in (m for example in train for m in _mentions(example)):
+        name, (_, _, label) = mention.sentences[0], mention.spans[0]
+        if name not in out and (not known or normalise_name(name) in known):
+            found.setdefault(label, {}).setdefault(len(name), []).append(mention)
+    return found
+
+
+def _renamed(
+    example: Example,
+    out: set[str],
+    stand_ins: Mapping[str, Mapping[int, Sequence[Example]]],
+    random: np.random.Generator,
+) -> Example:
+    """A row with other names in the place of those held out."""
+    (text,), words, tags = example.sentences, example.words, example.tags
+    for start, end, label in reversed(example.spans):
+        if text[start:end] not in out:
+            continue
+        if label not in stand_ins:
+            raise DataError(
+                f"No name of the type {label} would stay in train to take the place of those "
+                "held out. Ask for a smaller share of new names."
+            )
+        of_length = stand_ins[label]
+        length = min(of_length, key=lambda length: (abs(length - (end - start)), length))
+        name = of_length[length][int(random.integers(len(of_length[length])))]
+        first, stop = [a for a, _ in words].index(start), [b for _, b in words].index(end) + 1
+        moved = length - (end - start)
+        after = ((a + moved, b + moved) for a, b in words[stop:])
+        words = (*words[:first], *((a + start, b + start) for a, b in name.words), *after)
+        tags = (*tags[:first], *name.tags, *tags[stop:])
+        text = text[:start] + name.sentences[0] + text[end:]
+    return replace(example, sentences=(text,), words=words, tags=tags)
 
 
 def deduplicated(splits: Mapping[str, Sequence[Example]]) -> Splits:
@@ -172,7 +304,20 @@ def _fields(example: Example, header: Sequence[str]) -> list[list[str]]:
 
 
 def _names(example: Example) -> set[str]:
-    return {example.sentences[0][start:end] for start, end, _ in example.spans}
+    return {*_mentioned([example])}
+
+
+def _mentioned(examples: Iterable[Example]) -> Iterator[str]:
+    return (e.sentences[0][start:end] for e in examples for start, end, _ in e.spans)
+
+
+def _mentions(example: Example) -> Iterator[Example]:
+    """Every mention as a row of its own."""
+    for start, end, _ in example.spans:
+        inside = [n for n, (a, b) in enumerate(example.words) if start <= a and b <= end]
+        words = tuple((a - start, b - start) for a, b in (example.words[n] for n in inside))
+        tags = tuple(example.tags[n] for n in inside)
+        yield Example((example.sentences[0][start:end],), None, words, tags)
 
 
 def _key(example: Example) -> tuple[str, ...]:

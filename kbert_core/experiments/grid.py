@@ -21,13 +21,21 @@ from kbert_core.data.sources import (
     OF_FORM,
     DataFiles,
     find_split,
+    read_present,
     read_split,
     read_splits,
 )
-from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
+from kbert_core.data.splits import (
+    EntityDisjoint,
+    deduplicated,
+    entity_disjoint,
+    substituted,
+    write_split,
+)
 from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
 from kbert_core.experiments.dictionary import BOOSTS
 from kbert_core.experiments.gate import RECIPE
+from kbert_core.experiments.graph_controls import Controlled, controlled
 from kbert_core.experiments.results import (
     GROUPS,
     Cell,
@@ -44,8 +52,8 @@ from kbert_core.experiments.results import (
 from kbert_core.experiments.statistics import RESAMPLES
 from kbert_core.experiments.suite import (
     AT_RANDOM,
-    CONTROLS,
     SET_ELSEWHERE,
+    Baseline,
     Data,
     Run,
     Suite,
@@ -79,7 +87,8 @@ class Experiment:
         self, suite: Suite, results: Path = Path("results"), work: Path = Path("runs/experiments")
     ) -> None:
         self.suite, self.results, self.work = suite, results / suite.name, work / suite.name
-        self._splits: dict[int, tuple[Path, str]] = {}
+        self._splits: dict[tuple[int, float | None], tuple[Path, str]] = {}
+        self._controlled: dict[tuple[Any, ...], Controlled] = {}
         self._hashes: dict[tuple[str | Path, ...], str] = {}
         self._all_examples: list[Example] | None = None
         self._missing: Missing = {}  # for all cells of the suite, so that none is looked for twice
@@ -169,13 +178,16 @@ class Experiment:
         suite, row = self.suite, cell.row
         hashed: Hashed = partial(self._hashed, missing)
         data = {k: v for k, v in suite.data.model_dump().items() if v}
-        data["sha256"] = hashed("the data", lambda: self.split(cell.seed)[1])
+        if row.unseen is not None:
+            data["unseen"] = row.unseen
+        data["sha256"] = hashed("the data", lambda: self.split(cell.seed, row.unseen)[1])
         inputs: dict[str, Any] = {
             "task": suite.task,
             "covered_by": self._graphs(suite.covered_by, hashed),
             "seed": cell.seed,
             "data": data,
             "kg": self._graphs(row.kg, hashed),
+            **{n: v for n in ("known", "right") if (v := getattr(row, n)) is not None},
         }
         if isinstance(row, Run):
             options = train_options(suite, row)
@@ -238,25 +250,39 @@ class Experiment:
 
     # Graphs
 
-    def graph_files(self, run: Run, seed: int) -> tuple[tuple[str, ...], float | None]:
-        """The files of a run's graph; of a control made of it the file it is written to.
+    def graph(self, row: Run | Baseline, seed: int) -> tuple[KnowledgeGraph, dict[str, Any]]:
+        """A row's graph, or the control made of it, and what its result says of it."""
+        files = self.suite.resolved_all(row.kg)
+        kept = files, row.unseen, row.known, row.right, seed
+        if kept not in self._controlled:
+            graph = load_graph(*files)
+            if (row.known, row.right) != (None, None):
+                splits = read_present(str(self.split(seed, row.unseen)[0]), self.suite.task)
+                made = controlled(graph, splits, known=row.known, right=row.right, seed=seed)
+            else:
+                made = Controlled(graph)
+            self._controlled = {kept: made}  # rows of one condition stand together
+        made = self._controlled[kept]
+        graph, about = made.graph, {n: v for n, v in vars(made).items() if n != "graph"}
+        about = {"control": about} if made.known or made.right else {}
+        knowledge = row.knowledge if isinstance(row, Run) else "graph"
+        if knowledge == "constant":
+            graph = with_constant_tail(graph)
+        elif knowledge in ("shuffled", "permuted"):
+            mixed = shuffled(graph, seed=seed, deranged=knowledge == "shuffled")
+            graph, about = mixed.graph, {**about, "shuffled_unchanged": mixed.unchanged}
+        return graph, about
 
-        Returns:
-            The files, and for a shuffled graph the share of triples unchanged.
-        """
+    def graph_files(self, run: Run, seed: int) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """The files of a run's graph, see :meth:`graph`; a control is written to one."""
         files = self.suite.resolved_all(run.kg)
-        if run.knowledge not in CONTROLS:
-            return files, None
-        graph, unchanged = load_graph(*files), None
-        if run.knowledge == "constant":
-            control = with_constant_tail(graph)
-        else:
-            made = shuffled(graph, seed=seed)
-            control, unchanged = made.graph, made.unchanged
-        path = self.work / f"{run.knowledge}-{self._hash(*files)[:8]}-seed{seed}.spo"
+        if run.knowledge in ("none", "graph") and (run.known, run.right) == (None, None):
+            return files, {}
+        graph, about = self.graph(run, seed)
+        path = self.work / f"{slug(run.name)}-{self._hash(*files)[:8]}-seed{seed}.spo"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_triples(control, path)
-        return (str(path),), unchanged
+        write_triples(graph, path)
+        return (str(path),), about
 
     @cached_property
     def covering(self) -> KnowledgeGraph:
@@ -265,17 +291,20 @@ class Experiment:
 
     # Data
 
-    def split(self, seed: int) -> tuple[Path, str]:
+    def split(self, seed: int, unseen: float | None = None) -> tuple[Path, str]:
         """The folder of a seed's split, drawn if need be, and the hash of its files.
+
+        Args:
+            unseen: a row's own share of new names.
 
         Raises:
             SplitError: there is no test set.
             DataError: the data can't be read.
         """
-        if seed not in self._splits:
+        if (seed, unseen) not in self._splits:
             data, place = self.suite.data, Path(self._data)
             as_they_are = data == Data(folder=data.folder) and place.is_dir()
-            splits: dict[str, Any] = {} if as_they_are else self._drawn(seed)
+            splits: dict[str, Any] = {} if as_they_are else self._drawn(seed, unseen)
             if as_they_are:
                 endings, _ = OF_FORM.get(self.suite.task, (ENDINGS, None))
                 splits = {split: find_split(place, split, endings) for split in ("train", "dev")}
@@ -288,10 +317,10 @@ class Experiment:
                     "{train: NAME, dev: NAME, test: NAME}."
                 )
             if as_they_are:
-                self._splits[seed] = place, hash_of([*splits.values()])
+                self._splits[seed, unseen] = place, hash_of([*splits.values()])
             else:
-                self._splits[seed] = self._written(splits, f"split-seed{seed}")
-        return self._splits[seed]
+                self._splits[seed, unseen] = self._written(splits, f"split-seed{seed}")
+        return self._splits[seed, unseen]
 
     @property
     def _data(self) -> str:
@@ -299,15 +328,15 @@ class Experiment:
         folder = self.suite.data.folder
         return folder if is_hub_name(folder) else self.suite.resolved(folder)
 
-    def _drawn(self, seed: int) -> dict[str, list[Example]]:
+    def _drawn(self, seed: int, unseen: float | None) -> dict[str, list[Example]]:
         data = self.suite.data
         files_of = data.files.items()
         named: dict[str, str] = {s: str(Path(self._data) / name) for s, name in files_of}
+        known = data.among != AT_RANDOM
+        graph = load_graph(self.suite.resolved(data.among)) if known else None
         if data.split == "entity-disjoint":
             shares = {"test_share": data.test_share, "dev_share": data.dev_share}
             options = EntityDisjoint(seed, **{n: s for n, s in shares.items() if s is not None})
-            known = data.among != AT_RANDOM
-            graph = load_graph(self.suite.resolved(data.among)) if known else None
             if self._all_examples is None:
                 self._all_examples = self._read(named or dict.fromkeys(SPLITS, self._data))
             return entity_disjoint(self._all_examples, options, graph=graph)
@@ -319,6 +348,9 @@ class Experiment:
             also_train=self.suite.resolved_all(data.also_train),
         )
         splits = read_splits(files, self.suite.task, seed=seed)
+        if data.split == "substitution":
+            share = data.unseen if unseen is None else unseen
+            return substituted(splits, share or 0.0, seed=seed, graph=graph)
         return deduplicated(splits) if data.split == "deduplicated" else splits
 
     def _read(self, files: Mapping[str, str]) -> list[Example]:

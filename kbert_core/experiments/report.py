@@ -310,8 +310,9 @@ def facts(tables: Tables) -> str:
     encoders = dict.fromkeys(Path(run.encoder.removeprefix(PACKAGE)).name for run in runs)
     parameters = {*tables.values(None, "parameters")}
     size = f" ({parameters.pop():,} parameters)" if len(parameters) == 1 else ""
-    epochs = " or ".join(dict.fromkeys(str(run.train.get("epochs", 4)) for run in runs))
-    trained = f"{epochs} epoch{'s' * (epochs != '1')}"
+    unit = "steps" if all("steps" in run.train for run in runs) else "epochs"
+    length = " or ".join(dict.fromkeys(str(run.train.get(unit, 4)) for run in runs))
+    trained = f"{length} {unit.removesuffix('s')}{'s' * (length != '1')}"
     return "; ".join([*parts, f"encoder {', '.join(encoders)}{size}", trained]) + "."
 
 

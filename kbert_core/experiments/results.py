@@ -242,7 +242,8 @@ class Tables:
         for row, of_seed in self.results.items():
             for seed, result in of_seed.items():
                 inputs = result["inputs"]
-                digests: dict[Any, str] = {("the data", seed): inputs["data"]["sha256"]}
+                data = inputs["data"]
+                digests: dict[Any, str] = {("the data", seed, data.get("unseen")): data["sha256"]}
                 if encoder := inputs.get("over", inputs).get("encoder"):
                     digests[f"the encoder {encoder['name']}", None] = encoder["sha256"]
                 for origin, digest in digests.items():

@@ -47,7 +47,6 @@ from kbert_core.experiments.results import (
 )
 from kbert_core.experiments.senses import sense_columns
 from kbert_core.experiments.suite import Baseline, Run, train_options
-from kbert_core.knowledge import load_graph
 from kbert_core.training.evaluate import surface_forms
 from kbert_core.training.finetune import MAIN_SCORE, fit
 from kbert_core.training.link_scores import scores_of_columns
@@ -102,7 +101,7 @@ def run_cell(experiment: Experiment, cell: Cell, device: str = "auto") -> dict[s
 def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[str, Any]:
     """Train and score a run; what its JSON says of it."""
     suite, folder = experiment.suite, experiment.cell_folder(Cell(run, seed))
-    kg, unchanged = experiment.graph_files(run, seed)
+    kg, about_graph = experiment.graph_files(run, seed)
     injection = run.injection
     if injection is not None and injection.scorer is not None:
         injection = replace(injection, scorer=suite.resolved(injection.scorer))
@@ -110,7 +109,7 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
         suite,
         run,
         seed=seed,
-        data=str(experiment.split(seed)[0]),
+        data=str(experiment.split(seed, run.unseen)[0]),
         kg=kg,
         hiding_kg=suite.resolved_all(run.hiding_kg),
         encoder=suite.resolved(run.encoder),
@@ -133,7 +132,7 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
         "learning_curve": list(fitted.curve),
         "type_labels": dict(fitted.type_labels),
         **scored,
-        **({} if unchanged is None else {"shuffled_unchanged": unchanged}),
+        **about_graph,
     }
 
 
@@ -158,8 +157,8 @@ def _clock(path: Path) -> Iterator[None]:
 def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, Any]:
     """Tag the test set by a graph alone, or with what a run predicted."""
     task, suite = experiment.suite.task, experiment.suite
-    splits = read_present(str(experiment.split(seed)[0]), task)
-    graph = load_graph(*suite.resolved_all(row.kg))
+    splits = read_present(str(experiment.split(seed, row.unseen)[0]), task)
+    graph, about_graph = experiment.graph(row, seed)
     if row.senses is not None:
         encoder = suite.resolved(suite.encoder)
         columns = sense_columns(row.senses, splits["train"], splits["test"], graph, encoder)
@@ -171,7 +170,7 @@ def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, A
     labels = learn_tail_labels(splits["train"], graph)
     in_split = {split: dictionary_spans(of, graph, labels) for split, of in splits.items()}
     found: Sequence[Any] = in_split["test"]
-    about: dict[str, Any] = {"tail_labels": len(labels)}
+    about: dict[str, Any] = {"tail_labels": len(labels), **about_graph}
     if row.guided or row.judge == "gate":
         if "dev" not in splits:
             raise DataError(f"'{row.name}' is fitted on dev, and there is none. Add a dev set.")

@@ -27,7 +27,7 @@ from pydantic import (
 from kbert_core.checkpoints.encoders import PACKAGE, located
 from kbert_core.data.sources import DataFiles
 from kbert_core.errors import KBertError, OptionError
-from kbert_core.experiments.keys import Keys, Share, Text, Texts, error_text, keys_of, shown
+from kbert_core.experiments.keys import Keys, Number, Share, Text, Texts, error_text, keys_of, shown
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import NameRules
@@ -40,8 +40,8 @@ ABLATIONS = {
     "everything-visible": Ablation(visible="all"),
     "both": Ablation(positions="hard", visible="all"),
 }
-CONTROLS = ("shuffled", "constant")  # the graph's tails exchanged, or the same everywhere
 AT_RANDOM = "random"
+REFERRING = ("compare_with", "over")  # keys of a row that name another
 INHERITED = ("kg", "injection", "encoder", "train", "seeds", "compare_with")  # by the suite's rows
 SET_ELSEWHERE = {  # fields of TrainOptions that the suite gives by other keys, or the command line
     *("task", "output", "encoder", "kg", "hiding_kg", "injection", "ablation", "recipe"),
@@ -85,12 +85,13 @@ class Data(Keys):
     """The labelled data, and how they are split.
 
     A split is "official" as published; "deduplicated" without texts that stand
-    in two splits; "entity-disjoint", drawn anew by each seed.
+    in two splits; "entity-disjoint" or by "substitution", drawn anew by each seed.
     """
 
     folder: str  # of train, dev and test, or "hf:NAME"
-    split: Literal["official", "deduplicated", "entity-disjoint"] = "official"
+    split: Literal["official", "deduplicated", "entity-disjoint", "substitution"] = "official"
     among: str = AT_RANDOM  # which names are held out; or a file of triples: names it knows
+    unseen: Share = None  # by substitution: of the mentions of dev and test, with new names
     test_share: Share = None  # of the names, held out; None: as ``EntityDisjoint`` has it
     dev_share: Share = None  # the same; of other splits the part of train that becomes dev
     files: Mapping[Literal["train", "dev", "test"], str] = {}  # where their names are other ones
@@ -108,7 +109,10 @@ class Data(Keys):
                     "'entity-disjoint'. Leave it out."
                 )
             return self
-        for name, usual in (("test_share", None), ("among", AT_RANDOM)):
+        unused: dict[str, Any] = {"test_share": None, "among": AT_RANDOM}
+        if self.split == "substitution":
+            unused = {"test_share": None, "also_train": ()}
+        for name, usual in unused.items():
             if getattr(self, name) != usual:
                 raise OptionError(f"data: {name} isn't used for split: {self.split}. Leave it out.")
         if self.files and ("dev" in self.files) == (self.dev_share is not None):
@@ -120,7 +124,22 @@ class Data(Keys):
         return self
 
 
-class Row(Keys):
+class Condition(Keys):
+    """What an experiment varies: how new the names are, and what the graph knows of them."""
+
+    unseen: Share = None  # of the mentions of dev and test, with names that train doesn't label
+    known: Annotated[Number | None, Field(ge=0, le=1)] = None  # of these, to the graph
+    right: Annotated[Number | None, Field(gt=0, le=1)] = None  # of the graph's matches
+
+    @property
+    def in_words(self) -> str:
+        """As in "25 % new, 60 % known"."""
+        told = {"unseen": "new", "known": "known", "right": "right"}
+        values = ((getattr(self, name), word) for name, word in told.items())
+        return ", ".join(f"{100 * value:g} % {word}" for value, word in values if value is not None)
+
+
+class Row(Condition):
     """One row of the table."""
 
     name: str  # shown, and in the name of its files
@@ -133,7 +152,8 @@ class Row(Keys):
 class Run(Row):
     """A way to train."""
 
-    knowledge: Literal["none", "graph", "shuffled", "constant"] = "none"
+    # the graph; or a control: its tails exchanged, permuted, or the same everywhere
+    knowledge: Literal["none", "graph", "shuffled", "permuted", "constant"] = "none"
     hiding_kg: Texts = ()  # without knowledge: mask the mentions that the recipe would with these
     ablation: Annotated[Ablation, BeforeValidator(_ablation)] = FULL  # how trees are read
     recipe: Annotated[Recipe, keys_of(Recipe, Recipe)] = Recipe()
@@ -151,6 +171,11 @@ class Run(Row):
         if self.knowledge != "none" and not self.kg:
             raise OptionError(
                 f"run '{self.name}': knowledge is '{self.knowledge}' and there is no kg. Name one."
+            )
+        if self.knowledge == "none" and (self.known, self.right) != (None, None):
+            raise OptionError(
+                f"run '{self.name}': known and right are a graph's, and knowledge is none. Leave "
+                "them out."
             )
         return self
 
@@ -220,6 +245,7 @@ class Suite(Keys):
     train: Train = Field(default_factory=dict)
     seeds: Seeds
     compare_with: str | None = None
+    conditions: tuple[Condition, ...] = ()  # every row is run under each; none: as rows say
     covered_by: Texts = ()  # graph that tells covered from uncovered mentions, for every row
     runs: tuple[Run, ...]  # the rows, in the order shown
     baselines: tuple[Baseline, ...] = ()
@@ -276,6 +302,7 @@ class Suite(Keys):
             for key, kind in (("runs", Run), ("baselines", Baseline))
             if isinstance(data.get(key), list)
         }
+        rows |= _under_each(rows, data)
         covered_by = data.get("kg") if data.get("covered_by") is None else data["covered_by"]
         return {**data, **rows, "covered_by": covered_by}
 
@@ -290,6 +317,18 @@ class Suite(Keys):
                 f"data: split is 'entity-disjoint' for the task '{self.task}', which has no "
                 "entities. Choose official or deduplicated."
             )
+        for row in self.rows:
+            if self.task != "ner" and (row.known, row.right) != (None, None):
+                raise OptionError(
+                    f"'{row.name}': known and right are of mentions, and the task is "
+                    f"'{self.task}'. Leave them out."
+                )
+            told = row.unseen is not None or self.data.unseen is not None
+            if told != (self.data.split == "substitution"):
+                raise OptionError(
+                    f"'{row.name}': unseen is for split: substitution, which needs it. Give both, "
+                    "or neither."
+                )
         if self.task in ("link", "mask", "qa") and self.data != Data(folder=self.data.folder):
             raise OptionError(
                 f"data: of the task '{self.task}' the files of a folder are read as they are. Give "
@@ -351,6 +390,38 @@ def _inheriting(row: Any, suite: Mapping[str, Any], kind: type[Keys]) -> Any:
                 for_all = {name: value for name, value in for_all.items() if name not in SIZE}
             given["train"] = {**for_all, **train}
     return {**inherited, **{key: value for key, value in given.items() if value is not None}}
+
+
+def _under_each(rows: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, Any]:
+    """Rows, and what a suite compares besides, under each of its conditions.
+
+    A row without a graph is there once for conditions that differ in the graph alone.
+    """
+    try:
+        conditions = [Condition.model_validate(given) for given in suite.get("conditions") or ()]
+    except (ValidationError, TypeError):  # which the suite's own check tells
+        return {}
+    every = [row for of in rows.values() for row in of]
+    if not conditions or not all(isinstance(row, dict) for row in every):
+        return {}
+    bare = {row.get("name") for row in rows.get("runs", ()) if row["knowledge"] == "none"}
+
+    def under(condition: Condition, name: Any) -> tuple[Condition, str]:
+        own = Condition(unseen=condition.unseen) if name in bare else condition
+        return own, f"{name}: {own.in_words}" if own.in_words else name
+
+    made: dict[str, dict[str, Any]] = {key: {} for key in rows}
+    pairs: dict[tuple[str, ...], None] = {}
+    for condition in conditions:
+        for key, of in rows.items():
+            for row in of:
+                own, name = under(condition, row.get("name"))
+                referred = {k: under(condition, row[k])[1] for k in REFERRING if row.get(k)}
+                row = {**row, **own.model_dump(exclude_none=True), **referred, "name": name}
+                made[key].setdefault(name, row)
+        for pair in suite.get("also_compare") or ():
+            pairs[tuple(under(condition, name)[1] for name in pair)] = None
+    return {**{k: [*of.values()] for k, of in made.items()}, "also_compare": [*map(list, pairs)]}
 
 
 def check_side_by_side(suites: Sequence[Suite]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import cycle
+from itertools import count, cycle
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class Batches(Dataset[dict[str, Tensor]]):
             accumulated. Each has about ``batch_tokens``.
 
     Attributes:
-        epoch_ends: after how many steps an epoch ends.
+        epoch_ends: after how many steps an epoch ends; of a given number of steps, its equal parts.
         tokens: real ones before each step, and in all.
     """
 
@@ -53,7 +53,7 @@ class Batches(Dataset[dict[str, Tensor]]):
         self.epoch_ends: list[int] = []
         self.tokens = [0]
         steps = options.optimiser
-        for epoch in range(steps.epochs):
+        for epoch in count() if steps.steps else range(steps.epochs):
             random = np.random.default_rng((options.run.seed, epoch))
             read = own
             if steps.negatives is not None:
@@ -66,6 +66,11 @@ class Batches(Dataset[dict[str, Tensor]]):
                 self.steps.append((epoch, numbers))
                 self.tokens.append(self.tokens[-1] + sum(lengths[n] for n in numbers))
             self.epoch_ends.append(len(self.steps))
+            if steps.steps and len(self.steps) >= steps.steps:
+                del self.steps[steps.steps :], self.tokens[steps.steps + 1 :]
+                parts_of = range(1, steps.epochs + 1)
+                self.epoch_ends = [round(steps.steps * n / steps.epochs) for n in parts_of]
+                break
 
     @cached_property
     def kind(self) -> type[Any]:
@@ -129,8 +134,8 @@ def mixed(
     Args:
         share: of all groups that are of the second kind; these begin anew where they don't reach.
     """
-    count = round(len(groups) * share / (1 - share))
-    kinds = random.permutation(np.arange(len(groups) + count) < count)
+    added = round(len(groups) * share / (1 - share))
+    kinds = random.permutation(np.arange(len(groups) + added) < added)
     first, second = iter(groups), cycle(more)
     return [next(second if kind else first) for kind in kinds]
 

@@ -363,6 +363,8 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
     )
     if options.links:
         report["links"] = {"data": Path(options.links).name, "share": options.link_share}
+    if options.optimiser.steps is not None:
+        report["steps"] = options.optimiser.steps
     if options.optimiser.negatives is not None:
         report["negatives"] = options.optimiser.negatives
     if knowledge.hiding_kg:

@@ -175,6 +175,14 @@ class OptimiserOptions(Options):
     """What is read in a step of training, and how far a step goes."""
 
     epochs: int = option(4, least=1, help="times through the training set")
+    steps: int | None = option(
+        None,
+        least=1,
+        metavar="N",
+        help="train so many steps, however often they go through the training set; dev is scored "
+        "--epochs times, at equal distances. So models whose rows differ in length are compared at "
+        "equal steps",
+    )
     negatives: int | None = option(
         None,
         least=1,
@@ -205,6 +213,14 @@ class OptimiserOptions(Options):
         0, least=0, help="stop after so many epochs without a better dev score; 0: never"
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps is not None and self.steps < self.epochs:
+            raise OptionError(
+                f"steps is {self.steps}, fewer than the {self.epochs} times (epochs) that dev is "
+                "scored. Give more steps or fewer epochs."
+            )
+
 
 def _share_of(what: str) -> Any:
     return option(0.0, share=True, metavar="P", help=f"of {what}")
@@ -224,6 +240,11 @@ class Recipe(Options):
     mention_dropout: float = _share_of(
         "gold mentions with branches: their characters are hidden, by the mask token or by random "
         "ones, half and half"
+    )
+    mismatch_hiding: float = _share_of(
+        "names with branches that aren't gold mentions: hidden in the same way; named entities "
+        "only. Given the mention dropout's share, what is hidden is no more often an entity than "
+        "what isn't"
     )
     branch_dropout: float = _share_of("branches left out")
     tree_dropout: float = _share_of("sentences trained without knowledge")

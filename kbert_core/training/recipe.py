@@ -67,7 +67,11 @@ class Augmenter:
                 if dropped := {t: None for t in node.used if random.random() < dropout}:
                     changed = node.edited(dropped, self.options)
             nodes.append(changed)
-            if at is not None and changed.used and random.random() < recipe.mention_dropout:
+            hiding = (
+                recipe.mention_dropout if at is not None else recipe.mismatch_hiding * self.tagged
+            )
+            # no draw at 0 for a mismatch, so that a recipe without it hides the same as ever
+            if changed.used and (at is not None or hiding) and random.random() < hiding:
                 hidden.append(changed.mention)
         if any(new is not old for new, old in zip(nodes, text.nodes, strict=True)):
             text = text.with_nodes(nodes)

@@ -1,4 +1,4 @@
-"""`kbert split` and `kbert kg shuffle` from the command line."""
+"""`kbert split` and `kbert kg control` from the command line."""
 
 import json
 
@@ -50,6 +50,16 @@ def test_split_can_take_leaks_out_only(folder, capsys):
     assert len(read_examples(folder / "new" / "train.tsv", "ner")) == 32
 
 
+def test_split_by_substitution_says_the_share_of_new_names(folder, capsys):
+    arguments = ["split", "--data", str(folder), "--output", str(folder / "new")]
+    by = ["--by", "substitution", "--unseen", "0.25", "--seed", "1"]
+    assert cli.main([*arguments, *by, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["test"] == {"sentences": 32, "before": 32, "mentions": 32, "unseen in train": 8}
+    assert cli.main([*arguments, "--by", "substitution"]) == 2
+    assert "--by substitution and --unseen go together" in capsys.readouterr().err
+
+
 def test_split_keeps_the_numbers_of_questions(folder, capsys):
     rows = ["7\t1\t谁？\t他。", "8\t0\t谁？\t她。"]
     for split in SPLITS:
@@ -79,12 +89,31 @@ def test_split_says_when_the_graph_knows_too_few_names(folder, capsys):
     assert "1 entity names that the graph kg knows, of 32" in capsys.readouterr().err
 
 
-def test_kg_shuffle_writes_a_graph_of_wrong_tails(folder, capsys):
+def test_kg_control_writes_a_graph_of_wrong_tails(folder, capsys):
     output = folder / "shuffled.spo"
-    arguments = ["kg", "shuffle", "--kg", str(folder / "kg.spo"), "--output", str(output)]
-    assert cli.main([*arguments, "--json"]) == 0
+    arguments = ["kg", "control", "--kg", str(folder / "kg.spo"), "--output", str(output)]
+    assert cli.main([*arguments, "--tails", "shuffled", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["share with a true tail still"] == 0
     before = read_triples(folder / "kg.spo").triples
     after = read_triples(output).triples
     assert [t.head for t in before] == [t.head for t in after]
     assert not set(before) & set(after)
+
+
+def test_kg_control_brings_a_graph_to_shares_of_labelled_texts(folder, capsys):
+    for split in SPLITS[1:]:
+        (folder / f"{split}.tsv").write_text(
+            "text_a\tlabel\n有 新 病 和 新 炎\tO B-D I-D O B-D I-D\n"
+        )
+    output = folder / "half.spo"
+    arguments = ["kg", "control", "--kg", str(folder / "kg.spo"), "--output", str(output)]
+    assert cli.main([*arguments, "--known", "0.5"]) == 2
+    assert "Give --data too" in capsys.readouterr().err
+    assert cli.main(arguments) == 2
+    assert "Nothing to change" in capsys.readouterr().err
+    data = ["--data", str(folder), "--known", "0.5", "--tails", "constant"]
+    assert cli.main([*arguments, *data, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["known"]["test"], report["added"]) == (0.5, 1)
+    assert report["bits of tails about labels, train"] == "0.00 before, 0.00 now"
+    assert len({(t.relation, t.tail) for t in read_triples(output).triples}) == 1

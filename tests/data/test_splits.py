@@ -1,6 +1,7 @@
 """Deduplicated and entity-disjoint splits."""
 
 import os
+import random
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbert_core.data.labelled import SPLITS, Example, read_examples, tagged_examples
-from kbert_core.data.splits import EntityDisjoint, deduplicated, entity_disjoint, write_split
+from kbert_core.data.splits import (
+    EntityDisjoint,
+    deduplicated,
+    entity_disjoint,
+    substituted,
+    write_split,
+)
 from kbert_core.data.tables import Source
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge import load_graph
@@ -86,6 +93,100 @@ def test_deduplicated_keeps_test_and_takes_its_texts_from_train():
     wide = Example(("甲病 ",), None, ((0, 1), (1, 2)), ("B-D", "I-D"))
     splits = deduplicated({"train": [a, b, b, c], "dev": [c], "test": [wide]})
     assert splits == {"train": [b], "dev": [c], "test": [wide]}
+
+
+def typed(*names):
+    """Names with a 和 between them, their type their last character."""
+    text, tags = "和".join(names), []
+    for name in names:
+        tags += ["O", f"B-{name[-1]}", *[f"I-{name[-1]}"] * (len(name) - 1)]
+    return Example((text,), None, tuple((i, i + 1) for i in range(len(text))), tuple(tags[1:]))
+
+
+def three_splits():
+    dice = random.Random(0)
+
+    def draw(count):
+        names = [*NAMES, "甲乙病"]
+        return [typed(*dice.sample(names, dice.randint(1, 3))) for _ in range(count)]
+
+    return {"train": draw(60), "dev": draw(20), "test": draw(30)}
+
+
+def share_unseen(splits, split):
+    mentions = [e.sentences[0][a:b] for e in splits[split] for a, b, _ in e.spans]
+    return sum(name not in names_of(splits["train"]) for name in mentions) / len(mentions)
+
+
+@pytest.mark.parametrize("unseen", [0.1, 0.25, 0.5])
+def test_substitution_takes_names_out_of_train_and_changes_nothing_else(unseen):
+    before = three_splits()
+    after = substituted(before, unseen, seed=3)
+    assert (after["dev"], after["test"]) == (before["dev"], before["test"])
+    for split in ("dev", "test"):
+        assert share_unseen(after, split) == pytest.approx(unseen, abs=0.03)
+    held_out = names_of(before["train"]) - names_of(after["train"])
+    assert held_out and names_of(after["train"]) < names_of(before["train"])
+    assert len(after["train"]) == len(before["train"])
+    for was, is_ in zip(before["train"], after["train"], strict=True):
+        assert [label for *_, label in is_.spans] == [label for *_, label in was.spans]
+        assert [is_.sentences[0][a:b] for a, b in is_.words] == [*is_.sentences[0]]
+        for (a, b, _), (c, d, _) in zip(was.spans, is_.spans, strict=True):
+            name = was.sentences[0][a:b]
+            assert (is_.sentences[0][c:d] == name) == (name not in held_out)
+    assert substituted(before, unseen, seed=3) == after != substituted(before, unseen, seed=4)
+
+
+def test_substitution_keeps_what_stands_between_names_of_other_lengths():
+    train = [typed("甲乙病", "丙炎"), typed("丁病", "戊炎")]
+    test = {"test": [typed("甲乙病", "戊炎")]}
+    after = substituted({"train": train, **test}, 0.5, seed=1)
+    texts = {e.sentences[0] for e in after["train"]}
+    assert texts in ({"丁病和丙炎", "丁病和戊炎"}, {"甲乙病和丙炎", "丁病和丙炎"})
+
+
+def test_substitution_repeats_no_row_of_test_where_another_name_does():
+    train = [typed("甲病"), typed("乙病", "丙病"), typed("丁病"), typed("丁病", "乙病")]
+    test = [typed("甲病"), typed("乙病")]
+    for seed in range(20):
+        after = substituted({"train": train, "test": test}, 0.5, seed=seed)
+        pairs = zip(train, after["train"], strict=True)
+        changed = [new for old, new in pairs if new != old]
+        assert changed and not {e.sentences for e in changed} & {e.sentences for e in test}
+
+
+def test_substitution_among_a_graphs_names_puts_such_names_in_their_place():
+    graph = KnowledgeGraph([Triple(n, "类别", "疾病") for n in NAMES[:16]], name="G")
+    before = {name: of for name, of in three_splits().items() if name != "dev"}
+    after = substituted(before, 0.25, seed=1, graph=graph)
+    assert names_of(before["train"]) - names_of(after["train"]) <= set(NAMES[:16])
+
+    def known(splits):
+        return sum(
+            e.sentences[0][a:b] in NAMES[:16] for e in splits["train"] for a, b, _ in e.spans
+        )
+
+    assert known(after) == known(before)
+
+
+@pytest.mark.parametrize(
+    ("change", "unseen", "message"),
+    [
+        ({}, 1.5, "unseen is 1.5, expected a share"),
+        ({"dev": [sentence("新病", "新炎")]}, 0.1, "New names have 100.0% of the mentions of dev"),
+        ({"test": [replace(sentence("甲病"), tags=("O", "O"))]}, 0.1, "no mention in test"),
+        ({"dev": None, "test": None}, 0.1, "no mention in dev and test"),
+        (
+            {key: [typed("甲病"), typed("乙炎")] for key in ("train", "test")} | {"dev": None},
+            0.5,
+            "No name of the type . would stay",
+        ),
+    ],
+)
+def test_what_substitution_can_not_do_is_said(change, unseen, message):
+    splits = {name: of for name, of in {**three_splits(), **change}.items() if of is not None}
+    with pytest.raises((DataError, OptionError), match=message):
+        substituted(splits, unseen)
 
 
 def test_a_written_split_is_read_as_it_was(tmp_path):

@@ -350,14 +350,60 @@ def test_each_seed_draws_its_own_entity_disjoint_split(written, suite_data, fold
 
 
 def test_control_graphs_keep_the_names_and_lose_what_is_said_of_them(written, suite_data, folder):
-    for control in ("shuffled", "constant"):
+    for control in ("shuffled", "permuted", "constant"):
         suite_data["runs"][1]["knowledge"] = control
         made = experiment(written(suite_data))
-        (file,), unchanged = made.graph_files(made.suite.runs[1], 1)
+        (file,), about = made.graph_files(made.suite.runs[1], 1)
         before, after = load_graph("kg.spo"), load_graph(file)
         assert [t.head for t in after] == [t.head for t in before]
-        assert {t.tail for t in after} == ({"检查", "疾病"} if control == "shuffled" else {"疾病"})
-        assert unchanged == (0 if control == "shuffled" else None)
+        assert {t.tail for t in after} == ({"疾病"} if control == "constant" else {"检查", "疾病"})
+        unchanged = {"shuffled": 0, "constant": None}
+        if control in unchanged:
+            assert about.get("shuffled_unchanged") == unchanged[control]
+
+
+def test_rows_run_under_each_condition_on_their_own_split_and_graph(
+    written, suite_data, folder, capsys
+):
+    labels = {"疾病": "D", "检查": "E"}
+    facts = [line.split("\t") for line in (folder / "kg.spo").read_text("utf-8").splitlines()]
+    of_all = [f"见 {' '.join(n)} 。\tO B-{labels[t]} I-{labels[t]} O" for n, _, t in facts]
+    text = "\n".join(["text_a\tlabel", *of_all, ""])
+    (folder / "data" / "train.tsv").write_text(text, "utf-8")  # every name is seen
+    suite_data["data"] |= {"split": "substitution"}
+    suite_data["train"] |= {"steps": 6}
+    suite_data["seeds"] = [1]
+    suite_data["conditions"] = [
+        {"unseen": 0.2, "known": 0.5},
+        {"unseen": 0.2, "known": 1},
+        {"unseen": 0.5, "known": 1},
+    ]
+    assert kbert(written(suite_data)) == 0
+    made = experiment(written(suite_data))
+    few, all_, many = "20 % new, 50 % known", "20 % new, 100 % known", "50 % new, 100 % known"
+    names = {row.name: row for row in made.suite.rows}
+    assert [*names] == [
+        *("BERT: 20 % new", f"K-BERT, graph: {few}", f"K-BERT, graph: {all_}", "BERT: 50 % new"),
+        *(f"K-BERT, graph: {many}", f"dictionary: {few}", f"BERT + dictionary: {few}"),
+        *(f"dictionary: {all_}", f"BERT + dictionary: {all_}"),
+        *(f"dictionary: {many}", f"BERT + dictionary: {many}"),
+    ]
+    assert names[f"K-BERT, graph: {few}"].compare_with == "BERT: 20 % new"
+    assert names[f"BERT + dictionary: {many}"].over == "BERT: 50 % new"
+    assert made.suite.also_compare[2] == (
+        f"K-BERT, graph: {many}",
+        f"BERT + dictionary: {many}",
+    )
+    results = made.tables(resamples=10).results
+    known = {name: of[1].get("control", {}).get("known", {}) for name, of in results.items()}
+    assert known["BERT: 20 % new"] == {}
+    for row in ("K-BERT, graph", "dictionary", "BERT + dictionary"):
+        assert 0.3 < known[f"{row}: {few}"]["test"] < 0.7
+        assert known[f"{row}: {all_}"]["test"] == known[f"{row}: {many}"]["test"] == 1
+    data = {name: of[1]["inputs"]["data"]["sha256"] for name, of in results.items()}
+    assert data[f"dictionary: {few}"] == data[f"dictionary: {all_}"] != data[f"dictionary: {many}"]
+    assert len(results[f"K-BERT, graph: {few}"][1]["learning_curve"]) == 2
+    assert results[f"K-BERT, graph: {few}"][1]["learning_curve"][-1]["step"] == 6
 
 
 def test_more_sets_to_train_on_go_into_the_split(written, suite_data, folder):

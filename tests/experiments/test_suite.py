@@ -66,6 +66,15 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
             {"data": {"folder": "d", "split": "entity-disjoint", "also_train": "more.tsv"}},
             "data: also_train would bring held-out names into training",
         ),
+        ({"data": {"folder": "d", "split": "substitution"}}, "'BERT': unseen is for split: subst"),
+        ({"data": {"folder": "d", "unseen": 0.2}}, "'BERT': unseen is for split: substitution"),
+        ({"conditions": [{"unseen": 2}]}, "conditions: number 1: unseen is 2, expected less than"),
+        ({"conditions": [{"new": 0.2}]}, "conditions: number 1 has the unknown key 'new'"),
+        ({"conditions": [{"unseen": 0.2}]}, "'BERT: 20 % new': unseen is for split: substitution"),
+        (
+            {"runs": [{"name": "a", "knowledge": "none", "known": 0.5}]},
+            "run 'a': known and right are a graph's, and knowledge is none",
+        ),
         ({"train": {"epochs": "six"}}, "train: epochs is 'six', expected a whole number"),
         ({"train": {"learning_rate": "fast"}}, "learning_rate is 'fast', expected a number"),
         ({"train": {"bf16": 1}}, "bf16 is 1, expected"),
@@ -75,7 +84,7 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ({"runs": [{"knowledge": "none"}]}, "run 1: name is missing. Add it"),
         (
             {"runs": [{"name": "a", "knowledge": "some"}]},
-            "knowledge is 'some', expected 'none', 'graph', 'shuffled' or 'constant'",
+            "knowledge is 'some', expected 'none', 'graph', 'shuffled', 'permuted' or 'constant'",
         ),
         (
             {"runs": [{"name": "a", "knowledge": "none", "kg": "kg.spo"}]},
@@ -247,3 +256,13 @@ def test_strategy_of_a_suite_is_what_its_runs_train_with(written, suite_data):
     suite_data["injection"] = {"strategy": "best"}
     with pytest.raises(OptionError, match="strategy is 'best'"):
         read_suite(written(suite_data))
+
+
+def test_the_map_varies_one_thing_at_a_time_around_its_centre():
+    suite = read_suite(ROOT / "results" / "unrun" / "map.yaml")
+    centre, *others = [condition.model_dump() for condition in suite.conditions]
+    assert all(sum(of[name] != centre[name] for name in of) == 1 for of in others)
+    names = {row.name for row in suite.rows}
+    assert len(names) == 3 + 9 * 7  # BERT sees no graph
+    assert {row.compare_with for row in suite.rows} <= names
+    assert {run.train["steps"] for run in suite.runs} == {900}

@@ -62,6 +62,22 @@ def test_training_overfits_twenty_sentences_and_the_model_loads_again(data):
     assert not (data / "model" / "checkpoints").exists()
 
 
+@pytest.mark.parametrize("knowledge", [True, False])
+def test_a_number_of_steps_is_kept_whatever_the_rows_and_dev_is_scored_at_equal_distances(
+    data, knowledge
+):
+    changes = {} if knowledge else {"kg": ()}
+    report = train(options(data, epochs=3, steps=20, **changes))
+    assert [scores["step"] for scores in report["learning_curve"]] == [7, 13, 20]
+    assert report["steps"] == 20
+    assert "steps: 20, one run" in (data / "model" / "README.md").read_text()
+
+
+def test_fewer_steps_than_scorings_of_dev_are_refused(data):
+    with pytest.raises(OptionError, match="steps is 2, fewer than the 3 times"):
+        options(data, epochs=3, steps=2)
+
+
 def test_a_system_trains_its_parameters_at_rates_of_their_own(data, encoder, monkeypatch):
     still = lambda _, name: 0.0 if "embeddings" in name else 1.0  # noqa: E731
     monkeypatch.setattr(KBertReader, "rate_of", still)

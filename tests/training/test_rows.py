@@ -23,7 +23,7 @@ from kbert_core.tasks import TASKS
 from kbert_core.training.batches import bucketed
 from kbert_core.training.evaluate import tell_of_matches
 from kbert_core.training.options import Recipe
-from kbert_core.training.recipe import learn_type_labels
+from kbert_core.training.recipe import Augmenter, learn_type_labels
 from kbert_core.training.rows import RowMaker, batch_of, grown_texts
 from kbert_core.training.vocabulary import character_tokenizer
 
@@ -156,6 +156,45 @@ def test_mention_dropout_hides_the_mention_and_keeps_its_label():
     assert len(changed)
     assert set(changed.tolist()) <= {2, 3, 4}
     assert target_of(row)[2:5] == [1, 2, 2]
+
+
+def test_names_that_are_no_mention_are_hidden_as_often_as_those_that_are_where_asked():
+    graph = KnowledgeGraph([*GRAPH, Triple("有", "类别", "检查")])
+
+    def hidden(**recipe):
+        shares = []
+        for row in drawn(maker(Recipe(mention_dropout=0.5, **recipe), graph=graph, count=400)):
+            ids = np.array(row.row.input_ids)
+            changed = ids != (ids if row.input_ids is None else row.input_ids)
+            trunk = changed[np.asarray(row.row.branch_ids) == 0]
+            shares.append((trunk[1], trunk[2:5].any()))
+            assert not trunk[5]  # in no name
+            labels = [label for label in target_of(row) if label != IGNORED]
+            assert labels == [0, 1, 2, 2, 0]
+        return np.mean(shares, axis=0)
+
+    assert hidden()[0] == 0
+    false, true = hidden(mismatch_hiding=0.5)
+    assert 0.3 < false < 0.6
+    assert false == pytest.approx(true, abs=0.15)  # a random character may be the one it hides
+
+
+def test_a_recipe_without_hidden_mismatches_draws_what_it_always_drew():
+    graph = KnowledgeGraph([*GRAPH, Triple("有", "类别", "检查")])
+    recipe = {"counterfactual": 0.3, "mention_dropout": 0.5, "branch_dropout": 0.2}
+    augment = Augmenter(Recipe(**recipe), READER.config.options, TYPES, tagged=True)
+    (text,) = grown_texts(READER, [SICK], graph, READER.config)
+    random = np.random.default_rng(7)
+    augment(text, SICK, random)
+    again = np.random.default_rng(7)
+    # the sentence; the branch of no mention; counterfactual, perhaps the other type or the branch
+    drawn_before = [again.random() for _ in range(3)]
+    if drawn_before[-1] < 0.3:
+        again.integers(1)
+    else:
+        again.random()
+    again.random()  # whether the mention is hidden
+    assert random.random() == again.random()
 
 
 def test_an_epoch_is_the_same_each_time_whatever_was_read_before_and_differs_from_the_next():

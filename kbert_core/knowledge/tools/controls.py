@@ -38,12 +38,14 @@ class Shuffled:
     unchanged: float
 
 
-def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
-    """Give every head another's tails: a derangement, within each relation.
+def shuffled(graph: KnowledgeGraph, *, seed: int = 0, deranged: bool = True) -> Shuffled:
+    """Give every head another's tails: a derangement, within each relation, or a permutation.
 
-    The tails of a relation are permuted, then those that came to a head which has them truly
-    change places until none can. Triples that say another name, or how often it is meant, stay, so
-    that the same names are found; what is switched off is left out.
+    The tails of a relation are permuted, and for a derangement those that came to a head which has
+    them truly change places until none can. So a deranged tail tells what a head is not, of few
+    types nearly what it is; one that was only permuted tells less. Triples that say another name,
+    or how often it is meant, stay, so that the same names are found; what is switched off is left
+    out.
     """
     random = np.random.default_rng(seed)
     triples = list(graph.active_triples())
@@ -58,14 +60,15 @@ def shuffled(graph: KnowledgeGraph, *, seed: int = 0) -> Shuffled:
     moved = unchanged = 0
     for places in by_relation.values():
         new = [tails[i] for i in random.permutation(places)]
-        _derange(new, [true_tails[i] for i in places], random)
+        if deranged:
+            _derange(new, [true_tails[i] for i in places], random)
         for i, tail in zip(places, new, strict=True):
             tails[i] = tail
         moved += len(places)
         unchanged += sum(tails[i] in true_tails[i] for i in places)
     result = KnowledgeGraph(
         (Triple(t.head, t.relation, tail) for t, tail in zip(triples, tails, strict=True)),
-        name=f"{graph.name}, shuffled",
+        name=f"{graph.name}, {'shuffled' if deranged else 'permuted'}",
         aliases=graph.aliases,
     )
     return Shuffled(result, unchanged / max(1, moved))
