@@ -137,8 +137,8 @@ def _pretraining(result: Mapping[str, Any]) -> str:
         f"an equal time: that of {result['steps_of_the_first']:,} steps of the first, about "
         f"{minutes:.0f} minutes of {machine['gpu'] or machine['cpu']}"
         f"{'' if machine['gpu'] else ', one thread'}. Loss in nats a masked token of held-out "
-        "text. For over half of that time the loss hardly falls, then fast: a trial is good as "
-        "it leaves that plateau early. "
+        "text. The loss is flat for half the time, then drops; the best runs leave the plateau "
+        "first. "
         f"{_chance(result['trials'])} With words masked whole, as with another seed, other rows "
         "of the same text are held out.\n",
         f"![Held-out loss by time]({CURVES.relative_to(PAGE.parent).as_posix()})\n",

@@ -46,6 +46,7 @@ def text_of(file):
 
 
 def lines_of(block):
+    block = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE", block)
     return [line for line in block.replace("\\\n", " ").splitlines() if line.strip()]
 
 

@@ -268,7 +268,7 @@ def findings_text(data: Mapping[str, Any]) -> str:
     text=findings_text,
 )
 def check_graph(args: Namespace) -> Report:
-    """List what is probably not meant so; changes nothing."""
+    """List likely mistakes; changes nothing."""
     graph = _opened(args.graph, args)
     aliases = graph.aliases.joined(options.aliases_of(args))
     with Progress("triples") as progress:
