@@ -38,9 +38,8 @@ def repository() -> str:
 
 
 def on_config(config: Any) -> Any:
-    """The repository's address, as in ``pyproject.toml``."""
-    config.repo_url = repository()
-    config.repo_name = "Source"
+    """A link to the repository; as ``repo_url`` the theme would ask its host for stars."""
+    config.extra["social"] = [{"icon": "fontawesome/brands/git-alt", "link": repository()}]
     return config
 
 
@@ -58,7 +57,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Let links that work on the code host work here; two [MASK] in a row are none."""
-    made = linked(markdown, page.file.src_uri, f"{config.repo_url}/blob/main")
+    made = linked(markdown, page.file.src_uri, f"{repository()}/blob/main")
     return made.replace("[MASK][MASK]", "[MASK]&#91;MASK]")
 
 

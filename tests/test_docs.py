@@ -247,7 +247,16 @@ def test_the_terms_are_those_of_the_app():
     assert absent <= OUTSIDE_THE_APP
 
 
-OUTSIDE_THE_APP = {"策略", "训练配方", "反事实", "掩码 Transformer", "对照", "顶部层", "实体链接器", "随机种子"}
+OUTSIDE_THE_APP = {
+    "策略",
+    "训练配方",
+    "反事实",
+    "掩码 Transformer",
+    "对照",
+    "顶部层",
+    "实体链接器",
+    "随机种子",
+}
 
 
 def test_the_site_builds_and_fetches_nothing(tmp_path):
