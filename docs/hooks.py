@@ -38,7 +38,12 @@ def repository() -> str:
 
 
 def on_config(config: Any) -> Any:
-    """A link to the repository; as ``repo_url`` the theme would ask its host for stars."""
+    """Add the page of every suite to the menu, and a link to the repository.
+
+    As ``repo_url`` the theme would ask the repository's host for stars.
+    """
+    (results,) = (part["Results"] for part in config.nav if "Results" in part)
+    results += sorted(f"results/{file.name}" for file in (ROOT / "docs" / "results").glob("*.md"))
     config.extra["social"] = [{"icon": "fontawesome/brands/git-alt", "link": repository()}]
     return config
 

@@ -176,7 +176,7 @@ def test_every_page_of_the_site_is_in_its_menu(hooks):
     pages |= {f.removeprefix("docs/") for f in WRITTEN if f.startswith("docs/")}
     in_menu = files(site["nav"])
     assert len(in_menu) == len(set(in_menu))
-    assert set(in_menu) == pages
+    assert set(in_menu) == {page for page in pages if not page.startswith("results/")}
 
 
 def test_a_link_out_of_the_site_leads_to_a_page_or_to_the_repository(hooks):
@@ -193,7 +193,8 @@ def test_a_link_out_of_the_site_leads_to_a_page_or_to_the_repository(hooks):
     )
 
 
-def test_every_option_of_every_command_is_in_the_reference(hooks, capsys):
+def test_every_option_of_every_command_is_in_the_reference(hooks, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "2000")  # else --train-data is broken after its second hyphen
     page = hooks.commands_page()
     assert len(cli.COMMANDS) > 35
     for name in cli.COMMANDS:
