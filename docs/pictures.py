@@ -25,15 +25,16 @@ def main() -> None:
     parser.add_argument("--browser", default="/usr/bin/chromium", help="Chromium's program")
     args = parser.parse_args()
     folder = Path(__file__).parent
+    expect.set_options(timeout=180_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=args.browser, args=["--no-sandbox"])
         page = browser.new_context(viewport=SIZE, locale="en-US").new_page()
         page.goto(args.address)
-        expect(page.locator(".kb-line").last).to_contain_text("Disease", timeout=60_000)
+        expect(page.locator(".kb-line").last).to_contain_text("Disease")
         page.wait_for_timeout(4000)
         frames = moving(page)
         page.get_by_role("link", name="Explain").click()
-        expect(page.get_by_text("What every token adds")).to_be_visible(timeout=60_000)
+        expect(page.get_by_text("What every token adds")).to_be_visible()
         page.wait_for_timeout(4000)
         page.set_viewport_size({**SIZE, "height": 940})
         page.wait_for_timeout(1000)

@@ -23,7 +23,6 @@ from kbert_core import (
     visible_matrix,
 )
 from kbert_core.cli import parser
-from kbert_core.experiments.suite import read_suite
 from kbert_core.kbert import mask_transformer
 
 ROOT = Path(__file__).parents[1]
@@ -137,12 +136,6 @@ def test_the_documents_show_commands():
 @pytest.mark.parametrize(("file", "command"), PARSED)
 def test_a_command_that_is_not_run_can_be_parsed(file, command):
     assert parser().parse_args(shlex.split(command, comments=True)[1:]).command
-
-
-def test_the_suite_of_the_guide_can_be_read(tmp_path):
-    (suite,) = [block for kind, block, _ in blocks_of("docs/compare.md") if kind == "yaml"]
-    (tmp_path / "my.yaml").write_text(suite, encoding="utf-8")
-    assert next(row.name for row in read_suite(tmp_path / "my.yaml").rows) == "BERT"
 
 
 def slugs(file):
