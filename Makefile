@@ -12,7 +12,7 @@ WORKERS ?= 2
 export TOKENIZERS_PARALLELISM := false
 export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 
-.PHONY: help app test soak lint format notebooks lab bench browser clean
+.PHONY: help app test soak lint format notebooks lab docs bench browser clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -48,6 +48,10 @@ notebooks: $(READY) ## run every notebook with the network off; compare with wha
 
 lab: $(READY) ## open JupyterLab on the notebooks
 	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+docs: $(READY) ## build the documentation site into site/, offline; fails on a broken link
+	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-docs.txt
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(READY) ## run the benchmarks; writes benchmarks/results
 	$(BIN)/python -m benchmarks.injection

@@ -20,7 +20,7 @@ BEFORE, KNOWBERT, SYSTEMS = "before.json", "knowbert.json", "systems.json"
 SHORT = 128  # tokens up to which the mask has an aim
 GRAPHS = ("graph_store.json", "graph_store_zh_domain_words.json")
 ROWS = (  # what is measured, in words; its aim; what stands beside it
-    ("import_triples_per_second", "import, triples a second", "≥ 100,000", None),
+    ("import_triples_per_second", "import, triples per second", "≥ 100,000", None),
     ("open_milliseconds", "open, ms", "≤ 20", None),
     (
         "private_megabytes_after_opening_and_lookups",
@@ -103,8 +103,8 @@ def _throughput(result: Mapping[str, Any]) -> str:
         "runs in the same round, quartiles in brackets. Aims: bucketed or packed at least 5 times "
         "as fast as padded in training; a token at most 1.05 times the time of one without a "
         "graph.\n",
-        "| | sentences a second | tokens a second | times padded | time a token, of one without a "
-        "graph | share of the matrix rate |",
+        "| | sentences per second | tokens per second | times padded | time per token, of one "
+        "without a graph | share of the matrix rate |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     for row in result["batching"]:
@@ -136,9 +136,9 @@ def _pretraining(result: Mapping[str, Any]) -> str:
         "Masked language models of the shipped encoder's size and text, each from nothing and for "
         f"an equal time: that of {result['steps_of_the_first']:,} steps of the first, about "
         f"{minutes:.0f} minutes of {machine['gpu'] or machine['cpu']}"
-        f"{'' if machine['gpu'] else ', one thread'}. Loss in nats a masked token of held-out "
-        "text. For over half of that time the loss hardly falls, then fast: a trial is good as "
-        "it leaves that plateau early. "
+        f"{'' if machine['gpu'] else ', one thread'}. Loss in nats per masked token of held-out "
+        "text. The loss is flat for half the time, then drops; the best runs leave the plateau "
+        "first. "
         f"{_chance(result['trials'])} With words masked whole, as with another seed, other rows "
         "of the same text are held out.\n",
         f"![Held-out loss by time]({CURVES.relative_to(PAGE.parent).as_posix()})\n",
@@ -166,7 +166,7 @@ def _chance(trials: Mapping[str, Any]) -> str:
 
 
 def draw_pretraining(result: Mapping[str, Any], path: Path) -> None:
-    """Draw held-out loss by time, a line a trial."""
+    """Draw held-out loss by time, one line per trial."""
     trials = sorted(result["trials"].items(), key=lambda item: item[1]["loss"])
     order = list(result["trials"])
     with drawing(9, 4.4) as figure:
@@ -234,8 +234,8 @@ def _decoding(result: Mapping[str, Any]) -> str:
 def _predict_file(result: Mapping[str, Any]) -> str:
     lines = [
         "## Many texts at once\n",
-        f"Texts of at most {result['longest']} characters, of reviews their sentences; texts a "
-        f"second of {result['machine']['cpu']}, one thread, by the same one at a time (aim: "
+        f"Texts of at most {result['longest']} characters, of reviews their sentences; texts "
+        f"per second on {result['machine']['cpu']}, one thread, by the same one at a time (aim: "
         f"{result['aim']}). Saved are what a call costs besides its multiplications, and in the "
         "last two layers those of tokens that the task doesn't read; the rest are oneDNN's.\n",
         "| model | texts | one by one | together | `kbert predict --file` | the same, `--bf16` | "
@@ -257,9 +257,10 @@ def _training_data(result: Mapping[str, Any]) -> str:
         "## What training spends on data\n",
         f"A step of {result['model']}, {result['machine']['cpu']}, one thread. *kept*: no recipe, "
         "so that rows are made once; *recipe*: some are made anew in every epoch. By arithmetic "
-        f"an H200 would read {result['tokens_per_s_an_h200_reads']:,} tokens a second of BERT base "
-        "in training; the last column says how many processes of this machine would make them.\n",
-        "| | data, ms | model, ms | share of data | tokens a second of data | processes |",
+        f"an H200 would read {result['tokens_per_s_an_h200_reads']:,} tokens per second of BERT "
+        "base in training; the last column says how many processes of this machine would make "
+        "them.\n",
+        "| | data, ms | model, ms | share of data | tokens per second of data | processes |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     lines += [
@@ -277,8 +278,9 @@ def _knowbert(result: Mapping[str, Any]) -> str:
         "## What a KnowBert costs\n",
         "By the time of the plain encoder that it stands in, which reads the same batches in turn "
         f"(paper: {low} to {high}); {result['sentences']} sentences, {result['rounds']} rounds, "
-        f"{result['machine']['cpu']}, one thread. Below, milliseconds a sentence of entity linking "
-        "by stage, with candidates and vectors known from before; scoring is a part of the forward "
+        f"{result['machine']['cpu']}, one thread. Below, milliseconds per sentence of entity "
+        "linking by stage, with candidates and vectors known from before; scoring is a part of the "
+        "forward "
         "pass.\n",
         f"| | {' | '.join(_described(case) for case in result['cases'])} |",
         f"|---|{'---:|' * len(result['cases'])}",
@@ -331,7 +333,7 @@ def _before(result: Mapping[str, Any]) -> str:
         ),
     }
     lines = [
-        f"## Before and after\n\nA second; *before* is {result['what']}.\n",
+        f"## Before and after\n\nPer second; *before* is {result['what']}.\n",
         "| | before | now |",
         "|---|---:|---:|",
     ]
@@ -365,13 +367,14 @@ def _budget(result: Mapping[str, Any]) -> str:
     lines = [
         "## What knowledge costs the text\n",
         f"{result['questions']} questions of CMRC 2018 about paragraphs of at most 220 characters, "
-        f"rows of {result['length']} tokens, triples of {result['kg'].split('/')[-1]}, so many a "
-        "name. The text's tokens that no longer fit once triples hang in the row, the triples that "
+        f"rows of {result['length']} tokens, triples of {result['kg'].split('/')[-1]}; the first "
+        "number of a row says how many per name. The text's tokens that no longer fit once triples "
+        "hang in the row, the triples that "
         "don't fit, the questions whose answer is still read, and the score. *cut as released*: "
         "the row is cut at its end, as by the released K-BERT; *k-bert*: here the text goes first, "
         "and triples are left out; *roof-bert* reads them in a row of their own. One model each, "
         "trained with HowNet, one seed.\n",
-        "| | triples a name | text lost | triples lost | answer read | F1 | exact |",
+        "| | triples per name | text lost | triples lost | answer read | F1 | exact |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     names = ("text_lost", "triples_lost", "read", "f1", "exact")

@@ -1,16 +1,22 @@
-"""What the documents say to type is what the command line takes; what they name is there."""
+"""The documents: what they show runs and prints what they say, and every link leads somewhere."""
 
+import importlib.util
+import json
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
+import yaml
 
+import kbert_core
 from kbert_core import (
     MaskTransformer,
     Pipeline,
+    cli,
     k_inject,
     k_query,
     load_graph,
@@ -20,32 +26,246 @@ from kbert_core.cli import parser
 from kbert_core.kbert import mask_transformer
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = [
-    (file.relative_to(ROOT).as_posix(), line)
-    for file in [*sorted((ROOT / "docs").glob("*.md")), ROOT / "models" / "README.md"]
-    for block in re.findall(r"```\w*\n(.*?)```", file.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for line in block.replace("\\\n", " ").splitlines()
+DOCS = ROOT / "docs"
+WRITTEN = subprocess.run(
+    ["git", "ls-files", "-co", "--exclude-standard", "*.md"],
+    **{"cwd": ROOT, "capture_output": True, "encoding": "utf-8", "check": True},
+).stdout.split()
+PASTED = "results/selection/section.md"  # into docs/results.md
+LINKED = [file for file in WRITTEN if file != PASTED and not re.match("models/.*/", file)]
+BLOCK = re.compile(  # with what stands below it as its output
+    r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL
+)
+ELSEWHERE = {"docs/sharing.md"}  # its Python runs in tests/app/test_app_share.py
+MADE = {"docs/reference/commands.md", "docs/reference/suites.md"}  # when the site is built
+
+
+def text_of(file):
+    return (ROOT / file).read_text(encoding="utf-8")
+
+
+def lines_of(block):
+    block = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE", block)
+    return [line for line in block.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def blocks_of(file):
+    return BLOCK.findall(text_of(file))
+
+
+RUN = [
+    file
+    for file in LINKED
+    if file == "README.md" or (file.startswith("docs/") and file not in ELSEWHERE)
+    if any(kind in ("console", "python") for kind, *_ in blocks_of(file))
+]
+PARSED = [
+    (file, line)
+    for file in LINKED
+    for kind, block, _ in blocks_of(file)
+    if kind in ("sh", "bash")
+    for line in lines_of(block)
     if line.startswith("kbert ")
 ]
 
 
+@pytest.fixture(scope="module")
+def hooks():
+    spec = importlib.util.spec_from_file_location("hooks", DOCS / "hooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("file", RUN)
+def test_what_a_document_shows_runs_and_prints_what_it_says(file, tmp_path, capsys, monkeypatch):
+    for folder in ("demo_kgs", "models"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.chdir(tmp_path)
+    space = {}
+    for kind, block, shown in blocks_of(file):
+        if kind == "python":
+            exec(block, space)
+        elif kind == "console":
+            for line in lines_of(block):
+                assert line.startswith("kbert "), f"{line}: not a command that this test can run"
+                capsys.readouterr()
+                assert cli.main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
+        else:
+            continue
+        out = capsys.readouterr().out
+        assert out.strip()
+        if shown:
+            assert fits(lines_of(shown), lines_of(out)), f"{block}\nprints:\n{out}"
+
+
+def fits(shown, printed):
+    """Whether lines are as shown, where "…" stands for any lines; numbers may differ a little."""
+    if not shown:
+        return not printed
+    if shown[0].strip() == "…":
+        return any(fits(shown[1:], printed[at:]) for at in range(len(printed) + 1))
+    return bool(printed) and alike(shown[0], printed[0]) and fits(shown[1:], printed[1:])
+
+
+def alike(shown, printed):
+    words = shown.split(), printed.split()
+    return len(words[0]) == len(words[1]) and all(map(equal, *words))
+
+
+def equal(shown, printed):
+    try:
+        a, b = (float(word.strip(",;%()[]").replace("−", "-")) for word in (shown, printed))
+    except ValueError:
+        return shown == printed
+    return abs(a - b) <= 0.02 * abs(a) + 0.002
+
+
+def test_a_document_that_shows_another_result_is_found():
+    assert fits(["a 1.00", "…", "z"], ["a 1.01", "b", "c", "z"])
+    assert not fits(["a 1.00", "…", "z"], ["a 1.20", "z"])
+    assert not fits(["a", "z"], ["a", "b", "z"])
+    assert not fits(["a"], ["a", "b"])
+
+
 def test_the_documents_show_commands():
-    assert {"docs/encoders.md", "models/README.md"} <= {file for file, _ in COMMANDS}
+    assert {"README.md", "docs/tutorial.md", "docs/explain.md", "docs/graphs.md"} <= set(RUN)
+    assert {"docs/encoders.md", "docs/train.md"} <= {file for file, _ in PARSED}
 
 
-@pytest.mark.parametrize(("file", "command"), COMMANDS)
-def test_a_command_of_a_document_can_be_parsed(file, command):
-    assert parser().parse_args(shlex.split(command)[1:]).command
+@pytest.mark.parametrize(("file", "command"), PARSED)
+def test_a_command_that_is_not_run_can_be_parsed(file, command):
+    assert parser().parse_args(shlex.split(command, comments=True)[1:]).command
 
 
-def test_the_python_that_explains_a_prediction_runs(capsys, monkeypatch):
-    text = (ROOT / "docs" / "explain.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    monkeypatch.chdir(ROOT)
-    exec(example, {})
-    first, _, sums, *_ = capsys.readouterr().out.splitlines()
-    assert first == "+2.73 True (胃镜, 类别, 检查)"
-    assert len(set(sums.split())) == 1  # Shapley values sum to the whole effect
+def slugs(file):
+    """The addresses of a document's headings, as the code host and the site make them."""
+    text = re.sub(r"^```.*?^```", "", text_of(file), flags=re.MULTILINE | re.DOTALL)
+    names = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    plain = [re.sub(r"\[(.*?)\]\(.*?\)", r"\1", name).lower() for name in names]
+    return {re.sub(r"[^\w\- ]", "", name).strip().replace(" ", "-") for name in plain}
+
+
+@pytest.mark.parametrize("file", LINKED)
+def test_every_link_leads_to_a_file_and_a_heading(file):
+    for target, anchor in re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)", text_of(file)):
+        path = (ROOT / file).parent / target if target else ROOT / file
+        at = path.resolve().relative_to(ROOT).as_posix()
+        if at not in MADE:
+            assert path.exists(), f"{file}: no {target}"
+            assert not anchor or at.endswith(".ipynb") or anchor in slugs(at), f"{at}#{anchor}"
+
+
+def test_every_page_of_the_site_is_in_its_menu(hooks):
+    def files(part):
+        if isinstance(part, str):
+            return [part]
+        return [
+            f for each in (part.values() if isinstance(part, dict) else part) for f in files(each)
+        ]
+
+    site = yaml.safe_load(text_of("mkdocs.yml"))
+    pages = {*hooks.PAGES.values(), hooks.COMMANDS, hooks.SUITES}
+    pages |= {f.removeprefix("docs/") for f in WRITTEN if f.startswith("docs/")}
+    in_menu = files(site["nav"])
+    assert len(in_menu) == len(set(in_menu))
+    assert set(in_menu) == {page for page in pages if not page.startswith("results/")}
+
+
+def test_a_link_out_of_the_site_leads_to_a_page_or_to_the_repository(hooks):
+    text = "[a](../SECURITY.md#limits) [b](../Makefile) [c](graphs.md) [d](../nowhere) [e](#x)"
+    made = hooks.linked(text, "see.md", "HOST")
+    assert (
+        made == "[a](security.md#limits) [b](HOST/Makefile) [c](graphs.md) [d](../nowhere) [e](#x)"
+    )
+    assert hooks.linked("[a](docs/decisions/probe.md)", "index.md", "HOST") == (
+        "[a](decisions/probe.md)"
+    )
+    assert hooks.linked("[a](../zh-mini) [b](../docs/data.md)", "models.md", "HOST") == (
+        "[a](../zh-mini) [b](data.md)"
+    )
+
+
+def test_every_option_of_every_command_is_in_the_reference(hooks, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "2000")  # else --train-data is broken after its second hyphen
+    page = hooks.commands_page()
+    assert len(cli.COMMANDS) > 35
+    for name in cli.COMMANDS:
+        with pytest.raises(SystemExit):
+            cli.main([*name.split(), "--help"])
+        options = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", capsys.readouterr().out))
+        (section,) = re.findall(rf"^## kbert {name}\n(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL)
+        described = set(re.findall(r"`(--[\w-]+)`", section))
+        assert options - described - {"--help"} == set(), name
+    shared = set(re.findall(r"^Shared: (.*)$", page, flags=re.MULTILINE))
+    named = {flag for line in shared for flag in re.findall(r"`(--[\w-]+)`", line)}
+    assert named == set(re.findall(r"`(--[\w-]+)`", page.partition("## Shared options")[2]))
+
+
+def test_every_option_of_a_command_says_what_it_is(hooks):
+    for name, command in hooks.commands():
+        for action in command._actions:
+            assert action.help or not action.option_strings, f"{name} {action.option_strings}"
+
+
+def test_every_key_of_a_suite_is_in_the_reference_and_says_what_it_is(hooks):
+    page = hooks.suites_page()
+    for kind in ("Suite", "Data", "Run", "Baseline", "SideBySide"):
+        for key in resolve_name(f"kbert_core.experiments.suite:{kind}").model_fields:
+            assert re.search(rf"^\| `{key}` \|.*\| \S.* \|$", page, flags=re.MULTILINE), key
+
+
+def test_every_public_name_is_in_the_reference_of_python():
+    names = re.findall(r"^::: ([\w.]+)$", text_of("docs/reference/python.md"), re.MULTILINE)
+    public = {name.split(".")[1] for name in names if name.count(".") == 1}
+    assert public == set(kbert_core.__all__)
+    for name in names:
+        module, _, last = name.rpartition(".")
+        resolve_name(f"{module}:{last}")
+
+
+def test_every_variable_that_the_program_reads_is_documented():
+    program = [f for folder in ("kbert_core", "app") for f in (ROOT / folder).rglob("*.py")]
+    found = {v for f in program for v in re.findall(r"KBERT_[A-Z_]+", f.read_text("utf-8"))}
+    said = text_of("docs/install.md") + text_of("SECURITY.md")
+    assert len(found) > 5
+    assert not {name for name in found if f"`{name}`" not in said}
+
+
+def test_the_terms_are_those_of_the_app():
+    rows = re.findall(r"^\| ([a-z].*?) \| (.*?) \| .* \|$", text_of("docs/terms.md"), re.MULTILINE)
+    english, chinese = zip(*[row for row in rows if row[0] != "term"], strict=True)
+    assert len(english) == len(set(english)) > 40
+    app = text_of("app/locales/zh/LC_MESSAGES/app.po")
+    absent = {word for words in chinese for word in words.split("、") if word not in app}
+    assert absent <= OUTSIDE_THE_APP
+
+
+OUTSIDE_THE_APP = {
+    "策略",
+    "训练配方",
+    "反事实",
+    "掩码 Transformer",
+    "对照",
+    "顶部层",
+    "实体链接器",
+    "随机种子",
+}
+
+
+def test_the_site_builds_and_fetches_nothing(tmp_path):
+    pytest.importorskip("mkdocs", reason="installed by make docs")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    assert not done.returncode, done.stderr + done.stdout
+    index = json.loads((tmp_path / "search" / "search_index.json").read_text("utf-8"))
+    assert len(index["docs"]) > 100
+    fetched = re.compile(
+        r"<(?:script|img|iframe)[^>]* src=\W?(?:https?:)?//|rel=\W?stylesheet[^>]*//"
+    )
+    assert not [
+        page for page in tmp_path.rglob("*.html") if fetched.search(page.read_text("utf-8"))
+    ]
 
 
 def test_the_page_on_the_program_names_files_that_are_there():

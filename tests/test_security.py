@@ -34,7 +34,7 @@ ELSEWHERE = {  # what the page says → the test that shows it
     "never run, nor offered at a prompt": "tests/checkpoints/test_checkpoint.py::never_run",
     "looked up, never imported": "tests/checkpoints/test_adapters.py::none_of_its_code_runs",
     "refused in one plain sentence": "tests/checkpoints/test_checkpoint.py::at_random",
-    "only whoever sits at the machine": "tests/app/test_app_local.py::from_here",
+    "only a browser on this machine": "tests/app/test_app_local.py::from_here",
     "steps of long runs share": "tests/app/test_app_background.py::no_more_steps",
     "A visitor's sentence is not logged": "tests/app/test_app_logs.py::nothing",
     "Nothing of a sentence is ever written to disk": "tests/app/test_app_logs.py::nothing",

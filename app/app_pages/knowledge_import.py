@@ -212,7 +212,7 @@ def show_preview(seen: Preview) -> None:
 
 
 def check_view(look: Catalogue) -> None:
-    """What is probably not meant so, with a way to each triple."""
+    """Likely mistakes, with a way to each triple."""
     st.caption(
         t("Looks for likely mistakes. It changes nothing. Choose an example to see its triples.")
     )

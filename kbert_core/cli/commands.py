@@ -168,17 +168,17 @@ ALIASES = several(
 KG = "graph file (.kg) or text file of triples, packed or not; repeatable"
 GRAPH_FILES = several(
     argument("--kg", KG, [], metavar="FILE"),
-    argument("--skip-bad", "leave bad lines of a graph out, and list them", False),
+    argument("--skip-bad", "load the good lines of a graph, and list the bad ones", False),
     ALIASES,
 )
 GRAPH = several(GRAPH_FILES, options_of(InjectionOptions))
-LENGTH = argument("--max-length", "at most so many tokens", type=int, metavar="N")
+LENGTH = argument("--max-length", "length limit in tokens", type=int, metavar="N")
 FORM = several(LENGTH, options_of(Ablation))
 SYSTEM = options_of(KnowledgeOptions, only=("system",))
 TRAINING_DEVICE = argument("--device", "auto, cpu or cuda", "auto")
 DEVICE = argument("--device", "auto, cpu, cuda or cuda:N", "auto")
 BF16 = argument(
-    "--bf16", "compute in bfloat16: faster, and a probability's second digit may differ", False
+    "--bf16", "compute in bfloat16: faster, but the second digit of a probability may differ", False
 )
 READING = several(GRAPH, FORM, SYSTEM, DEVICE, BF16)
 GATE = argument(

@@ -101,8 +101,8 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     argument("--max-length", f"in tokens; default: {MAX_LENGTH}", type=int, metavar="N"),
     argument(
         "--model",
-        "count as it reads (default: characters or words); one trained for named entities also "
-        "reads the held-out texts, to say what looking names up would make of it",
+        "count tokens as this model does (default: characters or words); one for named entities "
+        "also reads the held-out texts, to say what a dictionary and a gate over it would score",
         metavar="DIR",
     ),
     text=Report.text,
@@ -235,12 +235,13 @@ def relations(args: Namespace) -> dict[str, Any]:
     argument("--by", default="relation", choices=["label", "entity", "relation", "triple"]),
     argument(
         "--prune",
-        "take out of the graph what hurts more texts than it helps, as counted over the texts it "
-        "stood in, or by leaving it out of each",
+        "take out of the graph what hurts more texts than it helps: counted over the "
+        "texts where it stands (counts), or measured by leaving it out of each "
+        "(leave-one-out)",
         choices=["counts", "leave-one-out"],
     ),
     argument("--what", "what is taken out", "triple", choices=["triple", "relation"]),
-    argument("--least", "so many more hurt than helped", 1),
+    argument("--least", "take out what hurts at least this many texts more than it helps", 1),
     argument("--output", "where to put the pruned graph", type=Path, metavar="FILE"),
     of=argument("--data", "labelled texts", required=True, metavar="FILE|DIR|hf:NAME"),
 )

@@ -23,23 +23,28 @@ log = logging.getLogger(__name__)
 @command(
     "experiment",
     argument("suite", "suite files (.yaml), each taken once", nargs="+", metavar="SUITE"),
-    argument("--list", "show what is done, stale, failed and left, and stop", False),
-    argument("--only", "this run; repeatable", [], metavar="RUN"),
+    argument("--list", "only show what is done, stale, failed and left", False),
+    argument("--only", "run only this row; repeatable", [], metavar="RUN"),
     argument("--seeds", "only these seeds", type=int, nargs="+", metavar="N"),
-    argument("--again", "run also what is done", False),
+    argument("--again", "also run what is done", False),
     argument("--jobs", "processes at a time", 1),
     TRAINING_DEVICE,
-    argument("--results", "one JSON a run", "results", metavar="DIR"),
-    argument("--work", "splits, checkpoints; may be deleted", "runs/experiments", metavar="DIR"),
+    argument("--results", "folder for the results, one JSON per run", "results", metavar="DIR"),
+    argument(
+        "--work",
+        "folder for splits and checkpoints; may be deleted",
+        "runs/experiments",
+        metavar="DIR",
+    ),
     argument(
         "--report",
-        ".md, with a folder of pages and pictures; default: in --results",
+        "the report, .md, with a folder of pages and pictures; default: in --results",
         metavar="FILE",
     ),
     argument("--findings", "the report's text, in which figures are filled in", metavar="FILE"),
     argument("--published", "figures published by others, for the report (.yaml)", metavar="FILE"),
     argument("--appendix", "Markdown of a page of the report; repeatable", [], metavar="FILE"),
-    argument("--report-only", "run nothing, write the report", False),
+    argument("--report-only", "only write the report", False),
 )
 def experiment(args: Namespace) -> None:
     """Run a grid of trainings and compare them.

@@ -51,14 +51,14 @@ def _span(text: str) -> tuple[int, int]:
     )
 
 
-PICTURE = argument("--picture", "draw it: .png, .svg or .pdf", type=_picture, metavar="FILE")
+PICTURE = argument("--picture", "save a picture: .png, .svg or .pdf", type=_picture, metavar="FILE")
 TEXT = several(
     argument("text", "a sentence, or two for a pair", nargs="*"),
     QUESTION,
     argument("--target", TARGET, metavar="LABEL"),
     argument("--span", SPAN, type=_span, metavar="START:END"),
 )
-BY_MENTION = argument("--by-mention", "a triple at each mention by itself", False)
+BY_MENTION = argument("--by-mention", "treat a triple separately at each of its mentions", False)
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _text(args: Namespace) -> Sequence[str]:
 @explanation(
     "effects",
     BY_MENTION,
-    argument("--left-out-only", "don't delete triples from the graph as well", False),
+    argument("--left-out-only", "don't also delete triples from the graph", False),
 )
 def effects(args: Namespace) -> Page:
     """Leave every triple out, and delete it from the graph: the exact effect on a prediction."""
@@ -202,9 +202,13 @@ def interactions(args: Namespace) -> Page:
 @explanation(
     "shapley",
     BY_MENTION,
-    argument("--orders", "to draw", 64),
+    argument("--orders", "orders that are drawn", 64),
     argument("--seed", "of the draw", 0),
-    argument("--exact", "run every subset; default: of few triples", action=BooleanOptionalAction),
+    argument(
+        "--exact",
+        "run every subset; default: only if there are few triples",
+        action=BooleanOptionalAction,
+    ),
 )
 def shapley(args: Namespace) -> Page:
     """Share the whole effect out among the triples: Shapley values."""
@@ -218,7 +222,7 @@ def shapley(args: Namespace) -> Page:
     return page_of(result, facts, result.ranked, columns)
 
 
-@explanation("attributions", argument("--steps", "of the way from the masked text", 64))
+@explanation("attributions", argument("--steps", "steps from the masked text to the text", 64))
 def attributions(args: Namespace) -> Page:
     """Share the score out among the tokens of the text and its triples: integrated gradients."""
     from kbert_core.explain.attributions import attributions
@@ -254,12 +258,12 @@ def attention(args: Namespace) -> Page:
 
 @explanation(
     "counterfactuals",
-    argument("--to", "what it shall become; default: anything else", metavar="LABEL"),
-    argument("--kinds", "of changes; default: all of them", KINDS, choices=KINDS),
-    argument("--budget", "model runs", 200),
-    argument("--most", "stop at so many", 20),
-    argument("--most-edits", "at most so many changes together", 3),
-    argument("--larger-too", "go on to larger sets where smaller ones were found", False),
+    argument("--to", "the prediction to search for; default: any other", metavar="LABEL"),
+    argument("--kinds", "kinds of edits to try; default: all", KINDS, choices=KINDS),
+    argument("--budget", "at most this many model runs", 200),
+    argument("--most", "stop after this many results", 20),
+    argument("--most-edits", "at most this many edits together", 3),
+    argument("--larger-too", "also search larger sets that contain a set already found", False),
     argument("--seed", "of the changes that are drawn", 0),
 )
 def counterfactuals(args: Namespace) -> Page:
@@ -288,8 +292,12 @@ def counterfactuals(args: Namespace) -> Page:
 
 @explanation(
     "influence",
-    argument("--token", "which to follow; default: 0, [CLS]", 0),
-    argument("--window", "of a long text, from 0; default: the first with knowledge", type=int),
+    argument("--token", "number of the token to follow; default: 0, [CLS]", 0),
+    argument(
+        "--window",
+        "number of the window of a long text, from 0; default: the first with knowledge",
+        type=int,
+    ),
 )
 def influence(args: Namespace) -> Page:
     """Where each triple can have come by which layer, and what it changed there."""
@@ -327,8 +335,8 @@ def influence(args: Namespace) -> Page:
 
 @explanation(
     "noise",
-    argument("--counts", "unrelated triples a mention gets", (0, 1, 2, 4, 8, 16)),
-    argument("--seeds", "of what is drawn", (1, 2, 3)),
+    argument("--counts", "numbers of unrelated triples per mention", (0, 1, 2, 4, 8, 16)),
+    argument("--seeds", "seeds of the drawing", (1, 2, 3)),
     argument("--noise-from", "graphs to draw from; default: the same", nargs="+", metavar="FILE"),
 )
 def noise(args: Namespace) -> Page:
@@ -358,7 +366,12 @@ def noise(args: Namespace) -> Page:
 
 @explanation(
     "compare",
-    argument("--beside", "at most two models; default: its ablations", nargs="+", metavar="DIR"),
+    argument(
+        "--beside",
+        "at most two other models; default: the model's ablations",
+        nargs="+",
+        metavar="DIR",
+    ),
 )
 def compare(args: Namespace) -> Page:
     """BERT, K-BERT and its ablations side by side, or several models, and why two are equal."""

@@ -41,7 +41,7 @@ from kbert_core.knowledge.triple import Triple
 
 FORMATS = ".spo .tsv .csv .jsonl .nt .ttl, packed or not"
 READ = several(
-    argument("--skip-bad", "leave bad lines out, and list them", False),
+    argument("--skip-bad", "load the good lines, and list the bad ones", False),
     options.options_of(ReadOptions),
 )
 WHO = argument("--by", "your name, for the log", "", metavar="NAME")
@@ -160,8 +160,14 @@ def control(args: Namespace) -> Report:
 @command(
     "kg import",
     argument("files", FORMATS, nargs="+", metavar="FILE"),
-    argument("--output", "made, or added to", required=True, type=graph_file, metavar="GRAPH.kg"),
-    argument("--name", "of a new graph; default: the file's", ""),
+    argument(
+        "--output",
+        "the graph file; if it exists, the triples are added",
+        required=True,
+        type=graph_file,
+        metavar="GRAPH.kg",
+    ),
+    argument("--name", "name of a new graph; default: the file's", ""),
     *(options.ALIASES, READ, WHO),
 )
 def import_files(args: Namespace) -> Report:
@@ -192,14 +198,14 @@ def import_files(args: Namespace) -> Report:
 
 @command(
     "kg merge",
-    argument("graphs", "an earlier one's triples come first", nargs="+", metavar="GRAPH"),
+    argument("graphs", "graphs, in the order of their triples", nargs="+", metavar="GRAPH"),
     argument("--output", "a new file", required=True, type=graph_file, metavar="GRAPH.kg"),
     *(READ, WHO),
 )
 def merge(args: Namespace) -> Report:
     """Make one graph file of several graphs, without their logs.
 
-    What is off in the first graph that has it stays off.
+    What is switched off in one of them stays off.
     """
     if args.output.exists():
         raise GraphFileError(
@@ -222,9 +228,11 @@ def merge(args: Namespace) -> Report:
 
 @command(
     "kg export",
-    argument("graph", "a graph, or as it was at entry N of its log", metavar="GRAPH[@N]"),
+    argument(
+        "graph", "a graph, or with @N as it was after entry N of its log", metavar="GRAPH[@N]"
+    ),
     argument("output", FORMATS, type=Path, metavar="FILE"),
-    argument("--all", "also what is switched off", False),
+    argument("--all", "also write what is switched off", False),
     READ,
 )
 def export(args: Namespace) -> Report:
@@ -249,7 +257,7 @@ def export(args: Namespace) -> Report:
 @command(
     "kg get",
     argument("name", "which graph", choices=["medical", "hownet"]),
-    argument("--output", "where to put it", type=Path, metavar="FILE"),
+    argument("--output", "where the file goes", type=Path, metavar="FILE"),
     text=lambda data: f"{data['file']}: {data['triples']:,} triples. Use it: --kg {data['file']}",
 )
 def get(args: Namespace) -> Report:
@@ -269,7 +277,7 @@ def difference_text(data: Mapping[str, Any]) -> str:
 
 @command(
     "kg diff",
-    argument("before", "a graph, or as it was at entry N of its log", metavar="A[@N]"),
+    argument("before", "a graph, or with @N as it was after entry N of its log", metavar="A[@N]"),
     argument("after", metavar="B[@N]"),
     READ,
     text=difference_text,
@@ -303,12 +311,12 @@ def findings_text(data: Mapping[str, Any]) -> str:
 @command(
     "kg check",
     argument("graph", metavar="GRAPH[@N]"),
-    argument("--examples", "of each kind", EXAMPLES),
+    argument("--examples", "examples of each kind", EXAMPLES),
     *(options.ALIASES, READ),
     text=findings_text,
 )
 def check_graph(args: Namespace) -> Report:
-    """List what is probably not meant so; changes nothing."""
+    """List likely mistakes; changes nothing."""
     graph = _opened(args.graph, args)
     aliases = graph.aliases.joined(options.aliases_of(args))
     with Progress("triples") as progress:
@@ -374,7 +382,7 @@ def _edit(action: Action, args: Namespace) -> Report:
 
 
 OLD, NEW = (several(*(argument(prefix + n) for n in TRIPLE)) for prefix in ("", "new_"))
-FIRST = argument("--first", "before the entity's others", False)
+FIRST = argument("--first", "put it before the entity's other triples", False)
 ENTRY = argument("entry", "its number in the log; default: the last", nargs="?", type=int)
 EDITS: tuple[tuple[str, Action | None, str, tuple[options.Argument, ...]], ...] = (
     ("add", "add", "Add a triple to a graph file.", (OLD, FIRST)),
@@ -393,8 +401,8 @@ for _name, _action, _help, _arguments in EDITS:
 @command(
     "kg history",
     GRAPH_KG,
-    argument("--entity", "only edits of its triples"),
-    argument("--most", f"default: {SHOWN}; 0: all", SHOWN),
+    argument("--entity", "only edits of this entity's triples"),
+    argument("--most", f"at most this many entries; default: {SHOWN}; 0: all", SHOWN),
     text=history_text,
 )
 def history(args: Namespace) -> Report:

@@ -20,7 +20,7 @@ SHOWN = 5  # candidates of a span that are printed; JSON has them all
     "link",
     TEXT,
     options.MODEL,
-    argument("--all", f"print every candidate, not the best {SHOWN} of each span", False),
+    argument("--all", f"print every candidate, not only the best {SHOWN} of each span", False),
 )
 def link(args: Namespace) -> None:
     """Show the names in a text, and what the model makes of each.

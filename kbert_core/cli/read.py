@@ -28,7 +28,7 @@ TEXTS_AT_ONCE = 1000  # of a file that are predicted together
 MOST_TOKENS = 5_000  # whose matrix is printed
 CUT = "the text is over the length limit"
 
-COMPARE = argument("--compare", "also without any knowledge", False)
+COMPARE = argument("--compare", "also predict without knowledge", False)
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,9 @@ class Rows:
     "tree",
     *(TEXT, options.GRAPH, options.FORM, options.SYSTEM),
     several(
-        argument("--words", "the text is split by spaces: one token a word", False),
-        argument("--chars", "every character a token", False),
-        argument("--model", "the rows that this model reads", metavar="DIR"),
+        argument("--words", "split the text at spaces: one token per word", False),
+        argument("--chars", "one token per character", False),
+        argument("--model", "show the rows that this model reads", metavar="DIR"),
         one=True,
     ),
     argument("--special", "add [CLS] and [SEP]", False),
@@ -189,9 +189,9 @@ def predict(args: Namespace) -> None:
     "rank",
     argument("question", "in quotes"),
     argument("answer", "candidate answers, each in quotes", nargs="*"),
-    argument("--candidates", "candidate answers, one a line", metavar="FILE"),
+    argument("--candidates", "file of candidate answers, one per line", metavar="FILE"),
     COMPARE,
-    argument("--model", "one for the task rank", required=True, metavar="DIR"),
+    argument("--model", "a model of the task rank", required=True, metavar="DIR"),
     options.READING,
 )
 def rank(args: Namespace) -> dict[str, Any]:

@@ -14,15 +14,15 @@ PROGRESS_EVERY = 1000  # texts
 Texts = Sequence[Sequence[str]]
 
 FILE = (
-    "one text a line, or a .json file in SQuAD's form; answered in JSON lines; - for standard "
-    "input, one line at a time"
+    "texts, one per line, or a .json file in SQuAD's form; - for standard input. "
+    "Prints one JSON object per line"
 )
-QUESTION = argument("--question", "which the text, a paragraph, answers", metavar="TEXT")
+QUESTION = argument("--question", "a question about the text, which is a paragraph", metavar="TEXT")
 TEXT = several(
     argument("text", "a sentence, or two for a pair", nargs="*"),
     QUESTION,
     argument("--file", FILE, metavar="F"),
-    argument("--pair", "lines of --file hold two sentences, a tab between", False),
+    argument("--pair", "each line of --file has two sentences with a tab between", False),
 )
 
 

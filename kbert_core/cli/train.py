@@ -143,10 +143,14 @@ def train(args: Namespace) -> dict[str, Any] | None:
     GATE,
     argument("--split", "which part of a folder or data set", "test", choices=SPLITS),
     COLUMNS,
-    argument("--train-data", "to tell entities seen in it from those unseen", metavar="FILE"),
-    argument("--edits", "also what replaced and added triples do (needs --train-data)", False),
+    argument(
+        "--train-data",
+        "training set; scores then separate seen and unseen entities",
+        metavar="FILE",
+    ),
+    argument("--edits", "also measure what edited triples do; needs --train-data", False),
     argument("--release", "also count named entities as the released K-BERT does", False),
-    argument("--seed", "which other type an edit takes", 0),
+    argument("--seed", "of the types that edits take", 0),
     text=scores_text,
 )
 def evaluate(args: Namespace) -> dict[str, Any]:

@@ -21,8 +21,9 @@ from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.options import Options, option
 
 DATA_SETS = (
-    "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token a line), or saved by "
-    "Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG"
+    "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token per line), "
+    "or saved by Hugging Face's datasets; or a data set of its hub, hf:NAME or "
+    "hf:NAME/CONFIG"
 )
 TASKS = {
     "ner": "named entities",
@@ -55,7 +56,7 @@ class DataFiles(Options):
     dev: str | None = option(None, metavar="FILE", help="take dev from this file")
     test: str | None = option(None, metavar="FILE", help="take test from this file")
     dev_share: float = option(
-        0.0, metavar="P", help="where there is no dev set: this share of train, drawn by --seed"
+        0.0, metavar="P", help="if there is no dev set: this share of train, drawn by --seed"
     )
     columns: Mapping[str, str] = option(
         factory=dict,
@@ -66,8 +67,8 @@ class DataFiles(Options):
     also_train: tuple[str, ...] = option(
         (),
         metavar="FILE",
-        help="further training sets of the same task, from which no dev is drawn; rows of dev or "
-        "test in them are left out",
+        help="more training sets of the same task; no dev is drawn from them, and rows of dev "
+        "or test are left out",
     )
 
     def __post_init__(self) -> None:

@@ -89,14 +89,15 @@ class Data(Keys):
     """
 
     folder: str  # of train, dev and test, or "hf:NAME"
+    # see above
     split: Literal["official", "deduplicated", "entity-disjoint", "substitution"] = "official"
-    among: str = AT_RANDOM  # which names are held out; or a file of triples: names it knows
-    unseen: Share = None  # by substitution: of the mentions of dev and test, with new names
-    test_share: Share = None  # of the names, held out; None: as ``EntityDisjoint`` has it
-    dev_share: Share = None  # the same; of other splits the part of train that becomes dev
+    among: str = AT_RANDOM  # names held out: drawn from all, or from those that this graph knows
+    unseen: Share = None  # by substitution: share of the mentions of dev and test with new names
+    test_share: Share = None  # share of the names held out for test; default: 0.22
+    dev_share: Share = None  # the same for dev (0.1); in other splits: of train
     files: Mapping[Literal["train", "dev", "test"], str] = {}  # where their names are other ones
-    columns: Mapping[str, str] = {}  # ours → the data's, where they can't be guessed
-    also_train: Texts = ()  # more files or folders to train on, which no dev is drawn from
+    columns: Mapping[str, str] = {}  # our names → the data's, where they can't be guessed
+    also_train: Texts = ()  # more files or folders to train on; no dev is drawn from them
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -142,24 +143,25 @@ class Condition(Keys):
 class Row(Condition):
     """One row of the table."""
 
-    name: str  # shown, and in the name of its files
+    name: str  # in the table, and in the names of its files
     kg: Texts = ()  # files of triples
-    seeds: Seeds  # one run each
-    compare_with: str | None = None  # the run without knowledge that it is held against
+    seeds: Seeds  # one run per seed; default: the suite's
+    compare_with: str | None = None  # the run without knowledge to compare with
     note: Text = ""  # shown below the table
 
 
 class Run(Row):
     """A way to train."""
 
-    # the graph; or a control: its tails exchanged, permuted, or the same everywhere
+    # of the graph, or of a control made of it; default: graph if there is a kg
     knowledge: Literal["none", "graph", "shuffled", "permuted", "constant"] = "none"
-    hiding_kg: Texts = ()  # without knowledge: mask the mentions that the recipe would with these
-    ablation: Annotated[Ablation, BeforeValidator(_ablation)] = FULL  # how trees are read
-    recipe: Annotated[Recipe, keys_of(Recipe, Recipe)] = Recipe()
-    injection: Injection = None  # None: as the encoder's card says
+    hiding_kg: Texts = ()  # without knowledge: hide the mentions that the recipe hides with it
+    # how trees are read: full, hard-positions, everything-visible, or both of these
+    ablation: Annotated[Ablation, BeforeValidator(_ablation)] = FULL
+    recipe: Annotated[Recipe, keys_of(Recipe, Recipe)] = Recipe()  # what training changes in data
+    injection: Injection = None  # which triples are used
     encoder: str = SCRATCH  # to start from
-    train: Train = Field(default_factory=dict)  # further fields of ``TrainOptions``
+    train: Train = Field(default_factory=dict)  # options of training
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -189,8 +191,9 @@ class Baseline(Row):
     that a gate fitted on dev lets through, or that are right (the oracle, a ceiling).
     """
 
-    over: str | None = None
-    guided: StrictBool = False
+    over: str | None = None  # name of the run over whose predictions it is written
+    guided: StrictBool = False  # guide that run's decoding instead of writing over it
+    # write only what a gate fitted on dev lets through, or only what is right, the ceiling
     judge: Literal["gate", "oracle"] | None = None
     senses: Literal["first", "prior", "centroid"] | None = None  # of the task "link"
 
@@ -234,24 +237,25 @@ class SideBySide(Keys):
 class Suite(Keys):
     """One experiment."""
 
-    name: str  # of the file, and the folder of its results
-    task: Literal["ner", "classify", "pair", "rank", "link", "mask", "qa"]
-    title: str
+    name: str  # the folder of its results; default: the file's name
+    task: Literal["ner", "classify", "pair", "rank", "link", "mask", "qa"]  # of `kbert train`
+    title: str  # heading of its part of the report; default: the name
     about: Text = ""  # one paragraph of Markdown
-    data: Data
-    kg: Texts = ()  # this and the five below: of every run that says nothing else
-    injection: Injection = None
-    encoder: str = SCRATCH
-    train: Train = Field(default_factory=dict)
-    seeds: Seeds
-    compare_with: str | None = None
+    data: Data  # see below
+    kg: Texts = ()  # files of triples
+    injection: Injection = None  # which triples are used; left out: as the encoder's card says
+    encoder: str = SCRATCH  # folder, name on the hub, or package:NAME
+    train: Train = Field(default_factory=dict)  # options of training
+    seeds: Seeds  # each row is run once per seed
+    compare_with: str | None = None  # name of the run without knowledge
     conditions: tuple[Condition, ...] = ()  # every row is run under each; none: as rows say
-    covered_by: Texts = ()  # graph that tells covered from uncovered mentions, for every row
+    covered_by: Texts = ()  # graph that tells covered from uncovered mentions; default: kg
     runs: tuple[Run, ...]  # the rows, in the order shown
-    baselines: tuple[Baseline, ...] = ()
+    baselines: tuple[Baseline, ...] = ()  # rows without training
+    # more pairs of names to compare, [A, B]
     also_compare: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = ()
     discussion: Text = ""  # Markdown, pasted into the report as it is
-    side_by_side: SideBySide | None = None
+    side_by_side: SideBySide | None = None  # a table over several suites
     _path: Path = PrivateAttr(Path())
 
     @property

@@ -127,10 +127,10 @@ class Ablation(Options):
     """
 
     positions: Positions = option(
-        "soft", choices=get_args(Positions), help="default: the model's card, else soft"
+        "soft", choices=get_args(Positions), help="hard: an ablation; default: the card's or soft"
     )
     visible: Visible = option(
-        "tree", choices=get_args(Visible), help="default: the model's card, else tree"
+        "tree", choices=get_args(Visible), help="all: an ablation; default: the card's or tree"
     )
 
     def position_ids(self, batch: Batch) -> "Tensor":

@@ -86,11 +86,11 @@ class InjectionOptions:
     max_triples: int = option(
         2, help="triples per mention; default: the model's card, else 2", metavar="N"
     )
-    tail_only: bool = option(False, help="inject tails without relations, or with them")
+    tail_only: bool = option(False, help="inject tails without their relations")
     relations: tuple[str, ...] | None = option(None, help="use only these relations", metavar="R")
     _: KW_ONLY
     not_relations: tuple[str, ...] = option((), help="use none of these relations", metavar="R")
-    first_relations: tuple[str, ...] = option((), help="triples of these come first", metavar="R")
+    first_relations: tuple[str, ...] = option((), help="use triples of these first", metavar="R")
     strategy: Strategy = option(
         Strategy.FIRST,
         help="how triples are chosen: first in graph order (default), tail_in_text, context "
@@ -103,11 +103,11 @@ class InjectionOptions:
         False, help="of a name with several entities, use the one whose best triple scores highest"
     )
     keep_places: bool = option(
-        False, help="let no other triple move up into the place of one that is switched off"
+        False, help="leave the place of a switched-off triple empty: no other moves up"
     )
     scorer: str | None = option(
         None,
-        help="for context, an encoder to compare with (default: the model's own)",
+        help="the encoder that compares, for the strategy context; default: the model's own",
         metavar="DIR|NAME",
     )
     names: NameRules = option(

@@ -26,9 +26,9 @@ class RunOptions(Options):
     """Where and how something is trained."""
 
     output: str = option(
-        metavar="DIR", help="where the model goes; a run that was cut off goes on there"
+        metavar="DIR", help="folder for the model; a run that was cut off is resumed there"
     )
-    seed: int = option(0, help="of everything random")
+    seed: int = option(0, help="of all random numbers")
     device: str = option("auto", help="auto, cpu or cuda")
     bf16: bool | None = option(None, help="compute in bfloat16; default: on CUDA")
     log_every: int = option(50, least=1, metavar="N", help="steps")
@@ -69,21 +69,21 @@ class KnowledgeOptions(Options):
         None,
         metavar="NAME",
         choices=SYSTEMS,
-        help="how knowledge is read: k-bert; plain-text, which writes the triples after the text; "
-        "knowbert, which has vectors of them enter between two layers; roof-bert, which reads them "
-        "with a second encoder; default: as the encoder's card says, else k-bert",
+        help="how knowledge is read: k-bert, as branches; plain-text, written after the text; "
+        "knowbert, as vectors between two layers; roof-bert, by a second encoder; "
+        "default: the encoder's card, else k-bert",
     )
     base: tuple[str, ...] = option(
         (),
         metavar="NAME|JSON",
-        help="a knowledge base of knowbert, from bottom to top: graph, wordnet, or its options as "
-        "JSON; default: as the encoder's card says, else graph",
+        help="a knowledge base of knowbert, from bottom to top: graph, wordnet, or options as "
+        "JSON; default: the encoder's card, else graph",
     )
     roof: str = option(
         "",
         metavar="JSON",
-        help='options of roof-bert, such as {"layers": 2, "expand": 0}; default: as the '
-        "encoder's card says",
+        help='options of roof-bert, such as {"layers": 2, "expand": 0}; default: the '
+        "encoder's card",
     )
     skip_bad: bool = option(False, help="leave bad lines of a graph out and log them")
     injection: InjectionOptions | None = option(
@@ -94,8 +94,8 @@ class KnowledgeOptions(Options):
     )
     windows: bool | None = option(
         None,
-        help="read a text over the length limit in overlapping windows, where the task can; else "
-        "its end is cut; default: as the encoder's card says, else on",
+        help="read a text over the length limit in overlapping windows, if the task can; "
+        "without it the end is cut; default: the encoder's card, else on",
     )
     ablation: Ablation | None = option(
         None, flag=None, help="how trees are read; None: as the encoder's card says"
@@ -114,20 +114,22 @@ class StartOptions(Options):
     encoder: str = option(
         SCRATCH,
         metavar="DIR|NAME|package:NAME|scratch",
-        help="encoder to start from: a folder, a hub name, an installed Python package that holds "
-        "one, or a new small BERT with a vocabulary of the training set",
+        help="encoder to start from: a folder, a name on the hub, package:NAME for an "
+        "installed Python package, or scratch, a new small BERT with a vocabulary of the "
+        "training set",
     )
     adapter: int | None = option(
         None,
         least=1,
         metavar="RANK",
-        help="train a low-rank adapter (8 or 16 is usual) and the task head; the encoder stays as "
-        "it is and where it is; an adapter of this rank in its place is trained further",
+        help="train only a low-rank adapter (8 or 16 is usual) and the task head; the encoder "
+        "stays as it is. If --encoder is an adapter of this rank, it is trained further",
     )
     adapter_alpha: float | None = option(
         None,
         metavar="A",
-        help="its scale is A / RANK; default: 2 RANK, or that of the adapter trained further",
+        help="the adapter's scale is A / rank; default: twice the rank, or that of the adapter "
+        "trained further",
     )
     dropout: float = option(0.1, share=True, help="of the encoder")
     hidden_size: int | None = option(
@@ -187,8 +189,8 @@ class OptimiserOptions(Options):
         None,
         least=1,
         metavar="N",
-        help="for answer selection: each epoch reads so many of a question's wrong answers, drawn "
-        "anew; default: all",
+        help="for answer selection: wrong answers per question that an epoch reads, drawn anew "
+        "each time; default: all",
     )
     batch_tokens: int = option(
         1024, least=16, help="tokens read at once by each process, padding included"
@@ -197,7 +199,7 @@ class OptimiserOptions(Options):
         1,
         least=1,
         metavar="N",
-        help="read so many batches for one step: as so many times the tokens, in less memory",
+        help="number of batches per step; like a larger batch, in less memory",
     )
     learning_rate: float | None = option(
         None,
@@ -210,7 +212,7 @@ class OptimiserOptions(Options):
     )
     weight_decay: float = option(0.01, least=0, flag=None, help="of AdamW")
     patience: int = option(
-        0, least=0, help="stop after so many epochs without a better dev score; 0: never"
+        0, least=0, help="stop after this many epochs without a better dev score; 0: never"
     )
 
     def __post_init__(self) -> None:
@@ -223,7 +225,7 @@ class OptimiserOptions(Options):
 
 
 def _share_of(what: str) -> Any:
-    return option(0.0, share=True, metavar="P", help=f"of {what}")
+    return option(0.0, share=True, metavar="P", help=f"share of {what}")
 
 
 @dataclass(frozen=True)
@@ -234,28 +236,28 @@ class Recipe(Options):
     """
 
     counterfactual: float = _share_of(
-        "gold mentions whose tail names their type: trained with another such tail and its label, "
-        "to teach reading the graph, wrong triples too"
+        "gold mentions that get the tail of another type, and its label; teaches the model to "
+        "follow the graph, wrong triples too"
     )
     mention_dropout: float = _share_of(
-        "gold mentions with branches: their characters are hidden, by the mask token or by random "
-        "ones, half and half"
+        "gold mentions with branches whose characters are hidden, half by the mask token, half by "
+        "random ones"
     )
     mismatch_hiding: float = _share_of(
         "names with branches that aren't gold mentions: hidden in the same way; named entities "
         "only. Given the mention dropout's share, what is hidden is no more often an entity than "
         "what isn't"
     )
-    branch_dropout: float = _share_of("branches left out")
-    tree_dropout: float = _share_of("sentences trained without knowledge")
+    branch_dropout: float = _share_of("branches that are left out")
+    tree_dropout: float = _share_of("sentences that are read without knowledge")
     invented: float = _share_of(
-        "sentences in which a name that the graph doesn't know, half the time a gold mention, else "
-        "any words outside of one, gets a branch that names a type, and that type as its label, to "
-        "teach trusting where a branch's name begins and ends"
+        "sentences in which a name that the graph doesn't know gets a branch that names a type, "
+        "and this type as its label; teaches the model to trust where a branch's name begins and "
+        "ends. Half of the names are gold mentions, half are other words"
     )
     mismatch_dropout: float = _share_of(
-        "branches of names that aren't gold mentions left out, where that is more than the branch "
-        "dropout; named entities only. So a match is right as often in training as later (`kbert "
+        "branches left out at names that aren't gold mentions, if more than the branch dropout; "
+        "named entities only. With it a match is right as often in training as later (`kbert "
         "audit` tells how often)"
     )
 
@@ -277,8 +279,10 @@ class TrainOptions(Options):
         help="for knowbert: entity links that train its linker, in steps between those of the "
         "task (Algorithm 1, the multitask stage)",
     )
-    link_share: float = option(0.2, share=True, metavar="P", help="of the steps that do so")
-    float32: bool = option(False, help="save single, not half precision")
+    link_share: float = option(
+        0.2, share=True, metavar="P", help="share of the steps that train the linker"
+    )
+    float32: bool = option(False, help="save in single precision instead of half")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -306,20 +310,21 @@ class CorpusOptions(Options):
     """The text to pretrain on, and the tokens made of it."""
 
     text: tuple[str, ...] = option(
-        metavar="FILE", help=".txt, also packed (.xz, .gz, .bz2, .zst), one passage a line"
+        metavar="FILE",
+        help="text files with one passage per line, packed (.xz, .gz, .bz2, .zst) or not",
     )
     exclude: tuple[str, ...] = option(
         (),
         metavar="FILE",
-        help="labelled files of test sets (.tsv, .txt, also .xz, or .json in SQuAD's form); "
-        "passages that hold one of their texts are left out, white space apart",
+        help="test sets (.tsv, .txt, .xz, or .json in SQuAD's form); passages that contain one "
+        "of their texts are left out, whatever the white space",
     )
     vocabulary: str | None = option(
-        None, metavar="DIR", help="take this tokenizer; default: made from the text"
+        None, metavar="DIR", help="use the vocabulary of this model; default: made from the text"
     )
     whole_words: bool = option(True, help="mask the word pieces of a word together")
     row_length: int = option(128, least=8, help="tokens of a packed row")
-    vocabulary_size: int = option(6000, least=8, help="at most so many tokens")
+    vocabulary_size: int = option(6000, least=8, help="at most this many tokens")
     word_pieces: int = option(
         0, least=0, help="of them for words of Latin letters and digits; 0: characters"
     )
@@ -366,14 +371,18 @@ class PretrainSteps(Options):
     """
 
     steps: int = option(
-        10_000, least=1, help="optimiser steps in all; a run that goes on may have more"
+        10_000, least=1, help="number of optimiser steps; a run that is resumed may have more"
     )
     batch_tokens: int = option(2048, help="tokens read at once, by each process")
-    accumulate: int = option(1, least=1, metavar="N", help="read so many batches for one step")
+    accumulate: int = option(1, least=1, metavar="N", help="number of batches per step")
     learning_rate: float = option(1e-3, above=0, help="after warm-up")
-    warmup: int = option(500, least=0, help="steps in which the rate rises, at most half of all")
+    warmup: int = option(
+        500, least=0, help="steps in which the learning rate rises, at most half of all"
+    )
     decay: float = option(
-        0.25, share=True, help="share of the steps after warm-up in which the rate falls"
+        0.25,
+        share=True,
+        help="share of the steps after the warm-up in which the learning rate falls",
     )
     weight_decay: float = option(0.01, least=0, flag=None, help="of AdamW")
     save_every: int = option(500, least=1, help="steps between checkpoints")

@@ -77,7 +77,7 @@ class ReadOptions:
         parse=lambda text: tuple(text.split(",")),
     )
     language: str | None = option(
-        None, help="of labels in RDF, such as zh; default: any", metavar="CODE"
+        None, help="language of labels in RDF, such as zh; default: any", metavar="CODE"
     )
     most: int | None = None
 

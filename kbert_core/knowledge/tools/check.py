@@ -1,4 +1,4 @@
-"""What a curator wants to know of a graph: triples that are probably not meant so."""
+"""What a curator wants to know of a graph: likely mistakes."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

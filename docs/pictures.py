@@ -1,7 +1,7 @@
-"""Take the README's moving picture of one edit from the running app.
+"""Take the README's two pictures from the running app: `make app`, then `python docs/pictures.py`.
 
-A triple is switched off on its branch, and on again: `make app`, then
-`python docs/moving_picture.py`.
+`lab.webp` moves: a triple is switched off on its branch, and on again. `explain.webp` is what
+every triple and every token does to the prediction.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 
 SIZE: ViewportSize = {"width": 1366, "height": 768}
 SHOWN = (1100, 618)  # pixels of the picture
-TRIPLE = "(胃镜, 类别, 检查)"
+TRIPLE = "(COPD, is_a, disease)"
 HELD, STEP = 1800, 60  # milliseconds of a state, and of a step of the pointer
 STEPS = 14
 
@@ -25,13 +25,21 @@ def main() -> None:
     parser.add_argument("--browser", default="/usr/bin/chromium", help="Chromium's program")
     args = parser.parse_args()
     folder = Path(__file__).parent
+    expect.set_options(timeout=180_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=args.browser, args=["--no-sandbox"])
         page = browser.new_context(viewport=SIZE, locale="en-US").new_page()
         page.goto(args.address)
-        expect(page.locator(".kb-line").last).to_contain_text("Examine", timeout=60_000)
+        expect(page.locator(".kb-line").last).to_contain_text("Disease")
         page.wait_for_timeout(4000)
         frames = moving(page)
+        page.get_by_role("link", name="Explain").click()
+        expect(page.get_by_text("What every token adds")).to_be_visible()
+        page.wait_for_timeout(4000)
+        page.set_viewport_size({**SIZE, "height": 940})
+        page.wait_for_timeout(1000)
+        still = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        still.save(folder / "explain.webp", quality=80, method=6)
         browser.close()
     pictures, times = zip(*frames, strict=True)
     pictures[0].save(
@@ -48,7 +56,7 @@ def main() -> None:
 def moving(page: Page) -> list[tuple[Image.Image, int]]:
     """Frames with how long each is shown: the pointer comes to ✕, then to ↺."""
     at, frames = (SIZE["width"] / 2, SIZE["height"] * 0.9), [(frame(page, None), HELD)]
-    for button, label in (("Switch off", "BodyPart"), ("Switch on", "Examine")):
+    for button, said in (("Switch off", "is no longer Disease"), ("Switch on", "is now Disease")):
         switch = page.get_by_role("button", name=f"{button} {TRIPLE}")
         box = switch.bounding_box()
         assert box is not None
@@ -59,7 +67,7 @@ def moving(page: Page) -> list[tuple[Image.Image, int]]:
             place = tuple(a + (b - a) * part for a, b in zip(at, to, strict=True))
             frames.append((pointed(still, place), STEP if step < STEPS else 500))
         switch.click()
-        expect(page.locator(".kb-line").last).to_contain_text(label)
+        expect(page.get_by_text(said).first).to_be_visible()
         page.wait_for_timeout(3000)
         frames.append((frame(page, to), HELD))
         at = to
