@@ -171,8 +171,9 @@ def suites_page() -> str:
     for title, *classes in (
         ("The suite", suite.Suite),
         ("data", suite.Data),
-        ("runs", suite.Row, suite.Run),
-        ("baselines", suite.Row, suite.Baseline),
+        ("runs", suite.Condition, suite.Row, suite.Run),
+        ("baselines", suite.Condition, suite.Row, suite.Baseline),
+        ("conditions", suite.Condition),
         ("side_by_side", suite.SideBySide),
     ):
         about = " ".join((classes[-1].__doc__ or "").split())

@@ -32,7 +32,11 @@ WRITTEN = subprocess.run(
     **{"cwd": ROOT, "capture_output": True, "encoding": "utf-8", "check": True},
 ).stdout.split()
 PASTED = "results/selection/section.md"  # into docs/results.md
-LINKED = [file for file in WRITTEN if file != PASTED and not re.match("models/.*/", file)]
+LINKED = [  # the findings' links are those of docs/results.md, which is made of them
+    file
+    for file in WRITTEN
+    if file not in (PASTED, "results/findings.md") and not re.match("models/.*/", file)
+]
 BLOCK = re.compile(  # with what stands below it as its output
     r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL
 )
@@ -193,7 +197,8 @@ def test_every_option_of_every_command_is_in_the_reference(hooks, capsys, monkey
     for name in cli.COMMANDS:
         with pytest.raises(SystemExit):
             cli.main([*name.split(), "--help"])
-        options = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", capsys.readouterr().out))
+        said = capsys.readouterr().out.partition("\noptions:")[2]  # not what is said before them
+        options = set(re.findall(r"(?<![\w-])--[a-z][\w-]+", said))
         (section,) = re.findall(rf"^## kbert {name}\n(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL)
         described = set(re.findall(r"`(--[\w-]+)`", section))
         assert options - described - {"--help"} == set(), name
@@ -210,7 +215,7 @@ def test_every_option_of_a_command_says_what_it_is(hooks):
 
 def test_every_key_of_a_suite_is_in_the_reference_and_says_what_it_is(hooks):
     page = hooks.suites_page()
-    for kind in ("Suite", "Data", "Run", "Baseline", "SideBySide"):
+    for kind in ("Suite", "Data", "Run", "Baseline", "Condition", "SideBySide"):
         for key in resolve_name(f"kbert_core.experiments.suite:{kind}").model_fields:
             assert re.search(rf"^\| `{key}` \|.*\| \S.* \|$", page, flags=re.MULTILINE), key
 
