@@ -11,7 +11,6 @@ import json
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 
 import numpy as np
@@ -36,7 +35,7 @@ from app.view_models.tree import summary, tree_html, tree_view
 from app.view_models.visible import share_of_layers, visible_in
 from kbert_core import FlatTree, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
-from kbert_core.tasks import AnswerPrediction, ClassPrediction, MaskPrediction, NerPrediction
+from kbert_core.tasks import NerPrediction
 
 PAGE_CSS = """
 :root { --st-text-color: #1d252c; --st-background-color: #ffffff; --st-primary-color: #0072b2;
@@ -249,40 +248,20 @@ def _facts(page: Page) -> str:
 
 
 def _prediction(page: Page, side: Side, before: Side | None) -> str:
-    now, info, texts = side.trace.prediction, page.info, side.scene.sentences
+    now = side.trace.prediction
+    if now is None or page.info is None:
+        return _said(t("There is no prediction."))
     was = before.trace.prediction if before is not None else None
     was = was if type(was) is type(now) else None
-    said = (
-        _said(t("Compared with: {name}.", name=before.name)) if before is not None and was else ""
-    )
-    when = t("Now" if side is page.now else "Before")
-    bars = partial(prediction.bars_html, side=when)
+    names = (before.name if before is not None else "", side.name)
+    said, html = twins.drawn(side.scene.sentences, page.info, now, was, names)
+    lines = [said] if said else []
+    if before is not None and was and not isinstance(now, NerPrediction):
+        lines.append(t("Compared with: {name}.", name=before.name))
     if isinstance(now, NerPrediction):
         changes = prediction.span_changes(was.spans if was else (), now.spans)
-        said = _said(prediction.headline(changes)) if was is not None else ""
-        sides = [twins.Side(when, side.name, "", now)]
-        if before is not None and was is not None:
-            sides.insert(0, twins.Side(t("Before"), before.name, "", was))
-        lines = twins.spans_lines(texts[0], sides)
-        return said + lines + prediction.changes_html(changes, compared=was is not None)
-    if isinstance(now, ClassPrediction) and info is not None:
-        head = t(
-            "Probability that the answer is right" if prediction.is_score(info, now) else "Label"
-        )
-        old, new = was and prediction.probabilities(info, was), prediction.probabilities(info, now)
-        line = _said(prediction.say_class(info, now, was))
-        return line + said + bars(old, new, head=head)
-    if isinstance(now, AnswerPrediction):
-        old, new = was and prediction.answers_of(was), prediction.answers_of(now)
-        best = prediction.answer_html(texts[1], now)
-        return said + best + bars(old, new, head=t("Answer"))
-    if isinstance(now, MaskPrediction):
-        fillings = prediction.fillings_of(now)
-        earlier = prediction.fillings_of(was) if was else [None] * len(fillings)
-        heads = (t("[MASK] {number}", number=number + 1) for number in range(len(fillings)))
-        each = zip(earlier, fillings, heads, strict=False)
-        return said + "".join(bars(a, b, head=head) for a, b, head in each)
-    return _said(t("There is no prediction."))
+        html += prediction.changes_html(changes, compared=was is not None)
+    return _said(*lines) + html
 
 
 def _triples(side: Side, was: Side | None) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from app import services, state
-from app.app_pages.parts import chart, download, table
+from app.app_pages.parts import download, table
 from app.audits import FileSetup, Report
 from app.state import KEEP, graph_as_edited
 from app.texts import N_, listed, sentences, t
@@ -18,6 +18,7 @@ from app.view_models.html import escape, markdown
 from app.words import AUDIT_SPLIT, AUDIT_TASK, FILE_VERDICT
 from kbert_core import KBertError
 from kbert_core.experiments.file_rows import FileRow
+from kbert_core.experiments.verdict import Finding, Level
 from kbert_core.experiments.whole_file import KINDS, By, WholeFile
 from kbert_core.explain.result import name_of
 
@@ -46,6 +47,12 @@ FILE_GROUPS = {
     ),
 }
 
+LEVELS = {
+    Level.WARNING: (":material/warning:", "orange", N_("Warning")),
+    Level.NOTE: (":material/info:", "blue", N_("Note")),
+    Level.GOOD: (":material/check_circle:", "green", N_("Fine")),
+}
+
 ss = st.session_state
 ROWS, GROUPS, AUDIT = "rows", "groups", "audit"
 METRIC = 118  # pixels a number takes with its name
@@ -62,12 +69,12 @@ def verdict_panel(report: Report) -> None:
         st.html(f'<div class="kb-headline">{headline}</div>')
         for column, fact in zip(st.columns(len(facts)), facts, strict=True):
             column.metric(fact.name, fact.value, help=fact.help)
-        found = audit_view.reasons(report.verdict)
-        first = [reason for reason in found if reason.first]
-        say_reasons(first)
-        if len(first) < len(found):
-            with st.expander(t("{count} more findings", count=len(found) - len(first))):
-                say_reasons([reason for reason in found if not reason.first])
+        warnings = [own for own in report.verdict.findings if own.level is Level.WARNING]
+        say_findings(warnings)
+        others = [own for own in report.verdict.findings if own.level is not Level.WARNING]
+        if others:
+            with st.expander(t("{count} more findings", count=len(others))):
+                say_findings(others)
         said = t(
             "{data} ({task}) with {graph}: {triples} triples, {heads} heads. Tokens are counted "
             "as characters, or as words where spaces part them.",
@@ -88,26 +95,23 @@ def verdict_panel(report: Report) -> None:
         )
 
 
-def say_reasons(reasons: Sequence[audit_view.Reason]) -> None:
-    """Findings of the verdict, one a line."""
+def say_findings(findings: Sequence[Finding]) -> None:
+    """Findings of the verdict, one a line; a word beside the icon tells what its colour does."""
     with st.container(gap="xsmall"):
-        for reason in reasons:
-            level = f":{reason.colour}[{reason.icon} **{reason.level}**]"
-            st.markdown(f"{level}\u2002{markdown(reason.text)}")
+        for finding in findings:
+            icon, colour, level = LEVELS[finding.level]
+            said = markdown(audit_view.in_words(finding))
+            st.markdown(f":{colour}[{icon} **{t(level)}**]\u2002{said}")
 
 
 def show_audit(report: Report) -> None:
-    """What led to the verdict: charts and tables, part by part."""
-    for column, parts in zip(
-        st.columns([5, 6], gap="large"), audit_view.parts(report.audit), strict=True
-    ):
+    """What led to the verdict: tables and notes, part by part."""
+    columns = st.columns([5, 6], gap="large")
+    for column, parts in zip(columns, audit_view.parts(report.audit), strict=True):
         with column:
             for part in parts:
                 st.markdown(f"#### {part.title}")
-                if part.chart is not None:
-                    st.caption(part.chart_title)
-                    chart(part.chart, f"data.{part.title}")
-                for made in part.tables:
+                for made in filter(None, part.tables):
                     table(made)
                 for said in part.notes:
                     st.caption(markdown(said))
@@ -221,18 +225,9 @@ def rows_view(setup: FileSetup, found: WholeFile) -> None:
             f"data.table.{which}",
             choose=partial(choose_row, rows),
         )
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        name = f"{services.safe_name(setup.data.name)}-{setup.split}.csv"
-        download(
-            "data.csv", t("All texts as CSV"), lambda: view.rows_csv(found.rows), name, "text/csv"
-        )
-        st.caption(
-            t(
-                "Choose a row to see it in detail. Click a column's head to sort."
-                if rows
-                else "None."
-            )
-        )
+    st.caption(
+        t("Choose a row to see it in detail. Click a column's head to sort." if rows else "None.")
+    )
     row = next((row for row in rows if row.number == ss.get("data.row")), None)
     if row is not None:
         row_panel(setup, row)
@@ -310,15 +305,8 @@ def groups_view(found: WholeFile) -> None:
         st.markdown(markdown(hurting))
     if chance := view.say_chance(found, by):
         st.caption(markdown(chance))
-    bars = view.groups_chart(groups)
-    left, right = st.columns([4, 7], gap="large")
-    with left:
-        if bars is not None:
-            chart(bars, f"data.chart.{by}")
-        else:
-            st.caption(t("None."))
-    with right:
-        helped = {head: st.column_config.Column(help=x) for head, x in view.groups_help().items()}
-        table(view.groups_table(groups), f"data.groups.{by}", config=helped)
-        make = lambda: view.groups_csv(groups)  # noqa: E731
-        download("data.groups_csv", t("As CSV"), make, f"{by}.csv", "text/csv")
+    config = {head: st.column_config.Column(help=x) for head, x in view.groups_help().items()}
+    most = max((max(own.helped, own.hurt) for own in groups), default=0) or 1
+    for head in (t("helped"), t("hurt")):
+        config[head] = st.column_config.ProgressColumn(format="%d", max_value=most)
+    table(view.groups_table(groups), f"data.groups.{by}", config=config)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import explained, services, state
 from app.app_pages.long_run import begin, follow, kept
-from app.app_pages.parts import chart, download, no_triple
+from app.app_pages.parts import chart, no_triple
 from app.background import Look, Progress, Run
 from app.models import ModelInfo
 from app.scene import Scene
@@ -181,7 +181,6 @@ def triples(shown: view.View) -> None:
                 ),
             ) and state.commit(Edit("switch_off", effect.piece.triple)):
                 st.switch_page("app_pages/lab.py")
-        download("explain.csv", t("As CSV"), shown.csv, "effects.csv", "text/csv")
         if not chosen and shown.ranked:
             st.caption(t("Choose a row to switch its triple off."))
 

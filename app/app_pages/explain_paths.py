@@ -112,7 +112,6 @@ def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influen
             st.markdown(markdown(view.say_most(measured, piece)))
             title = t("How much “{token}” changes without each triple", token=flat.tokens[token])
             st.markdown(f"**{markdown(title)}**")
-            chart(view.chart(measured, token), "explain.path_chart")
             table(view.arrivals(measured, token))
             st.caption(markdown(view.say_agreement(measured)))
         return

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import comparing, editing, explained, selecting, services, state
 from app.app_pages.lab_free import free_panels
+from app.app_pages.parts import table
 from app.app_pages.scene_bar import model_name
 from app.app_pages.target_chooser import choose_target
 from app.components.matrix import draw_matrix
@@ -26,7 +27,7 @@ from app.view_models.html import escape, markdown, scrolling
 from app.view_models.interventions import why_now
 from app.view_models.matrix import MatrixView
 from app.view_models.selected import marks_of
-from app.view_models.targets import name_of
+from app.view_models.targets import answer_name, name_of
 from app.view_models.twins import Side
 from app.view_models.visible import visible_in
 from app.words import MATRIX_TEXTS
@@ -47,7 +48,7 @@ class Column:
 
     Attributes:
         scene: what was run.
-        title, by: what it is called, at its head and within a sentence.
+        title: what it is called, at its head.
         about: what it reads, and how.
         graph: the scene's, with the edits made.
         trace: what came of it.
@@ -59,7 +60,6 @@ class Column:
 
     scene: Scene
     title: str
-    by: str
     about: str
     graph: KnowledgeGraph
     trace: Any
@@ -101,7 +101,7 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
         panels = tuple(free_panels(now, state.known(now)))
     several = len({panel.scene.model for panel in panels}) > 1
     columns = []
-    for panel, title, by in zip(panels, sides.names_of(panels), sides.by_of(panels), strict=True):
+    for panel, title in zip(panels, sides.names_of(panels), strict=True):
         scene = panel.scene
         try:
             graph = state.graph_of(scene)
@@ -121,7 +121,7 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
         named = replace(scene, system="") if panel.name == scene.system else scene
         about = sides.about(named, model_name(scene) if several else "", len(set(trace.used)))
         earlier = was if before is not bare else None
-        columns.append(Column(scene, title, by, about, graph, trace, read, earlier, moved))
+        columns.append(Column(scene, title, about, graph, trace, read, earlier, moved))
     if panels and len(columns) < comparing.FEWEST:
         st.info(t("Fewer than two panels can be run, so there is nothing to compare."))
         return []
@@ -184,11 +184,12 @@ def predictions(columns: Sequence[Column]) -> None:
     if len({one.scene.sentences for one in told}) > 1:
         st.caption(t("The scenes read different texts, so their tokens aren't joined."))
         return
-    found = [Side(one.title, one.about, one.by, one.trace.prediction) for one in told]
-    for said, table in twins.compared(told[0].scene.sentences, found, [one.info for one in told]):
+    found = [Side(one.title, one.about, one.trace.prediction) for one in told]
+    infos = [one.info for one in told]
+    for said, html in twins.compared(told[0].scene.sentences, found, infos):
         st.markdown(markdown(said))
-        if table:
-            st.html(table)
+        if html:
+            st.html(html)
     if ss["lab.compare"] == "models":
         scores = model_facts.scores_of_twins(columns[0].info, columns[-1].info)
         st.caption(markdown(scores or ""))
@@ -207,7 +208,7 @@ def head(first: Column, one: Column, number: int) -> None:
     against = first.trace.prediction
     same = isinstance(against, NerPrediction) and one.scene.sentences == first.scene.sentences
     pair = [against, found] if number and same else [found]
-    st.html(twins.spans_lines(text, [Side("", "", "", each) for each in pair], last=True))
+    st.html(twins.spans_lines(text, [Side("", "", each) for each in pair], last=True))
 
 
 # What it reads, and what knowledge does to it
@@ -438,7 +439,12 @@ def differences(columns: Sequence[Column]) -> None:
     )
     names = {str(number): one.title for number, one in enumerate(able)}
     st.markdown(markdown(sides.say_equal(made, names)))
-    st.html(sides.differences_html(made, names, able[0].info))
+    label = answer_name(target.label, able[0].info, "") if target is not None else ""
+    helped = {
+        t(head): st.column_config.Column(help=t(said, target=label))
+        for head, said in sides.DIFFERENCES_HELP.items()
+    }
+    table(sides.differences(made, names), "lab.differences", config=helped)
 
 
 def what(able: Sequence[Column]) -> Target | None:

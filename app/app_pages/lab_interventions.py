@@ -11,7 +11,7 @@ from app.intervention_log import MOST, Standing, with_one_more
 from app.models import ModelInfo
 from app.scene import Scene
 from app.texts import N_, t
-from app.view_models import equal_runs, interventions, prediction
+from app.view_models import interventions, prediction
 from app.view_models.html import markdown
 from app.view_models.visible import visible_in
 from app.words import IV_TEXTS
@@ -25,19 +25,6 @@ IV_PRESET = {
     "no_link": N_("No link between trunk and branches"),
     "branches_alone": N_("Branches see no trunk: only themselves"),
     "cls_blind": N_("[CLS] sees no branch"),
-}
-
-IV_EQUAL = {
-    "no_change": N_("Equal to the scene without interventions: no cell has changed."),
-    "not_read": N_(
-        "Equal to the scene without interventions: what the changed cells let through or hold "
-        "back never reaches, through the layers above, what the prediction is read from."
-    ),
-    "no_knowledge": N_(
-        "Equal to the model without any graph: nothing of a branch can reach what the prediction "
-        "is read from, and soft positions number the trunk as if there were no branches. The link "
-        "that is cut does all the work here."
-    ),
 }
 
 After = Callable[[Standing], Intervened]  # what interventions make of the visible matrix
@@ -225,30 +212,27 @@ def removable(
 
 
 def what_it_does(now: Scene) -> None:
-    """The prediction against the one without interventions; where it must be equal, why."""
+    """The prediction against the one without interventions; where it is that of no graph, that."""
     trace = services.trace(now, state.graph_of(now))
     if trace.prediction is None:
         return
-    untouched = now.without_interventions()
-    was = services.trace(untouched, state.graph_of(untouched)).prediction
-    same = equal_runs.same(was, trace.prediction)
-    info = services.model_info(now.model)
+    untouched, plain = (
+        services.trace(scene, state.graph_of(scene)).prediction
+        for scene in (now.without_interventions(), now.without_knowledge())
+    )
+    found = trace.prediction
     what = (
         t("the same prediction, to the last shown digit.")
-        if same
-        else since(info, was, trace.prediction)
+        if prediction.same(untouched, found)
+        else since(services.model_info(now.model), untouched, found)
     )
     st.markdown(markdown(t("Against the same scene without interventions: {what}", what=what)))
-    equal = equal_runs.equal_to(trace)
-    if equal is None:
-        return
-    if equal == "no_knowledge":
-        plain = now.without_knowledge()
-        same = equal_runs.same(
-            services.trace(plain, state.graph_of(plain)).prediction, trace.prediction
+    if prediction.same(plain, found) and not prediction.same(untouched, found):
+        said = N_(
+            "Equal to the model without any graph: nothing of a branch reaches what the prediction "
+            "is read from. The link that is cut does all the work here."
         )
-    if same:
-        st.info(t(IV_EQUAL[equal]), icon=":material/equal:")
+        st.info(t(said), icon=":material/equal:")
 
 
 def refused_list(now: Scene) -> None:

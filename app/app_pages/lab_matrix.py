@@ -380,10 +380,7 @@ def say_arithmetic(side: Side, query: int, key: int) -> None:
     except KBertError as error:
         st.caption(markdown(error))
         return
-    said = t(
-        "Layer {layer}, head {head}: {sum}.", layer=layer, head=head, sum=arithmetic.line(found)
-    )
-    st.markdown(markdown(said))
+    st.caption(markdown(t("layer {layer}, head {head}", layer=layer, head=head)))
     st.html(arithmetic.table_html(found))
 
 

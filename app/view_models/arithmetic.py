@@ -1,28 +1,16 @@
-"""The arithmetic of one attention weight, as a line and as a small table."""
+"""The arithmetic of one attention weight, as a small table."""
 
 import numpy as np
 
-from app.texts import clauses, listed, sentences, t
+from app.texts import listed, sentences, t
 from app.view_models.heads import map_name
 from app.view_models.html import escape
 from app.view_models.matrix import share
 from kbert_core.explain.attention import CellArithmetic
 
 
-def line(cell: CellArithmetic) -> str:
-    """The whole calculation on one line; plain text."""
-    begin = f"q·k / √D = {number(cell.dot)} / √{cell.size} = {number(cell.scaled)}"
-    if not cell.visible:
-        return clauses([begin, t("hidden, so M adds −∞ and softmax gives exactly 0")])
-    total = number(cell.log_sum_exp)
-    if cell.log_sum_exp < 0:
-        total = f"({total})"
-    end = f"e^({number(cell.score)} − {total}) = {share(cell.weight)}"
-    return clauses([begin, t("visible, so M adds 0"), end])
-
-
 def table_html(cell: CellArithmetic) -> str:
-    """The same, a step a line."""
+    """The whole calculation, a step a line."""
     steps = (
         (
             "q · k",

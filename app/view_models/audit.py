@@ -1,15 +1,12 @@
-"""An audit on the page: what stands first, small tables, bar charts. Pure."""
+"""An audit on the page: what stands first, and small tables. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
-from app.texts import N_, listed, sentences, t
-from app.view_models.styles import BRANCH, CHANGED, TRUNK
+from app.texts import N_, listed, t
 from app.words import AUDIT_SPLIT
 from kbert_core.experiments.audit_values import Audit, Coverage, Share
-from kbert_core.experiments.verdict import Level, Verdict, english
+from kbert_core.experiments.verdict import Finding, Verdict, english
 
 AUDIT_FACT = {  # its name, and what exactly is counted
     "known": (
@@ -42,18 +39,9 @@ AUDIT_FACT = {  # its name, and what exactly is counted
     ),
 }
 
-AUDIT_LEVEL = {"warning": N_("Warning"), "note": N_("Note"), "good": N_("Fine")}
 
-AUDIT_CHART = {"all": N_("all mentions"), "unseen": N_("unseen in training")}
-
-BAR = 26  # pixels of a bar with its gap
 MOST_GROUPS = 12
 LONGEST_TEXT = 60  # characters of a text quoted
-ICONS = {
-    Level.WARNING: (":material/warning:", "orange"),
-    Level.NOTE: (":material/info:", "blue"),
-    Level.GOOD: (":material/check_circle:", "green"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,127 +58,108 @@ class Fact:
     help: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """A finding of the verdict, ready to be drawn.
-
-    Attributes:
-        icon, colour: as Streamlit names them.
-        level: in a word, so that the colour isn't all that tells it.
-        text: plain.
-        first: whether it is a warning, which stands first.
-    """
-
-    icon: str
-    colour: str
-    level: str
-    text: str
-    first: bool
-
-
 Table = dict[str, list[str]]  # the columns, by their heads; a part of a row is set in
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of what led to the verdict: its chart, tables and notes, each if there is one."""
+    """A part of what led to the verdict: its tables and notes, each if there is one."""
 
     title: str
-    tables: tuple[Table, ...] = ()
+    tables: tuple[Table | None, ...] = ()
     notes: tuple[str, ...] = ()  # plain text
-    chart: go.Figure | None = None
-    chart_title: str = ""
 
 
 def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
-    """All parts, in two columns."""
+    """All parts, in two columns; one with neither a table nor a note is left out."""
     mixed = t(
         "Labelled in more than one way: {share} of the texts.",
         share=share_text(audit.conflicts.texts),
     )
-    known = Part(
-        t("What the graph knows"),
-        _some(mentions_table(audit)),
-        chart=coverage_chart(audit),
-        chart_title=t(
-            "Share of the {split} mentions whose name is a head, by label",
-            split=split_name(audit.held_out),
-        ),
-    )
-    splits = Part(
-        t("Between the splits"),
-        _some(splits_table(audit), leaks_table(audit)),
-        (mixed, *mixed_texts(audit)),
-    )
-    what = t("type" if audit.ambiguity.relation else "relation")
-    answers = Part(
-        t("Was the graph made from the answers?"),
-        _some(names_table(audit)),
-        (
-            gold_heads(audit),
-            t(
-                "A graph made by others knows rare names less than common ones, and few of its "
-                "heads are mentions. Where nearly all are, as the bars in another colour would "
-                "show, a gain shows reading, not independent knowledge."
-            ),
-        ),
-        groups_chart(audit),
-        t(
-            "Share of the heads that are gold mentions, word for word, and how many heads there "
-            "are; by {what}",
-            what=what,
-        ),
-    )
     learnt = listed(f"{tail} → {label}" for tail, label in audit.tail_labels.items())
-    dictionary = Part(
-        t("A dictionary instead of a model"),
-        _some(dictionary_table(audit)),
-        (
-            t(
-                "The longest match; the first tail of a head that stands for a label decides. "
-                "Learnt from train: {tails}.",
-                tails=learnt or t("nothing"),
+    several = homonyms_table(audit)
+    left = [
+        Part(t("What the graph knows"), (mentions_table(audit),)),
+        Part(
+            t("Between the splits"),
+            (splits_table(audit), leaks_table(audit)),
+            (mixed, *mixed_texts(audit)),
+        ),
+    ]
+    right = [
+        Part(
+            t("Was the graph made from the answers?"),
+            (names_table(audit), groups_table(audit)),
+            (
+                *gold_heads(audit),
+                t(
+                    "A graph made by others knows rare names less than common ones, and few of its "
+                    "heads are mentions. Where nearly all are (●), a gain shows reading, not "
+                    "independent knowledge."
+                ),
             ),
         ),
-    )
-    homonymous = homonyms_table(audit)
-    heads = Part(
-        t("How clear the heads are"),
-        _some(ambiguous_table(audit), homonymous),
-        (say_heads(audit), *([homonyms(audit)] if homonymous else [])),
-    )
-    lengths = Part(t("What injection costs"), _some(lengths_table(audit)))
-    return (
-        [part for part in (known, splits) if part.tables],
-        [part for part in (answers, dictionary) if part.tables] + [lengths, heads],
-    )
+        Part(
+            t("A dictionary instead of a model"),
+            (dictionary_table(audit),),
+            (
+                t(
+                    "The longest match; the first tail of a head that stands for a label decides. "
+                    "Learnt from train: {tails}.",
+                    tails=learnt or t("nothing"),
+                ),
+            ),
+        ),
+        Part(t("What injection costs"), (lengths_table(audit),)),
+        Part(
+            t("How clear the heads are"),
+            (ambiguous_table(audit), several),
+            (*say_heads(audit), *([homonyms(audit)] if several else [])),
+        ),
+    ]
+    right = [part for part in right if any(part.tables) or part is right[-1]]
+    return [part for part in left if any(part.tables)], right
 
 
-def _some(*tables: Table | None) -> tuple[Table, ...]:
-    return tuple(table for table in tables if table)
-
-
-def say_heads(audit: Audit) -> str:
+def say_heads(audit: Audit) -> list[str]:
     """How clearly the graph says what its heads are; plain text."""
-    heads = audit.ambiguity
+    heads, said = audit.ambiguity, []
     if heads.relation is None:
-        said = [t("No relation of this graph looks like a type.")]
+        said.append(t("No relation of this graph looks like a type."))
     else:
-        said = [
-            t(
-                "{share} of the heads have several tails under “{relation}”.",
-                share=share_text(heads.several),
-                relation=heads.relation,
-            )
-        ]
+        text = N_("{share} of the heads have several tails under “{relation}”.")
+        said.append(t(text, share=share_text(heads.several), relation=heads.relation))
     if heads.several_labels is not None:
-        said.append(
-            t(
-                "{share} have tails that stand for several labels.",
-                share=share_text(heads.several_labels),
-            )
+        text = N_("{share} have tails that stand for several labels.")
+        said.append(t(text, share=share_text(heads.several_labels)))
+    return said
+
+
+def gold_heads(audit: Audit) -> list[str]:
+    """How many of the graph's heads are gold mentions, and of the test set only."""
+    answers, said = audit.answers, []
+    if answers is not None:
+        text = N_("Heads of the graph that are gold mentions: {share}.")
+        said.append(t(text, share=share_text(answers.gold_heads)))
+    if answers and answers.test_only is not None and answers.test_only_of_gold is not None:
+        text = N_(
+            "Heads that are gold mentions of the test set only: {share}; {of_gold} of those that "
+            "are gold mentions."
         )
-    return sentences(said)
+        of_gold = percent(answers.test_only_of_gold)
+        said.append(t(text, share=share_text(answers.test_only), of_gold=of_gold))
+    return said
+
+
+def groups_table(audit: Audit) -> Table | None:
+    """Share of each type's heads that are gold mentions, word for word; ●: made of the answers."""
+    groups = audit.answers.groups[:MOST_GROUPS] if audit.answers else ()
+    rows = [
+        (f"{own.name} ●" if own.from_gold else own.name, f"{own.gold.total:,}", percent(own.gold))
+        for own in sorted(groups, key=lambda own: -own.gold.share)
+    ]
+    what = t("type" if audit.ambiguity.relation else "relation")
+    return _table((what, t("heads"), t("are mentions")), rows)
 
 
 def facts(audit: Audit) -> tuple[Fact, ...]:
@@ -222,25 +191,12 @@ def facts(audit: Audit) -> tuple[Fact, ...]:
 
 def headline(verdict: Verdict) -> str:
     """The verdict in one or two sentences; plain text."""
-    return verdict.headline.in_words(_templates(), split_name)
+    return in_words(verdict.headline)
 
 
-def reasons(verdict: Verdict) -> tuple[Reason, ...]:
-    """The verdict's findings, warnings first."""
-    return tuple(
-        Reason(
-            *ICONS[finding.level],
-            t(AUDIT_LEVEL[finding.level]),
-            finding.in_words(_templates(), split_name),
-            finding.level is Level.WARNING,
-        )
-        for finding in verdict.findings
-    )
-
-
-def _templates() -> dict[str, str]:
-    """The words of a verdict in the language of whoever looks."""
-    return {kind: t(text) for kind, text in english().items()}
+def in_words(finding: Finding) -> str:
+    """A finding in the language of whoever looks; plain text."""
+    return finding.in_words({kind: t(text) for kind, text in english().items()}, split_name)
 
 
 def mentions_table(audit: Audit) -> Table | None:
@@ -311,31 +267,6 @@ def _where(where: str) -> str:
     return t("{first} and {last}", first=listed(others), last=last)
 
 
-def gold_heads(audit: Audit) -> str:
-    """How many of the graph's heads are gold mentions, and of the test set only."""
-    answers = audit.answers
-    if answers is None:
-        return ""
-    said = [
-        t(
-            "Heads of the graph that are gold mentions: {share}.",
-            share=share_text(answers.gold_heads),
-        )
-    ]
-    if answers.test_only is not None and answers.test_only_of_gold is not None:
-        of_gold = percent(answers.test_only_of_gold)
-        share = share_text(answers.test_only)
-        said.append(
-            t(
-                "Heads that are gold mentions of the test set only: {share}; {of_gold} of those "
-                "that are gold mentions.",
-                share=share,
-                of_gold=of_gold,
-            )
-        )
-    return sentences(said)
-
-
 def dictionary_table(audit: Audit) -> Table | None:
     """The dictionary tagger's scores by split, the held-out split's by label."""
     rows = []
@@ -404,55 +335,6 @@ def mixed_texts(audit: Audit) -> tuple[str, ...]:
     )
 
 
-def coverage_chart(audit: Audit) -> go.Figure | None:
-    """Share of the held-out mentions that the graph knows, by label."""
-    gold = audit.splits[audit.held_out].mentions
-    if gold is None or not gold.by_label:
-        return None
-    labels = sorted(gold.by_label, key=lambda label: gold.by_label[label].known.share)
-    series = {"all": gold.by_label}
-    if gold.unseen is not None and gold.unseen.known.total:
-        series["unseen"] = {
-            label: gold.unseen_by_label[label]
-            for label in labels
-            if gold.unseen_by_label[label].known.total
-        }
-    colours = {"all": TRUNK, "unseen": BRANCH}
-    figure = go.Figure()
-    for name in reversed(series):  # Plotly stacks grouped bars from below
-        shares = {label: c.known for label, c in series[name].items()}
-        shown = [label for label in labels if label in shares]
-        figure.add_bar(
-            y=shown,
-            x=[100 * shares[label].share for label in shown],
-            name=t(AUDIT_CHART[name]),
-            marker_color=colours[name],
-            orientation="h",
-            hovertemplate="%{y}: %{customdata}<extra>%{fullData.name}</extra>",
-            customdata=[share_text(shares[label]) for label in shown],
-            text=[percent(shares[label]) for label in shown],
-        )
-    return _laid_out(figure, BAR * len(labels) * len(series), legend=len(series) > 1)
-
-
-def groups_chart(audit: Audit) -> go.Figure | None:
-    """Share of each type's heads that are gold mentions, word for word."""
-    if audit.answers is None or not audit.answers.groups:
-        return None
-    groups = sorted(audit.answers.groups[:MOST_GROUPS], key=lambda group: group.gold.share)
-    figure = go.Figure()
-    figure.add_bar(
-        y=[group.name for group in groups],
-        x=[100 * group.gold.share for group in groups],
-        marker_color=[CHANGED if group.from_gold else TRUNK for group in groups],
-        orientation="h",
-        hovertemplate="%{y}: %{customdata}<extra></extra>",
-        customdata=[share_text(group.gold) for group in groups],
-        text=[f"{percent(group.gold)} · {group.gold.total:,}" for group in groups],
-    )
-    return _laid_out(figure, BAR * len(groups))
-
-
 def split_name(split: str) -> str:
     """What a split is called."""
     return t(AUDIT_SPLIT[split])
@@ -488,28 +370,3 @@ def _known(coverage: Coverage | None) -> tuple[str, str]:
 
 def _scores(scores: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(score(scores[name]) for name in ("precision", "recall", "f1"))
-
-
-def _laid_out(figure: go.Figure, height: int, *, legend: bool = False) -> go.Figure:
-    figure.update_traces(textposition="outside", cliponaxis=False)
-    figure.update_layout(
-        barmode="group",
-        bargap=0.3,
-        height=height + (90 if legend else 56),
-        margin={"l": 8, "r": 8, "t": 34 if legend else 6, "b": 6},
-        showlegend=legend,
-        legend={
-            "orientation": "h",
-            "y": 1.0,
-            "yanchor": "bottom",
-            "x": 0,
-            "traceorder": "reversed",
-        },
-        xaxis={
-            "range": [0, 122],  # room for the numbers beside the bars
-            "tickvals": [0, 25, 50, 75, 100],
-            "ticktext": ["0", "25 %", "50 %", "75 %", "100 %"],
-        },
-        yaxis={"automargin": True, "type": "category"},
-    )
-    return figure

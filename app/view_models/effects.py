@@ -1,4 +1,4 @@
-"""What every triple and every token does: sentences, a table, a chart, a file. Pure."""
+"""What every triple and every token does: sentences, a table, a chart. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from app.exports import csv_of
 from app.models import ModelInfo
 from app.texts import N_, listed, sentences, t
 from app.view_models.html import escape, plain
@@ -18,7 +17,6 @@ from kbert_core.explain.attributions import Attributions
 from kbert_core.explain.effects import Effect, Effects
 from kbert_core.explain.result import NO_EFFECT, mention_text, name_of
 from kbert_core.explain.targets import NO_SPAN, Target
-from kbert_core.knowledge.triple import Triple
 
 MOVED = {  # one triple, several
     "moved_up": (N_("{triples} moves up"), N_("{triples} move up")),
@@ -254,29 +252,6 @@ class View:
                 key = one_or_more[len(triples) > 1]
                 said.append(t(key, triples=listed(map(name_of, triples))))
         return " · ".join(said)
-
-    def csv(self) -> bytes:
-        """Everything measured, scores in nats, in UTF-8 with a byte order mark."""
-        rows = []
-        for effect, item in zip(self.found.each, self.found.as_dict()["effects"], strict=True):
-            row = {
-                **item["triple"],
-                "mentions": "; ".join(mention["text"] for mention in item["mentions"]),
-                "probability": self.chance(effect.base.score),
-                "probability_without": self.chance(effect.without.score),
-                "effect_nats": item["effect"],
-                "flips": item["flips"],
-                "answer_without": item["without"]["answer"],
-                "deleted_effect_nats": item["deleted_effect"],
-                "deleted_flips": item["deleted_flips"],
-                "answer_deleted": (item["deleted"] or {}).get("answer"),
-            }
-            for moved in ("moved_up", "moved_out"):
-                row[moved] = "; ".join(name_of(Triple(**triple)) for triple in item[moved])
-            if self.shares is not None:
-                row["tokens_share_of_probability"] = self.shares.of(effect.piece)
-            rows.append(row)
-        return csv_of(rows)
 
 
 def say_chance(target: Target, sentences: Sequence[str], info: ModelInfo) -> str:

@@ -60,11 +60,7 @@ def spans_table(links: Sequence[Any], sentences: Sequence[str]) -> str:
             )
             first = ""
     if not rows:
-        return (
-            f'<p class="kb-table">'
-            f"{escape(t('The text contains no name of the graph, so no entity is linked.'))}"
-            f"</p>"
-        )
+        return _none()
     heads = (t("name"), t("entity"), f"{t('prior')} → {t('weight')}")
     top = "".join(
         f"<th{' class=kb-num' if number == 2 else ''}>{escape(head)}</th>"
@@ -73,9 +69,16 @@ def spans_table(links: Sequence[Any], sentences: Sequence[str]) -> str:
     return f'<table class="kb-table kb-beside"><tr>{top}</tr>{rows}</table>'
 
 
+def _none() -> str:
+    said = t("The text contains no name of the graph, so no entity is linked.")
+    return f'<p class="kb-table">{escape(said)}</p>'
+
+
 def links_html(text: str, after: LinkPrediction, before: LinkPrediction | None) -> str:
     """What each name is taken to mean, and meant before; escaped."""
     new, old = _by_place(after), _by_place(before)
+    if not new and not old:
+        return _none()
     heads = [t("name"), *([t("Before")] if before else []), t("Now")]
     rows = []
     for place in sorted(new.keys() | old.keys()):

@@ -4,16 +4,9 @@ from typing import Any
 
 from app.models import ModelInfo, type_name
 from app.texts import t
-from app.view_models.prediction import (
-    answers_of,
-    fillings_of,
-    is_score,
-    percent,
-    probabilities,
-    span_changes,
-)
+from app.view_models.prediction import best_of, chances, is_score, percent, span_changes
 from kbert_core import KBertError, KBertTrace, Triple
-from kbert_core.tasks import AnswerPrediction, ClassPrediction, MaskPrediction, NerPrediction
+from kbert_core.tasks import ClassPrediction, NerPrediction
 
 Place = tuple[int, int]  # in characters of the first text, end exclusive
 
@@ -48,27 +41,17 @@ def _other(info: ModelInfo, now: Any, after: Any, at: Place) -> tuple[str, bool]
             here = _meet((change.start, change.end), at)
             said = _said(*change.after) if change.after else t("none")
             return said if here else t("“{text}” {label}", text=change.text, label=said), True
-    elif isinstance(after, ClassPrediction):
-        turns = after.label != now.label
-        if turns or is_score(info, after):
-            name, p = max(probabilities(info, after).items(), key=lambda item: item[1])
-            return f"{name} {percent(p)}", turns
-    elif isinstance(after, MaskPrediction | AnswerPrediction):
-        was, own = map(_best, (now, after))
-        if [text for text, _ in was] != [text for text, _ in own]:
-            return f"{''.join(text for text, _ in own)} {percent(min(p for _, p in own))}", True
+    else:
+        was, own = ([*map(best_of, chances(info, one).values())] for one in (now, after))
+        turns = [text for text, _ in was] != [text for text, _ in own]
+        if turns or (isinstance(after, ClassPrediction) and is_score(info, after)):
+            text = "".join(text for text, _ in own)
+            return f"{text} {percent(min(p for _, p in own))}", turns or now.label != after.label
     return None
 
 
 def _said(label: str, probability: float) -> str:
     return f"{type_name(label)} {percent(probability)}"
-
-
-def _best(prediction: Any) -> list[tuple[str, float]]:
-    """The likeliest answer, or what is likeliest at every [MASK]."""
-    if isinstance(prediction, AnswerPrediction):
-        return list(answers_of(prediction).items())[:1]
-    return [next(iter(filling.items())) for filling in fillings_of(prediction)]
 
 
 def _meet(one: Place, other: Place) -> bool:

@@ -1,8 +1,8 @@
-"""A prediction before and after: tags under characters, bars, what changed."""
+"""A prediction of any kind: tags under characters, probabilities, what changed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal
 
 from app.models import ModelInfo, type_name
 from app.texts import N_, clauses, t
@@ -202,54 +202,49 @@ def changes_html(changes: Sequence[SpanChange], *, compared: bool) -> str:
     )
 
 
-def bars_html(
-    before: Mapping[str, float] | None,
-    after: Mapping[str, float],
-    *,
-    most: int = 8,
-    head: str = "",
-    side: str = "",
-) -> str:
-    """Draw probabilities as bars, before thin and grey above after."""
-    before = before or {}
-    union = after.keys() | before.keys()
-    names = sorted(union, key=lambda n: -max(after.get(n, 0), before.get(n, 0)))[:most]
-    rows = []
-    for name in names:
-        was, now = before.get(name), after.get(name)
-        bars = ""
-        if was is not None:
-            bars += f'<span class="kb-bar kb-was" style="width:{100 * was:.1f}%"></span>'
-        bars += f'<span class="kb-bar" style="width:{100 * (now or 0):.1f}%"></span>'
-        old = f'<td class="kb-num">{percent(was)}</td>' if before else ""
-        delta = ""
-        if before:
-            both = was is not None and now is not None
-            delta = f'<td class="kb-num">{signed(now - was) if both else "–"}</td>'  # type: ignore[operator]
-        rows.append(
-            f'<tr><td>{escape(name)}</td><td class="kb-wide"><div class="kb-bars">{bars}</div></td>'
-            f'{old}<td class="kb-num">{percent(now)}</td>{delta}</tr>'
-        )
-    heads = f'<th colspan="2">{escape(head)}</th>'
-    if before:
-        heads += f'<th class="kb-num">{escape(t("Before"))}</th>'
-    heads += f'<th class="kb-num">{escape(side or t("Now"))}</th>'
-    heads += '<th class="kb-num">Δ</th>' if before else ""
-    return f'<table class="kb-table"><tr>{heads}</tr>{"".join(rows)}</table>'
+def chances(info: ModelInfo, prediction: Any) -> dict[str, dict[str, float]]:
+    """Probabilities of what a prediction may be, by what they are of; spans and links have none.
+
+    Of a class there is one such table, of answers too, of masks one each.
+    """
+    if isinstance(prediction, ClassPrediction):
+        score = N_("Probability that the answer is right")
+        head = t(score if is_score(info, prediction) else "Label")
+        return {head: probabilities(info, prediction)}
+    if isinstance(prediction, AnswerPrediction):
+        named: dict[str, float] = {}
+        for own in prediction.answers:  # one that stands at a further place is named with it
+            place = f"{own.text} [{own.start}, {own.end})" if own.text in named else own.text
+            named[place] = own.probability
+        return {t("Answer"): named}
+    if isinstance(prediction, MaskPrediction):
+        return {
+            t("[MASK] {number}", number=number): dict(filling.candidates)
+            for number, filling in enumerate(prediction.fillings, start=1)
+        }
+    return {}
 
 
-def fillings_of(prediction: MaskPrediction) -> list[dict[str, float]]:
-    """Candidates of every [MASK], by token."""
-    return [dict(filling.candidates) for filling in prediction.fillings]
+def best_of(chances: Mapping[str, float]) -> tuple[str, float]:
+    """What is likeliest, and how likely."""
+    return max(chances.items(), key=lambda item: item[1])
 
 
-def answers_of(prediction: AnswerPrediction) -> dict[str, float]:
-    """The best answers by their text; one that stands at a further place is named with it."""
-    named: dict[str, float] = {}
-    for own in prediction.answers:
-        place = f"{own.text} [{own.start}, {own.end})" if own.text in named else own.text
-        named[place] = own.probability
-    return named
+def same(one: Any, other: Any, tolerance: float = 1e-4) -> bool:
+    """Whether two predictions, of whatever kind, are the same but for rounding."""
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= tolerance
+    if type(one) is not type(other):
+        return False
+    if is_dataclass(one):
+        names = [own.name for own in fields(one)]
+        return all(same(getattr(one, own), getattr(other, own), tolerance) for own in names)
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(same(one[k], other[k], tolerance) for k in one)
+    if isinstance(one, Sequence) and not isinstance(one, str):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(same(*pair, tolerance) for pair in pairs)
+    return bool(one == other)
 
 
 def answer_html(paragraph: str, prediction: AnswerPrediction) -> str:

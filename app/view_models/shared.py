@@ -6,36 +6,24 @@ from typing import Any
 from app.models import ModelInfo, type_name
 from app.scene import CHARACTERS, WORDS, Scene
 from app.texts import N_, clauses, listed, t
-from app.view_models.html import escape, scrolling
+from app.view_models.html import escape, scrolling, table_html
 from app.view_models.interventions import describe as describe_intervention
 from app.view_models.knowledge import describe
 from app.view_models.links import meant
-from app.view_models.prediction import (
-    answers_of,
-    fillings_of,
-    is_score,
-    percent,
-    probabilities,
-    span_changes,
-)
+from app.view_models.prediction import best_of, chances, is_score, percent, span_changes
 from app.words import NAME_RULE, OPTIONS_STRATEGY
 from kbert_core import Ablation, InjectionOptions
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import RULES
-from kbert_core.tasks import AnswerPrediction, LinkPrediction, MaskPrediction, NerPrediction
+from kbert_core.tasks import ClassPrediction, LinkPrediction, NerPrediction
 
 MOST_TURNED = 3  # that are said
 
 
 def edits_html(edits: Sequence[Edit]) -> str:
     """Draw edits as a table, oldest first; escaped."""
-    rows = "".join(
-        f'<tr><td class="kb-num">{number}</td><td>{escape(describe(edit))}</td></tr>'
-        for number, edit in enumerate(edits, start=1)
-    )
-    head = f'<th class="kb-num">#</th><th>{escape(t("edit"))}</th>'
-    table = f'<table class="kb-table"><tr>{head}</tr>{rows}</table>'
-    return scrolling(table)
+    rows = [[str(number), escape(describe(edit))] for number, edit in enumerate(edits, start=1)]
+    return scrolling(table_html(("#", t("edit")), rows))
 
 
 def turning(info: ModelInfo, text: str, now: Any, before: Any) -> str:
@@ -66,13 +54,10 @@ def turning(info: ModelInfo, text: str, now: Any, before: Any) -> str:
 
 def _chosen(info: ModelInfo, prediction: Any) -> list[str]:
     """The likeliest label or answer, or that of every [MASK]; of a score its percentage."""
-    if isinstance(prediction, MaskPrediction):
-        return [next(iter(own)) for own in fillings_of(prediction)]
-    if isinstance(prediction, AnswerPrediction):
-        return [next(iter(answers_of(prediction)))]
-    if is_score(info, prediction):
-        return [percent(next(iter(probabilities(info, prediction).values())))]
-    return [info.label(prediction.label)]
+    best = map(best_of, chances(info, prediction).values())
+    if isinstance(prediction, ClassPrediction) and is_score(info, prediction):
+        return [percent(value) for _, value in best]
+    return [text for text, _ in best]
 
 
 def how_it_is_read(scene: Scene) -> list[str]:

@@ -213,21 +213,6 @@ def cell(**changes):
     return CellArithmetic(**made)
 
 
-def test_the_line_leads_from_the_dot_product_to_the_weight():
-    assert arithmetic.line(cell()) == (
-        "q·k / √D = 8.000 / √64 = 1.000; visible, so M adds 0; e^(1.000 − 2.000) = 36.8 %"
-    )
-    assert arithmetic.line(cell(dot=-8.0, log_sum_exp=-0.5)).endswith(
-        "e^(−1.000 − (−0.500)) = 60.7 %"
-    )
-
-
-def test_the_line_of_a_hidden_cell_ends_with_nothing():
-    said = arithmetic.line(cell(visible=False))
-    assert said.startswith("q·k / √D = 8.000 / √64 = 1.000; hidden")
-    assert "exactly 0" in said
-
-
 def test_the_table_has_a_line_a_step():
     drawn = arithmetic.table_html(cell())
     values = re.findall(r'<td class="kb-num">([^<]*)</td>', drawn)

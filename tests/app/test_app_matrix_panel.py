@@ -144,8 +144,9 @@ def test_a_cells_arithmetic_ends_at_the_weight_of_the_map(read, seen):
     found = names(read)
     choose(read, Selection(layer=2, head=3).with_cell(found["tim"], found["cook"]))
     said = everything(read)
-    line = re.search(r"Layer 2, head 3: .* = ([\d.]+) %\.", said)
-    assert line, said
+    drawn = "".join(str(part.proto.body) for part in read.get("html"))
+    line = re.search(r">softmax</th><td[^>]*>([\d.]+) %<", drawn)
+    assert line and "layer 2, head 3" in said
     scene, graph = seen()
     assert scene.sentences == (TEXT,)
     maps = services.attention(scene, graph)

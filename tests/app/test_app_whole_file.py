@@ -1,8 +1,6 @@
 """A file read with a graph and without: sentences, tables, files, and the page Data."""
 
-import csv
 import html
-import io
 import re
 from itertools import product
 from pathlib import Path
@@ -21,7 +19,6 @@ from app.models import ModelInfo
 from app.texts import t
 from app.view_models import audit as audit_view
 from app.view_models import whole_file as view
-from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.experiments.audit_values import Data
 from kbert_core.experiments.whole_file import KINDS, WholeFile, wilson
@@ -156,33 +153,9 @@ def test_a_text_is_shown_entity_by_entity():
     assert next(iter(view.row(MIXED.rows[0], INFO).values())) == ["good · 4 or 5 stars"]
 
 
-def test_csv_holds_every_text_and_guards_formulas():
-    rows = list(csv.DictReader(io.StringIO(view.rows_csv(MIXED.rows).decode("utf-8-sig"))))
-    assert [row["number"] for row in rows] == ["0", "1", "2", "3"]
-    assert rows[1]["gain"] == "-1.0"  # a number is a number
-    hostile = file_of(classed(0, "=good", "=good", "bad", [ODD]))
-    guarded = list(csv.DictReader(io.StringIO(view.rows_csv(hostile.rows).decode("utf-8-sig"))))
-    assert guarded[0]["gold"] == "'=good"
-    assert guarded[0]["triples"].startswith("'=cmd()")
-    groups = view.groups_csv(hostile.groups("entity")).decode("utf-8-sig")
-    assert "'=cmd()" in groups
-    assert view.rows_csv([]).decode("utf-8-sig") == ""
-
-
 def test_groups_say_shares_intervals_and_what_can_be_told():
     columns = view.groups_table(many(1, 9).groups("triple"))
     assert [*columns.values()][-2:] == [["90 % (60 – 98)"], [t("hurts")]]
-
-
-def test_bars_go_to_both_sides_and_only_changed_groups_have_one():
-    chart = view.groups_chart(MIXED.groups("triple"))
-    hurt, helped = chart.data
-    assert (hurt.marker.color, helped.marker.color) == (BRANCH, TRUNK)
-    assert max(hurt.x) == 0 and min(hurt.x) == -2 and max(helped.x) == 1
-    assert not any("<b>" in name for name in chart.layout.yaxis.ticktext)
-    assert view.groups_chart(many(0, 0, 3).groups("triple")) is None
-    crowd = [classed(n, "good", "good", "bad", [Triple(f"h{n}", "r", "t")]) for n in range(60)]
-    assert len(view.groups_chart(file_of(*crowd).groups("triple")).data[0].y) == view.MOST_BARS
 
 
 # What runs in the background
