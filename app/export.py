@@ -37,56 +37,7 @@ from kbert_core import FlatTree, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.tasks import NerPrediction
 
-PAGE_CSS = """
-:root { --st-text-color: #1d252c; --st-background-color: #ffffff; --st-primary-color: #0072b2;
-  --st-secondary-background-color: #f4f6f8; --st-border-color: #d9dfe4; color-scheme: light dark; }
-@media (prefers-color-scheme: dark) { :root { --st-text-color: #e4e9ed;
-  --st-background-color: #12171c; --st-primary-color: #56b4e9;
-  --st-secondary-background-color: #1b2229; --st-border-color: #333d46; } }
-body { font: 15px/1.5 "Source Sans", "Noto Sans", "Noto Sans CJK SC", "PingFang SC",
-  "Microsoft YaHei", sans-serif; max-width: 1080px; margin: 0 auto; padding: 2rem 1.2rem 4rem;
-  background: var(--st-background-color); color: var(--st-text-color); }
-h1 { font-size: 1.5rem; margin: 0 0 .2rem; }
-h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
-.kb-said, dt { color: color-mix(in srgb, currentColor 70%, transparent); }
-.kb-said { font-size: .88rem; margin: .3rem 0; }
-.kb-sentence { font-size: 1.15rem; padding: .7rem .9rem; border-radius: 6px; margin: .6rem 0;
-  background: var(--st-secondary-background-color); white-space: pre-wrap;
-  overflow-wrap: anywhere; }
-.kb-tree, .kb-scroll, .kb-line { max-height: none; }
-.kb-switch { display: none; }
-.kb-tok[data-token] { cursor: default; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: 0; }
-dd { margin: 0; overflow-wrap: anywhere; }
-.kb-when { position: sticky; top: 0; z-index: 5; display: flex; gap: 1.4rem; padding: .6rem 0;
-  margin-top: 2rem; background: var(--st-background-color);
-  border-bottom: 1px solid var(--st-border-color); }
-.kb-when label { cursor: pointer; }
-.kb-when label:has(:checked) { font-weight: 600; }
-body:has(#kb-before:checked) .kb-now, body:has(#kb-now:checked) .kb-before { display: none; }
-.kb-save { font: inherit; font-size: .82rem; padding: .1rem .6rem; margin-top: .3rem;
-  color: inherit; background: none; border: 1px solid var(--st-border-color); border-radius: 4px;
-  cursor: pointer; }
-"""
-SCRIPTS = ("colours.js", "matrix.js", *TREE_SCRIPTS)
-DRAW = """
-const setTriggerValue = () => {};
-for (const place of document.querySelectorAll(".kb-linked")) {
-  const html = place.querySelector(".kb-tree-root").innerHTML, group = place.dataset.group;
-  drawTree({ data: { html, group }, parentElement: place, setTriggerValue });
-}
-for (const place of document.querySelectorAll(".kb-matrix")) {
-  const data = JSON.parse(place.querySelector("script").textContent);
-  drawMatrix({ data, parentElement: place, setTriggerValue });
-  place.querySelector(".kb-save").onclick = () =>
-    place.querySelector("canvas.base").toBlob((picture) => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(picture);
-      link.download = place.dataset.name + ".png";
-      link.click();
-    });
-}
-"""
+SCRIPTS = ("colours.js", "matrix.js", *TREE_SCRIPTS, "export.js")
 
 
 @dataclass(frozen=True)
@@ -159,14 +110,14 @@ def page_html(page: Page) -> bytes:
         body += f'<div class="kb-before">{_titled(_side(page, was, None))}</div>'
     body += f'<div class="kb-now">{_titled(_side(page, page.now, was))}</div>'
     body += _titled([(t("Versions"), _definitions(_versions()))])
-    script = source(*SCRIPTS) + DRAW
+    script = source(*SCRIPTS)
     for name in ("drawMatrix", "drawTree"):  # as the files stand in line
         script = script.replace("export default function ", f"function {name}", 1)
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
     text = scene.sentences[0]
     title = f"{text if len(text) <= 40 else text[:39] + '…'} · {t('K-BERT Lab')}"
-    style = f"<style>{PAGE_CSS}.kb-matrix {{{source('matrix.css')}}}</style>"
+    style = f"<style>{source('export.css')}.kb-matrix {{{source('matrix.css')}}}</style>"
     heading, about = (
         escape(t("K-BERT Lab")),
         _said(

@@ -35,7 +35,7 @@ from app.comparing import GRAPHS, Choice
 from app.intervention_log import MOST
 from app.scene import GraphRef, Scene
 from app.selection import MEAN, Selection
-from app.texts import t
+from app.texts import N_, t
 from app.view_models.diff import Identity
 from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
@@ -80,6 +80,13 @@ VIEWS: dict[str, tuple[str | bool, ...]] = {  # what panels can show; the first 
 
 
 S = TypeVar("S", bound="Shared")
+
+
+CUT_OFF = N_("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
+HALF = N_(
+    "This can't be put into a link or a file: the text or a name contains half a character. Type "
+    "it again."
+)
 
 
 class ShareError(KBertError):
@@ -153,12 +160,7 @@ def to_link(shared: Shared) -> str:
             )
         )
     if from_link(value) != portable(shared):
-        raise ShareError(
-            t(
-                "This can't be put into a link or a file: the text or a name contains half a "
-                "character. Type it again."
-            )
-        )
+        raise ShareError(t(HALF))
     return value
 
 
@@ -182,13 +184,9 @@ def from_link(value: str) -> Shared:
         unpack = zlib.decompressobj()
         plain = unpack.decompress(packed, MOST_UNPACKED)
     except (ValueError, zlib.error) as error:
-        raise ShareError(
-            t("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
-        ) from error
+        raise ShareError(t(CUT_OFF)) from error
     if not unpack.eof or unpack.unconsumed_tail or unpack.unused_data:
-        raise ShareError(
-            t("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
-        )
+        raise ShareError(t(CUT_OFF))
     return _read(_InLink, _parsed(plain), MOST_EDITS).shared()
 
 
@@ -257,12 +255,7 @@ def _checked(plain: bytes, shared: Shared) -> bytes:
             )
         )
     if from_file(plain)[0] != portable(shared):
-        raise ShareError(
-            t(
-                "This can't be put into a link or a file: the text or a name contains half a "
-                "character. Type it again."
-            )
-        )
+        raise ShareError(t(HALF))
     return plain
 
 
@@ -281,35 +274,23 @@ def _renamed(shared: S, old: str, new: str) -> S:
 
 
 def data_of(shared: Shared) -> dict[str, Any]:
-    """Return plain data, ready for JSON."""
+    """Return plain data, ready for JSON; what is as usual is left out."""
     shared = portable(shared)
+    chosen, views = shared.selection, dict(shared.views)
     data: dict[str, Any] = {"kbert": VERSION, "task": shared.task, **_scene_data(shared.scene)}
-    if shared.steps:
-        data["steps"] = list(shared.steps)
-    if shared.compare != "auto":
-        data["compare"] = shared.compare
-    if shared.pinned is not None:
-        data["pinned"] = _scene_data(shared.pinned)
-    chosen = shared.selection
-    if chosen.cell is not None:
-        data["cell"] = [_identity_data(name) for name in chosen.cell]
-    elif chosen.token is not None:
-        data["token"] = _identity_data(chosen.token)
-    if chosen.triple is not None:
-        data["triple"] = _triple_data(chosen.triple)
-    if chosen.layer is not None:
-        data["layer"] = chosen.layer
-    if chosen.head != MEAN:
-        data["head"] = chosen.head
-    views = dict(shared.views)
-    if "matrix_view" in views:
-        data["panel"] = views.pop("matrix_view")
-    if views:
-        data["views"] = views
-    if shared.window:
-        data["window"] = shared.window
-    if shared.panels:
-        data["panels"] = [
+    parts: dict[str, Any] = {
+        "steps": list(shared.steps),
+        "compare": shared.compare if shared.compare != "auto" else None,
+        "pinned": _scene_data(shared.pinned) if shared.pinned is not None else None,
+        "cell": [_identity_data(name) for name in chosen.cell or ()],
+        "token": _identity_data(chosen.token) if chosen.token and not chosen.cell else None,
+        "triple": _triple_data(chosen.triple) if chosen.triple is not None else None,
+        "layer": chosen.layer,
+        "head": chosen.head if chosen.head != MEAN else None,
+        "panel": views.pop("matrix_view", None),
+        "views": views,
+        "window": shared.window or None,
+        "panels": [
             {
                 "model": own.model,
                 "graph": own.graph,
@@ -317,11 +298,11 @@ def data_of(shared: Shared) -> dict[str, Any]:
                 "system": own.system,
             }
             for own in shared.panels
-        ]
-    for name, triples in (("part", shared.part), ("off", shared.off)):
-        if triples:
-            data[name] = [_triple_data(triple) for triple in triples]
-    return data
+        ],
+        "part": [_triple_data(triple) for triple in shared.part],
+        "off": [_triple_data(triple) for triple in shared.off],
+    }
+    return data | {name: own for name, own in parts.items() if own not in (None, [], {})}
 
 
 def portable(shared: Shared) -> Shared:
@@ -376,13 +357,8 @@ def _triple_data(triple: Triple) -> list[str]:
 
 
 def _edit_data(edit: Edit) -> list[Any]:
-    new = [] if edit.new is None else [_triple_data(edit.new)]
-    return [
-        edit.action,
-        _triple_data(edit.triple),
-        *new,
-        *([edit.index] if edit.index is not None else []),
-    ]
+    more = [_triple_data(edit.new) if edit.new is not None else None, edit.index]
+    return [edit.action, _triple_data(edit.triple), *(own for own in more if own is not None)]
 
 
 def _identity_data(identity: Identity) -> list[Any]:
@@ -623,9 +599,7 @@ def _parsed(data: bytes) -> object:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise ShareError(
-            t("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
-        ) from error
+        raise ShareError(t(CUT_OFF)) from error
 
 
 def _read(kind: type[L], data: object, most_edits: int) -> L:

@@ -10,7 +10,7 @@ import streamlit as st
 from app import comparing, intervening, services
 from app.comparing import Known, Panel
 from app.edit_log import EditLog
-from app.examples import EXAMPLE_TEXTS, EXAMPLES, FIRST, MINILM, Example
+from app.examples import EXAMPLES, FIRST, MINILM, Example
 from app.models import ModelInfo, alike
 from app.open_workspace import OpenWorkspace
 from app.read_languages import SPOKEN
@@ -119,12 +119,6 @@ def examples() -> dict[str, Example]:
     infos, own = known_models(), SPOKEN[language()]
     ordered = sorted(EXAMPLES, key=lambda example: example.language != own)
     return {e.name: e for e in ordered if _runs(e, infos)}
-
-
-def example_title(name: str) -> str:
-    """What an example is called in the chooser."""
-    found = next((e for e in EXAMPLES if e.name == name), None)
-    return t(EXAMPLE_TEXTS[found.key]) if found else name
 
 
 def _runs(example: Example, infos: tuple[ModelInfo, ...]) -> bool:

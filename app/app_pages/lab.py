@@ -142,7 +142,7 @@ def choosers() -> None:
         st.selectbox(
             t("Examples"),
             list(state.examples()),
-            format_func=state.example_title,
+            format_func=t,
             index=None,
             key="lab.example",
             placeholder=t("Choose an example"),

@@ -89,33 +89,13 @@ NOTHING: Mapping[int, str] = {}  # of the text is chosen
 Place = tuple[int, int]  # of a span: start and end in characters, end exclusive
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How a span of a line is set off from the other lines.
-
-    Attributes:
-        note: in a word or two, beside the type; may be empty.
-        lost: whether it is only here, and not in the line compared with.
-        ringed: whether it has a ring at all.
-    """
-
-    note: str = ""
-    lost: bool = False
-    ringed: bool = True
-
-
-def lines_html(lines: Sequence[str]) -> str:
-    """Stand lines drawn by :func:`line_html` below each other."""
-    return f'<div class="kb-ner">{"".join(lines)}</div>'
-
-
 def line_html(
     text: str,
     prediction: NerPrediction,
     side: str,
     name: str,
     colours: Mapping[str, str],
-    marks: Mapping[Place, Mark],
+    marks: Mapping[Place, tuple[str, str]],
     chosen: Mapping[int, str] = NOTHING,
 ) -> str:
     """Draw one prediction: the text, its tags, its spans; all escaped.
@@ -125,47 +105,30 @@ def line_html(
         prediction: its spans and tokens.
         side, name: what stands to the left, in bold and below it.
         colours: of the entity types.
-        marks: of the spans to be set off.
+        marks: of the spans to be set off: a class, and a note beside the type.
         chosen: "token" or "mention", by first character.
     """
     spans = {span.start: span for span in prediction.spans}
-    parts = []
-    tokens = list(prediction.tokens)
-    index = 0
-    end = 0
-    while index < len(tokens):
-        token = tokens[index]
-        span = spans.get(token.start)
-        parts.append(_gap(text[end : token.start]))
+    inside: Span | None = None
+    drawn, end = "", 0
+    for token in prediction.tokens:
+        # the white space between two words; there is none between characters or word pieces
+        drawn += '<span class="kb-gap"></span>' if text[end : token.start] else ""
+        if inside is None and (inside := spans.get(token.start)):
+            ring, note = marks.get((inside.start, inside.end), ("", ""))
+            tint = colours.get(inside.label, ENTITY_TINTS[-1])
+            drawn += f'<span class="kb-span {ring}" style="--tint:{tint}"><span>'
+        drawn += _char(text, token, chosen)
         end = token.end
-        if span is None:
-            parts.append(_char(text, token, chosen))
-            index += 1
-            continue
-        inside = []
-        end = token.start
-        while index < len(tokens) and tokens[index].start < span.end:
-            inside.append(_gap(text[end : tokens[index].start]))
-            inside.append(_char(text, tokens[index], chosen))
-            end = tokens[index].end
-            index += 1
-        mark = marks.get((span.start, span.end), Mark(ringed=False))
-        ring = (" kb-lost" if mark.lost else " kb-ring") if mark.ringed else ""
-        tint = colours.get(span.label, ENTITY_TINTS[-1])
-        note = f" · {escape(mark.note)}" if mark.note else ""
-        parts.append(
-            f'<span class="kb-span{ring}" style="--tint:{tint}"><span>{"".join(inside)}</span>'
-            f'<span class="kb-tag"><b>{escape(type_name(span.label))}</b> '
-            f"{percent(span.probability)}"
-            f"{note}</span></span>"
-        )
+        if inside is not None and end >= inside.end:
+            note = f" · {escape(note)}" if note else ""
+            drawn += (
+                f'</span><span class="kb-tag"><b>{escape(type_name(inside.label))}</b> '
+                f"{percent(inside.probability)}{note}</span></span>"
+            )
+            inside = None
     named = f'<div class="kb-side"><b>{escape(side)}</b>{escape(name)}</div>' if side else ""
-    return f'{named}<div class="kb-line">{"".join(parts)}</div>'
-
-
-def _gap(between: str) -> str:
-    """The white space between two words; nothing between characters or word pieces."""
-    return '<span class="kb-gap"></span>' if between else ""
+    return f'{named}<div class="kb-line">{drawn}</div>'
 
 
 def _char(whole: str, token: LabelledToken, chosen: Mapping[int, str]) -> str:

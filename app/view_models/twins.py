@@ -10,10 +10,8 @@ from app.view_models import links, prediction
 from app.view_models.html import escape, scrolling
 from app.view_models.prediction import (
     NOTHING,
-    Mark,
     Place,
     line_html,
-    lines_html,
     percent,
     signed,
     tints,
@@ -218,14 +216,14 @@ def spans_lines(
         marks = {}
         for place, label in labels[number].items():
             if number and place not in labels[0]:
-                marks[place] = Mark(t("new"))
+                marks[place] = "kb-ring", t("new")
             elif number and labels[0][place] != label:
-                marks[place] = Mark(t("other type"))
+                marks[place] = "kb-ring", t("other type")
             elif not number and len(sides) == PAIR and place not in labels[1]:
-                marks[place] = Mark(t("lost"), lost=True)
+                marks[place] = "kb-lost", t("lost")
         names = ("", "") if last else (side.title, side.name)
         lines.append(line_html(text, side.prediction, *names, colours, marks, chosen))
-    return lines_html(lines[-1:] if last else lines)
+    return f'<div class="kb-ner">{"".join(lines[-1:] if last else lines)}</div>'
 
 
 # Probabilities: labels, candidates for [MASK], the score of an answer
