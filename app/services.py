@@ -219,10 +219,7 @@ def open_graph(path: str, *, skip_bad: bool = False, encoding: str = "") -> Open
             )
         )
     if file.suffix == STORED:
-        with GraphStore(file) as store:
-            graph, stored = store.graph(), GraphSearch(file.resolve(), store.revision)
-        graph.name = plain_stem(file)
-        return OpenedGraph(graph, source=file.name, stored=stored)
+        return _stored(file.resolve(), file)
     size = file.stat().st_size
     if size > MOST_BYTES:
         raise GraphFileError(
@@ -237,13 +234,18 @@ def open_graph(path: str, *, skip_bad: bool = False, encoding: str = "") -> Open
     if is_large(file) and not skip_bad:
         with st.spinner(t("{name} is large. Building its index on disk, once …", name=file.name)):
             kept = indexed(file, _bounded(encoding))
-        with GraphStore(kept) as store:
-            graph, stored = store.graph(), GraphSearch(kept, store.revision)
-        graph.name = plain_stem(file)
-        return OpenedGraph(graph, source=file.name, stored=stored)
+        return _stored(kept, file)
     if skip_bad or encoding:
         return _opened(open_rows(file, _bounded(encoding), skip_bad=skip_bad))
     return _graph_file(str(file), _stamp(file))
+
+
+def _stored(path: Path, file: Path) -> OpenedGraph:
+    """A graph that stays in its file, as the file it was made of is called."""
+    with GraphStore(path) as store:
+        graph, stored = store.graph(), GraphSearch(path, store.revision)
+    graph.name = plain_stem(file)
+    return OpenedGraph(graph, source=file.name, stored=stored)
 
 
 def most_uploaded() -> int:
@@ -262,15 +264,7 @@ def read_upload(
     """
     most = most_uploaded()
     if Path(name).suffix.lower() in LINE_ENDINGS and data.count(b"\n") > REPEATS * most:
-        raise RoomError(
-            t(
-                "{name} has more than {most} triples, too many for an upload. Nothing was opened. "
-                "Use a smaller graph, or make a graph file of it on the machine that runs this "
-                "app (kbert kg import).",
-                name=Path(name).name,
-                most=f"{most:,}",
-            )
-        )
+        raise _too_many(name, most)
     with alone:
         reading = rows_of(data, name, _bounded(encoding), skip_bad=skip_bad)
         return replace(_opened(reading, most), own=True)
@@ -308,15 +302,7 @@ def _opened(reading: Reading, most: int | None = None) -> OpenedGraph:
         lines.setdefault(Triple(head, relation, tail), line)
         rows += 1
         if most is not None and len(lines) > most:
-            raise RoomError(
-                t(
-                    "{name} has more than {most} triples, too many for an upload. Nothing was "
-                    "opened. Use a smaller graph, or make a graph file of it on the machine that "
-                    "runs this app (kbert kg import).",
-                    name=Path(reading.name).name,
-                    most=f"{most:,}",
-                )
-            )
+            raise _too_many(reading.name, most)
     graph = KnowledgeGraph(lines, name=plain_stem(reading.name))
     return OpenedGraph(
         graph,
@@ -324,6 +310,18 @@ def _opened(reading: Reading, most: int | None = None) -> OpenedGraph:
         rows - len(lines),
         Path(reading.name).name,
         lines if len(lines) <= MOST_LINES else {},
+    )
+
+
+def _too_many(name: str, most: int) -> RoomError:
+    return RoomError(
+        t(
+            "{name} has more than {most} triples, too many for an upload. Nothing was opened. Use "
+            "a smaller graph, or make a graph file of it on the machine that runs this app (kbert "
+            "kg import).",
+            name=Path(name).name,
+            most=f"{most:,}",
+        )
     )
 
 

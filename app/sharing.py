@@ -18,7 +18,7 @@ from app.share import PARAMETER, VIEWS, Shared, ShareError, folder_name, from_li
 from app.state import AUTO, BERT, FREE, NO_TASK, PINNED, WORKSPACE
 from app.texts import N_, refusal, t
 from app.view_models.matrix import picked
-from app.words import COMPARE_NAME
+from app.words import COMPARE_NAME, TASK_TEXTS
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import BY_MODEL, Strategy
@@ -99,7 +99,7 @@ def page() -> Page:
     mean = t("mean")
     layers = services.layer_count(now)
     layer = min(layers if shown[0] < 0 else shown[0], layers)
-    task = state.task_title(ss["lab.task"])
+    task = t(TASK_TEXTS[ss["lab.task"]])
 
     def side(name: str, scene: Scene, trace: Any) -> Side:
         graph = state.graph_of(scene)
@@ -319,7 +319,7 @@ def _needs_two_texts(shared: Shared) -> bool:
 
 def _path_of(model: str, task: str) -> str | None:
     """The model of a name that is for a task."""
-    if task != NO_TASK and task not in state.choices().tasks:
+    if task != NO_TASK and task not in state.tasks():
         return None
     return next((path for path in state.models_for(task) if name_of(path) == model), None)
 

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -18,10 +18,8 @@ from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
 from app.selection import Selection
 from app.services import OpenedGraph, RoomError
 from app.texts import N_, clauses, language, refusal, t
-from app.view_models.diff import Identity
 from app.view_models.knowledge import describe
 from app.view_models.model_facts import option_name
-from app.words import TASK_TEXTS
 from kbert_core import Ablation, InjectionOptions, KBertError, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -48,19 +46,6 @@ FREE = "free"  # panels side by side that the visitor chooses
 ss = st.session_state
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What the choosers offer now.
-
-    Attributes:
-        tasks: names, the first is the default.
-        models: of the chosen task: path or reader → what to call it.
-    """
-
-    tasks: tuple[str, ...]
-    models: dict[str, str]
-
-
 def visitor() -> str:
     """This visit's name in the queue of long runs; it says nothing of who it is."""
     return ss.setdefault("visitor", secrets.token_hex(8))
@@ -85,11 +70,10 @@ def known_models() -> tuple[ModelInfo, ...]:
     return found
 
 
-def choices() -> Choices:
-    """Offer the tasks there is a model for, and the models of the chosen one."""
-    with_task = dict.fromkeys(info.card.task for info in known_models() if info.card.task in TASKS)
-    tasks = (*(task for task in TASKS if task in with_task), NO_TASK)
-    return Choices(tasks, models_for(ss.get("lab.task", tasks[0])))
+def tasks() -> tuple[str, ...]:
+    """The tasks there is a model for, and none; the first is the default."""
+    known = {info.card.task for info in known_models()}
+    return (*(task for task in TASKS if task in known), NO_TASK)
 
 
 def models_for(task: str) -> dict[str, str]:
@@ -107,11 +91,6 @@ def models_for(task: str) -> dict[str, str]:
         WORDS: t("No model: words as tokens"),
         CHARACTERS: t("No model: characters as tokens"),
     }
-
-
-def task_title(task: str) -> str:
-    """What a task is called in the chooser."""
-    return t(TASK_TEXTS[task])
 
 
 def examples() -> dict[str, Example]:
@@ -147,12 +126,10 @@ def begin() -> None:
         ss["lab.hint"] = True
         use_example(_first_example())
     _begin_workspace()
-    offered = choices()
-    if ss.get("lab.task") not in offered.tasks:
-        ss["lab.task"] = offered.tasks[0]
-        offered = choices()
-    if ss.get("lab.model") not in offered.models:
-        ss["lab.model"] = next(iter(offered.models))
+    if ss.get("lab.task") not in tasks():
+        ss["lab.task"] = tasks()[0]
+    if ss.get("lab.model") not in (models := models_for(ss["lab.task"])):
+        ss["lab.model"] = next(iter(models))
         model_options()
     for key, value in {
         "lab.text": "",
@@ -256,7 +233,7 @@ def model_options() -> None:
 
 def choose_task() -> None:
     """Callback of the task chooser."""
-    offered = choices().models
+    offered = models_for(ss["lab.task"])
     if ss["lab.model"] not in offered:
         ss["lab.model"] = next(iter(offered))
     choose_model()
@@ -469,20 +446,13 @@ def _keep_for_scenes(graph: KnowledgeGraph) -> None:
         del kept[name]
 
 
-def twin() -> ModelInfo | None:
-    """The chosen model's twin, if there is one."""
-    if ss["lab.task"] == NO_TASK:
-        return None
-    return services.twin(ss["lab.model"])
-
-
 def twin_scene(now: Scene) -> Scene | None:
     """The scene that the twin reads, where there is one.
 
     The twin reads as it was trained: with the same graph and its edits, or
     without any.
     """
-    found = twin()
+    found = services.twin(now.model) if ss["lab.task"] != NO_TASK else None
     if found is None:
         return None
     scene = _read_by(now, found)
@@ -834,8 +804,3 @@ def take_model(path: str) -> None:
 def selection() -> Selection:
     """What this visitor looks at closely."""
     return ss.get("lab.selection", Selection())
-
-
-def chosen_cell() -> tuple[Identity, Identity] | None:
-    """The chosen cell as two token identities: who looks, at whom; None where none is."""
-    return selection().cell

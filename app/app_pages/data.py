@@ -8,6 +8,7 @@ from app import audits, services, state
 from app.app_pages.data_found import show_audit, show_found, verdict_panel
 from app.app_pages.lab_open import open_graph_button, show_opened
 from app.app_pages.long_run import begin, follow, forget, kept
+from app.app_pages.parts import segments
 from app.app_pages.target_chooser import select
 from app.audits import MOST_TEXTS, FileSetup, Report
 from app.background import Look, Run, State, alone
@@ -96,14 +97,7 @@ def kinds() -> list[str]:
 
 def choose_data() -> None:
     """The example, a folder, or files."""
-    st.segmented_control(
-        t("Labelled texts"),
-        kinds(),
-        key="data.kind",
-        format_func=lambda kind: t(AUDIT_DATA[kind]),
-        required=True,
-        **KEEP,
-    )
+    segments(t("Labelled texts"), kinds(), "data.kind", AUDIT_DATA, hidden=False, **KEEP)
     if ss["data.kind"] == FOLDER:
         st.text_input(
             t(
@@ -189,16 +183,16 @@ def choose_split(data: Data) -> str:
     names = [name for name in FIRST if name in data.splits]
     if ss.get("data.split") not in names:
         ss["data.split"] = names[0]
-    st.segmented_control(
+    segments(
         t("Part that is read"),
         names,
-        key="data.split",
-        format_func=lambda name: t(
+        "data.split",
+        lambda name: t(
             "{split} ({count})",
             split=t(AUDIT_SPLIT[name]),
             count=f"{len(data.splits.get(name, ())):,}",
         ),
-        required=True,
+        hidden=False,
         **KEEP,
     )
     chosen = str(ss["data.split"])

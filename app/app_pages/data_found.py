@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from app import services, state
-from app.app_pages.parts import download, table
+from app.app_pages.parts import download, segments, table
 from app.audits import FileSetup, Report
 from app.state import KEEP, graph_as_edited
 from app.texts import N_, listed, sentences, t
@@ -134,14 +134,12 @@ def show_found(setup: FileSetup, rows: Sequence[FileRow], report: Report | None)
         )
         st.warning(said, icon=":material/stop_circle:")
     summary(setup, found)
-    chosen = st.segmented_control(
+    chosen = segments(
         t("Show"),
         [ROWS, GROUPS, *([AUDIT] if report else [])],
-        key="data.view",
+        "data.view",
+        lambda name: f"{FILE_VIEW[name][0]} {t(FILE_VIEW[name][1])}",
         default=ROWS,
-        required=True,
-        label_visibility="collapsed",
-        format_func=lambda name: f"{FILE_VIEW[name][0]} {t(FILE_VIEW[name][1])}",
     )
     if chosen == GROUPS:
         groups_view(found)
@@ -204,19 +202,17 @@ def summary(setup: FileSetup, found: WholeFile) -> None:
 
 def rows_view(setup: FileSetup, found: WholeFile) -> None:
     """The texts that changed, and the chosen one of them."""
-    which = st.segmented_control(
+    which = segments(
         t("Which"),
         view.WHICH,
-        key="data.which",
-        default=view.ALL,
-        required=True,
-        label_visibility="collapsed",
-        on_change=lambda: ss.pop("data.row", None),
-        format_func=lambda name: t(
+        "data.which",
+        lambda name: t(
             "{name} ({count})",
             name=t("all") if name == view.ALL else t(FILE_VERDICT[name]),
             count=f"{len(view.shown(found, name)):,}",
         ),
+        default=view.ALL,
+        on_change=lambda: ss.pop("data.row", None),
     )
     rows = view.shown(found, which or view.ALL)
     if rows:
@@ -286,16 +282,7 @@ def open_in_lab(setup: FileSetup, row: FileRow) -> None:
 
 def groups_view(found: WholeFile) -> None:
     """Helped and hurt by label, entity, relation and triple."""
-    by: By = st.segmented_control(
-        t("By"),
-        KINDS,
-        key="data.by",
-        default="relation",
-        required=True,
-        label_visibility="collapsed",
-        format_func=lambda name: t(FILE_BY[name]),
-        **KEEP,
-    )
+    by: By = segments(t("By"), KINDS, "data.by", FILE_BY, default="relation", **KEEP)
     groups = found.groups(by)
     kind = "texts"
     if by == "label":

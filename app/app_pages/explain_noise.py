@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import streamlit as st
 
 from app import explained, services
-from app.app_pages.long_run import begin, follow
-from app.app_pages.parts import chart, table
+from app.app_pages.long_run import asked_for, follow, with_progress
+from app.app_pages.parts import chart, segments, table
 from app.background import Look, Progress
 from app.models import ModelInfo
 from app.scene import Scene
@@ -85,7 +85,7 @@ def dial(
 def curve(now: Scene, graph: KnowledgeGraph, target: Target, count: int, info: ModelInfo) -> None:
     """The curve, drawn in the background when it is asked for."""
     key = (explained.key_of(now, graph), target)
-    drawn_for, run = ss.get(RUN, (None, None))
+    drawn_for, before = ss.get(RUN, (None, None))
     runs = 3 * (1 + (len(COUNTS) - 1) * len(SEEDS))
     draw_help = t(
         "{count} readings: {seeds} draws for each number of triples, read in three ways.",
@@ -95,39 +95,27 @@ def curve(now: Scene, graph: KnowledgeGraph, target: Target, count: int, info: M
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{t('As noise grows')}**", width="stretch")
         pressed = st.button(
-            t("Draw the curve" if run is None else "Draw it again"),
+            t("Draw the curve" if before is None else "Draw it again"),
             key="explain.draw",
             icon=":material/show_chart:",
-            type="primary" if run is None or drawn_for != key else "secondary",
+            type="primary" if drawn_for != key else "secondary",
             help=draw_help,
         )
-    if pressed:
-        case = explained.case_of(now, graph, target)
 
-        def steps() -> Iterator[NoiseCurve | Progress]:
-            for found in stream_noise(case, at_once=AT_ONCE):
-                yield Progress(len(found.points), found.total)
-                yield found
+    case = explained.case_of(now, graph, target)
 
-        run, drawn_for = begin(RUN, key, steps, growing=True), key
+    def steps() -> Iterator[NoiseCurve | Progress]:
+        found = stream_noise(case, at_once=AT_ONCE)
+        return with_progress(found, lambda one: (len(one.points), one.total))
+
+    changed = t("The scene has changed since the curve was drawn.")
+    run = asked_for(RUN, key, steps, pressed=pressed, changed=changed)
     if run is None:
-        st.caption(draw_help)
+        if not (pressed or before):
+            st.caption(draw_help)
         return
-    if drawn_for != key:
-        run.stop()
-        st.info(
-            t("The scene has changed since the curve was drawn."),
-            icon=":material/update:",
-        )
-        return
-    measure = st.segmented_control(
-        t("Show"),
-        view.MEASURES,
-        key="explain.measure_of",
-        default=view.MEASURES[0],
-        required=True,
-        label_visibility="collapsed",
-        format_func=lambda name: t(NOISE_MEASURE[name]),
+    measure = segments(
+        t("Show"), view.MEASURES, "explain.measure_of", NOISE_MEASURE, default=view.MEASURES[0]
     )
 
     def draw(look: Look[NoiseCurve]) -> None:

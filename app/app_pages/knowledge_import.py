@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from app import curating, services, state
-from app.app_pages.parts import table
+from app.app_pages.parts import action, table, the_first
 from app.catalogue import Catalogue
 from app.curating import MOST_PRIVATE
 from app.state import KEEP
@@ -168,44 +168,32 @@ def show_preview(seen: Preview) -> None:
         st.code("\n".join(seen.problems), language=None, wrap_lines=True)
         if seen.rows:
             leave_out = st.checkbox(t("Skip the bad lines"), key="knowledge.leave_out")
-    count = len(seen.rows)
-    problem = None
+    count, problem = len(seen.rows), ""
     if seen.too_many:
-        problem = t(
+        problem = N_(
             "At most {most} triples can be added at once here. Open the file as a graph of its "
-            "own, or use kbert kg import.",
-            most=f"{MOST:,}",
+            "own, or use kbert kg import."
         )
     elif count > MOST_PRIVATE and state.workspace() is None:
-        problem = t(
+        problem = N_(
             "At most {most} triples can be added to a graph that is kept only for this visit. "
-            "Save it to a workspace first, or open the file as a graph of its own.",
-            most=f"{MOST_PRIVATE:,}",
+            "Save it to a workspace first, or open the file as a graph of its own."
         )
     elif not count:
-        problem = t("There is nothing new to add.")
+        problem = N_("There is nothing new to add.")
     if problem:
-        st.info(problem)
-    st.button(
-        tn("Add 1 triple", "Add {n} triples", count),
-        key="knowledge.import",
-        type="primary",
-        disabled=problem is not None or not leave_out,
-        on_click=curating.add_rows,
-        args=(seen,),
-        help=t("As one step, which can be undone at once."),
-    )
+        st.info(t(problem, most=f"{MOST if seen.too_many else MOST_PRIVATE:,}"))
+    how = {"type": "primary", "disabled": bool(problem) or not leave_out}
+    help = t("As one step, which can be undone at once.")
+    label = tn("Add 1 triple", "Add {n} triples", count)
+    action(label, "knowledge.import", curating.add_rows, seen, help=help, **how)
     if count:
         heads = (t("line"), t("head"), t("relation"), t("tail"))
-        columns = zip(*seen.rows[:SAMPLE], strict=True)
-        table(
-            {head: list(column) for head, column in zip(heads, columns, strict=True)},
-            "knowledge.sample",
-            most=330,
-            config={t("line"): st.column_config.NumberColumn(width=60)},
-        )
-        if count > SAMPLE:
-            st.caption(t("The first {shown} of {count}.", shown=SAMPLE, count=f"{count:,}"))
+        columns = map(list, zip(*seen.rows[:SAMPLE], strict=True))
+        config = {t("line"): st.column_config.NumberColumn(width=60)}
+        shown = dict(zip(heads, columns, strict=True))
+        table(shown, "knowledge.sample", most=330, config=config)
+        the_first(SAMPLE, count)
 
 
 # Checking
@@ -257,14 +245,7 @@ def show_finding(finding: Finding) -> None:
             choose=partial(_go_to, finding),
             most=260,
         )
-        if finding.count > len(finding.examples):
-            st.caption(
-                t(
-                    "The first {shown} of {count}.",
-                    shown=len(finding.examples),
-                    count=f"{finding.count:,}",
-                )
-            )
+        the_first(len(finding.examples), finding.count)
 
 
 def _go_to(finding: Finding, row: int | None) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from app import curating
-from app.app_pages.parts import table
+from app.app_pages.parts import table, the_first
 from app.catalogue import Catalogue
 from app.state import KEEP
 from app.texts import N_, t
@@ -133,8 +133,7 @@ def names(
         choose=partial(_go_to, heads),
         most=250,
     )
-    if count > len(heads):
-        st.caption(t("The first {shown} of {count}.", shown=len(heads), count=f"{count:,}"))
+    the_first(len(heads), count)
 
 
 def _go_to(heads: Sequence[str], row: int | None) -> None:

@@ -10,7 +10,8 @@ import streamlit as st
 
 from app import comparing, editing, explained, selecting, services, state
 from app.app_pages.lab_free import free_panels
-from app.app_pages.parts import table
+from app.app_pages.lab_selection import choose_attention_map
+from app.app_pages.parts import action, segments, table
 from app.app_pages.scene_bar import model_name
 from app.app_pages.target_chooser import choose_target
 from app.components.matrix import draw_matrix
@@ -131,7 +132,6 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
 @linked("lab.columns")
 def draw_columns(columns: Sequence[Column]) -> None:
     """Draw them on one scale, with one selection; choosing here draws this part only."""
-    ss["lab.column_names"] = {}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(gap="xsmall"):
             predictions(columns)
@@ -221,7 +221,11 @@ def knowledge(width: int, one: Column, number: int) -> None:
         key = called("tree", number, one.flat.identities)
         if one.trace.reading.config.system == state.PLAIN_TEXT:
             st.caption(t("Triples after the text, in the same row."))
-            draw_tree(sides.row_html(one.flat, marks), key=key, on_token=partial(click_token, key))
+            draw_tree(
+                sides.row_html(one.flat, marks),
+                key=key,
+                on_token=partial(selecting.click_token, key),
+            )
             return
         was = row_of(one.before, one.window, one.flat) if one.before else None
         view = tree.tree_view(one.trace, one.window, was)
@@ -230,7 +234,7 @@ def knowledge(width: int, one: Column, number: int) -> None:
         draw_tree(
             tree.tree_html(view, marks, off, line=width - 60, legend=False),
             key=key,
-            on_token=partial(click_token, key),
+            on_token=partial(selecting.click_token, key),
             on_branch=partial(editing.switch_branch, key),
         )
     elif isinstance(one.trace, RoofTrace):
@@ -254,7 +258,7 @@ def effect(most: float, one: Column, number: int) -> None:
     draw_tree(
         sides.moved_html(reading, one.moved, most, marks, edit=one.before is not None),
         key=key,
-        on_token=partial(click_token, key),
+        on_token=partial(selecting.click_token, key),
     )
     st.caption(markdown(sides.budget(one.trace, one.bare)))
 
@@ -283,22 +287,20 @@ def matrices(columns: Sequence[Column]) -> Drawn:
         return Drawn({}, {})
     able = all(one.scene.has_model for one in shown.values())
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
-        view = st.segmented_control(
+        view = segments(
             t("Panel"),
             ["visible", "attention"] if able else ["visible"],
-            key="lab.columns_view",
+            "lab.columns_view",
+            MATRIX_TEXTS,
             default="visible",
-            required=True,
-            label_visibility="collapsed",
-            format_func=lambda name: t(MATRIX_TEXTS[name]),
         )
         drawn = attention(shown) if view == "attention" else visible(shown)
         st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
-        st.button(
+        action(
             t("Clear"),
-            key="lab.clear_columns",
+            "lab.clear_columns",
+            selecting.clear,
             type="tertiary",
-            on_click=selecting.clear,
             disabled=state.selection().empty,
             help=t("Choose nothing"),
         )
@@ -325,17 +327,7 @@ def attention(shown: dict[int, Column]) -> Drawn:
         st.error(markdown(error))
         return Drawn({}, {})
     layers, heads = (max(own.shape[axis] for own in maps) for axis in (0, 1))
-    layer, chosen = state.selection().map_of(layers, heads)
-    ss["lab.columns_layer"], ss["lab.columns_head"] = layer, chosen
-    for name, options in (("layer", [*range(1, layers + 1), MEAN]), ("head", range(heads + 1))):
-        st.selectbox(
-            t(MATRIX_TEXTS[name]),
-            options,
-            key="lab.columns_" + name,
-            format_func=lambda i: str(i) if i else t("mean"),
-            on_change=take_map,
-            width=92,
-        )
+    layer, chosen = choose_attention_map(layers, heads)
     if len({own.shape[:2] for own in maps}) > 1:
         st.caption(
             t(
@@ -346,16 +338,10 @@ def attention(shown: dict[int, Column]) -> Drawn:
     flats = [one.flat for one in shown.values()]
     seen = [one.visible(layer) for one in shown.values()]
     views = sides.attention_panels(flats, maps, seen, layer, chosen)
-    weights = [sides.chosen_map(own, layer, chosen) for own in maps]
+    weights = [matrix.picked(own, layer, chosen) for own in maps]
     return Drawn(
         dict(zip(shown, views, strict=True)), dict(zip(shown, weights, strict=True)), layer
     )
-
-
-def take_map() -> None:
-    """Callback of the layer and head choosers."""
-    chosen = ss["lab.columns_layer"], ss["lab.columns_head"]
-    ss["lab.selection"] = state.selection().with_map(*chosen)
 
 
 def drawing(drawn: Drawn, one: Column, number: int) -> None:
@@ -371,8 +357,8 @@ def drawing(drawn: Drawn, one: Column, number: int) -> None:
         view,
         marks_of(view.identities, state.selection()),
         key=key,
-        on_cell=partial(click_cell, key),
-        on_token=partial(click_token, key),
+        on_cell=partial(selecting.click_cell, key),
+        on_token=partial(selecting.click_token, key),
     )
     chosen = state.selection()
     if chosen.cell is not None:
@@ -410,18 +396,8 @@ def attends(one: Column, number: int) -> None:
 def called(part: str, number: int, names: Sequence[Any]) -> str:
     """The key of a column's component, whose tokens have these names."""
     key = f"lab.{part}.{number}"
-    ss["lab.column_names"][key] = names
+    ss[f"{key}_names"] = names
     return key
-
-
-def click_cell(key: str) -> None:
-    """Callback of a matrix: a cell."""
-    selecting.click_cell_of(key, ss["lab.column_names"][key])
-
-
-def click_token(key: str) -> None:
-    """Callback of a drawing: a token."""
-    selecting.click_token_of(key, ss["lab.column_names"][key])
 
 
 # Differences

@@ -10,6 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import selecting, services, state
 from app.app_pages.lab_interventions import interventions_panel, switch_link
+from app.app_pages.lab_selection import choose_attention_map
+from app.app_pages.parts import segments, table
 from app.components.heads import draw_heads
 from app.components.matrix import draw_matrix
 from app.scene import Scene
@@ -84,13 +86,8 @@ def matrix_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
         horizontal=True, vertical_alignment="center", gap="small", key="lab_head_matrix"
     ):
         st.subheader(t("Matrix"), anchor=False, width="stretch")
-        view_name = st.segmented_control(
-            t("Panel"),
-            ["visible", "attention", "difference"],
-            key="lab.matrix_view",
-            required=True,
-            label_visibility="collapsed",
-            format_func=lambda name: t(MATRIX_TEXTS[name]),
+        view_name = segments(
+            t("Panel"), ["visible", "attention", "difference"], "lab.matrix_view", MATRIX_TEXTS
         )
     try:
         if view_name == "difference":
@@ -163,10 +160,6 @@ def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> Non
     elif change.categorical:
         new, gone = matrix.links_changed(change)
         st.caption(t("{new} links more, {gone} fewer.", new=new, gone=gone))
-    if before.maps is not None and after.maps is not None and alike and ss.get("lab.all_heads"):
-        maps, seen = (before.maps, after.maps), (before.visible, after.visible)
-        tokens = [change.tokens[i] for i in drawn(change.identities)]
-        small_maps(heads.heads_difference(maps, seen, tokens), after)
     draw(view, after, before)
 
 
@@ -234,47 +227,34 @@ def map_chooser(*sides: Side) -> tuple[Side, ...]:
     maps = sides[0].maps
     if maps is None:
         return sides
-    layers, count = maps.shape[:2]
-    ss["lab.layer"], ss["lab.head"] = state.selection().map_of(layers, count)
-    for name, options in (("layer", [*range(1, layers + 1), MEAN]), ("head", range(count + 1))):
-        st.selectbox(
-            t(MATRIX_TEXTS[name]),
-            options,
-            key="lab." + name,
-            format_func=lambda i: str(i) if i else t("mean"),
-            on_change=selecting.choose_map,
-            width=92,
-        )
-    st.toggle(
-        t("All heads"),
-        key="lab.all_heads",
-        help=t("One small map for every layer and attention head."),
-        **KEEP,
-    )
-    return tuple(replace(side, chosen=(ss["lab.layer"], ss["lab.head"])) for side in sides)
+    chosen = choose_attention_map(*maps.shape[:2])
+    if len(sides) == 1:
+        help = t("One small map for every layer and attention head.")
+        st.toggle(t("All heads"), key="lab.all_heads", help=help, **KEEP)
+    return tuple(replace(side, chosen=chosen) for side in sides)
 
 
 def difference_of() -> str | None:
     """Of what the difference is."""
-    return st.segmented_control(
+    return segments(
         t("Difference of"),
         ["visible", "attention"],
-        key="lab.difference_of",
+        "lab.difference_of",
+        MATRIX_TEXTS,
+        hidden=False,
         default="visible",
-        required=True,
-        format_func=lambda name: t(MATRIX_TEXTS[name]),
     )
 
 
 def difference_shown() -> str:
     """Which of the two is shown, or the change."""
-    chosen = st.segmented_control(
+    chosen = segments(
         t("Show"),
         ["before", "after", "change"],
-        key="lab.difference_shown",
+        "lab.difference_shown",
+        MATRIX_SHOWN,
+        hidden=False,
         default="change",
-        required=True,
-        format_func=lambda name: t(MATRIX_SHOWN[name]),
     )
     return chosen or "change"
 
@@ -329,8 +309,8 @@ def draw(
         view,
         marks_of(view.identities, state.selection()),
         key="lab.matrix",
-        on_cell=selecting.click_cell,
-        on_token=selecting.click_token,
+        on_cell=partial(selecting.click_cell, "lab.matrix"),
+        on_token=partial(selecting.click_token, "lab.matrix"),
         on_link=switch,
     )
     st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
@@ -349,7 +329,7 @@ def draw(
 
 def say_cell(view: matrix.MatrixView, side: Side, before: Side | None) -> None:
     """Why the chosen cell is visible or not, and where its value comes from."""
-    chosen = state.chosen_cell()
+    chosen = state.selection().cell
     if chosen is None:
         return
     flats = (before.flat if before else None, side.flat)
@@ -394,10 +374,10 @@ def say_row(side: Side, before: Side | None) -> None:
     if before is not None and before.weights is not None and at is not None:
         was = dict(zip(before.flat.identities, map(float, before.weights[at]), strict=True))
     weights = side.weights
-    found = row.row_view(side.flat, place, side.scene.ablation, side.visible, weights, was)
-    st.markdown(markdown(sentences(found.said)))
+    said, seen = row.row_view(side.flat, place, side.scene.ablation, side.visible, weights, was)
+    st.markdown(markdown(sentences(said)))
     with st.expander(t("Row of “{a}” as a table", a=markdown(plain(side.flat.tokens[place])))):
-        st.html(row.row_html(found))
+        table(seen, most=360)
 
 
 def say_triple(side: Side) -> None:

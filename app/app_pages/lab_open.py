@@ -9,11 +9,13 @@ from pathlib import Path
 import streamlit as st
 
 from app import services, state
+from app.app_pages.parts import action
 from app.services import OpenedGraph
 from app.texts import N_, refusal, sentences, t
 from app.view_models import model_facts
 from app.view_models.html import markdown
 from app.view_models.importing import ENCODINGS, page_words
+from app.words import TASK_TEXTS
 from kbert_core import KBertError, KnowledgeGraph
 
 OPEN_TEXTS = {"graph": N_("Open a graph…"), "model": N_("Open a model…")}
@@ -37,9 +39,7 @@ def open_model_button() -> None:
 
 def _button(what: str, form: Callable[[], None]) -> None:
     asked = partial(ss.update, {"lab.asking": what})
-    st.button(
-        t(OPEN_TEXTS[what]), key=f"lab.open_{what}", icon=":material/folder_open:", on_click=asked
-    )
+    action(t(OPEN_TEXTS[what]), f"lab.open_{what}", asked, icon="folder_open")
     if ss.get("lab.asking") == what:
         st.dialog(t(OPEN_TITLE[what]), width="medium", on_dismiss=_close)(_dialog)(form)
 
@@ -89,7 +89,7 @@ def graph_fields(
                     most=services.MOST_BYTES >> 20,
                 ),
             )
-            st.button(t("Open the file"), key=f"{page}.open_path", on_click=take_path)
+            action(t("Open the file"), f"{page}.open_path", take_path)
 
 
 def open_graph_form(*, empty: bool = True) -> None:
@@ -104,24 +104,24 @@ def open_graph_form(*, empty: bool = True) -> None:
     )
     with st.container(horizontal=True, gap="xsmall"):
         for name in state.public_graphs():
-            st.button(
+            action(
                 t("Download {name}", name=services.public_title(name)),
-                key=f"lab.fetch_{name}",
-                icon=":material/download:",
-                on_click=_fetch,
-                args=(name,),
+                f"lab.fetch_{name}",
+                _fetch,
+                name,
+                icon="download",
             )
         if empty:
-            st.button(t("Begin with an empty graph"), key="lab.open_empty", on_click=_take_empty)
+            action(t("Begin with an empty graph"), "lab.open_empty", _take_empty)
         chosen = ss["lab.graph"]
         if empty and state.may_close(chosen):
-            st.button(
+            action(
                 markdown(t("Close {name}", name=ss["lab.graphs"][chosen].name)),
-                key="lab.close_graph",
-                icon=":material/close:",
+                "lab.close_graph",
+                _close_graph,
+                chosen,
+                icon="close",
                 help=t("Forgets the graph and the edits made to it in this visit."),
-                on_click=_close_graph,
-                args=(chosen,),
             )
 
 
@@ -132,7 +132,7 @@ def _model_form() -> None:
         key="lab.model_path",
         placeholder=t("/path/to/my-model"),
     )
-    st.button(t("Open the model"), key="lab.open_model_path", on_click=_take_model)
+    action(t("Open the model"), "lab.open_model_path", _take_model)
 
 
 def _refused() -> None:
@@ -145,12 +145,12 @@ def _refused() -> None:
     st.code(text, language=None, wrap_lines=True)
     right: OpenedGraph | None = ss.get("lab.right")
     if right is not None:
-        st.button(
+        action(
             t("Use the lines that are right ({count})", count=f"{len(right.graph):,}"),
-            key="lab.right_lines",
+            "lab.right_lines",
+            _read,
+            lambda **_: right,
             type="primary",
-            on_click=_read,
-            args=(lambda **_: right,),
         )
 
 
@@ -254,7 +254,7 @@ def _take_model() -> None:
         return
     state.take_model(folder)
     info = services.model_info(folder)
-    title = state.task_title(ss["lab.task"])
+    title = t(TASK_TEXTS[ss["lab.task"]])
     said = (
         model_facts.facts(info)
         if info.card.task

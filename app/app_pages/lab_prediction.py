@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from app import intervening, services, state
+from app.app_pages.parts import action
 from app.scene import Scene
 from app.selecting import linked
 from app.state import AUTO, BERT, FREE, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCHED
@@ -127,11 +128,11 @@ def compare_chooser() -> None:
         label_visibility="collapsed",
         **KEEP,
     )
-    st.button(
+    action(
         t("Pin"),
-        key="lab.pin",
-        icon=":material/keep:",
-        on_click=state.pin,
+        "lab.pin",
+        state.pin,
+        icon="keep",
         help=t("Keep this scene, and compare later ones with it."),
     )
 
@@ -157,7 +158,7 @@ def no_prediction(now: Scene) -> None:
         )
         st.info(markdown(said), icon=":material/edit:")
         return
-    if any(task != NO_TASK for task in state.choices().tasks):
+    if state.tasks() != (NO_TASK,):
         st.caption(
             t("Only the tree and the matrix are shown. Choose a task above to see a prediction.")
         )

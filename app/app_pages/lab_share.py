@@ -6,7 +6,7 @@ from app import services, sharing, state
 from app.addresses import address
 from app.app_pages.lab_open import open_graph_form, show_opened
 from app.app_pages.lab_prediction import comparable, draw_prediction
-from app.app_pages.parts import download, graph_download
+from app.app_pages.parts import action, download, graph_download
 from app.export import page_html
 from app.scene import Scene
 from app.share import (
@@ -84,12 +84,12 @@ def card() -> bool:
         if now.edits:
             st.html(edits_html(now.edits))
         st.caption(markdown(" · ".join(_facts(now))))
-        st.button(
+        action(
             t("Open in the Lab"),
-            key="lab.card_open",
+            "lab.card_open",
+            sharing.open_card,
+            icon="account_tree",
             type="primary",
-            icon=":material/account_tree:",
-            on_click=sharing.open_card,
         )
     shown = turned or now.sentences[0]
     st.set_page_config(page_title=f"{shown[:MOST_OF_TITLE]} · {t('K-BERT Lab')}")
@@ -127,16 +127,16 @@ def read_only(shared: Shared) -> None:
             _ask_for_graph(shared)
         with st.container(horizontal=True, gap="small"):
             if len(scene.sentences) == 1 or sharing.has_model(shared):
-                st.button(
+                action(
                     t("Use a graph that is here"),
-                    key="lab.share_otherwise",
-                    on_click=sharing.read_otherwise,
+                    "lab.share_otherwise",
+                    sharing.read_otherwise,
                     help=t(
                         "Reads the text with the graph chosen last, without the edits that came "
                         "with it."
                     ),
                 )
-            st.button(t("Dismiss"), key="lab.share_leave", on_click=sharing.leave)
+            action(t("Dismiss"), "lab.share_leave", sharing.leave)
 
 
 def _ask_for_graph(shared: Shared) -> None:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import learning, services
+from app.app_pages.parts import action
 from app.components.matrix import draw_matrix
 from app.selection import Selection
 from app.state import KEEP
@@ -111,15 +112,16 @@ def ask(lesson: str, exercise: Exercise) -> None:
         format_func=lambda name: markdown(exercise.choices[name]),
         **KEEP,
     )
-    st.button(
+    action(
         t("Reveal"),
-        key=f"learn.reveal.{lesson}",
+        f"learn.reveal.{lesson}",
+        learning.reveal,
+        lesson,
+        exercise,
+        icon="visibility",
         type="primary",
-        icon=":material/visibility:",
         disabled=chosen is None,
         help=t("Choose an answer first.") if chosen is None else None,
-        on_click=learning.reveal,
-        args=(lesson, exercise),
     )
 
 
@@ -154,12 +156,8 @@ def answer(lesson: str, exercise: Exercise) -> None:
         ):
             learning.open_in_lab(exercise.setting)
             st.switch_page("app_pages/lab.py")
-        st.button(
-            t("Predict again"),
-            key=f"learn.again.{lesson}",
-            icon=":material/restart_alt:",
-            on_click=learning.again,
-            args=(lesson,),
+        action(
+            t("Predict again"), f"learn.again.{lesson}", learning.again, lesson, icon="restart_alt"
         )
         notebook = learning.notebook(lesson)
         if notebook is not None:
@@ -170,22 +168,22 @@ def steps(lesson: str) -> None:
     """To the lesson before, and to the next."""
     number = LESSONS.index(lesson)
     with st.container(horizontal=True, horizontal_alignment="distribute"):
-        st.button(
+        action(
             t("Previous lesson"),
-            key="learn.previous",
-            icon=":material/arrow_back:",
+            "learn.previous",
+            learning.go,
+            LESSONS[max(number - 1, 0)],
+            icon="arrow_back",
             disabled=number == 0,
-            on_click=learning.go,
-            args=(LESSONS[max(number - 1, 0)],),
         )
-        st.button(
+        action(
             t("Next lesson"),
-            key="learn.next",
-            icon=":material/arrow_forward:",
+            "learn.next",
+            learning.go,
+            LESSONS[min(number + 1, len(LESSONS) - 1)],
+            icon="arrow_forward",
             icon_position="right",
             disabled=number == len(LESSONS) - 1,
-            on_click=learning.go,
-            args=(LESSONS[min(number + 1, len(LESSONS) - 1)],),
         )
     if learning.progress()[0] == len(LESSONS):
         st.success(

@@ -24,6 +24,10 @@ MOVED = {  # one triple, several
 }
 
 EFFECTS_CHANCE = {
+    "classify": N_("Shown: the probability of “{label}”."),
+    "ner": N_(
+        "Shown: the probability that “{text}” is {label} (the geometric mean over its tokens)."
+    ),
     "mask": N_("Shown: the probability of “{label}” at the mask."),
     "qa": N_("Shown: the probability of the answer “{label}”."),
     "link": N_("Shown: the weight of {label} among the candidates of “{text}”."),
@@ -144,26 +148,18 @@ class View:
                     "effects with."
                 ),
             )
-        rho = found.rank_correlation()
-        if rho is not None:
-            count = f"{len(found.each):,}"
-            said = [
-                t(
-                    "Rank correlation of attention and size of the effect: {rho}, over {count} "
-                    "triples.",
-                    rho=f"{rho:+.2f}".replace("-", "−"),
-                    count=count,
-                )
-            ]
-        else:
-            said = [
-                t(
-                    "A rank correlation needs three triples."
-                    if len(found.each) < FEWEST
-                    else "There is no rank correlation: all triples get the same attention, or "
-                    "all have the same effect."
-                )
-            ]
+        rho, count = found.rank_correlation(), f"{len(found.each):,}"
+        text = N_(
+            "Rank correlation of attention and size of the effect: {rho}, over {count} triples."
+        )
+        if len(found.each) < FEWEST:
+            text = N_("A rank correlation needs three triples.")
+        elif rho is None:
+            text = N_(
+                "There is no rank correlation: all triples get the same attention, or all have the "
+                "same effect."
+            )
+        said = [t(text, rho=f"{rho or 0:+.2f}".replace("-", "−"), count=count)]
         parts = found.disagreements()
         said += map(self._disagreement, parts)
         if len(found.each) > 1 and found.acts and not parts:
@@ -176,23 +172,21 @@ class View:
         return tuple(said)
 
     def _disagreement(self, item: Disagreement) -> str:
-        triple, effect = item.attended.piece.triple, points(self.points(item.attended.effect))
-        if item.kind is Kind.OVERLOOKED:
-            values = {"rank": item.rank, "count": item.count}
-            return t(
-                "Attention is not explanation: {triple} does most ({effect}), and is only number "
-                "{rank} of {count} by attention.",
-                triple=name_of(triple),
-                effect=effect,
-                **values,
-            )
+        values = {
+            "triple": name_of(item.attended.piece.triple),
+            "effect": points(self.points(item.attended.effect)),
+            "rank": item.rank,
+            "count": item.count,
+            "strongest": name_of(item.strongest.piece.triple),
+            "strongest_effect": points(self.points(item.strongest.effect)),
+        }
         return t(
-            "Attention is not explanation: {triple} gets the most, and adds {effect} only; "
+            "Attention is not explanation: {triple} does most ({effect}), and is only number "
+            "{rank} of {count} by attention."
+            if item.kind is Kind.OVERLOOKED
+            else "Attention is not explanation: {triple} gets the most, and adds {effect} only; "
             "{strongest} adds {strongest_effect}.",
-            triple=name_of(triple),
-            effect=effect,
-            strongest=name_of(item.strongest.piece.triple),
-            strongest_effect=points(self.points(item.strongest.effect)),
+            **values,
         )
 
     def say_shares(self) -> str:
@@ -256,22 +250,13 @@ class View:
 
 def say_chance(target: Target, sentences: Sequence[str], info: ModelInfo) -> str:
     """Whose probability is shown; plain text."""
+    label, text = target.label, sentences[0][target.start : target.end]
+    said = EFFECTS_CHANCE.get(info.card.task or "", EFFECTS_CHANCE["ner"])
     if target.start == NO_SPAN:
-        return t("Shown: the probability of “{label}”.", label=info.label(target.label))
-    if info.card.task in ("mask", "qa"):
-        return t(EFFECTS_CHANCE[info.card.task], label=target.label)
-    text = sentences[0][target.start : target.end]
-    if info.card.task == "link":
-        return t(
-            "Shown: the weight of {label} among the candidates of “{text}”.",
-            text=text,
-            label=target.label,
-        )
-    return t(
-        "Shown: the probability that “{text}” is {label} (the geometric mean over its tokens).",
-        text=text,
-        label=answer_name(target.label, info, text),
-    )
+        said, label = EFFECTS_CHANCE["classify"], info.label(label)
+    elif info.card.task not in ("mask", "qa", "link"):
+        label = answer_name(label, info, text)
+    return t(said, text=text, label=label)
 
 
 def points(value: float | None) -> str:

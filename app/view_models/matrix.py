@@ -407,7 +407,8 @@ def without_specials(view: MatrixView) -> MatrixView:
 
 
 def picked(maps: np.ndarray, layer: int, head: int) -> np.ndarray:
-    """One map of (L, A, N, N): layer and head from 1; 0 is the mean."""
+    """One map of (L, A, N, N): layer and head from 1, as far as there are so many; 0: the mean."""
+    layer, head = min(layer, maps.shape[0]), min(head, maps.shape[1])
     layers = maps[layer - 1 : layer] if layer else maps
     return (layers[:, head - 1 : head] if head else layers).astype(np.float32).mean((0, 1))
 

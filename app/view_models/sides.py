@@ -362,14 +362,9 @@ def attention_panels(
         seen: (N, N) bool of each, row may attend to column.
         layer, head: from 1; 0 is a mean. Where a model has fewer, its last.
     """
-    chosen = [chosen_map(own, layer, head) for own in maps]
+    chosen = [picked(own, layer, head) for own in maps]
     high = max(float(weights.max(initial=0.0)) for weights in chosen)
     return [
         attention_view(flat, weights, own, high=high)
         for flat, weights, own in zip(flats, chosen, seen, strict=True)
     ]
-
-
-def chosen_map(maps: np.ndarray, layer: int, head: int) -> np.ndarray:
-    """One map of (L, A, N, N); where a model has fewer layers or heads, its last."""
-    return picked(maps, min(layer, maps.shape[0]), min(head, maps.shape[1]))

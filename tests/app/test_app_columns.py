@@ -173,13 +173,6 @@ def test_attention_of_all_panels_is_on_one_scale(case):
     assert views[1].codes.max() > views[0].codes.max()
 
 
-def test_a_model_with_fewer_layers_shows_its_last():
-    maps = np.arange(2 * 2 * 1 * 1, dtype=np.float32).reshape(2, 2, 1, 1)
-    assert sides.chosen_map(maps, 5, 2)[0, 0] == 3
-    assert sides.chosen_map(maps, 1, 7)[0, 0] == 1
-    assert sides.chosen_map(maps, 0, 0)[0, 0] == 1.5
-
-
 def test_visible_panel_shows_what_interventions_opened_and_blocked(case):
     flat = case.trace.rows[0]
     by_tree = visible_view(flat, Ablation())
@@ -336,7 +329,7 @@ def test_a_blocked_cell_is_called_so_where_it_is_blocked(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     at = opened("lab.py", **{"lab.example": FIGURE_2})
     preset(at, "parts")
-    names = at.session_state["lab.column_names"]["lab.tree.1"]  # of K-BERT
+    names = at.session_state["lab.tree.1_names"]  # of K-BERT
     apple = next(n for n in names if n[0] == "branch" and n[3].tail == "Apple" and n[4] == 1)
     cook = next(name for name in names if name[:3] == ("trunk", 0, 1))
     at.session_state["lab.selection"] = Selection().with_cell(cook, apple)

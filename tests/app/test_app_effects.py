@@ -256,7 +256,7 @@ def page(checkpoints, monkeypatch):
 def case_on(at):
     """The page's scene as a case, with what the page explains."""
     session = at.session_state
-    (_, target, _), _ = session["explain.effects"]
+    (_, target), _ = session["explain.effects"]
     options = InjectionOptions(session["lab.max_triples"], tail_only=session["lab.tail_only"])
     return Case.of(
         services.pipeline(session["lab.model"], session["lab.device"]),
