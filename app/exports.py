@@ -17,7 +17,6 @@ def graph_as(graph: KnowledgeGraph, ending: str, *, switched_off: bool = False) 
     """Write a graph in the format of a file name's ending.
 
     Args:
-        graph: as edited.
         ending: one of ``FORMATS``, with one of ``PACKED``.
         switched_off: also what is switched off; a file can't say so.
     """

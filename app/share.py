@@ -32,7 +32,7 @@ from pydantic_core import PydanticCustomError
 
 from app import comparing
 from app.comparing import GRAPHS, Choice
-from app.intervention_log import MOST
+from app.intervening import MOST
 from app.scene import GraphRef, Scene
 from app.selection import MEAN, Selection
 from app.texts import N_, t
@@ -99,36 +99,26 @@ class TooLong(ShareError):
 
 @dataclass(frozen=True)
 class Shared:
-    """What a link or a session file restores.
+    """What a link or a session file restores."""
 
-    Attributes:
-        scene: what is read; its model is a folder's name, never a path, and
-            where it runs is left to the machine that opens it.
-        task: the chosen task.
-        steps: how many edits were made together in each step; empty: each
-            for itself.
-        compare: what the page compares with, one of ``COMPARISONS``.
-        pinned: the scene that is pinned, if one is.
-        selection: what is chosen, and the attention map.
-        views: what panels show, where it isn't the first of ``VIEWS``.
-        window: of a long text, from 0.
-        panels: of a free choice of what stands side by side; their options are those that
-            their models were trained with.
-        part: the triples of the graph that the texts need, for who doesn't have it.
-        off: those of them that are switched off.
-    """
-
+    # what is read; its model is a folder's name, never a path, and where it runs is left to the
+    # machine that opens it
     scene: Scene
-    task: str
+    task: str  # the chosen task
+    # how many edits were made together in each step; empty: each for itself
     steps: tuple[int, ...] = ()
-    compare: str = "auto"
-    pinned: Scene | None = None
-    selection: Selection = Selection()
+    compare: str = "auto"  # what the page compares with, one of COMPARISONS
+    pinned: Scene | None = None  # the scene that is pinned, if one is
+    selection: Selection = Selection()  # what is chosen, and the attention map
+    # what panels show, where it isn't the first of VIEWS
     views: tuple[tuple[str, str | bool], ...] = ()
-    window: int = 0
+    window: int = 0  # of a long text, from 0
+    # of a free choice of what stands side by side; their options are those that their models were
+    # trained with
     panels: tuple[Choice, ...] = ()
+    # the triples of the graph that the texts need, for who doesn't have it
     part: tuple[Triple, ...] = ()
-    off: tuple[Triple, ...] = ()
+    off: tuple[Triple, ...] = ()  # those of them that are switched off
 
     def on_part(self, name: str = "") -> tuple[Self, KnowledgeGraph]:
         """Return the same of a graph that has the carried triples only, and that graph."""
@@ -151,14 +141,11 @@ def to_link(shared: Shared) -> str:
     value = base64.urlsafe_b64encode(zlib.compress(plain, 9)).rstrip(b"=").decode()
     most = max(_edits(shared))
     if most > MOST_EDITS or len(plain) > MOST_UNPACKED or len(value) > MOST_CHARACTERS:
-        raise TooLong(
-            t(
-                "This is too long for a link, which holds up to {most} edits and {characters} "
-                "characters. Send the session file instead.",
-                most=MOST_EDITS,
-                characters=f"{MOST_CHARACTERS:,}",
-            )
+        text = N_(
+            "This is too long for a link, which holds up to {most} edits and {characters} "
+            "characters. Send the session file instead."
         )
+        raise TooLong(t(text, most=MOST_EDITS, characters=f"{MOST_CHARACTERS:,}"))
     if from_link(value) != portable(shared):
         raise ShareError(t(HALF))
     return value
@@ -224,12 +211,8 @@ def from_file(data: bytes) -> tuple[Shared, KnowledgeGraph | None]:
         ShareError: it is no session file, too large, damaged, or newer.
     """
     if len(data) > MOST_BYTES:
-        raise ShareError(
-            t(
-                "This file is larger than {most} MB, so it is no session file.",
-                most=MOST_BYTES >> 20,
-            )
-        )
+        text = N_("This file is larger than {most} MB, so it is no session file.")
+        raise ShareError(t(text, most=MOST_BYTES >> 20))
     parsed = _parsed(data)
     if not isinstance(parsed, dict) or "kbert" not in parsed:
         raise ShareError(t("This is no session file of K-BERT Lab (.kbert.json)."))

@@ -13,13 +13,13 @@ from app.edit_log import EditLog
 from app.examples import EXAMPLES, FIRST, MINILM, Example
 from app.models import ModelInfo, alike
 from app.open_workspace import OpenWorkspace
-from app.read_languages import SPOKEN
 from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
 from app.selection import Selection
 from app.services import OpenedGraph, RoomError
 from app.texts import N_, clauses, language, refusal, t
 from app.view_models.knowledge import describe
 from app.view_models.model_facts import option_name
+from app.words import SPOKEN
 from kbert_core import Ablation, InjectionOptions, KBertError, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -398,7 +398,6 @@ def compared_with(
     """The scene to compare with, what kind it is, and what is seen of it where it can be read.
 
     Args:
-        now: the scene on the page.
         seen: of it; where the last edit left its tree as it was, that edit
             is about another text, and nothing would differ.
         how: that is seen, ``services.trace`` or ``services.laid``.
@@ -561,12 +560,8 @@ def _check_room(more: int) -> None:
     """
     kept = sum(own.size for own in ss["lab.logs"].values())
     if workspace() is None and kept + more > MOST_EDITS:
-        raise RoomError(
-            t(
-                "A visit keeps at most {most} edits. Save the graph to a workspace to go on.",
-                most=f"{MOST_EDITS:,}",
-            )
-        )
+        text = N_("A visit keeps at most {most} edits. Save the graph to a workspace to go on.")
+        raise RoomError(t(text, most=f"{MOST_EDITS:,}"))
 
 
 def attempt(do: Callable[[], object], refused: str = "") -> bool:
@@ -623,11 +618,8 @@ def _begin_workspace() -> None:
     try:
         shared.refresh()
     except KBertError as error:
-        ss["lab.workspace_problem"] = t(
-            "The workspace {title} can no longer be reached, and was closed: {reason}",
-            title=shared.title,
-            reason=shared.said(error),
-        )
+        text = N_("The workspace {title} can no longer be reached, and was closed: {reason}")
+        ss["lab.workspace_problem"] = t(text, title=shared.title, reason=shared.said(error))
         close_workspace()
         return
     ss["lab.graphs"][WORKSPACE] = shared.graph
@@ -749,17 +741,12 @@ def take_graph(opened: OpenedGraph, *, choose: bool = True) -> str:
         if taken + opened.size > services.MOST_OF_VISIT:
             sizes = (opened.size, taken, services.MOST_OF_VISIT)
             size, own, most = (f"{max(1, round(size / 2**20)):,}" for size in sizes)
-            raise RoomError(
-                t(
-                    "{name} takes about {size} MB of memory. Graphs opened in this visit take "
-                    "{own} MB already, and may take {most} MB. Close one of them, or make a graph "
-                    "file of it (kbert kg import), which is read from disk.",
-                    name=opened.source,
-                    size=size,
-                    own=own,
-                    most=most,
-                )
+            text = N_(
+                "{name} takes about {size} MB of memory. Graphs opened in this visit take {own} MB "
+                "already, and may take {most} MB. Close one of them, or make a graph file of it "
+                "(kbert kg import), which is read from disk."
             )
+            raise RoomError(t(text, name=opened.source, size=size, own=own, most=most))
     ss["lab.graphs"].setdefault(name, opened.graph)
     ss["lab.opened_as"].setdefault(name, opened)
     if choose:

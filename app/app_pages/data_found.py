@@ -11,7 +11,7 @@ from app import services, state
 from app.app_pages.parts import download, segments, table
 from app.audits import FileSetup, Report
 from app.state import KEEP, graph_as_edited
-from app.texts import N_, listed, sentences, t
+from app.texts import N_, sentences, t
 from app.view_models import audit as audit_view
 from app.view_models import whole_file as view
 from app.view_models.html import escape, markdown
@@ -20,7 +20,6 @@ from kbert_core import KBertError
 from kbert_core.experiments.file_rows import FileRow
 from kbert_core.experiments.verdict import Finding, Level
 from kbert_core.experiments.whole_file import KINDS, By, WholeFile
-from kbert_core.explain.result import name_of
 
 FILE_VIEW = {
     "rows": (":material/format_list_bulleted:", N_("Texts that changed")),
@@ -127,11 +126,8 @@ def show_found(setup: FileSetup, rows: Sequence[FileRow], report: Report | None)
         found = WholeFile(setup.data.task, setup.graph.name, tuple(rows), len(setup.examples))
         ss["data.found"] = found
     if len(rows) < found.total:
-        said = t(
-            "The reading was stopped: {done} of {total} texts.",
-            done=f"{len(rows):,}",
-            total=f"{found.total:,}",
-        )
+        text = N_("The reading was stopped: {done} of {total} texts.")
+        said = t(text, done=f"{len(rows):,}", total=f"{found.total:,}")
         st.warning(said, icon=":material/stop_circle:")
     summary(setup, found)
     chosen = segments(
@@ -153,35 +149,32 @@ def summary(setup: FileSetup, found: WholeFile) -> None:
     """The numbers that answer most, and what they say."""
     with st.container(border=True, key="data_summary"):
         st.html(f'<div class="kb-headline">{escape(view.say_whole(found))}</div>')
-        counts = (
-            (t("Texts"), len(found.rows), None),
-            (
-                t("With a triple"),
+        counts = {  # and what is counted
+            t("Texts"): (len(found.rows), None),
+            t("With a triple"): (
                 len(found.with_knowledge),
-                t(
+                N_(
                     "Texts that contain a triple of the graph. All others are read the same with "
                     "and without the graph."
                 ),
             ),
-            (
-                t("Prediction changed"),
+            t("Prediction changed"): (
                 len(found.changed),
-                t("Texts whose prediction with the graph differs from that without."),
+                N_("Texts whose prediction with the graph differs from that without."),
             ),
-            (
-                t("Helped"),
+            t("Helped"): (
                 found.whole.helped,
-                t(
+                N_(
                     "Fewer errors with the graph. Of entities, both missed and wrongly predicted "
                     "ones count."
                 ),
             ),
-            (t("Hurt"), found.whole.hurt, t("More errors with the graph.")),
-        )
+            t("Hurt"): (found.whole.hurt, N_("More errors with the graph.")),
+        }
         left, right = st.columns([7, 4], gap="large", vertical_alignment="center")
         with left, st.container(horizontal=True, gap="medium"):
-            for name, count, note in counts:
-                st.metric(name, f"{count:,}", help=note, width=METRIC)
+            for name, (count, note) in counts.items():
+                st.metric(name, f"{count:,}", help=t(note) if note else None, width=METRIC)
         with right:
             table(view.scores(found.scores), "data.scores")
         said = t(
@@ -237,7 +230,7 @@ def choose_row(rows: Sequence[FileRow], chosen: int | None) -> None:
 
 
 def row_panel(setup: FileSetup, row: FileRow) -> None:
-    """One text: what is right, what was said, which triples; and the way to the Lab."""
+    """One text, and the way to the Lab, which shows all of it."""
     with st.container(border=True, key="data_row"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             number = t("Text {number}", number=f"{row.number + 1:,}")
@@ -250,14 +243,7 @@ def row_panel(setup: FileSetup, row: FileRow) -> None:
                 help=t("Puts the text, the model and the graph on the Lab's page."),
                 type="primary",
             )
-        for sentence in row.example.sentences:
-            st.markdown(markdown(sentence))
-        table(view.row(row, services.model_info(setup.model)))
-        names = listed(map(name_of, row.triples))
-        said = (
-            t("Triples in it: {triples}", triples=names) if names else t("It contains no triple.")
-        )
-        st.caption(markdown(said))
+        st.markdown("  \n".join(map(markdown, row.example.sentences)))
         now = ss["lab.graphs"].get(setup.graph_name)
         if now is None or graph_as_edited(setup.graph_name).fingerprint != setup.graph.fingerprint:
             st.caption(t("The graph has been edited since the file was read."))

@@ -62,13 +62,7 @@ Found = Effects | AttentionEffect | Attributions | NoShares
 
 
 def effects_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
-    """Measure in the background, show what is known as it comes.
-
-    Args:
-        now: the Lab's scene, with a prediction.
-        graph: its graph with the edits made.
-        target: what of the prediction is explained.
-    """
+    """Measure in the background, show what is known as it comes."""
     info = services.model_info(now.model)
     case = explained.case_of(now, graph, target)
     if not case.pieces:

@@ -33,16 +33,11 @@ RUN = "explain.curve"
 def noise_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
     """The dial and what it gives; the curve."""
     if not services.trace(now, graph).tree.nodes:
-        st.info(
-            markdown(
-                t(
-                    "No entity of {graph} is named in this text, so there is nowhere to hang "
-                    "noise. Choose another text or graph in the Lab.",
-                    graph=graph.name,
-                )
-            ),
-            icon=":material/info:",
+        text = N_(
+            "No entity of {graph} is named in this text, so there is nowhere to hang noise. Choose "
+            "another text or graph in the Lab."
         )
+        st.info(markdown(t(text, graph=graph.name)), icon=":material/info:")
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         count = st.slider(
@@ -87,11 +82,8 @@ def curve(now: Scene, graph: KnowledgeGraph, target: Target, count: int, info: M
     key = (explained.key_of(now, graph), target)
     drawn_for, before = ss.get(RUN, (None, None))
     runs = 3 * (1 + (len(COUNTS) - 1) * len(SEEDS))
-    draw_help = t(
-        "{count} readings: {seeds} draws for each number of triples, read in three ways.",
-        count=runs,
-        seeds=len(SEEDS),
-    )
+    text = N_("{count} readings: {seeds} draws for each number of triples, read in three ways.")
+    draw_help = t(text, count=runs, seeds=len(SEEDS))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{t('As noise grows')}**", width="stretch")
         pressed = st.button(

@@ -14,7 +14,7 @@ from app.scene import Scene
 from app.texts import N_, t
 from app.view_models import paths as view
 from app.view_models.html import markdown
-from app.view_models.visible import layers_without_model
+from app.view_models.why import layers_without_model
 from kbert_core import KBertTrace, KnowledgeGraph
 from kbert_core.explain.influence import Influence, reach, stream_influence
 

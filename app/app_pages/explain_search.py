@@ -37,13 +37,7 @@ RUN = "explain.search_run"
 
 
 def search_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
-    """Choose what to look for, search in the background, and apply what is found.
-
-    Args:
-        now: the Lab's scene, with a prediction.
-        graph: its graph with the edits made.
-        target: which prediction is to flip.
-    """
+    """Choose what to look for, search in the background, and apply what is found."""
     info = services.model_info(now.model)
     case = explained.case_of(now, graph, target)
     search = choose(case, info)

@@ -6,13 +6,14 @@ from functools import partial
 import streamlit as st
 
 from app import curating, services, state
+from app.app_pages.lab_open import choose_encoding, graph_upload
 from app.app_pages.parts import action, table, the_first
 from app.catalogue import Catalogue
 from app.curating import MOST_PRIVATE
 from app.state import KEEP
 from app.texts import N_, t, tn
 from app.view_models.html import markdown
-from app.view_models.importing import ENCODINGS, MOST, Preview, pasted_name, preview
+from app.view_models.importing import MOST, Preview, pasted_name, preview
 from kbert_core import KBertError
 from kbert_core.knowledge.io import ReadOptions
 from kbert_core.knowledge.tools.check import Finding, check
@@ -94,20 +95,7 @@ def source(look: Catalogue) -> Preview | None:
     """Read what was given, once."""
     number = ss.get("knowledge.uploads", 0)
     most = MOST_PRIVATE if state.workspace() is None else MOST
-    file = st.file_uploader(
-        t(
-            "Upload a file of at most {most} MB and {triples} triples",
-            most=st.get_option("server.maxUploadSize"),
-            triples=f"{most:,}",
-        ),
-        type=services.GRAPH_ENDINGS,
-        key=f"knowledge.upload.{number}",
-        help=t(
-            "One triple a line: head, relation, tail, separated by tabs (.spo, .tsv, .txt); or a "
-            "table with commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl). Each may be packed "
-            "as .xz, .gz, .bz2 or .zst."
-        ),
-    )
+    file = graph_upload(f"knowledge.upload.{number}", most)
     st.text_area(
         t("Or paste triples, one per line"),
         key="knowledge.paste",
@@ -116,14 +104,7 @@ def source(look: Catalogue) -> Preview | None:
         disabled=file is not None,
         **KEEP,
     )
-    encoding = st.selectbox(
-        t("Encoding of the file"),
-        ENCODINGS,
-        key="knowledge.encoding",
-        format_func=lambda name: name or t("UTF-8, or as the file says"),
-        disabled=file is None,
-        width=260,
-    )
+    encoding = choose_encoding("knowledge.encoding", disabled=file is None, width=260)
     text = str(ss["knowledge.paste"])
     if file is not None:
         data, name = file.getvalue(), file.name
@@ -158,13 +139,8 @@ def show_preview(seen: Preview) -> None:
         column.metric(name, f"{found:,}")
     leave_out = True
     if seen.bad:
-        st.warning(
-            t(
-                "Nothing was changed. Lines that are no triples: {count}; the first {shown}:",
-                shown=len(seen.problems),
-                count=f"{seen.bad:,}",
-            )
-        )
+        text = N_("Nothing was changed. Lines that are no triples: {count}; the first {shown}:")
+        st.warning(t(text, shown=len(seen.problems), count=f"{seen.bad:,}"))
         st.code("\n".join(seen.problems), language=None, wrap_lines=True)
         if seen.rows:
             leave_out = st.checkbox(t("Skip the bad lines"), key="knowledge.leave_out")
@@ -205,12 +181,8 @@ def check_view(look: Catalogue) -> None:
         t("Looks for likely mistakes. It changes nothing. Choose an example to see its triples.")
     )
     if len(look.graph) > MOST_CHECKED:
-        st.info(
-            t(
-                "A graph of over {most} triples is better checked on the command line:",
-                most=f"{MOST_CHECKED:,}",
-            )
-        )
+        text = N_("A graph of over {most} triples is better checked on the command line:")
+        st.info(t(text, most=f"{MOST_CHECKED:,}"))
         st.code("kbert kg check GRAPH.kg", language="bash")
         return
     checked = ss.get("knowledge.checked")

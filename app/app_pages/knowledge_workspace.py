@@ -5,7 +5,7 @@ import streamlit as st
 from app import curating, exports, services, state
 from app.addresses import address
 from app.app_pages.parts import action, download
-from app.texts import t
+from app.texts import N_, t
 from app.view_models import history
 from app.view_models.html import markdown
 from kbert_core import KBertError
@@ -98,12 +98,8 @@ def export_popover() -> None:
     name = services.safe_name(graph.name)
     with st.popover(t("Export"), icon=":material/download:", key="knowledge.export"):
         if len(graph) > exports.MOST_TRIPLES:
-            st.info(
-                t(
-                    "A graph of over {most} triples is better exported on the command line:",
-                    most=f"{exports.MOST_TRIPLES:,}",
-                )
-            )
+            text = N_("A graph of over {most} triples is better exported on the command line:")
+            st.info(t(text, most=f"{exports.MOST_TRIPLES:,}"))
             st.code("kbert kg export GRAPH.kg FILE.spo.gz", language="bash")
         else:
             with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):

@@ -35,7 +35,7 @@ from app.view_models.knowledge import DELETE, HEAD, ON, RELATION, STATE, TAIL
 from app.view_models.names import name_lines
 from app.view_models.selected import marks_of
 from app.view_models.styles import CSS
-from app.view_models.visible import visible_in
+from app.view_models.why import visible_in
 from app.words import KNOWLEDGE_TEXTS, NAME_RULE, OPTIONS_STRATEGY, OPTIONS_TEXTS, TASK_TEXTS
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
@@ -127,14 +127,8 @@ def choosers() -> None:
         *texts, last = st.columns([*[6 / len(names)] * len(names), 5], gap="medium")
     for number, (place, name) in enumerate(zip(texts, names, strict=True)):
         key = ("lab.text", "lab.text_b")[number]
-        asked = (
-            None
-            if number
-            else t(
-                "Press Ctrl+Enter, or click elsewhere, to run. At most {most} characters.",
-                most=services.LONGEST_TEXT,
-            )
-        )
+        text = N_("Press Ctrl+Enter, or click elsewhere, to run. At most {most} characters.")
+        asked = None if number else t(text, most=services.LONGEST_TEXT)
         height = 140 if number and ss["lab.task"] == "qa" else 68  # a paragraph, or a sentence
         with place:
             # Its value is said twice: a page that is run twice at once may lose the first.

@@ -21,7 +21,7 @@ from app.scene import NO_GRAPH, Scene
 from app.selecting import linked
 from app.selection import MEAN
 from app.state import FREE, KEEP
-from app.texts import refusal, sentences, t
+from app.texts import N_, refusal, sentences, t
 from app.view_models import links, matrix, model_facts, sides, tree, twins
 from app.view_models.diff import row_of
 from app.view_models.html import escape, markdown, scrolling
@@ -30,7 +30,7 @@ from app.view_models.matrix import MatrixView
 from app.view_models.selected import marks_of
 from app.view_models.targets import answer_name, name_of
 from app.view_models.twins import Side
-from app.view_models.visible import visible_in
+from app.view_models.why import visible_in
 from app.words import MATRIX_TEXTS
 from kbert_core import NO_KNOWLEDGE, FlatTree, KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.case import NOTHING, Target
@@ -45,29 +45,18 @@ PAGE = 1320  # pixels of a wide page that columns share
 
 @dataclass(frozen=True)
 class Column:
-    """A reading that was run.
+    """A reading that was run."""
 
-    Attributes:
-        scene: what was run.
-        title: what it is called, at its head.
-        about: what it reads, and how.
-        graph: the scene's, with the edits made.
-        trace: what came of it.
-        bare: the text as the same model reads it without a graph.
-        before: its trace before the last edit; None: without a graph.
-        moved: how far the last edit, or knowledge, has moved each token of the text.
-        window: its row that is shown.
-    """
-
-    scene: Scene
-    title: str
-    about: str
-    graph: KnowledgeGraph
-    trace: Any
-    bare: Reading
-    before: Any
+    scene: Scene  # what was run
+    title: str  # what it is called, at its head
+    about: str  # what it reads, and how
+    graph: KnowledgeGraph  # the scene's, with the edits made
+    trace: Any  # what came of it
+    bare: Reading  # the text as the same model reads it without a graph
+    before: Any  # its trace before the last edit; None: without a graph
+    # how far the last edit, or knowledge, has moved each token of the text
     moved: Mapping[tuple[int, int], float]
-    window: int = 0
+    window: int = 0  # its row that is shown
 
     @property
     def trees(self) -> bool:
@@ -93,7 +82,6 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
     """Run what was chosen to stand side by side; empty: nothing was, or it can't be run.
 
     Args:
-        now: the scene on the page.
         edited: whether its last edit is about this text.
     """
     chosen = str(ss.get("lab.compare"))
@@ -268,16 +256,11 @@ def effect(most: float, one: Column, number: int) -> None:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The matrices of all columns.
+    """The matrices of all columns."""
 
-    Attributes:
-        views, weights: by number of the column; weights where attention is shown.
-        layer: that is shown; 0: any.
-    """
-
-    views: dict[int, MatrixView]
+    views: dict[int, MatrixView]  # by number of the column; weights where attention is shown
     weights: dict[int, np.ndarray]
-    layer: int = MEAN
+    layer: int = MEAN  # that is shown; 0: any
 
 
 def matrices(columns: Sequence[Column]) -> Drawn:
@@ -430,13 +413,7 @@ def what(able: Sequence[Column]) -> Target | None:
     for one in (*knowing, *told):
         target = choose_target(one.scene, one.trace, "compare")
         if target is not None:
-            st.caption(
-                markdown(
-                    t(
-                        "Prediction, score and distance are of {target}.",
-                        target=name_of(target, one.trace, one.info),
-                    )
-                )
-            )
+            text = N_("Prediction, score and distance are of {target}.")
+            st.caption(markdown(t(text, target=name_of(target, one.trace, one.info))))
             return target
     return None

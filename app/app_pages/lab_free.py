@@ -30,12 +30,7 @@ DEFAULTS = (
 
 
 def free_panels(now: Scene, known: Known) -> Sequence[Panel]:
-    """Choose two to four panels.
-
-    Args:
-        now: the Lab's scene.
-        known: the scenes there are besides.
-    """
+    """Choose two to four panels."""
     count = segments(
         t("Panels"),
         range(comparing.FEWEST, comparing.MOST + 1),

@@ -8,13 +8,13 @@ import streamlit as st
 
 from app import intervening, services, state
 from app.app_pages.parts import action, segments
-from app.intervention_log import MOST, Standing, with_one_more
+from app.intervening import MOST, Standing, with_one_more
 from app.models import ModelInfo
 from app.scene import Scene
 from app.texts import N_, t
 from app.view_models import interventions, prediction
 from app.view_models.html import markdown
-from app.view_models.visible import visible_in
+from app.view_models.why import visible_in
 from app.words import IV_TEXTS
 from kbert_core import FlatTree, Intervention, KBertTrace
 from kbert_core.kbert.interventions import PRESETS, Action, Intervened

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -19,12 +20,12 @@ from app.selecting import linked
 from app.selection import MEAN
 from app.state import KEEP
 from app.texts import N_, clauses, sentences, t
-from app.view_models import arithmetic, heads, matrix, row
+from app.view_models import heads, matrix, row
 from app.view_models.diff import Identity, row_of
 from app.view_models.html import markdown, plain
 from app.view_models.interventions import why_now
 from app.view_models.selected import marks_of
-from app.view_models.visible import share_of_layers, visible_in
+from app.view_models.why import share_of_layers, visible_in
 from app.words import COMPARE_NAME, MATRIX_TEXTS
 from kbert_core import FlatTree, KBertError, KBertTrace
 
@@ -35,21 +36,13 @@ ss = st.session_state
 
 @dataclass(frozen=True)
 class Side:
-    """One scene's part of the panel.
+    """One scene's part of the panel."""
 
-    Attributes:
-        scene: what was run.
-        trace: what came of it.
-        window: the row shown.
-        maps: (L, A, N, N) attention; None: not shown.
-        chosen: the layer and head of them, from 1; 0 is the mean.
-    """
-
-    scene: Scene
-    trace: KBertTrace
-    window: int
-    maps: np.ndarray | None = None
-    chosen: tuple[int, int] | None = None
+    scene: Scene  # what was run
+    trace: KBertTrace  # what came of it
+    window: int  # the row shown
+    maps: np.ndarray | None = None  # (L, A, N, N) attention; None: not shown
+    chosen: tuple[int, int] | None = None  # the layer and head of them, from 1; 0 is the mean
 
     @property
     def flat(self) -> FlatTree:
@@ -147,19 +140,20 @@ def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> Non
             else:
                 before, after = (replace(one, chosen=(MEAN, MEAN)) for one in (before, after))
     view, change = compared_view(before, after, shown)
-    st.caption(markdown(t("Difference: now − {name}.", name=t(COMPARE_NAME[kind]))))
+    said = [t("Difference: now − {name}.", name=t(COMPARE_NAME[kind]))]
     if not alike:
-        st.caption(
+        said.append(
             t(
                 "The two models have different numbers of layers or heads, so their means are "
                 "compared."
             )
         )
     if matrix.largest_change(change) == 0:
-        st.caption(t("No difference: the two matrices are equal."))
+        said.append(t("No difference: the two matrices are equal."))
     elif change.categorical:
         new, gone = matrix.links_changed(change)
-        st.caption(t("{new} links more, {gone} fewer.", new=new, gone=gone))
+        said.append(t("{new} links more, {gone} fewer.", new=new, gone=gone))
+    st.caption(markdown(sentences(said)))
     draw(view, after, before)
 
 
@@ -234,29 +228,17 @@ def map_chooser(*sides: Side) -> tuple[Side, ...]:
     return tuple(replace(side, chosen=chosen) for side in sides)
 
 
-def difference_of() -> str | None:
+def difference_of() -> str:
     """Of what the difference is."""
-    return segments(
-        t("Difference of"),
-        ["visible", "attention"],
-        "lab.difference_of",
-        MATRIX_TEXTS,
-        hidden=False,
-        default="visible",
-    )
+    title, names = t("Difference of"), ["visible", "attention"]
+    how: dict[str, Any] = {"hidden": False, "default": "visible"}
+    return segments(title, names, "lab.difference_of", MATRIX_TEXTS, **how)
 
 
 def difference_shown() -> str:
     """Which of the two is shown, or the change."""
-    chosen = segments(
-        t("Show"),
-        ["before", "after", "change"],
-        "lab.difference_shown",
-        MATRIX_SHOWN,
-        hidden=False,
-        default="change",
-    )
-    return chosen or "change"
+    how: dict[str, Any] = {"hidden": False, "default": "change"}
+    return segments(t("Show"), MATRIX_SHOWN, "lab.difference_shown", MATRIX_SHOWN, **how)
 
 
 def drawn(names: Sequence[Identity]) -> list[int]:
@@ -352,7 +334,7 @@ def say_arithmetic(side: Side, query: int, key: int) -> None:
         return
     layer, head = side.chosen
     if not layer or not head:
-        st.caption(markdown(arithmetic.of_mean(side.maps, layer, head, query, key)))
+        st.caption(markdown(heads.of_mean(side.maps, layer, head, query, key)))
         return
     graph = state.graph_of(side.scene)
     try:
@@ -361,7 +343,7 @@ def say_arithmetic(side: Side, query: int, key: int) -> None:
         st.caption(markdown(error))
         return
     st.caption(markdown(t("layer {layer}, head {head}", layer=layer, head=head)))
-    st.html(arithmetic.table_html(found))
+    st.html(heads.table_html(found))
 
 
 def say_row(side: Side, before: Side | None) -> None:

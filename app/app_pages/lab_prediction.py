@@ -63,11 +63,21 @@ def draw_prediction(now: Scene, trace: Any, was: Any, kind: str, *, said: bool =
 
 def prediction_details(now: Scene, trace: Any, before: Any) -> None:
     """The entities as a table, and the types of what changed."""
-    if trace.prediction is None:
+    after = trace.prediction
+    if not isinstance(after, NerPrediction):
         return
     was = before.prediction if before is not None and same_text(trace, before) else None
-    if isinstance(trace.prediction, NerPrediction):
-        ner_details(trace.prediction, was if isinstance(was, NerPrediction) else None)
+    was = was if isinstance(was, NerPrediction) else None
+    changes = prediction.span_changes(was.spans if was else (), after.spans)
+    st.html(prediction.changes_html(changes, compared=was is not None))
+    for item in prediction.worth_a_look(changes) if was is not None else ():
+        pair = [
+            prediction.named_outside(prediction.type_probabilities(own, item.start, item.end))
+            for own in (was, after)
+            if own is not None
+        ]
+        head = t("Probability by type: “{text}”", text=item.text)
+        st.html(twins.before_and_now(*pair, head=head, most=4))
 
 
 def how_far(now: Scene) -> str | None:
@@ -163,15 +173,11 @@ def no_prediction(now: Scene) -> None:
             t("Only the tree and the matrix are shown. Choose a task above to see a prediction.")
         )
         return
-    st.warning(
-        markdown(
-            t(
-                "There is no model in {folder} that can predict. Everything else works. Restore "
-                "the models that come with the project:",
-                folder=services.models_folder(),
-            )
-        )
+    text = N_(
+        "There is no model in {folder} that can predict. Everything else works. Restore the models "
+        "that come with the project:"
     )
+    st.warning(markdown(t(text, folder=services.models_folder())))
     st.code(t("git checkout -- models"), language="bash")
     st.markdown(t("or train one:"))
     st.code(
@@ -183,17 +189,3 @@ def no_prediction(now: Scene) -> None:
         wrap_lines=True,
     )
     st.markdown(t("Then reload this page."))
-
-
-def ner_details(after: NerPrediction, before: NerPrediction | None) -> None:
-    """The entities as a table, and the types of what changed."""
-    changes = prediction.span_changes(before.spans if before else (), after.spans)
-    st.html(prediction.changes_html(changes, compared=before is not None))
-    for item in prediction.worth_a_look(changes) if before is not None else ():
-        pair = [
-            prediction.named_outside(prediction.type_probabilities(own, item.start, item.end))
-            for own in (before, after)
-            if own is not None
-        ]
-        head = t("Probability by type: “{text}”", text=item.text)
-        st.html(twins.before_and_now(*pair, head=head, most=4))

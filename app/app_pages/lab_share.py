@@ -112,17 +112,12 @@ def read_only(shared: Shared) -> None:
             st.caption(t("The graph was not edited."))
     with right:
         if sharing.has_graph(scene.graph):
-            st.warning(
-                markdown(
-                    t(
-                        "It was made with the model {model}, which isn't here, and no other model "
-                        "here reads two texts for that task. Put the model's folder into the "
-                        "models folder, and open the link again.",
-                        model=scene.model,
-                    )
-                ),
-                icon=":material/smart_toy:",
+            said = N_(
+                "It was made with the model {model}, which isn't here, and no other model here "
+                "reads two texts for that task. Put the model's folder into the models folder, and "
+                "open the link again."
             )
+            st.warning(markdown(t(said, model=scene.model)), icon=":material/smart_toy:")
         else:
             _ask_for_graph(shared)
         with st.container(horizontal=True, gap="small"):

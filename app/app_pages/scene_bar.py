@@ -15,13 +15,7 @@ MOST_SHOWN = 120  # characters of a text
 
 
 def scene_bar(now: Scene, graph: KnowledgeGraph, page: str) -> None:
-    """Say what is explained, with a button to change it.
-
-    Args:
-        now: the Lab's scene.
-        graph: its graph with the edits made.
-        page: with which the keys of the widgets begin.
-    """
+    """Say what is explained, with a button to change it."""
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"{page}_scene"
     ):

@@ -8,9 +8,9 @@ import streamlit as st
 
 from app import state
 from app.examples import Example
-from app.read_languages import CHINESE, ENGLISH, SPOKEN
 from app.texts import N_, language, t
 from app.view_models.html import markdown
+from app.words import CHINESE, ENGLISH, SPOKEN
 from kbert_core import Triple
 from kbert_core.knowledge.edit import Edit
 

@@ -43,7 +43,6 @@ def draw_graph(
 
     Args:
         data: see ``view_models.neighbourhood``.
-        key: of the component.
         on_node, on_edge, on_edit: callbacks; without the last nothing can be edited.
     """
     texts = {

@@ -23,9 +23,6 @@ def draw_heads(
     The chosen map is then ``st.session_state[key].map``: [layer, head], from 1.
 
     Args:
-        view: what is drawn.
         chosen: the layer and head shown large, from 1; 0 is a mean.
-        key: of the component.
-        on_map: a callback.
     """
     _canvas(key=key, data=view.data(*chosen), on_map_change=on_map)

@@ -46,16 +46,11 @@ LONGEST_TEXT = 60  # characters of a text quoted
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One number to see first.
+    """One number to see first."""
 
-    Attributes:
-        name, value: what, and how much, as they are shown.
-        help: what exactly is counted.
-    """
-
-    name: str
+    name: str  # what, and how much, as they are shown
     value: str
-    help: str
+    help: str  # what exactly is counted
 
 
 Table = dict[str, list[str]]  # the columns, by their heads; a part of a row is set in
@@ -77,7 +72,6 @@ def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
         share=share_text(audit.conflicts.texts),
     )
     learnt = listed(f"{tail} → {label}" for tail, label in audit.tail_labels.items())
-    several = homonyms_table(audit)
     left = [
         Part(t("What the graph knows"), (mentions_table(audit),)),
         Part(
@@ -110,29 +104,9 @@ def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
                 ),
             ),
         ),
-        Part(t("What injection costs"), (lengths_table(audit),)),
-        Part(
-            t("How clear the heads are"),
-            (ambiguous_table(audit), several),
-            (*say_heads(audit), *([homonyms(audit)] if several else [])),
-        ),
     ]
-    right = [part for part in right if any(part.tables) or part is right[-1]]
-    return [part for part in left if any(part.tables)], right
-
-
-def say_heads(audit: Audit) -> list[str]:
-    """How clearly the graph says what its heads are; plain text."""
-    heads, said = audit.ambiguity, []
-    if heads.relation is None:
-        said.append(t("No relation of this graph looks like a type."))
-    else:
-        text = N_("{share} of the heads have several tails under “{relation}”.")
-        said.append(t(text, share=share_text(heads.several), relation=heads.relation))
-    if heads.several_labels is not None:
-        text = N_("{share} have tails that stand for several labels.")
-        said.append(t(text, share=share_text(heads.several_labels)))
-    return said
+    some = [[part for part in column if any(part.tables)] for column in (left, right)]
+    return some[0], some[1]
 
 
 def gold_heads(audit: Audit) -> list[str]:
@@ -279,52 +253,6 @@ def dictionary_table(audit: Audit) -> Table | None:
             rows += [(f"\u2003{la}", *_scores(of), "") for la, of in scores["by_label"].items()]
     heads = (t("split"), t("precision"), t("recall"), t("F1"), t("recall, unseen"))
     return _table(heads, rows)
-
-
-def lengths_table(audit: Audit) -> Table | None:
-    """Tokens of the texts and of the branches, and what the limit cuts."""
-    rows = []
-    for name, split in audit.splits.items():
-        injection = split.injection
-        rows.append(
-            (
-                split_name(name),
-                f"{injection.tokens / split.examples:.1f}",
-                f"{injection.added.count / split.examples:.1f}",
-                f"{injection.longest:,}",
-                f"{injection.long_texts.count:,}",
-                f"{injection.long_trees.count:,}",
-                percent(injection.added_over),
-            )
-        )
-    over = (t("texts over the limit"), t("with branches"), t("branch tokens without room"))
-    return _table((t("split"), t("text"), t("added"), t("longest"), *over), rows)
-
-
-def ambiguous_table(audit: Audit) -> Table | None:
-    """Some heads with several tails under the relation that says types."""
-    rows = [(head, listed(tails)) for head, tails in audit.ambiguity.examples]
-    return _table((t("head"), t("tails")), rows)
-
-
-def homonyms_table(audit: Audit) -> Table | None:
-    """Some names of the held-out set that may mean several heads."""
-    found = audit.splits[audit.held_out].homonyms.examples
-    rows = [(name, listed(heads)) for name, heads in found]
-    return _table((t("name"), t("may mean")), rows)
-
-
-def homonyms(audit: Audit) -> str:
-    """How many matches of the held-out set have such a name."""
-    found = audit.splits[audit.held_out].homonyms
-    where, rows = split_name(audit.held_out), percent(found.rows)
-    return t(
-        "{share} of the matches in {split} have a name that may mean several heads, in {rows} of "
-        "the rows with a match.",
-        share=share_text(found.matches),
-        split=where,
-        rows=rows,
-    )
 
 
 def mixed_texts(audit: Audit) -> tuple[str, ...]:

@@ -86,11 +86,8 @@ class View:
     def say_now(self) -> str:
         """What is predicted with knowledge and without, and what all of it does."""
         base, less = self.found.base, self.found.plain
-        said = t(
-            "With knowledge: {answer}. Without any: {plain}.",
-            answer=self.answer(base.answer),
-            plain=self.answer(less.answer),
-        )
+        text = N_("With knowledge: {answer}. Without any: {plain}.")
+        said = t(text, answer=self.answer(base.answer), plain=self.answer(less.answer))
         change = self.change(less.score, base.score)
         key = (
             N_("The one triple there is: {change} ({points}).")

@@ -77,17 +77,9 @@ def say_end(found: Counterfactuals) -> str:
         return ""
     said = [t(SEARCH_ENDED[found.ended], runs=found.runs)]
     if found.unread:
-        said.append(
-            t(
-                "{count} more do not change what the model reads, and need no run.",
-                count=found.unread,
-            )
-        )
+        text = N_("{count} more do not change what the model reads, and need no run.")
+        said.append(t(text, count=found.unread))
     if not found.complete:
-        said.append(
-            t(
-                "The graph is large: candidates come from its first {most} triples.",
-                most=f"{MOST_READ:,}",
-            )
-        )
+        words = N_("The graph is large: candidates come from its first {most} triples.")
+        said.append(t(words, most=f"{MOST_READ:,}"))
     return sentences(said)

@@ -91,27 +91,16 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Setting:
-    """A scene that a lesson shows and the Lab opens.
+    """A scene that a lesson shows and the Lab opens."""
 
-    Attributes:
-        text: one sentence.
-        graph: before the edits.
-        model: a checkpoint's folder name, ``MINILM``, or ``WORDS``.
-        edits: made to the graph.
-        more_triples: of a mention, beyond what the model was trained with.
-        ablation: how the tree is read.
-        panel: of the Lab's matrix.
-        cell: chosen in it.
-    """
-
-    text: str
-    graph: KnowledgeGraph
-    model: str = WORDS
-    edits: tuple[Edit, ...] = ()
-    more_triples: int = 0
-    ablation: Ablation = FULL
-    panel: str = "visible"
-    cell: tuple[Identity, Identity] | None = None
+    text: str  # one sentence
+    graph: KnowledgeGraph  # before the edits
+    model: str = WORDS  # a checkpoint's folder name, MINILM, or WORDS
+    edits: tuple[Edit, ...] = ()  # made to the graph
+    more_triples: int = 0  # of a mention, beyond what the model was trained with
+    ablation: Ablation = FULL  # how the tree is read
+    panel: str = "visible"  # of the Lab's matrix
+    cell: tuple[Identity, Identity] | None = None  # chosen in it
 
     @property
     def edited(self) -> KnowledgeGraph:
@@ -128,29 +117,17 @@ Demo = Callable[[str], KnowledgeGraph]
 
 @dataclass(frozen=True)
 class Exercise:
-    """One lesson, worked out.
+    """One lesson, worked out."""
 
-    Attributes:
-        setting: what the Lab opens.
-        values: of its text.
-        picture: HTML, before the answer is revealed; it doesn't tell it.
-        question: plain text.
-        choices: key → plain text, in the order shown.
-        right: key of the right choice, as it came out.
-        why: plain text, told with the answer, a paragraph each.
-        revealed: HTML, drawn with the answer.
-        matrix: the tree whose visible matrix is drawn with the answer.
-    """
-
-    setting: Setting
-    picture: str
-    question: str
-    choices: dict[str, str]
-    right: str
-    why: tuple[str, ...]
-    revealed: str
-    values: dict[str, object] = field(default_factory=dict)
-    matrix: FlatTree | None = None
+    setting: Setting  # what the Lab opens
+    picture: str  # HTML, before the answer is revealed; it doesn't tell it
+    question: str  # plain text
+    choices: dict[str, str]  # key → plain text, in the order shown
+    right: str  # key of the right choice, as it came out
+    why: tuple[str, ...]  # plain text, told with the answer, a paragraph each
+    revealed: str  # HTML, drawn with the answer
+    values: dict[str, object] = field(default_factory=dict)  # of its text
+    matrix: FlatTree | None = None  # the tree whose visible matrix is drawn with the answer
 
     def __post_init__(self) -> None:
         if self.right not in self.choices:
@@ -323,14 +300,11 @@ def _attention(read: Read, demo: Demo) -> Exercise:
         unmasked=percent(by_hand["unmasked"]),
     )
     order = sorted(by_hand, key=lambda name: by_hand[name])
+    text = N_("How much of its attention does “{row}” give to “{column}”?")
     return Exercise(
         Setting(TIM_COOK, setting.graph, MINILM, panel="attention"),
         _scores_table(flat, scores, mask, None),
-        t(
-            "How much of its attention does “{row}” give to “{column}”?",
-            row=flat.tokens[row],
-            column=flat.tokens[column],
-        ),
+        t(text, row=flat.tokens[row], column=flat.tokens[column]),
         {name: percent(by_hand[name]) for name in order},
         right,
         (

@@ -121,11 +121,8 @@ def _held_out(notes: Mapping[str, Any]) -> str | None:
     """What a pretrained encoder's card says of text held out."""
     if not (_is_number(notes.get("perplexity")) and _is_number(notes.get("accuracy"))):
         return None
-    return t(
-        "held out: perplexity {perplexity}, {right} % of masked tokens right",
-        perplexity=f"{notes['perplexity']:.1f}",
-        right=_percent(notes["accuracy"]),
-    )
+    text = N_("held out: perplexity {perplexity}, {right} % of masked tokens right")
+    return t(text, perplexity=f"{notes['perplexity']:.1f}", right=_percent(notes["accuracy"]))
 
 
 def _short(data: str) -> str:
@@ -146,7 +143,7 @@ def shares(notes: Mapping[str, Any] | None) -> str | None:
     parts = []
     for kind in (N_("unseen"), N_("seen")):
         found = _at(notes or {}, "edit_response", "dev", kind)
-        if found and _is_number(found.get("new")):
+        if isinstance(found, Mapping) and _is_number(found.get("new")):
             key = (
                 N_("{share} of the mentions {kind} in training (n = {n})")
                 if found.get("n")

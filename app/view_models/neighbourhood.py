@@ -10,8 +10,8 @@ from pyvis.network import Network
 
 from app.texts import N_, t
 from app.view_models.diff import Identity, code_of
-from app.view_models.glosses import gloss, with_glosses
 from app.view_models.knowledge import TripleRow
+from app.view_models.names import gloss, with_glosses
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import FlatTree, Triple
 from kbert_core.knowledge.names import normalise_name
@@ -164,7 +164,6 @@ def caption(
     """Say what the drawing shows; plain text.
 
     Args:
-        rows: the triples.
         on: key of the text that says what full and dashed lines are.
     """
     if len(rows) > MOST:

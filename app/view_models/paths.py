@@ -64,21 +64,14 @@ def say_arrival(found: Influence, piece: int, token: int) -> str:
         return t("“{token}” is part of {triple} itself.", token=name, triple=triple)
     first = int(found.first[piece, token])
     if first == NEVER:
-        return t(
-            "{triple} can't reach “{token}” in {layers} layers.",
-            triple=triple,
-            token=name,
-            layers=found.layers,
-        )
+        text = N_("{triple} can't reach “{token}” in {layers} layers.")
+        return t(text, triple=triple, token=name, layers=found.layers)
     if found.moved[piece, token]:
-        said = [
-            t(
-                "Without {triple}, “{token}” stands at another position, so it is another before "
-                "the first layer: hard positions count the branch's tokens too.",
-                triple=triple,
-                token=name,
-            )
-        ]
+        words = N_(
+            "Without {triple}, “{token}” stands at another position, so it is another before the "
+            "first layer: hard positions count the branch's tokens too."
+        )
+        said = [t(words, triple=triple, token=name)]
     else:
         way = _quickest(found, piece, token)
         key = (
@@ -125,11 +118,8 @@ def say_most(found: Influence, piece: int) -> str:
     """Say which token's state changes most in the end; plain text."""
     last = found.measured[piece, -1].nan_to_num(-1.0)
     at = int(last.argmax())
-    return t(
-        "It changes most in “{text}”: {value} after the last layer.",
-        text=plain(found.flat.tokens[at]),
-        value=percent(float(last[at])),
-    )
+    text = N_("It changes most in “{text}”: {value} after the last layer.")
+    return t(text, text=plain(found.flat.tokens[at]), value=percent(float(last[at])))
 
 
 def say_agreement(found: Influence) -> str:
@@ -183,13 +173,8 @@ def say_known(flat: FlatTree, ways: Reach, token: int) -> str:
     said = []
     for layer in range(1, ways.layers + 1):
         if into[layer].all():
-            said.append(
-                t(
-                    "From layer {layer} on, “{token}” can know everything in the tree.",
-                    layer=layer,
-                    token=name,
-                )
-            )
+            text = N_("From layer {layer} on, “{token}” can know everything in the tree.")
+            said.append(t(text, layer=layer, token=name))
             break
         if layer > 1 and bool((into[layer] == into[layer - 1]).all()):
             continue  # a later layer may see more, where a link is opened there only

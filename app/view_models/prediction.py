@@ -25,18 +25,12 @@ Change = Literal["same", "type", "new", "lost"]
 
 @dataclass(frozen=True, slots=True)
 class SpanChange:
-    """One named entity, before and after.
+    """One named entity, before and after."""
 
-    Attributes:
-        start, end: in characters, end exclusive.
-        text: the text's own characters.
-        before, after: (label, probability); None: no such span.
-    """
-
-    start: int
+    start: int  # in characters, end exclusive
     end: int
-    text: str
-    before: tuple[str, float] | None
+    text: str  # the text's own characters
+    before: tuple[str, float] | None  # (label, probability); None: no such span
     after: tuple[str, float] | None
 
     @property
@@ -101,7 +95,6 @@ def line_html(
     """Draw one prediction: the text, its tags, its spans; all escaped.
 
     Args:
-        text: what was read.
         prediction: its spans and tokens.
         side, name: what stands to the left, in bold and below it.
         colours: of the entity types.
@@ -273,13 +266,8 @@ def headline(changes: Sequence[SpanChange]) -> str:
                 t("“{text}” is now {after}", text=item.text, after=type_name(item.after[0]))
             )
         elif item.change == "lost" and item.before:
-            said.append(
-                t(
-                    "“{text}” is no longer {before}",
-                    text=item.text,
-                    before=type_name(item.before[0]),
-                )
-            )
+            text = N_("“{text}” is no longer {before}")
+            said.append(t(text, text=item.text, before=type_name(item.before[0])))
     if not said:
         return t("The entities are the same before and now.")
     more = len(said) - 3

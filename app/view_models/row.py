@@ -26,7 +26,6 @@ def row_view(
 
     Args:
         flat: N tokens.
-        row: which.
         ablation: tells why a cell is open.
         visible: (N, N) bool, row may attend to column.
         weights: (N, N) attention, if it is shown.

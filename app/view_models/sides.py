@@ -303,15 +303,11 @@ def say_equal(comparison: Comparison, names: Mapping[str, str]) -> str:
         why = t(SIDES_WHY[pairs[0].why.name]) if pairs[0].why else ""
         largest = max(pair.largest or 0.0 for pair in pairs)
         called = listed(names[name] for name in group)
-        said.append(
-            t(
-                "{names} are equal: {why}. Their states were compared: the largest difference of "
-                "any number in the last layer is {largest}.",
-                names=called,
-                why=why,
-                largest=_size(largest),
-            )
+        text = N_(
+            "{names} are equal: {why}. Their states were compared: the largest difference of any "
+            "number in the last layer is {largest}."
         )
+        said.append(t(text, names=called, why=why, largest=_size(largest)))
     return sentences(said) if said else t("No two of them are equal.")
 
 

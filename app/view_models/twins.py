@@ -27,17 +27,11 @@ PAIR = 2  # sides that are before and now
 
 @dataclass(frozen=True, slots=True)
 class Side(Generic[P]):
-    """One of the predictions that stand side by side.
+    """One of the predictions that stand side by side."""
 
-    Attributes:
-        title: at its head.
-        name: which model, and how it reads; below the title.
-        prediction: what it says; or a table of its probabilities.
-    """
-
-    title: str
-    name: str
-    prediction: P
+    title: str  # at its head
+    name: str  # which model, and how it reads; below the title
+    prediction: P  # what it says; or a table of its probabilities
 
 
 def drawn(
@@ -51,8 +45,6 @@ def drawn(
     """Say what became of a prediction of any kind, and draw it, before beside now.
 
     Args:
-        texts: what was read.
-        info: of the model.
         now, before: predictions of one kind; before may be None.
         names: what before and now are called.
         chosen: what is marked, see ``selected.chosen_characters``.
@@ -88,11 +80,6 @@ def compared(
     texts: Sequence[str], sides: Sequence[Side[Any]], infos: Sequence[ModelInfo]
 ) -> Iterator[tuple[str, str]]:
     """Say how two to four predictions of one kind and one text compare, and draw them as a table.
-
-    Args:
-        texts: what was read.
-        sides: the predictions.
-        infos: of the models that made them.
 
     Yields:
         What is said, plain text, and a table, escaped; of named entities none.
@@ -183,7 +170,6 @@ def now_and_before(
     """Draw the text with its entities, before above now; what is new, lost or other is ringed.
 
     Args:
-        text: what was read.
         now, before: the predictions; before may be None.
         name, name_before: what they are called.
         chosen: what is marked, see ``selected.chosen_characters``.
@@ -203,8 +189,6 @@ def spans_lines(
     """Draw the text once a side, spans that differ from the first side's ringed.
 
     Args:
-        text: what was read.
-        sides: the predictions.
         chosen: what is marked, see ``selected.chosen_characters``.
         last: draw the last side only, without its name.
     """

@@ -86,14 +86,8 @@ def say_hurting(found: WholeFile, by: By) -> str:
         named = listed(map(_hurting, sure[:NAMED]))
         return t("These {by} hurt: {names}.", by=t(FILE_HURTING[by]), names=named)
     maybe = [group for group in groups if group.hurt > group.helped]
-    return (
-        t(
-            "None is certain to hurt; the most texts are hurt with {names}.",
-            names=listed(map(_hurting, maybe[:NAMED])),
-        )
-        if maybe
-        else ""
-    )
+    text = N_("None is certain to hurt; the most texts are hurt with {names}.")
+    return t(text, names=listed(map(_hurting, maybe[:NAMED]))) if maybe else ""
 
 
 def say_chance(found: WholeFile, by: By) -> str:
@@ -164,24 +158,6 @@ def said(row: FileRow, value: Any, info: ModelInfo) -> str:
     if isinstance(value, str):
         return info.label(value)
     return row.text(value) or t("–")
-
-
-def row(row: FileRow, info: ModelInfo) -> Columns:
-    """What is right and what was said of one text, entity by entity; as columns."""
-    values = (row.gold, row.known.said, row.plain.said)
-    names = (t("correct"), t("with the graph"), t("without"))
-    if isinstance(row.known.said, str) or isinstance(row.plain.said, str):
-        return {name: [said(row, value, info)] for name, value in zip(names, values, strict=True)}
-    text = row.example.sentences[0]
-    ways = [
-        {(start, end): label for start, end, label in spans}
-        for spans in (row.example.spans, row.known.said, row.plain.said)
-    ]
-    places = sorted({place for way in ways for place in way})
-    columns = {t("entity"): [text[start:end] for start, end in places]}
-    for name, way in zip(names, ways, strict=True):
-        columns[name] = [way.get(place, t("–")) for place in places]
-    return columns
 
 
 # The groups

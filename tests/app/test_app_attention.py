@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from app.view_models import arithmetic, heads, matrix, row
+from app.view_models import heads, matrix, row
 from kbert_core import Ablation, Triple
 from kbert_core.explain.attention import CellArithmetic
 
@@ -176,22 +176,22 @@ def cell(**changes):
 
 
 def test_the_table_has_a_line_a_step():
-    drawn = arithmetic.table_html(cell())
+    drawn = heads.table_html(cell())
     values = re.findall(r'<td class="kb-num">([^<]*)</td>', drawn)
     assert values == ["8.000", "1.000", "0", "2.000", "36.8 %"]
-    assert "−∞" in arithmetic.table_html(cell(visible=False))
+    assert "−∞" in heads.table_html(cell(visible=False))
 
 
 def test_a_mean_says_which_maps_it_comes_from():
     maps = np.zeros((2, 3, 4, 4), dtype=np.float16)
     maps[1, 2, 0, 1], maps[0, 0, 0, 1] = 0.9, 0.5
-    said = arithmetic.of_mean(maps, 0, 0, 0, 1)
+    said = heads.of_mean(maps, 0, 0, 0, 1)
     assert said.startswith(
         "A mean of 6 maps, the largest: layer 2, head 3 (90.0 %), layer 1, head 1 (50.0 %), "
     )
-    assert "layer 1, head 1 (50.0 %)" in arithmetic.of_mean(maps, 1, 0, 0, 1)
-    assert "layer 2, head 3 (90.0 %)" in arithmetic.of_mean(maps, 0, 3, 0, 1)
-    assert arithmetic.of_mean(maps, 2, 0, 3, 3).startswith("Choose one layer")
+    assert "layer 1, head 1 (50.0 %)" in heads.of_mean(maps, 1, 0, 0, 1)
+    assert "layer 2, head 3 (90.0 %)" in heads.of_mean(maps, 0, 3, 0, 1)
+    assert heads.of_mean(maps, 2, 0, 3, 3).startswith("Choose one layer")
 
 
 def test_the_heads_most_like_one_are_named_by_the_cosine_of_their_weights():

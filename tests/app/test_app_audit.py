@@ -63,7 +63,7 @@ def test_classification_has_other_facts_and_no_mentions():
     assert view.gold_heads(found) == []
     table = view.splits_table(found)
     assert table["split"] == ["train", "dev"] and len(table) == 5  # of no gold mentions
-    assert [len(column) for column in view.parts(found)] == [1, 2]
+    assert [len(column) for column in view.parts(found)] == [1, 0]
 
 
 def test_tables_show_the_held_out_set_by_label():
@@ -85,13 +85,6 @@ def test_heads_of_the_test_set_only_are_given_as_a_share_of_all_heads_and_of_tho
     without_test = {**SPLITS, "dev": SPLITS["test"]}
     del without_test["test"]
     assert "test set" not in " ".join(view.gold_heads(made(without_test)))
-
-
-def test_names_with_several_heads_are_listed_where_there_are_any():
-    graph = KnowledgeGraph(Triple(head, "类别", "某类") for head in ("病1号（旧）", "病1号（新）"))
-    table = view.homonyms_table(made(graph=graph))
-    assert list(table.values()) == [["病1号"], ["病1号(旧), 病1号(新)"]]
-    assert view.homonyms_table(made()) is None
 
 
 def test_a_leak_of_nothing_has_no_share_of_labels():
@@ -284,18 +277,6 @@ def test_the_labs_edits_count(page):
     press(page)
     assert report(page).triples == 1738
     assert page.metric[0].value == "88.9 %"  # 脊柱 is known now
-
-
-def test_names_with_several_heads_are_shown(page, tmp_path):
-    for split in ("train", "test"):
-        rows = "text_a\tlabel\n苹果卖得好\t1\n小米粥\t0\n没有\t0\n"
-        (tmp_path / f"{split}.tsv").write_text(rows, encoding="utf-8")
-    page.session_state["data.kind"] = "folder"
-    page.session_state["data.folder"] = str(tmp_path)
-    choose_graph(page, "homonyms_zh")
-    press(page)
-    assert view.homonyms(report(page)) in everything(page)
-    assert any("may mean" in frame.value for frame in page.dataframe)
 
 
 def test_a_task_that_does_not_fit_is_said(page):

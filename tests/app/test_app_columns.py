@@ -20,7 +20,7 @@ from transformers import AutoModelForTokenClassification
 from app import comparing, explained, intervening, services
 from app.comparing import Choice, Known, Panel
 from app.edit_log import EditLog
-from app.intervention_log import InterventionLog
+from app.intervening import InterventionLog
 from app.scene import NO_GRAPH, GraphRef, Scene
 from app.selection import Selection
 from app.texts import t

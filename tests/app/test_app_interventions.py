@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.intervention_log import MOST, InterventionLog, with_one_more
+from app.intervening import MOST, InterventionLog, with_one_more
 from app.scene import GraphRef, Scene, content_key
 from app.selection import Selection
 from app.share import Shared, ShareError, data_of, from_file, from_link, to_file, to_link
 from app.view_models import interventions, matrix, prediction
-from app.view_models.visible import share_of_layers
+from app.view_models.why import share_of_layers
 from kbert_core import (
     Ablation,
     InjectionOptions,
@@ -381,7 +381,8 @@ def test_layer_and_direction_are_as_chosen(on_link):
 
 def compared_with(at):
     at.session_state["lab.matrix_view"] = "difference"
-    return next(c.value for c in at.run().caption if "now −" in c.value).replace("\\", "")
+    said = next(c.value for c in at.run().caption if "now −" in c.value).replace("\\", "")
+    return said.partition(".")[0] + "."
 
 
 def test_what_was_changed_last_is_what_is_compared(on_link):

@@ -11,7 +11,7 @@ from explaining_pages import FIGURE_2, choose, models_in, opened, said, until, w
 from transformers import BertForSequenceClassification
 
 from app import intervening
-from app.intervention_log import InterventionLog
+from app.intervening import InterventionLog
 from app.texts import default_language, t
 from app.view_models import paths as view
 from kbert_core import (

@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from explain.labelled import classed, entities, triple
+from explain.labelled import classed, triple
 from streamlit.testing.v1 import AppTest
 from tagged_texts import row as line_of
 from tagged_texts import tagged
@@ -22,7 +22,6 @@ from app.view_models import whole_file as view
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.experiments.audit_values import Data
 from kbert_core.experiments.whole_file import KINDS, WholeFile, wilson
-from kbert_core.explain.result import name_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "app" / "app_pages" / "data.py"
@@ -140,17 +139,6 @@ def test_cells_are_plain_text_and_numbers_that_sort():
     assert verdicts == ["helped", "hurt", "hurt"]
     assert gold[0] == "good · 4 or 5 stars"
     assert triples[2] == "dog · is · animal, =cmd() · <b> · @x"
-
-
-def test_a_text_is_shown_entity_by_entity():
-    row = entities(0, [(0, 2, "D"), (4, 6, "E")], [(0, 2, "D")], [(0, 2, "<E>"), (7, 9, "D")])
-    assert list(view.row(row, INFO).values()) == [
-        ["ab", "ef", "hi"],
-        ["D", "E", "–"],
-        ["D", "–", "–"],
-        ["<E>", "–", "D"],
-    ]
-    assert next(iter(view.row(MIXED.rows[0], INFO).values())) == ["good · 4 or 5 stars"]
 
 
 def test_groups_say_shares_intervals_and_what_can_be_told():
@@ -279,8 +267,6 @@ def test_a_chosen_text_opens_in_the_lab_as_it_was_read(page):
     assert not page.exception
     text = page.session_state["data.found"].changed[0].example.sentences[0]
     assert text in everything(page)
-    names = ", ".join(map(name_of, page.session_state["data.found"].changed[0].triples))
-    assert t("Triples in it: {triples}", triples=names) in everything(page)
     page.number_input(key="data.max_triples").set_value(1).run()
     page.button(key="data.open_row").click().run()
     assert page.session_state["lab.text"] == text
