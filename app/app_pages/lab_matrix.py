@@ -358,8 +358,10 @@ def say_row(side: Side, before: Side | None) -> None:
     weights = side.weights
     said, seen = row.row_view(side.flat, place, side.scene.ablation, side.visible, weights, was)
     st.markdown(markdown(sentences(said)))
-    with st.expander(t("Row of “{a}” as a table", a=markdown(plain(side.flat.tokens[place])))):
-        table(seen, most=360)
+    title = t("Row of “{a}” as a table", a=markdown(plain(side.flat.tokens[place])))
+    with st.expander(title, key="lab.row", on_change="rerun") as opened:
+        if opened.open:
+            table(seen, most=360)
 
 
 def say_triple(side: Side) -> None:
