@@ -13,7 +13,7 @@ import streamlit as st
 from app import services
 from app.background import Progress
 from app.kept import Kept
-from app.texts import t
+from app.texts import N_, t
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline
 from kbert_core.data.hub import is_folder_of_tables
 from kbert_core.data.labelled import SPLITS, Example
@@ -33,15 +33,10 @@ MEMORY = 16  # bytes that a byte of a data file takes when it is read, about
 
 @dataclass(frozen=True)
 class Report:
-    """What the page shows.
+    """What the page shows."""
 
-    Attributes:
-        audit: the counts.
-        verdict: what they mean.
-    """
-
-    audit: Audit
-    verdict: Verdict
+    audit: Audit  # the counts
+    verdict: Verdict  # what they mean
 
 
 def folder(path: str, task: str | None) -> Data:
@@ -60,15 +55,11 @@ def folder(path: str, task: str | None) -> Data:
     total = sum(stat.st_size for stat in sizes.values())
     if total > MOST_BYTES:
         size, most = total >> 20, MOST_BYTES >> 20
-        raise DataError(
-            t(
-                "{path}: {size} MB, at most {most} MB can be audited in the app. Use `kbert "
-                "audit` on the command line.",
-                path=place,
-                size=size,
-                most=most,
-            )
+        text = N_(
+            "{path}: {size} MB, at most {most} MB can be audited in the app. Use `kbert audit` on "
+            "the command line."
         )
+        raise DataError(t(text, path=place, size=size, most=most))
     stamp = "|".join(f"{file.name}:{s.st_mtime_ns}:{s.st_size}" for file, s in sizes.items())
     key = (str(place), stamp, task)
     return _folders.get(key, lambda: (MEMORY * total, read_data(str(place), task)))[1]
@@ -145,28 +136,17 @@ MOST_TEXTS = 5000  # of a file; longer ones belong on the command line
 
 @dataclass(frozen=True, eq=False)
 class FileSetup:
-    """What is read, by what, with which knowledge.
+    """What is read, by what, with which knowledge."""
 
-    Attributes:
-        data: a data set.
-        split: which of its splits is read.
-        model: its path; empty: none, the data are only audited.
-        graph_name: what the graph is called in this session.
-        graph: with the edits made.
-        options, ablation: how it is read.
-        key: equal where all of this is.
-        uploaded: whether the texts are a file of the visitor's.
-    """
-
-    data: Data
-    split: str
-    model: str
-    graph_name: str
-    graph: KnowledgeGraph
-    options: InjectionOptions
+    data: Data  # a data set
+    split: str  # which of its splits is read
+    model: str  # its path; empty: none, the data are only audited
+    graph_name: str  # what the graph is called in this session
+    graph: KnowledgeGraph  # with the edits made
+    options: InjectionOptions  # how it is read
     ablation: Ablation
-    key: tuple[object, ...]
-    uploaded: bool = False
+    key: tuple[object, ...]  # equal where all of this is
+    uploaded: bool = False  # whether the texts are a file of the visitor's
 
     @property
     def examples(self) -> Sequence[Example]:

@@ -79,33 +79,21 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Yielded by a generator beside its results.
+    """Yielded by a generator beside its results."""
 
-    Attributes:
-        done: steps, in whatever unit the generator counts.
-        total: of them, where it is known.
-    """
-
-    done: int
-    total: int | None = None
+    done: int  # steps, in whatever unit the generator counts
+    total: int | None = None  # of them, where it is known
 
 
 @dataclass(frozen=True, slots=True)
 class Look(Generic[T]):
-    """A run as it is at one moment.
+    """A run as it is at one moment."""
 
-    Attributes:
-        state: what it is doing, or how it ended.
-        results: all so far, in the order they came; of a growing run the
-            newest of each type.
-        progress: as last told; until then the number of results.
-        error: why it failed.
-    """
-
-    state: State
+    state: State  # what it is doing, or how it ended
+    # all so far, in the order they came; of a growing run the newest of each type
     results: tuple[T, ...]
-    progress: Progress
-    error: Exception | None = None
+    progress: Progress  # as last told; until then the number of results
+    error: Exception | None = None  # why it failed
 
     @property
     def ended(self) -> bool:

@@ -21,24 +21,15 @@ EDITED = 100_000  # of a visitor's own triples that are found
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What there is to look through, and how it came to be.
+    """What there is to look through, and how it came to be."""
 
-    Attributes:
-        graph: with all edits made.
-        base: before this visitor's own edits; of a workspace, the same.
-        search: of the graph, where it is in memory; else of the base, a graph file.
-        facets_of_search: of the same.
-        log: this visitor's edits.
-        source: the file the base came from.
-        lines: of that file, by triple, as far as they are known.
-    """
-
-    graph: KnowledgeGraph
-    base: KnowledgeGraph
-    search: GraphSearch
-    facets_of_search: Facets
-    log: EditLog
-    source: str = ""
+    graph: KnowledgeGraph  # with all edits made
+    base: KnowledgeGraph  # before this visitor's own edits; of a workspace, the same
+    search: GraphSearch  # of the graph, where it is in memory; else of the base, a graph file
+    facets_of_search: Facets  # of the same
+    log: EditLog  # this visitor's edits
+    source: str = ""  # the file the base came from
+    # of that file, by triple, as far as they are known
     lines: Mapping[Triple, int] = field(default_factory=dict)
 
     @property

@@ -16,29 +16,19 @@ GRAPHS = ("edited", "loaded", "none")  # of a free choice
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One of the scenes side by side.
+    """One of the scenes side by side."""
 
-    Attributes:
-        name: a key of the texts ``sides.name.…``, or empty: its number is its name.
-        scene: what is run.
-    """
-
-    name: str
-    scene: Scene
+    name: str  # a key of the texts sides.name.…, or empty: its number is its name
+    scene: Scene  # what is run
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The scenes there are besides the Lab's own.
+    """The scenes there are besides the Lab's own."""
 
-    Attributes:
-        twin: the model's twin reads the text; None: there is none.
-        loaded: the graph as it was loaded; None: it has not been edited.
-        systems: the text as each system reads it that has a model here.
-    """
-
-    twin: Scene | None = None
-    loaded: Scene | None = None
+    twin: Scene | None = None  # the model's twin reads the text; None: there is none
+    loaded: Scene | None = None  # the graph as it was loaded; None: it has not been edited
+    # the text as each system reads it that has a model here
     systems: Mapping[str, Scene] = field(default_factory=dict)
 
 
@@ -46,8 +36,6 @@ def presets(now: Scene, known: Known, *, trees: bool = True) -> dict[str, tuple[
     """What can be compared without choosing anything, by the keys of ``compare.…``.
 
     Args:
-        now: the Lab's scene.
-        known: the scenes there are besides.
         trees: whether what reads the scene grows sentence trees.
     """
     here = now.without_interventions()
@@ -80,21 +68,13 @@ def presets(now: Scene, known: Known, *, trees: bool = True) -> dict[str, tuple[
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a free panel is made of.
+    """What a free panel is made of."""
 
-    Attributes:
-        model: a path or reader; empty: the Lab's.
-        options: what that model was trained with; None: the Lab's.
-        graph: one of ``GRAPHS``.
-        ablation: how the tree is read.
-        system: how knowledge is read; empty: as the model was trained.
-    """
-
-    model: str = ""
-    options: InjectionOptions | None = None
-    graph: str = "edited"
-    ablation: Ablation = Ablation()
-    system: str = ""
+    model: str = ""  # a path or reader; empty: the Lab's
+    options: InjectionOptions | None = None  # what that model was trained with; None: the Lab's
+    graph: str = "edited"  # one of GRAPHS
+    ablation: Ablation = Ablation()  # how the tree is read
+    system: str = ""  # how knowledge is read; empty: as the model was trained
 
 
 def chosen(now: Scene, choice: Choice, loaded: Scene | None) -> Panel:

@@ -1,6 +1,6 @@
 """The session of the Knowledge page: what is looked for, chosen, typed, and done about it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -8,7 +8,7 @@ import streamlit as st
 from app import services, state, workspaces
 from app.catalogue import Catalogue, entities_of
 from app.services import OpenedGraph
-from app.texts import refusal, t
+from app.texts import N_, refusal, t
 from app.view_models.importing import Preview
 from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError, KnowledgeGraph, Triple
@@ -196,24 +196,24 @@ def typed() -> tuple[str, str, str]:
 
 def add() -> None:
     """Callback: add what was typed."""
-    _make(lambda new: Edit("add", new, index=0 if ss["knowledge.first"] else None))
+    _make("add", index=0 if ss["knowledge.first"] else None)
 
 
 def save() -> None:
     """Callback: put what was typed in the place of the triple."""
-    old: Triple = ss["knowledge.triple"]
-    _make(lambda new: Edit("replace", old, new))
+    _make("replace")
 
 
-def _make(edit: Any) -> None:
+def _make(action: Any, index: int | None = None) -> None:
     rerun()
     try:
         new = Triple.checked(*typed())
     except KBertError as error:
         ss["knowledge.problem"] = refusal(error)
         return
-    made = edit(new)
-    if _done(state.commit(made)):
+    old: Triple = ss["knowledge.triple"]
+    edit = Edit(action, new, index=index) if action == "add" else Edit(action, old, new)
+    if _done(state.commit(edit)):
         new_table()  # what was ticked is not what stands there now
         show(new)
 
@@ -239,32 +239,25 @@ def delete(*triples: Triple) -> None:
         show(None)
 
 
-def undo(number: int | None = None) -> None:
-    """Callback: take back the last edit, or a given one."""
-    if _done(state.undo(number)):
-        _another_graph()
+def undo(number: int | None = None, do: Callable[..., bool] = state.undo) -> None:
+    """Callback: take back the last edit, or a given one; or ``do`` another thing to it."""
+    if _done(do(number)):
+        new_table()
+        triple = ss.get("knowledge.triple")
+        if triple is not None and triple not in state.graph():
+            show(None)
 
 
 def redo(number: int | None = None) -> None:
     """Callback: make an edit again."""
-    if _done(state.redo(number)):
-        _another_graph()
-
-
-def _another_graph() -> None:
-    new_table()
-    triple = ss.get("knowledge.triple")
-    if triple is not None and triple not in state.graph():
-        show(None)
+    undo(number, state.redo)
 
 
 def _done(done: bool) -> bool:
     """Keep what was said of an edit, until the next one."""
     problem = ss.pop("lab.problem", None)
-    if done:
-        ss.pop("knowledge.problem", None)
-    elif problem:
-        ss["knowledge.problem"] = problem
+    if done or problem:
+        ss["knowledge.problem"] = "" if done else problem
     return done
 
 
@@ -285,11 +278,8 @@ def add_rows(preview: Preview) -> None:
     ss["knowledge.uploads"] = ss.get("knowledge.uploads", 0) + 1
     ss["knowledge.paste"] = ""
     ss.pop("knowledge.preview", None)
-    ss["knowledge.added"] = t(
-        "Added {count} triples of {name}, as one step of the history.",
-        count=f"{count:,}",
-        name=preview.name,
-    )
+    text = N_("Added {count} triples of {name}, as one step of the history.")
+    ss["knowledge.added"] = t(text, count=f"{count:,}", name=preview.name)
     new_table()
 
 
@@ -299,10 +289,8 @@ def add_rows(preview: Preview) -> None:
 def open_key() -> None:
     """Callback: open the workspace whose key was typed."""
     key = ss.get("knowledge.key", "").strip()
-    if key:
-        key = key.rpartition("workspace=")[2]  # a whole link will do
-        if state.open_workspace(key):
-            ss["knowledge.key"] = ""
+    if key and state.open_workspace(key.rpartition("workspace=")[2]):  # a whole link will do
+        ss["knowledge.key"] = ""
 
 
 def save_workspace(progress: Any) -> None:

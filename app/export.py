@@ -11,7 +11,6 @@ import json
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 
 import numpy as np
@@ -33,103 +32,37 @@ from app.view_models.selected import Marks
 from app.view_models.shared import edits_html, how_it_is_read, model_name
 from app.view_models.styles import CSS
 from app.view_models.tree import summary, tree_html, tree_view
-from app.view_models.visible import share_of_layers, visible_in
+from app.view_models.why import share_of_layers, visible_in
 from kbert_core import FlatTree, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
-from kbert_core.tasks import AnswerPrediction, ClassPrediction, MaskPrediction, NerPrediction
+from kbert_core.tasks import NerPrediction
 
-PAGE_CSS = """
-:root { --st-text-color: #1d252c; --st-background-color: #ffffff; --st-primary-color: #0072b2;
-  --st-secondary-background-color: #f4f6f8; --st-border-color: #d9dfe4; color-scheme: light dark; }
-@media (prefers-color-scheme: dark) { :root { --st-text-color: #e4e9ed;
-  --st-background-color: #12171c; --st-primary-color: #56b4e9;
-  --st-secondary-background-color: #1b2229; --st-border-color: #333d46; } }
-body { font: 15px/1.5 "Source Sans", "Noto Sans", "Noto Sans CJK SC", "PingFang SC",
-  "Microsoft YaHei", sans-serif; max-width: 1080px; margin: 0 auto; padding: 2rem 1.2rem 4rem;
-  background: var(--st-background-color); color: var(--st-text-color); }
-h1 { font-size: 1.5rem; margin: 0 0 .2rem; }
-h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
-.kb-said, dt { color: color-mix(in srgb, currentColor 70%, transparent); }
-.kb-said { font-size: .88rem; margin: .3rem 0; }
-.kb-sentence { font-size: 1.15rem; padding: .7rem .9rem; border-radius: 6px; margin: .6rem 0;
-  background: var(--st-secondary-background-color); white-space: pre-wrap;
-  overflow-wrap: anywhere; }
-.kb-tree, .kb-scroll, .kb-line { max-height: none; }
-.kb-switch { display: none; }
-.kb-tok[data-token] { cursor: default; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: 0; }
-dd { margin: 0; overflow-wrap: anywhere; }
-.kb-when { position: sticky; top: 0; z-index: 5; display: flex; gap: 1.4rem; padding: .6rem 0;
-  margin-top: 2rem; background: var(--st-background-color);
-  border-bottom: 1px solid var(--st-border-color); }
-.kb-when label { cursor: pointer; }
-.kb-when label:has(:checked) { font-weight: 600; }
-body:has(#kb-before:checked) .kb-now, body:has(#kb-now:checked) .kb-before { display: none; }
-.kb-save { font: inherit; font-size: .82rem; padding: .1rem .6rem; margin-top: .3rem;
-  color: inherit; background: none; border: 1px solid var(--st-border-color); border-radius: 4px;
-  cursor: pointer; }
-"""
-SCRIPTS = ("colours.js", "matrix.js", *TREE_SCRIPTS)
-DRAW = """
-const setTriggerValue = () => {};
-for (const place of document.querySelectorAll(".kb-linked")) {
-  const html = place.querySelector(".kb-tree-root").innerHTML, group = place.dataset.group;
-  drawTree({ data: { html, group }, parentElement: place, setTriggerValue });
-}
-for (const place of document.querySelectorAll(".kb-matrix")) {
-  const data = JSON.parse(place.querySelector("script").textContent);
-  drawMatrix({ data, parentElement: place, setTriggerValue });
-  place.querySelector(".kb-save").onclick = () =>
-    place.querySelector("canvas.base").toBlob((picture) => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(picture);
-      link.download = place.dataset.name + ".png";
-      link.click();
-    });
-}
-"""
+SCRIPTS = ("colours.js", "matrix.js", *TREE_SCRIPTS, "export.js")
 
 
 @dataclass(frozen=True)
 class Side:
-    """A scene as it was run.
+    """A scene as it was run."""
 
-    Attributes:
-        name: what it is called.
-        scene: what was read.
-        graph: with the edits made.
-        trace: of the scene.
-        attention: makes the map that the page shows, (N, N); None without a model.
-    """
-
-    name: str
-    scene: Scene
-    graph: KnowledgeGraph
-    trace: KBertTrace
+    name: str  # what it is called
+    scene: Scene  # what was read
+    graph: KnowledgeGraph  # with the edits made
+    trace: KBertTrace  # of the scene
+    # makes the map that the page shows, (N, N); None without a model
     attention: Callable[[], np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
 class Page:
-    """What is on the page.
+    """What is on the page."""
 
-    Attributes:
-        now: the scene.
-        before: the scene compared with, where that could be run.
-        info: the model; None without one.
-        task: what the task is called.
-        window: which row, where a long text was read in windows.
-        map: which attention is shown, in words.
-        hung: whether the tree marks what has changed.
-    """
-
-    now: Side
-    before: Side | None = None
-    info: ModelInfo | None = None
-    task: str = ""
-    window: int = 0
-    map: str = ""
-    hung: bool = True
+    now: Side  # the scene
+    before: Side | None = None  # the scene compared with, where that could be run
+    info: ModelInfo | None = None  # the model; None without one
+    task: str = ""  # what the task is called
+    window: int = 0  # which row, where a long text was read in windows
+    map: str = ""  # which attention is shown, in words
+    hung: bool = True  # whether the tree marks what has changed
 
     @property
     def was(self) -> Side | None:
@@ -160,14 +93,14 @@ def page_html(page: Page) -> bytes:
         body += f'<div class="kb-before">{_titled(_side(page, was, None))}</div>'
     body += f'<div class="kb-now">{_titled(_side(page, page.now, was))}</div>'
     body += _titled([(t("Versions"), _definitions(_versions()))])
-    script = source(*SCRIPTS) + DRAW
+    script = source(*SCRIPTS)
     for name in ("drawMatrix", "drawTree"):  # as the files stand in line
         script = script.replace("export default function ", f"function {name}", 1)
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
     text = scene.sentences[0]
     title = f"{text if len(text) <= 40 else text[:39] + '…'} · {t('K-BERT Lab')}"
-    style = f"<style>{PAGE_CSS}.kb-matrix {{{source('matrix.css')}}}</style>"
+    style = f"<style>{source('export.css')}.kb-matrix {{{source('matrix.css')}}}</style>"
     heading, about = (
         escape(t("K-BERT Lab")),
         _said(
@@ -249,40 +182,20 @@ def _facts(page: Page) -> str:
 
 
 def _prediction(page: Page, side: Side, before: Side | None) -> str:
-    now, info, texts = side.trace.prediction, page.info, side.scene.sentences
+    now = side.trace.prediction
+    if now is None or page.info is None:
+        return _said(t("There is no prediction."))
     was = before.trace.prediction if before is not None else None
     was = was if type(was) is type(now) else None
-    said = (
-        _said(t("Compared with: {name}.", name=before.name)) if before is not None and was else ""
-    )
-    when = t("Now" if side is page.now else "Before")
-    bars = partial(prediction.bars_html, side=when)
+    names = (before.name if before is not None else "", side.name)
+    said, html = twins.drawn(side.scene.sentences, page.info, now, was, names)
+    lines = [said] if said else []
+    if before is not None and was and not isinstance(now, NerPrediction):
+        lines.append(t("Compared with: {name}.", name=before.name))
     if isinstance(now, NerPrediction):
         changes = prediction.span_changes(was.spans if was else (), now.spans)
-        said = _said(prediction.headline(changes)) if was is not None else ""
-        sides = [twins.Side(when, side.name, "", now)]
-        if before is not None and was is not None:
-            sides.insert(0, twins.Side(t("Before"), before.name, "", was))
-        lines = twins.spans_lines(texts[0], sides)
-        return said + lines + prediction.changes_html(changes, compared=was is not None)
-    if isinstance(now, ClassPrediction) and info is not None:
-        head = t(
-            "Probability that the answer is right" if prediction.is_score(info, now) else "Label"
-        )
-        old, new = was and prediction.probabilities(info, was), prediction.probabilities(info, now)
-        line = _said(prediction.say_class(info, now, was))
-        return line + said + bars(old, new, head=head)
-    if isinstance(now, AnswerPrediction):
-        old, new = was and prediction.answers_of(was), prediction.answers_of(now)
-        best = prediction.answer_html(texts[1], now)
-        return said + best + bars(old, new, head=t("Answer"))
-    if isinstance(now, MaskPrediction):
-        fillings = prediction.fillings_of(now)
-        earlier = prediction.fillings_of(was) if was else [None] * len(fillings)
-        heads = (t("[MASK] {number}", number=number + 1) for number in range(len(fillings)))
-        each = zip(earlier, fillings, heads, strict=False)
-        return said + "".join(bars(a, b, head=head) for a, b, head in each)
-    return _said(t("There is no prediction."))
+        html += prediction.changes_html(changes, compared=was is not None)
+    return _said(*lines) + html
 
 
 def _triples(side: Side, was: Side | None) -> str:

@@ -1,14 +1,11 @@
-"""A graph, its log, or rows, as the bytes of a file to download."""
+"""A graph or its log, as the bytes of a file to download."""
 
-import csv
-import io
 import json
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kbert_core import KnowledgeGraph
-from kbert_core.knowledge.io.rows import guarded
 from kbert_core.knowledge.io.write import write_triples
 
 FORMATS = (".spo", ".tsv", ".csv", ".jsonl", ".nt", ".ttl")
@@ -20,7 +17,6 @@ def graph_as(graph: KnowledgeGraph, ending: str, *, switched_off: bool = False) 
     """Write a graph in the format of a file name's ending.
 
     Args:
-        graph: as edited.
         ending: one of ``FORMATS``, with one of ``PACKED``.
         switched_off: also what is switched off; a file can't say so.
     """
@@ -33,14 +29,3 @@ def graph_as(graph: KnowledgeGraph, ending: str, *, switched_off: bool = False) 
 def lines_of(rows: Iterable[Mapping[str, object]]) -> bytes:
     """Write plain data as JSON Lines."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
-
-
-def csv_of(rows: Sequence[Mapping[str, object]]) -> bytes:
-    """Write rows that share their fields, in UTF-8 with a byte order mark; formulas are guarded."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    if rows:
-        writer.writerow(map(guarded, rows[0]))
-    for row in rows:
-        writer.writerow([guarded(v) if isinstance(v, str) else v for v in row.values()])
-    return out.getvalue().encode("utf-8-sig")

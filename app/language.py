@@ -4,6 +4,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app import texts
+from app.app_pages.parts import segments
 from app.components.document import mark_document
 from app.texts import LANGUAGES, t
 
@@ -51,13 +52,11 @@ def chooser(page: str) -> None:
     st.html(CSS)
     ss["app.language_chooser"] = current()
     with st.container(key="app_language"):
-        st.segmented_control(
+        segments(
             t("Language"),
             LANGUAGES,
-            key="app.language_chooser",
-            format_func=lambda name: NAMES[name],
-            required=True,
-            label_visibility="collapsed",
+            "app.language_chooser",
+            lambda name: NAMES[name],
             on_change=_choose,
         )
         mark_document(current())

@@ -83,25 +83,19 @@ def begin() -> None:
 
 def given(lesson: str) -> str | None:
     """What this visitor predicted, once it is revealed."""
-    found: str | None = ss["learn.given"].get(lesson)
-    return found
+    return ss["learn.given"].get(lesson, (None, False))[0]
 
 
 def reveal(lesson: str, exercise: Exercise) -> None:
     """Callback: keep what was predicted, and whether it was right."""
     answer = ss.get(f"learn.answer.{lesson}")
-    if answer is None:
-        return
-    ss["learn.given"] = {**ss["learn.given"], lesson: answer}
-    ss["learn.right"] = {*ss.get("learn.right", ()), lesson} - (
-        set() if answer == exercise.right else {lesson}
-    )
+    if answer is not None:
+        ss["learn.given"] = {**ss["learn.given"], lesson: (answer, answer == exercise.right)}
 
 
 def again(lesson: str) -> None:
     """Callback: hide the answer, and ask once more."""
-    ss["learn.given"] = {name: a for name, a in ss["learn.given"].items() if name != lesson}
-    ss["learn.right"] = set(ss.get("learn.right", ())) - {lesson}
+    ss["learn.given"] = {name: own for name, own in ss["learn.given"].items() if name != lesson}
     ss[f"learn.answer.{lesson}"] = None
 
 
@@ -112,7 +106,7 @@ def go(lesson: str) -> None:
 
 def progress() -> tuple[int, int]:
     """How many lessons are revealed, and how many were predicted rightly."""
-    return len(ss["learn.given"]), len(ss.get("learn.right", ()))
+    return len(ss["learn.given"]), sum(right for _, right in ss["learn.given"].values())
 
 
 def notebook(lesson: str) -> str | None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.read_languages import BY_NAME, CHINESE, ENGLISH, LATIN, SEVERAL
 from app.texts import N_, t
+from app.words import BY_NAME, CHINESE, ENGLISH, LATIN, SEVERAL
 from kbert_core import Ablation, Card, KBertError
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import card_of
@@ -35,21 +35,13 @@ LABEL_NAMES = {  # of published data sets whose labels are bare numbers
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """A checkpoint that the app can offer.
+    """A checkpoint that the app can offer."""
 
-    Attributes:
-        path: its folder.
-        name: shown to people.
-        card: what it says of itself.
-        problem: why it can't be used; None if it can.
-        language: what it reads; None where that isn't known.
-    """
-
-    path: str
-    name: str
-    card: Card
-    problem: str | None = None
-    language: str | None = None
+    path: str  # its folder
+    name: str  # shown to people
+    card: Card  # what it says of itself
+    problem: str | None = None  # why it can't be used; None if it can
+    language: str | None = None  # what it reads; None where that isn't known
 
     @property
     def folder(self) -> str:

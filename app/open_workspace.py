@@ -19,7 +19,7 @@ class OpenWorkspace(EditLog):
         key: that leads to it.
         revision: of the graph as last seen.
         opened_at: the revision when this visitor opened it.
-        news: what others did since this visitor's last edit, the latest first.
+        overtaken: whether others edited it since this visitor's last edit.
     """
 
     steps = ()
@@ -36,7 +36,7 @@ class OpenWorkspace(EditLog):
         self.base = workspaces.base_of(self.store)
         self.first, self.opened_at = self.graph, self.revision
         self.own: set[int] = set()
-        self.news: list[Entry] = []
+        self.overtaken = False
         self._entries = (-1, [])
 
     @property
@@ -59,7 +59,7 @@ class OpenWorkspace(EditLog):
         return self.store.changes_between(self.base, self.revision)
 
     def refresh(self) -> None:
-        """See it as it is now; what others did is put among the news.
+        """See it as it is now; whether others edited it is kept.
 
         Raises:
             WorkspaceError: it is gone.
@@ -67,7 +67,7 @@ class OpenWorkspace(EditLog):
         graph, revision = workspaces.seen(self.store)
         if revision != self.revision:
             fresh = [e for e in self.entries() if self.revision < e.revision <= revision]
-            self.news = [e for e in fresh if e.revision not in self.own] + self.news
+            self.overtaken |= any(e.revision not in self.own for e in fresh)
             self.graph, self.revision = graph, revision
 
     def commit(self, *edits: Edit) -> Entry:
@@ -109,5 +109,5 @@ class OpenWorkspace(EditLog):
     def _done(self, revision: int) -> None:
         self.own.add(revision)
         self.before = (self.graph, ())
-        self.news = []
+        self.overtaken = False
         self.refresh()

@@ -17,44 +17,27 @@ NO_MODEL = (WORDS, CHARACTERS)  # readers that cut a text without a model
 
 @dataclass(frozen=True, slots=True)
 class GraphRef:
-    """Names the graph a scene starts from; the triples live elsewhere.
+    """Names the graph a scene starts from; the triples live elsewhere."""
 
-    Attributes:
-        fingerprint: of the graph as loaded.
-        name: shown to people.
-    """
-
-    fingerprint: str
-    name: str
+    fingerprint: str  # of the graph as loaded
+    name: str  # shown to people
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is read, by which model, with which knowledge, and how.
+    """What is read, by which model, with which knowledge, and how."""
 
-    Attributes:
-        sentences: one text or two.
-        model: a checkpoint's folder or hub name, or one of ``NO_MODEL``.
-        graph: the graph before the edits.
-        edits: made to the graph, oldest first.
-        options: how much knowledge a mention gets.
-        ablation: soft or hard positions, tree or everything visible.
-        device: where the model runs.
-        interventions: cells of the visible matrix blocked and opened, in order.
-        system: how knowledge is read; empty: as the model was trained.
-        threshold: δ of a KnowBert's linker; None: as the model was trained.
-    """
-
-    sentences: tuple[str, ...]
-    model: str
-    graph: GraphRef
-    edits: tuple[Edit, ...] = ()
-    options: InjectionOptions = InjectionOptions()
-    ablation: Ablation = Ablation()
-    device: str = "auto"
+    sentences: tuple[str, ...]  # one text or two
+    model: str  # a checkpoint's folder or hub name, or one of NO_MODEL
+    graph: GraphRef  # the graph before the edits
+    edits: tuple[Edit, ...] = ()  # made to the graph, oldest first
+    options: InjectionOptions = InjectionOptions()  # how much knowledge a mention gets
+    ablation: Ablation = Ablation()  # soft or hard positions, tree or everything visible
+    device: str = "auto"  # where the model runs
+    # cells of the visible matrix blocked and opened, in order
     interventions: tuple[Intervention, ...] = ()
-    system: str = ""
-    threshold: float | None = None
+    system: str = ""  # how knowledge is read; empty: as the model was trained
+    threshold: float | None = None  # δ of a KnowBert's linker; None: as the model was trained
 
     @property
     def has_model(self) -> bool:
@@ -86,8 +69,6 @@ def content_key(scene: Scene, graph: KnowledgeGraph, model_stamp: str) -> str:
 
     Args:
         scene: what is run.
-        graph: its graph with the edits made; only its triples count, not
-            the way that led to them.
         model_stamp: changes when the checkpoint's files do.
     """
     content = (

@@ -1,6 +1,6 @@
 """The session's selection, and what changes it: only what is linked is drawn anew."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec
 
@@ -8,7 +8,6 @@ import streamlit as st
 
 from app import state
 from app.selection import Selection
-from app.view_models.diff import Identity
 from kbert_core import Triple
 from kbert_core.knowledge.names import normalise_name
 
@@ -66,19 +65,13 @@ def choose_token() -> None:
     select(state.selection().with_token(ss["lab.token"]))
 
 
-def click_tree() -> None:
-    """Of the tree: a token, or once more to let it go; Escape lets everything go."""
-    click_token_of("lab.tree", ss.get("lab.tree_names", ()))
+def click_token(key: str) -> None:
+    """Of a drawing: a token, or once more to let it go; Escape lets everything go.
 
-
-def click_token() -> None:
-    """Of the matrix: the name of a row or a column; as in the tree."""
-    click_token_of("lab.matrix", ss.get("lab.matrix_names", ()))
-
-
-def click_token_of(component: str, names: Sequence[Identity]) -> None:
-    """Of a component that draws tokens of these names: one of them, or once more to let it go."""
-    place = getattr(ss.get(component), "token", None)
+    Args:
+        key: of the component; with ``_names`` it is that of its tokens' identities.
+    """
+    names, place = ss.get(f"{key}_names", ()), getattr(ss.get(key), "token", None)
     now = state.selection()
     if place == NONE:
         select(now.cleared())
@@ -86,6 +79,13 @@ def click_token_of(component: str, names: Sequence[Identity]) -> None:
         token = names[int(place)]
         again = token == now.token and now.cell is None
         select(now.with_token(None if again else token))
+
+
+def click_cell(key: str) -> None:
+    """Of a matrix: a cell; see :func:`click_token`."""
+    names, cell = ss.get(f"{key}_names", ()), getattr(ss.get(key), "cell", None)
+    if cell is not None and all(0 <= int(place) < len(names) for place in cell):
+        select(state.selection().with_cell(*(names[int(place)] for place in cell)))
 
 
 def click_edge() -> None:
@@ -109,18 +109,6 @@ def click_name() -> None:
 def _choose(triple: Triple) -> None:
     now = state.selection()
     select(now.with_triple(None if triple == now.triple else triple))
-
-
-def click_cell() -> None:
-    """Of the matrix: a cell."""
-    click_cell_of("lab.matrix", ss.get("lab.matrix_names", ()))
-
-
-def click_cell_of(component: str, names: Sequence[Identity]) -> None:
-    """Of a component that draws a matrix over tokens of these names: a cell."""
-    cell = getattr(ss.get(component), "cell", None)
-    if cell is not None and all(0 <= int(place) < len(names) for place in cell):
-        select(state.selection().with_cell(*(names[int(place)] for place in cell)))
 
 
 def choose_map() -> None:

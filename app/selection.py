@@ -15,21 +15,14 @@ MEAN = 0  # in the place of a layer or an attention head
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is chosen.
+    """What is chosen."""
 
-    Attributes:
-        token: whose row and column are looked at.
-        triple: whose branch is, at all its mentions.
-        cell: two tokens, who looks and at whom; the first is ``token``.
-        layer: of the attention maps, from 1; ``MEAN`` of all; None: the last.
-        head: attention head, from 1; ``MEAN`` of all.
-    """
-
-    token: Identity | None = None
-    triple: Triple | None = None
+    token: Identity | None = None  # whose row and column are looked at
+    triple: Triple | None = None  # whose branch is, at all its mentions
+    # two tokens, who looks and at whom; the first is token
     cell: tuple[Identity, Identity] | None = None
-    layer: int | None = None
-    head: int = MEAN
+    layer: int | None = None  # of the attention maps, from 1; MEAN of all; None: the last
+    head: int = MEAN  # attention head, from 1; MEAN of all
 
     @property
     def empty(self) -> bool:

@@ -25,11 +25,11 @@ from app.kept import Kept
 from app.local import from_this_machine, is_loopback
 from app.models import ModelInfo, read_model, twin_of
 from app.scene import CHARACTERS, NO_MODEL, WORDS, GraphRef, Scene, content_key
-from app.texts import t
+from app.texts import N_, t
 from app.view_models.heads import HeadsView, heads_view
-from app.view_models.nearest import nearest_names
+from app.view_models.names import nearest_names
 from app.view_models.trying import Tried, best, candidates, effect
-from app.view_models.visible import visible_in
+from app.view_models.why import visible_in
 from kbert_core import (
     NO_KNOWLEDGE,
     Characters,
@@ -100,25 +100,16 @@ class RoomError(KBertError):
 
 @dataclass(frozen=True)
 class OpenedGraph:
-    """A graph read from a file.
+    """A graph read from a file."""
 
-    Attributes:
-        graph: its triples.
-        problems: the bad lines that were left out.
-        repeated: how many lines repeated an earlier triple and were dropped.
-        source: the file's name, without its folder.
-        lines: the line of each triple; empty where there are very many.
-        stored: of a graph file: itself, at the revision opened.
-        own: it was uploaded: one visitor's, and in no cache.
-    """
-
-    graph: KnowledgeGraph
-    problems: tuple[str, ...] = ()
-    repeated: int = 0
-    source: str = ""
+    graph: KnowledgeGraph  # its triples
+    problems: tuple[str, ...] = ()  # the bad lines that were left out
+    repeated: int = 0  # how many lines repeated an earlier triple and were dropped
+    source: str = ""  # the file's name, without its folder
+    # the line of each triple; empty where there are very many
     lines: Mapping[Triple, int] = field(default_factory=dict)
-    stored: GraphSearch | None = None
-    own: bool = False
+    stored: GraphSearch | None = None  # of a graph file: itself, at the revision opened
+    own: bool = False  # it was uploaded: one visitor's, and in no cache
 
     @property
     def size(self) -> int:
@@ -221,31 +212,29 @@ def open_graph(path: str, *, skip_bad: bool = False, encoding: str = "") -> Open
             )
         )
     if file.suffix == STORED:
-        with GraphStore(file) as store:
-            graph, stored = store.graph(), GraphSearch(file.resolve(), store.revision)
-        graph.name = plain_stem(file)
-        return OpenedGraph(graph, source=file.name, stored=stored)
+        return _stored(file.resolve(), file)
     size = file.stat().st_size
     if size > MOST_BYTES:
-        raise GraphFileError(
-            t(
-                "{path} has {size} MB, and the app opens at most {most} MB. Make a graph file of "
-                "it with `kbert kg import FILE --output GRAPH.kg`, and open that.",
-                path=file,
-                size=size >> 20,
-                most=MOST_BYTES >> 20,
-            )
+        text = N_(
+            "{path} has {size} MB, and the app opens at most {most} MB. Make a graph file of it "
+            "with `kbert kg import FILE --output GRAPH.kg`, and open that."
         )
+        raise GraphFileError(t(text, path=file, size=size >> 20, most=MOST_BYTES >> 20))
     if is_large(file) and not skip_bad:
         with st.spinner(t("{name} is large. Building its index on disk, once …", name=file.name)):
             kept = indexed(file, _bounded(encoding))
-        with GraphStore(kept) as store:
-            graph, stored = store.graph(), GraphSearch(kept, store.revision)
-        graph.name = plain_stem(file)
-        return OpenedGraph(graph, source=file.name, stored=stored)
+        return _stored(kept, file)
     if skip_bad or encoding:
         return _opened(open_rows(file, _bounded(encoding), skip_bad=skip_bad))
     return _graph_file(str(file), _stamp(file))
+
+
+def _stored(path: Path, file: Path) -> OpenedGraph:
+    """A graph that stays in its file, as the file it was made of is called."""
+    with GraphStore(path) as store:
+        graph, stored = store.graph(), GraphSearch(path, store.revision)
+    graph.name = plain_stem(file)
+    return OpenedGraph(graph, source=file.name, stored=stored)
 
 
 def most_uploaded() -> int:
@@ -264,15 +253,7 @@ def read_upload(
     """
     most = most_uploaded()
     if Path(name).suffix.lower() in LINE_ENDINGS and data.count(b"\n") > REPEATS * most:
-        raise RoomError(
-            t(
-                "{name} has more than {most} triples, too many for an upload. Nothing was opened. "
-                "Use a smaller graph, or make a graph file of it on the machine that runs this "
-                "app (kbert kg import).",
-                name=Path(name).name,
-                most=f"{most:,}",
-            )
-        )
+        raise _too_many(name, most)
     with alone:
         reading = rows_of(data, name, _bounded(encoding), skip_bad=skip_bad)
         return replace(_opened(reading, most), own=True)
@@ -310,15 +291,7 @@ def _opened(reading: Reading, most: int | None = None) -> OpenedGraph:
         lines.setdefault(Triple(head, relation, tail), line)
         rows += 1
         if most is not None and len(lines) > most:
-            raise RoomError(
-                t(
-                    "{name} has more than {most} triples, too many for an upload. Nothing was "
-                    "opened. Use a smaller graph, or make a graph file of it on the machine that "
-                    "runs this app (kbert kg import).",
-                    name=Path(reading.name).name,
-                    most=f"{most:,}",
-                )
-            )
+            raise _too_many(reading.name, most)
     graph = KnowledgeGraph(lines, name=plain_stem(reading.name))
     return OpenedGraph(
         graph,
@@ -327,6 +300,15 @@ def _opened(reading: Reading, most: int | None = None) -> OpenedGraph:
         Path(reading.name).name,
         lines if len(lines) <= MOST_LINES else {},
     )
+
+
+def _too_many(name: str, most: int) -> RoomError:
+    text = N_(
+        "{name} has more than {most} triples, too many for an upload. Nothing was opened. Use a "
+        "smaller graph, or make a graph file of it on the machine that runs this app (kbert kg "
+        "import)."
+    )
+    return RoomError(t(text, name=Path(name).name, most=f"{most:,}"))
 
 
 def ref_of(graph: KnowledgeGraph) -> GraphRef:
@@ -453,7 +435,6 @@ def trace(scene: Scene, graph: KnowledgeGraph) -> Any:
 
     Args:
         scene: what to run.
-        graph: its graph with the edits made.
 
     Returns:
         A shared value: not to be changed; of K-BERT a ``KBertTrace``. Logits and maps are not
@@ -489,7 +470,6 @@ def tried(scene: Scene, graph: KnowledgeGraph, head: str = "") -> tuple[Tried, .
 
     Args:
         scene: how texts are read; its own texts don't matter.
-        graph: its graph with the edits made.
         head: an entity that the texts are to name; "": any.
     """
     return _tried(replace(scene, sentences=(), interventions=()), graph, head)
@@ -517,7 +497,6 @@ def predicted_after(
 
     Args:
         scene: with a model that predicts something.
-        graph: its graph with the edits made that came before.
         edits: are read in one batch.
     """
     key = content_key(scene, graph, stamp(scene.model)) + repr(edits)

@@ -32,10 +32,10 @@ from pydantic_core import PydanticCustomError
 
 from app import comparing
 from app.comparing import GRAPHS, Choice
-from app.intervention_log import MOST
+from app.intervening import MOST
 from app.scene import GraphRef, Scene
 from app.selection import MEAN, Selection
-from app.texts import t
+from app.texts import N_, t
 from app.view_models.diff import Identity
 from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
@@ -82,6 +82,13 @@ VIEWS: dict[str, tuple[str | bool, ...]] = {  # what panels can show; the first 
 S = TypeVar("S", bound="Shared")
 
 
+CUT_OFF = N_("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
+HALF = N_(
+    "This can't be put into a link or a file: the text or a name contains half a character. Type "
+    "it again."
+)
+
+
 class ShareError(KBertError):
     """A link or a session file can't be made or read."""
 
@@ -92,36 +99,26 @@ class TooLong(ShareError):
 
 @dataclass(frozen=True)
 class Shared:
-    """What a link or a session file restores.
+    """What a link or a session file restores."""
 
-    Attributes:
-        scene: what is read; its model is a folder's name, never a path, and
-            where it runs is left to the machine that opens it.
-        task: the chosen task.
-        steps: how many edits were made together in each step; empty: each
-            for itself.
-        compare: what the page compares with, one of ``COMPARISONS``.
-        pinned: the scene that is pinned, if one is.
-        selection: what is chosen, and the attention map.
-        views: what panels show, where it isn't the first of ``VIEWS``.
-        window: of a long text, from 0.
-        panels: of a free choice of what stands side by side; their options are those that
-            their models were trained with.
-        part: the triples of the graph that the texts need, for who doesn't have it.
-        off: those of them that are switched off.
-    """
-
+    # what is read; its model is a folder's name, never a path, and where it runs is left to the
+    # machine that opens it
     scene: Scene
-    task: str
+    task: str  # the chosen task
+    # how many edits were made together in each step; empty: each for itself
     steps: tuple[int, ...] = ()
-    compare: str = "auto"
-    pinned: Scene | None = None
-    selection: Selection = Selection()
+    compare: str = "auto"  # what the page compares with, one of COMPARISONS
+    pinned: Scene | None = None  # the scene that is pinned, if one is
+    selection: Selection = Selection()  # what is chosen, and the attention map
+    # what panels show, where it isn't the first of VIEWS
     views: tuple[tuple[str, str | bool], ...] = ()
-    window: int = 0
+    window: int = 0  # of a long text, from 0
+    # of a free choice of what stands side by side; their options are those that their models were
+    # trained with
     panels: tuple[Choice, ...] = ()
+    # the triples of the graph that the texts need, for who doesn't have it
     part: tuple[Triple, ...] = ()
-    off: tuple[Triple, ...] = ()
+    off: tuple[Triple, ...] = ()  # those of them that are switched off
 
     def on_part(self, name: str = "") -> tuple[Self, KnowledgeGraph]:
         """Return the same of a graph that has the carried triples only, and that graph."""
@@ -144,21 +141,13 @@ def to_link(shared: Shared) -> str:
     value = base64.urlsafe_b64encode(zlib.compress(plain, 9)).rstrip(b"=").decode()
     most = max(_edits(shared))
     if most > MOST_EDITS or len(plain) > MOST_UNPACKED or len(value) > MOST_CHARACTERS:
-        raise TooLong(
-            t(
-                "This is too long for a link, which holds up to {most} edits and {characters} "
-                "characters. Send the session file instead.",
-                most=MOST_EDITS,
-                characters=f"{MOST_CHARACTERS:,}",
-            )
+        text = N_(
+            "This is too long for a link, which holds up to {most} edits and {characters} "
+            "characters. Send the session file instead."
         )
+        raise TooLong(t(text, most=MOST_EDITS, characters=f"{MOST_CHARACTERS:,}"))
     if from_link(value) != portable(shared):
-        raise ShareError(
-            t(
-                "This can't be put into a link or a file: the text or a name contains half a "
-                "character. Type it again."
-            )
-        )
+        raise ShareError(t(HALF))
     return value
 
 
@@ -182,13 +171,9 @@ def from_link(value: str) -> Shared:
         unpack = zlib.decompressobj()
         plain = unpack.decompress(packed, MOST_UNPACKED)
     except (ValueError, zlib.error) as error:
-        raise ShareError(
-            t("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
-        ) from error
+        raise ShareError(t(CUT_OFF)) from error
     if not unpack.eof or unpack.unconsumed_tail or unpack.unused_data:
-        raise ShareError(
-            t("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
-        )
+        raise ShareError(t(CUT_OFF))
     return _read(_InLink, _parsed(plain), MOST_EDITS).shared()
 
 
@@ -226,12 +211,8 @@ def from_file(data: bytes) -> tuple[Shared, KnowledgeGraph | None]:
         ShareError: it is no session file, too large, damaged, or newer.
     """
     if len(data) > MOST_BYTES:
-        raise ShareError(
-            t(
-                "This file is larger than {most} MB, so it is no session file.",
-                most=MOST_BYTES >> 20,
-            )
-        )
+        text = N_("This file is larger than {most} MB, so it is no session file.")
+        raise ShareError(t(text, most=MOST_BYTES >> 20))
     parsed = _parsed(data)
     if not isinstance(parsed, dict) or "kbert" not in parsed:
         raise ShareError(t("This is no session file of K-BERT Lab (.kbert.json)."))
@@ -257,12 +238,7 @@ def _checked(plain: bytes, shared: Shared) -> bytes:
             )
         )
     if from_file(plain)[0] != portable(shared):
-        raise ShareError(
-            t(
-                "This can't be put into a link or a file: the text or a name contains half a "
-                "character. Type it again."
-            )
-        )
+        raise ShareError(t(HALF))
     return plain
 
 
@@ -281,35 +257,23 @@ def _renamed(shared: S, old: str, new: str) -> S:
 
 
 def data_of(shared: Shared) -> dict[str, Any]:
-    """Return plain data, ready for JSON."""
+    """Return plain data, ready for JSON; what is as usual is left out."""
     shared = portable(shared)
+    chosen, views = shared.selection, dict(shared.views)
     data: dict[str, Any] = {"kbert": VERSION, "task": shared.task, **_scene_data(shared.scene)}
-    if shared.steps:
-        data["steps"] = list(shared.steps)
-    if shared.compare != "auto":
-        data["compare"] = shared.compare
-    if shared.pinned is not None:
-        data["pinned"] = _scene_data(shared.pinned)
-    chosen = shared.selection
-    if chosen.cell is not None:
-        data["cell"] = [_identity_data(name) for name in chosen.cell]
-    elif chosen.token is not None:
-        data["token"] = _identity_data(chosen.token)
-    if chosen.triple is not None:
-        data["triple"] = _triple_data(chosen.triple)
-    if chosen.layer is not None:
-        data["layer"] = chosen.layer
-    if chosen.head != MEAN:
-        data["head"] = chosen.head
-    views = dict(shared.views)
-    if "matrix_view" in views:
-        data["panel"] = views.pop("matrix_view")
-    if views:
-        data["views"] = views
-    if shared.window:
-        data["window"] = shared.window
-    if shared.panels:
-        data["panels"] = [
+    parts: dict[str, Any] = {
+        "steps": list(shared.steps),
+        "compare": shared.compare if shared.compare != "auto" else None,
+        "pinned": _scene_data(shared.pinned) if shared.pinned is not None else None,
+        "cell": [_identity_data(name) for name in chosen.cell or ()],
+        "token": _identity_data(chosen.token) if chosen.token and not chosen.cell else None,
+        "triple": _triple_data(chosen.triple) if chosen.triple is not None else None,
+        "layer": chosen.layer,
+        "head": chosen.head if chosen.head != MEAN else None,
+        "panel": views.pop("matrix_view", None),
+        "views": views,
+        "window": shared.window or None,
+        "panels": [
             {
                 "model": own.model,
                 "graph": own.graph,
@@ -317,11 +281,11 @@ def data_of(shared: Shared) -> dict[str, Any]:
                 "system": own.system,
             }
             for own in shared.panels
-        ]
-    for name, triples in (("part", shared.part), ("off", shared.off)):
-        if triples:
-            data[name] = [_triple_data(triple) for triple in triples]
-    return data
+        ],
+        "part": [_triple_data(triple) for triple in shared.part],
+        "off": [_triple_data(triple) for triple in shared.off],
+    }
+    return data | {name: own for name, own in parts.items() if own not in (None, [], {})}
 
 
 def portable(shared: Shared) -> Shared:
@@ -376,13 +340,8 @@ def _triple_data(triple: Triple) -> list[str]:
 
 
 def _edit_data(edit: Edit) -> list[Any]:
-    new = [] if edit.new is None else [_triple_data(edit.new)]
-    return [
-        edit.action,
-        _triple_data(edit.triple),
-        *new,
-        *([edit.index] if edit.index is not None else []),
-    ]
+    more = [_triple_data(edit.new) if edit.new is not None else None, edit.index]
+    return [edit.action, _triple_data(edit.triple), *(own for own in more if own is not None)]
 
 
 def _identity_data(identity: Identity) -> list[Any]:
@@ -623,9 +582,7 @@ def _parsed(data: bytes) -> object:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise ShareError(
-            t("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
-        ) from error
+        raise ShareError(t(CUT_OFF)) from error
 
 
 def _read(kind: type[L], data: object, most_edits: int) -> L:

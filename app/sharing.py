@@ -18,7 +18,7 @@ from app.share import PARAMETER, VIEWS, Shared, ShareError, folder_name, from_li
 from app.state import AUTO, BERT, FREE, NO_TASK, PINNED, WORKSPACE
 from app.texts import N_, refusal, t
 from app.view_models.matrix import picked
-from app.words import COMPARE_NAME
+from app.words import COMPARE_NAME, TASK_TEXTS
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import BY_MODEL, Strategy
@@ -30,14 +30,10 @@ Note = tuple[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """What became of a link or a session file.
+    """What became of a link or a session file."""
 
-    Attributes:
-        scene: that it put on the page.
-        notes: what of it could not be had here: keys of texts with their values.
-    """
-
-    scene: Scene
+    scene: Scene  # that it put on the page
+    # what of it could not be had here: keys of texts with their values
     notes: tuple[Note, ...] = ()
 
 
@@ -99,7 +95,7 @@ def page() -> Page:
     mean = t("mean")
     layers = services.layer_count(now)
     layer = min(layers if shown[0] < 0 else shown[0], layers)
-    task = state.task_title(ss["lab.task"])
+    task = t(TASK_TEXTS[ss["lab.task"]])
 
     def side(name: str, scene: Scene, trace: Any) -> Side:
         graph = state.graph_of(scene)
@@ -220,15 +216,11 @@ def take(shared: Shared, graph: KnowledgeGraph | None = None) -> None:
         whole = shared.scene.graph.name
         shared, part = shared.on_part(t("part of {graph}", graph=whole))
         name = state.take_graph(OpenedGraph(part, source=part.name, own=True), choose=False)
-        said.append(
-            (
-                N_(
-                    "The graph “{graph}” isn't here. What was shared carries only the triples "
-                    "that this text needs. To read another text with it, open the graph."
-                ),
-                {"graph": whole},
-            )
+        missing = N_(
+            "The graph “{graph}” isn't here. What was shared carries only the triples that this "
+            "text needs. To read another text with it, open the graph."
         )
+        said.append((missing, {"graph": whole}))
     if name is None or _needs_two_texts(shared):
         ss["lab.waiting"] = shared
         return
@@ -319,7 +311,7 @@ def _needs_two_texts(shared: Shared) -> bool:
 
 def _path_of(model: str, task: str) -> str | None:
     """The model of a name that is for a task."""
-    if task != NO_TASK and task not in state.choices().tasks:
+    if task != NO_TASK and task not in state.tasks():
         return None
     return next((path for path in state.models_for(task) if name_of(path) == model), None)
 
@@ -331,37 +323,22 @@ def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
     try:
         state.edited(base, scene.edits)
     except KBertError as error:
-        raise ShareError(
-            t(
-                "Its edits don't fit the graph “{graph}”, so nothing was opened: {reason}",
-                graph=base.name,
-                reason=refusal(error),
-            )
-        ) from error
+        text = N_("Its edits don't fit the graph “{graph}”, so nothing was opened: {reason}")
+        raise ShareError(t(text, graph=base.name, reason=refusal(error))) from error
     task, path, options = shared.task, _path_of(scene.model, shared.task), scene.options
     if path is None or _texts_of(task) != len(scene.sentences):
-        said.append(
-            (
-                N_(
-                    "This was made with the model {model}, which isn't here: you see everything "
-                    "but the prediction. Put the model's folder into the models folder, and open "
-                    "the link again."
-                ),
-                {"model": scene.model},
-            )
+        missing = N_(
+            "This was made with the model {model}, which isn't here: you see everything but the "
+            "prediction. Put the model's folder into the models folder, and open the link again."
         )
+        said.append((missing, {"model": scene.model}))
         task, path = NO_TASK, _reader_of(scene.sentences[0])
         if options.strategy in BY_MODEL:
             options = _first(options)
-            said.append(
-                (
-                    N_(
-                        "The triples were chosen by a model; here the first in graph order are "
-                        "taken."
-                    ),
-                    {},
-                )
+            missing = N_(
+                "The triples were chosen by a model; here the first in graph order are taken."
             )
+            said.append((missing, {}))
     ss["lab.task"], ss["lab.model"], ss["lab.graph"] = task, path, graph
     ss["lab.text"], ss["lab.text_b"] = (*scene.sentences, "")[:2]
     intervening.put(scene.sentences, scene.interventions)
@@ -421,15 +398,11 @@ def _put_options(options: InjectionOptions, ablation: Ablation) -> list[Note]:
         if own.scorer is not None and folder_name(own.scorer) == scorer:
             scorer = own.scorer
         else:
-            said.append(
-                (
-                    N_(
-                        "The triples were chosen by the scorer {scorer}, which isn't here; here "
-                        "the first in graph order are taken."
-                    ),
-                    {"scorer": scorer},
-                )
+            missing = N_(
+                "The triples were chosen by the scorer {scorer}, which isn't here; here the first "
+                "in graph order are taken."
             )
+            said.append((missing, {"scorer": scorer}))
             options, scorer = _first(options), None
     ss["lab.max_triples"] = min(options.max_triples, state.most_triples(ss["lab.model"]))
     ss["lab.tail_only"] = options.tail_only

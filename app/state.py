@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -10,18 +10,16 @@ import streamlit as st
 from app import comparing, intervening, services
 from app.comparing import Known, Panel
 from app.edit_log import EditLog
-from app.examples import EXAMPLE_TEXTS, EXAMPLES, FIRST, MINILM, Example
+from app.examples import EXAMPLES, FIRST, MINILM, Example
 from app.models import ModelInfo, alike
 from app.open_workspace import OpenWorkspace
-from app.read_languages import SPOKEN
 from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
 from app.selection import Selection
 from app.services import OpenedGraph, RoomError
 from app.texts import N_, clauses, language, refusal, t
-from app.view_models.diff import Identity
 from app.view_models.knowledge import describe
 from app.view_models.model_facts import option_name
-from app.words import TASK_TEXTS
+from app.words import SPOKEN
 from kbert_core import Ablation, InjectionOptions, KBertError, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -48,19 +46,6 @@ FREE = "free"  # panels side by side that the visitor chooses
 ss = st.session_state
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What the choosers offer now.
-
-    Attributes:
-        tasks: names, the first is the default.
-        models: of the chosen task: path or reader → what to call it.
-    """
-
-    tasks: tuple[str, ...]
-    models: dict[str, str]
-
-
 def visitor() -> str:
     """This visit's name in the queue of long runs; it says nothing of who it is."""
     return ss.setdefault("visitor", secrets.token_hex(8))
@@ -85,11 +70,10 @@ def known_models() -> tuple[ModelInfo, ...]:
     return found
 
 
-def choices() -> Choices:
-    """Offer the tasks there is a model for, and the models of the chosen one."""
-    with_task = dict.fromkeys(info.card.task for info in known_models() if info.card.task in TASKS)
-    tasks = (*(task for task in TASKS if task in with_task), NO_TASK)
-    return Choices(tasks, models_for(ss.get("lab.task", tasks[0])))
+def tasks() -> tuple[str, ...]:
+    """The tasks there is a model for, and none; the first is the default."""
+    known = {info.card.task for info in known_models()}
+    return (*(task for task in TASKS if task in known), NO_TASK)
 
 
 def models_for(task: str) -> dict[str, str]:
@@ -109,22 +93,11 @@ def models_for(task: str) -> dict[str, str]:
     }
 
 
-def task_title(task: str) -> str:
-    """What a task is called in the chooser."""
-    return t(TASK_TEXTS[task])
-
-
 def examples() -> dict[str, Example]:
     """The examples that can run with the models there are, the visitor's language first."""
     infos, own = known_models(), SPOKEN[language()]
     ordered = sorted(EXAMPLES, key=lambda example: example.language != own)
     return {e.name: e for e in ordered if _runs(e, infos)}
-
-
-def example_title(name: str) -> str:
-    """What an example is called in the chooser."""
-    found = next((e for e in EXAMPLES if e.name == name), None)
-    return t(EXAMPLE_TEXTS[found.key]) if found else name
 
 
 def _runs(example: Example, infos: tuple[ModelInfo, ...]) -> bool:
@@ -153,12 +126,10 @@ def begin() -> None:
         ss["lab.hint"] = True
         use_example(_first_example())
     _begin_workspace()
-    offered = choices()
-    if ss.get("lab.task") not in offered.tasks:
-        ss["lab.task"] = offered.tasks[0]
-        offered = choices()
-    if ss.get("lab.model") not in offered.models:
-        ss["lab.model"] = next(iter(offered.models))
+    if ss.get("lab.task") not in tasks():
+        ss["lab.task"] = tasks()[0]
+    if ss.get("lab.model") not in (models := models_for(ss["lab.task"])):
+        ss["lab.model"] = next(iter(models))
         model_options()
     for key, value in {
         "lab.text": "",
@@ -262,7 +233,7 @@ def model_options() -> None:
 
 def choose_task() -> None:
     """Callback of the task chooser."""
-    offered = choices().models
+    offered = models_for(ss["lab.task"])
     if ss["lab.model"] not in offered:
         ss["lab.model"] = next(iter(offered))
     choose_model()
@@ -427,7 +398,6 @@ def compared_with(
     """The scene to compare with, what kind it is, and what is seen of it where it can be read.
 
     Args:
-        now: the scene on the page.
         seen: of it; where the last edit left its tree as it was, that edit
             is about another text, and nothing would differ.
         how: that is seen, ``services.trace`` or ``services.laid``.
@@ -475,20 +445,13 @@ def _keep_for_scenes(graph: KnowledgeGraph) -> None:
         del kept[name]
 
 
-def twin() -> ModelInfo | None:
-    """The chosen model's twin, if there is one."""
-    if ss["lab.task"] == NO_TASK:
-        return None
-    return services.twin(ss["lab.model"])
-
-
 def twin_scene(now: Scene) -> Scene | None:
     """The scene that the twin reads, where there is one.
 
     The twin reads as it was trained: with the same graph and its edits, or
     without any.
     """
-    found = twin()
+    found = services.twin(now.model) if ss["lab.task"] != NO_TASK else None
     if found is None:
         return None
     scene = _read_by(now, found)
@@ -597,12 +560,8 @@ def _check_room(more: int) -> None:
     """
     kept = sum(own.size for own in ss["lab.logs"].values())
     if workspace() is None and kept + more > MOST_EDITS:
-        raise RoomError(
-            t(
-                "A visit keeps at most {most} edits. Save the graph to a workspace to go on.",
-                most=f"{MOST_EDITS:,}",
-            )
-        )
+        text = N_("A visit keeps at most {most} edits. Save the graph to a workspace to go on.")
+        raise RoomError(t(text, most=f"{MOST_EDITS:,}"))
 
 
 def attempt(do: Callable[[], object], refused: str = "") -> bool:
@@ -659,11 +618,8 @@ def _begin_workspace() -> None:
     try:
         shared.refresh()
     except KBertError as error:
-        ss["lab.workspace_problem"] = t(
-            "The workspace {title} can no longer be reached, and was closed: {reason}",
-            title=shared.title,
-            reason=shared.said(error),
-        )
+        text = N_("The workspace {title} can no longer be reached, and was closed: {reason}")
+        ss["lab.workspace_problem"] = t(text, title=shared.title, reason=shared.said(error))
         close_workspace()
         return
     ss["lab.graphs"][WORKSPACE] = shared.graph
@@ -785,17 +741,12 @@ def take_graph(opened: OpenedGraph, *, choose: bool = True) -> str:
         if taken + opened.size > services.MOST_OF_VISIT:
             sizes = (opened.size, taken, services.MOST_OF_VISIT)
             size, own, most = (f"{max(1, round(size / 2**20)):,}" for size in sizes)
-            raise RoomError(
-                t(
-                    "{name} takes about {size} MB of memory. Graphs opened in this visit take "
-                    "{own} MB already, and may take {most} MB. Close one of them, or make a graph "
-                    "file of it (kbert kg import), which is read from disk.",
-                    name=opened.source,
-                    size=size,
-                    own=own,
-                    most=most,
-                )
+            text = N_(
+                "{name} takes about {size} MB of memory. Graphs opened in this visit take {own} MB "
+                "already, and may take {most} MB. Close one of them, or make a graph file of it "
+                "(kbert kg import), which is read from disk."
             )
+            raise RoomError(t(text, name=opened.source, size=size, own=own, most=most))
     ss["lab.graphs"].setdefault(name, opened.graph)
     ss["lab.opened_as"].setdefault(name, opened)
     if choose:
@@ -840,8 +791,3 @@ def take_model(path: str) -> None:
 def selection() -> Selection:
     """What this visitor looks at closely."""
     return ss.get("lab.selection", Selection())
-
-
-def chosen_cell() -> tuple[Identity, Identity] | None:
-    """The chosen cell as two token identities: who looks, at whom; None where none is."""
-    return selection().cell

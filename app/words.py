@@ -118,3 +118,8 @@ TASK_TEXTS = {
     "link": N_("Entity linking"),
     "qa": N_("Reading comprehension"),
 }
+
+
+CHINESE, ENGLISH = N_("Chinese"), N_("English")
+LATIN, SEVERAL = N_("Latin script"), N_("several scripts")
+BY_NAME = SPOKEN = {"zh": CHINESE, "en": ENGLISH}

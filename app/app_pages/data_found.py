@@ -8,18 +8,18 @@ from functools import partial
 import streamlit as st
 
 from app import services, state
-from app.app_pages.parts import chart, download, table
+from app.app_pages.parts import download, segments, table
 from app.audits import FileSetup, Report
 from app.state import KEEP, graph_as_edited
-from app.texts import N_, listed, sentences, t
+from app.texts import N_, sentences, t
 from app.view_models import audit as audit_view
 from app.view_models import whole_file as view
 from app.view_models.html import escape, markdown
 from app.words import AUDIT_SPLIT, AUDIT_TASK, FILE_VERDICT
 from kbert_core import KBertError
 from kbert_core.experiments.file_rows import FileRow
+from kbert_core.experiments.verdict import Finding, Level
 from kbert_core.experiments.whole_file import KINDS, By, WholeFile
-from kbert_core.explain.result import name_of
 
 FILE_VIEW = {
     "rows": (":material/format_list_bulleted:", N_("Texts that changed")),
@@ -46,6 +46,12 @@ FILE_GROUPS = {
     ),
 }
 
+LEVELS = {
+    Level.WARNING: (":material/warning:", "orange", N_("Warning")),
+    Level.NOTE: (":material/info:", "blue", N_("Note")),
+    Level.GOOD: (":material/check_circle:", "green", N_("Fine")),
+}
+
 ss = st.session_state
 ROWS, GROUPS, AUDIT = "rows", "groups", "audit"
 METRIC = 118  # pixels a number takes with its name
@@ -62,12 +68,12 @@ def verdict_panel(report: Report) -> None:
         st.html(f'<div class="kb-headline">{headline}</div>')
         for column, fact in zip(st.columns(len(facts)), facts, strict=True):
             column.metric(fact.name, fact.value, help=fact.help)
-        found = audit_view.reasons(report.verdict)
-        first = [reason for reason in found if reason.first]
-        say_reasons(first)
-        if len(first) < len(found):
-            with st.expander(t("{count} more findings", count=len(found) - len(first))):
-                say_reasons([reason for reason in found if not reason.first])
+        warnings = [own for own in report.verdict.findings if own.level is Level.WARNING]
+        say_findings(warnings)
+        others = [own for own in report.verdict.findings if own.level is not Level.WARNING]
+        if others:
+            with st.expander(t("{count} more findings", count=len(others))):
+                say_findings(others)
         said = t(
             "{data} ({task}) with {graph}: {triples} triples, {heads} heads. Tokens are counted "
             "as characters, or as words where spaces part them.",
@@ -88,26 +94,23 @@ def verdict_panel(report: Report) -> None:
         )
 
 
-def say_reasons(reasons: Sequence[audit_view.Reason]) -> None:
-    """Findings of the verdict, one a line."""
+def say_findings(findings: Sequence[Finding]) -> None:
+    """Findings of the verdict, one a line; a word beside the icon tells what its colour does."""
     with st.container(gap="xsmall"):
-        for reason in reasons:
-            level = f":{reason.colour}[{reason.icon} **{reason.level}**]"
-            st.markdown(f"{level}\u2002{markdown(reason.text)}")
+        for finding in findings:
+            icon, colour, level = LEVELS[finding.level]
+            said = markdown(audit_view.in_words(finding))
+            st.markdown(f":{colour}[{icon} **{t(level)}**]\u2002{said}")
 
 
 def show_audit(report: Report) -> None:
-    """What led to the verdict: charts and tables, part by part."""
-    for column, parts in zip(
-        st.columns([5, 6], gap="large"), audit_view.parts(report.audit), strict=True
-    ):
+    """What led to the verdict: tables and notes, part by part."""
+    columns = st.columns([5, 6], gap="large")
+    for column, parts in zip(columns, audit_view.parts(report.audit), strict=True):
         with column:
             for part in parts:
                 st.markdown(f"#### {part.title}")
-                if part.chart is not None:
-                    st.caption(part.chart_title)
-                    chart(part.chart, f"data.{part.title}")
-                for made in part.tables:
+                for made in filter(None, part.tables):
                     table(made)
                 for said in part.notes:
                     st.caption(markdown(said))
@@ -123,21 +126,16 @@ def show_found(setup: FileSetup, rows: Sequence[FileRow], report: Report | None)
         found = WholeFile(setup.data.task, setup.graph.name, tuple(rows), len(setup.examples))
         ss["data.found"] = found
     if len(rows) < found.total:
-        said = t(
-            "The reading was stopped: {done} of {total} texts.",
-            done=f"{len(rows):,}",
-            total=f"{found.total:,}",
-        )
+        text = N_("The reading was stopped: {done} of {total} texts.")
+        said = t(text, done=f"{len(rows):,}", total=f"{found.total:,}")
         st.warning(said, icon=":material/stop_circle:")
     summary(setup, found)
-    chosen = st.segmented_control(
+    chosen = segments(
         t("Show"),
         [ROWS, GROUPS, *([AUDIT] if report else [])],
-        key="data.view",
+        "data.view",
+        lambda name: f"{FILE_VIEW[name][0]} {t(FILE_VIEW[name][1])}",
         default=ROWS,
-        required=True,
-        label_visibility="collapsed",
-        format_func=lambda name: f"{FILE_VIEW[name][0]} {t(FILE_VIEW[name][1])}",
     )
     if chosen == GROUPS:
         groups_view(found)
@@ -151,35 +149,32 @@ def summary(setup: FileSetup, found: WholeFile) -> None:
     """The numbers that answer most, and what they say."""
     with st.container(border=True, key="data_summary"):
         st.html(f'<div class="kb-headline">{escape(view.say_whole(found))}</div>')
-        counts = (
-            (t("Texts"), len(found.rows), None),
-            (
-                t("With a triple"),
+        counts = {  # and what is counted
+            t("Texts"): (len(found.rows), None),
+            t("With a triple"): (
                 len(found.with_knowledge),
-                t(
+                N_(
                     "Texts that contain a triple of the graph. All others are read the same with "
                     "and without the graph."
                 ),
             ),
-            (
-                t("Prediction changed"),
+            t("Prediction changed"): (
                 len(found.changed),
-                t("Texts whose prediction with the graph differs from that without."),
+                N_("Texts whose prediction with the graph differs from that without."),
             ),
-            (
-                t("Helped"),
+            t("Helped"): (
                 found.whole.helped,
-                t(
+                N_(
                     "Fewer errors with the graph. Of entities, both missed and wrongly predicted "
                     "ones count."
                 ),
             ),
-            (t("Hurt"), found.whole.hurt, t("More errors with the graph.")),
-        )
+            t("Hurt"): (found.whole.hurt, N_("More errors with the graph.")),
+        }
         left, right = st.columns([7, 4], gap="large", vertical_alignment="center")
         with left, st.container(horizontal=True, gap="medium"):
-            for name, count, note in counts:
-                st.metric(name, f"{count:,}", help=note, width=METRIC)
+            for name, (count, note) in counts.items():
+                st.metric(name, f"{count:,}", help=t(note) if note else None, width=METRIC)
         with right:
             table(view.scores(found.scores), "data.scores")
         said = t(
@@ -200,19 +195,17 @@ def summary(setup: FileSetup, found: WholeFile) -> None:
 
 def rows_view(setup: FileSetup, found: WholeFile) -> None:
     """The texts that changed, and the chosen one of them."""
-    which = st.segmented_control(
+    which = segments(
         t("Which"),
         view.WHICH,
-        key="data.which",
-        default=view.ALL,
-        required=True,
-        label_visibility="collapsed",
-        on_change=lambda: ss.pop("data.row", None),
-        format_func=lambda name: t(
+        "data.which",
+        lambda name: t(
             "{name} ({count})",
             name=t("all") if name == view.ALL else t(FILE_VERDICT[name]),
             count=f"{len(view.shown(found, name)):,}",
         ),
+        default=view.ALL,
+        on_change=lambda: ss.pop("data.row", None),
     )
     rows = view.shown(found, which or view.ALL)
     if rows:
@@ -221,18 +214,9 @@ def rows_view(setup: FileSetup, found: WholeFile) -> None:
             f"data.table.{which}",
             choose=partial(choose_row, rows),
         )
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        name = f"{services.safe_name(setup.data.name)}-{setup.split}.csv"
-        download(
-            "data.csv", t("All texts as CSV"), lambda: view.rows_csv(found.rows), name, "text/csv"
-        )
-        st.caption(
-            t(
-                "Choose a row to see it in detail. Click a column's head to sort."
-                if rows
-                else "None."
-            )
-        )
+    st.caption(
+        t("Choose a row to see it in detail. Click a column's head to sort." if rows else "None.")
+    )
     row = next((row for row in rows if row.number == ss.get("data.row")), None)
     if row is not None:
         row_panel(setup, row)
@@ -246,7 +230,7 @@ def choose_row(rows: Sequence[FileRow], chosen: int | None) -> None:
 
 
 def row_panel(setup: FileSetup, row: FileRow) -> None:
-    """One text: what is right, what was said, which triples; and the way to the Lab."""
+    """One text, and the way to the Lab, which shows all of it."""
     with st.container(border=True, key="data_row"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             number = t("Text {number}", number=f"{row.number + 1:,}")
@@ -259,14 +243,7 @@ def row_panel(setup: FileSetup, row: FileRow) -> None:
                 help=t("Puts the text, the model and the graph on the Lab's page."),
                 type="primary",
             )
-        for sentence in row.example.sentences:
-            st.markdown(markdown(sentence))
-        table(view.row(row, services.model_info(setup.model)))
-        names = listed(map(name_of, row.triples))
-        said = (
-            t("Triples in it: {triples}", triples=names) if names else t("It contains no triple.")
-        )
-        st.caption(markdown(said))
+        st.markdown("  \n".join(map(markdown, row.example.sentences)))
         now = ss["lab.graphs"].get(setup.graph_name)
         if now is None or graph_as_edited(setup.graph_name).fingerprint != setup.graph.fingerprint:
             st.caption(t("The graph has been edited since the file was read."))
@@ -291,16 +268,7 @@ def open_in_lab(setup: FileSetup, row: FileRow) -> None:
 
 def groups_view(found: WholeFile) -> None:
     """Helped and hurt by label, entity, relation and triple."""
-    by: By = st.segmented_control(
-        t("By"),
-        KINDS,
-        key="data.by",
-        default="relation",
-        required=True,
-        label_visibility="collapsed",
-        format_func=lambda name: t(FILE_BY[name]),
-        **KEEP,
-    )
+    by: By = segments(t("By"), KINDS, "data.by", FILE_BY, default="relation", **KEEP)
     groups = found.groups(by)
     kind = "texts"
     if by == "label":
@@ -310,15 +278,8 @@ def groups_view(found: WholeFile) -> None:
         st.markdown(markdown(hurting))
     if chance := view.say_chance(found, by):
         st.caption(markdown(chance))
-    bars = view.groups_chart(groups)
-    left, right = st.columns([4, 7], gap="large")
-    with left:
-        if bars is not None:
-            chart(bars, f"data.chart.{by}")
-        else:
-            st.caption(t("None."))
-    with right:
-        helped = {head: st.column_config.Column(help=x) for head, x in view.groups_help().items()}
-        table(view.groups_table(groups), f"data.groups.{by}", config=helped)
-        make = lambda: view.groups_csv(groups)  # noqa: E731
-        download("data.groups_csv", t("As CSV"), make, f"{by}.csv", "text/csv")
+    config = {head: st.column_config.Column(help=x) for head, x in view.groups_help().items()}
+    most = max((max(own.helped, own.hurt) for own in groups), default=0) or 1
+    for head in (t("helped"), t("hurt")):
+        config[head] = st.column_config.ProgressColumn(format="%d", max_value=most)
+    table(view.groups_table(groups), f"data.groups.{by}", config=config)

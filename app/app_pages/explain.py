@@ -9,6 +9,7 @@ from app.app_pages.explain_effects import effects_part
 from app.app_pages.explain_noise import noise_part
 from app.app_pages.explain_paths import paths_part
 from app.app_pages.explain_search import search_part
+from app.app_pages.parts import segments
 from app.app_pages.scene_bar import has_trees, no_prediction, readable, scene_bar
 from app.app_pages.target_chooser import choose_any_target
 from app.scene import Scene
@@ -85,13 +86,11 @@ def choose_part() -> str:
     if asked in PARTS:
         ss["explain.part"] = asked
     ss.setdefault("explain.part", "effects")
-    st.segmented_control(
+    segments(
         t("Part"),
         list(PARTS),
-        key="explain.part",
-        required=True,
-        label_visibility="collapsed",
-        format_func=lambda name: f"{PARTS[name][0]} {t(PARTS[name][1])}",
+        "explain.part",
+        lambda name: f"{PARTS[name][0]} {t(PARTS[name][1])}",
         **KEEP,
     )
     return str(ss["explain.part"])

@@ -9,8 +9,8 @@ import streamlit as st
 
 from app import explained, services, state
 from app.app_pages.long_run import begin, follow, kept
-from app.app_pages.parts import chart, download, no_triple
-from app.background import Look, Progress, Run
+from app.app_pages.parts import chart, no_triple
+from app.background import Look, Progress
 from app.models import ModelInfo
 from app.scene import Scene
 from app.texts import N_, refusal, t
@@ -62,57 +62,36 @@ Found = Effects | AttentionEffect | Attributions | NoShares
 
 
 def effects_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
-    """Measure in the background, show what is known as it comes.
-
-    Args:
-        now: the Lab's scene, with a prediction.
-        graph: its graph with the edits made.
-        target: what of the prediction is explained.
-    """
+    """Measure in the background, show what is known as it comes."""
     info = services.model_info(now.model)
     case = explained.case_of(now, graph, target)
     if not case.pieces:
         no_triple(graph)
     st.caption(markdown(view.say_chance(target, case.sentences, info)))
-    by_mention = False
-    if len(case.pieces) != len(case.pieces_by_mention):
-        by_mention = st.checkbox(
-            t("Each mention by itself"),
-            key="explain.by_mention",
-            help=t(
-                "A triple that hangs at several places is left out at one of them at a time. "
-                "Deleting has no such thing: a graph has a triple once."
-            ),
+    key, count = (explained.key_of(now, graph), target), len(case.pieces)
+    run = kept(RUN, key)
+    if run is None and (
+        count <= AT_ONCE
+        or st.button(
+            t("Measure {count} triples", count=f"{count:,}"),
+            key="explain.measure",
+            type="primary",
+            icon=":material/play_arrow:",
         )
-    run = measured((explained.key_of(now, graph), target, by_mention), case, by_mention)
+    ):
+        run = begin(RUN, key, lambda: steps(case), growing=True)
     if run is not None:
         follow(run, partial(show, case, info), key=RUN, again=True)
 
 
-def measured(key: tuple[Any, ...], case: Case, by_mention: bool) -> Run[Found] | None:
-    """The run that measures this; begun where it doesn't take long, else when asked for."""
-    run = kept(RUN, key)
-    if run is not None:
-        return run
-    count = len(case.pieces_by_mention if by_mention else case.pieces)
-    if count > AT_ONCE and not st.button(
-        t("Measure {count} triples", count=f"{count:,}"),
-        key="explain.measure",
-        type="primary",
-        icon=":material/play_arrow:",
-    ):
-        return None
-    return begin(RUN, key, lambda: steps(case, by_mention), growing=True)
-
-
-def steps(case: Case, by_mention: bool) -> Iterator[Found | Progress]:
+def steps(case: Case) -> Iterator[Found | Progress]:
     """Effects batch by batch, then the attention beside them and the tokens' shares."""
     found = None
-    for found in stream_effects(case, by_mention=by_mention):
+    for found in stream_effects(case):
         yield Progress(len(found.each), found.total)
         yield found
     if isinstance(case.trace, KBertTrace) and case.pieces:
-        yield attention_effect(case, by_mention=by_mention, measured=found)
+        yield attention_effect(case, measured=found)
     try:
         yield attributions(case, probability=True)
     except KBertError as error:
@@ -181,7 +160,6 @@ def triples(shown: view.View) -> None:
                 ),
             ) and state.commit(Edit("switch_off", effect.piece.triple)):
                 st.switch_page("app_pages/lab.py")
-        download("explain.csv", t("As CSV"), shown.csv, "effects.csv", "text/csv")
         if not chosen and shown.ranked:
             st.caption(t("Choose a row to switch its triple off."))
 

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 import streamlit as st
 
-from app import explained, services, state
-from app.app_pages.long_run import begin, follow
-from app.app_pages.parts import chart, table
-from app.app_pages.target_chooser import select
+from app import explained, services
+from app.app_pages.long_run import asked_for, follow, with_progress
+from app.app_pages.parts import chart, segments, table
 from app.background import Look, Progress
 from app.models import ModelInfo
 from app.scene import Scene
@@ -28,23 +27,17 @@ NOISE_MEASURE = {
 ss = st.session_state
 MOST = 16  # unrelated triples a mention, at the dial
 AT_ONCE = 6  # readings a turn
-OWN = "own"
 RUN = "explain.curve"
 
 
 def noise_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
     """The dial and what it gives; the curve."""
     if not services.trace(now, graph).tree.nodes:
-        st.info(
-            markdown(
-                t(
-                    "No entity of {graph} is named in this text, so there is nowhere to hang "
-                    "noise. Choose another text or graph in the Lab.",
-                    graph=graph.name,
-                )
-            ),
-            icon=":material/info:",
+        text = N_(
+            "No entity of {graph} is named in this text, so there is nowhere to hang noise. Choose "
+            "another text or graph in the Lab."
         )
+        st.info(markdown(t(text, graph=graph.name)), icon=":material/info:")
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         count = st.slider(
@@ -59,36 +52,20 @@ def noise_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
             help=t("Another number draws other triples; the same number draws the same ones."),
             width=130,
         )
-        source = choose_source()
     info = services.model_info(now.model)
     left, right = st.columns([5, 6], gap="large")
     with left:
-        dial(now, graph, target, count, int(seed), source, info)
+        dial(now, graph, target, count, int(seed), info)
     with right:
-        curve(now, graph, target, count, source, info)
-
-
-def choose_source() -> KnowledgeGraph | None:
-    """The graph whose triples are drawn; None: the scene's own."""
-    names = {OWN: t("this graph")} | {
-        name: state.graph_label(name) for name in ss["lab.graphs"] if name != ss["lab.graph"]
-    }
-    chosen = select(t("Drawn from"), list(names), "explain.source", lambda name: names[name])
-    return None if chosen == OWN else ss["lab.graphs"][chosen]
+        curve(now, graph, target, count, info)
 
 
 def dial(
-    now: Scene,
-    graph: KnowledgeGraph,
-    target: Target,
-    count: int,
-    seed: int,
-    source: KnowledgeGraph | None,
-    info: ModelInfo,
+    now: Scene, graph: KnowledgeGraph, target: Target, count: int, seed: int, info: ModelInfo
 ) -> None:
     """The prediction with so many unrelated triples, read in three ways."""
     with st.spinner(t("Reading with noise …")):
-        found = explained.noise_at(now, graph, target, count, seed, source)
+        found = explained.noise_at(now, graph, target, count, seed)
     st.markdown(markdown(view.say_dial(found, count, seed)))
     label = answer_name(target.label, info, "")
     helped = {head: st.column_config.Column(help=said) for head, said in view.dial_help().items()}
@@ -96,63 +73,41 @@ def dial(
     st.caption(markdown(view.say_injected(found, count)))
     if count:
         with st.expander(t("What was drawn")):
-            drawn = explained.noise_drawn(now, graph, count, seed, source)
+            drawn = explained.noise_drawn(now, graph, count, seed)
             table(view.drawn(drawn))
 
 
-def curve(
-    now: Scene,
-    graph: KnowledgeGraph,
-    target: Target,
-    count: int,
-    source: KnowledgeGraph | None,
-    info: ModelInfo,
-) -> None:
+def curve(now: Scene, graph: KnowledgeGraph, target: Target, count: int, info: ModelInfo) -> None:
     """The curve, drawn in the background when it is asked for."""
-    key = (explained.key_of(now, graph), target, source.fingerprint if source else "")
-    drawn_for, run = ss.get(RUN, (None, None))
+    key = (explained.key_of(now, graph), target)
+    drawn_for, before = ss.get(RUN, (None, None))
     runs = 3 * (1 + (len(COUNTS) - 1) * len(SEEDS))
-    draw_help = t(
-        "{count} readings: {seeds} draws for each number of triples, read in three ways.",
-        count=runs,
-        seeds=len(SEEDS),
-    )
+    text = N_("{count} readings: {seeds} draws for each number of triples, read in three ways.")
+    draw_help = t(text, count=runs, seeds=len(SEEDS))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{t('As noise grows')}**", width="stretch")
         pressed = st.button(
-            t("Draw the curve" if run is None else "Draw it again"),
+            t("Draw the curve" if before is None else "Draw it again"),
             key="explain.draw",
             icon=":material/show_chart:",
-            type="primary" if run is None or drawn_for != key else "secondary",
+            type="primary" if drawn_for != key else "secondary",
             help=draw_help,
         )
-    if pressed:
-        case, said = explained.case_of(now, graph, target), explained.drawn_from(source)
 
-        def steps() -> Iterator[NoiseCurve | Progress]:
-            for found in stream_noise(case, source=said, at_once=AT_ONCE):
-                yield Progress(len(found.points), found.total)
-                yield found
+    case = explained.case_of(now, graph, target)
 
-        run, drawn_for = begin(RUN, key, steps, growing=True), key
+    def steps() -> Iterator[NoiseCurve | Progress]:
+        found = stream_noise(case, at_once=AT_ONCE)
+        return with_progress(found, lambda one: (len(one.points), one.total))
+
+    changed = t("The scene has changed since the curve was drawn.")
+    run = asked_for(RUN, key, steps, pressed=pressed, changed=changed)
     if run is None:
-        st.caption(draw_help)
+        if not (pressed or before):
+            st.caption(draw_help)
         return
-    if drawn_for != key:
-        run.stop()
-        st.info(
-            t("The scene or the source has changed since the curve was drawn."),
-            icon=":material/update:",
-        )
-        return
-    measure = st.segmented_control(
-        t("Show"),
-        view.MEASURES,
-        key="explain.measure_of",
-        default=view.MEASURES[0],
-        required=True,
-        label_visibility="collapsed",
-        format_func=lambda name: t(NOISE_MEASURE[name]),
+    measure = segments(
+        t("Show"), view.MEASURES, "explain.measure_of", NOISE_MEASURE, default=view.MEASURES[0]
     )
 
     def draw(look: Look[NoiseCurve]) -> None:

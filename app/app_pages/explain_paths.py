@@ -1,22 +1,21 @@
 """Paths: where a triple can have come by which layer, and what it changed there."""
 
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from app import explained
-from app.app_pages.long_run import begin, follow, kept
-from app.app_pages.parts import chart, no_triple, table
+from app.app_pages.long_run import begin, follow, kept, with_progress
+from app.app_pages.parts import chart, no_triple, segments, table
 from app.app_pages.target_chooser import select
-from app.background import Look, Progress
+from app.background import Look
 from app.scene import Scene
 from app.texts import N_, t
 from app.view_models import paths as view
 from app.view_models.html import markdown
-from app.view_models.visible import layers_without_model
+from app.view_models.why import layers_without_model
 from kbert_core import KBertTrace, KnowledgeGraph
-from kbert_core.explain.case import Case
 from kbert_core.explain.influence import Influence, reach, stream_influence
 
 PATHS_VIEW = {"triple": N_("What a triple changes"), "token": N_("What a token can know")}
@@ -37,7 +36,9 @@ def paths_part(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
     run = kept(RUN, key)
     if run is None:
         case = explained.case_of(now, graph)
-        run = begin(RUN, key, lambda: steps(case, window), growing=True)
+        found = partial(stream_influence, case, window=window)
+        steps = lambda: with_progress(found(), lambda one: (len(one.pieces), one.total))  # noqa: E731
+        run = begin(RUN, key, steps, growing=True)
     if run is None:
         return
 
@@ -46,13 +47,6 @@ def paths_part(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
             panels(graph, trace, window, look.results[-1])
 
     follow(run, draw, key=RUN, again=True)
-
-
-def steps(case: Case, window: int) -> Iterator[Influence | Progress]:
-    """What is known of more and more triples."""
-    for found in stream_influence(case, window=window):
-        yield Progress(len(found.pieces), found.total)
-        yield found
 
 
 def choose_window(trace: KBertTrace) -> int:
@@ -74,13 +68,13 @@ def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influen
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         shown, piece = TOKEN, 0
         if measured is not None:
-            shown = st.segmented_control(
+            shown = segments(
                 t("Show"),
                 [TRIPLE, TOKEN],
-                key="explain.paths_view",
+                "explain.paths_view",
+                PATHS_VIEW,
+                hidden=False,
                 default=TRIPLE,
-                required=True,
-                format_func=lambda name: t(PATHS_VIEW[name]),
             )
         if measured is not None and shown == TRIPLE:
             pieces = measured.pieces
@@ -112,7 +106,6 @@ def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influen
             st.markdown(markdown(view.say_most(measured, piece)))
             title = t("How much “{token}” changes without each triple", token=flat.tokens[token])
             st.markdown(f"**{markdown(title)}**")
-            chart(view.chart(measured, token), "explain.path_chart")
             table(view.arrivals(measured, token))
             st.caption(markdown(view.say_agreement(measured)))
         return

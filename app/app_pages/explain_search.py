@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 import streamlit as st
 
 from app import explained, services, state
-from app.app_pages.long_run import begin, follow
+from app.app_pages.long_run import asked_for, follow, with_progress
+from app.app_pages.parts import segments
 from app.app_pages.target_chooser import select
 from app.background import Look, Progress
 from app.models import ModelInfo
@@ -36,20 +37,14 @@ RUN = "explain.search_run"
 
 
 def search_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
-    """Choose what to look for, search in the background, and apply what is found.
-
-    Args:
-        now: the Lab's scene, with a prediction.
-        graph: its graph with the edits made.
-        target: which prediction is to flip.
-    """
+    """Choose what to look for, search in the background, and apply what is found."""
     info = services.model_info(now.model)
     case = explained.case_of(now, graph, target)
     search = choose(case, info)
     key = (explained.key_of(now, graph), target, search)
-    searched_for, run = ss.get(RUN, (None, None))
+    searched_for, before = ss.get(RUN, (None, None))
     pressed = st.button(
-        t("Search" if run is None else "Search again"),
+        t("Search" if before is None else "Search again"),
         key="explain.search",
         icon=":material/search:",
         type="primary" if searched_for != key else "secondary",
@@ -57,34 +52,21 @@ def search_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
     )
     if not search.kinds:
         st.info(t("Choose at least one kind of change."))
-    if pressed:
-        run, searched_for = begin(RUN, key, lambda: steps(case, search), growing=True), key
-    if run is None:
-        return
-    if searched_for != key:
-        run.stop()
-        st.info(
-            t("The scene, the prediction or the goal has changed: search again."),
-            icon=":material/update:",
-        )
-        return
+
+    def steps() -> Iterator[Counterfactuals | Progress]:
+        found = stream_counterfactuals(case, search, at_once=AT_ONCE)
+        return with_progress(found, lambda one: (one.runs, search.budget))
+
+    changed = t("The scene, the prediction or the goal has changed: search again.")
+    run = asked_for(RUN, key, steps, pressed=pressed, changed=changed)
 
     def draw(look: Look[Counterfactuals]) -> None:
         if look.results:
-            show(
-                look.results[-1],
-                info,
-                lambda score: target.probability(score, case.pipeline.labels),
-            )
+            labels = case.pipeline.labels
+            show(look.results[-1], info, lambda score: target.probability(score, labels))
 
-    follow(run, draw, key="explain.search")
-
-
-def steps(case: Case, search: Search) -> Iterator[Counterfactuals | Progress]:
-    """What was found, more and more."""
-    for found in stream_counterfactuals(case, search, at_once=AT_ONCE):
-        yield Progress(found.runs, search.budget)
-        yield found
+    if run is not None:
+        follow(run, draw, key="explain.search")
 
 
 def choose(case: Case, info: ModelInfo) -> Search:
@@ -102,8 +84,8 @@ def choose(case: Case, info: ModelInfo) -> Search:
         budget = st.select_slider(
             t("Budget (model runs)"), BUDGETS, value=BUDGET, key="explain.budget", width=240
         )
-        most = st.segmented_control(
-            t("Most changes per set"), [1, 2, 3], default=2, key="explain.most_edits", required=True
+        most = segments(
+            t("Most changes per set"), [1, 2, 3], "explain.most_edits", hidden=False, default=2
         )
     larger = st.checkbox(
         t("Look for larger sets even after smaller ones are found"),
@@ -148,24 +130,20 @@ def wishes(case: Case, task: str | None) -> list[str]:
 def show(found: Counterfactuals, info: ModelInfo, chance: Callable[[float], float]) -> None:
     """What was found so far, each to be applied."""
     st.markdown(markdown(view.say_now(found, info)))
-    shared = state.workspace() is not None
-    for line in view.lines(found, info, chance) if found.found or found.ended else ():
-        number = zlib.crc32(line.key.encode())
-        with st.container(
-            horizontal=True, vertical_alignment="center", key=f"explain_line_{number}"
-        ):
-            st.html(line.html, width="stretch")
-            if st.button(
-                t("Apply in the Lab"),
-                key=f"explain.apply.{number}",
-                icon=":material/edit:",
-                help=t(
-                    "Make these edits in the workspace, for everybody, and open the Lab."
-                    if shared
-                    else "Make these edits, and open the Lab. They can be undone there together."
-                ),
-            ):
-                state.commit(*line.edits)
+    help = t(
+        "Make these edits in the workspace, for everybody, and open the Lab."
+        if state.workspace() is not None
+        else "Make these edits, and open the Lab. They can be undone there together."
+    )
+    for one in (found.found or found.nearest) if found.found or found.ended else ():
+        number = zlib.crc32("|".join(map(str, one.edits)).encode())
+        key = f"explain_line_{number}"
+        with st.container(horizontal=True, vertical_alignment="center", key=key):
+            st.html(view.line_html(one, found, info, chance), width="stretch")
+            icon = ":material/edit:"
+            name = f"explain.apply.{number}"
+            if st.button(t("Apply in the Lab"), key=name, icon=icon, help=help):
+                state.commit(*one.edits)
                 st.switch_page("app_pages/lab.py")
     said = view.say_end(found)
     if said:

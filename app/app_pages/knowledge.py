@@ -14,7 +14,7 @@ from app.app_pages.knowledge_workspace import (
     workspace_popover,
 )
 from app.app_pages.lab_open import open_graph_button, show_opened
-from app.app_pages.parts import redo_button, undo_button
+from app.app_pages.parts import redo_button, segments, undo_button
 from app.catalogue import Catalogue
 from app.curating import CHECK, DIFFERENCE, HISTORY, IMPORT, STRUCTURE, TRIPLES
 from app.state import KEEP
@@ -47,13 +47,11 @@ def page() -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="knowledge_bar"
     ):
-        view = st.segmented_control(
+        view = segments(
             t("View"),
             list(KG_VIEWS),
-            key="knowledge.view",
-            required=True,
-            label_visibility="collapsed",
-            format_func=lambda name: t(KG_VIEWS[name][0]),
+            "knowledge.view",
+            lambda name: t(KG_VIEWS[name][0]),
             width="stretch",
             **KEEP,
         )
@@ -96,24 +94,21 @@ def summary(look: Catalogue) -> str:
             number=shared.revision,
         )
     steps = len(look.log.steps)
-    if not steps:
-        return t(
-            "{count} triples. Edits stay private to this visit until you save them to a workspace.",
-            count=count,
-        )
-    opened = f"{len(look.base):,}"  # as the chooser says, whose options keep their names
-    key = (
-        N_(
-            "{opened} triples as opened, {count} after {edits} edits. They are private to this "
-            "visit: save them to a workspace, or download the graph, to keep them."
-        )
-        if steps > 1
-        else N_(
+    said = N_(
+        "{count} triples. Edits stay private to this visit until you save them to a workspace."
+    )
+    if steps == 1:
+        said = N_(
             "{opened} triples as opened, {count} after 1 edit. It is private to this visit: save "
             "it to a workspace, or download the graph, to keep it."
         )
-    )
-    return t(key, opened=opened, count=count, edits=steps)
+    elif steps:
+        said = N_(
+            "{opened} triples as opened, {count} after {edits} edits. They are private to this "
+            "visit: save them to a workspace, or download the graph, to keep them."
+        )
+    # as the chooser says, whose options keep their names
+    return t(said, opened=f"{len(look.base):,}", count=count, edits=steps)
 
 
 def undo_buttons() -> None:

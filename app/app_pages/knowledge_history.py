@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from app import curating, exports, services, state
-from app.app_pages.parts import download, table
+from app.app_pages.parts import action, download, table, the_first
 from app.catalogue import Catalogue, counted, kind
 from app.texts import N_, t
 from app.view_models import history
@@ -46,10 +46,10 @@ def history_view(look: Catalogue) -> None:
     for row in rows:
         entry(row)
     if len(entries) > len(rows):
-        st.button(
+        action(
             t("Show {count} more", count=f"{len(entries) - len(rows):,}"),
-            key="knowledge.more",
-            on_click=lambda: ss.update({"knowledge.rows": ss["knowledge.rows"] + STEP}),
+            "knowledge.more",
+            lambda: ss.update({"knowledge.rows": ss["knowledge.rows"] + STEP}),
         )
 
 
@@ -76,12 +76,12 @@ def entry(row: Row) -> None:
                 with st.expander(t("What it changed")):
                     st.markdown(f"{listed}  \n{markdown(more)}")
         if row.can_change:
-            st.button(
+            action(
                 t("Redo" if row.undone else "Undo"),
-                key=f"knowledge.entry_{row.number}",
-                icon=":material/redo:" if row.undone else ":material/undo:",
-                on_click=curating.redo if row.undone else curating.undo,
-                args=(row.number,),
+                f"knowledge.entry_{row.number}",
+                curating.redo if row.undone else curating.undo,
+                row.number,
+                icon="redo" if row.undone else "undo",
             )
 
 
@@ -113,10 +113,7 @@ def difference_view(look: Catalogue) -> None:
         most=460,
         config={t("change"): st.column_config.TextColumn(width=110)},
     )
-    if len(changes) > LISTED:
-        st.caption(
-            t("The first {shown} of {count}.", shown=f"{LISTED:,}", count=f"{len(changes):,}")
-        )
+    the_first(LISTED, len(changes))
     download(
         "knowledge.difference",
         t("Download the difference"),

@@ -6,13 +6,14 @@ from functools import partial
 import streamlit as st
 
 from app import curating, services, state
-from app.app_pages.parts import table
+from app.app_pages.lab_open import choose_encoding, graph_upload
+from app.app_pages.parts import action, table, the_first
 from app.catalogue import Catalogue
 from app.curating import MOST_PRIVATE
 from app.state import KEEP
 from app.texts import N_, t, tn
 from app.view_models.html import markdown
-from app.view_models.importing import ENCODINGS, MOST, Preview, pasted_name, preview
+from app.view_models.importing import MOST, Preview, pasted_name, preview
 from kbert_core import KBertError
 from kbert_core.knowledge.io import ReadOptions
 from kbert_core.knowledge.tools.check import Finding, check
@@ -94,20 +95,7 @@ def source(look: Catalogue) -> Preview | None:
     """Read what was given, once."""
     number = ss.get("knowledge.uploads", 0)
     most = MOST_PRIVATE if state.workspace() is None else MOST
-    file = st.file_uploader(
-        t(
-            "Upload a file of at most {most} MB and {triples} triples",
-            most=st.get_option("server.maxUploadSize"),
-            triples=f"{most:,}",
-        ),
-        type=services.GRAPH_ENDINGS,
-        key=f"knowledge.upload.{number}",
-        help=t(
-            "One triple a line: head, relation, tail, separated by tabs (.spo, .tsv, .txt); or a "
-            "table with commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl). Each may be packed "
-            "as .xz, .gz, .bz2 or .zst."
-        ),
-    )
+    file = graph_upload(f"knowledge.upload.{number}", most)
     st.text_area(
         t("Or paste triples, one per line"),
         key="knowledge.paste",
@@ -116,14 +104,7 @@ def source(look: Catalogue) -> Preview | None:
         disabled=file is not None,
         **KEEP,
     )
-    encoding = st.selectbox(
-        t("Encoding of the file"),
-        ENCODINGS,
-        key="knowledge.encoding",
-        format_func=lambda name: name or t("UTF-8, or as the file says"),
-        disabled=file is None,
-        width=260,
-    )
+    encoding = choose_encoding("knowledge.encoding", disabled=file is None, width=260)
     text = str(ss["knowledge.paste"])
     if file is not None:
         data, name = file.getvalue(), file.name
@@ -158,54 +139,37 @@ def show_preview(seen: Preview) -> None:
         column.metric(name, f"{found:,}")
     leave_out = True
     if seen.bad:
-        st.warning(
-            t(
-                "Nothing was changed. Lines that are no triples: {count}; the first {shown}:",
-                shown=len(seen.problems),
-                count=f"{seen.bad:,}",
-            )
-        )
+        text = N_("Nothing was changed. Lines that are no triples: {count}; the first {shown}:")
+        st.warning(t(text, shown=len(seen.problems), count=f"{seen.bad:,}"))
         st.code("\n".join(seen.problems), language=None, wrap_lines=True)
         if seen.rows:
             leave_out = st.checkbox(t("Skip the bad lines"), key="knowledge.leave_out")
-    count = len(seen.rows)
-    problem = None
+    count, problem = len(seen.rows), ""
     if seen.too_many:
-        problem = t(
+        problem = N_(
             "At most {most} triples can be added at once here. Open the file as a graph of its "
-            "own, or use kbert kg import.",
-            most=f"{MOST:,}",
+            "own, or use kbert kg import."
         )
     elif count > MOST_PRIVATE and state.workspace() is None:
-        problem = t(
+        problem = N_(
             "At most {most} triples can be added to a graph that is kept only for this visit. "
-            "Save it to a workspace first, or open the file as a graph of its own.",
-            most=f"{MOST_PRIVATE:,}",
+            "Save it to a workspace first, or open the file as a graph of its own."
         )
     elif not count:
-        problem = t("There is nothing new to add.")
+        problem = N_("There is nothing new to add.")
     if problem:
-        st.info(problem)
-    st.button(
-        tn("Add 1 triple", "Add {n} triples", count),
-        key="knowledge.import",
-        type="primary",
-        disabled=problem is not None or not leave_out,
-        on_click=curating.add_rows,
-        args=(seen,),
-        help=t("As one step, which can be undone at once."),
-    )
+        st.info(t(problem, most=f"{MOST if seen.too_many else MOST_PRIVATE:,}"))
+    how = {"type": "primary", "disabled": bool(problem) or not leave_out}
+    help = t("As one step, which can be undone at once.")
+    label = tn("Add 1 triple", "Add {n} triples", count)
+    action(label, "knowledge.import", curating.add_rows, seen, help=help, **how)
     if count:
         heads = (t("line"), t("head"), t("relation"), t("tail"))
-        columns = zip(*seen.rows[:SAMPLE], strict=True)
-        table(
-            {head: list(column) for head, column in zip(heads, columns, strict=True)},
-            "knowledge.sample",
-            most=330,
-            config={t("line"): st.column_config.NumberColumn(width=60)},
-        )
-        if count > SAMPLE:
-            st.caption(t("The first {shown} of {count}.", shown=SAMPLE, count=f"{count:,}"))
+        columns = map(list, zip(*seen.rows[:SAMPLE], strict=True))
+        config = {t("line"): st.column_config.NumberColumn(width=60)}
+        shown = dict(zip(heads, columns, strict=True))
+        table(shown, "knowledge.sample", most=330, config=config)
+        the_first(SAMPLE, count)
 
 
 # Checking
@@ -217,12 +181,8 @@ def check_view(look: Catalogue) -> None:
         t("Looks for likely mistakes. It changes nothing. Choose an example to see its triples.")
     )
     if len(look.graph) > MOST_CHECKED:
-        st.info(
-            t(
-                "A graph of over {most} triples is better checked on the command line:",
-                most=f"{MOST_CHECKED:,}",
-            )
-        )
+        text = N_("A graph of over {most} triples is better checked on the command line:")
+        st.info(t(text, most=f"{MOST_CHECKED:,}"))
         st.code("kbert kg check GRAPH.kg", language="bash")
         return
     checked = ss.get("knowledge.checked")
@@ -257,14 +217,7 @@ def show_finding(finding: Finding) -> None:
             choose=partial(_go_to, finding),
             most=260,
         )
-        if finding.count > len(finding.examples):
-            st.caption(
-                t(
-                    "The first {shown} of {count}.",
-                    shown=len(finding.examples),
-                    count=f"{finding.count:,}",
-                )
-            )
+        the_first(len(finding.examples), finding.count)
 
 
 def _go_to(finding: Finding, row: int | None) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from app import curating
-from app.app_pages.parts import table
+from app.app_pages.parts import table, the_first
 from app.catalogue import Catalogue
 from app.state import KEEP
 from app.texts import N_, t
@@ -34,47 +34,35 @@ def structure_view(look: Catalogue) -> None:
     )
     looked = {"looked": f"{found.looked_at:,}", "count": f"{len(look.graph):,}"}
     st.caption(t(key, **looked, parts=f"{found.parts:,}"))
+    hubs, several, parts = found.hubs, found.several[:LISTED], found.largest
     left, right = st.columns(2, gap="large")
     with left:
         way(look, found)
-        heads, tails = t("as head"), t("as tail")
-        st.subheader(
-            t("Hubs"),
-            anchor=False,
-            help=t("The names in most triples. Choose one to see its triples."),
-        )
         names(
-            "hubs",
-            [x[0] for x in found.hubs],
-            {heads: [x[1] for x in found.hubs], tails: [x[2] for x in found.hubs]},
+            t("Hubs"),
+            t("The names in most triples. Choose one to see its triples."),
+            [name for name, *_ in hubs],
+            {t("as head"): [x[1] for x in hubs], t("as tail"): [x[2] for x in hubs]},
         )
     with right:
-        st.subheader(
+        names(
             t("Names of several types"),
-            anchor=False,
-            help=t(
+            t(
                 "Homonyms, or a slip: give each meaning a name of its own, or delete the wrong "
                 "type."
             ),
-        )
-        names(
-            "several",
-            [x[0] for x in found.several[:LISTED]],
-            {t("Types"): [" · ".join(x[1]) for x in found.several[:LISTED]]},
+            [name for name, _ in several],
+            {t("Types"): [" · ".join(types) for _, types in several]},
             len(found.several),
         )
-        st.subheader(
+        names(
             t("Separate parts"),
-            anchor=False,
-            help=t(
+            t(
                 "No triple leads from one part to another. Each is named by the name in most of "
                 "its triples."
             ),
-        )
-        names(
-            "parts",
-            [x[1] for x in found.largest],
-            {t("names in the part"): [x[0] for x in found.largest]},
+            [name for _, name in parts],
+            {t("names in the part"): [count for count, _ in parts]},
             found.parts,
         )
 
@@ -93,18 +81,10 @@ def way(look: Catalogue, found: Structure) -> None:
     if not all(name.strip() for name in typed):
         return
     ends = [found.name(name) for name in typed]
-    for name, end in zip(typed, ends, strict=True):
-        if end is None:
-            near = " · ".join(look.heads(name[:2]))
-            st.info(
-                markdown(
-                    t(
-                        "“{name}” is no name of what was looked at. Names that begin alike: {near}",
-                        name=name,
-                        near=near or "–",
-                    )
-                )
-            )
+    for name in (own for own, end in zip(typed, ends, strict=True) if end is None):
+        near = " · ".join(look.heads(name[:2])) or "–"
+        text = N_("“{name}” is no name of what was looked at. Names that begin alike: {near}")
+        st.info(markdown(t(text, name=name, near=near)))
     if None in ends:
         return
     triples = found.way(str(ends[0]), str(ends[1]), types=types)
@@ -121,20 +101,20 @@ def way(look: Catalogue, found: Structure) -> None:
 
 
 def names(
-    kind: str, heads: Sequence[str], about: dict[str, Sequence[object]], count: int = 0
+    title: str,
+    help: str,
+    heads: Sequence[str],
+    about: dict[str, Sequence[object]],
+    count: int = 0,
 ) -> None:
     """A table of names; one that is chosen is looked for."""
+    st.subheader(title, anchor=False, help=help)
     if not heads:
         st.caption(t("No likely mistakes were found."))
         return
-    table(
-        {t("name"): heads, **about},
-        f"knowledge.shape_{kind}.{ss['knowledge.table']}",
-        choose=partial(_go_to, heads),
-        most=250,
-    )
-    if count > len(heads):
-        st.caption(t("The first {shown} of {count}.", shown=len(heads), count=f"{count:,}"))
+    key = f"knowledge.shape.{title}.{ss['knowledge.table']}"
+    table({t("name"): heads, **about}, key, choose=partial(_go_to, heads), most=250)
+    the_first(len(heads), count)
 
 
 def _go_to(heads: Sequence[str], row: int | None) -> None:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import curating
 from app.app_pages.knowledge_triple import several_panel, triple_panel
+from app.app_pages.parts import action
 from app.catalogue import Catalogue
 from app.curating import WHERE
 from app.state import KEEP
@@ -131,26 +132,18 @@ def count_line(look: Catalogue, found: Found) -> None:
         return
     total = len(look.graph) if curating.query().everything else found.total
     first = (len(ss["knowledge.starts"]) - 1) * look.page + 1
-    last = first + len(found.triples) - 1
-    if total is not None and total == len(found.triples):
-        st.caption(
-            tn(
-                "1 triple.",
-                "{n} triples. Choose one to see or change it, several to switch or delete them.",
-                total,
-            )
-        )
-    elif total is not None:
-        st.caption(
-            t(
-                "{first} to {last} of {count} triples.",
-                first=f"{first:,}",
-                last=f"{last:,}",
-                count=f"{total:,}",
-            )
-        )
+    places = {"first": f"{first:,}", "last": f"{first + len(found.triples) - 1:,}"}
+    if total is None:
+        said = t("{first} to {last}, and more.", **places)
+    elif total > len(found.triples):
+        said = t("{first} to {last} of {count} triples.", count=f"{total:,}", **places)
     else:
-        st.caption(t("{first} to {last}, and more.", first=f"{first:,}", last=f"{last:,}"))
+        said = tn(
+            "1 triple.",
+            "{n} triples. Choose one to see or change it, several to switch or delete them.",
+            total,
+        )
+    st.caption(said)
 
 
 def pager(found: Found) -> None:
@@ -159,20 +152,20 @@ def pager(found: Found) -> None:
     if found.next is None and len(starts) == 1:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        st.button(
+        action(
             t("Previous"),
-            key="knowledge.previous",
-            icon=":material/chevron_left:",
-            on_click=curating.turn,
-            args=(None,),
+            "knowledge.previous",
+            curating.turn,
+            None,
+            icon="chevron_left",
             disabled=len(starts) == 1,
         )
-        st.button(
+        action(
             t("Next") if found.complete else t("Search further"),
-            key="knowledge.next",
-            icon=":material/chevron_right:",
-            on_click=curating.turn,
-            args=(found.next,),
+            "knowledge.next",
+            curating.turn,
+            found.next,
+            icon="chevron_right",
             disabled=found.next is None,
         )
         if not found.complete:
@@ -181,24 +174,16 @@ def pager(found: Found) -> None:
 
 def nothing(look: Catalogue, found: Found) -> None:
     """An empty graph, no hit, or no hit so far."""
+    icon, said = "search_off", N_("Nothing found. Remove a filter, or add the triple here.")
+    near: list[str] = []
     if not len(look.graph):
-        st.info(
-            t("This graph has no triples yet. Add one here, or import a file."),
-            icon=":material/eco:",
-        )
-        return
-    if not found.complete:
-        st.info(
-            t("The graph is large, and only part of it has been searched so far."),
-            icon=":material/hourglass_empty:",
-        )
-        pager(found)
-        return
-    st.info(
-        t("Nothing found. Remove a filter, or add the triple here."), icon=":material/search_off:"
-    )
-    near = look.heads(curating.query().text[:2])
+        icon, said = "eco", N_("This graph has no triples yet. Add one here, or import a file.")
+    elif not found.complete:
+        said = N_("The graph is large, and only part of it has been searched so far.")
+        icon = "hourglass_empty"
+    else:
+        near = look.heads(curating.query().text[:2])
+    st.info(t(said), icon=f":material/{icon}:")
     if near:
         st.markdown(f"{t('Similar heads:')} {' · '.join(f'**{markdown(name)}**' for name in near)}")
-    if len(ss["knowledge.starts"]) > 1:
-        pager(found)
+    pager(found)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import curating
 from app.app_pages.lab_try import see_in_lab
+from app.app_pages.parts import action
 from app.catalogue import Catalogue
 from app.components.graph import draw_graph
 from app.curating import FIELDS
@@ -37,12 +38,7 @@ def triple_panel() -> None:
         title = N_("Add a triple") if triple is None else N_("This triple")
         st.subheader(t(title), anchor=False, width="stretch")
         if triple is not None:
-            st.button(
-                t("New triple"),
-                key="knowledge.another",
-                icon=":material/add:",
-                on_click=curating.new_triple,
-            )
+            action(t("New triple"), "knowledge.another", curating.new_triple, icon="add")
     problem = ss.get("knowledge.problem")
     if problem:
         st.error(markdown(problem))
@@ -93,13 +89,7 @@ def buttons(look: Catalogue, triple: Triple | None, said: tuple[Doubt, ...], *, 
     ready = all(part.strip() for part in curating.typed()) and not any(d.refused for d in said)
     if triple is None or gone:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.button(
-                t("Add"),
-                key="knowledge.add",
-                type="primary",
-                on_click=curating.add,
-                disabled=not ready,
-            )
+            action(t("Add"), "knowledge.add", curating.add, type="primary", disabled=not ready)
             st.checkbox(
                 t("first among the head's triples"),
                 key="knowledge.first",
@@ -117,34 +107,23 @@ def buttons(look: Catalogue, triple: Triple | None, said: tuple[Doubt, ...], *, 
         triple.tail,
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        st.button(
+        action(
             t("Save the change"),
-            key="knowledge.save",
+            "knowledge.save",
+            curating.save,
             type="primary",
-            on_click=curating.save,
             disabled=not (ready and changed),
         )
-        st.button(
+        action(
             t("Switch off" if on else "Switch on"),
-            key="knowledge.switch",
-            on_click=curating.switch,
-            args=(not on, triple),
-            icon=":material/toggle_off:" if on else ":material/toggle_on:",
+            "knowledge.switch",
+            curating.switch,
+            not on,
+            triple,
+            icon="toggle_off" if on else "toggle_on",
         )
-        st.button(
-            t("Delete"),
-            key="knowledge.delete",
-            on_click=curating.delete,
-            args=(triple,),
-            icon=":material/delete:",
-        )
-        st.button(
-            t("See it in the Lab"),
-            key="knowledge.see",
-            on_click=see_in_lab,
-            args=(triple,),
-            icon=":material/account_tree:",
-        )
+        action(t("Delete"), "knowledge.delete", curating.delete, triple, icon="delete")
+        action(t("See it in the Lab"), "knowledge.see", see_in_lab, triple, icon="account_tree")
 
 
 def overtaken(look: Catalogue, triple: Triple) -> None:
@@ -204,19 +183,14 @@ def several_panel() -> None:
         st.error(markdown(problem))
     with st.container(horizontal=True, gap="xsmall"):
         for on in (False, True):
-            st.button(
+            action(
                 t("Switch on" if on else "Switch off"),
-                key=f"knowledge.several_{'on' if on else 'off'}",
-                on_click=curating.switch,
-                args=(on, *chosen),
+                f"knowledge.several_{'on' if on else 'off'}",
+                curating.switch,
+                on,
+                *chosen,
             )
-        st.button(
-            t("Delete"),
-            key="knowledge.several_delete",
-            on_click=curating.delete,
-            args=chosen,
-            icon=":material/delete:",
-        )
+        action(t("Delete"), "knowledge.several_delete", curating.delete, *chosen, icon="delete")
     listed = "  \n".join(markdown(triple) for triple in chosen[:12])
     more = t("… and {count} more", count=len(chosen) - 12) if len(chosen) > 12 else ""
     st.markdown(f"{listed}  \n{markdown(more)}")

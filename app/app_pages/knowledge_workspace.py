@@ -4,15 +4,14 @@ import streamlit as st
 
 from app import curating, exports, services, state
 from app.addresses import address
-from app.app_pages.parts import download
-from app.texts import t
+from app.app_pages.parts import action, download
+from app.texts import N_, t
 from app.view_models import history
 from app.view_models.html import markdown
 from kbert_core import KBertError
 
 ss = st.session_state
 EVERY = 20  # seconds between two looks at what others do
-SHOWN = 3
 
 
 def workspace_popover() -> None:
@@ -31,16 +30,8 @@ def workspace_popover() -> None:
         )
         if shared is not None:
             st.markdown(f"**{markdown(t('Open: {title}', title=shared.title))}**")
-            st.caption(
-                t(
-                    "This link is the only way back, so keep it. Anyone who has it can read and "
-                    "edit. It is not listed anywhere."
-                )
-            )
-            st.code(link(shared.key), language=None, wrap_lines=True)
-            st.button(
-                t("Close the workspace"), key="knowledge.close", on_click=state.close_workspace
-            )
+            way_back(shared.key)
+            action(t("Close the workspace"), "knowledge.close", state.close_workspace)
             return
         st.markdown(f"**{t('Save to a workspace')}**")
         st.caption(
@@ -60,7 +51,7 @@ def workspace_popover() -> None:
             save()
         st.markdown(f"**{t('Open a workspace')}**")
         st.text_input(t("Its key or link"), key="knowledge.key", type="password", max_chars=500)
-        st.button(t("Open the workspace"), key="knowledge.open_key", on_click=curating.open_key)
+        action(t("Open the workspace"), "knowledge.open_key", curating.open_key)
 
 
 def save() -> None:
@@ -84,23 +75,21 @@ def saved_notice() -> None:
         return
     with st.container(border=True, key="knowledge_saved"):
         st.markdown(f":material/check: **{markdown(t('Saved as {title}', title=shared.title))}**")
-        st.caption(
-            t(
-                "This link is the only way back, so keep it. Anyone who has it can read and edit. "
-                "It is not listed anywhere."
-            )
-        )
-        st.code(link(key), language=None, wrap_lines=True)
-        st.button(
-            t("I have saved the link"),
-            key="knowledge.dismiss",
-            on_click=lambda: ss.pop("knowledge.saved", None),
+        way_back(key)
+        action(
+            t("I have saved the link"), "knowledge.dismiss", lambda: ss.pop("knowledge.saved", None)
         )
 
 
-def link(key: str) -> str:
+def way_back(key: str) -> None:
     """The address that opens a workspace."""
-    return address(**{state.KEY: key})
+    st.caption(
+        t(
+            "This link is the only way back, so keep it. Anyone who has it can read and edit. It "
+            "is not listed anywhere."
+        )
+    )
+    st.code(address(**{state.KEY: key}), language=None, wrap_lines=True)
 
 
 def export_popover() -> None:
@@ -109,12 +98,8 @@ def export_popover() -> None:
     name = services.safe_name(graph.name)
     with st.popover(t("Export"), icon=":material/download:", key="knowledge.export"):
         if len(graph) > exports.MOST_TRIPLES:
-            st.info(
-                t(
-                    "A graph of over {most} triples is better exported on the command line:",
-                    most=f"{exports.MOST_TRIPLES:,}",
-                )
-            )
+            text = N_("A graph of over {most} triples is better exported on the command line:")
+            st.info(t(text, most=f"{exports.MOST_TRIPLES:,}"))
             st.code("kbert kg export GRAPH.kg FILE.spo.gz", language="bash")
         else:
             with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
@@ -162,28 +147,10 @@ def workspace_notices() -> None:
     shared = state.workspace()
     if shared is None:
         return
-    if shared.news:
-        rows = history.rows_of(shared, shared.news[:SHOWN], history.now())
-        lines = [
-            t(
-                "Entry {number}, {who}, {at}: {what}",
-                who=row.who or t("somebody"),
-                number=row.number,
-                at=row.at,
-                what=row.what,
-            )
-            for row in rows
-        ]
-        if len(shared.news) > SHOWN:
-            lines.append(
-                t("… and {count} more entries, see the history.", count=len(shared.news) - SHOWN)
-            )
-        said = "  \n".join(
-            markdown(line)
-            for line in [
-                t("Others have edited this workspace in the meantime; you see its current state."),
-                *lines,
-            ]
+    if shared.overtaken:
+        said = t(
+            "Others have edited this workspace in the meantime; you see its current state. Its "
+            "history says what they did."
         )
         st.info(said, icon=":material/group:")
     _watch()

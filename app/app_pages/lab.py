@@ -1,6 +1,7 @@
 """The Lab: edit → tree → matrix → attention → prediction, on one screen."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import card, share_and_keep, something_waits
 from app.app_pages.lab_tail import answer_tails
 from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
-from app.app_pages.parts import graph_download, redo_button, undo_button
+from app.app_pages.parts import graph_download, redo_button, segments, undo_button
 from app.components.graph import draw_graph
 from app.components.tree import draw_tree
 from app.edit_log import EditLog
@@ -39,8 +40,8 @@ from app.view_models.knowledge import DELETE, HEAD, ON, RELATION, STATE, TAIL
 from app.view_models.names import name_lines
 from app.view_models.selected import marks_of
 from app.view_models.styles import CSS
-from app.view_models.visible import visible_in
-from app.words import KNOWLEDGE_TEXTS, NAME_RULE, OPTIONS_STRATEGY, OPTIONS_TEXTS
+from app.view_models.why import visible_in
+from app.words import KNOWLEDGE_TEXTS, NAME_RULE, OPTIONS_STRATEGY, OPTIONS_TEXTS, TASK_TEXTS
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
@@ -132,14 +133,8 @@ def choosers() -> None:
         *texts, last = st.columns([*[6 / len(names)] * len(names), 5], gap="medium")
     for number, (place, name) in enumerate(zip(texts, names, strict=True)):
         key = ("lab.text", "lab.text_b")[number]
-        asked = (
-            None
-            if number
-            else t(
-                "Press Ctrl+Enter, or click elsewhere, to run. At most {most} characters.",
-                most=services.LONGEST_TEXT,
-            )
-        )
+        text = N_("Press Ctrl+Enter, or click elsewhere, to run. At most {most} characters.")
+        asked = None if number else t(text, most=services.LONGEST_TEXT)
         height = 140 if number and ss["lab.task"] == "qa" else 68  # a paragraph, or a sentence
         with place:
             # Its value is said twice: a page that is run twice at once may lose the first.
@@ -148,7 +143,7 @@ def choosers() -> None:
         st.selectbox(
             t("Examples"),
             list(state.examples()),
-            format_func=state.example_title,
+            format_func=t,
             index=None,
             key="lab.example",
             placeholder=t("Choose an example"),
@@ -164,44 +159,30 @@ def choosers() -> None:
 
 def drawer() -> None:
     """Task, model, graph and options, behind the line that names them."""
-    offered, graphs = state.choices(), graph_names()
+    models, graphs = state.models_for(ss["lab.task"]), graph_names()
     task, model, graph = ss["lab.task"], ss["lab.model"], ss["lab.graph"]
-    named = [state.task_title(task), offered.models.get(model, model), graphs.get(graph, graph)]
+    named = [t(TASK_TEXTS[task]), models.get(model, model), graphs.get(graph, graph)]
+    tasks = {name: t(TASK_TEXTS[name]) for name in state.tasks()}
     with st.expander(markdown(" · ".join(named)), key="lab.drawer", icon=":material/tune:"):
         first, second, third = st.columns([4, 5, 5], gap="medium")
         with first:
-            st.selectbox(
-                t("Task"),
-                offered.tasks,
-                key="lab.task",
-                format_func=state.task_title,
-                on_change=state.choose_task,
-                **KEEP,
-            )
+            box(t("Task"), "lab.task", tasks, state.choose_task)
         with second:
-            st.selectbox(
-                t("Model"),
-                list(offered.models),
-                key="lab.model",
-                format_func=lambda path: offered.models.get(path, path),
-                on_change=state.choose_model,
-                **KEEP,
-            )
+            box(t("Model"), "lab.model", models, state.choose_model)
             open_model_button()
         with third:
-            st.selectbox(
-                t("Knowledge graph"),
-                list(graphs),
-                key="lab.graph",
-                format_func=lambda name: graphs.get(name, name),
-                on_change=choose_graph,
-                **KEEP,
-            )
+            box(t("Knowledge graph"), "lab.graph", graphs, choose_graph)
             with st.container(horizontal=True, gap="xsmall"):
                 open_graph_button()
                 try_button()
         about_model()
         options()
+
+
+def box(label: str, key: str, names: dict[str, str], changed: Callable[[], None]) -> None:
+    """Choose one of some names."""
+    how: dict[str, Any] = {"format_func": lambda name: names.get(name, name), **KEEP}
+    st.selectbox(label, list(names), key=key, on_change=changed, **how)
 
 
 def sentence_names() -> tuple[str, ...]:
@@ -311,27 +292,17 @@ def options() -> None:
 def ablations() -> None:
     """Positions and visible matrix, which are K-BERT's."""
     for what, names in (("positions", ["soft", "hard"]), ("visible", ["tree", "all"])):
-        st.segmented_control(
-            t(OPTIONS_TEXTS[what]),
-            names,
-            key=f"lab.{what}",
-            format_func=lambda name: t(OPTIONS_TEXTS[name]),
-            required=True,
-            **KEEP,
-        )
+        segments(t(OPTIONS_TEXTS[what]), names, f"lab.{what}", OPTIONS_TEXTS, hidden=False, **KEEP)
 
 
 def trained_as() -> None:
     """Say with which options the model was trained."""
-    if not state.scene().has_model:
-        return
-    info = services.model_info(ss["lab.model"])
-    if info.card.task is None or not info.card.knowledge:
-        return
-    options = info.card.reading.options
-    how = t("tail only") if options.tail_only else t("relation and tail")
-    what = t("{n} triples per mention, {how}", n=options.max_triples, how=how)
-    st.caption(markdown(t("As {model} was trained: {what}.", model=info.name, what=what)))
+    info = services.model_info(ss["lab.model"]) if state.scene().has_model else None
+    if info is not None and info.card.task is not None and info.card.knowledge:
+        options = info.card.reading.options
+        how = t("tail only" if options.tail_only else "relation and tail")
+        what = t("{n} triples per mention, {how}", n=options.max_triples, how=how)
+        st.caption(markdown(t("As {model} was trained: {what}.", model=info.name, what=what)))
 
 
 def notes() -> None:
@@ -341,7 +312,7 @@ def notes() -> None:
         said = t(
             "This model reads {language}, and most of this text is in another script. Do not rely "
             "on the prediction.",
-            language=model_facts.language_name(info.language or ""),
+            language=t(info.language or ""),
         )
         st.warning(markdown(said), icon=":material/translate:")
     example = state.current_example()
@@ -421,23 +392,14 @@ def knowledge_panel(
     """The sentence's triples, to switch, change, add and delete; what each column makes of them."""
     rows = knowledge.triple_rows(trace, graph, before)
     log = state.log()
+    title = N_("Knowledge for this sentence")
+    title = title if len(now.sentences) == 1 else N_("Knowledge for these texts")
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="lab_head_knowledge"
     ):
-        title = (
-            N_("Knowledge for this sentence")
-            if len(now.sentences) == 1
-            else N_("Knowledge for these texts")
-        )
         st.subheader(t(title), anchor=False, width="stretch")
-        view = st.segmented_control(
-            t("View"),
-            ["table", "graph"],
-            key="lab.knowledge_view",
-            default="table",
-            required=True,
-            label_visibility="collapsed",
-            format_func=lambda name: t(KNOWLEDGE_TEXTS[name]),
+        view = segments(
+            t("View"), ["table", "graph"], "lab.knowledge_view", KNOWLEDGE_TEXTS, default="table"
         )
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         edit_buttons(log, graph)
@@ -596,18 +558,18 @@ def add_form(trace: Any) -> None:
 def nothing_found(now: Scene, graph: KnowledgeGraph) -> None:
     """The sentence names no entity: the trunk alone, and what comes near."""
     trees = services.has_trees(now)
-    said = (
-        N_("The sentence names no entity of this graph, so it is read as plain BERT would read it.")
-        if trees
-        else N_(
-            "The text contains no name of this graph, so no entity is linked. The knowledge layer "
-            "still runs, on one empty span."
-        )
+    said = N_(
+        "The sentence names no entity of this graph, so it is read as plain BERT would read it."
     )
     if not trees and services.model_info(now.model).reads_beside:
         said = N_(
             "The text contains no name of this graph, so no triple is read. The roof's layers "
             "still run, beside an empty string."
+        )
+    elif not trees:
+        said = N_(
+            "The text contains no name of this graph, so no entity is linked. The knowledge layer "
+            "still runs, on one empty span."
         )
     st.info(t(said), icon=":material/search_off:")
     near = services.names_near(now.sentences, graph)
@@ -687,7 +649,7 @@ def tree_panel(
         draw_tree(
             tree.tree_html(view, marks, off, edits=True),
             key="lab.tree",
-            on_token=selecting.click_tree,
+            on_token=partial(selecting.click_token, "lab.tree"),
             on_branch=editing.switch_branch,
             on_edit=editing.edit_branch,
             on_ask=editing.ask_tails,

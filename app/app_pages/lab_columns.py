@@ -10,6 +10,8 @@ import streamlit as st
 
 from app import comparing, editing, explained, selecting, services, state
 from app.app_pages.lab_free import free_panels
+from app.app_pages.lab_selection import choose_attention_map
+from app.app_pages.parts import action, segments, table
 from app.app_pages.scene_bar import model_name
 from app.app_pages.target_chooser import choose_target
 from app.components.matrix import draw_matrix
@@ -19,16 +21,16 @@ from app.scene import NO_GRAPH, Scene
 from app.selecting import linked
 from app.selection import MEAN
 from app.state import FREE, KEEP
-from app.texts import refusal, sentences, t
+from app.texts import N_, refusal, sentences, t
 from app.view_models import links, matrix, model_facts, sides, tree, twins
 from app.view_models.diff import row_of
 from app.view_models.html import escape, markdown, scrolling
 from app.view_models.interventions import why_now
 from app.view_models.matrix import MatrixView
 from app.view_models.selected import marks_of
-from app.view_models.targets import name_of
+from app.view_models.targets import answer_name, name_of
 from app.view_models.twins import Side
-from app.view_models.visible import visible_in
+from app.view_models.why import visible_in
 from app.words import MATRIX_TEXTS
 from kbert_core import NO_KNOWLEDGE, FlatTree, KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.case import NOTHING, Target
@@ -43,30 +45,18 @@ PAGE = 1320  # pixels of a wide page that columns share
 
 @dataclass(frozen=True)
 class Column:
-    """A reading that was run.
+    """A reading that was run."""
 
-    Attributes:
-        scene: what was run.
-        title, by: what it is called, at its head and within a sentence.
-        about: what it reads, and how.
-        graph: the scene's, with the edits made.
-        trace: what came of it.
-        bare: the text as the same model reads it without a graph.
-        before: its trace before the last edit; None: without a graph.
-        moved: how far the last edit, or knowledge, has moved each token of the text.
-        window: its row that is shown.
-    """
-
-    scene: Scene
-    title: str
-    by: str
-    about: str
-    graph: KnowledgeGraph
-    trace: Any
-    bare: Reading
-    before: Any
+    scene: Scene  # what was run
+    title: str  # what it is called, at its head
+    about: str  # what it reads, and how
+    graph: KnowledgeGraph  # the scene's, with the edits made
+    trace: Any  # what came of it
+    bare: Reading  # the text as the same model reads it without a graph
+    before: Any  # its trace before the last edit; None: without a graph
+    # how far the last edit, or knowledge, has moved each token of the text
     moved: Mapping[tuple[int, int], float]
-    window: int = 0
+    window: int = 0  # its row that is shown
 
     @property
     def trees(self) -> bool:
@@ -92,7 +82,6 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
     """Run what was chosen to stand side by side; empty: nothing was, or it can't be run.
 
     Args:
-        now: the scene on the page.
         edited: whether its last edit is about this text.
     """
     chosen = str(ss.get("lab.compare"))
@@ -101,7 +90,7 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
         panels = tuple(free_panels(now, state.known(now)))
     several = len({panel.scene.model for panel in panels}) > 1
     columns = []
-    for panel, title, by in zip(panels, sides.names_of(panels), sides.by_of(panels), strict=True):
+    for panel, title in zip(panels, sides.names_of(panels), strict=True):
         scene = panel.scene
         try:
             graph = state.graph_of(scene)
@@ -121,7 +110,7 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
         named = replace(scene, system="") if panel.name == scene.system else scene
         about = sides.about(named, model_name(scene) if several else "", len(set(trace.used)))
         earlier = was if before is not bare else None
-        columns.append(Column(scene, title, by, about, graph, trace, read, earlier, moved))
+        columns.append(Column(scene, title, about, graph, trace, read, earlier, moved))
     if panels and len(columns) < comparing.FEWEST:
         st.info(t("Fewer than two panels can be run, so there is nothing to compare."))
         return []
@@ -131,7 +120,6 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
 @linked("lab.columns")
 def draw_columns(columns: Sequence[Column]) -> None:
     """Draw them on one scale, with one selection; choosing here draws this part only."""
-    ss["lab.column_names"] = {}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(gap="xsmall"):
             predictions(columns)
@@ -184,11 +172,12 @@ def predictions(columns: Sequence[Column]) -> None:
     if len({one.scene.sentences for one in told}) > 1:
         st.caption(t("The scenes read different texts, so their tokens aren't joined."))
         return
-    found = [Side(one.title, one.about, one.by, one.trace.prediction) for one in told]
-    for said, table in twins.compared(told[0].scene.sentences, found, [one.info for one in told]):
+    found = [Side(one.title, one.about, one.trace.prediction) for one in told]
+    infos = [one.info for one in told]
+    for said, html in twins.compared(told[0].scene.sentences, found, infos):
         st.markdown(markdown(said))
-        if table:
-            st.html(table)
+        if html:
+            st.html(html)
     if ss["lab.compare"] == "models":
         scores = model_facts.scores_of_twins(columns[0].info, columns[-1].info)
         st.caption(markdown(scores or ""))
@@ -207,7 +196,7 @@ def head(first: Column, one: Column, number: int) -> None:
     against = first.trace.prediction
     same = isinstance(against, NerPrediction) and one.scene.sentences == first.scene.sentences
     pair = [against, found] if number and same else [found]
-    st.html(twins.spans_lines(text, [Side("", "", "", each) for each in pair], last=True))
+    st.html(twins.spans_lines(text, [Side("", "", each) for each in pair], last=True))
 
 
 # What it reads, and what knowledge does to it
@@ -220,7 +209,11 @@ def knowledge(width: int, one: Column, number: int) -> None:
         key = called("tree", number, one.flat.identities)
         if one.trace.reading.config.system == state.PLAIN_TEXT:
             st.caption(t("Triples after the text, in the same row."))
-            draw_tree(sides.row_html(one.flat, marks), key=key, on_token=partial(click_token, key))
+            draw_tree(
+                sides.row_html(one.flat, marks),
+                key=key,
+                on_token=partial(selecting.click_token, key),
+            )
             return
         was = row_of(one.before, one.window, one.flat) if one.before else None
         view = tree.tree_view(one.trace, one.window, was)
@@ -229,7 +222,7 @@ def knowledge(width: int, one: Column, number: int) -> None:
         draw_tree(
             tree.tree_html(view, marks, off, line=width - 60, legend=False),
             key=key,
-            on_token=partial(click_token, key),
+            on_token=partial(selecting.click_token, key),
             on_branch=partial(editing.switch_branch, key),
         )
     elif isinstance(one.trace, RoofTrace):
@@ -253,7 +246,7 @@ def effect(most: float, one: Column, number: int) -> None:
     draw_tree(
         sides.moved_html(reading, one.moved, most, marks, edit=one.before is not None),
         key=key,
-        on_token=partial(click_token, key),
+        on_token=partial(selecting.click_token, key),
     )
     st.caption(markdown(sides.budget(one.trace, one.bare)))
 
@@ -263,16 +256,11 @@ def effect(most: float, one: Column, number: int) -> None:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The matrices of all columns.
+    """The matrices of all columns."""
 
-    Attributes:
-        views, weights: by number of the column; weights where attention is shown.
-        layer: that is shown; 0: any.
-    """
-
-    views: dict[int, MatrixView]
+    views: dict[int, MatrixView]  # by number of the column; weights where attention is shown
     weights: dict[int, np.ndarray]
-    layer: int = MEAN
+    layer: int = MEAN  # that is shown; 0: any
 
 
 def matrices(columns: Sequence[Column]) -> Drawn:
@@ -282,22 +270,20 @@ def matrices(columns: Sequence[Column]) -> Drawn:
         return Drawn({}, {})
     able = all(one.scene.has_model for one in shown.values())
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
-        view = st.segmented_control(
+        view = segments(
             t("Panel"),
             ["visible", "attention"] if able else ["visible"],
-            key="lab.columns_view",
+            "lab.columns_view",
+            MATRIX_TEXTS,
             default="visible",
-            required=True,
-            label_visibility="collapsed",
-            format_func=lambda name: t(MATRIX_TEXTS[name]),
         )
         drawn = attention(shown) if view == "attention" else visible(shown)
         st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
-        st.button(
+        action(
             t("Clear"),
-            key="lab.clear_columns",
+            "lab.clear_columns",
+            selecting.clear,
             type="tertiary",
-            on_click=selecting.clear,
             disabled=state.selection().empty,
             help=t("Choose nothing"),
         )
@@ -324,17 +310,7 @@ def attention(shown: dict[int, Column]) -> Drawn:
         st.error(markdown(error))
         return Drawn({}, {})
     layers, heads = (max(own.shape[axis] for own in maps) for axis in (0, 1))
-    layer, chosen = state.selection().map_of(layers, heads)
-    ss["lab.columns_layer"], ss["lab.columns_head"] = layer, chosen
-    for name, options in (("layer", [*range(1, layers + 1), MEAN]), ("head", range(heads + 1))):
-        st.selectbox(
-            t(MATRIX_TEXTS[name]),
-            options,
-            key="lab.columns_" + name,
-            format_func=lambda i: str(i) if i else t("mean"),
-            on_change=take_map,
-            width=92,
-        )
+    layer, chosen = choose_attention_map(layers, heads)
     if len({own.shape[:2] for own in maps}) > 1:
         st.caption(
             t(
@@ -345,16 +321,10 @@ def attention(shown: dict[int, Column]) -> Drawn:
     flats = [one.flat for one in shown.values()]
     seen = [one.visible(layer) for one in shown.values()]
     views = sides.attention_panels(flats, maps, seen, layer, chosen)
-    weights = [sides.chosen_map(own, layer, chosen) for own in maps]
+    weights = [matrix.picked(own, layer, chosen) for own in maps]
     return Drawn(
         dict(zip(shown, views, strict=True)), dict(zip(shown, weights, strict=True)), layer
     )
-
-
-def take_map() -> None:
-    """Callback of the layer and head choosers."""
-    chosen = ss["lab.columns_layer"], ss["lab.columns_head"]
-    ss["lab.selection"] = state.selection().with_map(*chosen)
 
 
 def drawing(drawn: Drawn, one: Column, number: int) -> None:
@@ -370,8 +340,8 @@ def drawing(drawn: Drawn, one: Column, number: int) -> None:
         view,
         marks_of(view.identities, state.selection()),
         key=key,
-        on_cell=partial(click_cell, key),
-        on_token=partial(click_token, key),
+        on_cell=partial(selecting.click_cell, key),
+        on_token=partial(selecting.click_token, key),
     )
     chosen = state.selection()
     if chosen.cell is not None:
@@ -409,18 +379,8 @@ def attends(one: Column, number: int) -> None:
 def called(part: str, number: int, names: Sequence[Any]) -> str:
     """The key of a column's component, whose tokens have these names."""
     key = f"lab.{part}.{number}"
-    ss["lab.column_names"][key] = names
+    ss[f"{key}_names"] = names
     return key
-
-
-def click_cell(key: str) -> None:
-    """Callback of a matrix: a cell."""
-    selecting.click_cell_of(key, ss["lab.column_names"][key])
-
-
-def click_token(key: str) -> None:
-    """Callback of a drawing: a token."""
-    selecting.click_token_of(key, ss["lab.column_names"][key])
 
 
 # Differences
@@ -438,7 +398,12 @@ def differences(columns: Sequence[Column]) -> None:
     )
     names = {str(number): one.title for number, one in enumerate(able)}
     st.markdown(markdown(sides.say_equal(made, names)))
-    st.html(sides.differences_html(made, names, able[0].info))
+    label = answer_name(target.label, able[0].info, "") if target is not None else ""
+    helped = {
+        t(head): st.column_config.Column(help=t(said, target=label))
+        for head, said in sides.DIFFERENCES_HELP.items()
+    }
+    table(sides.differences(made, names), "lab.differences", config=helped)
 
 
 def what(able: Sequence[Column]) -> Target | None:
@@ -448,13 +413,7 @@ def what(able: Sequence[Column]) -> Target | None:
     for one in (*knowing, *told):
         target = choose_target(one.scene, one.trace, "compare")
         if target is not None:
-            st.caption(
-                markdown(
-                    t(
-                        "Prediction, score and distance are of {target}.",
-                        target=name_of(target, one.trace, one.info),
-                    )
-                )
-            )
+            text = N_("Prediction, score and distance are of {target}.")
+            st.caption(markdown(t(text, target=name_of(target, one.trace, one.info))))
             return target
     return None

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import comparing, services, state
+from app.app_pages.parts import segments
 from app.comparing import Choice, Known, Panel
 from app.scene import NO_MODEL, Scene
 from app.texts import N_, t
@@ -29,18 +30,13 @@ DEFAULTS = (
 
 
 def free_panels(now: Scene, known: Known) -> Sequence[Panel]:
-    """Choose two to four panels.
-
-    Args:
-        now: the Lab's scene.
-        known: the scenes there are besides.
-    """
-    count = st.segmented_control(
+    """Choose two to four panels."""
+    count = segments(
         t("Panels"),
         range(comparing.FEWEST, comparing.MOST + 1),
-        key="lab.free_count",
+        "lab.free_count",
+        hidden=False,
         default=2,
-        required=True,
     )
     numbers = range(int(count or comparing.FEWEST))
     panels = []
@@ -55,7 +51,7 @@ def choose(now: Scene, number: int, known: Known) -> Choice:
     default = DEFAULTS[number]
     key = f"lab.free.{number}"
     st.markdown(f"**{t('Panel {number}', number=number + 1)}**")
-    models = state.choices().models
+    models = state.models_for(ss["lab.task"])
     model = st.selectbox(
         t("Model"),
         list(models),
@@ -88,14 +84,14 @@ def choose(now: Scene, number: int, known: Known) -> Choice:
         ("positions", t("Positions"), ["soft", "hard"]),
         ("visible", t("Visible matrix"), ["tree", "all"]),
     ):
-        st.segmented_control(
+        segments(
             title,
             names,
-            key=f"{key}.{part}",
+            f"{key}.{part}",
+            OPTIONS_TEXTS,
+            hidden=False,
             default=getattr(default.ablation, part),
-            required=True,
             disabled=not tree,
-            format_func=lambda name: t(OPTIONS_TEXTS[name]),
         )
     options = None
     if model not in (now.model, *NO_MODEL):

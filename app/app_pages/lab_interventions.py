@@ -7,16 +7,17 @@ from typing import Any
 import streamlit as st
 
 from app import intervening, services, state
-from app.intervention_log import MOST, Standing, with_one_more
+from app.app_pages.parts import action, segments
+from app.intervening import MOST, Standing, with_one_more
 from app.models import ModelInfo
 from app.scene import Scene
 from app.texts import N_, t
-from app.view_models import equal_runs, interventions, prediction
+from app.view_models import interventions, prediction
 from app.view_models.html import markdown
-from app.view_models.visible import visible_in
+from app.view_models.why import visible_in
 from app.words import IV_TEXTS
 from kbert_core import FlatTree, Intervention, KBertTrace
-from kbert_core.kbert.interventions import PRESETS, Intervened
+from kbert_core.kbert.interventions import PRESETS, Action, Intervened
 from kbert_core.tasks import ClassPrediction, NerPrediction
 
 IV_PRESET = {
@@ -25,19 +26,6 @@ IV_PRESET = {
     "no_link": N_("No link between trunk and branches"),
     "branches_alone": N_("Branches see no trunk: only themselves"),
     "cls_blind": N_("[CLS] sees no branch"),
-}
-
-IV_EQUAL = {
-    "no_change": N_("Equal to the scene without interventions: no cell has changed."),
-    "not_read": N_(
-        "Equal to the scene without interventions: what the changed cells let through or hold "
-        "back never reaches, through the layers above, what the prediction is read from."
-    ),
-    "no_knowledge": N_(
-        "Equal to the model without any graph: nothing of a branch can reach what the prediction "
-        "is read from, and soft positions number the trunk as if there were no branches. The link "
-        "that is cut does all the work here."
-    ),
 }
 
 After = Callable[[Standing], Intervened]  # what interventions make of the visible matrix
@@ -82,19 +70,17 @@ def head() -> None:
             icon=":material/tune:",
         )
         for name, icon, do, ready in (
-            ("undo", ":material/undo:", intervening.undo, bool(log.earlier)),
-            ("redo", ":material/redo:", intervening.redo, bool(log.later)),
-            ("clear", ":material/clear_all:", intervening.clear, bool(log.standing)),
+            ("undo", "undo", intervening.undo, bool(log.earlier)),
+            ("redo", "redo", intervening.redo, bool(log.later)),
+            ("clear", "clear_all", intervening.clear, bool(log.standing)),
         ):
-            st.button(
-                t(IV_TEXTS[name]), key=f"lab.iv_{name}", icon=icon, on_click=do, disabled=not ready
-            )
+            action(t(IV_TEXTS[name]), f"lab.iv_{name}", do, icon=icon, disabled=not ready)
 
 
 def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> None:
     """What the chosen cell is part of, and the buttons that block and open it."""
     row = trace.rows[window]
-    cell = state.chosen_cell()
+    cell = state.selection().cell
     found = interventions.scopes(row, cell) if cell else ()
     if cell is None or not found:
         alone = cell is not None and cell[0] == cell[1] and cell[0] in row.identities
@@ -125,48 +111,34 @@ def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> 
             width=110,
         )
         seer, seen = (interventions.tokens_name(x, row) for x in (scope.seer, scope.seen))
-        direction = st.segmented_control(
+        said = N_("One direction: only that {seer} sees {seen}, not the other way round.")
+        direction = segments(
             t("Direction"),
             ["both", "one_way"],
-            key="lab.iv_direction",
+            "lab.iv_direction",
+            IV_TEXTS,
+            hidden=False,
             default="both",
-            required=True,
-            format_func=lambda name: t(IV_TEXTS[name]),
-            help=markdown(
-                t(
-                    "One direction: only that {seer} sees {seen}, not the other way round.",
-                    seer=seer,
-                    seen=seen,
-                )
-            ),
+            help=markdown(t(said, seer=seer, seen=seen)),
         )
-        for action in ("block", "open"):
-            new = scope.intervention(action, both=direction != "one_way", layer=layer or None)
-            do_button(new, trace.interventions, row, after)
+        icons: dict[Action, str] = {"block": "block", "open": "visibility"}
+        for what, icon in icons.items():
+            new = scope.intervention(what, both=direction != "one_way", layer=layer or None)
+            then, refused = tried(new, trace.interventions, after)
+            help = markdown(refused or interventions.describe(new, row))
+            how = {"icon": icon, "disabled": bool(refused), "help": help}
+            action(t(IV_TEXTS[what]), f"lab.iv_{what}", intervening.stand, then, **how)
 
 
-def do_button(new: Intervention, now: Standing, row: FlatTree, after: After) -> None:
-    """Block or open; grey where that changes nothing."""
-    action = new.action
+def tried(new: Intervention, now: Standing, after: After) -> tuple[Standing, str]:
+    """What stands with one more, and why it can't be made; empty: it can."""
     then = with_one_more(now, new, lambda them: bool(after(tuple(them)).changed[-1]))
+    if len(then) > MOST:
+        said = N_("{most} interventions are the most at once. Remove one first.")
+        return then, t(said, most=MOST)
     pairs = zip(after(then).layers, after(now).layers, strict=True)
     idle = all(one.equal(other) for one, other in pairs)
-    full = len(then) > MOST
-    said = interventions.describe(new, row)
-    st.button(
-        t(IV_TEXTS[action]),
-        key=f"lab.iv_{action}",
-        icon=":material/block:" if action == "block" else ":material/visibility:",
-        on_click=partial(intervening.stand, then),
-        disabled=idle or full,
-        help=markdown(
-            t("{most} interventions are the most at once. Remove one first.", most=MOST)
-            if full
-            else t("It would change nothing: it is already so.")
-            if idle
-            else said
-        ),
-    )
+    return then, t("It would change nothing: it is already so.") if idle else ""
 
 
 def switch_link(trace: KBertTrace, window: int) -> None:
@@ -214,41 +186,38 @@ def removable(
             width="stretch",
             help=t("What it names isn't in this tree, or it was already so.") if idle else None,
         )
-        st.button(
+        action(
             t("Remove"),
-            key=f"lab.iv_remove_{number}",
-            icon=":material/close:",
+            f"lab.iv_remove_{number}",
+            partial(intervening.remove, number, one),
+            icon="close",
             type="tertiary",
-            on_click=partial(intervening.remove, number, one),
             help=markdown(t("Remove: {what}", what=said)),
         )
 
 
 def what_it_does(now: Scene) -> None:
-    """The prediction against the one without interventions; where it must be equal, why."""
+    """The prediction against the one without interventions; where it is that of no graph, that."""
     trace = services.trace(now, state.graph_of(now))
     if trace.prediction is None:
         return
-    untouched = now.without_interventions()
-    was = services.trace(untouched, state.graph_of(untouched)).prediction
-    same = equal_runs.same(was, trace.prediction)
-    info = services.model_info(now.model)
+    untouched, plain = (
+        services.trace(scene, state.graph_of(scene)).prediction
+        for scene in (now.without_interventions(), now.without_knowledge())
+    )
+    found = trace.prediction
     what = (
         t("the same prediction, to the last shown digit.")
-        if same
-        else since(info, was, trace.prediction)
+        if prediction.same(untouched, found)
+        else since(services.model_info(now.model), untouched, found)
     )
     st.markdown(markdown(t("Against the same scene without interventions: {what}", what=what)))
-    equal = equal_runs.equal_to(trace)
-    if equal is None:
-        return
-    if equal == "no_knowledge":
-        plain = now.without_knowledge()
-        same = equal_runs.same(
-            services.trace(plain, state.graph_of(plain)).prediction, trace.prediction
+    if prediction.same(plain, found) and not prediction.same(untouched, found):
+        said = N_(
+            "Equal to the model without any graph: nothing of a branch reaches what the prediction "
+            "is read from. The link that is cut does all the work here."
         )
-    if same:
-        st.info(t(IV_EQUAL[equal]), icon=":material/equal:")
+        st.info(t(said), icon=":material/equal:")
 
 
 def refused_list(now: Scene) -> None:
@@ -259,12 +228,7 @@ def refused_list(now: Scene) -> None:
         st.markdown(t("These interventions could not be made:"))
         for number, one in enumerate(now.interventions):
             removable(number, one, interventions.describe(one, None))
-        st.button(
-            t("Clear all"),
-            key="lab.iv_clear",
-            icon=":material/clear_all:",
-            on_click=intervening.clear,
-        )
+        action(t("Clear all"), "lab.iv_clear", intervening.clear, icon="clear_all")
 
 
 def since(info: ModelInfo, was: Any, now: Any) -> str:

@@ -5,8 +5,9 @@ from typing import Any
 import streamlit as st
 
 from app import services, state
+from app.app_pages.parts import table
 from app.scene import Scene
-from app.texts import t
+from app.texts import N_, t
 from app.view_models import links
 from app.view_models.html import markdown, scrolling
 from app.view_models.knowledge import triple_rows
@@ -14,6 +15,7 @@ from kbert_core import KnowledgeGraph
 from kbert_core.roof.reading import RoofTrace
 
 MANY = 12  # spans that are shown at their full height
+TALL = 460  # pixels of a table at the most
 
 
 def linked_panel(now: Scene, trace: Any) -> None:
@@ -39,19 +41,13 @@ def linked_panel(now: Scene, trace: Any) -> None:
         every = links.has_more(found) and st.checkbox(
             t("Show every candidate"), key="lab.linked_all"
         )
-    system = services.model_info(now.model).card.system
-    st.caption(
-        markdown(
-            t(
-                "The system “{system}” has no sentence tree, no visible matrix and no "
-                "interventions. It has the names in the text, the entities that each may mean, "
-                "and a linker that chooses.",
-                system=system,
-            )
-        )
+    said = N_(
+        "The system “{system}” has no sentence tree, no visible matrix and no interventions. It "
+        "has the names in the text, the entities that each may mean, and a linker that chooses."
     )
-    table = links.linked_table(found, now.sentences, every=bool(every))
-    st.html(scrolling(table, "kb-linked") if len(found) > MANY or every else table)
+    st.caption(markdown(t(said, system=services.model_info(now.model).card.system)))
+    drawn = links.linked_table(found, now.sentences, every=bool(every))
+    st.html(scrolling(drawn, "kb-linked") if len(found) > MANY or every else drawn)
     if found:
         st.caption(
             t(
@@ -67,21 +63,15 @@ def linked_panel(now: Scene, trace: Any) -> None:
 def beside_panel(now: Scene, graph: KnowledgeGraph, trace: RoofTrace) -> None:
     """The string of the triples that are read, and each name's triples with whether they are."""
     st.subheader(t("Triples read beside the text"), anchor=False)
-    system = services.model_info(now.model).card.system
-    st.caption(
-        markdown(
-            t(
-                "The system “{system}” has no sentence tree, no visible matrix and no "
-                "interventions. The triples are read as one string, apart from the text; then the "
-                "roof's layers let every token of the text see all of it.",
-                system=system,
-            )
-        )
+    said = N_(
+        "The system “{system}” has no sentence tree, no visible matrix and no interventions. The "
+        "triples are read as one string, apart from the text; then the roof's layers let every "
+        "token of the text see all of it."
     )
+    st.caption(markdown(t(said, system=services.model_info(now.model).card.system)))
     assert trace.reading.kb is not None
     st.markdown(markdown(links.beside_counts(trace.reading)))
     st.code(trace.reading.kb.text, language=None, wrap_lines=True)
     rows = triple_rows(trace, graph)
-    table = links.beside_table(rows, trace.reading)
     if rows:
-        st.html(scrolling(table, "kb-linked") if len(rows) > MANY else table)
+        table(links.beside_table(rows, trace.reading), most=TALL)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -10,6 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import selecting, services, state
 from app.app_pages.lab_interventions import interventions_panel, switch_link
+from app.app_pages.lab_selection import choose_attention_map
+from app.app_pages.parts import segments, table
 from app.components.heads import draw_heads
 from app.components.matrix import draw_matrix
 from app.scene import Scene
@@ -17,12 +20,12 @@ from app.selecting import linked
 from app.selection import MEAN
 from app.state import KEEP
 from app.texts import N_, clauses, sentences, t
-from app.view_models import arithmetic, heads, matrix, row
+from app.view_models import heads, matrix, row
 from app.view_models.diff import Identity, row_of
 from app.view_models.html import markdown, plain
 from app.view_models.interventions import why_now
 from app.view_models.selected import marks_of
-from app.view_models.visible import share_of_layers, visible_in
+from app.view_models.why import share_of_layers, visible_in
 from app.words import COMPARE_NAME, MATRIX_TEXTS
 from kbert_core import FlatTree, KBertError, KBertTrace
 
@@ -33,21 +36,13 @@ ss = st.session_state
 
 @dataclass(frozen=True)
 class Side:
-    """One scene's part of the panel.
+    """One scene's part of the panel."""
 
-    Attributes:
-        scene: what was run.
-        trace: what came of it.
-        window: the row shown.
-        maps: (L, A, N, N) attention; None: not shown.
-        chosen: the layer and head of them, from 1; 0 is the mean.
-    """
-
-    scene: Scene
-    trace: KBertTrace
-    window: int
-    maps: np.ndarray | None = None
-    chosen: tuple[int, int] | None = None
+    scene: Scene  # what was run
+    trace: KBertTrace  # what came of it
+    window: int  # the row shown
+    maps: np.ndarray | None = None  # (L, A, N, N) attention; None: not shown
+    chosen: tuple[int, int] | None = None  # the layer and head of them, from 1; 0 is the mean
 
     @property
     def flat(self) -> FlatTree:
@@ -84,13 +79,8 @@ def matrix_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
         horizontal=True, vertical_alignment="center", gap="small", key="lab_head_matrix"
     ):
         st.subheader(t("Matrix"), anchor=False, width="stretch")
-        view_name = st.segmented_control(
-            t("Panel"),
-            ["visible", "attention", "difference"],
-            key="lab.matrix_view",
-            required=True,
-            label_visibility="collapsed",
-            format_func=lambda name: t(MATRIX_TEXTS[name]),
+        view_name = segments(
+            t("Panel"), ["visible", "attention", "difference"], "lab.matrix_view", MATRIX_TEXTS
         )
     try:
         if view_name == "difference":
@@ -150,23 +140,20 @@ def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> Non
             else:
                 before, after = (replace(one, chosen=(MEAN, MEAN)) for one in (before, after))
     view, change = compared_view(before, after, shown)
-    st.caption(markdown(t("Difference: now − {name}.", name=t(COMPARE_NAME[kind]))))
+    said = [t("Difference: now − {name}.", name=t(COMPARE_NAME[kind]))]
     if not alike:
-        st.caption(
+        said.append(
             t(
                 "The two models have different numbers of layers or heads, so their means are "
                 "compared."
             )
         )
     if matrix.largest_change(change) == 0:
-        st.caption(t("No difference: the two matrices are equal."))
+        said.append(t("No difference: the two matrices are equal."))
     elif change.categorical:
         new, gone = matrix.links_changed(change)
-        st.caption(t("{new} links more, {gone} fewer.", new=new, gone=gone))
-    if before.maps is not None and after.maps is not None and alike and ss.get("lab.all_heads"):
-        maps, seen = (before.maps, after.maps), (before.visible, after.visible)
-        tokens = [change.tokens[i] for i in drawn(change.identities)]
-        small_maps(heads.heads_difference(maps, seen, tokens), after)
+        said.append(t("{new} links more, {gone} fewer.", new=new, gone=gone))
+    st.caption(markdown(sentences(said)))
     draw(view, after, before)
 
 
@@ -234,49 +221,24 @@ def map_chooser(*sides: Side) -> tuple[Side, ...]:
     maps = sides[0].maps
     if maps is None:
         return sides
-    layers, count = maps.shape[:2]
-    ss["lab.layer"], ss["lab.head"] = state.selection().map_of(layers, count)
-    for name, options in (("layer", [*range(1, layers + 1), MEAN]), ("head", range(count + 1))):
-        st.selectbox(
-            t(MATRIX_TEXTS[name]),
-            options,
-            key="lab." + name,
-            format_func=lambda i: str(i) if i else t("mean"),
-            on_change=selecting.choose_map,
-            width=92,
-        )
-    st.toggle(
-        t("All heads"),
-        key="lab.all_heads",
-        help=t("One small map for every layer and attention head."),
-        **KEEP,
-    )
-    return tuple(replace(side, chosen=(ss["lab.layer"], ss["lab.head"])) for side in sides)
+    chosen = choose_attention_map(*maps.shape[:2])
+    if len(sides) == 1:
+        help = t("One small map for every layer and attention head.")
+        st.toggle(t("All heads"), key="lab.all_heads", help=help, **KEEP)
+    return tuple(replace(side, chosen=chosen) for side in sides)
 
 
-def difference_of() -> str | None:
+def difference_of() -> str:
     """Of what the difference is."""
-    return st.segmented_control(
-        t("Difference of"),
-        ["visible", "attention"],
-        key="lab.difference_of",
-        default="visible",
-        required=True,
-        format_func=lambda name: t(MATRIX_TEXTS[name]),
-    )
+    title, names = t("Difference of"), ["visible", "attention"]
+    how: dict[str, Any] = {"hidden": False, "default": "visible"}
+    return segments(title, names, "lab.difference_of", MATRIX_TEXTS, **how)
 
 
 def difference_shown() -> str:
     """Which of the two is shown, or the change."""
-    chosen = st.segmented_control(
-        t("Show"),
-        ["before", "after", "change"],
-        key="lab.difference_shown",
-        default="change",
-        required=True,
-        format_func=lambda name: t(MATRIX_SHOWN[name]),
-    )
-    return chosen or "change"
+    how: dict[str, Any] = {"hidden": False, "default": "change"}
+    return segments(t("Show"), MATRIX_SHOWN, "lab.difference_shown", MATRIX_SHOWN, **how)
 
 
 def drawn(names: Sequence[Identity]) -> list[int]:
@@ -329,8 +291,8 @@ def draw(
         view,
         marks_of(view.identities, state.selection()),
         key="lab.matrix",
-        on_cell=selecting.click_cell,
-        on_token=selecting.click_token,
+        on_cell=partial(selecting.click_cell, "lab.matrix"),
+        on_token=partial(selecting.click_token, "lab.matrix"),
         on_link=switch,
     )
     st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
@@ -349,7 +311,7 @@ def draw(
 
 def say_cell(view: matrix.MatrixView, side: Side, before: Side | None) -> None:
     """Why the chosen cell is visible or not, and where its value comes from."""
-    chosen = state.chosen_cell()
+    chosen = state.selection().cell
     if chosen is None:
         return
     flats = (before.flat if before else None, side.flat)
@@ -372,7 +334,7 @@ def say_arithmetic(side: Side, query: int, key: int) -> None:
         return
     layer, head = side.chosen
     if not layer or not head:
-        st.caption(markdown(arithmetic.of_mean(side.maps, layer, head, query, key)))
+        st.caption(markdown(heads.of_mean(side.maps, layer, head, query, key)))
         return
     graph = state.graph_of(side.scene)
     try:
@@ -380,11 +342,8 @@ def say_arithmetic(side: Side, query: int, key: int) -> None:
     except KBertError as error:
         st.caption(markdown(error))
         return
-    said = t(
-        "Layer {layer}, head {head}: {sum}.", layer=layer, head=head, sum=arithmetic.line(found)
-    )
-    st.markdown(markdown(said))
-    st.html(arithmetic.table_html(found))
+    st.caption(markdown(t("layer {layer}, head {head}", layer=layer, head=head)))
+    st.html(heads.table_html(found))
 
 
 def say_row(side: Side, before: Side | None) -> None:
@@ -397,10 +356,12 @@ def say_row(side: Side, before: Side | None) -> None:
     if before is not None and before.weights is not None and at is not None:
         was = dict(zip(before.flat.identities, map(float, before.weights[at]), strict=True))
     weights = side.weights
-    found = row.row_view(side.flat, place, side.scene.ablation, side.visible, weights, was)
-    st.markdown(markdown(sentences(found.said)))
-    with st.expander(t("Row of “{a}” as a table", a=markdown(plain(side.flat.tokens[place])))):
-        st.html(row.row_html(found))
+    said, seen = row.row_view(side.flat, place, side.scene.ablation, side.visible, weights, was)
+    st.markdown(markdown(sentences(said)))
+    title = t("Row of “{a}” as a table", a=markdown(plain(side.flat.tokens[place])))
+    with st.expander(title, key="lab.row", on_change="rerun") as opened:
+        if opened.open:
+            table(seen, most=360)
 
 
 def say_triple(side: Side) -> None:

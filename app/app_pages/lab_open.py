@@ -5,15 +5,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from app import services, state
+from app.app_pages.parts import action
 from app.services import OpenedGraph
 from app.texts import N_, refusal, sentences, t
 from app.view_models import model_facts
 from app.view_models.html import markdown
 from app.view_models.importing import ENCODINGS, page_words
+from app.words import TASK_TEXTS
 from kbert_core import KBertError, KnowledgeGraph
 
 OPEN_TEXTS = {"graph": N_("Open a graph…"), "model": N_("Open a model…")}
@@ -37,9 +40,7 @@ def open_model_button() -> None:
 
 def _button(what: str, form: Callable[[], None]) -> None:
     asked = partial(ss.update, {"lab.asking": what})
-    st.button(
-        t(OPEN_TEXTS[what]), key=f"lab.open_{what}", icon=":material/folder_open:", on_click=asked
-    )
+    action(t(OPEN_TEXTS[what]), f"lab.open_{what}", asked, icon="folder_open")
     if ss.get("lab.asking") == what:
         st.dialog(t(OPEN_TITLE[what]), width="medium", on_dismiss=_close)(_dialog)(form)
 
@@ -55,74 +56,64 @@ def _close() -> None:
         ss.pop(f"lab.{name}", None)
 
 
-def graph_fields(
-    page: str, upload: str, take_upload: Callable[[], None], take_path: Callable[[], None]
-) -> None:
-    """An upload, and a path where this machine is the visitor's own.
+def graph_upload(key: str, triples: int, **how: Any) -> Any:
+    """Upload a file of triples.
 
     Args:
-        page: with which the keys of the path and its button begin.
-        upload: key of the upload.
-        take_upload, take_path: callbacks.
+        key: of the upload.
+        triples: how many it may have.
+        how: more of ``st.file_uploader``.
     """
-    most, triples = st.get_option("server.maxUploadSize"), f"{services.most_uploaded():,}"
-    st.file_uploader(
-        t("Upload a file of at most {most} MB and {triples} triples", most=most, triples=triples),
-        type=services.GRAPH_ENDINGS,
-        key=upload,
-        on_change=take_upload,
-        help=t(
-            "One triple a line: head, relation, tail, separated by tabs (.spo, .tsv, .txt); or a "
-            "table with commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl). Each may be packed "
-            "as .xz, .gz, .bz2 or .zst."
-        ),
+    most = st.get_option("server.maxUploadSize")
+    said = N_("Upload a file of at most {most} MB and {triples} triples")
+    help = t(
+        "One triple a line: head, relation, tail, separated by tabs (.spo, .tsv, .txt); or a table "
+        "with commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl). Each may be packed as .xz, "
+        ".gz, .bz2 or .zst."
     )
-    if services.may_open_paths():
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
-            st.text_input(
-                t("Or a file on this machine"),
-                key=f"{page}.path",
-                placeholder=t("/path/to/Medical.spo"),
-                help=t(
-                    "At most {most} MB. A graph file (.kg) made with `kbert kg import` may have "
-                    "any size.",
-                    most=services.MOST_BYTES >> 20,
-                ),
-            )
-            st.button(t("Open the file"), key=f"{page}.open_path", on_click=take_path)
+    label = t(said, most=most, triples=f"{triples:,}")
+    return st.file_uploader(label, type=services.GRAPH_ENDINGS, key=key, help=help, **how)
+
+
+def choose_encoding(key: str, **how: Any) -> str:
+    """The encoding of a file, where it doesn't say it itself."""
+    called = lambda name: name or t("UTF-8, or as the file says")  # noqa: E731
+    label = t("Encoding of the file")
+    return st.selectbox(label, ENCODINGS, key=key, format_func=called, **how)
 
 
 def open_graph_form(*, empty: bool = True) -> None:
-    """The fields of it, and why the last file was refused; with ``empty`` also one of no triple."""
+    """An upload, and a path where this machine is the visitor's own; why the last was refused.
+
+    With ``empty`` also one of no triple.
+    """
     _refused()
-    graph_fields("lab", f"lab.upload.{ss.get('lab.uploads', 0)}", _take_upload, _take_path)
-    st.selectbox(
-        t("Encoding of the file"),
-        ENCODINGS,
-        key="lab.encoding",
-        format_func=lambda name: name or t("UTF-8, or as the file says"),
-    )
+    number = ss.get("lab.uploads", 0)
+    graph_upload(f"lab.upload.{number}", services.most_uploaded(), on_change=_take_upload)
+    if services.may_open_paths():
+        said = N_(
+            "At most {most} MB. A graph file (.kg) made with `kbert kg import` may have any size."
+        )
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
+            st.text_input(
+                t("Or a file on this machine"),
+                key="lab.path",
+                placeholder=t("/path/to/Medical.spo"),
+                help=t(said, most=services.MOST_BYTES >> 20),
+            )
+            action(t("Open the file"), "lab.open_path", _take_path)
+    choose_encoding("lab.encoding")
     with st.container(horizontal=True, gap="xsmall"):
         for name in state.public_graphs():
-            st.button(
-                t("Download {name}", name=services.public_title(name)),
-                key=f"lab.fetch_{name}",
-                icon=":material/download:",
-                on_click=_fetch,
-                args=(name,),
-            )
+            said = t("Download {name}", name=services.public_title(name))
+            action(said, f"lab.fetch_{name}", _fetch, name, icon="download")
         if empty:
-            st.button(t("Begin with an empty graph"), key="lab.open_empty", on_click=_take_empty)
+            action(t("Begin with an empty graph"), "lab.open_empty", _take_empty)
         chosen = ss["lab.graph"]
         if empty and state.may_close(chosen):
-            st.button(
-                markdown(t("Close {name}", name=ss["lab.graphs"][chosen].name)),
-                key="lab.close_graph",
-                icon=":material/close:",
-                help=t("Forgets the graph and the edits made to it in this visit."),
-                on_click=_close_graph,
-                args=(chosen,),
-            )
+            said = markdown(t("Close {name}", name=ss["lab.graphs"][chosen].name))
+            help = t("Forgets the graph and the edits made to it in this visit.")
+            action(said, "lab.close_graph", _close_graph, chosen, icon="close", help=help)
 
 
 def _model_form() -> None:
@@ -132,7 +123,7 @@ def _model_form() -> None:
         key="lab.model_path",
         placeholder=t("/path/to/my-model"),
     )
-    st.button(t("Open the model"), key="lab.open_model_path", on_click=_take_model)
+    action(t("Open the model"), "lab.open_model_path", _take_model)
 
 
 def _refused() -> None:
@@ -145,12 +136,12 @@ def _refused() -> None:
     st.code(text, language=None, wrap_lines=True)
     right: OpenedGraph | None = ss.get("lab.right")
     if right is not None:
-        st.button(
+        action(
             t("Use the lines that are right ({count})", count=f"{len(right.graph):,}"),
-            key="lab.right_lines",
+            "lab.right_lines",
+            _read,
+            lambda **_: right,
             type="primary",
-            on_click=_read,
-            args=(lambda **_: right,),
         )
 
 
@@ -254,7 +245,7 @@ def _take_model() -> None:
         return
     state.take_model(folder)
     info = services.model_info(folder)
-    title = state.task_title(ss["lab.task"])
+    title = t(TASK_TEXTS[ss["lab.task"]])
     said = (
         model_facts.facts(info)
         if info.card.task

@@ -5,24 +5,18 @@ from typing import Any
 import streamlit as st
 
 from app import intervening, services, state
-from app.models import ModelInfo
+from app.app_pages.parts import action
 from app.scene import Scene
 from app.selecting import linked
 from app.state import AUTO, BERT, FREE, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCHED
 from app.texts import N_, t
-from app.view_models import links, prediction, twins
+from app.view_models import prediction, twins
 from app.view_models.html import markdown
 from app.view_models.model_facts import shares
 from app.view_models.selected import chosen_characters
 from app.words import COMPARE_NAME
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
-from kbert_core.tasks import (
-    AnswerPrediction,
-    ClassPrediction,
-    LinkPrediction,
-    MaskPrediction,
-    NerPrediction,
-)
+from kbert_core.tasks import NerPrediction
 
 COMPARE_TEXTS = {
     "auto": N_("Compare: before the last edit"),
@@ -53,35 +47,37 @@ def prediction_panel(now: Scene, trace: Any, before: Any, kind: str) -> None:
     draw_prediction(now, trace, comparable(trace, before), kind, said=True)
 
 
+@linked("lab.tags")
 def draw_prediction(now: Scene, trace: Any, was: Any, kind: str, *, said: bool = False) -> None:
     """A prediction, and what was predicted before where it is comparable; ``said``: in words."""
     info = services.model_info(now.model)
+    found = trace.prediction
+    trees = isinstance(trace, KBertTrace) and isinstance(found, NerPrediction)
+    chosen = chosen_characters(trace.rows, state.selection()) if trees else {}
     names = (t(COMPARE_NAME[kind]), name_now(now))
-    if isinstance(trace.prediction, NerPrediction):
-        ner_panel(now, trace, was, names, said)
-    elif isinstance(trace.prediction, ClassPrediction):
-        class_panel(info, trace.prediction, was)
-    elif isinstance(trace.prediction, LinkPrediction):
-        link_panel(now.sentences[0], trace.prediction, was)
-    elif isinstance(trace.prediction, AnswerPrediction):
-        st.html(prediction.answer_html(now.sentences[1], trace.prediction))
-        old, new = was and prediction.answers_of(was), prediction.answers_of(trace.prediction)
-        st.html(prediction.bars_html(old, new, head=t("Answer")))
-    elif isinstance(trace.prediction, MaskPrediction):
-        fillings = prediction.fillings_of(trace.prediction)
-        earlier = prediction.fillings_of(was) if was else [None] * len(fillings)
-        for number, (old, new) in enumerate(zip(earlier, fillings, strict=False), start=1):
-            head = t("[MASK] {number}", number=number)
-            st.html(prediction.bars_html(old, new, head=head))
+    words, html = twins.drawn(now.sentences, info, found, was, names, chosen)
+    if words and (said or not isinstance(found, NerPrediction)):
+        st.markdown(markdown(words))
+    st.html(html)
 
 
 def prediction_details(now: Scene, trace: Any, before: Any) -> None:
     """The entities as a table, and the types of what changed."""
-    if trace.prediction is None:
+    after = trace.prediction
+    if not isinstance(after, NerPrediction):
         return
     was = before.prediction if before is not None and same_text(trace, before) else None
-    if isinstance(trace.prediction, NerPrediction):
-        ner_details(trace.prediction, was if isinstance(was, NerPrediction) else None)
+    was = was if isinstance(was, NerPrediction) else None
+    changes = prediction.span_changes(was.spans if was else (), after.spans)
+    st.html(prediction.changes_html(changes, compared=was is not None))
+    for item in prediction.worth_a_look(changes) if was is not None else ():
+        pair = [
+            prediction.named_outside(prediction.type_probabilities(own, item.start, item.end))
+            for own in (was, after)
+            if own is not None
+        ]
+        head = t("Probability by type: “{text}”", text=item.text)
+        st.html(twins.before_and_now(*pair, head=head, most=4))
 
 
 def gate_panel(now: Scene, graph: KnowledgeGraph, trace: Any) -> None:
@@ -170,11 +166,11 @@ def compare_chooser() -> None:
         label_visibility="collapsed",
         **KEEP,
     )
-    st.button(
+    action(
         t("Pin"),
-        key="lab.pin",
-        icon=":material/keep:",
-        on_click=state.pin,
+        "lab.pin",
+        state.pin,
+        icon="keep",
         help=t("Keep this scene, and compare later ones with it."),
     )
 
@@ -200,20 +196,16 @@ def no_prediction(now: Scene) -> None:
         )
         st.info(markdown(said), icon=":material/edit:")
         return
-    if any(task != NO_TASK for task in state.choices().tasks):
+    if state.tasks() != (NO_TASK,):
         st.caption(
             t("Only the tree and the matrix are shown. Choose a task above to see a prediction.")
         )
         return
-    st.warning(
-        markdown(
-            t(
-                "There is no model in {folder} that can predict. Everything else works. Restore "
-                "the models that come with the project:",
-                folder=services.models_folder(),
-            )
-        )
+    text = N_(
+        "There is no model in {folder} that can predict. Everything else works. Restore the models "
+        "that come with the project:"
     )
+    st.warning(markdown(t(text, folder=services.models_folder())))
     st.code(t("git checkout -- models"), language="bash")
     st.markdown(t("or train one:"))
     st.code(
@@ -225,63 +217,3 @@ def no_prediction(now: Scene) -> None:
         wrap_lines=True,
     )
     st.markdown(t("Then reload this page."))
-
-
-# One model, before and now
-
-
-@linked("lab.tags")
-def ner_panel(
-    now: Scene,
-    trace: Any,
-    before: NerPrediction | None,
-    names: tuple[str, str],
-    said: bool,
-) -> None:
-    """Tags under the characters, and what changed in words."""
-    after: NerPrediction = trace.prediction
-    trees = isinstance(trace, KBertTrace)
-    chosen = chosen_characters(trace.rows, state.selection()) if trees else {}
-    if before is not None and said:
-        changes = prediction.span_changes(before.spans, after.spans)
-        st.markdown(markdown(prediction.headline(changes)))
-    text, (was, name) = now.sentences[0], names
-    st.html(twins.now_and_before(text, after, name, before, was, chosen))
-
-
-def ner_details(after: NerPrediction, before: NerPrediction | None) -> None:
-    """The entities as a table, and the types of what changed."""
-    changes = prediction.span_changes(before.spans if before else (), after.spans)
-    st.html(prediction.changes_html(changes, compared=before is not None))
-    for item in prediction.worth_a_look(changes) if before is not None else ():
-        old = prediction.type_probabilities(before, item.start, item.end) if before else None
-        new = prediction.type_probabilities(after, item.start, item.end)
-        st.html(
-            prediction.bars_html(
-                prediction.named_outside(old) if old else None,
-                prediction.named_outside(new),
-                head=t("Probability by type: “{text}”", text=item.text),
-                most=4,
-            )
-        )
-
-
-def class_panel(info: ModelInfo, after: ClassPrediction, before: ClassPrediction | None) -> None:
-    """The labels' probabilities, or the score of one answer."""
-    st.markdown(markdown(prediction.say_class(info, after, before)))
-    head = t(
-        "Probability that the answer is right" if prediction.is_score(info, after) else "Label"
-    )
-    old = prediction.probabilities(info, before) if before else None
-    st.html(prediction.bars_html(old, prediction.probabilities(info, after), head=head))
-
-
-def link_panel(text: str, after: LinkPrediction, before: LinkPrediction | None) -> None:
-    """What each name is taken to mean."""
-    before = before if before and before.links else None
-    if before is not None and after.links:
-        st.markdown(markdown(links.headline(text, after, before)))
-    if after.links:
-        st.html(links.links_html(text, after, before))
-    else:
-        st.caption(t("The text contains no name of the graph, so no entity is linked."))

@@ -3,11 +3,14 @@
 import streamlit as st
 
 from app import selecting, state
+from app.app_pages.parts import action
 from app.selecting import linked
+from app.selection import MEAN
 from app.texts import t
 from app.view_models.html import markdown
 from app.view_models.knowledge import TripleRow
 from app.view_models.selected import say_selection
+from app.words import MATRIX_TEXTS
 from kbert_core import FlatTree
 
 ss = st.session_state
@@ -43,11 +46,26 @@ def selection_bar(flat: FlatTree) -> None:
         else say_selection(flat, chosen)
     )
     st.caption(markdown(said), width="stretch", text_alignment="right")
-    st.button(
+    action(
         t("Clear"),
-        key="lab.clear_selection",
+        "lab.clear_selection",
+        selecting.clear,
         type="tertiary",
-        on_click=selecting.clear,
         disabled=chosen.empty,
         help=t("Choose nothing"),
     )
+
+
+def choose_attention_map(layers: int, heads: int) -> tuple[int, int]:
+    """Choose a layer and an attention head of so many, from 1; 0 is the mean."""
+    ss["lab.layer"], ss["lab.head"] = state.selection().map_of(layers, heads)
+    for name, options in (("layer", [*range(1, layers + 1), MEAN]), ("head", range(heads + 1))):
+        st.selectbox(
+            t(MATRIX_TEXTS[name]),
+            options,
+            key=f"lab.{name}",
+            format_func=lambda i: str(i) if i else t("mean"),
+            on_change=selecting.choose_map,
+            width=92,
+        )
+    return ss["lab.layer"], ss["lab.head"]

@@ -6,7 +6,7 @@ from app import services, sharing, state
 from app.addresses import address
 from app.app_pages.lab_open import open_graph_form, show_opened
 from app.app_pages.lab_prediction import comparable, draw_prediction
-from app.app_pages.parts import download, graph_download
+from app.app_pages.parts import action, download, graph_download
 from app.export import page_html
 from app.scene import Scene
 from app.share import (
@@ -84,12 +84,12 @@ def card() -> bool:
         if now.edits:
             st.html(edits_html(now.edits))
         st.caption(markdown(" · ".join(_facts(now))))
-        st.button(
+        action(
             t("Open in the Lab"),
-            key="lab.card_open",
+            "lab.card_open",
+            sharing.open_card,
+            icon="account_tree",
             type="primary",
-            icon=":material/account_tree:",
-            on_click=sharing.open_card,
         )
     shown = turned or now.sentences[0]
     st.set_page_config(page_title=f"{shown[:MOST_OF_TITLE]} · {t('K-BERT Lab')}")
@@ -112,31 +112,26 @@ def read_only(shared: Shared) -> None:
             st.caption(t("The graph was not edited."))
     with right:
         if sharing.has_graph(scene.graph):
-            st.warning(
-                markdown(
-                    t(
-                        "It was made with the model {model}, which isn't here, and no other model "
-                        "here reads two texts for that task. Put the model's folder into the "
-                        "models folder, and open the link again.",
-                        model=scene.model,
-                    )
-                ),
-                icon=":material/smart_toy:",
+            said = N_(
+                "It was made with the model {model}, which isn't here, and no other model here "
+                "reads two texts for that task. Put the model's folder into the models folder, and "
+                "open the link again."
             )
+            st.warning(markdown(t(said, model=scene.model)), icon=":material/smart_toy:")
         else:
             _ask_for_graph(shared)
         with st.container(horizontal=True, gap="small"):
             if len(scene.sentences) == 1 or sharing.has_model(shared):
-                st.button(
+                action(
                     t("Use a graph that is here"),
-                    key="lab.share_otherwise",
-                    on_click=sharing.read_otherwise,
+                    "lab.share_otherwise",
+                    sharing.read_otherwise,
                     help=t(
                         "Reads the text with the graph chosen last, without the edits that came "
                         "with it."
                     ),
                 )
-            st.button(t("Dismiss"), key="lab.share_leave", on_click=sharing.leave)
+            action(t("Dismiss"), "lab.share_leave", sharing.leave)
 
 
 def _ask_for_graph(shared: Shared) -> None:
@@ -144,43 +139,20 @@ def _ask_for_graph(shared: Shared) -> None:
     name = shared.scene.graph.name
     opened = ss.get("lab.opened")
     show_opened()
-    if opened is not None:
-        st.warning(
-            markdown(
-                t(
-                    "The page was made with the graph “{graph}”. What you opened has other "
-                    "triples.",
-                    graph=name,
-                )
-            ),
-            icon=":material/difference:",
-        )
-        st.caption(
-            markdown(
-                t(
-                    "It was made with the graph “{graph}”, which isn't here. Open that graph to "
-                    "see the whole page. Until then you see only the text and the edits, without "
-                    "a prediction.",
-                    graph=name,
-                )
-            )
-        )
+    said = t(
+        "It was made with the graph “{graph}”, which isn't here. Open that graph to see the whole "
+        "page. Until then you see only the text and the edits, without a prediction.",
+        graph=name,
+    )
+    if opened is None:
+        st.warning(markdown(said), icon=":material/hub:")
+        if any(graph.name == name for graph in ss["lab.graphs"].values()):
+            other = t("There is a graph “{graph}” here, but with other triples.", graph=name)
+            st.caption(markdown(other))
     else:
-        st.warning(
-            markdown(
-                t(
-                    "It was made with the graph “{graph}”, which isn't here. Open that graph to "
-                    "see the whole page. Until then you see only the text and the edits, without "
-                    "a prediction.",
-                    graph=name,
-                )
-            ),
-            icon=":material/hub:",
-        )
-    if opened is None and any(g.name == name for g in ss["lab.graphs"].values()):
-        st.caption(
-            markdown(t("There is a graph “{graph}” here, but with other triples.", graph=name))
-        )
+        text = N_("The page was made with the graph “{graph}”. What you opened has other triples.")
+        st.warning(markdown(t(text, graph=name)), icon=":material/difference:")
+        st.caption(markdown(said))
     with st.container(border=True, key="lab_share_graph"):
         open_graph_form(empty=False)
 
@@ -280,37 +252,30 @@ def _link(shared: Shared, query: dict[str, str]) -> None:
             "model. Anyone with the link can read the text."
         )
     )
+    said = ""
+    graph, count = shared.scene.graph, f"{len(shared.part):,}"
     if workspace is not None:
-        st.caption(
-            t(
-                "With its key the link also opens the workspace: anyone with the link can read "
-                "and edit the whole graph."
-                if KEY in query
-                else "The graph is in a workspace, and the link does not open it: whoever opens "
-                "the link is asked for the graph."
-            )
+        said = t(
+            "With its key the link also opens the workspace: anyone with the link can read and "
+            "edit the whole graph."
+            if KEY in query
+            else "The graph is in a workspace, and the link does not open it: whoever opens the "
+            "link is asked for the graph."
         )
     elif shared.part:
-        st.caption(
-            markdown(
-                t(
-                    "Not everybody has the graph “{graph}”, so the link carries those of its "
-                    "triples that this text needs: {count}. Anyone with the link can read them.",
-                    graph=shared.scene.graph.name,
-                    count=f"{len(shared.part):,}",
-                )
-            )
+        text = N_(
+            "Not everybody has the graph “{graph}”, so the link carries those of its triples that "
+            "this text needs: {count}. Anyone with the link can read them."
         )
-    elif not sharing.graph_is_known(shared.scene.graph):
-        st.caption(
-            markdown(
-                t(
-                    "Not everybody has the graph “{graph}”: whoever opens the link is asked for "
-                    "it. A session file can contain a graph of up to 20,000 triples.",
-                    graph=shared.scene.graph.name,
-                )
-            )
+        said = t(text, graph=graph.name, count=count)
+    elif not sharing.graph_is_known(graph):
+        text = N_(
+            "Not everybody has the graph “{graph}”: whoever opens the link is asked for it. A "
+            "session file can contain a graph of up to 20,000 triples."
         )
+        said = t(text, graph=graph.name)
+    if said:
+        st.caption(markdown(said))
 
 
 def _session_file(shared: Shared) -> None:

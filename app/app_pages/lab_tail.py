@@ -7,8 +7,8 @@ import streamlit as st
 from app import services, state
 from app.components.tree import tell_tails
 from app.scene import Scene
-from app.view_models import outcome
-from app.view_models.glosses import gloss
+from app.view_models import shared
+from app.view_models.names import gloss
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 
@@ -45,9 +45,9 @@ def outcomes(
     info = services.model_info(now.model)
     edits = [Edit("replace", triple, _new(triple, tail)) for tail in tails[:AT_ONCE]]
     after = services.predicted_after(now, graph, edits)
-    at = outcome.place_of(trace, triple)
+    at = shared.place_of(trace, triple)
     return {
-        tail: outcome.outcome(info, trace.prediction, own, at)
+        tail: shared.outcome(info, trace.prediction, own, at)
         for tail, own in zip(tails, after, strict=False)
     }
 

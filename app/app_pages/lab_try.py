@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import services, state
+from app.app_pages.parts import action
 from app.scene import WORDS
 from app.texts import t
 from app.view_models.html import markdown
@@ -14,11 +15,11 @@ ss = st.session_state
 
 def try_button() -> None:
     """Ask for sentences that the chosen graph changes."""
-    st.button(
+    action(
         t("Sentences to try"),
-        key="lab.try_graph",
-        icon=":material/lightbulb:",
-        on_click=lambda: ss.update({"lab.try": ss["lab.graph"]}),
+        "lab.try_graph",
+        lambda: ss.update({"lab.try": ss["lab.graph"]}),
+        icon="lightbulb",
     )
 
 
@@ -27,13 +28,13 @@ def try_bar() -> None:
     if ss.get("lab.try") == ss["lab.graph"]:
         with st.container(key="lab_try", horizontal=True, vertical_alignment="center", gap="small"):
             sentences_to_try(state.graph())
-            st.button(
+            action(
                 "",
-                key="lab.try_close",
-                icon=":material/close:",
+                "lab.try_close",
+                lambda: ss.pop("lab.try", None),
+                icon="close",
                 type="tertiary",
                 help=t("Close"),
-                on_click=lambda: ss.pop("lab.try", None),
             )
 
 
@@ -55,11 +56,11 @@ def sentences_to_try(graph: KnowledgeGraph, page: str = "lab") -> None:
     st.markdown(t("Try:"), width="content")
     for number, one in enumerate(found):
         text = " / ".join(one.candidate.sentences)
-        st.button(
+        action(
             f"{markdown(text)} :gray[{markdown(said(one, info))}]",
-            key=f"{page}.try_{number}",
-            on_click=_put,
-            args=(one.candidate.sentences,),
+            f"{page}.try_{number}",
+            _put,
+            one.candidate.sentences,
         )
 
 

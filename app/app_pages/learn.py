@@ -3,10 +3,11 @@
 import streamlit as st
 
 from app import learning, services
+from app.app_pages.parts import action
 from app.components.matrix import draw_matrix
 from app.selection import Selection
 from app.state import KEEP
-from app.texts import t
+from app.texts import N_, t
 from app.view_models import lessons, matrix
 from app.view_models.html import markdown
 from app.view_models.lessons import LEARN_TEXT, LEARN_TITLE, LESSONS, Exercise
@@ -50,16 +51,8 @@ def chooser() -> None:
         **KEEP,
     )
     done, right = learning.progress()
-    all_lessons = len(LESSONS)
-    st.progress(
-        done / all_lessons,
-        t(
-            "{done} of {all} revealed, {right} as predicted",
-            done=done,
-            all=all_lessons,
-            right=right,
-        ),
-    )
+    said = N_("{done} of {all} revealed, {right} as predicted")
+    st.progress(done / len(LESSONS), t(said, done=done, all=len(LESSONS), right=right))
 
 
 def name_of(lesson: str) -> str:
@@ -73,16 +66,8 @@ def show(lesson: str) -> None:
     title = f"{lessons.place(lesson)} · {t(LEARN_TITLE[lesson])}"
     st.subheader(title, anchor=False)
     if lessons.needs_model(lesson) and not (learning.model_path() / "config.json").is_file():
-        folder = services.models_folder()
-        st.info(
-            markdown(
-                t(
-                    "This lesson runs the model {name}, which isn't in {folder}. Restore it with",
-                    name=lessons.MODEL,
-                    folder=folder,
-                )
-            )
-        )
+        said = N_("This lesson runs the model {name}, which isn't in {folder}. Restore it with")
+        st.info(markdown(t(said, name=lessons.MODEL, folder=services.models_folder())))
         st.code(t("git checkout -- models"), language="bash")
         return
     try:
@@ -111,15 +96,16 @@ def ask(lesson: str, exercise: Exercise) -> None:
         format_func=lambda name: markdown(exercise.choices[name]),
         **KEEP,
     )
-    st.button(
+    action(
         t("Reveal"),
-        key=f"learn.reveal.{lesson}",
+        f"learn.reveal.{lesson}",
+        learning.reveal,
+        lesson,
+        exercise,
+        icon="visibility",
         type="primary",
-        icon=":material/visibility:",
         disabled=chosen is None,
         help=t("Choose an answer first.") if chosen is None else None,
-        on_click=learning.reveal,
-        args=(lesson, exercise),
     )
 
 
@@ -154,12 +140,8 @@ def answer(lesson: str, exercise: Exercise) -> None:
         ):
             learning.open_in_lab(exercise.setting)
             st.switch_page("app_pages/lab.py")
-        st.button(
-            t("Predict again"),
-            key=f"learn.again.{lesson}",
-            icon=":material/restart_alt:",
-            on_click=learning.again,
-            args=(lesson,),
+        action(
+            t("Predict again"), f"learn.again.{lesson}", learning.again, lesson, icon="restart_alt"
         )
         notebook = learning.notebook(lesson)
         if notebook is not None:
@@ -168,30 +150,18 @@ def answer(lesson: str, exercise: Exercise) -> None:
 
 def steps(lesson: str) -> None:
     """To the lesson before, and to the next."""
-    number = LESSONS.index(lesson)
+    number, last = LESSONS.index(lesson), len(LESSONS) - 1
     with st.container(horizontal=True, horizontal_alignment="distribute"):
-        st.button(
-            t("Previous lesson"),
-            key="learn.previous",
-            icon=":material/arrow_back:",
-            disabled=number == 0,
-            on_click=learning.go,
-            args=(LESSONS[max(number - 1, 0)],),
-        )
-        st.button(
-            t("Next lesson"),
-            key="learn.next",
-            icon=":material/arrow_forward:",
-            icon_position="right",
-            disabled=number == len(LESSONS) - 1,
-            on_click=learning.go,
-            args=(LESSONS[min(number + 1, len(LESSONS) - 1)],),
-        )
+        for name, title, icon, to, end in (
+            ("previous", N_("Previous lesson"), "arrow_back", max(number - 1, 0), 0),
+            ("next", N_("Next lesson"), "arrow_forward", min(number + 1, last), last),
+        ):
+            how = {"icon": icon, "disabled": number == end}
+            how["icon_position"] = "right" if name == "next" else "left"
+            action(t(title), f"learn.{name}", learning.go, LESSONS[to], **how)
     if learning.progress()[0] == len(LESSONS):
-        st.success(
-            t("All seven are revealed. Now write a sentence of your own in the Lab."),
-            icon=":material/school:",
-        )
+        said = t("All seven are revealed. Now write a sentence of your own in the Lab.")
+        st.success(said, icon=":material/school:")
 
 
 page()

@@ -1,6 +1,6 @@
 """Long runs of pages: kept in the session under a name, shown as they go, stopped, begun again."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import count
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from app import state
+from app.app_pages.parts import action
 from app.background import BusyError, Look, Progress, Run, State
 from app.texts import t
 from app.view_models.html import markdown
@@ -56,6 +57,37 @@ def kept(name: str, key: Hashable) -> Run[Any] | None:
         return run
     run.stop()
     return None
+
+
+def asked_for(
+    name: str,
+    key: Hashable,
+    make: Callable[[], Iterable[T | Progress]],
+    *,
+    pressed: bool,
+    changed: str,
+) -> Run[T] | None:
+    """The run under a name, begun when a button is pressed; see :func:`begin`.
+
+    One that was begun for something else is stopped, and ``changed`` is said.
+    """
+    begun_for, run = ss.get(name, (None, None))
+    if pressed:
+        begun_for, run = key, begin(name, key, make, growing=True)
+    if run is not None and begun_for != key:
+        run.stop()
+        st.info(changed, icon=":material/update:")
+        return None
+    return run
+
+
+def with_progress(
+    each: Iterable[T], progress: Callable[[T], tuple[int, int]]
+) -> Iterator[T | Progress]:
+    """Results that grow, before each how far it is: steps done, and in all."""
+    for found in each:
+        yield Progress(*progress(found))
+        yield found
 
 
 def forget(name: str) -> None:
@@ -118,12 +150,7 @@ def _going(run: Run[T], now: Look[T], key: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(width="stretch"):
             st.progress(min(1.0, done / total) if total else 0.0, text=markdown(said))
-        st.button(
-            t("Stop"),
-            key=f"{key}.stop_run",
-            icon=":material/stop_circle:",
-            on_click=run.stop,
-        )
+        action(t("Stop"), f"{key}.stop_run", run.stop, icon="stop_circle")
 
 
 def _ended(now: Look[T]) -> None:

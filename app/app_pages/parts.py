@@ -1,7 +1,7 @@
-"""What several pages draw alike: undo and redo, files to take away, tables, charts, one notice."""
+"""What several pages draw alike: buttons, choices, files to take away, tables, charts, a notice."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -10,8 +10,45 @@ from app.texts import t
 from app.view_models.html import markdown
 from kbert_core import KnowledgeGraph
 
+T = TypeVar("T")
 ss = st.session_state
 ROW, HEAD = 35, 38  # pixels of a table's row, and of its head
+
+
+def action(label: str, key: str, do: Callable[..., Any], *args: Any, **how: Any) -> None:
+    """A button that does something.
+
+    Args:
+        label, key: as Streamlit's.
+        do, args: what it does.
+        how: more of ``st.button``; an ``icon`` by its bare name.
+    """
+    if icon := how.pop("icon", None):
+        how["icon"] = f":material/{icon}:"
+    st.button(label, key=key, on_click=do, args=args, **how)
+
+
+def segments(
+    label: str,
+    options: Iterable[T],
+    key: str,
+    names: Callable[[Any], str] | Mapping[Any, str] | None = None,
+    *,
+    hidden: bool = True,
+    **how: Any,
+) -> T:
+    """Options side by side, one of which is chosen.
+
+    Args:
+        label, key: as Streamlit's; the label is for screen readers where it is ``hidden``.
+        options: to choose from.
+        names: of the options, to be translated; or what names one.
+        how: more of ``st.segmented_control``.
+    """
+    called = names if callable(names) else lambda own: t(names[own]) if names else str(own)
+    how |= {"required": True, "label_visibility": "collapsed" if hidden else "visible"}
+    chosen: Any = st.segmented_control(label, list(options), key=key, format_func=called, **how)
+    return chosen
 
 
 def undo_button(page: str, take_back: Callable[[], Any], what: str | None) -> None:
@@ -22,30 +59,16 @@ def undo_button(page: str, take_back: Callable[[], Any], what: str | None) -> No
         take_back: what the button does.
         what: would be taken back; None: there is nothing.
     """
-    said = t("Undo: {what}", what=what) if what else t("Nothing to undo.")
-    st.button(
-        t("Undo"),
-        key=f"{page}.undo",
-        icon=":material/undo:",
-        on_click=take_back,
-        disabled=what is None,
-        help=markdown(said),
-        shortcut="Mod+Shift+U",
-    )
+    said = markdown(t("Undo: {what}", what=what) if what else t("Nothing to undo."))
+    how = {"icon": "undo", "disabled": what is None, "shortcut": "Mod+Shift+U"}
+    action(t("Undo"), f"{page}.undo", take_back, help=said, **how)
 
 
 def redo_button(page: str, make_again: Callable[[], Any], what: str | None) -> None:
     """Redo; the arguments as for :func:`undo_button`."""
-    said = t("Redo: {what}", what=what) if what else None
-    st.button(
-        t("Redo"),
-        key=f"{page}.redo",
-        icon=":material/redo:",
-        on_click=make_again,
-        disabled=what is None,
-        help=markdown(said) if said else None,
-        shortcut="Mod+Shift+Y",
-    )
+    said = markdown(t("Redo: {what}", what=what)) if what else None
+    how = {"icon": "redo", "disabled": what is None, "shortcut": "Mod+Shift+Y"}
+    action(t("Redo"), f"{page}.redo", make_again, help=said, **how)
 
 
 def download(
@@ -122,6 +145,12 @@ def table(
         selection_mode="single-row",
         column_config=config,
     )
+
+
+def the_first(shown: int, count: int) -> None:
+    """Say that a table has only the first of more rows, where that is so."""
+    if count > shown:
+        st.caption(t("The first {shown} of {count}.", shown=f"{shown:,}", count=f"{count:,}"))
 
 
 def chart(figure: Any, key: str) -> None:

@@ -6,27 +6,16 @@ from app import services
 from app.scene import Scene
 from app.state import NO_TASK
 from app.texts import N_, listed, t, tn
+from app.view_models import shared
 from app.view_models.html import markdown
 from kbert_core import KnowledgeGraph
-
-READER_TEXTS = {
-    "words": N_("No model: words as tokens"),
-    "characters": N_("No model: characters as tokens"),
-    "minilm": N_("all-MiniLM-L6-v2 (English encoder)"),
-}
 
 ss = st.session_state
 MOST_SHOWN = 120  # characters of a text
 
 
 def scene_bar(now: Scene, graph: KnowledgeGraph, page: str) -> None:
-    """Say what is explained, with a button to change it.
-
-    Args:
-        now: the Lab's scene.
-        graph: its graph with the edits made.
-        page: with which the keys of the widgets begin.
-    """
+    """Say what is explained, with a button to change it."""
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"{page}_scene"
     ):
@@ -51,9 +40,7 @@ def said(now: Scene, graph: KnowledgeGraph) -> str:
 
 def model_name(now: Scene) -> str:
     """What reads the scene."""
-    if now.has_model:
-        return services.model_info(now.model).name
-    return t(READER_TEXTS[now.model])
+    return services.model_info(now.model).name if now.has_model else shared.model_name(now.model)
 
 
 def to_lab(page: str) -> None:

@@ -22,13 +22,7 @@ OTHER = Target("", -2, -2)  # stands for another one than those listed
 
 
 def choose_target(now: Scene, trace: Any, page: str) -> Target | None:
-    """Choose one of what is predicted, where there is a choice; None where nothing is.
-
-    Args:
-        now: the scene.
-        trace: of it.
-        page: with which the key of the widget begins.
-    """
+    """Choose one of what is predicted, where there is a choice; None where nothing is."""
     found = view.targets(trace)
     if len(found) < 2:
         return found[0] if found else None

@@ -6,24 +6,11 @@ the menu of a narrow window, which would stay open over the page that it led to.
 
 import streamlit as st
 
+from app.components import source
+
 LANGUAGE_TAGS = {"zh": "zh-Hans", "en": "en"}
 
-_JS = """
-const LINK = '[data-testid="stSidebarNavLink"]';
-const CLOSE = '[data-testid="stSidebarCollapseButton"] button';
-
-export default ({ data }) => {
-  document.documentElement.lang = data.tag;
-  if (document.documentElement.dataset.kbMenu) return;
-  document.documentElement.dataset.kbMenu = "closes";
-  document.addEventListener("click", (event) => {
-    if (event.target.closest?.(LINK)) {
-      setTimeout(() => document.querySelector(CLOSE)?.click());
-    }
-  });
-};
-"""
-_document = st.components.v2.component("kbert_document", js=_JS)
+_document = st.components.v2.component("kbert_document", js=source("document.js"))
 
 
 def mark_document(language: str) -> None:

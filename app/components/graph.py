@@ -15,25 +15,6 @@ from app.texts import N_, t
 
 TRIPLE_TEXTS = {"save": N_("Save the change"), "off": N_("Switch off"), "on": N_("Switch on")}
 
-_HTML = """
-<div class="root"><div class="net" role="img"></div>
-  <form class="edit" hidden><b></b><input maxlength="200"><button class="save">✓</button
-    ><button class="switch" type="button"></button></form></div>
-"""
-_CSS = """
-.root { width: 100%; font-family: "Source Sans", "Noto Sans CJK SC", sans-serif;
-  color: var(--st-text-color); }
-.net { height: 360px; border: 1px solid var(--st-border-color); border-radius: 6px; outline: none; }
-.edit { display: flex; gap: 6px; align-items: center; margin: 6px 0 0; font-size: 14px;
-  height: 32px; }
-.edit[hidden] { visibility: hidden; }
-.edit b { font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.edit input, .edit button { font: inherit; color: inherit; padding: 3px 8px; border-radius: 4px;
-  background: var(--st-secondary-background-color); border: 1px solid var(--st-border-color); }
-.edit input { width: 9em; min-width: 4em; }
-.edit button { cursor: pointer; white-space: nowrap; }
-.edit :focus-visible { outline: 2px solid var(--st-primary-color); }
-"""
 _VIS = files("pyvis") / "lib" / "vis-9.1.2" / "vis-network.min.js"
 
 _library = st.components.v2.component(
@@ -41,8 +22,8 @@ _library = st.components.v2.component(
 )
 _drawing = st.components.v2.component(
     "kbert_graph",
-    html=_HTML,
-    css=_CSS,
+    html=source("graph.html"),
+    css=source("graph.css"),
     js=source("hover.js", "graph.js"),
 )
 
@@ -62,7 +43,6 @@ def draw_graph(
 
     Args:
         data: see ``view_models.neighbourhood``.
-        key: of the component.
         on_node, on_edge, on_edit: callbacks; without the last nothing can be edited.
     """
     texts = {

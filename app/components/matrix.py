@@ -32,10 +32,7 @@ def draw_matrix(
     ``.token``: its place; a cell clicked twice is ``.link``, for ``on_link``.
 
     Args:
-        view: what is drawn.
         marks: what of it is chosen.
-        key: of the component.
-        on_cell, on_token, on_link: callbacks.
     """
     data = {**view.data(marks), "group": group_of(key)}
     _canvas(

@@ -39,8 +39,6 @@ def draw_tree(
     Args:
         html: escaped, see ``view_models.tree.tree_html``; anything but plain
             elements is dropped before it is shown.
-        key: of the component.
-        on_token, on_branch, on_edit, on_ask: callbacks.
     """
     _tree(
         key=key,

@@ -1,15 +1,12 @@
-"""An audit on the page: what stands first, small tables, bar charts. Pure."""
+"""An audit on the page: what stands first, and small tables. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
-from app.texts import N_, listed, sentences, t
-from app.view_models.styles import BRANCH, CHANGED, TRUNK
+from app.texts import N_, listed, t
 from app.words import AUDIT_SPLIT
 from kbert_core.experiments.audit_values import Audit, Coverage, Share
-from kbert_core.experiments.verdict import Level, Verdict, english
+from kbert_core.experiments.verdict import Finding, Verdict, english
 
 AUDIT_FACT = {  # its name, and what exactly is counted
     "known": (
@@ -42,50 +39,18 @@ AUDIT_FACT = {  # its name, and what exactly is counted
     ),
 }
 
-AUDIT_LEVEL = {"warning": N_("Warning"), "note": N_("Note"), "good": N_("Fine")}
 
-AUDIT_CHART = {"all": N_("all mentions"), "unseen": N_("unseen in training")}
-
-BAR = 26  # pixels of a bar with its gap
 MOST_GROUPS = 12
 LONGEST_TEXT = 60  # characters of a text quoted
-ICONS = {
-    Level.WARNING: (":material/warning:", "orange"),
-    Level.NOTE: (":material/info:", "blue"),
-    Level.GOOD: (":material/check_circle:", "green"),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One number to see first.
+    """One number to see first."""
 
-    Attributes:
-        name, value: what, and how much, as they are shown.
-        help: what exactly is counted.
-    """
-
-    name: str
+    name: str  # what, and how much, as they are shown
     value: str
-    help: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """A finding of the verdict, ready to be drawn.
-
-    Attributes:
-        icon, colour: as Streamlit names them.
-        level: in a word, so that the colour isn't all that tells it.
-        text: plain.
-        first: whether it is a warning, which stands first.
-    """
-
-    icon: str
-    colour: str
-    level: str
-    text: str
-    first: bool
+    help: str  # what exactly is counted
 
 
 Table = dict[str, list[str]]  # the columns, by their heads; a part of a row is set in
@@ -93,104 +58,82 @@ Table = dict[str, list[str]]  # the columns, by their heads; a part of a row is 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of what led to the verdict: its chart, tables and notes, each if there is one."""
+    """A part of what led to the verdict: its tables and notes, each if there is one."""
 
     title: str
-    tables: tuple[Table, ...] = ()
+    tables: tuple[Table | None, ...] = ()
     notes: tuple[str, ...] = ()  # plain text
-    chart: go.Figure | None = None
-    chart_title: str = ""
 
 
 def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
-    """All parts, in two columns."""
+    """All parts, in two columns; one with neither a table nor a note is left out."""
     mixed = t(
         "Labelled in more than one way: {share} of the texts.",
         share=share_text(audit.conflicts.texts),
     )
-    known = Part(
-        t("What the graph knows"),
-        _some(mentions_table(audit)),
-        chart=coverage_chart(audit),
-        chart_title=t(
-            "Share of the {split} mentions whose name is a head, by label",
-            split=split_name(audit.held_out),
-        ),
-    )
-    splits = Part(
-        t("Between the splits"),
-        _some(splits_table(audit), leaks_table(audit)),
-        (mixed, *mixed_texts(audit)),
-    )
-    what = t("type" if audit.ambiguity.relation else "relation")
-    answers = Part(
-        t("Was the graph made from the answers?"),
-        _some(names_table(audit)),
-        (
-            gold_heads(audit),
-            t(
-                "A graph made by others knows rare names less than common ones, and few of its "
-                "heads are mentions. Where nearly all are, as the bars in another colour would "
-                "show, a gain shows reading, not independent knowledge."
-            ),
-        ),
-        groups_chart(audit),
-        t(
-            "Share of the heads that are gold mentions, word for word, and how many heads there "
-            "are; by {what}",
-            what=what,
-        ),
-    )
     learnt = listed(f"{tail} → {label}" for tail, label in audit.tail_labels.items())
-    dictionary = Part(
-        t("A dictionary instead of a model"),
-        _some(dictionary_table(audit)),
-        (
-            t(
-                "The longest match; the first tail of a head that stands for a label decides. "
-                "Learnt from train: {tails}.",
-                tails=learnt or t("nothing"),
+    left = [
+        Part(t("What the graph knows"), (mentions_table(audit),)),
+        Part(
+            t("Between the splits"),
+            (splits_table(audit), leaks_table(audit)),
+            (mixed, *mixed_texts(audit)),
+        ),
+    ]
+    right = [
+        Part(
+            t("Was the graph made from the answers?"),
+            (names_table(audit), groups_table(audit)),
+            (
+                *gold_heads(audit),
+                t(
+                    "A graph made by others knows rare names less than common ones, and few of its "
+                    "heads are mentions. Where nearly all are (●), a gain shows reading, not "
+                    "independent knowledge."
+                ),
             ),
         ),
-    )
-    homonymous = homonyms_table(audit)
-    heads = Part(
-        t("How clear the heads are"),
-        _some(ambiguous_table(audit), homonymous),
-        (say_heads(audit), *([homonyms(audit)] if homonymous else [])),
-    )
-    lengths = Part(t("What injection costs"), _some(lengths_table(audit)))
-    return (
-        [part for part in (known, splits) if part.tables],
-        [part for part in (answers, dictionary) if part.tables] + [lengths, heads],
-    )
+        Part(
+            t("A dictionary instead of a model"),
+            (dictionary_table(audit),),
+            (
+                t(
+                    "The longest match; the first tail of a head that stands for a label decides. "
+                    "Learnt from train: {tails}.",
+                    tails=learnt or t("nothing"),
+                ),
+            ),
+        ),
+    ]
+    some = [[part for part in column if any(part.tables)] for column in (left, right)]
+    return some[0], some[1]
 
 
-def _some(*tables: Table | None) -> tuple[Table, ...]:
-    return tuple(table for table in tables if table)
-
-
-def say_heads(audit: Audit) -> str:
-    """How clearly the graph says what its heads are; plain text."""
-    heads = audit.ambiguity
-    if heads.relation is None:
-        said = [t("No relation of this graph looks like a type.")]
-    else:
-        said = [
-            t(
-                "{share} of the heads have several tails under “{relation}”.",
-                share=share_text(heads.several),
-                relation=heads.relation,
-            )
-        ]
-    if heads.several_labels is not None:
-        said.append(
-            t(
-                "{share} have tails that stand for several labels.",
-                share=share_text(heads.several_labels),
-            )
+def gold_heads(audit: Audit) -> list[str]:
+    """How many of the graph's heads are gold mentions, and of the test set only."""
+    answers, said = audit.answers, []
+    if answers is not None:
+        text = N_("Heads of the graph that are gold mentions: {share}.")
+        said.append(t(text, share=share_text(answers.gold_heads)))
+    if answers and answers.test_only is not None and answers.test_only_of_gold is not None:
+        text = N_(
+            "Heads that are gold mentions of the test set only: {share}; {of_gold} of those that "
+            "are gold mentions."
         )
-    return sentences(said)
+        of_gold = percent(answers.test_only_of_gold)
+        said.append(t(text, share=share_text(answers.test_only), of_gold=of_gold))
+    return said
+
+
+def groups_table(audit: Audit) -> Table | None:
+    """Share of each type's heads that are gold mentions, word for word; ●: made of the answers."""
+    groups = audit.answers.groups[:MOST_GROUPS] if audit.answers else ()
+    rows = [
+        (f"{own.name} ●" if own.from_gold else own.name, f"{own.gold.total:,}", percent(own.gold))
+        for own in sorted(groups, key=lambda own: -own.gold.share)
+    ]
+    what = t("type" if audit.ambiguity.relation else "relation")
+    return _table((what, t("heads"), t("are mentions")), rows)
 
 
 def facts(audit: Audit) -> tuple[Fact, ...]:
@@ -222,25 +165,12 @@ def facts(audit: Audit) -> tuple[Fact, ...]:
 
 def headline(verdict: Verdict) -> str:
     """The verdict in one or two sentences; plain text."""
-    return verdict.headline.in_words(_templates(), split_name)
+    return in_words(verdict.headline)
 
 
-def reasons(verdict: Verdict) -> tuple[Reason, ...]:
-    """The verdict's findings, warnings first."""
-    return tuple(
-        Reason(
-            *ICONS[finding.level],
-            t(AUDIT_LEVEL[finding.level]),
-            finding.in_words(_templates(), split_name),
-            finding.level is Level.WARNING,
-        )
-        for finding in verdict.findings
-    )
-
-
-def _templates() -> dict[str, str]:
-    """The words of a verdict in the language of whoever looks."""
-    return {kind: t(text) for kind, text in english().items()}
+def in_words(finding: Finding) -> str:
+    """A finding in the language of whoever looks; plain text."""
+    return finding.in_words({kind: t(text) for kind, text in english().items()}, split_name)
 
 
 def mentions_table(audit: Audit) -> Table | None:
@@ -314,31 +244,6 @@ def _where(where: str) -> str:
     return t("{first} and {last}", first=listed(others), last=last)
 
 
-def gold_heads(audit: Audit) -> str:
-    """How many of the graph's heads are gold mentions, and of the test set only."""
-    answers = audit.answers
-    if answers is None:
-        return ""
-    said = [
-        t(
-            "Heads of the graph that are gold mentions: {share}.",
-            share=share_text(answers.gold_heads),
-        )
-    ]
-    if answers.test_only is not None and answers.test_only_of_gold is not None:
-        of_gold = percent(answers.test_only_of_gold)
-        share = share_text(answers.test_only)
-        said.append(
-            t(
-                "Heads that are gold mentions of the test set only: {share}; {of_gold} of those "
-                "that are gold mentions.",
-                share=share,
-                of_gold=of_gold,
-            )
-        )
-    return sentences(said)
-
-
 def dictionary_table(audit: Audit) -> Table | None:
     """The dictionary tagger's scores by split, the held-out split's by label."""
     rows = []
@@ -353,107 +258,12 @@ def dictionary_table(audit: Audit) -> Table | None:
     return _table(heads, rows)
 
 
-def lengths_table(audit: Audit) -> Table | None:
-    """Tokens of the texts and of the branches, and what the limit cuts."""
-    rows = []
-    for name, split in audit.splits.items():
-        injection = split.injection
-        rows.append(
-            (
-                split_name(name),
-                f"{injection.tokens / split.examples:.1f}",
-                f"{injection.added.count / split.examples:.1f}",
-                f"{injection.longest:,}",
-                f"{injection.long_texts.count:,}",
-                f"{injection.long_trees.count:,}",
-                percent(injection.added_over),
-            )
-        )
-    over = (t("texts over the limit"), t("with branches"), t("branch tokens without room"))
-    return _table((t("split"), t("text"), t("added"), t("longest"), *over), rows)
-
-
-def ambiguous_table(audit: Audit) -> Table | None:
-    """Some heads with several tails under the relation that says types."""
-    rows = [(head, listed(tails)) for head, tails in audit.ambiguity.examples]
-    return _table((t("head"), t("tails")), rows)
-
-
-def homonyms_table(audit: Audit) -> Table | None:
-    """Some names of the held-out set that may mean several heads."""
-    found = audit.splits[audit.held_out].homonyms.examples
-    rows = [(name, listed(heads)) for name, heads in found]
-    return _table((t("name"), t("may mean")), rows)
-
-
-def homonyms(audit: Audit) -> str:
-    """How many matches of the held-out set have such a name."""
-    found = audit.splits[audit.held_out].homonyms
-    where, rows = split_name(audit.held_out), percent(found.rows)
-    return t(
-        "{share} of the matches in {split} have a name that may mean several heads, in {rows} of "
-        "the rows with a match.",
-        share=share_text(found.matches),
-        split=where,
-        rows=rows,
-    )
-
-
 def mixed_texts(audit: Audit) -> tuple[str, ...]:
     """The beginnings of some texts that are labelled in more than one way."""
     return tuple(
         text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
         for text in audit.conflicts.examples
     )
-
-
-def coverage_chart(audit: Audit) -> go.Figure | None:
-    """Share of the held-out mentions that the graph knows, by label."""
-    gold = audit.splits[audit.held_out].mentions
-    if gold is None or not gold.by_label:
-        return None
-    labels = sorted(gold.by_label, key=lambda label: gold.by_label[label].known.share)
-    series = {"all": gold.by_label}
-    if gold.unseen is not None and gold.unseen.known.total:
-        series["unseen"] = {
-            label: gold.unseen_by_label[label]
-            for label in labels
-            if gold.unseen_by_label[label].known.total
-        }
-    colours = {"all": TRUNK, "unseen": BRANCH}
-    figure = go.Figure()
-    for name in reversed(series):  # Plotly stacks grouped bars from below
-        shares = {label: c.known for label, c in series[name].items()}
-        shown = [label for label in labels if label in shares]
-        figure.add_bar(
-            y=shown,
-            x=[100 * shares[label].share for label in shown],
-            name=t(AUDIT_CHART[name]),
-            marker_color=colours[name],
-            orientation="h",
-            hovertemplate="%{y}: %{customdata}<extra>%{fullData.name}</extra>",
-            customdata=[share_text(shares[label]) for label in shown],
-            text=[percent(shares[label]) for label in shown],
-        )
-    return _laid_out(figure, BAR * len(labels) * len(series), legend=len(series) > 1)
-
-
-def groups_chart(audit: Audit) -> go.Figure | None:
-    """Share of each type's heads that are gold mentions, word for word."""
-    if audit.answers is None or not audit.answers.groups:
-        return None
-    groups = sorted(audit.answers.groups[:MOST_GROUPS], key=lambda group: group.gold.share)
-    figure = go.Figure()
-    figure.add_bar(
-        y=[group.name for group in groups],
-        x=[100 * group.gold.share for group in groups],
-        marker_color=[CHANGED if group.from_gold else TRUNK for group in groups],
-        orientation="h",
-        hovertemplate="%{y}: %{customdata}<extra></extra>",
-        customdata=[share_text(group.gold) for group in groups],
-        text=[f"{percent(group.gold)} · {group.gold.total:,}" for group in groups],
-    )
-    return _laid_out(figure, BAR * len(groups))
 
 
 def split_name(split: str) -> str:
@@ -491,28 +301,3 @@ def _known(coverage: Coverage | None) -> tuple[str, str]:
 
 def _scores(scores: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(score(scores[name]) for name in ("precision", "recall", "f1"))
-
-
-def _laid_out(figure: go.Figure, height: int, *, legend: bool = False) -> go.Figure:
-    figure.update_traces(textposition="outside", cliponaxis=False)
-    figure.update_layout(
-        barmode="group",
-        bargap=0.3,
-        height=height + (90 if legend else 56),
-        margin={"l": 8, "r": 8, "t": 34 if legend else 6, "b": 6},
-        showlegend=legend,
-        legend={
-            "orientation": "h",
-            "y": 1.0,
-            "yanchor": "bottom",
-            "x": 0,
-            "traceorder": "reversed",
-        },
-        xaxis={
-            "range": [0, 122],  # room for the numbers beside the bars
-            "tickvals": [0, 25, 50, 75, 100],
-            "ticktext": ["0", "25 %", "50 %", "75 %", "100 %"],
-        },
-        yaxis={"automargin": True, "type": "category"},
-    )
-    return figure

@@ -17,17 +17,11 @@ def code_of(identity: Identity) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """One token of two trees.
+    """One token of two trees."""
 
-    Attributes:
-        identity: see ``FlatTree.identities``.
-        text: what it reads.
-        before, after: its index along N in each tree; None: not there.
-    """
-
-    identity: Identity
-    text: str
-    before: int | None
+    identity: Identity  # see FlatTree.identities
+    text: str  # what it reads
+    before: int | None  # its index along N in each tree; None: not there
     after: int | None
 
     @property

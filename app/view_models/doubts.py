@@ -24,22 +24,15 @@ DOUBT_TEXTS = {
 }
 
 _NOT_YET = "…"  # stands for a field that nothing is written in yet
-_SAID = ("stop_word", "one_character", "own_tail", "long_tail", "duplicate", "several_types")
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Something to look at before a triple is kept.
+    """Something to look at before a triple is kept."""
 
-    Attributes:
-        kind: its name, as in ``check``, or "control", "too_long", "there".
-        text: plain.
-        refused: the triple can't be kept like this.
-    """
-
-    kind: str
-    text: str
-    refused: bool = False
+    kind: str  # its name, as in check, or "control", "too_long", "there"
+    text: str  # plain
+    refused: bool = False  # the triple can't be kept like this
 
 
 def doubts(
@@ -53,7 +46,6 @@ def doubts(
     """Say what may be wrong with what was typed so far.
 
     Args:
-        graph: as edited.
         head, relation, tail: as typed; "" for a field not yet filled.
         replacing: the triple that is to be changed; None: one is added.
     """
@@ -75,17 +67,15 @@ def doubts(
     others = [x for x in graph.triples_of(head) if x != replacing] if head else []
     kinds = _kinds(new, others)
     types = dict.fromkeys(x.tail for x in others if x.relation in TYPE_RELATIONS)
-    for kind in _SAID:
-        if kind not in kinds:
-            continue
-        if kind in ("stop_word", "one_character") and not head:
-            continue
-        if kind == "several_types" and not (complete and relation in TYPE_RELATIONS and types):
-            continue
-        if kind in ("duplicate", "own_tail") and not complete:
-            continue
-        said = t(DOUBT_TEXTS[kind], head=head, types=listed(types), most=LONG_TAIL)
-        found.append(Doubt(kind, said))
+    needs = {  # what has to be typed before it is said
+        **dict.fromkeys(("stop_word", "one_character"), bool(head)),
+        **dict.fromkeys(("duplicate", "own_tail"), complete),
+        "several_types": complete and relation in TYPE_RELATIONS and bool(types),
+    }
+    for kind, said in DOUBT_TEXTS.items():
+        if kind in kinds and needs.get(kind, True):
+            said = t(said, head=head, types=listed(types), most=LONG_TAIL)
+            found.append(Doubt(kind, said))
     return tuple(found)
 
 
@@ -96,25 +86,11 @@ def _unusable(head: str, relation: str, tail: str) -> list[Doubt]:
         field = t(KNOWLEDGE_TEXTS[name])
         if control:
             code = f"U+{ord(control.group()):04X}"
-            found.append(
-                Doubt(
-                    "control",
-                    t(
-                        "The {field} holds a line break, tab or control character ({code}).",
-                        field=field,
-                        code=code,
-                    ),
-                    True,
-                )
-            )
+            text = N_("The {field} holds a line break, tab or control character ({code}).")
+            found.append(Doubt("control", t(text, field=field, code=code), True))
         elif len(value) > MAX_FIELD:
-            found.append(
-                Doubt(
-                    "too_long",
-                    t("The {field} has over {most} characters.", field=field, most=MAX_FIELD),
-                    True,
-                )
-            )
+            said = N_("The {field} has over {most} characters.")
+            found.append(Doubt("too_long", t(said, field=field, most=MAX_FIELD), True))
     return found
 
 

@@ -1,4 +1,4 @@
-"""What every triple and every token does: sentences, a table, a chart, a file. Pure."""
+"""What every triple and every token does: sentences, a table, a chart. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from app.exports import csv_of
 from app.models import ModelInfo
 from app.texts import N_, listed, sentences, t
 from app.view_models.html import escape, plain
@@ -18,7 +17,6 @@ from kbert_core.explain.attributions import Attributions
 from kbert_core.explain.effects import Effect, Effects
 from kbert_core.explain.result import NO_EFFECT, mention_text, name_of
 from kbert_core.explain.targets import NO_SPAN, Target
-from kbert_core.knowledge.triple import Triple
 
 MOVED = {  # one triple, several
     "moved_up": (N_("{triples} moves up"), N_("{triples} move up")),
@@ -26,6 +24,10 @@ MOVED = {  # one triple, several
 }
 
 EFFECTS_CHANCE = {
+    "classify": N_("Shown: the probability of “{label}”."),
+    "ner": N_(
+        "Shown: the probability that “{text}” is {label} (the geometric mean over its tokens)."
+    ),
     "mask": N_("Shown: the probability of “{label}” at the mask."),
     "qa": N_("Shown: the probability of the answer “{label}”."),
     "link": N_("Shown: the weight of {label} among the candidates of “{text}”."),
@@ -84,11 +86,8 @@ class View:
     def say_now(self) -> str:
         """What is predicted with knowledge and without, and what all of it does."""
         base, less = self.found.base, self.found.plain
-        said = t(
-            "With knowledge: {answer}. Without any: {plain}.",
-            answer=self.answer(base.answer),
-            plain=self.answer(less.answer),
-        )
+        text = N_("With knowledge: {answer}. Without any: {plain}.")
+        said = t(text, answer=self.answer(base.answer), plain=self.answer(less.answer))
         change = self.change(less.score, base.score)
         key = (
             N_("The one triple there is: {change} ({points}).")
@@ -146,26 +145,18 @@ class View:
                     "effects with."
                 ),
             )
-        rho = found.rank_correlation()
-        if rho is not None:
-            count = f"{len(found.each):,}"
-            said = [
-                t(
-                    "Rank correlation of attention and size of the effect: {rho}, over {count} "
-                    "triples.",
-                    rho=f"{rho:+.2f}".replace("-", "−"),
-                    count=count,
-                )
-            ]
-        else:
-            said = [
-                t(
-                    "A rank correlation needs three triples."
-                    if len(found.each) < FEWEST
-                    else "There is no rank correlation: all triples get the same attention, or "
-                    "all have the same effect."
-                )
-            ]
+        rho, count = found.rank_correlation(), f"{len(found.each):,}"
+        text = N_(
+            "Rank correlation of attention and size of the effect: {rho}, over {count} triples."
+        )
+        if len(found.each) < FEWEST:
+            text = N_("A rank correlation needs three triples.")
+        elif rho is None:
+            text = N_(
+                "There is no rank correlation: all triples get the same attention, or all have the "
+                "same effect."
+            )
+        said = [t(text, rho=f"{rho or 0:+.2f}".replace("-", "−"), count=count)]
         parts = found.disagreements()
         said += map(self._disagreement, parts)
         if len(found.each) > 1 and found.acts and not parts:
@@ -178,23 +169,21 @@ class View:
         return tuple(said)
 
     def _disagreement(self, item: Disagreement) -> str:
-        triple, effect = item.attended.piece.triple, points(self.points(item.attended.effect))
-        if item.kind is Kind.OVERLOOKED:
-            values = {"rank": item.rank, "count": item.count}
-            return t(
-                "Attention is not explanation: {triple} does most ({effect}), and is only number "
-                "{rank} of {count} by attention.",
-                triple=name_of(triple),
-                effect=effect,
-                **values,
-            )
+        values = {
+            "triple": name_of(item.attended.piece.triple),
+            "effect": points(self.points(item.attended.effect)),
+            "rank": item.rank,
+            "count": item.count,
+            "strongest": name_of(item.strongest.piece.triple),
+            "strongest_effect": points(self.points(item.strongest.effect)),
+        }
         return t(
-            "Attention is not explanation: {triple} gets the most, and adds {effect} only; "
+            "Attention is not explanation: {triple} does most ({effect}), and is only number "
+            "{rank} of {count} by attention."
+            if item.kind is Kind.OVERLOOKED
+            else "Attention is not explanation: {triple} gets the most, and adds {effect} only; "
             "{strongest} adds {strongest_effect}.",
-            triple=name_of(triple),
-            effect=effect,
-            strongest=name_of(item.strongest.piece.triple),
-            strongest_effect=points(self.points(item.strongest.effect)),
+            **values,
         )
 
     def say_shares(self) -> str:
@@ -255,48 +244,16 @@ class View:
                 said.append(t(key, triples=listed(map(name_of, triples))))
         return " · ".join(said)
 
-    def csv(self) -> bytes:
-        """Everything measured, scores in nats, in UTF-8 with a byte order mark."""
-        rows = []
-        for effect, item in zip(self.found.each, self.found.as_dict()["effects"], strict=True):
-            row = {
-                **item["triple"],
-                "mentions": "; ".join(mention["text"] for mention in item["mentions"]),
-                "probability": self.chance(effect.base.score),
-                "probability_without": self.chance(effect.without.score),
-                "effect_nats": item["effect"],
-                "flips": item["flips"],
-                "answer_without": item["without"]["answer"],
-                "deleted_effect_nats": item["deleted_effect"],
-                "deleted_flips": item["deleted_flips"],
-                "answer_deleted": (item["deleted"] or {}).get("answer"),
-            }
-            for moved in ("moved_up", "moved_out"):
-                row[moved] = "; ".join(name_of(Triple(**triple)) for triple in item[moved])
-            if self.shares is not None:
-                row["tokens_share_of_probability"] = self.shares.of(effect.piece)
-            rows.append(row)
-        return csv_of(rows)
-
 
 def say_chance(target: Target, sentences: Sequence[str], info: ModelInfo) -> str:
     """Whose probability is shown; plain text."""
+    label, text = target.label, sentences[0][target.start : target.end]
+    said = EFFECTS_CHANCE.get(info.card.task or "", EFFECTS_CHANCE["ner"])
     if target.start == NO_SPAN:
-        return t("Shown: the probability of “{label}”.", label=info.label(target.label))
-    if info.card.task in ("mask", "qa"):
-        return t(EFFECTS_CHANCE[info.card.task], label=target.label)
-    text = sentences[0][target.start : target.end]
-    if info.card.task == "link":
-        return t(
-            "Shown: the weight of {label} among the candidates of “{text}”.",
-            text=text,
-            label=target.label,
-        )
-    return t(
-        "Shown: the probability that “{text}” is {label} (the geometric mean over its tokens).",
-        text=text,
-        label=answer_name(target.label, info, text),
-    )
+        said, label = EFFECTS_CHANCE["classify"], info.label(label)
+    elif info.card.task not in ("mask", "qa", "link"):
+        label = answer_name(label, info, text)
+    return t(said, text=text, label=label)
 
 
 def points(value: float | None) -> str:

@@ -1,10 +1,9 @@
 """What a search for counterfactuals found, in words."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from app.models import ModelInfo
-from app.texts import N_, sentences, t
+from app.texts import N_, sentences, t, tn
 from app.view_models.html import escape
 from app.view_models.prediction import percent
 from app.view_models.targets import SPANS, answer_name
@@ -25,62 +24,29 @@ SEARCH_ENDED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One set of edits, ready to be drawn.
-
-    Attributes:
-        edits: to be made in the Lab.
-        html: what they do and what becomes of the prediction; escaped.
-        key: of its button; the same for the same edits.
-    """
-
-    edits: tuple[Edit, ...]
-    html: str
-    key: str
-
-
-def lines(
-    found: Counterfactuals, info: ModelInfo, chance: Callable[[float], float]
-) -> tuple[Line, ...]:
-    """The sets of edits that flip it, or those that come nearest."""
-    return tuple(
-        _line(one, found, info, chance, flips=bool(found.found))
-        for one in found.found or found.nearest
-    )
-
-
-def _line(
+def line_html(
     one: Counterfactual,
     found: Counterfactuals,
     info: ModelInfo,
     chance: Callable[[float], float],
-    *,
-    flips: bool,
-) -> Line:
+) -> str:
+    """What a set of edits does and what becomes of the prediction; escaped."""
     what = "".join(f"<div>{escape(_do(edit))}</div>" for edit in one.edits)
     answer = answer_name(one.after.answer, info, found.sentences[0])
     changed = one.after.answer != one.before.answer  # if not to what was wished for
     said = escape(t("becomes {answer}" if changed else "stays {answer}", answer=answer))
-    badge = f'<span class="kb-badge">{said}</span>' if flips else f"<span>{said}</span>"
-    before, after = chance(one.before.score), chance(one.after.score)
-    score = f"{target_name(found, info)} {percent(before)} → {percent(after)}"
-    html = (
+    badge = f'<span class="kb-badge">{said}</span>' if found.found else f"<span>{said}</span>"
+    before, after = (percent(chance(own.score)) for own in (one.before, one.after))
+    score = f"{answer_name(found.target.label, info, '')} {before} → {after}"
+    return (
         f'<div class="kb-flip"><div>{what}</div><div>{badge} '
         f'<span class="kb-delta">{escape(score)}</span></div></div>'
     )
-    key = "|".join(map(str, one.edits))
-    return Line(one.edits, html, key)
 
 
 def _do(edit: Edit) -> str:
     new = edit.new if edit.new is not None else ""
     return t(SEARCH_DO[edit.action], triple=edit.triple, new=new)
-
-
-def target_name(found: Counterfactuals, info: ModelInfo) -> str:
-    """What the score is of; plain text."""
-    return answer_name(found.target.label, info, "")
 
 
 def say_now(found: Counterfactuals, info: ModelInfo) -> str:
@@ -91,30 +57,18 @@ def say_now(found: Counterfactuals, info: ModelInfo) -> str:
         answer = t("“{text}” {label}", text=text[target.start : target.end], label=answer)
     now = t("Now: {answer}.", answer=answer)
     count = len(found.found)
+    said = ""
     if count:
-        return sentences(
-            [
-                now,
-                t("1 set of changes flips it.")
-                if count == 1
-                else t("{count} sets of changes flip it, the smallest first.", count=count),
-            ]
+        said = tn(
+            "1 set of changes flips it.", "{n} sets of changes flip it, the smallest first.", count
         )
-    if not found.ended:
-        return now
-    if found.nearest:
-        return sentences([now, t("Nothing found flips it. The closest:")])
-    nothing = found.runs == 1 and found.ended == "all"
-    return sentences(
-        [
-            now,
-            t(
-                "There is nothing to change: this text contains no triple of the graph."
-                if nothing
-                else "Nothing found flips it."
-            ),
-        ]
-    )
+    elif found.ended and found.nearest:
+        said = t("Nothing found flips it. The closest:")
+    elif found.ended == "all" and found.runs == 1:
+        said = t("There is nothing to change: this text contains no triple of the graph.")
+    elif found.ended:
+        said = t("Nothing found flips it.")
+    return sentences(filter(None, [now, said]))
 
 
 def say_end(found: Counterfactuals) -> str:
@@ -123,17 +77,9 @@ def say_end(found: Counterfactuals) -> str:
         return ""
     said = [t(SEARCH_ENDED[found.ended], runs=found.runs)]
     if found.unread:
-        said.append(
-            t(
-                "{count} more do not change what the model reads, and need no run.",
-                count=found.unread,
-            )
-        )
+        text = N_("{count} more do not change what the model reads, and need no run.")
+        said.append(t(text, count=found.unread))
     if not found.complete:
-        said.append(
-            t(
-                "The graph is large: candidates come from its first {most} triples.",
-                most=f"{MOST_READ:,}",
-            )
-        )
+        words = N_("The graph is large: candidates come from its first {most} triples.")
+        said.append(t(words, most=f"{MOST_READ:,}"))
     return sentences(said)

@@ -3,35 +3,25 @@
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from app.texts import t
-from app.view_models.diff import Aligned
-from app.view_models.matrix import HIDDEN, LEVELS
+from app.texts import listed, sentences, t
+from app.view_models.html import escape
+from app.view_models.matrix import HIDDEN, LEVELS, share
+from kbert_core.explain.attention import CellArithmetic
 
-Kind = Literal["attention", "difference"]
 MOST = 48  # cells a side of a small map; a longer text's are merged
 
 
 @dataclass(frozen=True)
 class HeadsView:
-    """L x A small maps.
+    """L x A small maps of attention."""
 
-    Attributes:
-        kind: attention, or its difference.
-        codes: (L, A, n, n) uint8, as in a ``MatrixView``.
-        low, high: what the codes 0 and LEVELS - 1 stand for, in every map. Those
-            of attention grow with its square root, those of a difference evenly.
-        merged: tokens a side of a cell; 1: none are merged.
-    """
-
-    kind: Kind
+    # (L, A, n, n) uint8, as in a MatrixView; they grow with the weight's square root
     codes: np.ndarray
-    low: float
-    high: float
-    merged: int = 1
+    high: float  # what the code LEVELS - 1 stands for, in every map
+    merged: int = 1  # tokens a side of a cell; 1: none are merged
 
     def data(self, layer: int, head: int) -> dict[str, object]:
         """What the front end needs, as JSON.
@@ -39,21 +29,22 @@ class HeadsView:
         Args:
             layer, head: shown large, from 1; 0 is a mean.
         """
+        layers, heads, size, _ = self.codes.shape
         return {
-            "kind": self.kind,
-            "layers": self.codes.shape[0],
-            "heads": self.codes.shape[1],
-            "n": self.codes.shape[2],
+            "kind": "attention",
+            "layers": layers,
+            "heads": heads,
+            "n": size,
             "codes": base64.b64encode(self.codes.tobytes()).decode(),
-            "low": self.low,
+            "low": 0.0,
             "high": self.high,
-            "middle": self.high / 4 if self.kind == "attention" else None,
+            "middle": self.high / 4,
             "chosen": [layer, head],
             "label": t(
                 "Attention of {layers} layers with {heads} heads each as small maps; arrow keys "
                 "move, Enter shows one large",
-                layers=self.codes.shape[0],
-                heads=self.codes.shape[1],
+                layers=layers,
+                heads=heads,
             ),
             "texts": {"name": t("layer {layer}, head {head}")},
         }
@@ -69,11 +60,9 @@ def map_name(layer: int, head: int) -> str:
         return t("layer {layer}, head {head}", layer=layer, head=head)
     if layer:
         return t("layer {layer}, mean of its heads", layer=layer)
-    return (
-        t("head {head}, mean over the layers", head=head)
-        if head
-        else t("mean of all layers and heads")
-    )
+    if head:
+        return t("head {head}, mean over the layers", head=head)
+    return t("mean of all layers and heads")
 
 
 def most_alike(
@@ -103,51 +92,14 @@ def heads_view(maps: np.ndarray, visible: np.ndarray, keep: Sequence[int]) -> He
         visible: (N, N) bool.
         keep: the tokens drawn, as indices along N.
     """
-    small = np.stack([_merged(_of(layer, keep), np.maximum) for layer in maps])
-    high = float(max(small.max(initial=0.0), 1e-6))
-    codes = np.sqrt(small / high)  # or nearly all but the largest would look like nothing
-    return _coded("attention", codes, visible[np.ix_(keep, keep)], 0.0, high)
-
-
-def heads_difference(
-    maps: tuple[np.ndarray, np.ndarray],
-    visible: tuple[np.ndarray, np.ndarray],
-    tokens: Sequence[Aligned],
-) -> HeadsView:
-    """Make small maps of how attention changed, over the tokens that two scenes share.
-
-    Of merged cells the largest change is kept.
-
-    Args:
-        maps: (L, A, N, N) weights before and after.
-        visible: (N, N) bool before and after.
-        tokens: those drawn.
-    """
-    both = [(x.before, x.after) for x in tokens if x.before is not None and x.after is not None]
-    old, new = [before for before, _ in both], [after for _, after in both]
-    small = []
-    for was, now in zip(*maps, strict=True):
-        change = _of(now, new) - _of(was, old)
-        most, least = _merged(change, np.maximum), _merged(change, np.minimum)
-        small.append(np.where(-least > most, least, most))
-    high = float(max(np.abs(small).max(initial=0.0), 1e-6))
-    seen = visible[0][np.ix_(old, old)] | visible[1][np.ix_(new, new)]
-    codes = np.stack(small) / high / 2 + 0.5
-    return _coded("difference", codes, seen, -high, high)
-
-
-def _coded(
-    kind: Kind, scaled: np.ndarray, visible: np.ndarray, low: float, high: float
-) -> HeadsView:
-    codes = np.clip(np.round(scaled * (LEVELS - 1)), 0, LEVELS - 1).astype(np.uint8)
-    codes[..., ~_merged(visible, np.logical_or)] = HIDDEN
-    return HeadsView(kind, codes, low, high, _side(len(visible)))
-
-
-def _of(maps: np.ndarray, keep: Sequence[int]) -> np.ndarray:
-    """(A, N, N) → (A, n, n) float32, of some of the tokens."""
     places = np.asarray(keep, dtype=int)
-    return maps[:, places[:, None], places[None, :]].astype(np.float32)
+    shown = (slice(None), places[:, None], places[None, :])
+    small = np.stack([_merged(layer[shown].astype(np.float32), np.maximum) for layer in maps])
+    high = float(max(small.max(initial=0.0), 1e-6))
+    scaled = np.sqrt(small / high)  # or nearly all but the largest would look like nothing
+    codes = np.clip(np.round(scaled * (LEVELS - 1)), 0, LEVELS - 1).astype(np.uint8)
+    codes[..., ~_merged(visible[np.ix_(keep, keep)], np.logical_or)] = HIDDEN
+    return HeadsView(codes, high, _side(len(places)))
 
 
 def _side(count: int) -> int:
@@ -160,3 +112,78 @@ def _merged(values: np.ndarray, most: np.ufunc) -> np.ndarray:
     count = values.shape[-1]
     starts = np.arange(0, count, _side(count))
     return most.reduceat(most.reduceat(values, starts, axis=-1), starts, axis=-2)
+
+
+def table_html(cell: CellArithmetic) -> str:
+    """The whole calculation, a step a line."""
+    steps = (
+        (
+            "q · k",
+            number(cell.dot),
+            t(
+                "query of the one times key of the other, {size} numbers in head {head}",
+                head=cell.head,
+                size=cell.size,
+            ),
+        ),
+        (f"× 1/√{cell.size}", number(cell.scaled), t("scaled by the size of a head")),
+        (
+            "+ M",
+            "0" if cell.visible else "−∞",
+            t(
+                "the visible matrix opens this cell"
+                if cell.visible
+                else "the visible matrix closes this cell"
+            ),
+        ),
+        (
+            "log Σ e^",
+            number(cell.log_sum_exp),
+            t("over the {n} tokens that the row sees", n=cell.seen),
+        ),
+        ("softmax", share(cell.weight), t("e^(score − log Σ): the attention weight")),
+    )
+    body = "".join(
+        f'<tr><th scope="row">{escape(step)}</th><td class="kb-num">{escape(value)}</td>'
+        f"<td>{escape(what)}</td></tr>"
+        for step, value, what in steps
+    )
+    return f'<table class="kb-table kb-sum"><tbody>{body}</tbody></table>'
+
+
+def of_mean(maps: np.ndarray, layer: int, head: int, query: int, key: int) -> str:
+    """Say which single maps a mean's value comes from; plain text.
+
+    Args:
+        maps: (L, A, N, N) weights.
+        layer, head: shown, from 1; 0 is the mean of all, and at least one is.
+        query, key: the cell.
+    """
+    values = maps[:, :, query, key].astype(np.float32)
+    if layer:
+        values = values[layer - 1 : layer]
+    if head:
+        values = values[:, head - 1 : head]
+    if not values.any():
+        return t("Choose one layer and one head to see how the weight is worked out.")
+    best = np.argsort(-values, axis=None, kind="stable")[:3]
+    found = [np.unravel_index(i, values.shape) for i in best]
+    named = [
+        t(
+            "{map} ({share})",
+            map=map_name(layer or i + 1, head or j + 1),
+            share=share(float(values[i, j])),
+        )
+        for i, j in found
+    ]
+    return sentences(
+        [
+            t("A mean of {n} maps, the largest: {most}.", n=values.size, most=listed(named)),
+            t("Choose one layer and one head to see how the weight is worked out."),
+        ]
+    )
+
+
+def number(value: float) -> str:
+    """A number as the page writes it."""
+    return f"{value:.3f}".replace("-", "−")

@@ -19,29 +19,17 @@ MOST = 50  # that are told when asked
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One entry of a log.
+    """One entry of a log."""
 
-    Attributes:
-        number: by which it is taken back.
-        at: when, as people say it.
-        exactly: when, UTC; "": not known.
-        who: "": not known.
-        what: in one line.
-        changes: triple by triple, in words; the first ones.
-        count: how many triples it touched.
-        undone: whether it doesn't count any more.
-        can_change: whether it can be taken back or made again.
-    """
-
-    number: int
-    at: str
-    exactly: str
-    who: str
-    what: str
-    changes: tuple[str, ...]
-    count: int
-    undone: bool = False
-    can_change: bool = True
+    number: int  # by which it is taken back
+    at: str  # when, as people say it
+    exactly: str  # when, UTC; "": not known
+    who: str  # "": not known
+    what: str  # in one line
+    changes: tuple[str, ...]  # triple by triple, in words; the first ones
+    count: int  # how many triples it touched
+    undone: bool = False  # whether it doesn't count any more
+    can_change: bool = True  # whether it can be taken back or made again
 
 
 def rows_of(log: EditLog, entries: Iterable[Entry], now: datetime) -> tuple[Row, ...]:
@@ -108,11 +96,8 @@ def said(store: GraphStore, entry: Entry) -> tuple[str, tuple[str, ...]]:
     elif entry.undoes is not None:
         what = t("undid or redid entry {number}", number=entry.undoes)
     elif entry.action == "import":
-        what = t(
-            "imported {count} triples from {source}",
-            count=f"{entry.edits:,}",
-            source=source_of(store, entry),
-        )
+        text = N_("imported {count} triples from {source}")
+        what = t(text, count=f"{entry.edits:,}", source=source_of(store, entry))
     elif len(changes) == 1:
         what, changes = changes[0], ()
     else:

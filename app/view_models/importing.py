@@ -23,27 +23,16 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class Preview:
-    """What was read.
+    """What was read."""
 
-    Attributes:
-        name: of the file.
-        rows: what would be added, each triple once, with its line.
-        there: how many are in the graph already.
-        repeated: how many stand twice in the file.
-        bad: how many lines are no triples.
-        problems: why, the first of them.
-        error: why nothing could be read at all; None: something could.
-        too_many: there is more than is added at once.
-    """
-
-    name: str
-    rows: tuple[Row, ...] = ()
-    there: int = 0
-    repeated: int = 0
-    bad: int = 0
-    problems: tuple[str, ...] = ()
-    error: str | None = None
-    too_many: bool = False
+    name: str  # of the file
+    rows: tuple[Row, ...] = ()  # what would be added, each triple once, with its line
+    there: int = 0  # how many are in the graph already
+    repeated: int = 0  # how many stand twice in the file
+    bad: int = 0  # how many lines are no triples
+    problems: tuple[str, ...] = ()  # why, the first of them
+    error: str | None = None  # why nothing could be read at all; None: something could
+    too_many: bool = False  # there is more than is added at once
 
 
 def preview(

@@ -23,24 +23,17 @@ SHOWN_LAYERS = 4  # of an intervention in many, by number
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Something that can be blocked or opened about a chosen cell.
+    """Something that can be blocked or opened about a chosen cell."""
 
-    Attributes:
-        kind: "cell", "branch 1" and 2, "mention 1" and 2, or "link".
-        name: what it is called; plain text.
-        seer, seen: its tokens, so that the chosen cell is of these rows and columns.
-    """
-
-    kind: str
-    name: str
-    seer: Tokens
+    kind: str  # "cell", "branch 1" and 2, "mention 1" and 2, or "link"
+    name: str  # what it is called; plain text
+    seer: Tokens  # its tokens, so that the chosen cell is of these rows and columns
     seen: Tokens
 
     def intervention(self, action: Action, *, both: bool, layer: int | None) -> Intervention:
         """Block or open it.
 
         Args:
-            action: which.
             both: in both directions, or in that of the cell.
             layer: from 1; None: all.
         """
@@ -51,7 +44,6 @@ def scopes(row: FlatTree, cell: tuple[Identity, Identity]) -> tuple[Scope, ...]:
     """Say what a cell is part of: itself, branches, a mention's link to them, the whole link.
 
     Args:
-        row: the flat tree.
         cell: who looks, at whom.
 
     Returns:
@@ -107,7 +99,6 @@ def describe(one: Intervention, row: FlatTree | None) -> str:
     """Say in a sentence what an intervention does; plain text.
 
     Args:
-        one: the intervention.
         row: where its tokens are looked up; None: there is no tree.
     """
     seer, seen = tokens_name(one.seer, row), tokens_name(one.seen, row)
@@ -178,7 +169,6 @@ def why_now(trace: KBertTrace, window: int, cell: tuple[Identity, Identity], why
     """Say why a cell is as it is, where interventions have the last word; plain text.
 
     Args:
-        trace: of the scene.
         window: its row.
         cell: who looks, at whom.
         why: what is said of the cell without interventions.

@@ -11,7 +11,6 @@ from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule, Triple
 from kbert_core.knowbert.candidates import entities_named
 from kbert_core.knowbert.reading import KnowBertReading
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Reason, Strategy
 from kbert_core.knowledge.triple import COUNT
 from kbert_core.roof.reading import RoofReading
@@ -28,29 +27,17 @@ FIELDS = (HEAD, RELATION, TAIL)
 
 @dataclass(frozen=True, slots=True)
 class TripleRow:
-    """A triple of an entity that the sentence names.
+    """A triple of an entity that the sentence names."""
 
-    Attributes:
-        triple: with the head as the graph writes it.
-        on: whether it is switched on.
-        used: at how many mentions it is injected.
-        mentions: at how many it could be.
-        rules: why it is left out elsewhere.
-        moved_up: injected now, and over the limit in the scene compared with.
-        reason: how it stood among the others at the first mention.
-        in_vectors: what is used of it is in an entity's vector, not in the text.
-        beside: it is read beside the text, once for all mentions.
-    """
-
-    triple: Triple
-    on: bool
-    used: int
-    mentions: int
-    rules: tuple[Rule, ...] = ()
-    moved_up: bool = False
-    reason: Reason | None = None
-    in_vectors: bool = False
-    beside: bool = False
+    triple: Triple  # with the head as the graph writes it
+    on: bool  # whether it is switched on
+    used: int  # at how many mentions it is injected
+    mentions: int  # at how many it could be
+    rules: tuple[Rule, ...] = ()  # why it is left out elsewhere
+    moved_up: bool = False  # injected now, and over the limit in the scene compared with
+    reason: Reason | None = None  # how it stood among the others at the first mention
+    in_vectors: bool = False  # what is used of it is in an entity's vector, not in the text
+    beside: bool = False  # it is read beside the text, once for all mentions
 
     @property
     def state(self) -> str:
@@ -69,12 +56,8 @@ class TripleRow:
             return t("injected, moved up")
         if self.used and self.used < self.mentions:
             rule = t(RULE_TEXTS[self.rules[0].name]) if self.rules else ""
-            return t(
-                "injected at {used} of {mentions} mentions; else {rule}",
-                used=self.used,
-                mentions=self.mentions,
-                rule=rule,
-            )
+            text = N_("injected at {used} of {mentions} mentions; else {rule}")
+            return t(text, used=self.used, mentions=self.mentions, rule=rule)
         if self.used:
             return t("injected")
         if self.rules:
@@ -83,13 +66,7 @@ class TripleRow:
 
 
 def triple_rows(trace: Any, graph: KnowledgeGraph, before: Any = None) -> tuple[TripleRow, ...]:
-    """List the triples of every entity named, in reading and graph order.
-
-    Args:
-        trace: what was run.
-        graph: its graph, with the edits made.
-        before: the scene compared with, to say what moved up.
-    """
+    """List the triples of every entity named, in reading and graph order."""
     if isinstance(trace.reading, KnowBertReading):
         return _rows_in_vectors(trace, graph)
     used, beside = Counter(trace.used), isinstance(trace.reading, RoofReading)
@@ -222,15 +199,10 @@ Row = tuple[Triple, bool]  # and whether it is on
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a change of the table asks for.
+    """What a change of the table asks for."""
 
-    Attributes:
-        edits: to append to the log, in order.
-        problem: why one of them can't be made; then there are no edits.
-    """
-
-    edits: tuple[Edit, ...] = ()
-    problem: str | None = None
+    edits: tuple[Edit, ...] = ()  # to append to the log, in order
+    problem: str | None = None  # why one of them can't be made; then there are no edits
 
 
 def read_changes(now: Sequence[Row], wanted: Sequence[Row], graph: KnowledgeGraph) -> Read:
@@ -294,8 +266,3 @@ def _edits_between(before: Row, after: Row) -> Iterable[Edit]:
         yield Edit("replace", triple, Triple.checked(new.head, new.relation, new.tail))
     if new_on != on:
         yield Edit("switch_on" if new_on else "switch_off", new)
-
-
-def entity_of(head: str) -> str:
-    """The entity a head belongs to, as names are compared."""
-    return normalise_name(head)

@@ -1,8 +1,8 @@
 """Seven lessons: a text, a question to predict, and an answer computed at that moment. Pure."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -11,9 +11,9 @@ from app.scene import WORDS
 from app.texts import N_, listed, sentences, t
 from app.view_models.diff import Identity
 from app.view_models.html import escape, shown, table_html
-from app.view_models.prediction import Mark, Place, line_html, lines_html, percent, tints
+from app.view_models.prediction import percent
 from app.view_models.tree import tree_html, tree_view
-from app.view_models.twins import now_and_before
+from app.view_models.twins import Side, now_and_before, spans_lines
 from app.view_models.why import why
 from kbert_core import Ablation, FlatTree, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.kbert.visible import FULL
@@ -91,27 +91,16 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Setting:
-    """A scene that a lesson shows and the Lab opens.
+    """A scene that a lesson shows and the Lab opens."""
 
-    Attributes:
-        text: one sentence.
-        graph: before the edits.
-        model: a checkpoint's folder name, ``MINILM``, or ``WORDS``.
-        edits: made to the graph.
-        more_triples: of a mention, beyond what the model was trained with.
-        ablation: how the tree is read.
-        panel: of the Lab's matrix.
-        cell: chosen in it.
-    """
-
-    text: str
-    graph: KnowledgeGraph
-    model: str = WORDS
-    edits: tuple[Edit, ...] = ()
-    more_triples: int = 0
-    ablation: Ablation = FULL
-    panel: str = "visible"
-    cell: tuple[Identity, Identity] | None = None
+    text: str  # one sentence
+    graph: KnowledgeGraph  # before the edits
+    model: str = WORDS  # a checkpoint's folder name, MINILM, or WORDS
+    edits: tuple[Edit, ...] = ()  # made to the graph
+    more_triples: int = 0  # of a mention, beyond what the model was trained with
+    ablation: Ablation = FULL  # how the tree is read
+    panel: str = "visible"  # of the Lab's matrix
+    cell: tuple[Identity, Identity] | None = None  # chosen in it
 
     @property
     def edited(self) -> KnowledgeGraph:
@@ -128,29 +117,17 @@ Demo = Callable[[str], KnowledgeGraph]
 
 @dataclass(frozen=True)
 class Exercise:
-    """One lesson, worked out.
+    """One lesson, worked out."""
 
-    Attributes:
-        setting: what the Lab opens.
-        values: of its text.
-        picture: HTML, before the answer is revealed; it doesn't tell it.
-        question: plain text.
-        choices: key → plain text, in the order shown.
-        right: key of the right choice, as it came out.
-        why: plain text, told with the answer, a paragraph each.
-        revealed: HTML, drawn with the answer.
-        matrix: the tree whose visible matrix is drawn with the answer.
-    """
-
-    setting: Setting
-    picture: str
-    question: str
-    choices: dict[str, str]
-    right: str
-    why: tuple[str, ...]
-    revealed: str
-    values: dict[str, object] = field(default_factory=dict)
-    matrix: FlatTree | None = None
+    setting: Setting  # what the Lab opens
+    picture: str  # HTML, before the answer is revealed; it doesn't tell it
+    question: str  # plain text
+    choices: dict[str, str]  # key → plain text, in the order shown
+    right: str  # key of the right choice, as it came out
+    why: tuple[str, ...]  # plain text, told with the answer, a paragraph each
+    revealed: str  # HTML, drawn with the answer
+    values: dict[str, object] = field(default_factory=dict)  # of its text
+    matrix: FlatTree | None = None  # the tree whose visible matrix is drawn with the answer
 
     def __post_init__(self) -> None:
         if self.right not in self.choices:
@@ -184,10 +161,14 @@ def place(lesson: str) -> int:
 # Figure 2
 
 
-def _tokens(read: Read, demo: Demo) -> Exercise:
+def _figure(read: Read, demo: Demo) -> tuple[Setting, KBertTrace, FlatTree]:
     setting = Setting(TIM_COOK, demo("figure2"))
     trace = read(setting)
-    flat = trace.rows[0]
+    return setting, trace, trace.rows[0]
+
+
+def _tokens(read: Read, demo: Demo) -> Exercise:
+    setting, trace, flat = _figure(read, demo)
     trunk = sum(1 for branch in flat.branch_ids if branch == 0)
     words = trunk - len(flat.specials)
     triples = len(trace.used)
@@ -218,9 +199,7 @@ def _tokens(read: Read, demo: Demo) -> Exercise:
 
 
 def _tree_lesson(read: Read, demo: Demo) -> Exercise:
-    setting = Setting(TIM_COOK, demo("figure2"))
-    trace = read(setting)
-    flat = trace.rows[0]
+    setting, trace, flat = _figure(read, demo)
     last = flat.tokens.index("Cook")
     asked = {name: name for name in ("is", "CEO", "visiting", "Beijing")}
     return Exercise(
@@ -238,14 +217,12 @@ def _tree_lesson(read: Read, demo: Demo) -> Exercise:
                 mention="Tim Cook",
             ),
         ),
-        _row(flat),
+        _chips(flat, range(len(flat))),
     )
 
 
 def _positions(read: Read, demo: Demo) -> Exercise:
-    setting = Setting(TIM_COOK, demo("figure2"))
-    trace = read(setting)
-    flat = trace.rows[0]
+    setting, trace, flat = _figure(read, demo)
     hard = flat.tokens.index("is")
     soft = flat.soft_positions
     before = flat.tokens.index("Cook")
@@ -275,9 +252,7 @@ def _positions(read: Read, demo: Demo) -> Exercise:
 
 
 def _visible(read: Read, demo: Demo) -> Exercise:
-    setting = Setting(TIM_COOK, demo("figure2"))
-    trace = read(setting)
-    flat = trace.rows[0]
+    setting, trace, flat = _figure(read, demo)
     column = flat.tokens.index("Apple")
     asked = [flat.tokens.index(name) for name in ("[CLS]", "Cook", "is", "China")]
     seeing = [row for row in asked if bool(trace.visible[0, row, column])]
@@ -299,9 +274,7 @@ SCORES = {"Tim": 1.0, "Cook": 2.0, "CEO": 1.0, "Apple": 0.0}  # made up; 1 for e
 
 
 def _attention(read: Read, demo: Demo) -> Exercise:
-    setting = Setting(TIM_COOK, demo("figure2"))
-    trace = read(setting)
-    flat = trace.rows[0]
+    setting, trace, flat = _figure(read, demo)
     row, column = flat.tokens.index("Apple"), flat.tokens.index("Cook")
     scores = torch.tensor([SCORES.get(token, 1.0) for token in flat.tokens])
     mask = additive_mask(trace.visible, torch.float32)[0, 0, row]
@@ -327,14 +300,11 @@ def _attention(read: Read, demo: Demo) -> Exercise:
         unmasked=percent(by_hand["unmasked"]),
     )
     order = sorted(by_hand, key=lambda name: by_hand[name])
+    text = N_("How much of its attention does “{row}” give to “{column}”?")
     return Exercise(
         Setting(TIM_COOK, setting.graph, MINILM, panel="attention"),
         _scores_table(flat, scores, mask, None),
-        t(
-            "How much of its attention does “{row}” give to “{column}”?",
-            row=flat.tokens[row],
-            column=flat.tokens[column],
-        ),
+        t(text, row=flat.tokens[row], column=flat.tokens[column]),
         {name: percent(by_hand[name]) for name in order},
         right,
         (
@@ -363,32 +333,24 @@ def _noise(read: Read, demo: Demo) -> Exercise:
     found: dict[str, tuple[NerPrediction, NerPrediction]] = {}
     for name, ablation in (("tree", FULL), ("all", Ablation(visible="all"))):
         pair = (quiet, noisy)
-        first, second = (read(_read_by(one, ablation)).prediction for one in pair)
+        first, second = (read(replace(one, ablation=ablation)).prediction for one in pair)
         found[name] = (first, second)
     changed = {name: _changed(*pair) for name, pair in found.items()}
-    kinds = {
-        (False, False): "neither",
-        (False, True): "only_all",
-        (True, False): "only_tree",
-        (True, True): "both",
-    }
+    turns = (bool(changed["tree"]), bool(changed["all"]))
+    right = list(LEARN_NOISE)[turns[1] + 2 * turns[0]]
     without_matrix = _changed(found["tree"][0], found["all"][0])
-    unfamiliar = []
-    if without_matrix:
-        tokens = len(found["all"][0].tokens)
-        unfamiliar = [
-            t(
-                "And this model was trained with the matrix: to read without it is new to it, and "
-                "{n} of {tokens} tags differ even without noise.",
-                n=without_matrix,
-                tokens=tokens,
-            )
-        ]
+    tokens = len(found["tree"][0].tokens)
+    unfamiliar = t(
+        "And this model was trained with the matrix: to read without it is new to it, and {n} of "
+        "{tokens} tags differ even without noise.",
+        n=without_matrix,
+        tokens=tokens,
+    )
     why_it_is = t(
         "Of {tokens} tags, noise changes {tree} with the visible matrix and {all} where "
         "everything is visible. Behind the matrix only the mention itself can hear its branches; "
         "the rest of the sentence hears of them at second hand.",
-        tokens=len(found["tree"][0].tokens),
+        tokens=tokens,
         tree=changed["tree"],
         all=changed["all"],
     )
@@ -396,11 +358,16 @@ def _noise(read: Read, demo: Demo) -> Exercise:
         noisy,
         _tree(read(noisy)),
         t("Where do tags change because of the noise?"),
-        {kind: t(LEARN_NOISE[kind]) for kind in kinds.values()},
-        kinds[bool(changed["tree"]), bool(changed["all"])],
+        {kind: t(text) for kind, text in LEARN_NOISE.items()},
+        right,
         (
             why_it_is,
-            sentences([t("One sentence shows how it happens, not how often."), *unfamiliar]),
+            sentences(
+                [
+                    t("One sentence shows how it happens, not how often."),
+                    *([unfamiliar] if without_matrix else []),
+                ]
+            ),
         ),
         _tree(read(noisy)) + _noise_lines(found),
         {"count": NOISE, "seed": SEED},
@@ -484,16 +451,6 @@ def _about(text: str, graph: KnowledgeGraph, name: str, read: Read) -> Knowledge
     return KnowledgeGraph([x for e in entities for x in graph.triples_of(e)], name=name)
 
 
-def _read_by(setting: Setting, ablation: Ablation) -> Setting:
-    return Setting(
-        setting.text,
-        setting.graph,
-        setting.model,
-        more_triples=setting.more_triples,
-        ablation=ablation,
-    )
-
-
 def _changed(before: NerPrediction, after: NerPrediction) -> int:
     """How many tokens have another tag."""
     pairs = zip(before.tokens, after.tokens, strict=True)
@@ -522,66 +479,46 @@ def _tree(trace: KBertTrace, *, positions: bool = True) -> str:
 
 
 def _words_and_triples(flat: FlatTree, triples: Sequence[Triple]) -> str:
-    words = [flat.tokens[i] for i in _trunk_words(flat)]
-    chips = "".join(_chip(word) for word in words)
+    special = {index for index, _ in flat.specials}
+    words = [i for i, b in enumerate(flat.branch_ids) if b == 0 and i not in special]
     heads = (t("head"), t("relation"), t("tail"))
     rows = ([escape(x.head), escape(x.relation), escape(x.tail)] for x in triples)
-    return f'<div class="kb-words">{chips}</div>{table_html(heads, rows, more="kb-narrow")}'
+    return _chips(flat, words) + table_html(heads, rows, more="kb-narrow")
 
 
-def _row(flat: FlatTree) -> str:
-    """The tree laid flat, as the model gets it."""
-    chips = "".join(_chip(flat.tokens[i], branch=flat.branch_ids[i] > 0) for i in range(len(flat)))
-    return f'<div class="kb-words">{chips}</div>'
-
-
-def _chip(token: str, *, branch: bool = False) -> str:
-    return f'<span class="kb-word{" kb-of-branch" if branch else ""}">{shown(token)}</span>'
-
-
-def _trunk_words(flat: FlatTree) -> Iterator[int]:
-    special = {index for index, _ in flat.specials}
-    return (i for i, b in enumerate(flat.branch_ids) if b == 0 and i not in special)
+def _chips(flat: FlatTree, places: Iterable[int]) -> str:
+    """Tokens in a row, those of branches in another colour."""
+    chips = (
+        f'<span class="kb-word{" kb-of-branch" if flat.branch_ids[i] > 0 else ""}">'
+        f"{shown(flat.tokens[i])}</span>"
+        for i in places
+    )
+    return f'<div class="kb-words">{"".join(chips)}</div>'
 
 
 def _scores_table(
     flat: FlatTree, scores: torch.Tensor, mask: torch.Tensor, weights: torch.Tensor | None
 ) -> str:
     """One row of attention: score, mask, e to their sum, and its share; the last two if told."""
-    told = [t("e^(score + mask)"), t("weight")] if weights is not None else []
-    columns = [t("token"), t("score"), t("mask"), *told]
-    heads = "".join(
-        f'<th class="{"kb-num" if i else ""}">{escape(name)}</th>' for i, name in enumerate(columns)
-    )
     rows = []
     for i, token in enumerate(flat.tokens):
         hidden = bool(mask[i] < 0)
-        cells = [f"{float(scores[i]):g}", "−∞" if hidden else "0"]
+        cells = [shown(token), f"{float(scores[i]):g}", "−∞" if hidden else "0"]
         if weights is not None:
             raised = 0.0 if hidden else math.exp(float(scores[i]))
             weight = float(weights[i])
             cells += [f"{raised:.2f}" if raised else "0", percent(weight) if weight else "0"]
-        faint = ' class="kb-faint"' if hidden else ""
-        rest = "".join(f'<td class="kb-num">{cell}</td>' for cell in cells)
-        rows.append(f"<tr{faint}><td>{shown(token)}</td>{rest}</tr>")
-    return f'<table class="kb-table kb-narrow"><tr>{heads}</tr>{"".join(rows)}</table>'
+        rows.append([f'<span class="kb-dull">{own}</span>' if hidden else own for own in cells])
+    told = [t("e^(score + mask)"), t("weight")] if weights is not None else []
+    heads = [t("token"), t("score"), t("mask"), *told]
+    return table_html(heads, rows, numbers=len(heads) - 1, more="kb-narrow")
 
 
 def _noise_lines(found: dict[str, tuple[NerPrediction, NerPrediction]]) -> str:
     """The tags of each reading without noise and with it; spans that changed are ringed."""
-    colours = tints(list(found["tree"][0].tokens[0].probabilities))
-    lines = []
-    for reading, pair in found.items():
-        old = {(s.start, s.end, s.label) for s in pair[0].spans}
-        for noise, prediction in zip(("without", "with"), pair, strict=True):
-            marks: dict[Place, Mark] = {}
-            if noise == "with":
-                marks = {
-                    (s.start, s.end): Mark()
-                    for s in prediction.spans
-                    if (s.start, s.end, s.label) not in old
-                }
-            side = t("Visible matrix" if reading == "tree" else "Everything visible")
-            name = t("with noise" if noise == "with" else "without noise")
-            lines.append(line_html(HISTORY, prediction, side, name, colours, marks))
-    return lines_html(lines)
+    lines = ""
+    for reading, (quiet, noisy) in found.items():
+        title = t("Visible matrix" if reading == "tree" else "Everything visible")
+        pair = [Side(title, t("without noise"), quiet), Side(title, t("with noise"), noisy)]
+        lines += spans_lines(HISTORY, pair)
+    return lines

@@ -5,10 +5,11 @@ from typing import Any
 
 from app.texts import N_, listed, t
 from app.view_models.html import escape, scrolling, table_html
-from app.view_models.knowledge import TripleRow, entity_of
+from app.view_models.knowledge import TripleRow
 from app.view_models.prediction import percent
 from kbert_core.knowbert.linker import NULL as NULL_CANDIDATE
 from kbert_core.knowbert.picture import HEADS, SHOWN, linked_html
+from kbert_core.knowledge.names import normalise_name
 from kbert_core.roof.reading import RoofReading
 from kbert_core.tasks import NULL, LinkPrediction
 
@@ -21,7 +22,6 @@ LINKED_TEXTS = {
     "none": N_("The text contains no name of the graph, so no entity is linked."),
 }
 
-BESIDE_TEXTS = {"name": N_("name"), "triple": N_("triple"), "read": N_("read?")}
 
 Place = tuple[int, int]
 FEW = 3  # candidates of a span, where there is little room
@@ -60,11 +60,7 @@ def spans_table(links: Sequence[Any], sentences: Sequence[str]) -> str:
             )
             first = ""
     if not rows:
-        return (
-            f'<p class="kb-table">'
-            f"{escape(t('The text contains no name of the graph, so no entity is linked.'))}"
-            f"</p>"
-        )
+        return _none()
     heads = (t("name"), t("entity"), f"{t('prior')} → {t('weight')}")
     top = "".join(
         f"<th{' class=kb-num' if number == 2 else ''}>{escape(head)}</th>"
@@ -73,9 +69,16 @@ def spans_table(links: Sequence[Any], sentences: Sequence[str]) -> str:
     return f'<table class="kb-table kb-beside"><tr>{top}</tr>{rows}</table>'
 
 
+def _none() -> str:
+    said = t("The text contains no name of the graph, so no entity is linked.")
+    return f'<p class="kb-table">{escape(said)}</p>'
+
+
 def links_html(text: str, after: LinkPrediction, before: LinkPrediction | None) -> str:
     """What each name is taken to mean, and meant before; escaped."""
     new, old = _by_place(after), _by_place(before)
+    if not new and not old:
+        return _none()
     heads = [t("name"), *([t("Before")] if before else []), t("Now")]
     rows = []
     for place in sorted(new.keys() | old.keys()):
@@ -107,32 +110,30 @@ def meant(after: LinkPrediction, before: LinkPrediction) -> list[tuple[Place, tu
     return [(place, (_entity(old, place), _entity(new, place))) for place in places]
 
 
-def beside_table(rows: Sequence[TripleRow], reading: RoofReading) -> str:
-    """Each name of a text with its triples, and whether they are read or why not; escaped."""
+def beside_table(rows: Sequence[TripleRow], reading: RoofReading) -> dict[str, list[str]]:
+    """Each name of a text with its triples, and whether they are read or why not; as columns."""
     names: dict[str, dict[str, None]] = {}  # in reading order, with the entities they name
     for mention in reading.mentions:
         text = reading.sentences[mention.sentence][mention.start : mention.end]
         names.setdefault(text, {}).update(dict.fromkeys(mention.entities))
-    body = ""
-    for name, entities in names.items():
-        shown = [row for row in rows if entity_of(row.triple.head) in entities]
-        first = f'<td rowspan="{len(shown)}"><b>{escape(name)}</b></td>'
-        for row in shown:
-            cells = f"<td>{escape(row.triple)}</td><td>{escape(row.state)}</td>"
-            body += f'<tr class="{"" if row.used else "kb-faint"}">{first}{cells}</tr>'
-            first = ""
-    top = "".join(f"<th>{escape(t(BESIDE_TEXTS[own]))}</th>" for own in ("name", "triple", "read"))
-    return f'<table class="kb-table kb-beside"><tr>{top}</tr>{body}</table>'
+    lines = [
+        (name, row)
+        for name in names
+        for row in rows
+        if normalise_name(row.triple.head) in names[name]
+    ]
+    return {
+        t("name"): [name for name, _ in lines],
+        t("triple"): [str(row.triple) for _, row in lines],
+        t("read?"): [row.state for _, row in lines],
+    }
 
 
 def beside_counts(reading: RoofReading) -> str:
     """How long both sides are, in tokens; plain text."""
     assert reading.kb is not None
-    return t(
-        "{text} tokens of text; {beside} beside it, special tokens included:",
-        text=sum(map(len, reading.tokens)),
-        beside=len(reading.kb),
-    )
+    text = N_("{text} tokens of text; {beside} beside it, special tokens included:")
+    return t(text, text=sum(map(len, reading.tokens)), beside=len(reading.kb))
 
 
 def _by_place(prediction: LinkPrediction | None) -> dict[Place, Any]:

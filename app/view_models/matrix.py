@@ -41,28 +41,18 @@ NOTHING = Marks()  # is chosen
 
 @dataclass(frozen=True)
 class MatrixView:
-    """A square of cells, a code each.
+    """A square of cells, a code each."""
 
-    Attributes:
-        kind: which panel.
-        categorical: whether codes below LEVELS are categories.
-        codes: (N, N) uint8; row attends to column.
-        tokens: N, aligned where two scenes are compared.
-        roles: N; 0 trunk, 1 branch, 2 mention.
-        groups: N; equal for neighbours of one mention or one branch, 0 for
-            any other token.
-        low, high: what the codes 0 and LEVELS - 1 stand for.
-        values: (N, N) float32, what the cells hold; None where codes say it all.
-    """
-
-    kind: Kind
-    categorical: bool
-    codes: np.ndarray
-    tokens: tuple[Aligned, ...]
-    roles: tuple[int, ...]
+    kind: Kind  # which panel
+    categorical: bool  # whether codes below LEVELS are categories
+    codes: np.ndarray  # (N, N) uint8; row attends to column
+    tokens: tuple[Aligned, ...]  # N, aligned where two scenes are compared
+    roles: tuple[int, ...]  # N; 0 trunk, 1 branch, 2 mention
+    # N; equal for neighbours of one mention or one branch, 0 for any other token
     groups: tuple[int, ...]
-    low: float = 0.0
+    low: float = 0.0  # what the codes 0 and LEVELS - 1 stand for
     high: float = 1.0
+    # (N, N) float32, what the cells hold; None where codes say it all
     values: np.ndarray | None = None
 
     @property
@@ -76,6 +66,7 @@ class MatrixView:
         Args:
             marks: what is chosen, as places among ``tokens``.
         """
+        said = N_("{kind} matrix of {n} tokens; arrow keys move, Enter chooses a cell")
         return {
             "n": len(self.tokens),
             "kind": self.kind,
@@ -92,11 +83,7 @@ class MatrixView:
             "cell": list(marks.cell) if marks.cell else None,
             "branch": list(marks.branch),
             "names": names_of(self.kind),
-            "label": t(
-                "{kind} matrix of {n} tokens; arrow keys move, Enter chooses a cell",
-                kind=t(MATRIX_TEXTS[self.kind]),
-                n=len(self.tokens),
-            ),
+            "label": t(said, kind=t(MATRIX_TEXTS[self.kind]), n=len(self.tokens)),
             "texts": {name: t(text) for name, text in CANVAS.items()},
         }
 
@@ -285,7 +272,6 @@ def cell_text(
     """Say why a cell is visible and what it holds.
 
     Args:
-        view: what is drawn.
         selected: the cell, who looks and at whom.
         before, after: the tokens of the scenes; only one where none is compared.
         ablation: of ``after``.
@@ -407,7 +393,8 @@ def without_specials(view: MatrixView) -> MatrixView:
 
 
 def picked(maps: np.ndarray, layer: int, head: int) -> np.ndarray:
-    """One map of (L, A, N, N): layer and head from 1; 0 is the mean."""
+    """One map of (L, A, N, N): layer and head from 1, as far as there are so many; 0: the mean."""
+    layer, head = min(layer, maps.shape[0]), min(head, maps.shape[1])
     layers = maps[layer - 1 : layer] if layer else maps
     return (layers[:, head - 1 : head] if head else layers).astype(np.float32).mean((0, 1))
 

@@ -32,29 +32,17 @@ def option_name(info: ModelInfo) -> str:
     return t(key, name=info.name)
 
 
-def language_name(language: str) -> str:
-    """What a language is called; as the card says it where it isn't known here."""
-    return t(language)
-
-
-def split_name(split: str) -> str:
-    """What a split is called."""
-    return t(AUDIT_SPLIT[split])
-
-
 def facts(info: ModelInfo) -> str:
     """Language, training data, knowledge, what it was taught to believe, and scores in a line."""
     parts = []
     if info.language:
-        parts.append(t("Reads {language}", language=language_name(info.language)))
+        parts.append(t("Reads {language}", language=t(info.language)))
     data = info.note("data")
     knowledge = listed(info.card.knowledge)
+    how = t("without knowledge")
+    if knowledge:
+        how = t("with knowledge ({knowledge})", knowledge=knowledge)
     if data:
-        how = (
-            t("with knowledge ({knowledge})", knowledge=knowledge)
-            if knowledge
-            else t("without knowledge")
-        )
         parts.append(t("trained on {data} {how}", data=_short(data), how=how))
     elif knowledge:
         parts.append(t("trained with knowledge ({knowledge})", knowledge=knowledge))
@@ -72,19 +60,21 @@ def scores(info: ModelInfo) -> str | None:
     """The scores its card reports, test before dev; None where there are none."""
     if info.card.task == "mask":
         return _held_out(info.notes)
-    found = _split(info.notes.get("scores"))
-    if found is None:
-        return None
-    split, values = found
-    said = [
-        t(name, value=_percent(values[key]))
-        for key, name in SCORES.get(info.card.task or "", ())
-        if _is_number(values.get(key))
-    ][:2]
-    unseen = values.get("unseen")
-    if isinstance(unseen, Mapping) and _is_number(unseen.get("recall")) and unseen.get("gold"):
-        said.append(t("recall on unseen entities {value}", value=_percent(unseen["recall"])))
-    return t("{split}: {scores}", split=split_name(split), scores=listed(said)) if said else None
+    for split in SPLITS:
+        values = _at(info.notes, "scores", split)
+        if not isinstance(values, Mapping):
+            continue
+        said = [
+            t(name, value=_percent(values[key]))
+            for key, name in SCORES.get(info.card.task or "", ())
+            if _is_number(values.get(key))
+        ][:2]
+        unseen = _at(values, "unseen", "recall")
+        if _is_number(unseen) and _at(values, "unseen", "gold"):
+            said.append(t("recall on unseen entities {value}", value=_percent(unseen)))
+        named = t(AUDIT_SPLIT[split])
+        return t("{split}: {scores}", split=named, scores=listed(said)) if said else None
+    return None
 
 
 def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
@@ -108,7 +98,7 @@ def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
                     "On the {split} set of {data}: {score} {graph} with the graph and {off} with "
                     "the graph off ({model}), and {plain} for its twin trained without knowledge "
                     "({twin}).",
-                    split=split_name(split),
+                    split=t(AUDIT_SPLIT[split]),
                     data=_short(with_graph.note("data") or ""),
                     score=t(name, value="").strip(),
                     model=with_graph.name,
@@ -117,15 +107,6 @@ def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
                     off=texts[1],
                     plain=texts[2],
                 )
-    return None
-
-
-def _split(values: Any) -> tuple[str, Mapping[str, Any]] | None:
-    if not isinstance(values, Mapping):
-        return None
-    for split in SPLITS:
-        if isinstance(values.get(split), Mapping):
-            return split, values[split]
     return None
 
 
@@ -140,11 +121,8 @@ def _held_out(notes: Mapping[str, Any]) -> str | None:
     """What a pretrained encoder's card says of text held out."""
     if not (_is_number(notes.get("perplexity")) and _is_number(notes.get("accuracy"))):
         return None
-    return t(
-        "held out: perplexity {perplexity}, {right} % of masked tokens right",
-        perplexity=f"{notes['perplexity']:.1f}",
-        right=_percent(notes["accuracy"]),
-    )
+    text = N_("held out: perplexity {perplexity}, {right} % of masked tokens right")
+    return t(text, perplexity=f"{notes['perplexity']:.1f}", right=_percent(notes["accuracy"]))
 
 
 def _short(data: str) -> str:
@@ -160,22 +138,18 @@ def _percent(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
-RESTS_TEXTS = {"unseen": N_("unseen"), "seen": N_("seen")}
-
-
 def shares(notes: Mapping[str, Any] | None) -> str | None:
     """Say the shares a card reports, or None where it reports none; plain text."""
-    dev = ((notes or {}).get("edit_response") or {}).get("dev") or {}
     parts = []
-    for kind in ("unseen", "seen"):
-        found = dev.get(kind)
-        if not isinstance(found, Mapping) or not isinstance(found.get("new"), int | float):
-            continue
-        share = f"{100 * found['new']:.1f} %"
-        key = (
-            N_("{share} of the mentions {kind} in training (n = {n})")
-            if found.get("n")
-            else N_("{share} of the mentions {kind} in training")
-        )
-        parts.append(t(key, share=share, kind=t(RESTS_TEXTS[kind]), n=found.get("n")))
+    for kind in (N_("unseen"), N_("seen")):
+        found = _at(notes or {}, "edit_response", "dev", kind)
+        if isinstance(found, Mapping) and _is_number(found.get("new")):
+            key = (
+                N_("{share} of the mentions {kind} in training (n = {n})")
+                if found.get("n")
+                else N_("{share} of the mentions {kind} in training")
+            )
+            parts.append(
+                t(key, share=f"{_percent(found['new'])} %", kind=t(kind), n=found.get("n"))
+            )
     return t(" and ").join(parts) or None

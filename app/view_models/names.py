@@ -1,9 +1,13 @@
 """How the names of a text were read, in words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import islice, pairwise
+from pathlib import Path
 
-from app.texts import listed, t
+from app.texts import N_, language, listed, t
 from app.words import NAME_RULE
+from kbert_core import KnowledgeGraph, Triple
 from kbert_core.kbert.sentence_tree import Node, SentenceTree
 from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.names import normalise_name
@@ -17,7 +21,6 @@ def name_lines(tree: SentenceTree, over: Sequence[PassedOver]) -> tuple[str, ...
     And which names are no mentions, and why. Plain text, a line each.
 
     Args:
-        tree: what was read.
         over: the names passed over in it.
     """
 
@@ -29,14 +32,8 @@ def name_lines(tree: SentenceTree, over: Sequence[PassedOver]) -> tuple[str, ...
         mention = node.mention
         if mention.rules:
             rules = listed(t(NAME_RULE[rule.name]) for rule in mention.rules)
-            said.append(
-                t(
-                    "“{text}” is read as “{entity}” ({rules})",
-                    text=text(mention),
-                    entity=_as_in_graph(node),
-                    rules=rules,
-                )
-            )
+            words = N_("“{text}” is read as “{entity}” ({rules})")
+            said.append(t(words, text=text(mention), entity=_as_in_graph(node), rules=rules))
         if mention.others:
             entities = listed(mention.entities)
             said.append(t("“{text}” may mean {entities}", text=text(mention), entities=entities))
@@ -67,3 +64,54 @@ def _first(lines: list[str]) -> list[str]:
     lines = list(dict.fromkeys(lines))
     more = len(lines) - SHOWN
     return [*lines[:SHOWN], t("and {count} more", count=more)] if more > 0 else lines
+
+
+MOST_LOOKED_AT = 50_000  # heads; a visitor waits for them
+
+
+def nearest_names(
+    sentences: Sequence[str], graph: KnowledgeGraph, *, most: int = 5
+) -> tuple[str, ...]:
+    """Return heads that share most of their character pairs with the text.
+
+    Args:
+        graph: whose heads are offered, as the graph writes them; the first ``MOST_LOOKED_AT``.
+        most: at most so many.
+    """
+    text = " ".join(normalise_name(sentence) for sentence in sentences)
+    pairs, characters = _pairs(text), set(text) - {" "}
+    scored = []
+    for entity in islice(graph.entities(), MOST_LOOKED_AT):
+        if characters.isdisjoint(entity):
+            continue
+        own = _pairs(entity)
+        shared = len(own & pairs) / len(own) if own else 0.0
+        alike = len(set(entity) & characters) / len(set(entity))
+        if shared >= 0.3 or (alike >= 0.5 and not entity.isascii() and len(entity) <= 4):
+            scored.append((-shared - 0.3 * alike, len(entity), entity))
+    best = [entity for _, _, entity in sorted(scored)[:most]]
+    return tuple(graph.triples_of(entity)[0].head for entity in best)
+
+
+def _pairs(text: str) -> set[str]:
+    return {a + b for a, b in pairwise(text) if a + b != "  "}
+
+
+GLOSSES = Path(__file__).parents[2] / "demo_kgs" / "glosses.tsv"
+
+
+def gloss(name: str) -> str:
+    """An entity's or a relation's English gloss; empty where there is none, or nobody needs it."""
+    return _glosses().get(name, "") if language() == "en" else ""
+
+
+def with_glosses(said: str, triple: Triple) -> str:
+    """What is said of a triple, and what its names mean, as far as that is known."""
+    found = [gloss(name) for name in (triple.head, triple.relation, triple.tail)]
+    return f"{said} · {', '.join(filter(None, found))}" if any(found) else said
+
+
+@cache
+def _glosses() -> Mapping[str, str]:
+    lines = GLOSSES.read_text(encoding="utf-8").splitlines()
+    return dict(line.split("\t") for line in lines)

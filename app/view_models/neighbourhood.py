@@ -3,14 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import networkx as nx
 from pyvis.network import Network
 
 from app.texts import N_, t
 from app.view_models.diff import Identity, code_of
-from app.view_models.glosses import gloss, with_glosses
+from app.view_models.knowledge import TripleRow
+from app.view_models.names import gloss, with_glosses
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import FlatTree, Triple
 from kbert_core.knowledge.names import normalise_name
@@ -20,26 +21,6 @@ Places = Mapping[str, tuple[float, float]]
 NOWHERE: Places = {}
 Names = Mapping[Triple | str, Sequence[str]]
 UNNAMED: Names = {}
-
-
-class Line(Protocol):
-    """A triple to draw; see :class:`Drawn`."""
-
-    @property
-    def triple(self) -> Triple:
-        """Itself."""
-
-    @property
-    def used(self) -> int:
-        """Whether its line is full; else it is dashed."""
-
-    @property
-    def on(self) -> bool:
-        """Whether it is switched on."""
-
-    @property
-    def state(self) -> str:
-        """What is said of it under the mouse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +38,7 @@ class Drawn:
 
 
 def neighbourhood(
-    rows: Sequence[Line],
+    rows: Sequence[Drawn | TripleRow],
     *,
     dark: bool,
     chosen: Triple | None = None,
@@ -118,7 +99,9 @@ def neighbourhood(
     return {"nodes": net.nodes, "edges": net.edges, "colours": colours}
 
 
-def laid_out(rows: Sequence[Line], before: Places = NOWHERE) -> dict[str, tuple[float, float]]:
+def laid_out(
+    rows: Sequence[Drawn | TripleRow], before: Places = NOWHERE
+) -> dict[str, tuple[float, float]]:
     """Say where every name stands; one that stood somewhere stays there."""
     graph = nx.Graph((row.triple.head, row.triple.tail) for row in rows)
     spread = 62 * max(2.0, len(graph) ** 0.5)
@@ -174,14 +157,13 @@ def names_of(flat: FlatTree) -> dict[Triple | str, list[str]]:
 
 
 def caption(
-    rows: Sequence[Line],
+    rows: Sequence[Drawn | TripleRow],
     *,
     on: str = N_("Solid lines are injected, dashed ones are not. Drag to move, scroll to zoom."),
 ) -> str:
     """Say what the drawing shows; plain text.
 
     Args:
-        rows: the triples.
         on: key of the text that says what full and dashed lines are.
     """
     if len(rows) > MOST:

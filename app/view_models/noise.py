@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from app.models import ModelInfo
-from app.texts import N_, listed, sentences, t
+from app.texts import N_, listed, sentences, t, tn
 from app.view_models.html import escape, plain
 from app.view_models.prediction import percent
 from app.view_models.styles import BRANCH, LINK, TRUNK
@@ -46,31 +46,21 @@ def dial(
     Args:
         curve: that has run the count with the seed.
         count, seed: of the dial.
-        info: of the model.
         label: whose probability it is.
     """
     text = curve.sentences[0]
-    rows = [
-        (
-            t("BERT, no knowledge"),
-            answer_name(curve.plain.answer, info, text),
-            curve.plain_probability,
-        )
-    ]
-    moved = ["", *(percent(point.moved) for point in at_dial(curve, count, seed).values())]
-    apart = ["", *(percent(point.variation) for point in at_dial(curve, count, seed).values())]
+    rows = [(t("BERT, no knowledge"), curve.plain.answer, "", curve.plain_probability, "", "")]
     for way, point in at_dial(curve, count, seed).items():
-        answer = answer_name(point.outcome.answer, info, text)
         flips = point.outcome.answer != curve.at(way, 0)[0].outcome.answer
-        rows.append((way_name(way), f"{answer} ⚡" if flips else answer, point.probability))
+        moved = percent(point.moved), percent(point.variation)
+        flash = " ⚡" if flips else ""
+        rows.append((way_name(way), point.outcome.answer, flash, point.probability, *moved))
     return {
-        t("Read as"): [way for way, *_ in rows],
-        t("Prediction"): [answer for _, answer, _ in rows],
-        t("Probability of {label}", label=label): [
-            percent(probability) for *_, probability in rows
-        ],
-        t("Moved by noise"): moved,
-        t("From plain BERT"): apart,
+        t("Read as"): [row[0] for row in rows],
+        t("Prediction"): [answer_name(row[1], info, text) + row[2] for row in rows],
+        t("Probability of {label}", label=label): [percent(row[3]) for row in rows],
+        t("Moved by noise"): [row[4] for row in rows],
+        t("From plain BERT"): [row[5] for row in rows],
     }
 
 
@@ -118,20 +108,15 @@ def say_injected(curve: NoiseCurve, count: int) -> str:
     if not count:
         return ""
     injected = min(point.injected for point in curve.points if point.count == count)
-    asked = count * curve.mentions
-    if injected < asked:
-        said = t(
-            "{count} of {asked} unrelated triples are in the text: the source has no more that "
-            "say something new, or the length limit leaves no room.",
-            count=injected,
-            asked=asked,
+    said = tn(
+        "1 unrelated triple is in the text.", "{n} unrelated triples are in the text.", injected
+    )
+    if injected < count * curve.mentions:
+        text = N_(
+            "{count} of {asked} unrelated triples are in the text: the source has no more that say "
+            "something new, or the length limit leaves no room."
         )
-    else:
-        said = (
-            t("1 unrelated triple is in the text.")
-            if injected == 1
-            else t("{count} unrelated triples are in the text.", count=injected)
-        )
+        said = t(text, count=injected, asked=count * curve.mentions)
     return sentences([said, t("⚡: another prediction than the same reading makes without noise.")])
 
 
@@ -201,23 +186,16 @@ def say_curve(curve: NoiseCurve) -> str:
     values = {way: spread.mean for way, spread in moved.items() if spread is not None}
     if len(values) < len(curve.ablations):
         return ""
-    said = [
-        t(
-            "With {count} unrelated triples per mention, noise moves the prediction by {values} "
-            "(total variation, mean of {seeds} draws).",
-            count=most,
-            seeds=seeds,
-            values=_values(values),
-        )
-    ]
+    text = N_(
+        "With {count} unrelated triples per mention, noise moves the prediction by {values} (total "
+        "variation, mean of {seeds} draws)."
+    )
+    said = [t(text, count=most, seeds=seeds, values=_values(values))]
     if len(values) > 1:
         said.append(_say_least(values))
     flips = _flips(curve, most)
-    said.append(
-        t("The prediction flips in {flips}.", flips=listed(flips))
-        if flips
-        else t("No draw flips the prediction.")
-    )
+    words = N_("The prediction flips in {flips}.")
+    said.append(t(words, flips=listed(flips)) if flips else t("No draw flips the prediction."))
     return sentences([*said, t("One text shows how noise works, not how often.")])
 
 
@@ -246,14 +224,8 @@ def _flips(curve: NoiseCurve, count: int) -> list[str]:
         points = curve.at(way, count)
         flips = sum(point.outcome.answer != quiet[0].outcome.answer for point in points)
         if flips:
-            found.append(
-                t(
-                    "{count} of {total} draws for {way}",
-                    count=flips,
-                    total=len(points),
-                    way=way_name(way),
-                )
-            )
+            text = N_("{count} of {total} draws for {way}")
+            found.append(t(text, count=flips, total=len(points), way=way_name(way)))
     return found
 
 

@@ -12,14 +12,11 @@ import plotly.graph_objects as go
 
 from app.texts import N_, listed, sentences, t
 from app.view_models.html import escape, plain
-from app.view_models.styles import BRANCH, CHANGED, ENTITY_TINTS, LINK, TRUNK
+from app.view_models.styles import BRANCH, CHANGED, TRUNK
 from kbert_core import FlatTree
 from kbert_core.explain.influence import NEVER, ROUNDING, Influence, Reach
 
-LINES = (TRUNK, BRANCH, LINK, CHANGED, *ENTITY_TINTS[1:])
-DASHES = ("solid", "dash", "dot", "dashdot")
 ROW = 24  # pixels of a token
-MOST_LINES = 8  # triples in the chart: those that change the token most
 
 
 # What a triple changes
@@ -67,21 +64,14 @@ def say_arrival(found: Influence, piece: int, token: int) -> str:
         return t("“{token}” is part of {triple} itself.", token=name, triple=triple)
     first = int(found.first[piece, token])
     if first == NEVER:
-        return t(
-            "{triple} can't reach “{token}” in {layers} layers.",
-            triple=triple,
-            token=name,
-            layers=found.layers,
-        )
+        text = N_("{triple} can't reach “{token}” in {layers} layers.")
+        return t(text, triple=triple, token=name, layers=found.layers)
     if found.moved[piece, token]:
-        said = [
-            t(
-                "Without {triple}, “{token}” stands at another position, so it is another before "
-                "the first layer: hard positions count the branch's tokens too.",
-                triple=triple,
-                token=name,
-            )
-        ]
+        words = N_(
+            "Without {triple}, “{token}” stands at another position, so it is another before the "
+            "first layer: hard positions count the branch's tokens too."
+        )
+        said = [t(words, triple=triple, token=name)]
     else:
         way = _quickest(found, piece, token)
         key = (
@@ -128,11 +118,8 @@ def say_most(found: Influence, piece: int) -> str:
     """Say which token's state changes most in the end; plain text."""
     last = found.measured[piece, -1].nan_to_num(-1.0)
     at = int(last.argmax())
-    return t(
-        "It changes most in “{text}”: {value} after the last layer.",
-        text=plain(found.flat.tokens[at]),
-        value=percent(float(last[at])),
-    )
+    text = N_("It changes most in “{text}”: {value} after the last layer.")
+    return t(text, text=plain(found.flat.tokens[at]), value=percent(float(last[at])))
 
 
 def say_agreement(found: Influence) -> str:
@@ -166,30 +153,6 @@ def arrivals(found: Influence, token: int) -> dict[str, list[str]]:
     }
 
 
-def chart(found: Influence, token: int) -> go.Figure:
-    """Draw the change of one token's state by layer, a line a triple."""
-    arrivals = sorted(found.arrivals(token), key=lambda one: -_last(one.measured))[:MOST_LINES]
-    figure = go.Figure()
-    for number, one in enumerate(arrivals):
-        figure.add_scatter(
-            x=list(range(found.layers + 1)),
-            y=[None if value != value else 100 * value for value in one.measured],
-            name=plain_name(str(one.piece.triple)),
-            mode="lines+markers",
-            line={"color": LINES[number % len(LINES)], "dash": DASHES[number % len(DASHES)]},
-            hovertemplate="%{x}: %{y:.2f} %<extra>%{fullData.name}</extra>",
-        )
-    figure.update_layout(
-        height=250 + 20 * len(arrivals),
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.28, "x": 0},
-        showlegend=True,
-    )
-    figure.update_xaxes(title=t("after layer"), dtick=1 if found.layers <= 12 else 2)
-    figure.update_yaxes(title=t("change of its state, %"), rangemode="tozero")
-    return figure
-
-
 # What a token can know
 
 
@@ -210,13 +173,8 @@ def say_known(flat: FlatTree, ways: Reach, token: int) -> str:
     said = []
     for layer in range(1, ways.layers + 1):
         if into[layer].all():
-            said.append(
-                t(
-                    "From layer {layer} on, “{token}” can know everything in the tree.",
-                    layer=layer,
-                    token=name,
-                )
-            )
+            text = N_("From layer {layer} on, “{token}” can know everything in the tree.")
+            said.append(t(text, layer=layer, token=name))
             break
         if layer > 1 and bool((into[layer] == into[layer - 1]).all()):
             continue  # a later layer may see more, where a link is opened there only
@@ -268,11 +226,6 @@ def power_of_ten(value: float) -> str:
     digit, _, power = f"{value:.0e}".partition("e")
     raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"{digit} × 10{raised}"
-
-
-def plain_name(text: str, most: int = 40) -> str:
-    """A name for Plotly, which reads some HTML: escaped, and not too long."""
-    return escape(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 def first_token(flat: FlatTree) -> int:

@@ -1,8 +1,8 @@
-"""A prediction before and after: tags under characters, bars, what changed."""
+"""A prediction of any kind: tags under characters, probabilities, what changed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal
 
 from app.models import ModelInfo, type_name
 from app.texts import N_, clauses, t
@@ -26,18 +26,12 @@ Change = Literal["same", "type", "new", "lost"]
 
 @dataclass(frozen=True, slots=True)
 class SpanChange:
-    """One named entity, before and after.
+    """One named entity, before and after."""
 
-    Attributes:
-        start, end: in characters, end exclusive.
-        text: the text's own characters.
-        before, after: (label, probability); None: no such span.
-    """
-
-    start: int
+    start: int  # in characters, end exclusive
     end: int
-    text: str
-    before: tuple[str, float] | None
+    text: str  # the text's own characters
+    before: tuple[str, float] | None  # (label, probability); None: no such span
     after: tuple[str, float] | None
 
     @property
@@ -90,83 +84,45 @@ NOTHING: Mapping[int, str] = {}  # of the text is chosen
 Place = tuple[int, int]  # of a span: start and end in characters, end exclusive
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How a span of a line is set off from the other lines.
-
-    Attributes:
-        note: in a word or two, beside the type; may be empty.
-        lost: whether it is only here, and not in the line compared with.
-        ringed: whether it has a ring at all.
-    """
-
-    note: str = ""
-    lost: bool = False
-    ringed: bool = True
-
-
-def lines_html(lines: Sequence[str]) -> str:
-    """Stand lines drawn by :func:`line_html` below each other."""
-    return f'<div class="kb-ner">{"".join(lines)}</div>'
-
-
 def line_html(
     text: str,
     prediction: NerPrediction,
     side: str,
     name: str,
     colours: Mapping[str, str],
-    marks: Mapping[Place, Mark],
+    marks: Mapping[Place, tuple[str, str]],
     chosen: Mapping[int, str] = NOTHING,
 ) -> str:
     """Draw one prediction: the text, its tags, its spans; all escaped.
 
     Args:
-        text: what was read.
         prediction: its spans and tokens.
         side, name: what stands to the left, in bold and below it.
         colours: of the entity types.
-        marks: of the spans to be set off.
+        marks: of the spans to be set off: a class, and a note beside the type.
         chosen: "token" or "mention", by first character.
     """
     spans = {span.start: span for span in prediction.spans}
-    parts = []
-    tokens = list(prediction.tokens)
-    index = 0
-    end = 0
-    while index < len(tokens):
-        token = tokens[index]
-        span = spans.get(token.start)
-        parts.append(_gap(text[end : token.start]))
+    inside: Span | None = None
+    drawn, end = "", 0
+    for token in prediction.tokens:
+        # the white space between two words; there is none between characters or word pieces
+        drawn += '<span class="kb-gap"></span>' if text[end : token.start] else ""
+        if inside is None and (inside := spans.get(token.start)):
+            ring, note = marks.get((inside.start, inside.end), ("", ""))
+            tint = colours.get(inside.label, ENTITY_TINTS[-1])
+            drawn += f'<span class="kb-span {ring}" style="--tint:{tint}"><span>'
+        drawn += _char(text, token, chosen)
         end = token.end
-        if span is None:
-            parts.append(_char(text, token, chosen))
-            index += 1
-            continue
-        inside = []
-        end = token.start
-        while index < len(tokens) and tokens[index].start < span.end:
-            inside.append(_gap(text[end : tokens[index].start]))
-            inside.append(_char(text, tokens[index], chosen))
-            end = tokens[index].end
-            index += 1
-        mark = marks.get((span.start, span.end), Mark(ringed=False))
-        ring = (" kb-lost" if mark.lost else " kb-ring") if mark.ringed else ""
-        tint = colours.get(span.label, ENTITY_TINTS[-1])
-        note = f" · {escape(mark.note)}" if mark.note else ""
-        parts.append(
-            f'<span class="kb-span{ring}" style="--tint:{tint}"><span>{"".join(inside)}</span>'
-            f'<span class="kb-tag"><b>{escape(type_name(span.label))}</b> '
-            f"{percent(span.probability)}"
-            f"{note}</span></span>"
-        )
+        if inside is not None and end >= inside.end:
+            note = f" · {escape(note)}" if note else ""
+            drawn += (
+                f'</span><span class="kb-tag"><b>{escape(type_name(inside.label))}</b> '
+                f"{percent(inside.probability)}{note}</span></span>"
+            )
+            inside = None
     named = f'<div class="kb-side"><b>{escape(side)}</b>{escape(name)}</div>' if side else ""
-    return f'{named}<div class="kb-line">{"".join(parts)}</div>'
-
-
-def _gap(between: str) -> str:
-    """The white space between two words; nothing between characters or word pieces."""
-    return '<span class="kb-gap"></span>' if between else ""
+    return f'{named}<div class="kb-line">{drawn}</div>'
 
 
 def _char(whole: str, token: LabelledToken, chosen: Mapping[int, str]) -> str:
@@ -207,9 +163,9 @@ def gate_html(text: str, gated: GatedPrediction, own: NerPrediction) -> str:
     """Draw what stands once a gate has written over a prediction, and its word on every name."""
     there = {(span.start, span.end, span.label) for span in own.spans}
     new = [s for s in gated.spans if (s.start, s.end, s.label) not in there]
-    marks = {(s.start, s.end): Mark(t("by the gate")) for s in new}
+    marks = {(s.start, s.end): ("kb-ring", t("by the gate")) for s in new}
     colours = tints([name for token in gated.tokens for name in token.probabilities])
-    drawn = lines_html([line_html(text, gated, "", "", colours, marks)])
+    drawn = f'<div class="kb-ner">{line_html(text, gated, "", "", colours, marks)}</div>'
     rows = [
         [
             shown(name.text),
@@ -223,54 +179,49 @@ def gate_html(text: str, gated: GatedPrediction, own: NerPrediction) -> str:
     return drawn + (scrolling(table_html(heads, rows)) if rows else "")
 
 
-def bars_html(
-    before: Mapping[str, float] | None,
-    after: Mapping[str, float],
-    *,
-    most: int = 8,
-    head: str = "",
-    side: str = "",
-) -> str:
-    """Draw probabilities as bars, before thin and grey above after."""
-    before = before or {}
-    union = after.keys() | before.keys()
-    names = sorted(union, key=lambda n: -max(after.get(n, 0), before.get(n, 0)))[:most]
-    rows = []
-    for name in names:
-        was, now = before.get(name), after.get(name)
-        bars = ""
-        if was is not None:
-            bars += f'<span class="kb-bar kb-was" style="width:{100 * was:.1f}%"></span>'
-        bars += f'<span class="kb-bar" style="width:{100 * (now or 0):.1f}%"></span>'
-        old = f'<td class="kb-num">{percent(was)}</td>' if before else ""
-        delta = ""
-        if before:
-            both = was is not None and now is not None
-            delta = f'<td class="kb-num">{signed(now - was) if both else "–"}</td>'  # type: ignore[operator]
-        rows.append(
-            f'<tr><td>{escape(name)}</td><td class="kb-wide"><div class="kb-bars">{bars}</div></td>'
-            f'{old}<td class="kb-num">{percent(now)}</td>{delta}</tr>'
-        )
-    heads = f'<th colspan="2">{escape(head)}</th>'
-    if before:
-        heads += f'<th class="kb-num">{escape(t("Before"))}</th>'
-    heads += f'<th class="kb-num">{escape(side or t("Now"))}</th>'
-    heads += '<th class="kb-num">Δ</th>' if before else ""
-    return f'<table class="kb-table"><tr>{heads}</tr>{"".join(rows)}</table>'
+def chances(info: ModelInfo, prediction: Any) -> dict[str, dict[str, float]]:
+    """Probabilities of what a prediction may be, by what they are of; spans and links have none.
+
+    Of a class there is one such table, of answers too, of masks one each.
+    """
+    if isinstance(prediction, ClassPrediction):
+        score = N_("Probability that the answer is right")
+        head = t(score if is_score(info, prediction) else "Label")
+        return {head: probabilities(info, prediction)}
+    if isinstance(prediction, AnswerPrediction):
+        named: dict[str, float] = {}
+        for own in prediction.answers:  # one that stands at a further place is named with it
+            place = f"{own.text} [{own.start}, {own.end})" if own.text in named else own.text
+            named[place] = own.probability
+        return {t("Answer"): named}
+    if isinstance(prediction, MaskPrediction):
+        return {
+            t("[MASK] {number}", number=number): dict(filling.candidates)
+            for number, filling in enumerate(prediction.fillings, start=1)
+        }
+    return {}
 
 
-def fillings_of(prediction: MaskPrediction) -> list[dict[str, float]]:
-    """Candidates of every [MASK], by token."""
-    return [dict(filling.candidates) for filling in prediction.fillings]
+def best_of(chances: Mapping[str, float]) -> tuple[str, float]:
+    """What is likeliest, and how likely."""
+    return max(chances.items(), key=lambda item: item[1])
 
 
-def answers_of(prediction: AnswerPrediction) -> dict[str, float]:
-    """The best answers by their text; one that stands at a further place is named with it."""
-    named: dict[str, float] = {}
-    for own in prediction.answers:
-        place = f"{own.text} [{own.start}, {own.end})" if own.text in named else own.text
-        named[place] = own.probability
-    return named
+def same(one: Any, other: Any, tolerance: float = 1e-4) -> bool:
+    """Whether two predictions, of whatever kind, are the same but for rounding."""
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= tolerance
+    if type(one) is not type(other):
+        return False
+    if is_dataclass(one):
+        names = [own.name for own in fields(one)]
+        return all(same(getattr(one, own), getattr(other, own), tolerance) for own in names)
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(same(one[k], other[k], tolerance) for k in one)
+    if isinstance(one, Sequence) and not isinstance(one, str):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(same(*pair, tolerance) for pair in pairs)
+    return bool(one == other)
 
 
 def answer_html(paragraph: str, prediction: AnswerPrediction) -> str:
@@ -336,13 +287,8 @@ def headline(changes: Sequence[SpanChange]) -> str:
                 t("“{text}” is now {after}", text=item.text, after=type_name(item.after[0]))
             )
         elif item.change == "lost" and item.before:
-            said.append(
-                t(
-                    "“{text}” is no longer {before}",
-                    text=item.text,
-                    before=type_name(item.before[0]),
-                )
-            )
+            text = N_("“{text}” is no longer {before}")
+            said.append(t(text, text=item.text, before=type_name(item.before[0])))
     if not said:
         return t("The entities are the same before and now.")
     more = len(said) - 3

@@ -6,25 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.selection import Selection, triple_of
-from app.texts import t
+from app.texts import N_, t
 from app.view_models.diff import Identity
 from kbert_core import FlatTree
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What is marked, as places among the tokens drawn.
+    """What is marked, as places among the tokens drawn."""
 
-    Attributes:
-        token: the one that looks; None: none is chosen, or it isn't here.
-        target: the one looked at, where a cell is chosen.
-        branch: the tokens of the chosen triple's branches, in order.
-        seen: whom the chosen token may attend to; None where none is chosen.
-    """
-
-    token: int | None = None
-    target: int | None = None
-    branch: tuple[int, ...] = ()
+    token: int | None = None  # the one that looks; None: none is chosen, or it isn't here
+    target: int | None = None  # the one looked at, where a cell is chosen
+    branch: tuple[int, ...] = ()  # the tokens of the chosen triple's branches, in order
+    # whom the chosen token may attend to; None where none is chosen
     seen: frozenset[int] | None = None
 
     @property
@@ -43,7 +37,6 @@ def marks_of(
     """Find what is chosen among tokens.
 
     Args:
-        identities: of the N tokens drawn.
         selection: what is chosen.
         visible: (N, N) bool, row may attend to column; None: not asked for.
     """
@@ -69,12 +62,8 @@ def say_selection(flat: FlatTree, selection: Selection) -> str:
         a, b = (texts.get(name, t("not in this tree")) for name in selection.cell)
         parts.append(t("{a} → {b}", a=a, b=b))
     elif selection.token is not None:
-        parts.append(
-            t(
-                "{a}; faint tokens are hidden from it",
-                a=texts.get(selection.token, t("not in this tree")),
-            )
-        )
+        text = N_("{a}; faint tokens are hidden from it")
+        parts.append(t(text, a=texts.get(selection.token, t("not in this tree"))))
     if selection.triple is not None:
         parts.append(str(selection.triple))
     return t("Chosen: {what}", what=" · ".join(parts))

@@ -6,43 +6,30 @@ from typing import Any
 from app.models import ModelInfo, type_name
 from app.scene import CHARACTERS, WORDS, Scene
 from app.texts import N_, clauses, listed, t
-from app.view_models.html import escape, scrolling
+from app.view_models.html import escape, scrolling, table_html
 from app.view_models.interventions import describe as describe_intervention
 from app.view_models.knowledge import describe
 from app.view_models.links import meant
-from app.view_models.prediction import (
-    answers_of,
-    fillings_of,
-    is_score,
-    percent,
-    probabilities,
-    span_changes,
-)
+from app.view_models.prediction import best_of, chances, is_score, percent, span_changes
 from app.words import NAME_RULE, OPTIONS_STRATEGY
-from kbert_core import Ablation, InjectionOptions
+from kbert_core import Ablation, InjectionOptions, KBertError, KBertTrace, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import RULES
-from kbert_core.tasks import AnswerPrediction, LinkPrediction, MaskPrediction, NerPrediction
+from kbert_core.tasks import ClassPrediction, LinkPrediction, NerPrediction
 
 MOST_TURNED = 3  # that are said
 
 
 def edits_html(edits: Sequence[Edit]) -> str:
     """Draw edits as a table, oldest first; escaped."""
-    rows = "".join(
-        f'<tr><td class="kb-num">{number}</td><td>{escape(describe(edit))}</td></tr>'
-        for number, edit in enumerate(edits, start=1)
-    )
-    head = f'<th class="kb-num">#</th><th>{escape(t("edit"))}</th>'
-    table = f'<table class="kb-table"><tr>{head}</tr>{rows}</table>'
-    return scrolling(table)
+    rows = [[str(number), escape(describe(edit))] for number, edit in enumerate(edits, start=1)]
+    return scrolling(table_html(("#", t("edit")), rows))
 
 
 def turning(info: ModelInfo, text: str, now: Any, before: Any) -> str:
     """Say what a prediction has become, "癫痫: Disease → Examine"; empty: the same. Plain text.
 
     Args:
-        info: of the model.
         text: that was read, of a pair the second.
         now, before: predictions of one kind.
     """
@@ -66,13 +53,10 @@ def turning(info: ModelInfo, text: str, now: Any, before: Any) -> str:
 
 def _chosen(info: ModelInfo, prediction: Any) -> list[str]:
     """The likeliest label or answer, or that of every [MASK]; of a score its percentage."""
-    if isinstance(prediction, MaskPrediction):
-        return [next(iter(own)) for own in fillings_of(prediction)]
-    if isinstance(prediction, AnswerPrediction):
-        return [next(iter(answers_of(prediction)))]
-    if is_score(info, prediction):
-        return [percent(next(iter(probabilities(info, prediction).values())))]
-    return [info.label(prediction.label)]
+    best = map(best_of, chances(info, prediction).values())
+    if isinstance(prediction, ClassPrediction) and is_score(info, prediction):
+        return [percent(value) for _, value in best]
+    return [text for text, _ in best]
 
 
 def how_it_is_read(scene: Scene) -> list[str]:
@@ -118,3 +102,52 @@ def _ablation(ablation: Ablation) -> list[str]:
     if ablation.visible == "all":
         said.append(t("everything visible"))
     return said
+
+
+Place = tuple[int, int]  # in characters of the first text, end exclusive
+
+
+def outcome(info: ModelInfo, now: Any, after: Any, at: Place) -> tuple[str, bool]:
+    """Say what would be predicted, and whether it is another prediction than now; plain text.
+
+    Args:
+        now: its prediction.
+        after: the same after an edit; an error where the edit can't be made.
+        at: the mention that the edit is about; what changes there is said first.
+    """
+    if isinstance(after, KBertError):
+        return t("not possible"), False
+    said = _other(info, now, after, at)
+    return (t("no change"), False) if said is None else said
+
+
+def place_of(trace: KBertTrace, triple: Triple) -> Place:
+    """Where the first mention stands that a triple hangs from."""
+    mentions = (n.mention for n in trace.tree.nodes if triple in n.used)
+    return next(((m.start, m.end) for m in mentions), (0, 0))
+
+
+def _other(info: ModelInfo, now: Any, after: Any, at: Place) -> tuple[str, bool] | None:
+    """The same; None: nothing changes."""
+    if isinstance(after, NerPrediction):
+        changes = [c for c in span_changes(now.spans, after.spans) if c.change != "same"]
+        changes.sort(key=lambda c: (not _meet((c.start, c.end), at), c.after is None))
+        for change in changes[:1]:
+            here = _meet((change.start, change.end), at)
+            said = _said(*change.after) if change.after else t("none")
+            return said if here else t("“{text}” {label}", text=change.text, label=said), True
+    else:
+        was, own = ([*map(best_of, chances(info, one).values())] for one in (now, after))
+        turns = [text for text, _ in was] != [text for text, _ in own]
+        if turns or (isinstance(after, ClassPrediction) and is_score(info, after)):
+            text = "".join(text for text, _ in own)
+            return f"{text} {percent(min(p for _, p in own))}", turns or now.label != after.label
+    return None
+
+
+def _said(label: str, probability: float) -> str:
+    return f"{type_name(label)} {percent(probability)}"
+
+
+def _meet(one: Place, other: Place) -> bool:
+    return one[0] < other[1] and other[0] < one[1]

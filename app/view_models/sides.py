@@ -8,11 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from app.comparing import Panel
-from app.models import ModelInfo
 from app.scene import NO_GRAPH, Scene
 from app.texts import N_, listed, sentences, t
 from app.view_models.diff import code_of
-from app.view_models.html import escape, plain, scrolling, shown
+from app.view_models.html import escape, plain, shown
 from app.view_models.matrix import (
     ABLATED,
     HIDDEN,
@@ -25,7 +24,6 @@ from app.view_models.matrix import (
 from app.view_models.paths import power_of_ten
 from app.view_models.selected import Marks
 from app.view_models.styles import TRUNK
-from app.view_models.targets import answer_name
 from app.words import SIDES_SYSTEM
 from kbert_core import FlatTree
 from kbert_core.explain.compare import Comparison, Difference
@@ -50,49 +48,6 @@ SIDES_NAME = {
     "edited": N_("Graph as edited"),
 }
 
-SIDES_BY = {
-    "k-bert": N_("by K-BERT"),
-    "knowbert": N_("by KnowBert"),
-    "roof-bert": N_("by Roof-BERT"),
-    "plain-text": N_("with the triples as plain text"),
-    "bert": N_("by BERT"),
-    "kbert": N_("by K-BERT"),
-    "hard": N_("with hard positions"),
-    "all": N_("with everything visible"),
-    "untouched": N_("with the matrix by the tree"),
-    "intervened": N_("with the matrix as edited"),
-    "now": N_("now"),
-    "off": N_("with the graph off"),
-    "twin": N_("by the twin"),
-    "loaded": N_("with the graph as loaded"),
-    "edited": N_("with the graph as edited"),
-}
-
-SIDES_COLUMN = {
-    "pair": N_("From → to"),
-    "prediction": N_("Prediction"),
-    "score": N_("Score"),
-    "variation": N_("Distance"),
-    "tokens": N_("Tokens"),
-    "cells": N_("Cells"),
-    "moved": N_("Moved"),
-    "states": N_("States"),
-}
-
-SIDES_COLUMN_HELP = {
-    "score": N_("Change of the score of {target}, in nats."),
-    "variation": N_(
-        "Total variation between the two distributions of labels, from 0 (the same) to 1; of a "
-        "span, the mean over its tokens."
-    ),
-    "tokens": N_("Tokens that only one of the two has: gone and new."),
-    "cells": N_("Cells of the visible matrix that differ among shared tokens."),
-    "moved": N_("Shared tokens at another position."),
-    "states": N_(
-        "Largest difference of any number in the last layer's states of shared tokens; none "
-        "between two models."
-    ),
-}
 
 SIDES_WHY = {
     "NO_BRANCH": N_(
@@ -110,14 +65,6 @@ def names_of(panels: Sequence[Panel]) -> list[str]:
     """What every panel is called, each another."""
     return [
         t(SIDES_NAME[panel.name]) if panel.name else t("Panel {number}", number=number)
-        for number, panel in enumerate(panels, start=1)
-    ]
-
-
-def by_of(panels: Sequence[Panel]) -> list[str]:
-    """The same within a sentence: "by BERT"."""
-    return [
-        t(SIDES_BY[panel.name]) if panel.name else t("in panel {number}", number=number)
         for number, panel in enumerate(panels, start=1)
     ]
 
@@ -294,65 +241,55 @@ def budget(trace: Any, bare: Reading) -> str:
 
 # Their differences
 
+DIFFERENCES_HELP = {  # by the heads of the columns
+    N_("Score"): N_("Change of the score of {target}, in nats."),
+    N_("Distance"): N_(
+        "Total variation between the two distributions of labels, from 0 (the same) to 1; of a "
+        "span, the mean over its tokens."
+    ),
+    N_("Tokens"): N_("Tokens that only one of the two has: gone and new."),
+    N_("Cells"): N_("Cells of the visible matrix that differ among shared tokens."),
+    N_("Moved"): N_("Shared tokens at another position."),
+    N_("States"): N_(
+        "Largest difference of any number in the last layer's states of shared tokens; none "
+        "between two models."
+    ),
+}
 
-def differences_html(comparison: Comparison, names: Mapping[str, str], info: ModelInfo) -> str:
-    """Draw a table of every two readings.
+
+def differences(comparison: Comparison, names: Mapping[str, str]) -> dict[str, list[str]]:
+    """Every two readings, as columns; those of a prediction where one is followed.
 
     Args:
         comparison: its sides are named by the keys of ``names``.
         names: what they are called.
-        info: of a model, for what its labels are called.
     """
-    target = comparison.target
-    label = answer_name(target.label, info, "") if target is not None else ""
-    told = ("prediction", "score", "variation") if target is not None else ()
-    heads = ("pair", *told, "tokens", "cells", "moved", "states")
-    cells = "".join(
-        f'<th class="{"kb-num" if n else ""}" title="{escape(_help(name, label))}">'
-        f"{escape(t(SIDES_COLUMN[name]))}</th>"
-        for n, name in enumerate(heads)
-    )
-    rows = "".join(
-        f"<tr>{''.join(_cell(name, pair, names) for name in heads)}</tr>"
-        for pair in comparison.pairs
-    )
-    return scrolling(
-        f'<table class="kb-table"><tr>{cells}</tr>{rows}</table>', more="kb-wide-table"
-    )
-
-
-def _help(name: str, label: str) -> str:
-    if name in ("pair", "prediction"):
-        return ""
-    values = {"target": label} if name == "score" else {}
-    return t(SIDES_COLUMN_HELP[name], **values)
-
-
-def _cell(name: str, pair: Difference, names: Mapping[str, str]) -> str:
-    if name == "pair":
-        said = t("{one} → {other}", one=names[pair.one], other=names[pair.other])
-        return f"<td>{escape(said)}</td>"
-    if name == "prediction":
-        if pair.flips is None:
-            return '<td class="kb-num">–</td>'
-        said = escape(t("flips" if pair.flips else "same"))
-        badge = f'<span class="kb-badge">{said}</span>' if pair.flips else said
-        return f'<td class="kb-num">{badge}</td>'
-    values = {
-        "score": "–" if pair.score is None else nats(pair.score),
-        "variation": "–" if pair.variation is None else f"{pair.variation:.2f}",
-        "tokens": _gone_and_new(pair),
-        "cells": f"{pair.cells:,}",
-        "moved": f"{pair.moved:,}",
-        "states": "–" if pair.largest is None else _size(pair.largest),
+    pairs = comparison.pairs
+    said = {None: "–", True: t("flips"), False: t("same")}
+    columns = {
+        t("From → to"): [
+            t("{one} → {other}", one=names[p.one], other=names[p.other]) for p in pairs
+        ]
     }
-    return f'<td class="kb-num">{escape(values[name])}</td>'
+    if comparison.target is not None:
+        columns |= {
+            t("Prediction"): [said[pair.flips] for pair in pairs],
+            t("Score"): ["–" if pair.score is None else nats(pair.score) for pair in pairs],
+            t("Distance"): [
+                "–" if pair.variation is None else f"{pair.variation:.2f}" for pair in pairs
+            ],
+        }
+    return columns | {
+        t("Tokens"): [_gone_and_new(pair) for pair in pairs],
+        t("Cells"): [f"{pair.cells:,}" for pair in pairs],
+        t("Moved"): [f"{pair.moved:,}" for pair in pairs],
+        t("States"): ["–" if pair.largest is None else _size(pair.largest) for pair in pairs],
+    }
 
 
 def _gone_and_new(pair: Difference) -> str:
-    parts = [f"−{pair.only_one}"] if pair.only_one else []
-    parts += [f"+{pair.only_other}"] if pair.only_other else []
-    return " ".join(parts) or "0"
+    parts = (("−", pair.only_one), ("+", pair.only_other))
+    return " ".join(f"{sign}{count}" for sign, count in parts if count) or "0"
 
 
 def _size(value: float) -> str:
@@ -366,15 +303,11 @@ def say_equal(comparison: Comparison, names: Mapping[str, str]) -> str:
         why = t(SIDES_WHY[pairs[0].why.name]) if pairs[0].why else ""
         largest = max(pair.largest or 0.0 for pair in pairs)
         called = listed(names[name] for name in group)
-        said.append(
-            t(
-                "{names} are equal: {why}. Their states were compared: the largest difference of "
-                "any number in the last layer is {largest}.",
-                names=called,
-                why=why,
-                largest=_size(largest),
-            )
+        text = N_(
+            "{names} are equal: {why}. Their states were compared: the largest difference of any "
+            "number in the last layer is {largest}."
         )
+        said.append(t(text, names=called, why=why, largest=_size(largest)))
     return sentences(said) if said else t("No two of them are equal.")
 
 
@@ -425,14 +358,9 @@ def attention_panels(
         seen: (N, N) bool of each, row may attend to column.
         layer, head: from 1; 0 is a mean. Where a model has fewer, its last.
     """
-    chosen = [chosen_map(own, layer, head) for own in maps]
+    chosen = [picked(own, layer, head) for own in maps]
     high = max(float(weights.max(initial=0.0)) for weights in chosen)
     return [
         attention_view(flat, weights, own, high=high)
         for flat, weights, own in zip(flats, chosen, seen, strict=True)
     ]
-
-
-def chosen_map(maps: np.ndarray, layer: int, head: int) -> np.ndarray:
-    """One map of (L, A, N, N); where a model has fewer layers or heads, its last."""
-    return picked(maps, min(layer, maps.shape[0]), min(head, maps.shape[1]))

@@ -17,23 +17,14 @@ SHOWN = 12
 
 @dataclass(frozen=True)
 class Structure:
-    """What was found.
+    """What was found."""
 
-    Attributes:
-        network: a node for every name, in whatever case and width it is written.
-        looked_at: so many triples, those that are switched on.
-        hubs: the names in most triples: (name, as head, as tail).
-        parts: so many, with no triple between them.
-        largest: of these: (names, the one in most triples).
-        several: entities of two or more types: (name, types).
-    """
-
-    network: nx.MultiDiGraph
-    looked_at: int
-    hubs: tuple[tuple[str, int, int], ...]
-    parts: int
-    largest: tuple[tuple[int, str], ...]
-    several: tuple[tuple[str, tuple[str, ...]], ...]
+    network: nx.MultiDiGraph  # a node for every name, in whatever case and width it is written
+    looked_at: int  # so many triples, those that are switched on
+    hubs: tuple[tuple[str, int, int], ...]  # the names in most triples: (name, as head, as tail)
+    parts: int  # so many, with no triple between them
+    largest: tuple[tuple[int, str], ...]  # of these: (names, the one in most triples)
+    several: tuple[tuple[str, tuple[str, ...]], ...]  # entities of two or more types: (name, types)
 
     def name(self, typed: str) -> str | None:
         """How the graph writes a name, if it has it."""

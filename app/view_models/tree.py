@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice, repeat
 
-from app.texts import t, tn
+from app.texts import N_, t, tn
 from app.view_models.diff import Status, code_of
-from app.view_models.glosses import gloss, with_glosses
 from app.view_models.html import escape, shown
+from app.view_models.names import gloss, with_glosses
 from app.view_models.selected import Marks
 from app.words import RULE_TEXTS
 from kbert_core import Ablation, FlatTree, KBertTrace, Rule, Triple
@@ -19,44 +19,27 @@ AROUND = 80  # pixels beside a branch's tokens
 
 @dataclass(frozen=True, slots=True)
 class TokenView:
-    """One token as drawn.
+    """One token as drawn."""
 
-    Attributes:
-        text: the text's own characters.
-        soft, hard: its positions; None where it isn't in the tree.
-        segment: 0 or 1.
-        special: [CLS], [SEP].
-        name: that identifies it in every drawing; empty where it isn't in the tree.
-    """
-
-    text: str
-    soft: int | None
+    text: str  # the text's own characters
+    soft: int | None  # its positions; None where it isn't in the tree
     hard: int | None
-    segment: int
-    special: bool = False
-    name: str = ""
+    segment: int  # 0 or 1
+    special: bool = False  # [CLS], [SEP]
+    name: str = ""  # that identifies it in every drawing; empty where it isn't in the tree
 
 
 @dataclass(frozen=True, slots=True)
 class BranchView:
-    """One branch as drawn.
+    """One branch as drawn."""
 
-    Attributes:
-        triple: what it says.
-        name: that identifies it, where it hangs, in every drawing.
-        tokens: how it reads.
-        parts: how many of them its relation and its tail have, or its tail alone.
-        status: against the scene compared with; "removed" branches are no
-            longer in the tree.
-        cut: the rule that keeps it out, for a branch that is only named.
-    """
-
-    triple: Triple
-    name: str
-    tokens: tuple[TokenView, ...]
-    parts: tuple[int, ...]
+    triple: Triple  # what it says
+    name: str  # that identifies it, where it hangs, in every drawing
+    tokens: tuple[TokenView, ...]  # how it reads
+    parts: tuple[int, ...]  # how many of them its relation and its tail have, or its tail alone
+    # against the scene compared with; "removed" branches are no longer in the tree
     status: Status = "same"
-    cut: Rule | None = None
+    cut: Rule | None = None  # the rule that keeps it out, for a branch that is only named
 
     @property
     def fields(self) -> Iterator[tuple[TokenView, ...]]:
@@ -67,37 +50,23 @@ class BranchView:
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """A run of trunk tokens: a mention with its branches, or one other token.
+    """A run of trunk tokens: a mention with its branches, or one other token."""
 
-    Attributes:
-        tokens: the run, in order.
-        mention: whether it is one.
-        branches: what hangs from it.
-        gloss: what the mention means, for visitors who don't read its language.
-        sentence: which of one text or two it is part of.
-    """
-
-    tokens: tuple[TokenView, ...]
-    mention: bool = False
-    branches: tuple[BranchView, ...] = ()
-    gloss: str = ""
-    sentence: int = 0
+    tokens: tuple[TokenView, ...]  # the run, in order
+    mention: bool = False  # whether it is one
+    branches: tuple[BranchView, ...] = ()  # what hangs from it
+    gloss: str = ""  # what the mention means, for visitors who don't read its language
+    sentence: int = 0  # which of one text or two it is part of
 
 
 @dataclass(frozen=True, slots=True)
 class TreeView:
-    """A sentence tree as drawn.
+    """A sentence tree as drawn."""
 
-    Attributes:
-        nodes: the trunk in order.
-        segments: how many segments it has.
-        hard_used: whether the model was given the hard positions.
-        cut_text: what the length limit took from the text, per sentence.
-    """
-
-    nodes: tuple[NodeView, ...]
-    segments: int
-    hard_used: bool
+    nodes: tuple[NodeView, ...]  # the trunk in order
+    segments: int  # how many segments it has
+    hard_used: bool  # whether the model was given the hard positions
+    # what the length limit took from the text, per sentence
     cut_text: tuple[tuple[int, int, int], ...]
 
     @property
@@ -112,7 +81,6 @@ def tree_view(
     """Lay out one row of a trace.
 
     Args:
-        trace: what was run.
         window: which row, where a long text was read in windows.
         before: the row of the scene compared with; its branches that are
             gone are drawn as removed.
@@ -156,19 +124,12 @@ def tree_view(
 
 @dataclass(frozen=True)
 class _Handles:
-    """What can be clicked in a tree.
+    """What can be clicked in a tree."""
 
-    Attributes:
-        marks: what is chosen, by hard position.
-        off: triples that are switched off, and can be switched on again.
-        numbers: of the branches, as they are drawn.
-        edits: whether a branch's tail can be changed.
-    """
-
-    marks: Marks
-    off: Collection[Triple]
-    numbers: Iterator[int]
-    edits: bool
+    marks: Marks  # what is chosen, by hard position
+    off: Collection[Triple]  # triples that are switched off, and can be switched on again
+    numbers: Iterator[int]  # of the branches, as they are drawn
+    edits: bool  # whether a branch's tail can be changed
 
 
 def tree_html(
@@ -183,7 +144,6 @@ def tree_html(
     """Draw a tree; everything in it is escaped.
 
     Args:
-        view: what is drawn.
         marks: what of it is chosen, by hard position, where tokens can be
             chosen and branches switched; None: it is a picture.
         off: triples that are switched off.
@@ -456,13 +416,9 @@ def _token_html(token: TokenView, kind: str, segments: int, handles: _Handles | 
 def summary(flat: FlatTree, ablation: Ablation) -> str:
     """Say in one line what stands in the tree; plain text."""
     trunk = sum(1 for b in flat.branch_ids if b == 0)
+    text = N_("{tokens} tokens: {trunk} trunk, {branch} branch")
     parts = [
-        t(
-            "{tokens} tokens: {trunk} trunk, {branch} branch",
-            tokens=len(flat),
-            trunk=trunk,
-            branch=len(flat) - trunk,
-        ),
+        t(text, tokens=len(flat), trunk=trunk, branch=len(flat) - trunk),
         tn("1 branch", "{n} branches", len(flat.branches)),
     ]
     if ablation.positions == "hard":

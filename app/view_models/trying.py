@@ -58,33 +58,21 @@ _ENGLISH = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A text made with a name of the graph.
+    """A text made with a name of the graph."""
 
-    Attributes:
-        sentences: one or two.
-        name: as it stands in the first.
-        kind: of its entity, "" where that isn't known.
-        triple: the entity's first.
-    """
-
-    sentences: tuple[str, ...]
-    name: str
-    kind: str
-    triple: Triple
+    sentences: tuple[str, ...]  # one or two
+    name: str  # as it stands in the first
+    kind: str  # of its entity, "" where that isn't known
+    triple: Triple  # the entity's first
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What the graph changes in a text; (label, share of probability), None: no label.
+    """What the graph changes in a text; (label, share of probability), None: no label."""
 
-    Attributes:
-        candidate: the text.
-        weight: how much it changes, for the order.
-        before, after: without and with the graph; both None: nothing predicted it.
-    """
-
-    candidate: Candidate
-    weight: float = 1.0
+    candidate: Candidate  # the text
+    weight: float = 1.0  # how much it changes, for the order
+    # without and with the graph; both None: nothing predicted it
     before: tuple[str, float] | None = None
     after: tuple[str, float] | None = None
 
@@ -134,16 +122,12 @@ def effect(candidate: Candidate, before: Any, after: Any) -> Tried:
         weight = _moved(before, after)
         weight += FLIP * ((was and was[0]) != (now and now[0])) + (now is not None)
         return Tried(candidate, weight, was, now)
-    if isinstance(after, ClassPrediction):
-        label = after.label
-        moved = after.probabilities[label] - before.probabilities[label]
-        flips = before.label != label
-        was = (before.label, before.probabilities[before.label])
-        return Tried(candidate, FLIP * flips + abs(moved), was, (label, after.probabilities[label]))
-    if isinstance(after, MaskPrediction):
-        sides = [_filling(side) for side in (before, after)]
-        moved = abs(sides[0][1] - sides[1][1])
-        return Tried(candidate, FLIP * (sides[0][0] != sides[1][0]) + moved, *sides)
+    if isinstance(after, ClassPrediction | MaskPrediction):
+        was, now = map(_chosen, (before, after))
+        moved = abs(now[1] - was[1])
+        if isinstance(after, ClassPrediction):
+            moved = abs(now[1] - before.probabilities[now[0]])
+        return Tried(candidate, FLIP * (was[0] != now[0]) + moved, was, now)
     if isinstance(after, LinkPrediction):
         link = next((x for x in after.links if x.entity and x.start < place[1]), None)
         if link is not None and link.entity is not None:
@@ -228,6 +212,9 @@ def _moved(before: NerPrediction, after: NerPrediction) -> float:
     return max(shifts(), default=0.0)
 
 
-def _filling(prediction: MaskPrediction) -> tuple[str, float]:
+def _chosen(prediction: ClassPrediction | MaskPrediction) -> tuple[str, float]:
+    """The label, or the likeliest tokens together and the least of their probabilities."""
+    if isinstance(prediction, ClassPrediction):
+        return prediction.label, prediction.probabilities[prediction.label]
     best = [filling.candidates[0] for filling in prediction.fillings]
     return "".join(token for token, _ in best), min(p for _, p in best)

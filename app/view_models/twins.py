@@ -1,6 +1,6 @@
 """Predictions side by side, joined on what they are about; each is held against the first."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -10,21 +10,13 @@ from app.view_models import links, prediction
 from app.view_models.html import escape, scrolling
 from app.view_models.prediction import (
     NOTHING,
-    Mark,
     Place,
     line_html,
-    lines_html,
     percent,
     signed,
     tints,
 )
-from kbert_core.tasks import (
-    AnswerPrediction,
-    ClassPrediction,
-    LinkPrediction,
-    MaskPrediction,
-    NerPrediction,
-)
+from kbert_core.tasks import AnswerPrediction, ClassPrediction, LinkPrediction, NerPrediction
 
 MOST_SAID = 2  # differences told in words; the table has all
 SMALL = 0.0005  # a difference of probability that isn't shown: less than 0.1 points
@@ -35,19 +27,53 @@ PAIR = 2  # sides that are before and now
 
 @dataclass(frozen=True, slots=True)
 class Side(Generic[P]):
-    """One of the predictions that stand side by side.
+    """One of the predictions that stand side by side."""
 
-    Attributes:
-        title: at its head.
-        name: which model, and how it reads; below the title.
-        by: the same within a sentence: "by the twin".
-        prediction: what it says.
+    title: str  # at its head
+    name: str  # which model, and how it reads; below the title
+    prediction: P  # what it says; or a table of its probabilities
+
+
+def drawn(
+    texts: Sequence[str],
+    info: ModelInfo,
+    now: Any,
+    before: Any,
+    names: tuple[str, str],
+    chosen: Mapping[int, str] = NOTHING,
+) -> tuple[str, str]:
+    """Say what became of a prediction of any kind, and draw it, before beside now.
+
+    Args:
+        now, before: predictions of one kind; before may be None.
+        names: what before and now are called.
+        chosen: what is marked, see ``selected.chosen_characters``.
+
+    Returns:
+        What is said, plain text, and what is drawn, escaped.
     """
+    if isinstance(now, NerPrediction):
+        changes = prediction.span_changes(before.spans, now.spans) if before else ()
+        said = prediction.headline(changes) if before else ""
+        return said, now_and_before(texts[0], now, names[1], before, names[0], chosen)
+    if isinstance(now, LinkPrediction):
+        before = before if before and before.links else None
+        said = links.headline(texts[0], now, before) if before and now.links else ""
+        return said, links.links_html(texts[0], now, before)
+    said = prediction.say_class(info, now, before) if isinstance(now, ClassPrediction) else ""
+    html = prediction.answer_html(texts[1], now) if isinstance(now, AnswerPrediction) else ""
+    was = prediction.chances(info, before)
+    for head, own in prediction.chances(info, now).items():
+        html += before_and_now(was.get(head), own, head=head)
+    return said, html
 
-    title: str
-    name: str
-    by: str
-    prediction: P
+
+def before_and_now(
+    before: Mapping[str, float] | None, now: Mapping[str, float], *, head: str, most: int = 8
+) -> str:
+    """Draw probabilities as bars, before beside now."""
+    earlier = [Side(t("Before"), "", before)] if before else []
+    return bars_table([*earlier, Side(t("Now"), "", now)], head=head, most=most)
 
 
 def compared(
@@ -55,43 +81,27 @@ def compared(
 ) -> Iterator[tuple[str, str]]:
     """Say how two to four predictions of one kind and one text compare, and draw them as a table.
 
-    Args:
-        texts: what was read.
-        sides: the predictions.
-        infos: of the models that made them.
-
     Yields:
         What is said, plain text, and a table, escaped; of named entities none.
     """
     first = sides[0].prediction
-
-    def bars(values: Iterable[Mapping[str, float]]) -> list[Side[Mapping[str, float]]]:
-        return [
-            Side(side.title, side.name, side.by, own)
-            for side, own in zip(sides, values, strict=True)
-        ]
-
-    predictions = [side.prediction for side in sides]
     if isinstance(first, NerPrediction):
         yield say_spans(texts[0], sides), ""
-    elif isinstance(first, ClassPrediction):
-        labels = bars(map(prediction.probabilities, infos, predictions))
-        score = prediction.is_score(infos[0], first)
-        head = "" if score else t("Label")
-        yield (say_score if score else say_labels)(labels), bars_table(labels, head=head)
-    elif isinstance(first, AnswerPrediction):
-        answers = bars(map(prediction.answers_of, predictions))
-        yield say_labels(answers), bars_table(answers, head=t("Answer"))
-    elif isinstance(first, MaskPrediction):
-        filled = zip(*map(prediction.fillings_of, predictions), strict=False)
-        for number, each in enumerate(filled, start=1):
-            words = bars(each)
-            head = t("[MASK] {number}", number=number)
-            yield say_labels(words), bars_table(words, head=head)
-    elif isinstance(first, LinkPrediction):
+    if isinstance(first, LinkPrediction):
         for side in sides[1:]:
             said = links.headline(texts[0], side.prediction, first)
-            yield t("{value} {who}", value=said, who=side.by), ""
+            yield t("{name}: {value}", name=side.title, value=said), ""
+    tables = [
+        prediction.chances(info, side.prediction) for info, side in zip(infos, sides, strict=True)
+    ]
+    score = isinstance(first, ClassPrediction) and prediction.is_score(infos[0], first)
+    for head in tables[0]:
+        each: list[Side[Mapping[str, float]]] = [
+            Side(side.title, side.name, own[head])
+            for side, own in zip(sides, tables, strict=True)
+            if head in own
+        ]
+        yield (say_score if score else say_labels)(each), bars_table(each, head=head)
 
 
 # Named entities
@@ -160,13 +170,12 @@ def now_and_before(
     """Draw the text with its entities, before above now; what is new, lost or other is ringed.
 
     Args:
-        text: what was read.
         now, before: the predictions; before may be None.
         name, name_before: what they are called.
         chosen: what is marked, see ``selected.chosen_characters``.
     """
-    earlier = Side(t("Before"), name_before, "", before) if before else None
-    sides = [*filter(None, [earlier]), Side(t("Now"), name, "", now)]
+    earlier = [Side(t("Before"), name_before, before)] if before else []
+    sides = [*earlier, Side(t("Now"), name, now)]
     return spans_lines(text, sides, chosen)
 
 
@@ -180,8 +189,6 @@ def spans_lines(
     """Draw the text once a side, spans that differ from the first side's ringed.
 
     Args:
-        text: what was read.
-        sides: the predictions.
         chosen: what is marked, see ``selected.chosen_characters``.
         last: draw the last side only, without its name.
     """
@@ -193,14 +200,14 @@ def spans_lines(
         marks = {}
         for place, label in labels[number].items():
             if number and place not in labels[0]:
-                marks[place] = Mark(t("new"))
+                marks[place] = "kb-ring", t("new")
             elif number and labels[0][place] != label:
-                marks[place] = Mark(t("other type"))
+                marks[place] = "kb-ring", t("other type")
             elif not number and len(sides) == PAIR and place not in labels[1]:
-                marks[place] = Mark(t("lost"), lost=True)
+                marks[place] = "kb-lost", t("lost")
         names = ("", "") if last else (side.title, side.name)
         lines.append(line_html(text, side.prediction, *names, colours, marks, chosen))
-    return lines_html(lines[-1:] if last else lines)
+    return f'<div class="kb-ner">{"".join(lines[-1:] if last else lines)}</div>'
 
 
 # Probabilities: labels, candidates for [MASK], the score of an answer
@@ -208,64 +215,55 @@ def spans_lines(
 
 def say_labels(sides: Sequence[Side[Mapping[str, float]]]) -> str:
     """Say what is likeliest by whom, and how far apart the sides are; plain text."""
-    best = [_best(side.prediction) for side in sides]
-    if len(set(best)) > 1:
-        named = [
-            f"{label} {percent(side.prediction[label])}"
-            for label, side in zip(best, sides, strict=True)
-        ]
-        return t("They differ: {what}.", what=clauses(_by_each(named, sides)))
+    best = [prediction.best_of(side.prediction) for side in sides]
+    if len({label for label, _ in best}) > 1:
+        named = [f"{label} {percent(value)}" for label, value in best]
+        return t("They differ: {what}.", what=_grouped(named, sides))
     apart = _apart(sides)
     key = (
         N_("{n} say {label}, with the same probabilities.")
         if apart < SMALL
         else N_("{n} say {label}; their probabilities differ by at most {points} points.")
     )
-    return t(key, n=_count(sides), label=best[0], points=f"{100 * apart:.1f}")
+    return t(key, n=_count(sides), label=best[0][0], points=f"{100 * apart:.1f}")
 
 
 def say_score(sides: Sequence[Side[Mapping[str, float]]]) -> str:
     """Say how the scores of one answer compare, the only value of each side; plain text."""
-    values = [next(iter(side.prediction.values())) for side in sides]
+    values = [prediction.best_of(side.prediction)[1] for side in sides]
     if max(values) - min(values) < SMALL:
-        return t(
-            "{n} give this answer the same score, {score}.",
-            n=_count(sides),
-            score=percent(values[0]),
-        )
-    return t("Score of this answer: {what}.", what=listed(_by_each(map(percent, values), sides)))
+        text = N_("{n} give this answer the same score, {score}.")
+        return t(text, n=_count(sides), score=percent(values[0]))
+    return t("Score of this answer: {what}.", what=_grouped([*map(percent, values)], sides))
 
 
 def bars_table(sides: Sequence[Side[Mapping[str, float]]], *, head: str, most: int = 8) -> str:
     """Draw probabilities as bars, a column a side, with the difference from the first."""
     union = list(dict.fromkeys(name for side in sides for name in side.prediction))
     highest = {n: max(side.prediction.get(n, 0.0) for side in sides) for n in union}
-    names = sorted(union, key=lambda name: -highest[name])[:most]
-    best = [_best(side.prediction) for side in sides]
-    rows = []
-    for name in names:
+    best = [prediction.best_of(side.prediction)[0] for side in sides]
+    rows = ""
+    for name in sorted(union, key=lambda name: -highest[name])[:most]:
         first = sides[0].prediction.get(name)
-        cells = []
+        rows += f"<tr><td>{escape(name)}</td>"
         for number, side in enumerate(sides):
             value = side.prediction.get(name)
-            delta = ""
+            said, delta = percent(value), ""
             if number and value is not None and first is not None:
-                delta = _delta(value - first)
-            said = percent(value)
+                delta = f' <span class="kb-delta">{signed(value - first)}</span>'
             if number and best[number] == name and best[0] != name:
                 said = f'<span class="kb-badge">{said}</span>'
             elif best[number] == name and len(union) > 1:
                 said = f"<b>{said}</b>"
-            cells.append(
-                f'<td><span class="kb-bar" style="width:{100 * (value or 0):.1f}%"></span>'
-                f"<div>{said}{delta}</div></td>"
-            )
-        rows.append(f"<tr><td>{escape(name)}</td>{''.join(cells)}</tr>")
-    return _table(head, sides, rows, named=True)
-
-
-def _best(probabilities: Mapping[str, float]) -> str:
-    return max(probabilities, key=lambda name: probabilities[name])
+            bar = f'<span class="kb-bar" style="width:{100 * (value or 0):.1f}%"></span>'
+            rows += f"<td>{bar}<div>{said}{delta}</div></td>"
+        rows += "</tr>"
+    heads = f"<th>{escape(head)}</th>"
+    for side in sides:
+        name = f'<div class="kb-under">{escape(side.name)}</div>' if side.name else ""
+        heads += f"<th>{escape(side.title)}{name}</th>"
+    four = " kb-four" if len(sides) > 3 else ""
+    return scrolling(f'<table class="kb-table kb-twins{four}"><tr>{heads}</tr>{rows}</table>')
 
 
 def _apart(sides: Sequence[Side[Mapping[str, float]]]) -> float:
@@ -281,32 +279,12 @@ def _apart(sides: Sequence[Side[Mapping[str, float]]]) -> float:
 
 
 def _grouped(values: Sequence[str], sides: Sequence[Side]) -> str:
-    """Say each value with those that found it: "Examine with the graph; none by the twin"."""
+    """Say each value with those that found it: "With the graph: Examine; Twin: no entity"."""
     groups: dict[str, list[str]] = {}
     for value, side in zip(values, sides, strict=True):
-        groups.setdefault(value, []).append(side.by)
-    together = t(" and ").join
-    return clauses(t("{value} {who}", value=v, who=together(by)) for v, by in groups.items())
-
-
-def _by_each(values: Iterable[str], sides: Sequence[Side]) -> list[str]:
-    """Say each value with the side that found it."""
-    return [t("{value} {who}", value=v, who=side.by) for v, side in zip(values, sides, strict=True)]
-
-
-def _table(head: str, sides: Sequence[Side], rows: Sequence[str], *, named: bool = False) -> str:
-    heads, four = "", " kb-four" if len(sides) > 3 else ""
-    for side in sides:
-        name = f'<div class="kb-under">{escape(side.name)}</div>' if named else ""
-        heads += f"<th>{escape(side.title)}{name}</th>"
-    return scrolling(
-        f'<table class="kb-table kb-twins{four}">'
-        f"<tr><th>{escape(head)}</th>{heads}</tr>{''.join(rows)}</table>"
-    )
-
-
-def _delta(change: float) -> str:
-    return f' <span class="kb-delta">{signed(change)}</span>'
+        groups.setdefault(value, []).append(side.title)
+    text = N_("{name}: {value}")
+    return clauses(t(text, name=listed(who), value=value) for value, who in groups.items())
 
 
 def _count(sides: Sequence[Side]) -> str:

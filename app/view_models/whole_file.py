@@ -1,17 +1,12 @@
-"""A labelled file with knowledge and without: sentences, tables, bars, CSV. Pure."""
+"""A labelled file with knowledge and without: sentences and tables. Pure."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-import plotly.graph_objects as go
-
-from app.exports import csv_of
 from app.models import ModelInfo
 from app.texts import N_, listed, t
-from app.view_models.html import escape
-from app.view_models.styles import BRANCH, TRUNK
 from app.words import FILE_VERDICT
 from kbert_core.experiments.file_rows import FileRow, Verdict
 from kbert_core.experiments.statistics import LEVEL, Difference
@@ -33,10 +28,7 @@ FILE_WAY = {"without a graph": N_("without a graph"), "with the graph": N_("with
 
 ALL = "all"
 WHICH = (ALL, *(str(verdict) for verdict in Verdict))
-BAR = 26  # pixels of a bar with its gap
-MOST_BARS = 24
 NAMED = 3  # groups that are named in a sentence
-LONGEST_NAME = 28  # characters beside a bar
 Columns = dict[str, list[Any]]
 
 
@@ -94,14 +86,8 @@ def say_hurting(found: WholeFile, by: By) -> str:
         named = listed(map(_hurting, sure[:NAMED]))
         return t("These {by} hurt: {names}.", by=t(FILE_HURTING[by]), names=named)
     maybe = [group for group in groups if group.hurt > group.helped]
-    return (
-        t(
-            "None is certain to hurt; the most texts are hurt with {names}.",
-            names=listed(map(_hurting, maybe[:NAMED])),
-        )
-        if maybe
-        else ""
-    )
+    text = N_("None is certain to hurt; the most texts are hurt with {names}.")
+    return t(text, names=listed(map(_hurting, maybe[:NAMED]))) if maybe else ""
 
 
 def say_chance(found: WholeFile, by: By) -> str:
@@ -174,31 +160,6 @@ def said(row: FileRow, value: Any, info: ModelInfo) -> str:
     return row.text(value) or t("–")
 
 
-def row(row: FileRow, info: ModelInfo) -> Columns:
-    """What is right and what was said of one text, entity by entity; as columns."""
-    values = (row.gold, row.known.said, row.plain.said)
-    names = (t("correct"), t("with the graph"), t("without"))
-    if isinstance(row.known.said, str) or isinstance(row.plain.said, str):
-        return {name: [said(row, value, info)] for name, value in zip(names, values, strict=True)}
-    text = row.example.sentences[0]
-    ways = [
-        {(start, end): label for start, end, label in spans}
-        for spans in (row.example.spans, row.known.said, row.plain.said)
-    ]
-    places = sorted({place for way in ways for place in way})
-    columns = {t("entity"): [text[start:end] for start, end in places]}
-    for name, way in zip(names, ways, strict=True):
-        columns[name] = [way.get(place, t("–")) for place in places]
-    return columns
-
-
-def rows_csv(rows: Iterable[FileRow]) -> bytes:
-    """Every text, its answers and its triples, in UTF-8 with a byte order mark."""
-    return csv_of(
-        [{**row.as_dict(), "triples": "; ".join(map(name_of, row.triples))} for row in rows]
-    )
-
-
 # The groups
 
 
@@ -225,61 +186,6 @@ def groups_help() -> dict[str, str]:
         "one side of a half."
     )
     return {t("helped, 95 %"): interval, t("hurt, 95 %"): interval, t("verdict"): verdict}
-
-
-def groups_chart(groups: Sequence[Group]) -> go.Figure | None:
-    """Bars of helped to the right and of hurt to the left; None where nothing changed."""
-    changed = [group for group in groups if group.helped or group.hurt]
-    if not changed:
-        return None
-    half = MOST_BARS // 2
-    some = changed if len(changed) <= MOST_BARS else [*changed[:half], *changed[-half:]]
-    some = some[::-1]  # Plotly draws from below
-    names = [_clipped(group.name) for group in some]
-    figure = go.Figure()
-    for key, colour, sign in (("hurt", BRANCH, -1), ("helped", TRUNK, 1)):
-        counts = [getattr(group, key) for group in some]
-        figure.add_bar(
-            y=list(range(len(some))),
-            x=[sign * count for count in counts],
-            name=t(FILE_VERDICT[key]),
-            marker_color=colour,
-            orientation="h",
-            text=[f"{count:,}" if count else "" for count in counts],
-            customdata=[
-                [escape(g.name), f"{c:,}", f"{g.count:,}"]
-                for g, c in zip(some, counts, strict=True)
-            ],
-            hovertemplate="%{customdata[0]}: %{customdata[1]} / %{customdata[2]}"
-            "<extra>%{fullData.name}</extra>",
-        )
-    figure.update_traces(textposition="outside", cliponaxis=False)
-    most = max(max(group.helped, group.hurt) for group in some)
-    figure.update_layout(
-        barmode="relative",
-        bargap=0.3,
-        height=BAR * len(some) + 70,
-        margin={"l": 8, "r": 8, "t": 32, "b": 6},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
-        xaxis={"range": [-1.2 * most - 0.5, 1.2 * most + 0.5], "showticklabels": False},
-        yaxis={
-            "automargin": True,
-            "tickvals": list(range(len(some))),
-            "ticktext": [escape(name) for name in names],
-        },
-    )
-    return figure
-
-
-def groups_csv(groups: Sequence[Group]) -> bytes:
-    """The groups with everything counted of them."""
-    rows = []
-    for group in groups:
-        row = {name: value for name, value in group.as_dict().items() if name != "triple"}
-        for name in ("helped_interval", "hurt_interval", "gain_interval"):
-            row[f"{name}_low"], row[f"{name}_high"] = row.pop(name) or (None, None)
-        rows.append(row)
-    return csv_of(rows)
 
 
 # Scores
@@ -311,7 +217,3 @@ def _share(count: int, total: int, interval: tuple[float, float]) -> str:
     low, high = interval
     share = 100 * count / total if total else 0
     return f"{share:.0f} % ({100 * low:.0f} – {100 * high:.0f})"
-
-
-def _clipped(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"

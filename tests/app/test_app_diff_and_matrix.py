@@ -198,3 +198,4 @@ def test_a_map_or_a_mean_of_maps_is_picked():
     assert np.allclose(matrix.picked(maps, 2, 0), exact[1].mean(0), atol=1e-6)
     assert np.allclose(matrix.picked(maps, 0, 3), exact[:, 2].mean(0), atol=1e-6)
     assert np.allclose(matrix.picked(maps, 0, 0), exact.mean((0, 1)), atol=1e-6)
+    assert (matrix.picked(maps, 50, 70) == matrix.picked(maps, *maps.shape[:2])).all()

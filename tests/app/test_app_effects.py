@@ -1,10 +1,7 @@
-"""Effects: sentences, the table, the chart and files, and the page as Streamlit runs it."""
+"""Effects: sentences, the table and the chart, and the page as Streamlit runs it."""
 
-import csv
-import io
 import math
 from contextlib import suppress
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -118,7 +115,7 @@ def test_points_have_a_sign_unless_they_round_to_nothing(value, text):
     assert view.points(value) == t("{value} points", value=text)
 
 
-# The table, the chart, the file
+# The table, the chart
 
 
 def test_a_row_says_both_effects_what_flips_and_what_moves_up():
@@ -142,23 +139,6 @@ def test_columns_are_those_that_were_measured_the_largest_effect_first():
     table = shown(made, attention=AttentionEffect(made, (attended,))).table()
     assert table["triple"][0] == "布洛芬 · 类别 · 治疗"
     assert table["attention"] == [None, pytest.approx(2.0)]
-
-
-def test_csv_holds_every_effect_in_nats_and_guards_formulas():
-    made = found(
-        replace(
-            effect(ODD, 0.5, "O", deleted=Outcome(-0.25, "疾病"), moved_up=(HAS_SYMPTOM,)),
-            moved_out=(IS_CURE,),
-        ),
-        effect(IS_CURE, 2.0),
-    )
-    rows = list(csv.DictReader(io.StringIO(shown(made).csv().decode("utf-8-sig"))))
-    assert [row["effect_nats"] for row in rows] == ["0.5", "2.0"]
-    assert float(rows[1]["probability_without"]) == pytest.approx(chance(-2.0))
-    assert (rows[0]["head"], rows[0]["tail"]) == ("'=cmd()", "'@x")
-    assert rows[0]["moved_up"] == "糖尿病 · 症状 · 多饮"
-    assert (rows[0]["moved_out"], rows[1]["moved_out"]) == ("布洛芬 · 类别 · 治疗", "")
-    assert (rows[0]["flips"], rows[1]["deleted_effect_nats"]) == ("True", "")
 
 
 def test_tokens_are_bars_in_reading_order_with_the_sum_over_each_triple():
@@ -276,7 +256,7 @@ def page(checkpoints, monkeypatch):
 def case_on(at):
     """The page's scene as a case, with what the page explains."""
     session = at.session_state
-    (_, target, _), _ = session["explain.effects"]
+    (_, target), _ = session["explain.effects"]
     options = InjectionOptions(session["lab.max_triples"], tail_only=session["lab.tail_only"])
     return Case.of(
         services.pipeline(session["lab.model"], session["lab.device"]),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from conftest import tiny_config, tiny_tokenizer
-from explaining_pages import choose, models_in, opened, said, until, write
+from explaining_pages import models_in, opened, said, until, write
 from transformers import BertForSequenceClassification
 
 from app.models import read_model
@@ -169,22 +169,11 @@ def test_dial_draws_more_noise_and_other_noise(page):
     assert t("No noise: every reading has only its own triples.") in said(page)
 
 
-def test_noise_is_drawn_from_another_graph(page):
-    other = next(
-        name
-        for name, graph in page.session_state["lab.graphs"].items()
-        if graph.name == "everyday_zh"
-    )
-    before = table(page)
-    choose(page, "explain.source", other)
-    assert table(page) != before
-
-
 def test_curve_is_drawn_in_the_background_and_told_in_a_sentence(page):
     page.button(key="explain.draw").click().run()
     until(page, lambda: t("One text shows how noise works, not how often.") in said(page))
     write(page, "患者行心电图检查未见异常")
-    assert t("The scene or the source has changed since the curve was drawn.") in said(page)
+    assert t("The scene has changed since the curve was drawn.") in said(page)
 
 
 def test_a_curve_that_cannot_be_drawn_says_why(page, monkeypatch):

@@ -8,7 +8,7 @@ from app import services
 from app.models import ModelInfo
 from app.scene import Scene
 from app.texts import t
-from app.view_models.outcome import outcome, place_of
+from app.view_models.shared import outcome, place_of
 from kbert_core import Card, KBertError, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span

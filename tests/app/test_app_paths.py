@@ -11,7 +11,7 @@ from explaining_pages import FIGURE_2, choose, models_in, opened, said, until, w
 from transformers import BertForSequenceClassification
 
 from app import intervening
-from app.intervention_log import InterventionLog
+from app.intervening import InterventionLog
 from app.texts import default_language, t
 from app.view_models import paths as view
 from kbert_core import (
@@ -106,16 +106,6 @@ def test_arrivals_begin_with_the_triple_that_changes_most(found):
     assert t("gone") in [*view.arrivals(found, found.own(0)[0]).values()][-1]
 
 
-def test_chart_has_a_line_a_triple_and_no_html_of_theirs(found):
-    figure = view.chart(found, 0)
-    assert len(figure.data) == 2
-    assert all("<治疗>" not in line.name for line in figure.data)
-    by_name = {line.name: line.y for line in figure.data}
-    assert by_name[str(DISEASE)][-1] == pytest.approx(100 * float(found.measured[0, -1, 0]))
-    own = view.chart(found, found.own(0)[0])
-    assert any(value is None for line in own.data for value in line.y)
-
-
 def test_what_a_token_can_know_grows_from_the_trunk_to_all(tim_cook):
     batch = collate([tim_cook])
     ways = reach([visible_matrix(batch.branch_ids, batch.anchor_ids)[0]] * 3)
@@ -175,7 +165,7 @@ def test_page_follows_a_triple_to_its_mention_then_to_another_token(models, monk
     monkeypatch.setattr("app.texts.language_of", default_language)
     at = page()
     until(at, lambda: t("How much “{token}” changes without each triple", token="胃") in said(at))
-    assert len(at.get("plotly_chart")) == 2 and len(at.dataframe) == 1
+    assert len(at.get("plotly_chart")) == 1 and len(at.dataframe) == 1
     choose(at, chosen(at, "token").key, 0)
     assert t("How much “{token}” changes without each triple", token="[CLS]") in said(at)
 

@@ -5,11 +5,11 @@ import re
 import pytest
 
 from app.texts import speaking
-from app.view_models import knowledge, nearest, tree
+from app.view_models import knowledge, names, tree
 from app.view_models.diff import code_of
 from app.view_models.html import escape, markdown, shown
 from app.view_models.model_facts import shares
-from app.view_models.nearest import nearest_names
+from app.view_models.names import nearest_names
 from app.view_models.neighbourhood import (
     Drawn,
     laid_out,
@@ -205,8 +205,8 @@ def test_nearest_names_share_characters_with_the_text():
 
 def test_a_large_graph_is_not_looked_through_to_its_end(monkeypatch):
     graph = KnowledgeGraph([Triple(name, "类别", "疾病") for name in ("骨折", "胃炎", "急性胃炎")])
-    monkeypatch.setattr(nearest, "MOST_LOOKED_AT", 2)
-    assert nearest.nearest_names(["患者慢性胃炎"], graph) == ("胃炎",)
+    monkeypatch.setattr(names, "MOST_LOOKED_AT", 2)
+    assert names.nearest_names(["患者慢性胃炎"], graph) == ("胃炎",)
 
 
 @pytest.mark.parametrize("order", [1, -1])

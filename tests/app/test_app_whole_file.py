@@ -1,14 +1,12 @@
 """A file read with a graph and without: sentences, tables, files, and the page Data."""
 
-import csv
 import html
-import io
 import re
 from itertools import product
 from pathlib import Path
 
 import pytest
-from explain.labelled import classed, entities, triple
+from explain.labelled import classed, triple
 from streamlit.testing.v1 import AppTest
 from tagged_texts import row as line_of
 from tagged_texts import tagged
@@ -21,11 +19,9 @@ from app.models import ModelInfo
 from app.texts import t
 from app.view_models import audit as audit_view
 from app.view_models import whole_file as view
-from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.experiments.audit_values import Data
 from kbert_core.experiments.whole_file import KINDS, WholeFile, wilson
-from kbert_core.explain.result import name_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "app" / "app_pages" / "data.py"
@@ -145,44 +141,9 @@ def test_cells_are_plain_text_and_numbers_that_sort():
     assert triples[2] == "dog · is · animal, =cmd() · <b> · @x"
 
 
-def test_a_text_is_shown_entity_by_entity():
-    row = entities(0, [(0, 2, "D"), (4, 6, "E")], [(0, 2, "D")], [(0, 2, "<E>"), (7, 9, "D")])
-    assert list(view.row(row, INFO).values()) == [
-        ["ab", "ef", "hi"],
-        ["D", "E", "–"],
-        ["D", "–", "–"],
-        ["<E>", "–", "D"],
-    ]
-    assert next(iter(view.row(MIXED.rows[0], INFO).values())) == ["good · 4 or 5 stars"]
-
-
-def test_csv_holds_every_text_and_guards_formulas():
-    rows = list(csv.DictReader(io.StringIO(view.rows_csv(MIXED.rows).decode("utf-8-sig"))))
-    assert [row["number"] for row in rows] == ["0", "1", "2", "3"]
-    assert rows[1]["gain"] == "-1.0"  # a number is a number
-    hostile = file_of(classed(0, "=good", "=good", "bad", [ODD]))
-    guarded = list(csv.DictReader(io.StringIO(view.rows_csv(hostile.rows).decode("utf-8-sig"))))
-    assert guarded[0]["gold"] == "'=good"
-    assert guarded[0]["triples"].startswith("'=cmd()")
-    groups = view.groups_csv(hostile.groups("entity")).decode("utf-8-sig")
-    assert "'=cmd()" in groups
-    assert view.rows_csv([]).decode("utf-8-sig") == ""
-
-
 def test_groups_say_shares_intervals_and_what_can_be_told():
     columns = view.groups_table(many(1, 9).groups("triple"))
     assert [*columns.values()][-2:] == [["90 % (60 – 98)"], [t("hurts")]]
-
-
-def test_bars_go_to_both_sides_and_only_changed_groups_have_one():
-    chart = view.groups_chart(MIXED.groups("triple"))
-    hurt, helped = chart.data
-    assert (hurt.marker.color, helped.marker.color) == (BRANCH, TRUNK)
-    assert max(hurt.x) == 0 and min(hurt.x) == -2 and max(helped.x) == 1
-    assert not any("<b>" in name for name in chart.layout.yaxis.ticktext)
-    assert view.groups_chart(many(0, 0, 3).groups("triple")) is None
-    crowd = [classed(n, "good", "good", "bad", [Triple(f"h{n}", "r", "t")]) for n in range(60)]
-    assert len(view.groups_chart(file_of(*crowd).groups("triple")).data[0].y) == view.MOST_BARS
 
 
 # What runs in the background
@@ -306,8 +267,6 @@ def test_a_chosen_text_opens_in_the_lab_as_it_was_read(page):
     assert not page.exception
     text = page.session_state["data.found"].changed[0].example.sentences[0]
     assert text in everything(page)
-    names = ", ".join(map(name_of, page.session_state["data.found"].changed[0].triples))
-    assert t("Triples in it: {triples}", triples=names) in everything(page)
     page.number_input(key="data.max_triples").set_value(1).run()
     page.button(key="data.open_row").click().run()
     assert page.session_state["lab.text"] == text

@@ -1,6 +1,5 @@
 """What a visitor of the page Data does, in headless Chromium."""
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -56,9 +55,7 @@ def test_a_visitor_counts_the_example_then_data_and_a_graph_of_their_own(data, t
     assert "Scores on this split are too good: the splits leak." in data.text()
     assert numbers(data) == ["6", "6", "2", "2", "0"]
     data.show("Data and graph")
-    charts = page.locator('[data-testid="stPlotlyChart"]')
-    expect(charts).to_have_count(2)
-    expect(charts.nth(1)).to_contain_text("症状")
+    assert "Was the graph made from the answers?" in data.text()
 
     graph = tmp_path / "names.spo"
     graph.write_text(NAMES, encoding="utf-8")
@@ -98,10 +95,6 @@ def test_a_visitor_reads_a_file_of_their_own_and_opens_a_row_in_the_lab(data, tm
     expect(page.get_by_text("The reading was stopped")).to_be_visible()
     read(data)
     assert 0 < int(numbers(data)[0]) < 400
-    with page.expect_download() as download:
-        page.get_by_role("button", name="All texts as CSV").click()
-    lines = Path(download.value.path()).read_text(encoding="utf-8-sig").splitlines()
-    assert next(csv.DictReader(lines))["text"] == "患者有糖尿病"
 
     frame = page.get_by_test_id("stDataFrame").last
     frame.scroll_into_view_if_needed()

@@ -208,7 +208,9 @@ def test_hostile_texts_and_triples_stay_text_wherever_they_go(lab, visit, browse
     file.write_bytes(download(lab, "This page, .html"))
 
     other = visit(path=path)
-    assert HOSTILE in other.page.get_by_role("textbox", name="Sentence").first.input_value()
+    sentence = other.page.get_by_role("textbox", name="Sentence").first
+    expect(sentence).not_to_have_value("")  # drawn for the first time, it is empty for a moment
+    assert HOSTILE in sentence.input_value()
     assert other.tokens() == lab.tokens()
     context = browser.new_context(offline=True)
     page = context.new_page()
