@@ -74,12 +74,10 @@ README_ROWS = {
     "BERT": "BERT",
     "K-BERT, MedicalKG": "K-BERT, MedicalKG",
     "the same, trained with fewer false matches": "K-BERT, MedicalKG, false matches dropped",
-    "the same as the second, with a shuffled graph": "K-BERT, shuffled MedicalKG",
-    "the same as the second, with everything visible": "K-BERT, everything visible",
+    "K-BERT, shuffled graph": "K-BERT, shuffled MedicalKG",
+    "K-BERT, everything visible": "K-BERT, everything visible",
     "MedicalKG as a dictionary, no model": "MedicalKG as a dictionary",
-    "BERT with MedicalKG as a dictionary written over it": (
-        "BERT with the dictionary written over it"
-    ),
+    "BERT with this dictionary written over it": "BERT with the dictionary written over it",
 }
 
 
