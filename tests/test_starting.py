@@ -47,7 +47,7 @@ def load(name):
     print("LOADS", name, *{"torch"} & set(sys.modules))
     streamlit.stop()
 importlib.import_module = load
-page = AppTest.from_file("app/main.py").run()
+page = AppTest.from_file("app/main.py", default_timeout=60).run()
 print("READ", len(page.markdown), len(page.info), len(page.exception))
 """
 
