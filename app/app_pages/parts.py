@@ -1,14 +1,15 @@
 """What several pages draw alike: buttons, choices, files to take away, tables, charts, a notice."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from app import exports
 from app.texts import t
 from app.view_models.html import markdown
-from kbert_core import KnowledgeGraph
+
+if TYPE_CHECKING:  # not imported to run: the router draws with this before PyTorch is loaded
+    from kbert_core import KnowledgeGraph
 
 T = TypeVar("T")
 ss = st.session_state
@@ -96,9 +97,11 @@ def download(
 
 
 def graph_download(
-    graph: KnowledgeGraph, label: str, *, key: str, file_name: str, help: str | None = None
+    graph: "KnowledgeGraph", label: str, *, key: str, file_name: str, help: str | None = None
 ) -> None:
     """Write the graph as ``.spo`` when asked; above ``MOST_TRIPLES`` say what does it instead."""
+    from app import exports
+
     large = len(graph) > exports.MOST_TRIPLES
     if large:
         said = t(
@@ -158,7 +161,7 @@ def chart(figure: Any, key: str) -> None:
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
 
 
-def no_triple(graph: KnowledgeGraph) -> None:
+def no_triple(graph: "KnowledgeGraph") -> None:
     """Say that there is nothing to explain."""
     said = t(
         "This text contains no triple of {graph}, so there is no knowledge to explain. Choose "
