@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from cut_off import cut_off
 from safetensors.torch import load_file, save_file
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
@@ -140,24 +141,11 @@ def test_weights_of_a_model_in_other_files_do_not_stay_beside_a_new_one(tmp_path
     assert list(checkpoints.iterdir()) == []
 
 
-def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(data, monkeypatch):
+def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(data):
     short = {"epochs": 4, "dropout": 0.1, "recipe": Recipe(0.3, 0.3, 0.3, 0.1)}
     uninterrupted = train(options(data, "whole", **short))
-    steps = 0
-    plain = KnowledgeTrainer.training_step
-
-    def breaking(self, *args, **kwargs):
-        nonlocal steps
-        steps += 1
-        if steps == 9:
-            raise KeyboardInterrupt
-        return plain(self, *args, **kwargs)
-
-    monkeypatch.setattr(KnowledgeTrainer, "training_step", breaking)
-    with pytest.raises(KeyboardInterrupt):
-        train(options(data, "cut", **short))
+    cut_off(options(data, "cut", **short), before=9)
     assert list((data / "cut" / "checkpoints").iterdir())
-    monkeypatch.setattr(KnowledgeTrainer, "training_step", plain)
     report = train(options(data, "cut", **short))
     assert len(report["learning_curve"]) == 4
     assert report["learning_curve"] == uninterrupted["learning_curve"]
@@ -167,21 +155,12 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(data, monkeypatch):
         torch.testing.assert_close(resumed[name], tensor, rtol=1e-5, atol=1e-6)
 
 
-def test_a_run_cut_off_within_its_first_epoch_goes_on_to_the_same_bits(data, monkeypatch):
+def test_a_run_cut_off_within_its_first_epoch_goes_on_to_the_same_bits(data):
     recipe = Recipe(0.3, 0.3, 0.3, 0.1)
     short = {"epochs": 2, "dropout": 0.1, "recipe": recipe, "batch_tokens": 48, "log_every": 50}
     whole = train(options(data, "whole", **short))
-    plain, cut = KnowledgeTrainer.training_step, options(data, "cut", save_minutes=1e-9, **short)
-
-    def breaking(self, *args, **kwargs):
-        if self.state.global_step == 4:
-            raise KeyboardInterrupt
-        return plain(self, *args, **kwargs)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(KnowledgeTrainer, "training_step", breaking)
-        with pytest.raises(KeyboardInterrupt):
-            train(cut)
+    cut = options(data, "cut", save_minutes=1e-9, **short)
+    cut_off(cut, before=5)
     last = last_whole(data / "cut" / "checkpoints")
     assert last.name == "checkpoint-4"
     state = json.loads((last / "trainer_state.json").read_text())
@@ -238,20 +217,9 @@ def test_scoring_tells_how_far_it_is(data, monkeypatch, caplog):
     assert "scoring: 1 of about 1 batches" in caplog.text
 
 
-def test_a_cut_off_run_is_gone_on_from_with_the_same_options_only(data, monkeypatch):
+def test_a_cut_off_run_is_gone_on_from_with_the_same_options_only(data):
     short = options(data, epochs=3)
-    plain, steps = KnowledgeTrainer.training_step, []
-
-    def breaking(self, *args, **kwargs):
-        steps.append(1)
-        if len(steps) == 6:
-            raise KeyboardInterrupt
-        return plain(self, *args, **kwargs)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(KnowledgeTrainer, "training_step", breaking)
-        with pytest.raises(KeyboardInterrupt):
-            train(short)
+    cut_off(short, before=6)
     for changes, message in (
         ({"seed": 3}, "seed 0, now 3"),
         ({"epochs": 4}, "epochs 3, now 4"),
