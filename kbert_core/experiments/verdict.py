@@ -189,7 +189,7 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         ways = {"dictionary": looked.dictionary, "gate": looked.gate, "oracle": looked.oracle}
         gains = {way: 100 * (f1 - looked.alone) for way, f1 in ways.items() if f1 is not None}
         values = {"model": looked.model, "alone": f"{100 * looked.alone:.1f}"}
-        level = _level(warn=gains["dictionary"] < -HARM)
+        level = _level(warn=gains["dictionary"] < -HARM, note=True)
         yield "looked_up", level, {**values, "gains": {w: f"{g:+.1f}" for w, g in gains.items()}}
     if (kinds := split.kinds) is not None and kinds.exact.total:
         noise = kinds.other.share + kinds.outside.share
