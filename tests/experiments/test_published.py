@@ -72,10 +72,10 @@ def test_what_a_page_links_to_is_there(page):
 
 README_ROWS = {
     "BERT": "BERT",
-    "K-BERT, MedicalKG": "K-BERT, MedicalKG",
-    "the same, trained with fewer false matches": "K-BERT, MedicalKG, false matches dropped",
-    "K-BERT, shuffled graph": "K-BERT, shuffled MedicalKG",
-    "K-BERT, everything visible": "K-BERT, everything visible",
+    "K-BERT, MedicalKG": "K-BERT + recipe, MedicalKG",
+    "the same, trained with fewer false matches": "K-BERT + recipe, false matches dropped",
+    "K-BERT, shuffled graph": "K-BERT + recipe, shuffled MedicalKG",
+    "K-BERT, everything visible": "K-BERT + recipe, everything visible",
     "MedicalKG as a dictionary, no model": "MedicalKG as a dictionary",
     "BERT with this dictionary written over it": "BERT with the dictionary written over it",
 }
