@@ -139,9 +139,8 @@ class Gate:
             )
         if injected is None:
             injected = bool(pipeline.card.knowledge)
-        train, dev = (_without_words(splits[split]) for split in ("train", "dev"))
-        labels = learn_tail_labels(splits["train"], graph)
-        record = Record.of(splits["train"], dictionary_spans(train, graph, labels))
+        labels, record = _learnt(splits["train"], graph)
+        dev = _without_words(splits["dev"])
         knowledge = graph if injected else NO_KNOWLEDGE
         scores = TagScores.of(predict_all(pipeline, splits["dev"], knowledge))
         fitted = fit_gate(splits["dev"], dictionary_spans(dev, graph, labels), scores, record)
@@ -319,7 +318,7 @@ def look_up(
     held_out = next((split for split in ("test", "dev") if splits.get(split)), None)
     if held_out is None:
         raise DataError("There is no test set and no dev set to read with the model. Name one.")
-    labels = learn_tail_labels(splits["train"], graph)
+    labels, record = _learnt(splits["train"], graph)
     knowledge = graph if pipeline.card.knowledge else NO_KNOWLEDGE
 
     def read(split: str) -> tuple[Sequence[Example], list[Spans], TagScores]:
@@ -335,14 +334,18 @@ def look_up(
 
     gate = None
     if held_out == "test" and splits.get("dev"):
-        train = _without_words(splits["train"])
-        record = Record.of(splits["train"], dictionary_spans(train, graph, labels))
         with suppress(DataError):  # too little in dev to tell right from wrong
             fitted = fit_gate(*read("dev"), record)
             gate = f1(gated_spans(fitted, examples, dictionary, scores, record))
     right = oracle(examples, dictionary)
     written = f1(written_over(found, dictionary)), gate, f1(written_over(found, right))
     return LookedUp(name, f1(found), *written)
+
+
+def _learnt(train: Sequence[Example], graph: KnowledgeGraph) -> tuple[dict[str, str], Record]:
+    """What train teaches: the labels of the graph's tails, and how often its names were right."""
+    labels = learn_tail_labels(train, graph)
+    return labels, Record.of(train, dictionary_spans(_without_words(train), graph, labels))
 
 
 def _written(own: NerPrediction, names: Sequence[JudgedSpan]) -> GatedPrediction:

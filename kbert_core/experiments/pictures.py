@@ -6,6 +6,7 @@ also has its own marker.
 
 from collections.abc import Collection, Sequence
 from io import BytesIO
+from operator import attrgetter
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -14,8 +15,8 @@ from PIL import Image
 
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.results import Group, Tables
-from kbert_core.experiments.statistics import Metric, Spread
-from kbert_core.experiments.suite import Baseline, Run
+from kbert_core.experiments.statistics import Difference, Metric, Spread
+from kbert_core.experiments.suite import Baseline, Condition, Run
 from kbert_core.explain.drawing import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.kbert.visible import FULL
 from kbert_core.training.finetune import MAIN_SCORE
@@ -32,6 +33,11 @@ CURVE: Any = {"markersize": 5, "linewidth": 1.6, "elinewidth": 0.9, "capsize": 2
 ON_TEST = "Test: mean (bar), seeds (dots), 95 % interval (line; none of one seed)"
 PALE = "; pale: not all seeds yet"
 COLOURS = 128  # of a picture; its own hues and what lies between them at edges
+VARIED = {  # what a condition varies: its name below a panel
+    "unseen": "mentions with a new name, %",
+    "known": "of these known to the graph, %",
+    "right": "matches that are right, %",
+}
 TITLE_WIDTH = 24  # characters a line above a panel
 
 
@@ -39,7 +45,77 @@ def draw_suite(tables: Tables, folder: Path) -> list[Path]:
     """Draw what there is to draw of a suite: its scores, its curves."""
     name = tables.suite.name
     pictures = {f"{name}-scores.png": _draw_scores, f"{name}-curves.png": _draw_curves}
+    if tables.suite.conditions:
+        pictures = {f"{name}-map.png": _draw_map}
     return [folder / file for file, draw in pictures.items() if draw(tables, folder / file)]
+
+
+def _draw_map(tables: Tables, path: Path) -> bool:
+    """Draw what each row gains under the suite's conditions; the first is the centre.
+
+    A panel is of one thing varied while the others stay at the centre, a line a row, its bars the
+    intervals.
+    """
+    gains: dict[tuple[str, Condition], Difference] = {}
+    for row in tables.suite.rows:
+        other, metric = row.compare_with, tables.metrics[0]
+        if other not in (None, row.name):
+            gain = tables.resampled.difference(row.name, str(other), metric)
+            if gain is not None:
+                condition = Condition(unseen=row.unseen, known=row.known, right=row.right)
+                gains[row.name.partition(": ")[0], condition] = gain
+    names = list(dict.fromkeys(name for name, _ in gains))
+    centre = tables.suite.conditions[0]
+    axes = {
+        axis: [c for c in tables.suite.conditions if _but(c, axis) == _but(centre, axis)]
+        for axis in VARIED
+    }
+    axes = {axis: sorted(of, key=attrgetter(axis)) for axis, of in axes.items() if len(of) > 1}
+    if not gains or not axes:
+        return False
+    with drawing(3.2 * len(axes) + 1.0, 4.6) as figure:
+        panels = figure.subplots(1, len(axes), sharey=True, squeeze=False)[0]
+        for panel, (axis, conditions) in zip(panels, axes.items(), strict=True):
+            step = 1.2 if axis == "unseen" else 2.0
+            for number, name in enumerate(names):
+                points = [(c, gains[name, c]) for c in conditions if (name, c) in gains]
+                shift = step * (number - (len(names) - 1) / 2) / 2
+                values = [100 * gain.mean for _, gain in points]
+                ends = [
+                    [abs(100 * e - v) for e, v in zip(of, values, strict=True)]
+                    for of in ([gain.low for _, gain in points], [gain.high for _, gain in points])
+                ]
+                panel.errorbar(
+                    [100 * getattr(c, axis) + shift for c, _ in points],
+                    values,
+                    yerr=ends,
+                    color=LINES[1:][number % len(LINES[1:])],
+                    marker=MARKERS[number % len(MARKERS)],
+                    **CURVE,
+                    label=name,
+                )
+            panel.axhline(0, color=GREY, linewidth=1.0)
+            panel.set_xticks([100 * getattr(condition, axis) for condition in conditions])
+            panel.set_xlabel(VARIED[axis])
+            held = [other for other in VARIED if other != axis]
+            words = Condition(**{n: getattr(centre, n) for n in held}).in_words
+            panel.set_title(words, fontsize=9, color=INK)
+            tidy(panel, "y")
+        panels[0].set_ylabel(f"{tables.metrics[0].name} over the run without knowledge, points")
+        figure.legend(
+            *panels[0].get_legend_handles_labels(),
+            loc="outside lower center",
+            ncols=3,
+            frameon=False,
+            fontsize=9,
+        )
+        _save(figure, path)
+    return True
+
+
+def _but(condition: Condition, axis: str) -> Condition:
+    """A condition without one of the things varied."""
+    return condition.model_copy(update={axis: None})
 
 
 def _draw_scores(tables: Tables, path: Path) -> bool:
