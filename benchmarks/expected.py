@@ -20,8 +20,8 @@ import numpy as np
 from kbert_core.data.sources import read_present
 from kbert_core.experiments import expected
 from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_values import Data, plain_tokenizer
-from kbert_core.experiments.expected import WAYS, Gain, Plane
+from kbert_core.experiments.audit_values import Data, Gain, plain_tokenizer
+from kbert_core.experiments.expected import WAYS, Plane
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.suite import read_suite
 
@@ -92,11 +92,17 @@ def main() -> None:
     """Fit, predict what was left out, write both."""
     fit, tried = list(points(FITTED)), list(points(TRIED))
     planes = {way: fitted(fit, way) for way in WAYS}
-    kept = {"features": ["new and known", "false matches"], "planes": {w: p.as_dict() for w, p in planes.items()}}
+    kept = {
+        "features": ["new and known", "false matches"],
+        "planes": {w: p.as_dict() for w, p in planes.items()},
+    }
     path = Path(expected.__file__).with_name("expected.json")
     path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     lines = ["## Expected and measured", "", "TEXT", ""]
-    lines += ["| | new and known | false matches | way | measured | expected | within |", "|---|---:|---:|---|---:|---:|---|"]
+    lines += [
+        "| | new and known | false matches | way | measured | expected | within |",
+        "|---|---:|---:|---|---:|---:|---|",
+    ]
     inside = []
     for point in [*fit, *tried]:
         for way, gain in point.gains.items():
@@ -106,7 +112,9 @@ def main() -> None:
             inside.append(within)
             new, false = (f"{100 * value:.0f} %" for value in point.features)
             said = f"{100 * at.mean:+.1f} [{100 * at.low:+.1f}, {100 * at.high:+.1f}]"
-            lines.append(f"| {point.name} | {new} | {false} | {way} | {100 * gain:+.1f} | {said} | {'yes' if within else 'no'} |")
+            lines.append(
+                f"| {point.name} | {new} | {false} | {way} | {100 * gain:+.1f} | {said} | {'yes' if within else 'no'} |"
+            )
     print("\n".join(lines))
     print(sum(inside), len(inside))
 

@@ -1,9 +1,9 @@
 """What injecting or looking up a graph can be expected to change, before anything is trained.
 
-Two counts of an audit tell most of it: how many mentions have a name that training doesn't label and
-the graph knows, and how many of the graph's matches are no mention. A plane through the gains
-measured on the map and on the published splits (least squares, one point a condition) says what they
-are worth; its prediction interval, how far another data set may lie from it. Both are in
+Two counts of an audit tell most of it: how many mentions have a name that training doesn't label
+and the graph knows, and how many of the graph's matches are no mention. A plane through the gains
+measured on the map and on the published splits (least squares, one point a condition) says what
+they are worth; its prediction interval, how far another data set may lie from it. Both are in
 ``expected.json``, which ``python -m benchmarks.expected`` makes.
 """
 
@@ -16,19 +16,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from kbert_core.experiments.audit_values import SplitAudit
+from kbert_core.experiments.audit_values import Gain, SplitAudit
 from kbert_core.experiments.statistics import LEVEL, Floats
 
 WAYS = ("K-BERT", "dictionary", "gate")  # over a BERT trained alike, as in the paper
-
-
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """F1 over BERT, from 0 to 1, with the 95 % interval for a new data set and graph."""
-
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)

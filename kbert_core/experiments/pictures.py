@@ -50,65 +50,66 @@ def draw_suite(tables: Tables, folder: Path) -> list[Path]:
     return [folder / file for file, draw in pictures.items() if draw(tables, folder / file)]
 
 
-def _draw_map(tables: Tables, path: Path) -> bool:
-    """Draw what each row gains under the suite's conditions; the first is the centre.
+def gains_by_axis(tables: Tables) -> dict[str, dict[str, list[tuple[float, Difference]]]]:
+    """What each row gains over the run without knowledge, along each thing that is varied.
 
-    A panel is of one thing varied while the others stay at the centre, a line a row, its bars the
-    intervals.
+    An axis has the conditions that differ from the first, the centre, in nothing else.
+
+    Returns:
+        Axis, as ``VARIED`` → name of a row → its points: the share varied and the gain.
     """
+    metric, conditions = tables.metrics[0], tables.suite.conditions
     gains: dict[tuple[str, Condition], Difference] = {}
     for row in tables.suite.rows:
-        other, metric = row.compare_with, tables.metrics[0]
-        if other not in (None, row.name):
-            gain = tables.resampled.difference(row.name, str(other), metric)
+        if row.compare_with not in (None, row.name):
+            gain = tables.resampled.difference(row.name, str(row.compare_with), metric)
             if gain is not None:
-                condition = Condition(unseen=row.unseen, known=row.known, right=row.right)
-                gains[row.name.partition(": ")[0], condition] = gain
-    names = list(dict.fromkeys(name for name, _ in gains))
-    centre = tables.suite.conditions[0]
-    axes = {
-        axis: [c for c in tables.suite.conditions if _but(c, axis) == _but(centre, axis)]
-        for axis in VARIED
-    }
-    axes = {axis: sorted(of, key=attrgetter(axis)) for axis, of in axes.items() if len(of) > 1}
-    if not gains or not axes:
+                at = Condition(unseen=row.unseen, known=row.known, right=row.right)
+                gains[row.name.partition(": ")[0], at] = gain
+    found: dict[str, dict[str, list[tuple[float, Difference]]]] = {}
+    for axis in VARIED:
+        along = [c for c in conditions if _but(c, axis) == _but(conditions[0], axis)]
+        if len(along) > 1:
+            along.sort(key=attrgetter(axis))
+            found[axis] = {
+                name: [(getattr(c, axis), gains[name, c]) for c in along if (name, c) in gains]
+                for name in dict.fromkeys(name for name, _ in gains)
+            }
+    return found if gains else {}
+
+
+def _draw_map(tables: Tables, path: Path) -> bool:
+    """Draw a panel an axis and a line a row; return whether there was anything to draw."""
+    axes = gains_by_axis(tables)
+    if not axes:
         return False
-    with drawing(3.2 * len(axes) + 1.0, 4.6) as figure:
+    with drawing(3.4 * len(axes) + 0.6, 4.6) as figure:
         panels = figure.subplots(1, len(axes), sharey=True, squeeze=False)[0]
-        for panel, (axis, conditions) in zip(panels, axes.items(), strict=True):
-            step = 1.2 if axis == "unseen" else 2.0
-            for number, name in enumerate(names):
-                points = [(c, gains[name, c]) for c in conditions if (name, c) in gains]
-                shift = step * (number - (len(names) - 1) / 2) / 2
-                values = [100 * gain.mean for _, gain in points]
-                ends = [
-                    [abs(100 * e - v) for e, v in zip(of, values, strict=True)]
-                    for of in ([gain.low for _, gain in points], [gain.high for _, gain in points])
-                ]
+        for panel, (axis, lines) in zip(panels, axes.items(), strict=True):
+            shares = sorted({share for points in lines.values() for share, _ in points})
+            step = (shares[-1] - shares[0]) / 60
+            for number, (name, points) in enumerate(lines.items(), 1):
+                shift = step * (number - (len(lines) + 1) / 2)
+                means = [100 * gain.mean for _, gain in points]
+                low = [100 * (gain.mean - gain.low) for _, gain in points]
+                high = [100 * (gain.high - gain.mean) for _, gain in points]
                 panel.errorbar(
-                    [100 * getattr(c, axis) + shift for c, _ in points],
-                    values,
-                    yerr=ends,
-                    color=LINES[1:][number % len(LINES[1:])],
+                    [100 * (share + shift) for share, _ in points],
+                    means,
+                    yerr=[low, high],
+                    color=LINES[number % len(LINES)],
                     marker=MARKERS[number % len(MARKERS)],
                     **CURVE,
                     label=name,
                 )
             panel.axhline(0, color=GREY, linewidth=1.0)
-            panel.set_xticks([100 * getattr(condition, axis) for condition in conditions])
+            panel.set_xticks([100 * share for share in shares])
             panel.set_xlabel(VARIED[axis])
-            held = [other for other in VARIED if other != axis]
-            words = Condition(**{n: getattr(centre, n) for n in held}).in_words
-            panel.set_title(words, fontsize=9, color=INK)
+            panel.set_title(_but(tables.suite.conditions[0], axis).in_words, fontsize=10)
             tidy(panel, "y")
-        panels[0].set_ylabel(f"{tables.metrics[0].name} over the run without knowledge, points")
-        figure.legend(
-            *panels[0].get_legend_handles_labels(),
-            loc="outside lower center",
-            ncols=3,
-            frameon=False,
-            fontsize=9,
-        )
+        panels[0].set_ylabel(f"{tables.metrics[0].name} gained, points")
+        shown = panels[0].get_legend_handles_labels()
+        figure.legend(*shown, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
         _save(figure, path)
     return True
 

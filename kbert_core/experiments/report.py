@@ -58,6 +58,11 @@ TEST_SETS: dict[str, tuple[Metric, ...]] = {  # by task: what makes a test set e
 }
 MISSING, NONE = "missing", "–"
 UNCHECKED = "Not checked for being up to date where this was made"
+ALT = {  # of a picture, by the end of its name
+    "scores.png": "scores on test",
+    "curves.png": "scores on dev by epoch",
+    "map.png": "what each row gains where one thing is varied",
+}
 STATISTICS = Path("decisions/statistics.md")  # beside the report, in this project's docs
 
 
@@ -144,7 +149,12 @@ def _rendered(template: str, **values: Any) -> str:
     shown = (contents, facts, others, scores, differences, few_seeds, by_label, edits)
     shown_too = (named_by_tails, group_data, group_scores, noise, rerun_rows, table)
     templates.globals |= {f.__name__: f for f in (*shown, *shown_too)}
-    about = {"level": f"{100 * LEVEL:.0f}", "resamples": f"{RESAMPLES:,}", "UNCHECKED": UNCHECKED}
+    about = {
+        "level": f"{100 * LEVEL:.0f}",
+        "resamples": f"{RESAMPLES:,}",
+        "UNCHECKED": UNCHECKED,
+        "ALT": ALT,
+    }
     return templates.get_template(template).render(**about, **values)
 
 
