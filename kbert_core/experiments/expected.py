@@ -95,7 +95,8 @@ def expected_gains(split: SplitAudit) -> dict[str, Gain]:
 
 @cache
 def _planes() -> dict[str, Plane]:
-    text = files("kbert_core.experiments").joinpath("expected.json").read_text(encoding="utf-8")
+    path = files("kbert_core.experiments").joinpath("expected.json")
+    text = path.read_text(encoding="utf-8") if path.is_file() else '{"planes": {}}'
     return {way: Plane.of(data) for way, data in json.loads(text)["planes"].items()}
 
 
