@@ -1,0 +1,66 @@
+"""What rows gain under a suite's conditions, as the map shows it."""
+
+import pytest
+
+from kbert_core.experiments.pictures import draw_suite, gains_by_axis
+from kbert_core.experiments.results import Tables
+from kbert_core.experiments.statistics import Counts, packed
+from kbert_core.experiments.suite import read_suite
+
+SUITE = """
+task: ner
+seeds: [1, 2]
+data: {folder: data, split: substitution}
+kg: graph.spo
+compare_with: BERT
+conditions:
+  - {unseen: 0.25, known: 0.6, right: 0.6}
+  - {unseen: 0.5, known: 0.6, right: 0.6}
+  - {unseen: 0.25, known: 0, right: 0.6}
+  - {unseen: 0.25, known: 0.9, right: 0.2}
+runs:
+  - {name: BERT, knowledge: none}
+  - {name: K-BERT}
+"""
+
+
+@pytest.fixture
+def tables(tmp_path):
+    path = tmp_path / "small.yaml"
+    path.write_text(SUITE, encoding="utf-8")
+    suite = read_suite(path)
+    right = {  # of 20 mentions in two sentences, 20 predicted
+        "BERT: 25 % new": 10,
+        "BERT: 50 % new": 8,
+        "K-BERT: 25 % new, 60 % known, 60 % right": 12,
+        "K-BERT: 50 % new, 60 % known, 60 % right": 14,
+        "K-BERT: 25 % new, 0 % known, 60 % right": 10,
+        "K-BERT: 25 % new, 90 % known, 20 % right": 6,
+    }
+    assert {row.name for row in suite.rows} == {*right}
+
+    def result(count):
+        columns = {"right": [count / 2] * 2, "predicted": [10, 10], "gold": [10, 10]}
+        sentences = packed(Counts(["a", "b"], columns))
+        return {"sentences": sentences, "inputs": {"data": {"sha256": "x"}}, "scores": {}}
+
+    results = {name: {1: result(n), 2: result(n)} for name, n in right.items()}
+    return Tables(suite, results, resamples=10)
+
+
+def test_an_axis_has_the_conditions_that_differ_from_the_centre_in_it_alone(tables):
+    found = {
+        axis: {name: [(x, round(gain.mean, 3)) for x, gain in of] for name, of in lines.items()}
+        for axis, lines in gains_by_axis(tables).items()
+    }
+    assert found == {
+        "unseen": {"K-BERT": [(0.25, 0.1), (0.5, 0.3)]},
+        "known": {"K-BERT": [(0.0, 0.0), (0.6, 0.1)]},
+    }
+
+
+def test_a_map_is_drawn_in_place_of_bars_and_curves(tables, tmp_path):
+    assert [path.name for path in draw_suite(tables, tmp_path)] == ["small-map.png"]
+    assert (tmp_path / "small-map.png").stat().st_size > 5_000
+    nothing = Tables(tables.suite, {}, resamples=10)
+    assert draw_suite(nothing, tmp_path / "none") == []
