@@ -2,8 +2,8 @@
 
     python -m benchmarks.expected
 
-Reads the results of the named-entity suites and counts their data and graphs again (KBERT_DATA). One
-point is one data set and graph, the mean of its seeds. Writes the planes beside
+Reads the results of the named-entity suites and counts their data and graphs again (KBERT_DATA).
+One point is one data set and graph, the mean of its seeds. Writes the planes beside
 kbert_core/experiments/expected.py, and for the report results/expected/section.md with
 every point as predicted without it: those of the map and of the other splits with the point left
 out, those of other graphs and data sets by a fit that never saw them.
@@ -112,9 +112,16 @@ def main() -> None:
             inside.append(within)
             new, false = (f"{100 * value:.0f} %" for value in point.features)
             said = f"{100 * at.mean:+.1f} [{100 * at.low:+.1f}, {100 * at.high:+.1f}]"
-            lines.append(
-                f"| {point.name} | {new} | {false} | {way} | {100 * gain:+.1f} | {said} | {'yes' if within else 'no'} |"
+            cells = (
+                point.name,
+                new,
+                false,
+                way,
+                f"{100 * gain:+.1f}",
+                said,
+                "yes" if within else "no",
             )
+            lines.append(f"| {' | '.join(cells)} |")
     print("\n".join(lines))
     print(sum(inside), len(inside))
 
