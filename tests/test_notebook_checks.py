@@ -24,7 +24,10 @@ from checks import (  # noqa: E402
     explaining,
     fine_tuning,
     knowledge_noise,
+    one_layer,
+    own_encoder,
     own_graph,
+    reading_results,
     self_attention,
     sentence_tree,
     soft_positions,
@@ -327,6 +330,209 @@ WRONG = [
     ),
 ]
 
+POSITIONS, SEGMENTS = one_layer.POSITIONS, one_layer.SEGMENTS
+LAYER = 789_760  # parameters
+
+
+def normalised(h, axis=-1, free=0, power=0.5):
+    spread = (h.var(axis=axis, keepdims=True, ddof=free) + 1e-12) ** power
+    return (h - h.mean(axis=axis, keepdims=True)) / spread
+
+
+def apart(n=4):
+    half = np.arange(8) < n
+    return half[:, None] == half
+
+
+ONE, OTHER = np.arange(8), np.array([0, 1, 2, 3, 9, 8, 7, 6])
+
+
+def compared(one, other, visible, rows=slice(4)):
+    """A test of a leak that runs two rows, and compares some states of them."""
+    return lambda run: np.abs(run(one, visible)[rows] - run(other, visible)[rows]).max()
+
+
+def halved(factor):
+    """An interval whose half-width is a function of the deviation and n."""
+
+    def interval(values):
+        half = factor(stdev(values), len(values))
+        return np.mean(values) - half, np.mean(values) + half
+
+    return interval
+
+
+def student(n):
+    return reading_results.T[n]
+
+
+def rows_of(train, test):
+    return {text for text, _ in train}, [text for text, _ in test]
+
+
+FOLLOWS, DECISIONS = reading_results.FOLLOWS, reading_results.DECISIONS
+WRONG += [
+    (one_layer.check_embedding, (7, SEGMENTS), "give 8 soft positions"),
+    (one_layer.check_embedding, (POSITIONS, "A"), "give 8 segments"),
+    (one_layer.check_embedding, ([*range(8)], SEGMENTS), "the hard positions"),
+    (one_layer.check_embedding, ([0, 1, 2, 3, 4, 3, 0, 1], SEGMENTS), "doesn't begin again"),
+    (one_layer.check_embedding, ([0, 1, 2, 1, 2, 3, 4, 5], SEGMENTS), "goes on from its mention"),
+    (
+        one_layer.check_embedding,
+        ([0, 1, 2, 3, 4, 2, 4, 5], SEGMENTS),
+        "trunk alone",
+    ),
+    (one_layer.check_embedding, (POSITIONS, [0, 0, 0, 1, 1, 0, 1, 1]), "segment of its mention"),
+    (one_layer.check_embedding, (POSITIONS, [0, 0, 0, 0, 0, 1, 1, 1]), "closes A"),
+    (one_layer.check_embedding, (POSITIONS, [0] * 8), "A is 0 and B is 1"),
+    (one_layer.check_mixing, (True,), "give a dictionary"),
+    (one_layer.check_mixing, ({"embedding sum": 1},), "needs True or False"),
+    *(
+        (one_layer.check_mixing, ({**one_layer.STEPS, step: not right},), said)
+        for (step, right), said in zip(
+            one_layer.STEPS.items(),
+            ("belong to one token", "of one token", "Eq. 6", "nobody else's", "each row", "[CLS]"),
+            strict=True,
+        )
+    ),
+    (one_layer.check_add_and_norm, (1,), "give a function"),
+    (one_layer.check_add_and_norm, (lambda x, c, g, b: x[:1],), "gives the shape"),
+    (one_layer.check_add_and_norm, (lambda x, c, g, b: normalised(x + c, 0) * g + b,), "axis 0"),
+    (
+        one_layer.check_add_and_norm,
+        (lambda x, c, g, b: normalised(x + c, power=1) * g + b,),
+        "divided by the variance",
+    ),
+    (
+        one_layer.check_add_and_norm,
+        (lambda x, c, g, b: normalised(c) * g + b,),
+        "residual is missing",
+    ),
+    (one_layer.check_add_and_norm, (lambda x, c, g, b: normalised(x) * g + b,), "`x` alone"),
+    (
+        one_layer.check_add_and_norm,
+        (lambda x, c, g, b: normalised(x + c, free=1) * g + b,),
+        "`ddof=1`",
+    ),
+    (one_layer.check_add_and_norm, (lambda x, c, g, b: normalised(x + c),), "`gain` and `bias`"),
+    (
+        one_layer.check_add_and_norm,
+        (lambda x, c, g, b: x + normalised(c) * g + b,),
+        "normalised first",
+    ),
+    (one_layer.check_add_and_norm, (lambda x, c, g, b: x + c,), "add first, then"),
+    (one_layer.check_parameters, (True, 0), "two whole numbers"),
+    (one_layer.check_parameters, (786_432, 0), "the matrices alone"),
+    (one_layer.check_parameters, (788_736, 0), "layer norms are missing"),
+    (one_layer.check_parameters, (787_456, 0), "biases are missing"),
+    (one_layer.check_parameters, (789_248, 0), "two layer norms"),
+    (one_layer.check_parameters, (723_968, 0), "four matrices"),
+    (one_layer.check_parameters, (1_379_584, 0), "share the 256 columns"),
+    (one_layer.check_parameters, (1, 0), "count six linears"),
+    (one_layer.check_parameters, (LAYER, 512), "a mask has no weights"),
+    (own_encoder.check_probe, (True,), "give a dictionary"),
+    (own_encoder.check_probe, ({},), "needs one of"),
+    *(
+        (
+            own_encoder.check_probe,
+            ({**own_encoder.SAID, encoder: "deaf" if right != "deaf" else "leaks"},),
+            why,
+        )
+        for (encoder, right), why in zip(own_encoder.SAID.items(), own_encoder.WHY, strict=True)
+    ),
+    (own_encoder.check_leak, (1,), "give a function"),
+    (own_encoder.check_leak, (lambda run: run(ONE, apart()),), "return one number"),
+    (own_encoder.check_leak, (lambda run: run(ONE, apart()).max(),), "twice"),
+    (own_encoder.check_leak, (compared(ONE, OTHER, apart() | True),), "first half see the second"),
+    (own_encoder.check_leak, (compared(ONE, OTHER, apart() & False),), "sees nothing"),
+    (own_encoder.check_leak, (compared(ONE, OTHER[::-1], apart()),), "of course they move"),
+    (own_encoder.check_leak, (compared(ONE, ONE, apart()),), "the same tokens"),
+    (own_encoder.check_leak, (compared(ONE, OTHER, apart(), slice(None)),), "first four states"),
+    (
+        own_encoder.check_leak,
+        (lambda run: min(0, (run(ONE, apart()) - run(OTHER, apart()))[:4].sum()),),
+        "absolute",
+    ),
+    (own_encoder.check_leak, (lambda run: run([1], apart()),), "raised ValueError"),
+    (own_encoder.check_rank, ("30720", 1), "two numbers"),
+    (own_encoder.check_rank, (8 * 768 * 3072, 1), "eight whole matrices"),
+    (own_encoder.check_rank, (8 * 768, 1), "A alone"),
+    (own_encoder.check_rank, (8 * 3072, 1), "B alone"),
+    (own_encoder.check_rank, (768 * 3072, 1), "stays frozen"),
+    (own_encoder.check_rank, (64, 1), "8 × 8"),
+    (own_encoder.check_rank, (2, 1), "count the numbers"),
+    (own_encoder.check_rank, (30720, 0.01302), "Multiply it by 100"),
+    (own_encoder.check_rank, (30720, 5), "Divide it by"),
+    (reading_results.check_interval, (1,), "give a function"),
+    (reading_results.check_interval, (lambda d: 3,), "two numbers"),
+    (reading_results.check_interval, (lambda d: (0, 1),), "it should be the mean"),
+    (
+        reading_results.check_interval,
+        (halved(lambda s, n: -student(n) * s / n**0.5),),
+        "are exchanged",
+    ),
+    (reading_results.check_interval, (halved(lambda s, n: 1.96 * s / n**0.5),), "many seeds"),
+    (reading_results.check_interval, (halved(lambda s, n: s),), "one training lies"),
+    (reading_results.check_interval, (halved(lambda s, n: student(n) * s),), "divide s by √n"),
+    (
+        reading_results.check_interval,
+        (halved(lambda s, n: student(n) * s * (n - 1) ** 0.5 / n),),
+        "seeds are a sample",
+    ),
+    (
+        reading_results.check_interval,
+        (halved(lambda s, n: student(n) * s**2 / n**0.5),),
+        "took the variance",
+    ),
+    (reading_results.check_interval, (halved(lambda s, n: student(n) * s / n),), "not by n"),
+    (reading_results.check_interval, (halved(lambda s, n: 100),), "the half-width is"),
+    (reading_results.check_leaked, (1,), "give a function"),
+    (reading_results.check_leaked, (lambda train, test: "3/5",), "from 0 to 1"),
+    (
+        reading_results.check_leaked,
+        (lambda train, test: sum(row in train for row in test) / len(test),),
+        "another label",
+    ),
+    (reading_results.check_leaked, (lambda train, test: 3,), "return a share: divide"),
+    (reading_results.check_leaked, (lambda train, test: 60,), "not per cent"),
+    (reading_results.check_leaked, (lambda train, test: 3 / len(train),), "rows of train"),
+    (
+        reading_results.check_leaked,
+        (lambda train, test: sum(t in rows_of(train, test)[1] for t, _ in train) / len(train),),
+        "share of train rows",
+    ),
+    (
+        reading_results.check_leaked,
+        (lambda train, test: len({*rows_of(train, test)[1]} & rows_of(train, test)[0]) / 4,),
+        "counts twice",
+    ),
+    (reading_results.check_leaked, (lambda train, test: 0.9,), "expected 0.60"),
+    (reading_results.check_follows, (True,), "give a dictionary"),
+    (reading_results.check_follows, ({},), "needs True or False"),
+    *(
+        (reading_results.check_follows, ({**FOLLOWS, statement: not right},), said)
+        for (statement, right), said in zip(
+            FOLLOWS.items(),
+            ("leaves both open", "below 0", "far outside", "the data set wasn't", "the mean, +1.3"),
+            strict=True,
+        )
+    ),
+    (reading_results.check_decisions, ("A",), "give a dictionary"),
+    (reading_results.check_decisions, ({},), "needs one of"),
+    *(
+        (
+            reading_results.check_decisions,
+            ({**DECISIONS, case: "train" if case != "E" else "no room"},),
+            said,
+        )
+        for case, said in zip(
+            "ABCDE",
+            ("half of the test texts", "97 %", "hardly knows", "own annotations", "nothing stands"),
+            strict=True,
+        )
+    ),
+]
+
 
 @pytest.mark.parametrize(("check", "answer", "said"), WRONG)
 def test_a_wrong_answer_is_told_what_is_wrong(check, answer, said, capsys):
@@ -357,6 +563,10 @@ def test_a_function_that_returns_dots_is_no_answer(capsys):
         visible_matrix.check_sees,
         self_attention.check_softmax,
         bert_to_kbert.check_reach,
+        one_layer.check_add_and_norm,
+        own_encoder.check_leak,
+        reading_results.check_interval,
+        reading_results.check_leaked,
     ):
         check(lambda *answers: ...)
         assert capsys.readouterr().out.startswith("No answer yet")

@@ -22,7 +22,7 @@ import _tools  # noqa: E402
 from kbert_core import load_graph  # noqa: E402
 
 SCRIPTS = run.scripts()
-QUICK = ("05", "09")  # run here: the most of library and app in half a minute
+QUICK = ("05", "09", "14", "15", "16")  # run here: the most of library and app
 NAMES = [script.stem for script in SCRIPTS]
 MOST_KILOBYTES = 900  # of a notebook with its pictures
 

@@ -262,9 +262,12 @@ check_reach(reach)
 #
 # ## Go on
 #
-# The same rows at full size, three seeds, are in [results](../docs/results.md). Back to [the plan](README.md).
+# The same rows at full size, three seeds, are in [results](../docs/results.md).
 
 # %%
 from _tools import lab_link
 
 lab_link(text, graph=graph, model="medical-ner-roof", task="ner")
+
+# %% [markdown]
+# Next: [14 · One layer](14_one_layer.ipynb), one whole layer of K-BERT by hand.
