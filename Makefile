@@ -13,7 +13,7 @@ WORKERS ?= 2
 export TOKENIZERS_PARALLELISM := false
 export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 
-.PHONY: help app test soak lint format notebooks lab docs bench browser clean
+.PHONY: help app test soak lint format notebooks lab handout docs bench browser clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,10 @@ notebooks: $(DEV) ## run every notebook with the network off; compare with what 
 lab: $(READY) ## open JupyterLab on the plan of the course
 	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/README.md \
 	  --LabApp.app_settings_dir=notebooks/source/lab $(if $(filter 0,$(shell id -u)),--allow-root)
+
+handout: $(READY) ## turn the notebooks into web pages in handout/, to read and print without Python
+	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-docs.txt
+	$(BIN)/python notebooks/source/pages.py handout
 
 docs: $(READY) ## build the documentation site into site/, offline; fails on a broken link
 	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-docs.txt
