@@ -17,14 +17,17 @@ sys.path.insert(0, str(ROOT / "notebooks"))
 
 from _riddle_trial import KIND_ALONE, TrialOptions, new_pipeline  # noqa: E402
 from _riddles import RiddleOptions, make_riddles  # noqa: E402
-from _tools import NO_ANSWER, Check, exercise  # noqa: E402
+from _tools import Check, exercise  # noqa: E402
 from checks import (  # noqa: E402
     ablations,
     bert_to_kbert,
     explaining,
     fine_tuning,
     knowledge_noise,
+    one_layer,
+    own_encoder,
     own_graph,
+    reading_results,
     self_attention,
     sentence_tree,
     soft_positions,
@@ -104,8 +107,8 @@ def masked_afterwards(scores, visible):
     return np.where(visible, unmasked(scores, visible), 0)
 
 
-def only_the_anchor(a, b, c, d):
-    return a == c or (b == d > 0)
+def as_in_k_bert(a, b, c, d):
+    return a == c or (b == d > 0 and (a == 0 or c == 0))
 
 
 def one_step(visible, layers):
@@ -124,7 +127,7 @@ WRONG = [
     (
         sentence_tree.check_line,
         ("London and Paris located_on Thames capital France is_a city",),
-        "right behind its mention",
+        "right after its mention",
     ),
     (
         sentence_tree.check_line,
@@ -137,7 +140,7 @@ WRONG = [
         ("London Thames located_on and Paris capital France is_a city",),
         "from left to right",
     ),
-    (sentence_tree.check_twin, (FIGURE_2, []), "they part at token 3"),
+    (sentence_tree.check_twin, (FIGURE_2, []), "they differ from token 3"),
     (
         sentence_tree.check_twin,
         (
@@ -150,6 +153,7 @@ WRONG = [
         ),
         "Figure 2 itself",
     ),
+    (sentence_tree.check_twin, (" ".join(sentence_tree.FIGURE_2), []), "all trunk"),
     (sentence_tree.check_twin, (FIGURE_2, "CEO"), "list of (head, relation, tail)"),
     (sentence_tree.check_twin, (3, []), "as a string"),
     (soft_positions.check_positions, ([1, 2, 3, 4, 5],), "these are the hard positions"),
@@ -173,8 +177,8 @@ WRONG = [
     (visible_matrix.check_cells, ({**CELLS, ("now", "Tim"): False},), "both stand on the trunk"),
     (visible_matrix.check_cells, ({("now", "Tim"): True},), "has no answer yet"),
     (visible_matrix.check_cells, ([True],), "give a dictionary"),
-    (visible_matrix.check_sees, (only_the_anchor,), "must be the mention itself"),
-    (visible_matrix.check_sees, (lambda a, b, c, d: a == c or b == d,), "it should be False"),
+    (visible_matrix.check_sees, (as_in_k_bert,), "here they see each other"),
+    (visible_matrix.check_sees, (lambda a, b, c, d: a == c or b != d,), "it should be False"),
     (visible_matrix.check_sees, (lambda a, b, c, d: a == c,), "it should be True"),
     (visible_matrix.check_sees, (True,), "give a function"),
     (visible_matrix.check_way, (["Apple", "[CLS]"],), "[CLS] may not look at Apple"),
@@ -210,7 +214,7 @@ WRONG = [
     (bert_to_kbert.check_reach, (one_step,), "multiplied 2 times"),
     (bert_to_kbert.check_reach, (lambda v, n: v,), "knows only of itself"),
     (bert_to_kbert.check_reach, (lambda v, n: v[:1],), "gives the shape"),
-    (bert_to_kbert.check_reach, (None,), "give a function"),
+    (bert_to_kbert.check_reach, (2,), "give a function"),
     (
         bert_to_kbert.check_reach,
         (lambda v, n: np.eye(len(v), dtype=bool) | (n > 0),),
@@ -279,7 +283,7 @@ WRONG = [
         ({**knowledge_noise.REACHED, "查, hard positions": False},),
         "further away",
     ),
-    (knowledge_noise.check_options, (None, None, None, "none"), "give InjectionOptions"),
+    (knowledge_noise.check_options, (CLINICAL, MEDICAL, POURED, "none"), "give InjectionOptions"),
     (knowledge_noise.check_options, (CLINICAL, MEDICAL, POURED, InjectionOptions(0)), "nothing"),
     (
         knowledge_noise.check_options,
@@ -326,6 +330,209 @@ WRONG = [
     ),
 ]
 
+POSITIONS, SEGMENTS = one_layer.POSITIONS, one_layer.SEGMENTS
+LAYER = 789_760  # parameters
+
+
+def normalised(h, axis=-1, free=0, power=0.5):
+    spread = (h.var(axis=axis, keepdims=True, ddof=free) + 1e-12) ** power
+    return (h - h.mean(axis=axis, keepdims=True)) / spread
+
+
+def apart(n=4):
+    half = np.arange(8) < n
+    return half[:, None] == half
+
+
+ONE, OTHER = np.arange(8), np.array([0, 1, 2, 3, 9, 8, 7, 6])
+
+
+def compared(one, other, visible, rows=slice(4)):
+    """A test of a leak that runs two rows, and compares some states of them."""
+    return lambda run: np.abs(run(one, visible)[rows] - run(other, visible)[rows]).max()
+
+
+def halved(factor):
+    """An interval whose half-width is a function of the deviation and n."""
+
+    def interval(values):
+        half = factor(stdev(values), len(values))
+        return np.mean(values) - half, np.mean(values) + half
+
+    return interval
+
+
+def student(n):
+    return reading_results.T[n]
+
+
+def rows_of(train, test):
+    return {text for text, _ in train}, [text for text, _ in test]
+
+
+FOLLOWS, DECISIONS = reading_results.FOLLOWS, reading_results.DECISIONS
+WRONG += [
+    (one_layer.check_embedding, (7, SEGMENTS), "give 8 soft positions"),
+    (one_layer.check_embedding, (POSITIONS, "A"), "give 8 segments"),
+    (one_layer.check_embedding, ([*range(8)], SEGMENTS), "the hard positions"),
+    (one_layer.check_embedding, ([0, 1, 2, 3, 4, 3, 0, 1], SEGMENTS), "doesn't begin again"),
+    (one_layer.check_embedding, ([0, 1, 2, 1, 2, 3, 4, 5], SEGMENTS), "goes on from its mention"),
+    (
+        one_layer.check_embedding,
+        ([0, 1, 2, 3, 4, 2, 4, 5], SEGMENTS),
+        "trunk alone",
+    ),
+    (one_layer.check_embedding, (POSITIONS, [0, 0, 0, 1, 1, 0, 1, 1]), "segment of its mention"),
+    (one_layer.check_embedding, (POSITIONS, [0, 0, 0, 0, 0, 1, 1, 1]), "closes A"),
+    (one_layer.check_embedding, (POSITIONS, [0] * 8), "A is 0 and B is 1"),
+    (one_layer.check_mixing, (True,), "give a dictionary"),
+    (one_layer.check_mixing, ({"embedding sum": 1},), "needs True or False"),
+    *(
+        (one_layer.check_mixing, ({**one_layer.STEPS, step: not right},), said)
+        for (step, right), said in zip(
+            one_layer.STEPS.items(),
+            ("belong to one token", "of one token", "Eq. 6", "nobody else's", "each row", "[CLS]"),
+            strict=True,
+        )
+    ),
+    (one_layer.check_add_and_norm, (1,), "give a function"),
+    (one_layer.check_add_and_norm, (lambda x, c, g, b: x[:1],), "gives the shape"),
+    (one_layer.check_add_and_norm, (lambda x, c, g, b: normalised(x + c, 0) * g + b,), "axis 0"),
+    (
+        one_layer.check_add_and_norm,
+        (lambda x, c, g, b: normalised(x + c, power=1) * g + b,),
+        "divided by the variance",
+    ),
+    (
+        one_layer.check_add_and_norm,
+        (lambda x, c, g, b: normalised(c) * g + b,),
+        "residual is missing",
+    ),
+    (one_layer.check_add_and_norm, (lambda x, c, g, b: normalised(x) * g + b,), "`x` alone"),
+    (
+        one_layer.check_add_and_norm,
+        (lambda x, c, g, b: normalised(x + c, free=1) * g + b,),
+        "`ddof=1`",
+    ),
+    (one_layer.check_add_and_norm, (lambda x, c, g, b: normalised(x + c),), "`gain` and `bias`"),
+    (
+        one_layer.check_add_and_norm,
+        (lambda x, c, g, b: x + normalised(c) * g + b,),
+        "normalised first",
+    ),
+    (one_layer.check_add_and_norm, (lambda x, c, g, b: x + c,), "add first, then"),
+    (one_layer.check_parameters, (True, 0), "two whole numbers"),
+    (one_layer.check_parameters, (786_432, 0), "the matrices alone"),
+    (one_layer.check_parameters, (788_736, 0), "layer norms are missing"),
+    (one_layer.check_parameters, (787_456, 0), "biases are missing"),
+    (one_layer.check_parameters, (789_248, 0), "two layer norms"),
+    (one_layer.check_parameters, (723_968, 0), "four matrices"),
+    (one_layer.check_parameters, (1_379_584, 0), "share the 256 columns"),
+    (one_layer.check_parameters, (1, 0), "count six linears"),
+    (one_layer.check_parameters, (LAYER, 512), "a mask has no weights"),
+    (own_encoder.check_probe, (True,), "give a dictionary"),
+    (own_encoder.check_probe, ({},), "needs one of"),
+    *(
+        (
+            own_encoder.check_probe,
+            ({**own_encoder.SAID, encoder: "deaf" if right != "deaf" else "leaks"},),
+            why,
+        )
+        for (encoder, right), why in zip(own_encoder.SAID.items(), own_encoder.WHY, strict=True)
+    ),
+    (own_encoder.check_leak, (1,), "give a function"),
+    (own_encoder.check_leak, (lambda run: run(ONE, apart()),), "return one number"),
+    (own_encoder.check_leak, (lambda run: run(ONE, apart()).max(),), "twice"),
+    (own_encoder.check_leak, (compared(ONE, OTHER, apart() | True),), "first half see the second"),
+    (own_encoder.check_leak, (compared(ONE, OTHER, apart() & False),), "sees nothing"),
+    (own_encoder.check_leak, (compared(ONE, OTHER[::-1], apart()),), "of course they move"),
+    (own_encoder.check_leak, (compared(ONE, ONE, apart()),), "the same tokens"),
+    (own_encoder.check_leak, (compared(ONE, OTHER, apart(), slice(None)),), "first four states"),
+    (
+        own_encoder.check_leak,
+        (lambda run: min(0, (run(ONE, apart()) - run(OTHER, apart()))[:4].sum()),),
+        "absolute",
+    ),
+    (own_encoder.check_leak, (lambda run: run([1], apart()),), "raised ValueError"),
+    (own_encoder.check_rank, ("30720", 1), "two numbers"),
+    (own_encoder.check_rank, (8 * 768 * 3072, 1), "eight whole matrices"),
+    (own_encoder.check_rank, (8 * 768, 1), "A alone"),
+    (own_encoder.check_rank, (8 * 3072, 1), "B alone"),
+    (own_encoder.check_rank, (768 * 3072, 1), "stays frozen"),
+    (own_encoder.check_rank, (64, 1), "8 × 8"),
+    (own_encoder.check_rank, (2, 1), "count the numbers"),
+    (own_encoder.check_rank, (30720, 0.01302), "Multiply it by 100"),
+    (own_encoder.check_rank, (30720, 5), "Divide it by"),
+    (reading_results.check_interval, (1,), "give a function"),
+    (reading_results.check_interval, (lambda d: 3,), "two numbers"),
+    (reading_results.check_interval, (lambda d: (0, 1),), "it should be the mean"),
+    (
+        reading_results.check_interval,
+        (halved(lambda s, n: -student(n) * s / n**0.5),),
+        "are exchanged",
+    ),
+    (reading_results.check_interval, (halved(lambda s, n: 1.96 * s / n**0.5),), "many seeds"),
+    (reading_results.check_interval, (halved(lambda s, n: s),), "one training lies"),
+    (reading_results.check_interval, (halved(lambda s, n: student(n) * s),), "divide s by √n"),
+    (
+        reading_results.check_interval,
+        (halved(lambda s, n: student(n) * s * (n - 1) ** 0.5 / n),),
+        "seeds are a sample",
+    ),
+    (
+        reading_results.check_interval,
+        (halved(lambda s, n: student(n) * s**2 / n**0.5),),
+        "took the variance",
+    ),
+    (reading_results.check_interval, (halved(lambda s, n: student(n) * s / n),), "not by n"),
+    (reading_results.check_interval, (halved(lambda s, n: 100),), "the half-width is"),
+    (reading_results.check_leaked, (1,), "give a function"),
+    (reading_results.check_leaked, (lambda train, test: "3/5",), "from 0 to 1"),
+    (
+        reading_results.check_leaked,
+        (lambda train, test: sum(row in train for row in test) / len(test),),
+        "another label",
+    ),
+    (reading_results.check_leaked, (lambda train, test: 3,), "return a share: divide"),
+    (reading_results.check_leaked, (lambda train, test: 60,), "not per cent"),
+    (reading_results.check_leaked, (lambda train, test: 3 / len(train),), "rows of train"),
+    (
+        reading_results.check_leaked,
+        (lambda train, test: sum(t in rows_of(train, test)[1] for t, _ in train) / len(train),),
+        "share of train rows",
+    ),
+    (
+        reading_results.check_leaked,
+        (lambda train, test: len({*rows_of(train, test)[1]} & rows_of(train, test)[0]) / 4,),
+        "counts twice",
+    ),
+    (reading_results.check_leaked, (lambda train, test: 0.9,), "expected 0.60"),
+    (reading_results.check_follows, (True,), "give a dictionary"),
+    (reading_results.check_follows, ({},), "needs True or False"),
+    *(
+        (reading_results.check_follows, ({**FOLLOWS, statement: not right},), said)
+        for (statement, right), said in zip(
+            FOLLOWS.items(),
+            ("leaves both open", "below 0", "far outside", "the data set wasn't", "the mean, +1.3"),
+            strict=True,
+        )
+    ),
+    (reading_results.check_decisions, ("A",), "give a dictionary"),
+    (reading_results.check_decisions, ({},), "needs one of"),
+    *(
+        (
+            reading_results.check_decisions,
+            ({**DECISIONS, case: "train" if case != "E" else "no room"},),
+            said,
+        )
+        for case, said in zip(
+            "ABCDE",
+            ("half of the test texts", "97 %", "hardly knows", "own annotations", "nothing stands"),
+            strict=True,
+        )
+    ),
+]
+
 
 @pytest.mark.parametrize(("check", "answer", "said"), WRONG)
 def test_a_wrong_answer_is_told_what_is_wrong(check, answer, said, capsys):
@@ -356,6 +563,10 @@ def test_a_function_that_returns_dots_is_no_answer(capsys):
         visible_matrix.check_sees,
         self_attention.check_softmax,
         bert_to_kbert.check_reach,
+        one_layer.check_add_and_norm,
+        own_encoder.check_leak,
+        reading_results.check_interval,
+        reading_results.check_leaked,
     ):
         check(lambda *answers: ...)
         assert capsys.readouterr().out.startswith("No answer yet")
@@ -366,4 +577,78 @@ def test_a_right_answer_is_told_what_is_worth_knowing(capsys):
     check(1)
     check(2)
     assert capsys.readouterr().out == "Right. Well done.\nNot yet: it is 1\n"
-    assert NO_ANSWER not in ("it is 1", None)
+
+
+def printing(lengths):
+    print(1 + sum(lengths))
+
+
+def dividing(lengths):
+    whole = sum(lengths)
+    return whole / 0
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "first_line"),
+    [
+        (
+            soft_positions.check_distance,
+            printing,
+            "No answer yet: printing prints '9' and returns nothing. End it with `return` and the "
+            "value.",
+        ),
+        (
+            soft_positions.check_distance,
+            dividing,
+            "Not yet: your answer raised ZeroDivisionError in line LINE, `return whole / 0`: "
+            "division by zero",
+        ),
+        (
+            soft_positions.check_distance,
+            lambda: 1,
+            "Not yet: your answer raised TypeError: <lambda>() takes 0 positional arguments but 1 "
+            "was given",
+        ),
+        (
+            visible_matrix.check_cells,
+            {**CELLS, ("now", "Tim"): "no"},
+            "No answer yet: ('now', 'Tim') has the text 'no'. Write False, without quotes.",
+        ),
+        (
+            visible_matrix.check_cells,
+            {**CELLS, ("now", "Tim"): ...},
+            "No answer yet: 1 of 6 has dots still: ('now', 'Tim').",
+        ),
+        (
+            visible_matrix.check_cells,
+            {**CELLS, ("now", "Tim"): None},
+            "No answer yet: ('now', 'Tim') is None. A function that prints and has no `return` "
+            "gives that.",
+        ),
+    ],
+)
+def test_the_first_line_says_what_is_missing_in_an_answer(check, answer, first_line, capsys):
+    check(answer)
+    line = str(dividing.__code__.co_firstlineno + 2)
+    assert capsys.readouterr().out == first_line.replace("LINE", line) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("check", "answer"),
+    [
+        (self_attention.check_factor, np.float32(np.exp(-10 / 8))),
+        (self_attention.check_factor, torch.tensor(np.exp(-10 / 8))),
+        (soft_positions.check_positions, np.array([1, 2, 3, 2, 3])),
+        (soft_positions.check_positions, (np.int64(1), 2, 3, 2, 3)),
+        (visible_matrix.check_cells, {key: np.bool_(value) for key, value in CELLS.items()}),
+    ],
+)
+def test_numbers_of_numpy_and_pytorch_are_answers(check, answer, capsys):
+    check(answer)
+    assert capsys.readouterr().out.startswith("Right.")
+
+
+def test_a_check_before_the_first_cell_says_so(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT / "notebooks")  # where a kernel begins
+    soft_positions.check_positions([1, 2, 3, 2, 3])
+    assert capsys.readouterr().out.startswith("Run the first cell of the notebook")

@@ -386,7 +386,7 @@ def _remarks(found: _Found, made: BertConfig, guessed: bool, capitals: bool) -> 
         )
         yield (
             "The release read texts by single characters; here runs of Latin letters and digits "
-            "are word pieces, so texts with many of them may come out otherwise."
+            "are word pieces, so texts with many of them may be split differently."
         )
     else:
         yield "No pooler is kept; a classifier trained from it starts with a new one."

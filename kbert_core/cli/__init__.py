@@ -19,7 +19,7 @@ from kbert_core.cli.output import show
 from kbert_core.errors import KBertError
 
 GROUPS = {  # the first word of commands of two
-    "data": "make data sets of others",
+    "data": "make data sets from published ones",
     "explain": "measure what the triples do to a prediction",
     "kg": "make, look at, edit, compare and check graphs",
 }

@@ -94,15 +94,15 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 @command(
     "audit",
     DATA,
-    argument("--task", "kind of task; default: as the training set looks", choices=TASK_NAMES),
+    argument("--task", "kind of task; default: by the training set's form", choices=TASK_NAMES),
     argument("--dev", "take dev from this file", metavar="FILE"),
     argument("--test", "take test from this file", metavar="FILE"),
     *(options.COLUMNS, options.GRAPH),
     argument("--max-length", f"in tokens; default: {MAX_LENGTH}", type=int, metavar="N"),
     argument(
         "--model",
-        "count tokens as this model does (default: characters or words); one for named entities "
-        "also reads the held-out texts, to say what a dictionary and a gate over it would score",
+        "count tokens as this model does (default: characters or words); a model for named "
+        "entities also reads the held-out texts: what would a dictionary and a gate over it score?",
         metavar="DIR",
     ),
     text=Report.text,
@@ -205,7 +205,7 @@ def split(args: Namespace) -> dict[str, Any]:
     argument("--output", "qid, label and texts, .tsv", required=True, metavar="FILE"),
 )
 def rank(args: Namespace) -> dict[str, Any]:
-    """Make a set for answer selection of CMRC 2018, DRCD or another in SQuAD's form."""
+    """Make data for answer selection from CMRC 2018, DRCD or another file in SQuAD's form."""
     from kbert_core.data.squad import write_ranking_set
 
     counts = write_ranking_set(args.input, args.output)
@@ -218,7 +218,7 @@ def rank(args: Namespace) -> dict[str, Any]:
     argument("--output", "label and text, .tsv", required=True, metavar="FILE"),
 )
 def relations(args: Namespace) -> dict[str, Any]:
-    """Make a set for classification of SemEval-2010 Task 8, its two entities marked in the text."""
+    """Make data for classification from SemEval-2010 Task 8, with its two entities marked."""
     from kbert_core.data.relations import write_relations
 
     return {"output": str(args.output), "sentences": write_relations(args.input, args.output)}
@@ -324,7 +324,7 @@ def _group(group: "Group") -> dict[str, Any]:
     argument("--output", "folder for the graph and the data", type=Path, required=True),
 )
 def wordnet(args: Namespace) -> dict[str, int]:
-    """Make a graph of WordNet, and data for entity linking of SemCor and test sets."""
+    """Make a graph from WordNet, and data for entity linking from SemCor and test sets."""
     from kbert_core.data.wordnet import write_wordnet
 
     sets = {"dev": args.dev, "test": args.test}

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
     argument("--list", "only show what is done, stale, failed and left", False),
     argument("--only", "run only this row; repeatable", [], metavar="RUN"),
     argument("--seeds", "only these seeds", type=int, nargs="+", metavar="N"),
-    argument("--again", "also run what is done", False),
+    argument("--again", "also run what is done already", False),
     argument("--jobs", "processes at a time", 1),
     TRAINING_DEVICE,
     argument("--results", "folder for the results, one JSON per run", "results", metavar="DIR"),
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 def experiment(args: Namespace) -> None:
     """Run a grid of trainings and compare them.
 
-    What is done is skipped, and a run that was cut off goes on. A result is stale, and is made
+    Runs that are done are skipped, and one that was cut off goes on. A result is stale, and is made
     again, when the suite, the data, a graph or the encoder has changed since. The exit code is 2
     if a run failed; the report is printed then too.
     """
@@ -93,7 +93,7 @@ def experiment(args: Namespace) -> None:
     show(report, list_text, args)
     if report["failed"]:
         raise ExperimentError(
-            f"Failed: {'; '.join(report['failed'])}. The errors stand above and in the work "
+            f"Failed: {'; '.join(report['failed'])}. The errors are above and in the work "
             "folder; the same command tries once more."
         )
 

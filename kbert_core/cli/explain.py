@@ -168,7 +168,7 @@ def _text(args: Namespace) -> Sequence[str]:
 @explanation(
     "effects",
     BY_MENTION,
-    argument("--left-out-only", "don't also delete triples from the graph", False),
+    argument("--left-out-only", "don't also measure deleting triples from the graph", False),
 )
 def effects(args: Namespace) -> Page:
     """Leave every triple out, and delete it from the graph: the exact effect on a prediction."""
@@ -188,7 +188,7 @@ def effects(args: Namespace) -> Page:
 
 @explanation("interactions")
 def interactions(args: Namespace) -> Page:
-    """What every two triples do together beyond the sum."""
+    """Show what every two triples do together beyond the sum of both."""
     from kbert_core.explain.effects import stream_interactions
 
     growing = stream_interactions(case_of(args))
@@ -234,7 +234,7 @@ def attributions(args: Namespace) -> Page:
 
 @explanation("attention")
 def attention(args: Namespace) -> Page:
-    """Attention on every triple beside its effect."""
+    """Show the attention on every triple beside its effect."""
     from kbert_core.explain.attention import attention_effect
 
     result = attention_effect(case_of(args))
@@ -300,7 +300,7 @@ def counterfactuals(args: Namespace) -> Page:
     ),
 )
 def influence(args: Namespace) -> Page:
-    """Where each triple can have come by which layer, and what it changed there."""
+    """Show by which layer each triple can have arrived, and what it changed there."""
     from kbert_core.explain.case import NOTHING, Case
     from kbert_core.explain.influence import NEVER, influence
 
@@ -340,7 +340,7 @@ def influence(args: Namespace) -> Page:
     argument("--noise-from", "graphs to draw from; default: the same", nargs="+", metavar="FILE"),
 )
 def noise(args: Namespace) -> Page:
-    """A prediction as unrelated triples are added."""
+    """Show how a prediction changes as unrelated triples are added."""
     from kbert_core.explain.noise import stream_noise
 
     source = None
@@ -374,7 +374,7 @@ def noise(args: Namespace) -> Page:
     ),
 )
 def compare(args: Namespace) -> Page:
-    """BERT, K-BERT and its ablations side by side, or several models, and why two are equal."""
+    """Compare BERT, K-BERT and its ablations, or several models; say why two are equal."""
     from kbert_core.explain.case import Case
     from kbert_core.explain.compare import BERT, ablations_of, compare
 

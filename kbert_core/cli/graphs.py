@@ -113,7 +113,7 @@ OUTPUT = argument("--output", "new graph", type=Path, required=True, metavar="FI
     *(options.GRAPH_FILES, OUTPUT),
     argument(
         "--tails",
-        "shuffled: every head gets a wrong one; permuted: another's, at random; constant: the same",
+        "shuffled: every head gets a wrong tail; permuted: one drawn from all; constant: the same",
         choices=["shuffled", "permuted", "constant"],
     ),
     argument("--data", "named entities that the shares are of", metavar="DIR|hf:NAME"),
@@ -171,7 +171,7 @@ def control(args: Namespace) -> Report:
     *(options.ALIASES, READ, WHO),
 )
 def import_files(args: Namespace) -> Report:
-    """Make a graph file (.kg) of text files, or add them to one."""
+    """Make a graph file (.kg) from text files, or add them to one."""
     read_as = options.build(ReadOptions, args)
     readings = [open_rows(file, read_as, skip_bad=args.skip_bad) for file in args.files]
     sources = [Source(reading.name, reading) for reading in readings]
@@ -203,7 +203,7 @@ def import_files(args: Namespace) -> Report:
     *(READ, WHO),
 )
 def merge(args: Namespace) -> Report:
-    """Make one graph file of several graphs, without their logs.
+    """Make one graph file from several graphs, without their logs.
 
     What is switched off in one of them stays off.
     """
@@ -269,7 +269,7 @@ def get(args: Namespace) -> Report:
 
 
 def difference_text(data: Mapping[str, Any]) -> str:
-    """What one graph has and another has not, a line a triple."""
+    """Show what differs between two graphs, one triple per line."""
     marks = {"removed": "-", "added": "+", "switched_off": "off", "switched_on": "on"}
     lines = [f"{mark} {triple_line(t)}" for kind, mark in marks.items() for t in data[kind]]
     return "\n".join(lines or ["no difference"])
@@ -283,7 +283,7 @@ def difference_text(data: Mapping[str, Any]) -> str:
     text=difference_text,
 )
 def difference(args: Namespace) -> Report:
-    """What one graph has and another has not."""
+    """Show what differs between two graphs."""
     before, after = _opened(args.before, args), _opened(args.after, args)
     found = {
         "removed": (t for t in before if t not in after),
@@ -391,7 +391,7 @@ EDITS: tuple[tuple[str, Action | None, str, tuple[options.Argument, ...]], ...] 
     ("off", "switch_off", "Keep a triple, but don't inject it.", (OLD,)),
     ("on", "switch_on", "Inject a triple again.", (OLD,)),
     ("undo", None, "Take back the last edit of a graph file, or any one.", (ENTRY,)),
-    ("redo", None, "Make again what was undone last.", ()),
+    ("redo", None, "Redo the edit that was undone last.", ()),
 )
 for _name, _action, _help, _arguments in EDITS:
     _add = command(f"kg {_name}", GRAPH_KG, *_arguments, WHO, text=entry_text, help=_help)
@@ -406,7 +406,7 @@ for _name, _action, _help, _arguments in EDITS:
     text=history_text,
 )
 def history(args: Namespace) -> Report:
-    """The log of a graph file: every edit, the latest first."""
+    """Show the log of a graph file, the latest edit first."""
     if args.most < 0:
         raise OptionError(f"--most is {args.most}. Give a number of entries, or 0 for all.")
     with GraphStore(args.graph) as store:
@@ -421,7 +421,7 @@ def history(args: Namespace) -> Report:
     "kg show", *(argument("graph", metavar="GRAPH"), argument("entity"), READ), text=entity_text
 )
 def show_entity(args: Namespace) -> Report:
-    """The triples of an entity, where they come from and who edited them."""
+    """Show the triples of an entity, where they come from and who edited them."""
     graph = _opened(args.graph, args)
     triples = graph.triples_of(args.entity)
     if not triples:

@@ -25,8 +25,8 @@ SHOWN = 5  # candidates of a span that are printed; JSON has them all
 def link(args: Namespace) -> None:
     """Show the names in a text, and what the model makes of each.
 
-    Of a KnowBert a span is printed with its candidates: prior, dot product, score ψ and weight. The
-    arrow is at what it is taken to mean; NULL is nothing. Of a Roof-BERT the triples of each name
+    A KnowBert's spans are printed with their candidates: prior, dot product, score ψ and weight. An
+    arrow marks the entity that is chosen; NULL is none. For a Roof-BERT the triples of each name
     are printed, those left out with the reason, and the string that its second encoder reads.
     """
     pipeline, graph, config = loaded(args)
@@ -92,7 +92,7 @@ def linked_text(data: Mapping[str, Any], shown: int | None = None) -> str:
         lines += [f"  {line}" for line in table(rows, 0)]
         if len(candidates) > len(rows):
             lines.append(f"  and {len(candidates) - len(rows)} more (--all)")
-    return "\n".join(lines or ["no name of the graph stands in the text"])
+    return "\n".join(lines or ["the text holds no name of the graph"])
 
 
 def _read(reading: Any) -> dict[str, Any]:
@@ -125,6 +125,6 @@ def read_text(data: Mapping[str, Any]) -> str:
         columns = ("head", "relation", "tail")
         shown = [{**dict(zip(columns, t, strict=True)), "": why} for t, why in rows]
         lines += [f"  {line}" for line in table(shown, 0)]
-    lines = lines or ["no name of the graph stands in the text"]
+    lines = lines or ["the text holds no name of the graph"]
     counts = f"{data['text_tokens']} tokens of text, {data['kb_tokens']} beside it:"
     return "\n".join([*lines, counts, data["kb_text"]])

@@ -233,13 +233,13 @@ def gate_text(report: Mapping[str, Any]) -> str:
 
 @command(
     "gate",
-    argument("model", "one for named entities", metavar="MODEL"),
+    argument("model", "a model for named entities", metavar="MODEL"),
     options_of(DataFiles, only=("data", "train", "dev", "dev_share", "columns")),
-    argument("--seed", "by which --dev-share is drawn", 0),
+    argument("--seed", "seed by which --dev-share is drawn", 0),
     GRAPH_FILES,
     argument(
         "--inject",
-        "whether the model reads the graph too, or it is only looked up; default: as it was "
+        "whether the model also reads the graph, or it is only looked up; default: as the model is "
         "trained, with a graph or without",
         action=BooleanOptionalAction,
     ),
@@ -285,8 +285,8 @@ def gate(args: Namespace) -> dict[str, Any]:
     "convert",
     argument("source", "a .bin file, or a folder that holds one", type=Path),
     argument("target", "folder for the safetensors model", type=Path),
-    argument("--vocab", "vocabulary, one token a line", type=Path, metavar="FILE"),
-    argument("--config", "JSON of sizes", type=Path, metavar="FILE"),
+    argument("--vocab", "vocabulary, one token per line", type=Path, metavar="FILE"),
+    argument("--config", "JSON file with the model's sizes", type=Path, metavar="FILE"),
     argument("--heads", "attention heads; default: width/64", type=int, metavar="N"),
 )
 def convert(args: Namespace) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class DataFiles(Options):
     data: str = option(
         "",
         metavar="DIR|hf:NAME",
-        help=f"{DATA_SETS}; not needed where --train names a file. A single file is train alone",
+        help=f"{DATA_SETS}; not needed where --train names a file. A single file is train",
     )
     train: str | None = option(None, metavar="FILE", help="take train from this file")
     dev: str | None = option(None, metavar="FILE", help="take dev from this file")

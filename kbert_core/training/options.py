@@ -38,7 +38,7 @@ class RunOptions(Options):
         metavar="N",
         help="minutes between checkpoints, besides those at epochs' ends; 0: none",
     )
-    again: bool = option(False, help="train again where --output holds this very run's model")
+    again: bool = option(False, help="train again, even if --output holds the model of this run")
     command: str = option("", flag=None, help="what was typed, for the model's card")
 
     def __post_init__(self) -> None:
@@ -317,7 +317,7 @@ class CorpusOptions(Options):
         (),
         metavar="FILE",
         help="test sets (.tsv, .txt, .xz, or .json in SQuAD's form); passages that contain one "
-        "of their texts are left out, whatever the white space",
+        "of their texts are left out (white space doesn't matter)",
     )
     vocabulary: str | None = option(
         None, metavar="DIR", help="use the vocabulary of this model; default: made from the text"
@@ -326,7 +326,9 @@ class CorpusOptions(Options):
     row_length: int = option(128, least=8, help="tokens of a packed row")
     vocabulary_size: int = option(6000, least=8, help="at most this many tokens")
     word_pieces: int = option(
-        0, least=0, help="of them for words of Latin letters and digits; 0: characters"
+        0,
+        least=0,
+        help="so many of these for words of Latin letters and digits; 0: characters alone",
     )
     min_count: int = option(10, least=1, help="characters seen less often are unknown")
 

@@ -1,0 +1,92 @@
+"""What instructors are told is there, and the notebooks as web pages fetch nothing."""
+
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "notebooks" / "source")]
+
+import pages  # noqa: E402
+import run  # noqa: E402
+
+TEACHING = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+
+
+def made():
+    markdown, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
+    output = nbformat.v4.new_output("stream", text="it says 42")
+    solution = markdown("the answer", metadata={"tags": [run.SOLUTION]})
+    text = "# A title\n\n[next](05_x.ipynb#b) [plan](README.md) [docs](../docs/see.md)"
+    return nbformat.v4.new_notebook(
+        cells=[markdown(text), code("f(6)", outputs=[output]), solution]
+    )
+
+
+def test_a_page_shows_code_and_outputs_and_leads_to_pages():
+    page = pages.page(made())
+    assert "<title>A title</title>" in page
+    assert "it says 42" in page and "the answer" in page
+    assert 'href="05_x.html#b"' in page and 'href="index.html"' in page
+    assert f'href="{run.repository()}/blob/main/docs/see.md"' in page
+
+
+def test_a_page_of_questions_has_no_solutions():
+    assert "the answer" not in pages.page(made(), solutions=False)
+
+
+def test_a_page_fetches_nothing():
+    (script,) = run.scripts(["02"])  # it has no formula
+    page = pages.page(run.stored(script))
+    assert "data:image/png;base64" in page
+    assert not re.search(r"<script|<link[^>]+href|src=\"(?!data:)|url\(['\"]?http|@import", page)
+
+
+def test_formulas_are_drawn_and_code_stays():
+    pytest.importorskip("latex2mathml", reason="installed by make handout")
+    formulas = []
+    text = pages.without_formulas("$x$ and `$y` and\n$$\\frac{1}{n}$$\n```\n$a$\n```", formulas)
+    assert text == "formula0here and `$y` and\nformula1here\n```\n$a$\n```"
+    assert "<mi>x</mi>" in formulas[0] and "<mfrac>" in formulas[1]
+
+
+def test_pages_are_written_with_the_plan_of_the_course(tmp_path, monkeypatch, capsys):
+    course, out = tmp_path / "course", tmp_path / "out"
+    (course / "zh").mkdir(parents=True)
+    (course / "README.md").write_text("# Plan\n\n[one](02_x.ipynb) [more](../docs/see.md)")
+    for name in ("02_x", "03_y", "zh/02_x"):
+        nbformat.write(made(), course / f"{name}.ipynb")
+    monkeypatch.setattr(run, "NOTEBOOKS", course)
+    monkeypatch.setattr(run, "repository", lambda: "HOST")
+    assert pages.main([str(out), "02", "--questions"]) == 0
+    files = {file.relative_to(out).as_posix() for file in out.rglob("*.html")}
+    assert files == {"index.html", "02_x.html", "zh/02_x.html"}
+    plan = (out / "index.html").read_text("utf-8")
+    assert 'href="02_x.html"' in plan and 'href="HOST/blob/main/docs/see.md"' in plan
+    assert "the answer" not in (out / "zh" / "02_x.html").read_text("utf-8")
+    assert "3 pages" in capsys.readouterr().out
+
+
+def test_the_mistakes_that_instructors_are_told_of_belong_to_exercises():
+    rows = re.findall(r"^\| (\d+), `(check_\w+)` \|", TEACHING, re.MULTILINE)
+    assert len(rows) > 10
+    for number, check in rows:
+        (script,) = run.scripts([f"{number:0>2}"])
+        assert f"{check}(" in script.read_text(encoding="utf-8"), f"{check} in {script.name}"
+
+
+def test_the_commands_that_instructors_are_given_are_there():
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert {"handout", "notebooks"} == set(re.findall(r"\bmake (\w+)", TEACHING)) <= set(targets)
+    for numbers in re.findall(r"pages\.py [\w-]+((?: \d\d)*)", TEACHING):
+        assert not numbers or len(run.scripts(numbers.split())) == len(numbers.split())
+
+
+def test_two_hours_are_two_hours():
+    table = TEACHING.partition("## Two hours")[2].partition("###")[0]
+    times = [tuple(map(int, t)) for t in re.findall(r"^\| (\d+)–(\d+) \|", table, re.MULTILINE)]
+    assert times[0][0] == 0 and times[-1][1] == 120
+    assert [end for _, end in times[:-1]] == [begin for begin, _ in times[1:]]
