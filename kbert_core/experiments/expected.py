@@ -47,8 +47,8 @@ class Plane:
             gains: (P,).
         """
         design = _design(features)
-        spread = np.linalg.pinv(design.T @ design)
-        weights = spread @ design.T @ gains
+        spread: Floats = np.linalg.pinv(design.T @ design).astype(np.float64)
+        weights: Floats = spread @ design.T @ gains
         freedom = len(gains) - design.shape[1]
         deviation = float((((gains - design @ weights) ** 2).sum() / freedom) ** 0.5)
         return cls(weights, spread, deviation, freedom)
