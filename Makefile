@@ -44,10 +44,11 @@ format: $(READY) ## let ruff mend what it can
 	$(BIN)/ruff format .
 
 notebooks: $(READY) ## run every notebook with the network off; compare with what is stored
-	OMP_NUM_THREADS=1 $(BIN)/python notebooks/run.py
+	OMP_NUM_THREADS=1 $(BIN)/python notebooks/source/run.py
 
-lab: $(READY) ## open JupyterLab on the notebooks
-	$(BIN)/jupyter lab --notebook-dir=notebooks
+lab: $(READY) ## open JupyterLab on the plan of the course
+	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/README.md \
+	  --LabApp.app_settings_dir=notebooks/source/lab $(if $(filter 0,$(shell id -u)),--allow-root)
 
 docs: $(READY) ## build the documentation site into site/, offline; fails on a broken link
 	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-docs.txt

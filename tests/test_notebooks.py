@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
-sys.path.insert(0, str(FOLDER))
+sys.path[:0] = [str(FOLDER), str(FOLDER / "source")]
 
 import run  # noqa: E402
 
@@ -38,6 +38,15 @@ def code_cells(notebook):
 
 def test_a_notebook_has_the_cells_of_its_script(script):
     run.in_step(script, run.stored(script))
+
+
+def test_a_test_of_a_notebook_is_run_and_not_given_to_students(tmp_path):
+    test = '# %% tags=["test"]\nassert x == {}\n\n'
+    path = written(tmp_path, "# %%\nx = 1\n\n" + test.format(1) + "# %%\nprint(x)\n")
+    cells = run.run(path).notebook.cells
+    assert [cell.source for cell in cells] == ["x = 1", "print(x)"]
+    with pytest.raises(run.Wrong, match="assert x == 2"):
+        run.run(written(tmp_path, "# %%\nx = 1\n\n" + test.format(2)))
 
 
 def test_every_cell_of_a_stored_notebook_was_run_in_order_without_an_error(script):
@@ -105,7 +114,7 @@ def test_pictures_say_what_they_show(script):
 
 
 def test_a_notebook_is_small_enough_for_a_repository(script):
-    assert script.with_suffix(".ipynb").stat().st_size < MOST_KILOBYTES * 1024
+    assert run.notebook_of(script).stat().st_size < MOST_KILOBYTES * 1024
 
 
 def test_a_notebook_states_its_question_and_leads_to_the_next(script):
@@ -160,7 +169,8 @@ def notebook_of(*sources):
 
 
 def written(folder, text):
-    path = folder / "99_made.py"
+    path = folder / "source" / "99_made.py"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -242,13 +252,13 @@ def test_what_is_stored_and_what_is_shown_must_agree(tmp_path):
     old, new = run.read(path), run.read(path)
     for notebook, text in ((old, "1\n"), (new, "2\n")):
         notebook.cells[0].outputs = [nbformat.v4.new_output("stream", name="stdout", text=text)]
-    nbformat.write(old, path.with_suffix(".ipynb"))
+    nbformat.write(old, run.notebook_of(path))
     run.compare(path, old)
     with pytest.raises(run.Wrong, match="cell 0 shows another thing"):
         run.compare(path, new)
     varies = written(tmp_path, '# %% tags=["varies"]\nprint(1)\n')
     old.cells[0].metadata = {"tags": ["varies"]}
-    nbformat.write(old, varies.with_suffix(".ipynb"))
+    nbformat.write(old, run.notebook_of(varies))
     new.cells[0].metadata = nbformat.from_dict({"tags": ["varies"]})
     run.compare(varies, new)
 

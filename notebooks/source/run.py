@@ -1,11 +1,13 @@
 """Run the notebooks with the network off; compare with what is stored, or store anew.
 
-    python notebooks/run.py                 all of them, and compare
-    python notebooks/run.py 03 05 --write   two of them, and store their outputs
+    python notebooks/source/run.py                 all of them, and compare
+    python notebooks/source/run.py 03 05 --write   two of them, and store their outputs
 
-The script (.py) is what is run; the notebook (.ipynb) keeps the same cells
-with their outputs. After the last cell the folded solutions are run too: each
-must be right by the check of its exercise.
+The script (.py, here) is what is run; the notebook (.ipynb, one folder up) is
+what students get: the same cells with their outputs. A cell tagged "test" is
+run and not stored: what must hold here need not hold for a student's own
+input. After the last cell the folded solutions are run too: each must be right
+by the check of its exercise.
 
 What a cell prints must agree with what is stored, numbers to a hundredth of
 their size. A cell tagged "varies" (times, versions) isn't compared; one tagged
@@ -14,6 +16,7 @@ their size. A cell tagged "varies" (times, versions) isn't compared; one tagged
 
 import argparse
 import os
+import platform
 import re
 import sys
 import tempfile
@@ -31,10 +34,10 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+NOTEBOOKS = HERE.parent
 SECONDS = 600  # for one cell
 STARTING, KERNELS = 60, 3  # seconds for a kernel to answer, and how many may be started
-EXERCISE, SOLUTION, VARIES, ABOUT = "exercise", "solution", "varies", "about"
+EXERCISE, SOLUTION, TEST, VARIES, ABOUT = "exercise", "solution", "test", "varies", "about"
 UNANSWERED, RIGHT = "No answer yet", "Right."
 RELATIVE, ABSOLUTE = 0.01, 1e-5
 ABOUT_ABSOLUTE = 0.1
@@ -42,9 +45,21 @@ NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SLIDER = "<em>Here stands a control to move when the notebook is run; some of what it shows follows.</em>"
-METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
+METADATA = {  # as JupyterLab writes it, so that opening and saving changes nothing
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+        "version": platform.python_version(),
+    },
 }
 
 
@@ -78,27 +93,41 @@ def scripts(names: Sequence[str] = ()) -> list[Path]:
 
 
 def read(script: Path) -> NotebookNode:
-    """Read a script as a notebook without outputs."""
+    """Read a script as a notebook without outputs, its tests among the cells."""
     notebook = jupytext.read(script)
-    for number, cell in enumerate(notebook.cells):
+    for cell in notebook.cells:
         cell.metadata = nbformat.from_dict({"tags": tags(cell)} if tags(cell) else {})
+    for number, cell in enumerate(for_students(notebook)):
         cell.id = f"cell-{number:02d}"
     notebook.metadata = nbformat.from_dict(METADATA)
     return notebook
 
 
+def for_students(notebook: NotebookNode) -> list[NotebookNode]:
+    """The cells that are stored: all but the tests."""
+    return [cell for cell in notebook.cells if TEST not in tags(cell)]
+
+
+def notebook_of(script: Path) -> Path:
+    """Where the notebook of a script is stored."""
+    return script.parents[1] / f"{script.stem}.ipynb"
+
+
 def stored(script: Path) -> NotebookNode:
-    """Read the notebook beside a script.
+    """Read the notebook of a script.
 
     Raises:
         Wrong: there is none.
     """
-    path = script.with_suffix(".ipynb")
+    path = notebook_of(script)
     if not path.is_file():
-        raise Wrong(
-            f"{path.name} is missing. Make it: python notebooks/run.py {path.name[:2]} --write"
-        )
+        raise Wrong(f"{path.name} is missing. Make it: {anew(script)}")
     return nbformat.read(path, as_version=4)
+
+
+def anew(script: Path) -> str:
+    """The command that stores a notebook anew."""
+    return f"python notebooks/source/run.py {script.name[:2]} --write"
 
 
 def tags(cell: NotebookNode) -> list[str]:
@@ -123,6 +152,7 @@ def run(script: Path) -> Ran:
         wall = time.monotonic() - began
         cpu = float(_said(client, "import time; print(time.process_time())", script.name))
         _solve(client, notebook, script.name)
+    notebook.cells = for_students(notebook)
     for number, cell in enumerate(c for c in notebook.cells if c.cell_type == "code"):
         cell.execution_count = number + 1
         cell.metadata.pop("execution", None)
@@ -147,7 +177,7 @@ def kernel_of(notebook: NotebookNode, name: str) -> Iterator[NotebookClient]:
                 timeout=STARTING,
                 startup_timeout=STARTING,
                 kernel_name="python3",
-                resources={"metadata": {"path": str(HERE)}},
+                resources={"metadata": {"path": str(NOTEBOOKS)}},
                 config=Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}}),
             )
             try:
@@ -287,7 +317,7 @@ def compare(script: Path, fresh: NotebookNode) -> None:
         if found:
             raise Wrong(
                 f"{script.name}, cell {number} shows another thing than what is stored: {found}\n"
-                f"If that is right: python notebooks/run.py {script.name[:2]} --write"
+                f"If that is right: {anew(script)}"
             )
 
 
@@ -297,13 +327,13 @@ def in_step(script: Path, notebook: NotebookNode) -> None:
     Raises:
         Wrong: naming the first cell that differs.
     """
-    ours = [(c.cell_type, c.source.strip(), tags(c)) for c in read(script).cells]
+    ours = [(c.cell_type, c.source.strip(), tags(c)) for c in for_students(read(script))]
     theirs = [(c.cell_type, c.source.strip(), tags(c)) for c in notebook.cells]
     for number, (one, other) in enumerate(zip(ours, theirs, strict=False)):
         if one != other:
             raise Wrong(
                 f"{script.name} and its notebook differ in cell {number}:\n{one[1]}\n— and —\n"
-                f"{other[1]}\nStore it anew: python notebooks/run.py {script.name[:2]} --write"
+                f"{other[1]}\nStore it anew: {anew(script)}"
             )
     if len(ours) != len(theirs):
         raise Wrong(f"{script.name} has {len(ours)} cells and its notebook {len(theirs)}.")
@@ -322,7 +352,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             ran = run(script)
             if options.write:
-                nbformat.write(ran.notebook, script.with_suffix(".ipynb"))
+                nbformat.write(ran.notebook, notebook_of(script))
             else:
                 compare(script, ran.notebook)
             total.append((ran.wall, ran.cpu))
