@@ -3,6 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEV := $(VENV)/.ready-dev
 # Data for training and the tests that need it; see README. No default.
 ifdef KBERT_DATA
 export KBERT_DATA
@@ -17,33 +18,37 @@ export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-$(READY): requirements.txt requirements-dev.txt pyproject.toml
+$(READY): requirements.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements.txt -r requirements-dev.txt
+	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements.txt
+	touch $@
+
+$(DEV): $(READY) requirements-dev.txt
+	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-dev.txt
 	touch $@
 
 app: $(READY) ## install what is missing and open the app
 	$(BIN)/streamlit run app/main.py
 
-test: $(READY) browser ## everything that must pass
+test: $(DEV) browser ## everything that must pass
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist loadfile tests
 
-soak: $(READY) browser ## long crash, fuzz and load tests; writes benchmarks/results/soak.json
+soak: $(DEV) browser ## long crash, fuzz and load tests; writes benchmarks/results/soak.json
 	$(BIN)/python -m pytest -m soak tests --durations=0
 
-lint: $(READY) ## style, import bans and types
+lint: $(DEV) ## style, import bans and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(READY) ## let ruff mend what it can
+format: $(DEV) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-notebooks: $(READY) ## run every notebook with the network off; compare with what is stored
+notebooks: $(DEV) ## run every notebook with the network off; compare with what is stored
 	OMP_NUM_THREADS=1 $(BIN)/python notebooks/source/run.py
 
 lab: $(READY) ## open JupyterLab on the plan of the course
@@ -54,7 +59,7 @@ docs: $(READY) ## build the documentation site into site/, offline; fails on a b
 	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-docs.txt
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-bench: $(READY) ## run the benchmarks; writes benchmarks/results
+bench: $(DEV) ## run the benchmarks; writes benchmarks/results
 	$(BIN)/python -m benchmarks.injection
 	$(BIN)/python -m benchmarks.edit_to_prediction
 	$(BIN)/python -m benchmarks.throughput

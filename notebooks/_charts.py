@@ -26,7 +26,7 @@ from kbert_core.explain.drawing import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Values = Sequence[float]  # of one point, one a seed
+Values = Sequence[float]  # of one point, one per seed
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, "#56B4E9", "#D55E00", GREY)
 MARKERS = "osD^vPX"
 LINE_STYLES = ("-", "--", ":")
@@ -114,6 +114,8 @@ def bar_chart(
     """
     names = list(dict.fromkeys(name for bars in rows.values() for name in bars))
     thick = 0.8 / max(1, len(names))
+    every = [value for bars in rows.values() for values in bars.values() for value in values]
+    digits = 3 if max(every, default=0) < 10 else 1
     with drawing(7.4, 1.3 + (0.26 + 0.24 * len(names)) * len(rows)) as figure:
         panel = figure.subplots()
         for number, name in enumerate(names):
@@ -144,7 +146,7 @@ def bar_chart(
                         markeredgewidth=0.8,
                     )
                 panel.annotate(
-                    f"{mean:.3g}",
+                    f"{'mean ' if len(values) > 1 else ''}{mean:.{digits}f}",
                     (max(mean, *values), place),
                     xytext=(6, 0),
                     textcoords="offset points",
@@ -154,7 +156,7 @@ def bar_chart(
         _levels(panel, levels, vertical=True)
         panel.set_yticks(range(len(rows)), list(rows))
         panel.invert_yaxis()
-        panel.margins(x=0.1)
+        panel.margins(x=0.2)
         panel.set_xlim(left=0, right=most)
         panel.set_xlabel(across)
         tidy(panel, "x")

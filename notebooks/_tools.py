@@ -5,10 +5,17 @@ plain words what is missing.
 """
 
 import importlib.util
+import io
+import json
 import os
 import random
+import subprocess
 import sys
+import traceback
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import wraps
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +42,10 @@ class Stop(Exception):
 
 
 def ready(*needs: str, seed: int = 0, models: bool = True) -> None:
-    """Begin a notebook: look whether all is there, or say what to do.
+    """Begin a notebook: install what is missing, or say what to do.
 
     Sets seeds, one thread and the repository's root as the folder, and keeps
-    everything offline.
+    everything offline. A name that isn't there yet gets a plain sentence.
 
     Args:
         needs: files and folders, from the repository's root.
@@ -46,10 +53,10 @@ def ready(*needs: str, seed: int = 0, models: bool = True) -> None:
         models: whether the notebook needs PyTorch.
 
     Raises:
-        Stop: something is missing.
+        Stop: something is missing, and can't be installed.
     """
-    for problem in (_python(), _packages(), _files(needs)):
-        if problem:
+    for look in (_python, lambda: _files(needs), _packages):
+        if problem := look():
             raise Stop(problem)
     for folder in (ROOT, ROOT / "notebooks"):
         if str(folder) not in sys.path:
@@ -61,6 +68,8 @@ def ready(*needs: str, seed: int = 0, models: bool = True) -> None:
         "TRANSFORMERS_VERBOSITY": "error",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     }
+    if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()):
+        shell.set_custom_exc((NameError,), _out_of_order)
     random.seed(seed)
     import numpy
 
@@ -81,8 +90,8 @@ def _python() -> str | None:
     if sys.version_info >= OLDEST:
         return None
     return (
-        f"This kernel is Python {sys.version_info[0]}.{sys.version_info[1]}, and 3.11 is needed. "
-        "In a terminal, in the repository: `make lab`. It makes an environment and opens JupyterLab."
+        f"Python 3.11 or 3.12 is needed; this kernel has {sys.version_info[0]}.{sys.version_info[1]}. "
+        "Choose another kernel, or make an environment: docs/install.md says how for each system."
     )
 
 
@@ -90,24 +99,38 @@ def _packages() -> str | None:
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if not missing:
         return None
+    print(f"Installing {', '.join(missing)}, once. This may take some minutes.", flush=True)
+    command = [sys.executable, "-m", "pip", "install", "-q", "-e", f"{ROOT}[notebooks]"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    importlib.invalidate_caches()
+    if done.returncode == 0 and all(map(importlib.util.find_spec, missing)):
+        return None
+    said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
     return (
-        f"This kernel has no {', '.join(missing)}. In a terminal, in the repository: `make lab`, or "
-        "`pip install -r requirements.txt`; then choose that environment's kernel and run this cell "
-        "again."
+        f"Install {', '.join(missing)} yourself: in a terminal, `make lab`; without make, as "
+        "docs/install.md says. Then choose that environment's kernel and run this cell again. "
+        f"Installing it from here failed: {' '.join(said) or 'pip said nothing'}"
     )
 
 
 def _files(needs: tuple[str, ...]) -> str | None:
-    missing = [
-        need for need in ("kbert_core", "app", "demo_kgs", *needs) if not (ROOT / need).exists()
-    ]
+    missing = [need for need in ("kbert_core", "demo_kgs", *needs) if not (ROOT / need).exists()]
     if not missing:
         return None
     return (
-        f"{', '.join(missing)}: not in {ROOT}. The notebooks use what lies beside them, so keep the "
-        f"folder where it is in the repository. `git checkout -- {' '.join(missing)}` brings "
-        "deleted files back."
+        f"Bring back {', '.join(missing)}: not in {ROOT}. `git checkout -- {' '.join(missing)}` does "
+        "it in a clone; else download the repository anew. The notebooks use what lies beside them, "
+        "so keep the folder where it is."
     )
+
+
+def _out_of_order(shell: Any, kind: Any, error: Any, trace: Any, tb_offset: Any = None) -> None:
+    """What IPython calls on a name that isn't there."""
+    print(
+        f"Run the cells above first: nothing is called {error.name} yet. (JupyterLab: Run → Run All "
+        "Above Selected Cell.) If you typed the name yourself, look at its spelling."
+    )
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
 
 # Pictures
@@ -154,41 +177,75 @@ def slider(function: Callable[..., Any], **choices: Any) -> None:
     interact(function, **choices)
 
 
-def lab_link(*sentences: str, graph: Any, model: str, task: str = "tree", **scene: Any) -> Any:
-    """A link that opens what was looked at in the app.
+def scene(
+    *sentences: str,
+    graph: Any,
+    model: str,
+    task: str = "tree",
+    options: Any = None,
+    ablation: Any = None,
+    added: Any = (),
+) -> dict[str, Any]:
+    """What a link or a session file tells the app to open.
 
     Args:
         sentences: the text, one sentence or two.
         graph: as loaded from a file of demo_kgs.
         model: a folder under models, or "words" or "characters" for none.
         task: "ner", "classify", "pair", "mask"; "tree" for tree and matrix only.
-        scene: further fields of ``app.scene.Scene``: options, ablation, edits.
+        options: how triples are chosen.
+        ablation: what is taken away from K-BERT.
+        added: triples that are put into the graph.
     """
-    from urllib.parse import urlencode
+    from kbert_core import Ablation, InjectionOptions
+
+    ablation = ablation or Ablation()
+    return {
+        "kbert": 1,
+        "task": task,
+        "sentences": sentences,
+        "model": model,
+        "graph": {"name": graph.name, "fingerprint": graph.fingerprint},
+        "edits": [["add", [t.head, t.relation, t.tail]] for t in added],
+        "options": (options or InjectionOptions()).as_dict(),
+        "ablation": {"positions": ablation.positions, "visible": ablation.visible},
+    }
+
+
+def lab_link(*sentences: str, graph: Any, **how: Any) -> Any:
+    """A link that opens what was looked at in the app; see :func:`scene`."""
+    import base64
+    import zlib
+    from html import escape
 
     from IPython.display import HTML
 
-    from app.scene import GraphRef, Scene
-    from app.share import PARAMETER, Shared, to_link
-    from app.view_models.html import escape
-
-    made = Scene(sentences, model, GraphRef(graph.fingerprint, graph.name), **scene)
-    address = f"{APP}?{urlencode({PARAMETER: to_link(Shared(made, task))})}"
+    plain = json.dumps(scene(*sentences, graph=graph, **how)).encode()
+    value = base64.urlsafe_b64encode(zlib.compress(plain, 9)).rstrip(b"=").decode()
     return HTML(
-        f'<a href="{escape(address)}" target="_blank">Open in the Lab</a>: '
+        f'<a href="{APP}?scene={value}" target="_blank">Open in the Lab</a>: '
         f"“{escape(' ‖ '.join(sentences))}” with the graph <code>{escape(graph.name)}</code>. "
-        "The app has to run: <code>make app</code> in another terminal."
+        "The app has to run on this computer: <code>make app</code> in another terminal."
     )
 
 
 # Exercises
 
 Judge = Callable[..., str | None]
-NO_ANSWER = "no answer"  # what a judge returns for a function that isn't written yet
+FIRST_CELL = (
+    "Run the first cell of the notebook, and the cells above this one; then this one again."
+)
+
+
+class NoAnswer(Exception):
+    """An answer that isn't there yet; the message says what to do."""
 
 
 class Check:
     """Looks at the answer to an exercise, and explains what is wrong with it.
+
+    A judge gets plain numbers and lists in place of NumPy's and PyTorch's, and
+    no answer that isn't finished.
 
     Attributes:
         judge: returns what is wrong, or None.
@@ -201,21 +258,84 @@ class Check:
 
     def __call__(self, *answers: Any) -> None:
         """Print whether the answer is right, and if not why."""
+        if Path.cwd() == ROOT / "notebooks":
+            print(FIRST_CELL)
+            return
         try:
-            wrong = NO_ANSWER if any(map(_has_dots, answers)) else self.judge(*answers)
+            wrong = self.judge(*(_finished(answer) for answer in answers))
+        except NoAnswer as error:
+            print(f"No answer yet: {error}")
+            return
         except Exception as error:  # whatever a learner's own function raises
-            wrong = f"your answer raised {type(error).__name__}: {error}"
-        if wrong == NO_ANSWER:
-            print("No answer yet: put yours in place of the dots and run the cell again.")
-        else:
-            print(f"Not yet: {wrong}" if wrong else f"Right. {self.well}")
+            wrong = f"your answer raised {type(error).__name__}{_line_of(error)}: {error}"
+        print(f"Not yet: {wrong}" if wrong else f"Right. {self.well}")
 
 
-def _has_dots(answer: Any) -> bool:
-    parts = answer.values() if isinstance(answer, dict) else answer
-    if isinstance(parts, (list, tuple)) or isinstance(answer, dict):
-        return any(part is ... for part in parts)
-    return answer is ...
+def _finished(answer: Any) -> Any:
+    """An answer as a judge gets it.
+
+    Raises:
+        NoAnswer: it has dots, None, or yes and no as text.
+    """
+    if isfunction(answer):
+        return _watched(answer)
+    if hasattr(answer, "tolist"):
+        return answer.tolist()
+    if type(answer) in (list, tuple, range):
+        _no_dots({f"place {number}": part for number, part in enumerate(answer, 1)})
+        return [_finished(part) for part in answer]
+    if isinstance(answer, dict):
+        _no_dots({repr(key): value for key, value in answer.items()})
+        for key, value in answer.items():
+            if isinstance(value, str) and value.casefold() in ("yes", "no", "true", "false"):
+                truth = value.casefold() in ("yes", "true")
+                raise NoAnswer(f"{key!r} has the text {value!r}. Write {truth}, without quotes.")
+        return {key: _finished(value) for key, value in answer.items()}
+    _no_dots({"your answer": answer})
+    return answer
+
+
+def _no_dots(parts: dict[str, Any]) -> None:
+    open_ones = [key for key, value in parts.items() if value is ...]
+    if open_ones and len(open_ones) == len(parts):
+        raise NoAnswer("put yours in place of the dots and run the cell again.")
+    if open_ones:
+        raise NoAnswer(f"{len(open_ones)} of {len(parts)} has dots still: {open_ones[0]}.")
+    for key, value in parts.items():
+        if value is None:
+            raise NoAnswer(f"{key} is None. A function that prints and has no `return` gives that.")
+
+
+def _watched(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A learner's function that must return something; what it prints isn't shown."""
+
+    @wraps(function)
+    def watched(*arguments: Any) -> Any:
+        with redirect_stdout(io.StringIO()) as printed:
+            result = function(*arguments)
+        if result is ...:
+            raise NoAnswer("put yours in place of the dots and run the cell again.")
+        if result is None:
+            shown = printed.getvalue().strip().partition("\n")[0]
+            begins = f"prints {shown[:40]!r} and returns" if shown else "returns"
+            raise NoAnswer(
+                f"{function.__name__} {begins} nothing. End it with `return` and the value."
+            )
+        return result
+
+    return watched
+
+
+def _line_of(error: Exception) -> str:
+    """Where a learner's own code raised, in the words of an answer."""
+    own = [
+        f for f in traceback.extract_tb(error.__traceback__) if not _is_library(Path(f.filename))
+    ]
+    return f" in line {own[-1].lineno}, `{own[-1].line}`" if own and own[-1].line else ""
+
+
+def _is_library(file: Path) -> bool:
+    return any(folder in file.parents for folder in (ROOT / "notebooks", Path(os.__file__).parent))
 
 
 def exercise(well: str) -> Callable[[Judge], Check]:

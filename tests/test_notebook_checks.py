@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "notebooks"))
 
 from _riddle_trial import KIND_ALONE, TrialOptions, new_pipeline  # noqa: E402
 from _riddles import RiddleOptions, make_riddles  # noqa: E402
-from _tools import NO_ANSWER, Check, exercise  # noqa: E402
+from _tools import Check, exercise  # noqa: E402
 from checks import (  # noqa: E402
     ablations,
     bert_to_kbert,
@@ -104,8 +104,8 @@ def masked_afterwards(scores, visible):
     return np.where(visible, unmasked(scores, visible), 0)
 
 
-def only_the_anchor(a, b, c, d):
-    return a == c or (b == d > 0)
+def as_in_k_bert(a, b, c, d):
+    return a == c or (b == d > 0 and (a == 0 or c == 0))
 
 
 def one_step(visible, layers):
@@ -124,7 +124,7 @@ WRONG = [
     (
         sentence_tree.check_line,
         ("London and Paris located_on Thames capital France is_a city",),
-        "right behind its mention",
+        "right after its mention",
     ),
     (
         sentence_tree.check_line,
@@ -137,7 +137,7 @@ WRONG = [
         ("London Thames located_on and Paris capital France is_a city",),
         "from left to right",
     ),
-    (sentence_tree.check_twin, (FIGURE_2, []), "they part at token 3"),
+    (sentence_tree.check_twin, (FIGURE_2, []), "they differ from token 3"),
     (
         sentence_tree.check_twin,
         (
@@ -150,6 +150,7 @@ WRONG = [
         ),
         "Figure 2 itself",
     ),
+    (sentence_tree.check_twin, (" ".join(sentence_tree.FIGURE_2), []), "all trunk"),
     (sentence_tree.check_twin, (FIGURE_2, "CEO"), "list of (head, relation, tail)"),
     (sentence_tree.check_twin, (3, []), "as a string"),
     (soft_positions.check_positions, ([1, 2, 3, 4, 5],), "these are the hard positions"),
@@ -173,7 +174,7 @@ WRONG = [
     (visible_matrix.check_cells, ({**CELLS, ("now", "Tim"): False},), "both stand on the trunk"),
     (visible_matrix.check_cells, ({("now", "Tim"): True},), "has no answer yet"),
     (visible_matrix.check_cells, ([True],), "give a dictionary"),
-    (visible_matrix.check_sees, (only_the_anchor,), "must be the mention itself"),
+    (visible_matrix.check_sees, (as_in_k_bert,), "here they see each other"),
     (visible_matrix.check_sees, (lambda a, b, c, d: a == c or b == d,), "it should be False"),
     (visible_matrix.check_sees, (lambda a, b, c, d: a == c,), "it should be True"),
     (visible_matrix.check_sees, (True,), "give a function"),
@@ -210,7 +211,7 @@ WRONG = [
     (bert_to_kbert.check_reach, (one_step,), "multiplied 2 times"),
     (bert_to_kbert.check_reach, (lambda v, n: v,), "knows only of itself"),
     (bert_to_kbert.check_reach, (lambda v, n: v[:1],), "gives the shape"),
-    (bert_to_kbert.check_reach, (None,), "give a function"),
+    (bert_to_kbert.check_reach, (2,), "give a function"),
     (
         bert_to_kbert.check_reach,
         (lambda v, n: np.eye(len(v), dtype=bool) | (n > 0),),
@@ -279,7 +280,7 @@ WRONG = [
         ({**knowledge_noise.REACHED, "查, hard positions": False},),
         "further away",
     ),
-    (knowledge_noise.check_options, (None, None, None, "none"), "give InjectionOptions"),
+    (knowledge_noise.check_options, (CLINICAL, MEDICAL, POURED, "none"), "give InjectionOptions"),
     (knowledge_noise.check_options, (CLINICAL, MEDICAL, POURED, InjectionOptions(0)), "nothing"),
     (
         knowledge_noise.check_options,
@@ -366,4 +367,78 @@ def test_a_right_answer_is_told_what_is_worth_knowing(capsys):
     check(1)
     check(2)
     assert capsys.readouterr().out == "Right. Well done.\nNot yet: it is 1\n"
-    assert NO_ANSWER not in ("it is 1", None)
+
+
+def printing(lengths):
+    print(1 + sum(lengths))
+
+
+def dividing(lengths):
+    whole = sum(lengths)
+    return whole / 0
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "first_line"),
+    [
+        (
+            soft_positions.check_distance,
+            printing,
+            "No answer yet: printing prints '9' and returns nothing. End it with `return` and the "
+            "value.",
+        ),
+        (
+            soft_positions.check_distance,
+            dividing,
+            "Not yet: your answer raised ZeroDivisionError in line LINE, `return whole / 0`: "
+            "division by zero",
+        ),
+        (
+            soft_positions.check_distance,
+            lambda: 1,
+            "Not yet: your answer raised TypeError: <lambda>() takes 0 positional arguments but 1 "
+            "was given",
+        ),
+        (
+            visible_matrix.check_cells,
+            {**CELLS, ("now", "Tim"): "no"},
+            "No answer yet: ('now', 'Tim') has the text 'no'. Write False, without quotes.",
+        ),
+        (
+            visible_matrix.check_cells,
+            {**CELLS, ("now", "Tim"): ...},
+            "No answer yet: 1 of 6 has dots still: ('now', 'Tim').",
+        ),
+        (
+            visible_matrix.check_cells,
+            {**CELLS, ("now", "Tim"): None},
+            "No answer yet: ('now', 'Tim') is None. A function that prints and has no `return` "
+            "gives that.",
+        ),
+    ],
+)
+def test_the_first_line_says_what_is_missing_in_an_answer(check, answer, first_line, capsys):
+    check(answer)
+    line = str(dividing.__code__.co_firstlineno + 2)
+    assert capsys.readouterr().out == first_line.replace("LINE", line) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("check", "answer"),
+    [
+        (self_attention.check_factor, np.float32(np.exp(-10 / 8))),
+        (self_attention.check_factor, torch.tensor(np.exp(-10 / 8))),
+        (soft_positions.check_positions, np.array([1, 2, 3, 2, 3])),
+        (soft_positions.check_positions, (np.int64(1), 2, 3, 2, 3)),
+        (visible_matrix.check_cells, {key: np.bool_(value) for key, value in CELLS.items()}),
+    ],
+)
+def test_numbers_of_numpy_and_pytorch_are_answers(check, answer, capsys):
+    check(answer)
+    assert capsys.readouterr().out.startswith("Right.")
+
+
+def test_a_check_before_the_first_cell_says_so(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT / "notebooks")  # where a kernel begins
+    soft_positions.check_positions([1, 2, 3, 2, 3])
+    assert capsys.readouterr().out.startswith("Run the first cell of the notebook")

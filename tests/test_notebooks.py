@@ -32,6 +32,19 @@ def script(request):
     return request.param
 
 
+@pytest.fixture
+def mended(request, script):
+    """Each but the notebook that is being replaced."""
+    if script.stem == "07_ablations":
+        request.applymarker(pytest.mark.xfail(reason="notebook 7 is rewritten"))
+    return script
+
+
+def shown(cell):
+    """The Python of a cell, without IPython's own lines."""
+    return re.sub(r"(?m)^(\s*)[!%].*$", r"\1pass", cell.source)
+
+
 def code_cells(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
@@ -59,7 +72,7 @@ def test_every_cell_of_a_stored_notebook_was_run_in_order_without_an_error(scrip
 
 def test_a_notebook_begins_by_looking_what_is_there(script):
     first = code_cells(run.stored(script))[0]
-    assert "from _tools import ready" in first.source
+    assert first.source.startswith(run.ALONE.format(url=run.repository()))
     assert run.text_of(first).startswith("Ready")
 
 
@@ -85,18 +98,38 @@ def test_no_exercise_is_solved_in_a_visible_cell(script):
         assert run.text_of(cell).startswith(run.UNANSWERED)
 
 
-def test_every_exercise_has_one_folded_solution_with_its_check(script):
-    notebook = run.stored(script)
+def test_every_exercise_has_one_folded_solution_with_its_check(mended):
+    notebook = run.stored(mended)
     for number, cell in enumerate(notebook.cells):
         if run.EXERCISE not in run.tags(cell):
             continue
         folded = notebook.cells[number + 1]
         assert run.SOLUTION in run.tags(folded)
-        assert folded.source.startswith("<details><summary>Solution</summary>")
-        assert folded.source.endswith("</details>")
+        *hint, solution = folded.source.removesuffix("</details>").split("</details>\n\n")
+        assert [part.startswith("<details><summary>Hint</summary>") for part in hint] == [True]
+        assert solution.startswith("<details><summary>Solution</summary>")
+        assert re.search(r"\*\*\d\.\*\* \((easy|medium|hard)\) ", notebook.cells[number - 1].source)
         (code,) = run.CODE.findall(folded.source)
         (check,) = set(re.findall(r"\bcheck_\w+", cell.source))
         assert f"{check}(" in code
+
+
+def test_a_notebook_ends_with_a_summary_and_an_open_question(mended):
+    ends = [cell.source for cell in run.stored(mended).cells if "## Summary" in cell.source]
+    assert len(ends) == 1
+    summary, question, _ = re.split(r"\*\*Open question\.\*\*|## Go on", ends[0])
+    assert 2 <= summary.count("\n- ") <= 5
+    assert question.strip().endswith("?")
+
+
+def test_nothing_in_a_notebook_stops_who_changes_an_input(mended):
+    for cell in code_cells(run.stored(mended)):
+        assert not [n for n in ast.walk(ast.parse(shown(cell))) if isinstance(n, ast.Assert)]
+
+
+def test_no_notebook_imports_the_app():
+    for file in [*FOLDER.rglob("*.py"), *FOLDER.glob("*.ipynb")]:
+        assert not re.search(r"(from|import) app\b", file.read_text(encoding="utf-8")), file.name
 
 
 def test_solutions_stand_nowhere_but_folded(script):
@@ -266,32 +299,62 @@ def test_what_is_stored_and_what_is_shown_must_agree(tmp_path):
 # The first cell
 
 
-def test_a_missing_folder_is_said_in_a_sentence(monkeypatch):
-    with pytest.raises(_tools.Stop, match=r"models/none: not in .*git checkout -- models/none"):
+def test_a_missing_folder_is_said_in_a_sentence():
+    with pytest.raises(
+        _tools.Stop, match=r"^Bring back models/none: .*git checkout -- models/none"
+    ):
         _tools.ready("models/none")
 
 
-def test_a_kernel_without_packages_is_told_what_to_do(monkeypatch):
+def test_missing_packages_are_installed_or_the_first_line_says_how(monkeypatch, capsys):
+    commands = []
+
+    def pip(command, **_):
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 1, "", "trying\nno network")
+
     monkeypatch.setattr(_tools, "PACKAGES", ("torch", "no_such_package"))
-    with pytest.raises(_tools.Stop, match=r"no no_such_package\. In a terminal.*make lab"):
+    monkeypatch.setattr(_tools.subprocess, "run", pip)
+    with pytest.raises(_tools.Stop, match=r"^Install no_such_package yourself.*: no network$"):
         _tools.ready()
+    assert capsys.readouterr().out.startswith("Installing no_such_package, once.")
+    assert commands[0][1:4] == ["-m", "pip", "install"]
+    assert commands[0][-1] == f"{ROOT}[notebooks]"
 
 
 def test_an_old_python_is_told_what_to_do(monkeypatch):
     monkeypatch.setattr(_tools, "OLDEST", (99, 0))
-    with pytest.raises(_tools.Stop, match=r"This kernel is Python 3\.\d+, and 3\.11 is needed"):
+    with pytest.raises(_tools.Stop, match=r"^Python 3\.11 or 3\.12 is needed; this kernel has 3\."):
         _tools.ready()
 
 
-def test_the_first_cell_stops_without_a_traceback(tmp_path):
-    source = "from IPython.core.interactiveshell import InteractiveShell\n"
-    source += f"import sys; sys.path.insert(0, {str(FOLDER)!r})\n"
-    source += (
-        "InteractiveShell.instance().run_cell('from _tools import ready; ready(\"no/where\")')"
-    )
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
-    assert "no/where: not in" in done.stdout
-    assert "Traceback" not in done.stdout + done.stderr
+def said_by_cells(folder, *sources):
+    """What IPython prints where these cells are run in a folder."""
+    code = "from IPython.core.interactiveshell import InteractiveShell\n"
+    code += "shell = InteractiveShell.instance(colors='nocolor')\n"
+    code += "".join(f"shell.run_cell({source!r})\n" for source in sources)
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def test_a_notebook_alone_gets_what_belongs_to_it(tmp_path):
+    first = code_cells(run.stored(SCRIPTS[0]))[0].source
+    said = said_by_cells(tmp_path, first.replace(f"1 {run.repository()}", f"1 file://{ROOT}"))
+    assert said.startswith(f"Getting the rest from {run.repository()}. If that fails: download")
+    if (ROOT / ".git").exists():
+        assert "Ready: everything is here" in said
+
+
+def test_a_cell_run_out_of_order_is_told_to_run_those_above():
+    first = "from _tools import ready; ready(models=False)"
+    said = said_by_cells(FOLDER, first, "print(tokens)").split("\n")
+    assert said[1].startswith("Run the cells above first: nothing is called tokens yet.")
+
+
+def test_the_first_cell_stops_without_a_traceback():
+    said = said_by_cells(FOLDER, "from _tools import ready; ready('no/where')")
+    assert said.startswith("Bring back no/where: not in")
+    assert "Traceback" not in said
 
 
 def test_tools_can_be_imported_without_any_package():

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from statistics import mean, pstdev, stdev
 
-from _tools import NO_ANSWER, exercise
+from _tools import exercise
 
 CONTROLS = {
     "does the graph help at all?": "no knowledge (BERT)",
@@ -42,8 +42,6 @@ def check_paired(answer: object) -> str | None:
         return "give a function: def paired(one, other): return ..."
     one, other = [75.0, 77.5, 71.0], [70.0, 71.5, 64.0]
     found = answer(list(one), list(other))
-    if found is ... or found is None:
-        return NO_ANSWER
     if not isinstance(found, (tuple, list)) or len(found) != 2:
         return "give two numbers: mean and standard deviation."
     gaps = [a - b for a, b in zip(one, other, strict=True)]

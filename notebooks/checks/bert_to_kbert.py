@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from _tools import NO_ANSWER, exercise
+from _tools import exercise
 
 
 @exercise(
@@ -45,8 +45,6 @@ def check_reach(answer: object) -> str | None:
         visible = random.random((size, size)) < 0.25
         np.fill_diagonal(visible, True)
         found = answer(visible.copy(), layers)
-        if found is ... or found is None:
-            return NO_ANSWER
         right = reach([torch.tensor(visible)] * 4).by_layer[layers].numpy()
         found = np.asarray(found)
         if found.shape != right.shape:
@@ -83,7 +81,7 @@ def check_same_as_bert(answer: object) -> str | None:
     why = {
         "an empty graph": "without branches the tree is the sentence, and all of it is visible.",
         "a graph that knows none of the names": "no mention, no branch: the same as an empty graph.",
-        "a triple, read with hard positions": "the words behind the branch get other positions.",
+        "a triple, read with hard positions": "the words after the branch get other positions.",
         "a triple whose branch the trunk may not see": "the branch is then a text of its own beside it.",
         "a triple that says nothing new": "its tokens are looked at, whatever they say.",
     }

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 
-from _tools import NO_ANSWER, exercise
+from _tools import exercise
 
 ALWAYS = {
     "the effects add up to what all triples do together": False,
@@ -30,8 +30,6 @@ def check_effect(answer: object) -> str | None:
         right = score(everything) - score(everything - {one})
         alone = score({one}) - score(())
         found = answer(score, everything, one)
-        if found is ... or found is None:
-            return NO_ANSWER
         if abs(found - right) < 1e-9:
             continue
         if abs(found + right) < 1e-9:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from _tools import NO_ANSWER, exercise
+from _tools import exercise
 
 REACHED = {
     "镜, K-BERT": True,
@@ -25,8 +25,6 @@ def check_variation(answer: object) -> str | None:
         p, q = ([dice.random() for _ in range(count)] for _ in range(2))
         p, q = ([x / sum(some) for x in some] for some in (p, q))
         found = answer(list(p), list(q))
-        if found is ... or found is None:
-            return NO_ANSWER
         right = sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
         found = float(found)
         if abs(found - right) < 1e-9:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from _tools import NO_ANSWER, exercise
+from _tools import exercise
 
 
 @exercise(
@@ -20,8 +20,6 @@ def check_softmax(answer: object) -> str | None:
         scores, visible = random.normal(size=size), random.random(size) < 0.6
         visible[0] = True
         found = answer(scores.copy(), visible.copy())
-        if found is ... or found is None:
-            return NO_ANSWER
         found = np.asarray(found, dtype=float)
         if found.shape != scores.shape:
             return f"for {size} scores it gives the shape {found.shape}, expected ({size},)."

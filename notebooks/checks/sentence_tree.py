@@ -31,7 +31,7 @@ def check_longest(answer: object) -> str | None:
     return "a second city is named at the end of the sentence."
 
 
-@exercise("Branches stand right behind their mention's last token, in the order of the graph.")
+@exercise("Branches stand right after their mention's last token, in the order of the graph.")
 def check_line(answer: object) -> str | None:
     """The tokens of the tree of "London and Paris", in one line."""
     if isinstance(answer, str):
@@ -47,7 +47,7 @@ def check_line(answer: object) -> str | None:
             return f"{', '.join(missing)} is missing: every token of a branch, relation and tail."
         return f"there are {len(TOGETHER)} tokens, each once; you gave {len(line)}."
     if line[:2] == ["London", "and"]:
-        return "a branch stands right behind its mention, not at the end of the sentence."
+        return "a branch stands right after its mention, not at the end of the sentence."
     if line.index("is_a") < line.index("capital"):
         return "the branches of Paris keep the order of the graph: 'capital France' comes first."
     return "go from left to right: a word of the trunk, then its branches, then the next word."
@@ -72,10 +72,12 @@ def check_twin(sentence: object, triples: object) -> str | None:
         )
         return (
             f"your tree reads '{' '.join(line)}'. It should read '{' '.join(FIGURE_2)}'; "
-            f"they part at token {differs + 1}."
+            f"they differ from token {differs + 1}."
         )
     if sentence == "Tim Cook is visiting Beijing now":
         return "the line is right, but this is Figure 2 itself. Move something into the sentence."
+    if sentence.split() == FIGURE_2:
+        return "this is the notebook's second tree, all trunk. Leave one branch to the graph."
     return None
 
 

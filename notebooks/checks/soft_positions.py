@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 
-from _tools import NO_ANSWER, exercise
+from _tools import exercise
 
 LONDON = [1, 2, 3, 2, 3]  # London located_on Thames is rainy
 LONDON_HARD = [1, 2, 3, 4, 5]
@@ -43,8 +43,6 @@ def check_distance(answer: object) -> str | None:
         expected, found = 1 + sum(lengths), answer(list(lengths))
         if found == expected:
             continue
-        if found is ... or found is None:
-            return NO_ANSWER
         hint = ""
         if found == sum(lengths):
             hint = " Two neighbours without any branch between them are 1 apart, not 0."

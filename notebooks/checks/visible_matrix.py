@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from itertools import pairwise
 
-from _tools import NO_ANSWER, exercise
+from _tools import exercise
 
 CELLS = {  # row, column → visible, why
     ("Tim", "Apple"): (True, "Apple is on a branch of the mention that Tim belongs to"),
@@ -28,14 +28,13 @@ def check_cells(answer: object) -> str | None:
         if pair not in answer:
             return f"the pair {pair} has no answer yet."
         if bool(answer[pair]) is not visible:
-            said = "hidden from" if visible else "visible to"
-            return f"{pair[1]} isn't {said} {pair[0]}: {why}."
+            return f"{pair[0]} {'may' if visible else 'may not'} look at {pair[1]}: {why}."
     return None
 
 
-@exercise("Two integers a token are enough, so the matrix need not be stored.")
+@exercise("Another rule is another function of the same two integers; no model has to change.")
 def check_sees(answer: object) -> str | None:
-    """A function of four codes that says whether one token may look at another."""
+    """A function of four codes: Eq. 3, and branches of one mention see each other."""
     from kbert_core import Visibility, why_visible
 
     if not isinstance(answer, Callable):
@@ -48,21 +47,19 @@ def check_sees(answer: object) -> str | None:
             codes += [branch, dice.randint(1, 2) if branch else dice.randint(0, 2)]
         if codes[0] == codes[2] > 0:  # one branch hangs from one mention
             codes[3] = codes[1]
-        expected = why_visible(*codes)
+        clause = why_visible(*codes)
+        expected = clause.visible or clause is Visibility.SIBLINGS
         found = answer(*codes)
-        if found is ... or found is None:
-            return NO_ANSWER
-        if bool(found) is not expected.visible:
+        if bool(found) is not expected:
             names = ("branch_a", "anchor_a", "branch_b", "anchor_b")
             given = ", ".join(f"{name}={code}" for name, code in zip(names, codes, strict=True))
             hint = ""
-            if expected is Visibility.SIBLINGS:
-                hint = " An equal anchor isn't enough: one of the two must be the mention itself."
-            if codes[1] == codes[3] == 0 and expected is Visibility.OFF_MENTION:
+            if clause is Visibility.SIBLINGS:
+                hint = " In K-BERT they are hidden; here they see each other."
+            if codes[1] == codes[3] == 0 and clause is Visibility.OFF_MENTION:
                 hint = " Anchor 0 means no mention; two tokens with 0 share none."
             return (
-                f"for {given} it says {bool(found)}, and it should be {expected.visible}: "
-                f"{expected}.{hint}"
+                f"for {given} it says {bool(found)}, and it should be {expected}: {clause}.{hint}"
             )
     return None
 

@@ -3,8 +3,8 @@
 #
 # **Question.** How does knowledge get into a sentence, and what is lost when the result is written in a line?
 #
-# **You need** to read Python. **You get** the first half of K-BERT's knowledge layer, built by hand on the
-# paper's own example: *K-Query* and *K-Inject*. About 20 minutes.
+# **You need** to read Python. **You get** K-BERT's knowledge layer, built by hand on the
+# paper's own example: *K-Query* and *K-Inject*.
 #
 # K-BERT (Liu et al., *K-BERT: Enabling Language Representation with Knowledge Graph*, AAAI 2020,
 # [arXiv:1909.07606](https://arxiv.org/abs/1909.07606)) lets BERT read facts beside a sentence. BERT is a language
@@ -42,19 +42,25 @@ sentence = "Tim Cook is visiting Beijing now"
 words = sentence.split()
 
 
+def end_of_name(words, start, names):
+    """Where the longest name that begins at this word ends; None if none begins here."""
+    for end in range(len(words), start, -1):  # the longest first
+        if " ".join(words[start:end]) in names:
+            return end
+
+
 def k_query_by_hand(words, triples):
     """Mentions as (first word, last word + 1, triples of that entity)."""
     heads = {head for head, _, _ in triples}
     found, start = [], 0
     while start < len(words):
-        for end in range(len(words), start, -1):  # the longest name first
-            name = " ".join(words[start:end])
-            if name in heads:
-                found.append((start, end, [t for t in triples if t[0] == name]))
-                start = end
-                break
+        end = end_of_name(words, start, heads)
+        if end is None:
+            start += 1
         else:
-            start += 1  # no name begins here
+            name = " ".join(words[start:end])
+            found.append((start, end, [t for t in triples if t[0] == name]))
+            start = end
     return found
 
 
@@ -63,6 +69,8 @@ for start, end, triples in E:
     print(f"words {start} to {end - 1}, {' '.join(words[start:end])!r}: {triples}")
 
 # %% [markdown]
+# Try a sentence of your own: change `sentence` or `K` above, and run the cells from there again.
+#
 # ## K-Inject: hang the triples on their mentions
 #
 # $$t = \text{K-Inject}(s, E) \qquad \text{(Eq. 2)}$$
@@ -91,7 +99,7 @@ for trunk, branches in tree:
 # %% [markdown]
 # ## Flattening: a tree in one line
 #
-# BERT reads a row of tokens, not a tree. So the tree is **flattened**: every branch is written right behind its mention.
+# BERT reads a row of tokens, not a tree. So the tree is **flattened**: every branch is written right after its mention.
 
 # %%
 line = []
@@ -100,6 +108,8 @@ for trunk, branches in tree:
     for branch in branches:
         line += branch
 print(" ".join(line))
+
+# %% tags=["test"]
 assert line == "Tim Cook CEO Apple is visiting Beijing capital China is_a City now".split()
 
 # %% [markdown]
@@ -110,7 +120,8 @@ assert line == "Tim Cook CEO Apple is visiting Beijing capital China is_a City n
 #
 # In `kbert_core` the two steps are `k_query` and `k_inject`, and the row is made by `flatten`. `Words` cuts a text at
 # white space; real models cut it into smaller pieces. `Words(special=True)` adds the **special tokens** that BERT reads
-# at both ends, `[CLS]` before a text and `[SEP]` behind it.
+# at both ends, `[CLS]` before a text and `[SEP]` after it. (The library ignores
+# case when it looks for names: *tim cook* is found too. Ours by hand doesn't.)
 
 # %%
 from kbert_core import KnowledgeGraph, Triple, Words, flatten, k_inject, k_query, load_graph
@@ -120,8 +131,11 @@ texts = [sentence]  # both steps take a list of texts, and give something for ea
 nodes = k_query(texts, graph)
 (sentence_tree,) = k_inject(texts, nodes)
 (flat,) = flatten([sentence_tree], Words())
-assert flat.tokens == line  # by hand and by the library: the same
 print(len(nodes[0]), "mentions,", len(flat.branches), "branches,", len(flat), "tokens")
+print("the same row as by hand:", flat.tokens == line)
+
+# %% tags=["test"]
+assert flat.tokens == line
 
 # %% [markdown]
 # A flattened tree shows itself in a notebook. The numbers below the tokens are for [the next
@@ -147,6 +161,8 @@ nothing = KnowledgeGraph()
 
 print("the same tokens:  ", ours.tokens == other.tokens)
 print("the same branches:", len(ours.branches) == len(other.branches))
+
+# %% tags=["test"]
 assert ours.tokens == other.tokens and len(ours.branches) == 3 and len(other.branches) == 0
 
 # %% [markdown]
@@ -190,7 +206,7 @@ chinese
 #
 # Put your answer in place of the `...` and run the cell. The check says what is wrong; try a wrong answer too.
 #
-# **1.** The graph has the entities *New*, *York* and *New York*. Which mentions does K-Query find in
+# **1.** (easy) The graph has the entities *New*, *York* and *New York*. Which mentions does K-Query find in
 # "She left New York for York"?
 
 # %% tags=["exercise"]
@@ -200,6 +216,11 @@ mentions = ...  # a list of names, in the order of the text
 check_longest(mentions)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# At each word try the longest name first. Which words are used up after that?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -211,7 +232,7 @@ check_longest(mentions)
 # </details>
 
 # %% [markdown]
-# **2.** The graph says *London · located_on · Thames*, *Paris · capital · France* and *Paris · is_a · city*, in this
+# **2.** (easy) The graph says *London · located_on · Thames*, *Paris · capital · France* and *Paris · is_a · city*, in this
 # order. Write the tree of "London and Paris" in one line.
 
 # %% tags=["exercise"]
@@ -221,6 +242,11 @@ tokens = ...  # a list, or one string with spaces
 check_line(tokens)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Go through the sentence from left to right. After each mention write all its branches: relation, then tail.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -230,7 +256,7 @@ check_line(tokens)
 # </details>
 
 # %% [markdown]
-# **3.** Find a *third* tree for Figure 2's line: another sentence, with a graph of your own, that flattens to
+# **3.** (medium) Find a *third* tree for Figure 2's line: another sentence with a graph of your own, at least one triple, that flattens to
 # "Tim Cook CEO Apple is visiting Beijing capital China is_a City now". (There are many.)
 
 # %% tags=["exercise"]
@@ -241,6 +267,11 @@ my_triples = ...  # a list of (head, relation, tail)
 check_twin(my_sentence, my_triples)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Take Figure 2, and move the words of one branch from the graph into the sentence.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -253,6 +284,16 @@ check_twin(my_sentence, my_triples)
 # </details>
 
 # %% [markdown]
+# ## Summary
+#
+# - **K-Query** finds the names of entities in a sentence, the longest first; **K-Inject** hangs their triples on them
+#   as branches.
+# - The sentence is the trunk. Flattened, each branch stands right after its mention.
+# - The row alone doesn't say what is trunk and what is branch. Soft positions and the visible matrix will.
+#
+# **Open question.** K-Query compares letters: it knows neither *Apple's CEO* nor a misspelt name, and takes every
+# *Apple* for the company. What would you change, and what would it cost?
+#
 # ## Go on
 #
 # Open the tree of this notebook in the app, switch a triple off and see the tree change:

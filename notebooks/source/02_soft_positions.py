@@ -4,7 +4,7 @@
 # **Question.** Why do two tokens share position 3, and what would happen if they didn't?
 #
 # **You need** [1 · The sentence tree](01_sentence_tree.ipynb): triples, mentions, trunk and branches. **You get** the
-# numbers below the tokens of Figure 2, and a measurement with a real model of what they are good for. About 20 minutes.
+# numbers below the tokens of Figure 2, and a measurement with a real model of what they are good for.
 
 # %%
 from _tools import ready
@@ -18,7 +18,7 @@ ready("models/zh-mini", "demo_kgs/figure2.spo", "demo_kgs/medical_zh.spo")
 # another vector added that stands for its **position**: 0 for the first token, 1 for the second, and so on. From these
 # the model knows that *is* comes right after *Cook*.
 #
-# In a flattened tree that goes wrong. The **hard position** of a token is its place in the row. Behind every branch,
+# In a flattened tree that goes wrong. The **hard position** of a token is its place in the row. After every branch,
 # the words of the sentence are counted too high:
 
 # %%
@@ -43,7 +43,7 @@ print(
 # %% [markdown]
 # ## By hand
 #
-# K-BERT counts otherwise. The **soft position** of a trunk token is its place in the *sentence*, as if there were no
+# K-BERT counts differently. The **soft position** of a trunk token is its place in the *sentence*, as if there were no
 # branches. A branch counts on from its mention: its first token has the position after the mention's last one. So *is* and *CEO*
 # both have position 3: each of them comes right after *Tim Cook*.
 
@@ -68,11 +68,13 @@ for number, (token, position) in enumerate(zip(tokens, soft)):
     print(f"{token:9} soft {position}   hard {number}")
 
 # %% [markdown]
-# The library finds the same, and the app draws it below the tokens (soft first, then hard):
+# The library finds the same. A flattened tree shows them below its tokens (soft first, then hard):
 
 # %%
-assert tree.tokens == tokens and tree.soft_positions == soft
 tree
+
+# %% tags=["test"]
+assert tree.tokens == tokens and tree.soft_positions == soft
 
 # %% [markdown]
 # ## What hard positions do to the trunk
@@ -81,13 +83,17 @@ tree
 # and with soft positions.
 
 # %%
-trunk = [i for i, branch in enumerate(tree.branch_ids) if branch == 0]  # 0: on the trunk
+# `branch_ids` says on which branch each token is; 0 is the trunk
+trunk = [i for i, branch in enumerate(tree.branch_ids) if branch == 0]
 print(f"{'neighbours':22} sentence  hard  soft")
 for a, b in zip(trunk, trunk[1:]):
     hard_apart = b - a
     soft_apart = tree.soft_positions[b] - tree.soft_positions[a]
     print(f"{tree.tokens[a] + ' – ' + tree.tokens[b]:22} {1:5} {hard_apart:8} {soft_apart:5}")
-    assert soft_apart == 1
+
+# %% tags=["test"]
+places = [tree.soft_positions[i] for i in trunk]
+assert all(b - a == 1 for a, b in zip(places, places[1:]))
 
 # %% [markdown]
 # Soft positions leave every distance at 1. With hard positions *Beijing* and *now* are 5 apart, and the more knowledge a
@@ -102,7 +108,7 @@ medical = load_graph("demo_kgs/medical_zh.spo")
 
 
 def read(count):
-    """患者有糖尿病史 with so many triples for 糖尿病, in one line."""
+    """患者有糖尿病史 with up to this number of triples for 糖尿病, in one line."""
     options = InjectionOptions(max_triples=count)
     return flatten(grow_trees(["患者有糖尿病史"], medical, options), Characters(special=True))[0]
 
@@ -112,7 +118,6 @@ def distances(count):
     flat = read(count)
     trunk = [i for i, branch in enumerate(flat.branch_ids) if branch == 0]
     a, b = trunk[6], trunk[7]
-    assert (flat.tokens[a], flat.tokens[b]) == ("病", "史")
     return b - a, flat.soft_positions[b] - flat.soft_positions[a]
 
 
@@ -164,11 +169,12 @@ NEXT, PREVIOUS = 1, 2  # heads of the first layer, counted from 0
 
 weights = bert.attentions[0][0, NEXT].numpy()  # (N, N): row looks at column
 picture = matrix_chart(bert.rows[0].tokens, weights, title="layer 1, head 2")
-show(picture, "Attention of one head: every character looks at the token behind it", width=420)
+show(picture, "Attention of one head: every character looks at the next token", width=420)
 
 # %% [markdown]
 # Such a head asks "who stands one position after me?". Now give 糖尿病 three triples and ask the tokens around the branches
-# whom they look at: 病, the mention's last token, and 史, which follows it in the sentence.
+# whom they look at: 病, the mention's last token, and 史, which follows it in the sentence. An `Ablation` takes a part of
+# K-BERT away, here the soft positions; `attentions=True` keeps the weights.
 
 # %%
 three = InjectionOptions(max_triples=3)
@@ -190,9 +196,10 @@ given = {"attentions": True, "hidden_states": True, "decode": False}
 soft_read = kbert(text, graph=medical, options=three, **given)
 hard_read = kbert(text, graph=medical, options=three, ablation=Ablation(positions="hard"), **given)
 for name, trace in (("BERT", bert), ("soft positions", soft_read), ("hard positions", hard_read)):
-    print(f"{name:15} behind 病: {looks_at(trace, NEXT, '病')}")
+    print(f"{name:15} after 病:  {looks_at(trace, NEXT, '病')}")
     print(f"{name:15} before 史: {looks_at(trace, PREVIOUS, '史')}")
 
+# %% tags=["test"]
 assert looks_at(bert, NEXT, "病")[0][0] == looks_at(soft_read, NEXT, "病")[0][0] == "史"
 assert looks_at(hard_read, NEXT, "病")[0][0] != "史"
 
@@ -212,6 +219,9 @@ assert looks_at(hard_read, NEXT, "病")[0][0] != "史"
 
 
 # %%
+from _charts import bar_chart
+
+
 def change(trace):
     """Relative change of each trunk token's state after layer 1."""
     trunk = [i for i, branch in enumerate(trace.rows[0].branch_ids) if branch == 0]
@@ -221,8 +231,11 @@ def change(trace):
 
 changed = {"hard positions": change(hard_read), "soft positions": change(soft_read)}
 tokens = bert.rows[0].tokens
+rows = {
+    token: {name: [values[i]] for name, values in changed.items()} for i, token in enumerate(tokens)
+}
 show(
-    line_chart(tokens, changed, across="trunk token", up="relative change after layer 1"),
+    bar_chart(rows, across="relative change after layer 1"),
     "With soft positions only 糖尿病 changes; with hard ones all of the trunk does",
 )
 
@@ -231,6 +244,8 @@ for token, hard_change, soft_change in zip(tokens, *changed.values()):
     print(f"{token:6} hard {hard_change:6.3f}   soft {soft_change:6.3f}")
 
 others = [i for i, token in enumerate(tokens) if token not in "糖尿病"]
+
+# %% tags=["test"]
 assert all(changed["soft positions"][i] < 1e-5 for i in others)
 assert all(changed["hard positions"][i] > 1e-3 for i in others)
 
@@ -245,7 +260,7 @@ assert all(changed["hard positions"][i] > 1e-3 for i in others)
 #
 # ## Exercises
 #
-# **1.** The tree of "London is rainy" with the triple *London · located_on · Thames*: which soft positions do its five tokens have?
+# **1.** (easy) The tree of "London is rainy" with the triple *London · located_on · Thames*: which soft positions do its five tokens have?
 # (`[CLS]`, not listed here, has 0.)
 
 # %% tags=["exercise"]
@@ -255,6 +270,11 @@ positions = ...  # for London, located_on, Thames, is, rainy
 check_positions(positions)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Number the sentence first, without the branch. Then count on from *London* for the branch.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -266,7 +286,7 @@ check_positions(positions)
 # </details>
 
 # %% [markdown]
-# **2.** Write a function of the lengths of a mention's branches (in tokens) that gives the *hard* distance between the
+# **2.** (easy) Write a function of the lengths of a mention's branches (in tokens) that gives the *hard* distance between the
 # mention's last token and the trunk token that follows it.
 
 # %% tags=["exercise"]
@@ -280,6 +300,11 @@ def hard_distance(lengths):
 check_distance(hard_distance)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Without any branch the distance is 1. What does a branch of three tokens add?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -294,7 +319,7 @@ check_distance(hard_distance)
 # </details>
 
 # %% [markdown]
-# **3.** *Beijing* of Figure 2 gets a third branch behind the other two, *located_in Asia*. Which soft positions do
+# **3.** (medium) *Beijing* of Figure 2 gets a third branch after the other two, *located_in Asia*. Which soft positions do
 # *Asia* and *now* have?
 
 # %% tags=["exercise"]
@@ -304,6 +329,11 @@ of_asia, of_now = ..., ...
 check_third_branch(of_asia, of_now)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# *Beijing* has soft position 5. Which tokens count on from it?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -316,6 +346,18 @@ check_third_branch(of_asia, of_now)
 # </details>
 
 # %% [markdown]
+# ## Summary
+#
+# - The **hard position** is a token's place in the row; the **soft position** is its place in the sentence, and a
+#   branch counts on from its mention.
+# - With hard positions every triple pushes neighbours of the sentence apart, and heads that look one place on find
+#   the wrong token.
+# - With soft positions tokens share a position. Who may look at whom must then be said in another way: by the visible
+#   matrix.
+#
+# **Open question.** Two branches of one mention share their positions. What could a model no longer tell apart if the
+# visible matrix let them see each other? Would positions that count on from branch to branch be better?
+#
 # ## Go on
 
 # %%

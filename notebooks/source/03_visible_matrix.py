@@ -4,7 +4,7 @@
 # **Question.** Who may look at whom, and how do two small integers per token say it?
 #
 # **You need** [1](01_sentence_tree.ipynb) (trunk, branches, mentions) and [2](02_soft_positions.ipynb) (tokens that share
-# a position). **You get** the matrix of the paper's Figure 2, and what each of its cells forbids. About 20 minutes.
+# a position). **You get** the matrix of the paper's Figure 2, and what each of its cells forbids.
 
 # %%
 from _tools import ready
@@ -15,8 +15,8 @@ ready("demo_kgs/figure2.spo")
 # ## The rule
 #
 # In a transformer every token may look at every other. In a flattened tree that would be wrong: *Apple* was said of Tim
-# Cook, and *Beijing* has nothing to do with it. So K-BERT makes a **visible matrix** $V$ with a row and a column for each of the
-# $N$ tokens: $V_{ij}$ is true where token $i$ may look at (*attend to*) token $j$. In the paper it is a matrix $M$ of numbers,
+# Cook, and *Beijing* has nothing to do with it. So K-BERT makes a **visible matrix** with a row and a column for each of the
+# $N$ tokens: cell $(i, j)$ is true where token $i$ may look at (*attend to*) token $j$. In the paper it is a matrix $M$ of numbers,
 #
 # $$M_{ij} = \begin{cases} 0 & w_i \ominus w_j\\ -\infty & w_i \oslash w_j \end{cases} \qquad \text{(Eq. 3)}$$
 #
@@ -24,7 +24,7 @@ ready("demo_kgs/figure2.spo")
 # 4](04_mask_self_attention.ipynb) says what the 0 and the −∞ are for). The trunk counts as a branch. And a mention
 # belongs to both: to the trunk, and to each branch that hangs from it.
 #
-# ## Two integers a token
+# ## Two integers per token
 #
 # To say who is in which branch, each token of the row gets two numbers:
 #
@@ -43,7 +43,7 @@ for row in zip(tokens, branch, anchor):
     print("{:9} {:6} {:7}".format(*row))
 
 # %% [markdown]
-# Now Eq. 3 is one line of Python. Two tokens see each other if they are in the same branch, or if they have the same
+# Now Eq. 3 is a few lines of Python. Two tokens see each other if they are in the same branch, or if they have the same
 # anchor and one of them is the mention itself (it has an anchor, and is on the trunk):
 
 
@@ -56,8 +56,8 @@ def sees_by_hand(i, j):
 
 
 N = len(tokens)
-V = [[sees_by_hand(i, j) for j in range(N)] for i in range(N)]
-for token, row in zip(tokens, V):
+by_hand = [[sees_by_hand(i, j) for j in range(N)] for i in range(N)]
+for token, row in zip(tokens, by_hand):
     print(f"{token:9}", " ".join("■" if visible else "·" for visible in row))
 
 # %% [markdown]
@@ -73,12 +73,15 @@ from kbert_core import Words, collate, flatten, grow_trees, load_graph, visible_
 
 figure2 = load_graph("demo_kgs/figure2.spo")
 flat = flatten(grow_trees(["Tim Cook is visiting Beijing now"], figure2), Words(special=True))[0]
-assert (flat.tokens, flat.branch_ids, flat.anchor_ids) == (tokens, branch, anchor)
 
 batch = collate([flat])  # a batch of one tree
 visible = visible_matrix(batch.branch_ids, batch.anchor_ids)
 print("shape", tuple(visible.shape))
-assert torch.equal(visible[0], torch.tensor(V))  # by hand and by the library: the same
+print("the same as by hand:", visible[0].tolist() == by_hand)
+
+# %% tags=["test"]
+assert (flat.tokens, flat.branch_ids, flat.anchor_ids) == (tokens, branch, anchor)
+assert torch.equal(visible[0], torch.tensor(by_hand))
 
 # %% [markdown]
 # This is the matrix of the paper's Figure 2 (with `[SEP]`, the end of BERT's input). In the picture each visible cell
@@ -102,19 +105,18 @@ show(visible_chart(flat, Ablation()), "The visible matrix of Figure 2", width=48
 #
 # ## What a cell forbids
 #
-# Choose a row and a column; the sentences are those that the app shows when a cell is clicked. (The paper's own example
-# is *Apple* and *China*.)
+# Choose a row and a column; `why_visible` names the clause that decides. (The paper's own example is *Apple* and
+# *China*.)
 
 # %%
-import textwrap
-
 from _tools import slider
-from app.view_models.why import why
+from kbert_core import why_visible
 
 
 def explain(row, column):
-    said = why(flat, tokens.index(row), tokens.index(column), Ablation())
-    print(textwrap.fill(said, 110, subsequent_indent="    "))
+    a, b = tokens.index(row), tokens.index(column)
+    clause = why_visible(branch[a], anchor[a], branch[b], anchor[b])
+    print(f"{row} {'may' if clause.visible else 'may not'} look at {column}: {clause}")
 
 
 slider(explain, row=tokens, column=list(reversed(tokens)))
@@ -168,7 +170,7 @@ show(visible_chart(flat, ablated), "Everything visible", width=420)
 #
 # ## Exercises
 #
-# **1.** May the first token of each pair look at the second? Answer from the rule, without the picture.
+# **1.** (easy) May the first token of each pair look at the second? Answer from the rule, without the picture.
 
 # %% tags=["exercise"]
 from checks.visible_matrix import check_cells
@@ -184,6 +186,11 @@ may_look = {
 check_cells(may_look)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Ask of each pair: same branch? Else: is one the mention, and does the other hang from it?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -200,8 +207,8 @@ check_cells(may_look)
 # </details>
 
 # %% [markdown]
-# **2.** Write the rule yourself, for any tree. The check tries it on 400 pairs of tokens. (Without looking up: which two
-# tokens with the same anchor may *not* see each other?)
+# **2.** (medium) Write the rule of another K-BERT, in which the branches of *one* mention see each other too; all else stays. The
+# check tries it on 400 pairs of tokens.
 
 # %% tags=["exercise"]
 from checks.visible_matrix import check_sees
@@ -214,24 +221,27 @@ def sees(branch_a, anchor_a, branch_b, anchor_b):
 check_sees(sees)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Which part of `sees_by_hand` keeps two branches of one mention apart? And what does anchor 0 mean?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
 # def sees(branch_a, anchor_a, branch_b, anchor_b):
-#     if branch_a == branch_b:
-#         return True
-#     same_mention = anchor_a == anchor_b and anchor_a > 0
-#     return same_mention and (branch_a == 0 or branch_b == 0)
+#     return branch_a == branch_b or (anchor_a == anchor_b and anchor_a > 0)
 #
 #
 # check_sees(sees)
 # ```
 #
-# Two branches of one mention have the same anchor, and neither is the mention: they don't see each other.
+# It is simpler than K-BERT's own rule, which must keep two branches with the same anchor apart. Anchor 0 means no
+# mention, so two tokens with 0 have nothing in common by it.
 # </details>
 
 # %% [markdown]
-# **3.** *Apple* is hidden from `[CLS]`. But a token that saw *Apple* in one layer can be looked at in the next. Find the shortest
+# **3.** (medium) *Apple* is hidden from `[CLS]`. But a token that saw *Apple* in one layer can be looked at in the next. Find the shortest
 # way from *Apple* to `[CLS]`: a list of tokens, of which each may look at the one before it.
 
 # %% tags=["exercise"]
@@ -241,6 +251,11 @@ way = ...
 check_way(way)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Who may look at *Apple*? And who of these is seen by `[CLS]`?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -252,6 +267,15 @@ check_way(way)
 # </details>
 
 # %% [markdown]
+# ## Summary
+#
+# - A branch sees itself and its mention; the trunk sees the trunk; nobody else sees a branch.
+# - Two integers per token, **branch** and **anchor**, say all of it: $2N$ numbers in place of $N^2$ cells.
+# - `[CLS]` sees no knowledge in one layer, and reaches it in two.
+#
+# **Open question.** The rule keeps two true facts about one thing apart, too. Think of a question that needs both of
+# them. Where in the network could they meet?
+#
 # ## Go on
 
 # %%

@@ -5,9 +5,9 @@
 # where the answer is read?
 #
 # **You need** notebooks [1](01_sentence_tree.ipynb) to [4](04_mask_self_attention.ipynb): tree, soft positions, visible
-# matrix, hidden states. **You get** three measurements on a real model: without knowledge it *is* BERT, number by
-# number; a triple reaches `[CLS]` in the second layer and not in the first; and rewriting a triple rewrites the
-# prediction. About 25 minutes.
+# matrix, hidden states. **You get** three measurements on a real model: without knowledge it *is* BERT, bit for
+# bit; a triple reaches `[CLS]` in the second layer and not in the first; and rewriting a triple rewrites the
+# prediction.
 
 # %%
 from _tools import ready
@@ -29,7 +29,7 @@ medical = load_graph("demo_kgs/medical_zh.spo")
 text = "患者行胃镜检查未见异常"  # the patient had a gastroscopy, nothing unusual was seen
 
 # %% [markdown]
-# ## No knowledge: BERT, number by number
+# ## No knowledge: BERT, bit for bit
 #
 # Without triples the tree is the sentence, soft positions count straight through, and the visible matrix is true
 # everywhere. Then K-BERT should compute what BERT computes. We load the same folder as a plain BERT, without
@@ -49,6 +49,8 @@ with torch.no_grad():
 empty = kbert(text, graph=NO_KNOWLEDGE, hidden_states=True)  # NO_KNOWLEDGE: a graph without triples
 print("shape of the logits, (texts, tokens, tags):", tuple(empty.logits.shape))
 print("largest difference:", (empty.logits - by_bert.logits).abs().max().item())
+
+# %% tags=["test"]
 assert torch.equal(empty.logits, by_bert.logits)  # not about equal: equal
 assert all(torch.equal(a, b) for a, b in zip(empty.hidden_states, by_bert.hidden_states))
 
@@ -80,18 +82,14 @@ empty.prediction
 # can know after $L$ layers is where the product of $L$ visible matrices isn't 0. By hand:
 
 # %%
-V = trace.visible[0].numpy()  # (N, N), true where row may look at column
+sees = trace.visible[0].numpy()  # (N, N), true where row may look at column
 known = torch.eye(len(row), dtype=torch.bool).numpy()  # before the first layer: each token itself
 own = [i for i, branch in enumerate(row.branch_ids) if branch == 1]  # the branch 类别 检查
 print(f"{'after layer':>11}   who can know of the branch {''.join(row.tokens[i] for i in own)}")
 for layer in range(1, 4):
-    known = known | (V.astype(int) @ known.astype(int) > 0)
+    known = known | (sees.astype(int) @ known.astype(int) > 0)
     who = [token for i, token in enumerate(row.tokens) if known[i, own].any()]
     print(f"{layer:11}   {' '.join(who)}")
-    if layer == 1:
-        assert "[CLS]" not in who
-    if layer == 2:
-        assert "[CLS]" in who
 
 # %% [markdown]
 # After layer 1 only the mention and the branch itself; after layer 2 all that sees the mention: the whole trunk, and the
@@ -110,7 +108,8 @@ print([triple.relation for triple in without.used], "injected instead")
 
 # %% [markdown]
 # Careful: with the triple switched off, the mention's *next* triple has moved up. To leave everything else as it was, the
-# branch must be cut from the tree itself. `Case` of `kbert_core.explain` does that: a text as it was read, and variants of it.
+# branch must be cut from the tree itself. A `Case` of `kbert_core.explain` does that: it is a text as it was read, and
+# gives variants of it. A `Piece` is what is cut, here one triple.
 
 # %%
 from kbert_core.explain.case import Case, Piece
@@ -119,7 +118,7 @@ case = Case.of(kbert, text, graph=medical)
 cut = case.without([Piece(kind)]).rows[0]
 print(cut.tokens)
 
-# what a token is → where it stood
+# tokens have moved up, so look each of them up where it stood before: an identity says what a token is
 place = {identity: i for i, identity in enumerate(row.identities)}
 kept = [place[identity] for identity in cut.identities]
 
@@ -136,12 +135,13 @@ for layer in range(5):
         f"after layer {layer}: [CLS] changes by {change[0]:.3f}, 胃镜 by {change[4:6].mean():.3f}"
     )
 
+# %% tags=["test"]
 assert cls_changes[0] == 0 and cls_changes[1] < 1e-5  # nothing but rounding
 assert cls_changes[2] > 1e-3
 
 # %% [markdown]
 # Layer 0 stands for the vectors of the tokens before any layer. In layer 1 `[CLS]` doesn't change, in layer 2 it does: **two
-# layers, not one**, as the matrix says. The library does both at once, for every token and triple
+# layers, not one**, as the matrix says. The library's `influence` does both at once, for every token and triple
 # (orange: the branch itself):
 
 # %%
@@ -150,11 +150,13 @@ from kbert_core.explain.influence import influence
 followed = influence(case)
 arrival = followed.arrivals(0)[0]  # at token 0, [CLS], of the first triple
 print("can first arrive after layer", arrival.layer)
-assert arrival.layer == 2
-assert all(abs(a - b) < 1e-4 for a, b in zip(arrival.measured, cls_changes))  # as by hand
 from _tools import show
 
 show(followed.figure(0), "Blank until the triple can have come; then the measured change")
+
+# %% tags=["test"]
+assert arrival.layer == 2
+assert all(abs(a - b) < 1e-4 for a, b in zip(arrival.measured, cls_changes))  # as by hand
 
 # %% [markdown]
 # ## The same where everything is visible
@@ -171,6 +173,8 @@ for layer, (hidden, open_) in enumerate(zip(arrival.measured, at_once.measured))
     print(
         f"after layer {layer}: [CLS] changes by {hidden:.3f} with the visible matrix, {open_:.3f} without"
     )
+
+# %% tags=["test"]
 assert at_once.layer == 1
 
 # %% [markdown]
@@ -190,6 +194,8 @@ blocked = kbert(
 trunk = [i for i, branch in enumerate(blocked.rows[0].branch_ids) if branch == 0]
 apart = (blocked.logits[0, trunk] - empty.logits[0]).abs().max().item()
 print("largest difference from BERT on the trunk:", "none but rounding" if apart < 1e-4 else apart)
+
+# %% tags=["test"]
 assert apart < 1e-4
 
 # %% [markdown]
@@ -222,6 +228,8 @@ slider(predicted, tail=list(KINDS))
 # %%
 for tail, english in KINDS.items():
     print(f"胃镜 is a {tail} ({english}):", predicted(tail))
+
+# %% tags=["test"]
 assert [predicted(tail)[0][1] for tail in KINDS] == [
     "Examine",
     "Disease",
@@ -236,7 +244,7 @@ assert [predicted(tail)[0][1] for tail in KINDS] == [
 #
 # ## Exercises
 #
-# **1.** A text names 胃镜 and 肺 (*lung*), and both have branches. After how many layers can the branch of 胃镜 first have
+# **1.** (easy) A text names 胃镜 and 肺 (*lung*), and both have branches. After how many layers can the branch of 胃镜 first have
 # had an effect on: 镜, a character of the mention; 查, another character of the sentence; `[CLS]`; the branch of 肺?
 
 # %% tags=["exercise"]
@@ -246,6 +254,11 @@ layers = {"镜": ..., "查": ..., "[CLS]": ..., "肺's branch": ...}
 check_layers(layers)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Count steps: from a branch to its mention, from the mention to the trunk, from the trunk to another branch.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -255,7 +268,7 @@ check_layers(layers)
 # </details>
 
 # %% [markdown]
-# **2.** Write a function that says what can be known after a number of layers: entry $(i, j)$ is true where token $i$ can know of
+# **2.** (medium) Write a function that says what can be known after a number of layers: entry $(i, j)$ is true where token $i$ can know of
 # token $j$. `visible` is a square array of booleans.
 
 # %% tags=["exercise"]
@@ -269,6 +282,11 @@ def can_reach(visible, layers):
 check_reach(can_reach)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Begin with `np.eye`. After each layer a token knows what those know that it sees: a matrix product.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -287,7 +305,7 @@ check_reach(can_reach)
 # </details>
 
 # %% [markdown]
-# **3.** Which of these readings give the trunk just what BERT gives it?
+# **3.** (hard) Which of these readings give the trunk just what BERT gives it?
 
 # %% tags=["exercise"]
 from checks.bert_to_kbert import check_same_as_bert
@@ -302,6 +320,11 @@ same_as_bert = {
 check_same_as_bert(same_as_bert)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Two questions for each: does the visible matrix of the trunk change, and do positions of the trunk change?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -317,6 +340,16 @@ check_same_as_bert(same_as_bert)
 # </details>
 
 # %% [markdown]
+# ## Summary
+#
+# - K-BERT adds no weights: without triples it computes what BERT computes, bit for bit.
+# - A triple reaches its mention in layer 1 and `[CLS]` in layer 2. With everything visible it needs one layer.
+# - Block the link between branches and trunk, and BERT is back. Rewrite a triple, and a model trained to follow it
+#   follows.
+#
+# **Open question.** This model takes four layers, so a triple's effect has three left after the mention. Where in a
+# deep encoder would you inject if you could choose, and how would you find out whether it helped?
+#
 # ## Go on
 
 # %%

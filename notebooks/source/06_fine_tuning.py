@@ -5,7 +5,7 @@
 #
 # **You need** notebooks [1](01_sentence_tree.ipynb) to [5](05_from_bert_to_kbert.ipynb), and an idea of how a network
 # is trained (a loss, its gradient, a step). **You get** a BERT and a K-BERT trained here, in seconds, on a set of
-# *riddles* whose answer only a graph knows. About 30 minutes.
+# *riddles* whose answer only a graph knows.
 
 # %%
 from _tools import ready
@@ -61,6 +61,8 @@ print(f"chance: {riddles.chance:.3f}")
 shown = {word for example in riddles.train for word in example.sentences[0].lower().split()}
 hidden = {name.lower() for names in riddles.unseen_names.values() for name in names}
 print(len(hidden), "unseen names,", len(shown & hidden), "of them in training")
+
+# %% tags=["test"]
 assert not shown & hidden
 
 # %% [markdown]
@@ -81,7 +83,8 @@ for name in (word for word in example.sentences[0].split() if word[0].isupper())
 # ## What the model reads
 #
 # A small BERT from scratch: two layers of 128 numbers (`TrialOptions`), random weights, and a vocabulary of all words
-# that occur, those of unseen names too. For each mention one triple is injected, the one that says its kind.
+# that occur, those of unseen names too. For each mention one triple is injected, the one that says its kind. So the word of
+# the answer *stands in the branch*: what is learnt here is to look up and copy for the right one of two names, not to infer.
 
 # %%
 import torch
@@ -148,6 +151,8 @@ SEEDS = (1, 2, 3)
 sets = {seed: make_riddles(graph, seed=seed) for seed in SEEDS}
 k_bert = {seed: trial(sets[seed], sets[seed].graph, seed=seed) for seed in SEEDS}
 bert = {seed: trial(sets[seed], NO_KNOWLEDGE, seed=seed) for seed in SEEDS}
+
+# %% tags=["test"]
 assert abs(k_bert[1].curve[0].loss - by_hand) < 1e-4  # step 20, by hand and by the library
 
 # %% tags=["about"]
@@ -164,6 +169,7 @@ for name, of in scores.items():
         each = ", ".join(f"{value:.2f}" for value in values)
         print(f"{name:7} {which:7} {mean(values):.2f} ± {stdev(values):.2f}   ({each})")
 
+# %% tags=["test"]
 assert mean(scores["K-BERT"]["unseen"]) > 0.8
 assert mean(scores["BERT"]["unseen"]) < riddles.chance + 0.1
 assert mean(scores["BERT"]["seen"]) > 0.6
@@ -182,14 +188,14 @@ chart = bar_chart(
     },
     across="share of right answers",
     levels={"chance": riddles.chance},
-    most=1.08,
+    most=1.2,
 )
 show(chart, "K-BERT answers both; BERT only what it saw")
 
 # %% [markdown]
 # **BERT remembers, K-BERT looks up.** Of most names that it saw, BERT has learnt the kind (and is still learning when
-# the steps are over). Of others it can only guess. Its seeds scatter around chance by more than 180 sentences would let
-# one expect, probably since there are few unseen names, and it guesses for a name as a whole. K-BERT answers for names
+# the steps are over). Of others it can only guess. The spread of its seeds is larger than chance
+# would be on 180 sentences: there are few unseen names, and it makes one guess per name. K-BERT answers for names
 # that it never saw, as the graph tells it.
 
 # %%
@@ -241,6 +247,8 @@ print(
     f"of those whose shuffled kind is one of the six ({len(possible)} of {len(predicted)}): "
     f"{mean(p == said for p, said in possible):.2f}"
 )
+
+# %% tags=["test"]
 assert follows > 0.6
 
 # %% [markdown]
@@ -260,6 +268,8 @@ plain = make_riddles(graph, RiddleOptions(invented_share=0.0), seed=1)
 remembers = trial(plain, plain.graph, seed=1)
 print(f"with invented names:    seen {k_bert[1].last.seen:.2f}, unseen {k_bert[1].last.unseen:.2f}")
 print(f"without invented names: seen {remembers.last.seen:.2f}, unseen {remembers.last.unseen:.2f}")
+
+# %% tags=["test"]
 assert remembers.last.unseen < k_bert[1].last.unseen - 0.1
 
 # %% [markdown]
@@ -287,7 +297,7 @@ assert remembers.last.unseen < k_bert[1].last.unseen - 0.1
 #
 # ## Exercises
 #
-# **1.** Which of these would let BERT, *without a graph*, answer the unseen riddles better than by chance?
+# **1.** (medium) Which of these would let BERT, *without a graph*, answer the unseen riddles better than by chance?
 
 # %% tags=["exercise"]
 from checks.fine_tuning import check_leaks
@@ -301,6 +311,11 @@ helps_bert = {
 check_leaks(helps_bert)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# What does BERT see of an unseen riddle? It needs something that it has met in training together with the label.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -317,7 +332,7 @@ check_leaks(helps_bert)
 # </details>
 
 # %% [markdown]
-# **2.** We give the trained K-BERT a graph that calls *every* name a drug. About which share of the unseen riddles will
+# **2.** (easy) We give the trained K-BERT a graph that calls *every* name a drug. About which share of the unseen riddles will
 # it get right?
 
 # %% tags=["exercise"]
@@ -327,6 +342,11 @@ share = ...
 check_all_drugs(share)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# A model that looks things up says what the graph says. How many of the riddles ask for a drug?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -338,7 +358,7 @@ check_all_drugs(share)
 # </details>
 
 # %% [markdown]
-# **3.** "tell me about Zanzibar and forget aspirin". The model has never met *Zanzibar*; not even its tokenizer knows
+# **3.** (easy) "tell me about Zanzibar and forget aspirin". The model has never met *Zanzibar*; not even its tokenizer knows
 # the word. Write one triple that makes it answer *city*. The check adds it to the graph and asks the trained K-BERT.
 
 # %% tags=["exercise"]
@@ -348,6 +368,11 @@ my_triple = ...  # (head, relation, tail)
 check_new_name(trained, riddles.graph, my_triple)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Look at the relation of `riddles.graph`, and at the head: it must be the name in the text.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -357,6 +382,15 @@ check_new_name(trained, riddles.graph, my_triple)
 # </details>
 
 # %% [markdown]
+# ## Summary
+#
+# - BERT remembers the names of training and guesses on new ones; K-BERT reads their kind from the graph.
+# - It believes a wrong graph too: a model that looks up is as good as its graph.
+# - A name that always comes with one label is a **shortcut**. Names met once make looking up the only way.
+#
+# **Open question.** Real texts can't have half of their names invented. How would you keep a model from remembering
+# names there, and how would you see that it still does?
+#
 # ## Go on
 #
 # The model of this notebook is gone when you close it, so this opens the tree of a riddle:

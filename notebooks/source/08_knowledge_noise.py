@@ -6,7 +6,7 @@
 # **You need** notebooks [2](02_soft_positions.ipynb), [3](03_visible_matrix.ipynb) and
 # [5](05_from_bert_to_kbert.ipynb): soft positions, the visible matrix, and the model of clinical texts. **You get** a
 # measure of noise, a split answer (the sentence is protected, the mention isn't), and what choosing triples can do
-# about the rest. About 25 minutes.
+# about the rest.
 
 # %%
 from _tools import ready
@@ -25,7 +25,8 @@ ready(
 #
 # The paper calls it **knowledge noise**: injected knowledge that diverts a sentence from its meaning. We make some
 # ourselves. A mention gets triples that are said of *other* names: draw a triple of the graph, keep its relation and
-# tail, and put our name before it. First on Figure 2:
+# tail, and put our name before it. (A graph looks names up in lower case, so `triples_of("tim cook")` finds those of *Tim
+# Cook*.) First on Figure 2:
 
 # %%
 import numpy as np
@@ -59,6 +60,8 @@ print("poured:", *noise)
 from kbert_core.knowledge.tools.controls import with_noise
 
 noisy = with_noise(figure2, ["tim cook"], 2, seed=1, place="before")
+
+# %% tags=["test"]
 assert noisy.triples_of("tim cook") == (*noise, *own)
 
 # %%
@@ -94,7 +97,7 @@ OWN = kbert.card.reading.options.max_triples  # of its own triples, as trained
 
 
 def poured(names, count, said, seed=1):
-    """A graph in which each name has its first triples, and behind them what is said of others."""
+    """A graph in which each name has its first triples, and after them what is said of others."""
     triples = []
     for name in dict.fromkeys(names):
         own = medical.triples_of(name)
@@ -103,7 +106,7 @@ def poured(names, count, said, seed=1):
 
 
 def read(text, count, ablation=None, said=tuple(medical), seed=1):
-    """The text with so many triples of noise for every mention."""
+    """The text with `count` triples of noise for every mention."""
     quiet = kbert(text, graph=medical, ablation=ablation)
     names = [node.mention.entity for node in quiet.tree.nodes]
     if not count or not names:
@@ -140,11 +143,13 @@ case = Case.of(kbert, text, graph=medical)
 curve = noise_curve(case, counts=(0, 1, 2, 4, 8, 16), seeds=(1, 2, 3))
 by_library = next(p for p in curve.points if (p.ablation, p.count, p.seed) == ("K-BERT", 8, 1))
 by_hand = moved(quiet, noisy)[case.target.start : case.target.end].mean().item()
-print(f"by hand {by_hand:.4f}, by the library {by_library.moved:.4f}")
-assert abs(by_hand - by_library.moved) < 1e-4
 from _tools import show
 
+print(f"by hand {by_hand:.4f}, by the library {by_library.moved:.4f}")
 show(curve.figure(), "Score and distance from BERT of the span 胃镜, as noise grows")
+
+# %% tags=["test"]
+assert abs(by_hand - by_library.moved) < 1e-4
 
 # %% [markdown]
 # "Plain BERT" is the model without any knowledge; at the right the picture has the distance from *that* (the one just
@@ -165,7 +170,7 @@ WAYS = {
 
 
 def found(count, way="K-BERT"):
-    """The entities with so many triples of noise."""
+    """The entities with `count` triples of noise."""
     spans = read(text, count, WAYS[way]).prediction.spans
     return [(span.text, span.label, round(span.probability, 2)) for span in spans]
 
@@ -213,7 +218,7 @@ rows = {name: {who: [value] for who, value in of.items()} for name, of in from_i
 chart = bar_chart(rows, across="total variation that noise makes")
 show(chart, "With the visible matrix only mentions move; without it the whole sentence does")
 
-# %%
+# %% tags=["test"]
 full, visible = from_itself["K-BERT"], from_itself["everything visible"]
 assert full["all other tokens"] < 0.02 < 0.1 < visible["all other tokens"]
 assert full["tokens of mentions"] > visible["tokens of mentions"]
@@ -233,8 +238,10 @@ assert full["tokens of mentions"] > visible["tokens of mentions"]
 # %%
 everyday = load_graph("demo_kgs/everyday_zh.spo")
 from_elsewhere = how_far(None, tuple(everyday))
-for name, of in (("the same graph", full), ("everyday things", from_elsewhere)):
+for name, of in (("the same graph", from_itself["K-BERT"]), ("everyday things", from_elsewhere)):
     print(f"noise of {name:16}", "   ".join(f"{who} {value:.3f}" for who, value in of.items()))
+
+# %% tags=["test"]
 assert from_elsewhere["tokens of mentions"] < full["tokens of mentions"] / 2
 
 # %% [markdown]
@@ -285,7 +292,7 @@ COUNTS = (0, 1, 2, 4, 8, 16)
 
 
 def f1(strategy, count):
-    """F1 in per cent, one a seed; without noise there is one seed only."""
+    """F1 in per cent, one per seed; without noise there is one seed only."""
     kind = "own" if count else "none"
     files = sorted(NOISE.glob(f"{kind}-{strategy}-k{count}-seed*.json"))
     return [100 * json.loads(file.read_text(encoding="utf-8"))["f1"] for file in files]
@@ -297,9 +304,9 @@ scores = {
 }
 without = json.loads((NOISE / "none-no-knowledge-k0-seed0.json").read_text())["f1"] * 100
 print(json.loads((NOISE / "none-first-k0-seed0.json").read_text())["sentences"], "sentences")
-print("noise a mention ", "".join(f"{count:8}" for count in COUNTS))
+print("noise per mention", "".join(f"{count:8}" for count in COUNTS))
 for name, points in scores.items():
-    print(f"{name:16}", "".join(f"{mean(values):8.1f}" for values in points))
+    print(f"{name:17}", "".join(f"{mean(values):8.1f}" for values in points))
 print(f"no knowledge at all: {without:.1f}")
 
 # %%
@@ -314,7 +321,7 @@ chart = line_chart(
 )
 show(chart, "F1 by strategy as noise grows: all fall below the model without knowledge")
 
-# %%
+# %% tags=["test"]
 assert mean(scores["first"][0]) == max(mean(points[0]) for points in scores.values()) > without
 assert all(mean(values) < without for points in scores.values() for values in points[1:])
 
@@ -327,7 +334,7 @@ assert all(mean(values) < without for points in scores.values() for values in po
 #
 # ## Exercises
 #
-# **1.** Write the total variation of two lists of probabilities.
+# **1.** (easy) Write the total variation of two lists of probabilities.
 
 # %% tags=["exercise"]
 from checks.knowledge_noise import check_variation
@@ -340,6 +347,11 @@ def variation(p, q):
 check_variation(variation)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# What one tag gains another loses, so the sum of all differences counts everything twice.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -352,7 +364,7 @@ check_variation(variation)
 # </details>
 
 # %% [markdown]
-# **2.** In 行胃镜检查 a wrong triple is hung on 胃镜. Can the state of these tokens change in the *first* layer?
+# **2.** (medium) In 行胃镜检查 a wrong triple is hung on 胃镜. Can the state of these tokens change in the *first* layer?
 
 # %% tags=["exercise"]
 from checks.knowledge_noise import check_reached
@@ -366,6 +378,11 @@ changes = {
 check_reached(changes)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Who sees the branch? And whose position does a branch change?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -380,7 +397,7 @@ check_reached(changes)
 # </details>
 
 # %% [markdown]
-# **3.** Every mention below has four triples of everyday things *before* its own. Find `InjectionOptions` with which
+# **3.** (medium) Every mention below has four triples of everyday things *before* its own. Find `InjectionOptions` with which
 # the model injects true triples and not one of the poured ones. (`print(*noise_first.triples_of("胃镜"))` shows what
 # there is.)
 
@@ -392,6 +409,11 @@ my_options = ...  # InjectionOptions(…)
 check_options(kbert, medical, noise_first, my_options)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Print the triples of one name: what do all poured ones have in common? `InjectionOptions` can leave out relations.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -403,6 +425,16 @@ check_options(kbert, medical, noise_first, my_options)
 # </details>
 
 # %% [markdown]
+# ## Summary
+#
+# - With the visible matrix noise stays at its mention: the rest of the sentence hardly moves.
+# - The mention itself must read what hangs from it, right or wrong.
+# - Choosing triples loses less to noise, and no strategy tells a false kind from the true one: a wrong graph is worse
+#   than none.
+#
+# **Open question.** Whoever builds a graph from the web gets wrong triples for certain. Which would you look for
+# first, and could the model itself help to find them?
+#
 # ## Go on
 
 # %%

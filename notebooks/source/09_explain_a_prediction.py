@@ -6,7 +6,7 @@
 # **You need** notebooks [4](04_mask_self_attention.ipynb) and [5](05_from_bert_to_kbert.ipynb): attention, and the
 # model of clinical texts. **You get** three ways to ask (leave a triple out, share the effect fairly, find the smallest
 # edit that flips the prediction), each by hand and by the library, and a reason not to read attention as an
-# explanation. About 30 minutes.
+# explanation.
 
 # %%
 from _tools import ready
@@ -42,7 +42,7 @@ plain.prediction
 # %% [markdown]
 # ## Leave one out
 #
-# To explain a prediction is to ask what would be otherwise. First one needs a number that says how much the model
+# To explain a prediction is to ask what would be different. First one needs a number that says how much the model
 # believes it. Here it is the **score** $s$: the mean log-probability of the tags that make 黑便 a symptom (natural
 # logarithms; the unit is the *nat*). The **effect** of a triple $z$ is what the score loses without it, all else as it
 # was:
@@ -78,8 +78,10 @@ for piece, effect in zip(everything, by_hand):
 from kbert_core.explain.effects import effects
 
 measured = effects(case)
-assert all(abs(e.effect - ours) < 1e-4 for e, ours in zip(measured.each, by_hand))
 show(measured.figure(), "The effects of six triples: one is large")
+
+# %% tags=["test"]
+assert all(abs(e.effect - ours) < 1e-4 for e, ours in zip(measured.each, by_hand))
 
 # %% [markdown]
 # One triple does it: what 黑便 is. To leave a triple out is not to *delete* it from the graph: then the mention's next
@@ -90,6 +92,8 @@ first = measured.each[0]
 print(
     f"left out: {first.effect:+.2f}; deleted: {first.deleted_effect:+.2f}, and {first.moved_up[0]} moves up"
 )
+
+# %% tags=["test"]
 assert first.flips and first.deleted_flips
 
 # %% [markdown]
@@ -100,6 +104,8 @@ assert first.flips and first.deleted_flips
 # %%
 whole = score(everything) - score([])
 print(f"all together {whole:.2f}, the sum of the effects {sum(by_hand):.2f}")
+
+# %% tags=["test"]
 assert whole > 2 * sum(by_hand)
 assert abs(whole - measured.whole) < 1e-4
 
@@ -132,14 +138,18 @@ print(len(orders), "orders")
 for piece, value in zip(everything, fair):
     print(f"{piece.triple!s:20} {value:+.3f}")
 print(f"{'sum':20} {sum(fair):+.3f}, all together {whole:+.3f}")
+
+# %% tags=["test"]
 assert abs(sum(fair) - whole) < 1e-4
 
 # %%
 from kbert_core.explain.effects import shapley
 
 values = shapley(case)
-assert values.exact and all(abs(v.value - ours) < 1e-3 for v, ours in zip(values.each, fair))
 show(values.figure(), "Shapley values: they add up to the whole")
+
+# %% tags=["test"]
+assert values.exact and all(abs(v.value - ours) < 1e-3 for v, ours in zip(values.each, fair))
 
 # %% [markdown]
 # They add up, always. The two triples about ulcers, of hardly any effect where the kind is there, get a share, for
@@ -147,7 +157,7 @@ show(values.figure(), "Shapley values: they add up to the whole")
 #
 # ## The smallest edit that flips it
 #
-# A **counterfactual** answers: what would have to be otherwise for another prediction? Choose what the graph shall say of 黑便:
+# A **counterfactual** answers: what would have to change for another prediction? Choose what the graph shall say of 黑便:
 
 # %%
 from _tools import slider
@@ -188,6 +198,8 @@ for found in flips.found:
     print(f"{' and '.join(map(str, found.edits)):50} {found.before.answer} → {found.after.answer}")
 print(f"{flips.runs} runs; single edits: {flips.ended} tried")
 replaced = {found.edits[0].new.tail for found in flips.found if found.edits[0].action == "replace"}
+
+# %% tags=["test"]
 assert {"疾病", "检查", "部位", "治疗"} <= replaced  # as by hand
 
 # %% [markdown]
@@ -208,8 +220,10 @@ print("mass on", "".join(row.tokens[i] for i in branch), "by layer:", *(f"{m:.3f
 from kbert_core.explain.attention import attention_effect
 
 beside = attention_effect(case)
-assert all(abs(a - b) < 1e-4 for a, b in zip(beside.each[0].by_target, mass))
 show(beside.figure(), "Attention across, size of the effect up")
+
+# %% tags=["test"]
+assert all(abs(a - b) < 1e-4 for a, b in zip(beside.each[0].by_target, mass))
 
 # %% [markdown]
 # (The picture counts the attention of the whole trunk; blue triples raise the score, orange ones lower it.) The
@@ -223,6 +237,8 @@ for one in other.each[:3]:
         f"{one.piece.triple!s:20} attention {one.mass('target'):.3f}   effect {one.effect.effect:+.3f}"
     )
 most = max(other.each, key=lambda one: one.mass("target"))
+
+# %% tags=["test"]
 assert most.mass("target") > 0.1 and abs(most.effect.effect) < 0.05
 
 # %% [markdown]
@@ -259,7 +275,9 @@ drawn = [
 low, high = np.percentile(drawn, [2.5, 97.5])
 of = f"{len(points)} triples of {len(looked)} texts"
 print(f"{of}: rank correlation {rho(looked):.2f}, 95 % [{low:.2f}, {high:.2f}]")
-print(f"attention and effect part in {sum(bool(text_.disagreements()) for text_ in looked)} texts")
+print(
+    f"attention and effect disagree in {sum(bool(text_.disagreements()) for text_ in looked)} texts"
+)
 
 # %%
 from kbert_core.explain.attention import scatter
@@ -271,7 +289,7 @@ show(
 
 # %% [markdown]
 # A **rank correlation** is 1 where both put the triples in the same order, and 0 where the order of one says nothing
-# about the other's. (Texts without any triple don't count. *Part* says that the triple with most attention has less
+# about the other's. (Texts without any triple don't count. *Disagree* says that the triple with most attention has less
 # than a tenth of the largest effect, or that the one with the largest effect is in the less attended half.) So the two
 # go together, loosely: what isn't looked at does little, and what is looked at may do much or nothing. Attention says
 # where the model looked; what came of it must be measured. The same holds for all explanations here: they say what
@@ -279,7 +297,7 @@ show(
 #
 # ## Exercises
 #
-# **1.** Write the effect of leaving one out, for any score. `score` is a function of a `frozenset` of triples.
+# **1.** (easy) Write the effect of leaving one out, for any score. `score` is a function of a `frozenset` of triples.
 
 # %% tags=["exercise"]
 from checks.explaining import check_effect
@@ -292,6 +310,11 @@ def effect(score, all_of_them, one):
 check_effect(effect)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Sets can be subtracted: `all_of_them - {one}`.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -304,7 +327,7 @@ check_effect(effect)
 # </details>
 
 # %% [markdown]
-# **2.** Two triples say the same: the score is 0 without either, and 1 with one of them or both. What are their effects
+# **2.** (medium) Two triples say the same: the score is 0 without either, and 1 with one of them or both. What are their effects
 # and their Shapley values?
 
 # %% tags=["exercise"]
@@ -314,6 +337,11 @@ effect_of_each, value_of_each = ..., ...
 check_twins(effect_of_each, value_of_each)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Leave one out: what does the other still do? Then go through both orders, and take the mean.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -323,7 +351,7 @@ check_twins(effect_of_each, value_of_each)
 # </details>
 
 # %% [markdown]
-# **3.** Which of these are always true?
+# **3.** (medium) Which of these are always true?
 
 # %% tags=["exercise"]
 from checks.explaining import check_statements
@@ -337,6 +365,11 @@ always = {
 check_statements(always)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# For each statement look for a case above that contradicts it.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -353,6 +386,16 @@ check_statements(always)
 # </details>
 
 # %% [markdown]
+# ## Summary
+#
+# - The **effect** of a triple is what the score loses without it: exact, one run each.
+# - Where triples say the same, effects don't add up; **Shapley values** do.
+# - A **counterfactual** is the smallest edit that flips the prediction.
+# - Attention says where the model looked, and not what came of it.
+#
+# **Open question.** A doctor asks why the model said *symptom*. Which of the three answers would you show, and what
+# must you tell them that it does not say?
+#
 # ## Go on
 
 # %%

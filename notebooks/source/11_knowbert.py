@@ -6,7 +6,7 @@
 #
 # **You need** notebooks [4](04_mask_self_attention.ipynb) and [5](05_from_bert_to_kbert.ipynb): attention, hidden states.
 # **You get** the whole layer of Peters et al. (2019) by hand on one sentence, equal to the library's; and a word whose
-# sense flips when its gloss is rewritten. About 35 minutes.
+# sense flips when its gloss is rewritten.
 
 # %%
 from _tools import ready
@@ -72,8 +72,11 @@ print("H, (tokens, hidden size):", tuple(H.shape))
 # %%
 with torch.no_grad():
     projected = H @ kar.down.weight.T + kar.down.bias
-assert torch.allclose(projected, trace.kars[0].projected[0], atol=1e-4)
 print(tuple(projected.shape))
+print("as the library:", torch.allclose(projected, trace.kars[0].projected[0], atol=1e-4))
+
+# %% tags=["test"]
+assert torch.allclose(projected, trace.kars[0].projected[0], atol=1e-4)
 
 # %% [markdown]
 # **Spans.** A span's vector is a weighted mean of its tokens (here: of one), then all spans attend to each other in one
@@ -92,6 +95,9 @@ with torch.no_grad():
     spans = linker.span_norm(torch.stack(pooled))[None]
     contextual, _ = linker.block(spans, spans, torch.ones(1, len(places), dtype=torch.bool))
 S = contextual[0]
+print("as the library:", torch.allclose(S, trace.kars[0].linked.contextual[0], atol=1e-4))
+
+# %% tags=["test"]
 assert torch.allclose(S, trace.kars[0].linked.contextual[0], atol=1e-4)
 
 # %% [markdown]
@@ -108,8 +114,12 @@ with torch.no_grad():
     psi = linker.score(linker.hidden(torch.stack([dot, prior], -1)).relu())[:, 0]
     weights = psi.softmax(-1)
 for own, score, weight in zip(bank.candidates, psi.tolist(), weights.tolist()):
-    print(f"{own.candidate.entity}   ψ {score:6.2f}   weight {weight:.2f}")
-    assert abs(own.score - score) < 1e-3
+    print(
+        f"{own.candidate.entity}   ψ {score:6.2f}   weight {weight:.2f}   the library's ψ {own.score:6.2f}"
+    )
+
+# %% tags=["test"]
+assert all(abs(own.score - score) < 1e-3 for own, score in zip(bank.candidates, psi.tolist()))
 
 # %% [markdown]
 # **Eq. 6.** The weighted mean of the candidates' vectors is added to the span. Then every token of the text attends to the spans
@@ -118,11 +128,13 @@ for own, score, weight in zip(bank.candidates, psi.tolist(), weights.tolist()):
 
 # %%
 entity = weights @ e
-assert torch.allclose(entity, trace.kars[0].linked.entity[0, 0], atol=1e-3)
 attention = trace.kars[0].attention[0].mean(0)  # of all heads: from every token to every span
 words = tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
 for word, row in zip(words, attention.tolist()):
     print(f"{word:8}", "  ".join(f"{share:.2f}" for share in row))
+
+# %% tags=["test"]
+assert torch.allclose(entity, trace.kars[0].linked.entity[0, 0], atol=1e-3)
 
 # %% [markdown]
 # Rows are tokens, columns the spans *bank* and *river*. All look at both alike: in this model the linker was trained, and
@@ -156,6 +168,8 @@ def meant(graph, sentence=text):
 
 print("as it was: ", meant(senses))
 print("exchanged: ", meant(swapped))
+
+# %% tags=["test"]
 assert meant(senses) != meant(swapped)
 
 # %% [markdown]
@@ -166,8 +180,10 @@ other = senses.replace(
     Triple("bat.n.01", "gloss", "a small animal with wings that flies at night"),
     Triple("bat.n.01", "gloss", "the sloping ground along the edge of a river or lake"),
 )
+print("equal:", torch.equal(knowbert(text, graph=other).logits, trace.logits))
+
+# %% tags=["test"]
 assert torch.equal(knowbert(text, graph=other).logits, trace.logits)
-print("equal")
 
 # %% [markdown]
 # ## Nothing named is not nothing
@@ -178,12 +194,14 @@ print("equal")
 empty = knowbert("Nobody came", graph=senses)
 print("spans:", len(empty.links))
 print("change of each token's state:", [round(c, 1) for c in empty.kars[0].change[0].tolist()])
+
+# %% tags=["test"]
 assert (empty.kars[0].change > 0).all()
 
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Priors. The graph counts *bank.n.01* 12 times, *bank.n.02* 14 times and *bank.v.01* twice. What are the priors of *bank*?
+# **1.** (easy) Priors. The graph counts *bank.n.01* 12 times, *bank.n.02* 14 times and *bank.v.01* twice. What are the priors of *bank*?
 
 # %% tags=["exercise"]
 from checks.knowbert import check_priors
@@ -192,6 +210,11 @@ priors = {"bank.n.01": ..., "bank.n.02": ..., "bank.v.01": ...}
 check_priors(priors)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Add one to each count. What do the three then sum to?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -202,7 +225,7 @@ check_priors(priors)
 # </details>
 
 # %% [markdown]
-# **2.** Which of these edits change the reading of "They sat on the bank of the river"?
+# **2.** (medium) Which of these edits change the reading of "They sat on the bank of the river"?
 
 # %% tags=["exercise"]
 from checks.knowbert import check_edits
@@ -217,6 +240,11 @@ changes = {
 check_edits(changes)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Which entities are candidates of this text? What is a candidate scored by, and what do spans hear of each other?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -232,6 +260,16 @@ check_edits(changes)
 # </details>
 
 # %% [markdown]
+# ## Summary
+#
+# - A triple comes as part of an entity's **vector**; a linker weighs the entities a name may mean, by context and
+#   prior.
+# - The weighted mean is added to the span, and every token attends to the spans: no visible matrix.
+# - Rewriting a gloss acts at once. An entity that no name may mean changes nothing.
+#
+# **Open question.** The linker takes a weighted mean of the candidates. What happens if two senses have nearly the
+# same weight, and would it be better to choose one?
+#
 # ## Go on
 
 # %%

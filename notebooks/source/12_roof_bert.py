@@ -6,7 +6,7 @@
 #
 # **You need** notebooks [4](04_mask_self_attention.ipynb) and [5](05_from_bert_to_kbert.ipynb): attention, hidden states.
 # **You get** Roof-BERT (Liao and Ma) by hand on one sentence, equal to the library's; an edit that turns a label and moves
-# every token; and the budget of tokens, which text and triples share in K-BERT and not here. About 35 minutes.
+# every token; and the budget of tokens, which text and triples share in K-BERT and not here.
 
 # %%
 from _tools import ready
@@ -42,6 +42,8 @@ said = f"{first.head}的{first.relation}是{first.tail}"
 said += "".join(f"，它的{t.relation}是{t.tail}" for t in others)
 by_hand = f"[CLS] {said} [SEP]"
 print(by_hand)
+
+# %% tags=["test"]
 assert by_hand == trace.reading.kb.text
 
 # %% [markdown]
@@ -62,9 +64,12 @@ with torch.no_grad(), under_roof(None):  # the encoder alone, no roof over it
         ).last_hidden_state
         for ids, side in ((row.input_ids, 1), (row.kb_ids, 0))
     )
+print("text", tuple(H_text.shape), "  triples", tuple(H_kb.shape))
+print("as the library:", torch.allclose(H_text, trace.text_states, atol=1e-5))
+
+# %% tags=["test"]
 assert torch.allclose(H_text, trace.text_states, atol=1e-5)
 assert torch.allclose(H_kb, trace.kb_states, atol=1e-5)
-print("text", tuple(H_text.shape), "  triples", tuple(H_kb.shape))
 
 # %% [markdown]
 # ## The roof
@@ -78,8 +83,11 @@ with torch.no_grad():
     for layer in roof.reader.roof.layers:
         H = layer(H)
 M = H_text.shape[1]
-assert torch.allclose(H[:, :M], trace.hidden_states[-1], atol=1e-5)
 print("after the roof:", tuple(H[:, :M].shape))
+print("as the library:", torch.allclose(H[:, :M], trace.hidden_states[-1], atol=1e-5))
+
+# %% tags=["test"]
+assert torch.allclose(H[:, :M], trace.hidden_states[-1], atol=1e-5)
 
 # %% [markdown]
 # Where does the roof look? Its attention has four blocks; each row of the two tables sums to 1.
@@ -101,12 +109,14 @@ from kbert_core import Triple
 
 wrong = graph.replace(Triple("胃镜", "类别", "检查"), Triple("胃镜", "类别", "疾病"))
 after = roof(text, graph=wrong)
-assert torch.equal(after.text_states, trace.text_states)
 print([(s.text, s.label) for s in trace.prediction.spans], "→", end=" ")
 print([(s.text, s.label) for s in after.prediction.spans])
 moved = (after.logits_on_text() - trace.logits_on_text()).abs().amax(1)
 for character, change in zip(text, moved.tolist()):
     print(character, f"{change:.3f}")
+
+# %% tags=["test"]
+assert torch.equal(after.text_states, trace.text_states)
 assert (moved > 0).all()
 
 # %% [markdown]
@@ -115,8 +125,10 @@ assert (moved > 0).all()
 
 # %%
 elsewhere = graph.replace(Triple("阿司匹林", "类别", "治疗"), Triple("阿司匹林", "类别", "疾病"))
+print("equal:", torch.equal(roof(text, graph=elsewhere).logits, trace.logits))
+
+# %% tags=["test"]
 assert torch.equal(roof(text, graph=elsewhere).logits, trace.logits)
-print("equal")
 
 # %% [markdown]
 # ## No triples is not BERT
@@ -128,6 +140,8 @@ empty = roof(text, hidden_states=True)
 print(empty.reading.kb.text)
 difference = (empty.hidden_states[-1] - empty.text_states).abs().max()
 print(f"the roof moves a state by up to {difference:.2f}")
+
+# %% tags=["test"]
 assert difference > 0.1
 
 # %% [markdown]
@@ -154,16 +168,18 @@ for most in (0, 1, 2, 4, 8):
         read[f"{name}: triples"] = len(reading.used)
     rows.append(read)
 budget = pd.DataFrame(rows).set_index("triples per name")
+budget
+
+# %% tags=["test"]
 assert budget["Roof-BERT: text"].nunique() == 1
 assert budget["K-BERT: triples"].max() < budget["Roof-BERT: triples"].max()
-budget
 
 # %% [markdown]
 # The paper's claim is in the last column: it grows. What it costs: a second row to encode, a roof over both, and no locality.
 #
 # ## Exercises
 #
-# **1.** Word the triples (胃镜, 类别, 检查) and (胃镜, 部位, 胃) as *Expand 1* does: a sentence each, in the string that the encoder reads.
+# **1.** (easy) Word the triples (胃镜, 类别, 检查) and (胃镜, 部位, 胃) as *Expand 1* does: a sentence each, in the string that the encoder reads.
 
 # %% tags=["exercise"]
 from checks.roof_bert import check_string
@@ -172,6 +188,11 @@ string = ...
 check_string(string)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Head 的 relation 是 tail, then [SEP]; the name stands in both sentences.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -181,7 +202,7 @@ check_string(string)
 # </details>
 
 # %% [markdown]
-# **2.** What do these change: the logits alone, both the states of the *text's side* (below the roof) and the logits, or neither?
+# **2.** (medium) What do these change: the logits alone, both the states of the *text's side* (below the roof) and the logits, or neither?
 
 # %% tags=["exercise"]
 from checks.roof_bert import check_sides
@@ -195,6 +216,11 @@ changes = {  # "logits", "both" or "neither"
 check_sides(changes)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# What does the encoder of the text read? And whose triples are taken for this text?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -209,6 +235,15 @@ check_sides(changes)
 # </details>
 
 # %% [markdown]
+# ## Summary
+#
+# - Text and triples are encoded apart; the **roof** lays them end to end, and every token sees every token.
+# - An edit leaves the text's side as it is, and may move every token above the roof.
+# - Triples have a row of their own: they don't compete with the text for room.
+#
+# **Open question.** The roof has no visible matrix, so a token must learn which triples are its own. Could one be
+# added, and what would be left of the idea?
+#
 # ## Go on
 
 # %%

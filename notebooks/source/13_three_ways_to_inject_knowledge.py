@@ -6,7 +6,7 @@
 #
 # **You need** notebooks [5](05_from_bert_to_kbert.ipynb), [11](11_knowbert.ipynb) and [12](12_roof_bert.ipynb).
 # **You get** K-BERT, KnowBert, Roof-BERT and triples as plain text side by side, measured on the same sentence, and where each of
-# them is the wrong choice. About 30 minutes.
+# them is the wrong choice.
 
 # %%
 from _tools import ready
@@ -66,11 +66,13 @@ table = pd.DataFrame(
         for name, trace in traces.items()
     }
 ).T
+table
+
+# %% tags=["test"]
 assert (table["tokens of the text"] == len(text)).all()
 assert table.loc["KnowBert", "tokens of the row"] == len(text) + 2  # [CLS], [SEP], no knowledge
 assert table.loc["Roof-BERT", "tokens of the row"] == len(text) + 2
 assert table.loc["K-BERT", "tokens of the row"] > len(text) + 2
-table
 
 # %% [markdown]
 # And in time, on this machine, for one sentence (the middle of nine runs; a first one makes KnowBert's vectors and is left out):
@@ -111,8 +113,10 @@ distances = pd.DataFrame(
 ).T.round(3)
 for name, trace in edited.items():
     print(f"{name:11}", [(span.text, span.label) for span in trace.prediction.spans])
-assert distances.loc["K-BERT", ["胃", "镜"]].min() > 0.5
 distances
+
+# %% tags=["test"]
+assert distances.loc["K-BERT", ["胃", "镜"]].min() > 0.5
 
 # %% [markdown]
 # Here the three turn, and the control loses the name. This sentence has one name; over all edits of the test texts they differ: K-BERT follows
@@ -125,9 +129,14 @@ distances
 import torch
 
 elsewhere = graph.replace(Triple("阿司匹林", "类别", "治疗"), Triple("阿司匹林", "类别", "疾病"))
-for name, pipeline in systems.items():
-    assert torch.equal(pipeline(text, graph=elsewhere).logits, traces[name].logits), name
-print("equal, in all four")
+same = {
+    name: torch.equal(pipeline(text, graph=elsewhere).logits, traces[name].logits)
+    for name, pipeline in systems.items()
+}
+print("equal:", same)
+
+# %% tags=["test"]
+assert all(same.values())
 
 # %% [markdown]
 # ## Noise
@@ -173,6 +182,8 @@ for name, pipeline in systems.items():
     states = pipeline(text, hidden_states=True).hidden_states[-1][0, 1:-1]
     print(f"{name:11} state of the first token, first three numbers: {states[0, :3].tolist()}")
 bare, plain = (systems[name](text).logits for name in ("K-BERT", "plain text"))
+
+# %% tags=["test"]
 assert torch.allclose(bare, plain, atol=1e-5)
 
 # %% [markdown]
@@ -188,7 +199,7 @@ assert torch.allclose(bare, plain, atol=1e-5)
 #
 # ## Exercises
 #
-# **1.** A text of 500 tokens has 40 names with three triples of ten tokens each. The encoder reads 512 tokens. How many tokens of knowledge can each system
+# **1.** (medium) A text of 500 tokens has 40 names with three triples of ten tokens each. The encoder reads 512 tokens. How many tokens of knowledge can each system
 # read without losing text?
 
 # %% tags=["exercise"]
@@ -202,6 +213,11 @@ room = {
 check_room(room)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Special tokens count too. Which systems put triples into the row of the text?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -211,7 +227,7 @@ check_room(room)
 # </details>
 
 # %% [markdown]
-# **2.** A graph's triple of 胃镜 is edited. Can the prediction of a token far from it change, in one layer of attention after the triple has entered?
+# **2.** (medium) A graph's triple of 胃镜 is edited. Can the prediction of a token far from it change, in one layer of attention after the triple has entered?
 
 # %% tags=["exercise"]
 from checks.three_ways import check_reach
@@ -220,6 +236,11 @@ reach = {"K-BERT": ..., "KnowBert": ..., "Roof-BERT": ..., "plain text": ...}
 check_reach(reach)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# After the triple has entered, which tokens hold some of it or may look at it? The table above says.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -229,6 +250,16 @@ check_reach(reach)
 # </details>
 
 # %% [markdown]
+# ## Summary
+#
+# - K-BERT keeps a triple to its mention, KnowBert chooses entities by context, Roof-BERT gives triples a row of their
+#   own.
+# - A triple of a name that the text doesn't have changes nothing in any of them.
+# - Without a graph only K-BERT is the encoder as it was. **Plain text** is the control for all three.
+#
+# **Open question.** Take a task of yours. Which system would you choose, which measurement above decided it, and
+# which one is missing?
+#
 # ## Go on
 #
 # The same rows at full size, three seeds, are in [results](../docs/results.md). Back to [the plan](README.md).

@@ -2,6 +2,7 @@
 
     python notebooks/source/run.py                 all of them, and compare
     python notebooks/source/run.py 03 05 --write   two of them, and store their outputs
+    python notebooks/source/run.py --texts         store changed texts, and keep the outputs
 
 The script (.py, here) is what is run; the notebook (.ipynb, one folder up) is
 what students get: the same cells with their outputs. A cell tagged "test" is
@@ -21,6 +22,7 @@ import re
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -44,7 +46,18 @@ ABOUT_ABSOLUTE = 0.1
 NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 WIDGET = "application/vnd.jupyter.widget-view+json"
-SLIDER = "<em>Here stands a control to move when the notebook is run; some of what it shows follows.</em>"
+SLIDER = "<em>Interactive control: run the notebook to use it. One result is below.</em>"
+READY = "from _tools import ready\n"
+ALONE = """\
+try:
+    from _tools import ready
+except ModuleNotFoundError:  # this notebook alone, as on Colab: get what belongs to it
+    print("Getting the rest from {url}. If that fails: download it there, unpack it, and open this notebook in its folder notebooks.")
+    !git clone -q --depth 1 {url} kbert-lab
+    %cd -q kbert-lab/notebooks
+    from _tools import ready
+"""
+ELSEWHERE = "\n\n[Open in Colab]({colab}) · [other ways to run it](../docs/install.md#notebooks)"
 METADATA = {  # as JupyterLab writes it, so that opening and saving changes nothing
     "kernelspec": {
         "display_name": "Python 3 (ipykernel)",
@@ -93,14 +106,31 @@ def scripts(names: Sequence[str] = ()) -> list[Path]:
 
 
 def read(script: Path) -> NotebookNode:
-    """Read a script as a notebook without outputs, its tests among the cells."""
+    """Read a script as a notebook without outputs, its tests among the cells.
+
+    Where a script imports ``ready``, the notebook can do so alone too, and
+    says where else it runs.
+    """
     notebook = jupytext.read(script)
+    for first, cell in zip(notebook.cells, notebook.cells[1:], strict=False):
+        if cell.source.startswith(READY):
+            url = repository()
+            host = url.removeprefix("https://github.com/")
+            colab = f"https://colab.research.google.com/github/{host}/blob/main/notebooks"
+            first.source += ELSEWHERE.format(colab=f"{colab}/{notebook_of(script).name}")
+            cell.source = cell.source.replace(READY, ALONE.format(url=url), 1)
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict({"tags": tags(cell)} if tags(cell) else {})
     for number, cell in enumerate(for_students(notebook)):
         cell.id = f"cell-{number:02d}"
     notebook.metadata = nbformat.from_dict(METADATA)
     return notebook
+
+
+def repository() -> str:
+    """The address of the repository; the one place is ``pyproject.toml``."""
+    project = tomllib.loads((NOTEBOOKS.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    return str(project["urls"]["Repository"])
 
 
 def for_students(notebook: NotebookNode) -> list[NotebookNode]:
@@ -339,17 +369,37 @@ def in_step(script: Path, notebook: NotebookNode) -> None:
         raise Wrong(f"{script.name} has {len(ours)} cells and its notebook {len(theirs)}.")
 
 
+def with_old_outputs(script: Path) -> NotebookNode:
+    """A notebook with the texts of its script, and the outputs that it has.
+
+    Raises:
+        Wrong: the code changed, beyond where the rest of the repository is got.
+    """
+    old, new = stored(script), read(script)
+    new.cells = for_students(new)
+    before, now = ([c for c in one.cells if c.cell_type == "code"] for one in (old, new))
+    if [c.source for c in before][1:] != [c.source for c in now][1:]:
+        raise Wrong(f"{script.name} has other code than its notebook. Run it: {anew(script)}")
+    for was, cell in zip(before, now, strict=True):
+        cell.outputs, cell.execution_count = was.outputs, was.execution_count
+    return new
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; return 0 if all is right."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="how they begin, such as 03; default: all")
     parser.add_argument("--write", action="store_true", help="store the outputs")
+    parser.add_argument("--texts", action="store_true", help="store texts, keep the outputs")
     options = parser.parse_args(arguments)
     wrong = 0
     print(f"{'notebook':28} {'seconds':>8} {'of CPU':>8}", flush=True)
     total: list[tuple[float, float]] = []
     for script in scripts(options.names):
         try:
+            if options.texts:
+                nbformat.write(with_old_outputs(script), notebook_of(script))
+                continue
             ran = run(script)
             if options.write:
                 nbformat.write(ran.notebook, notebook_of(script))

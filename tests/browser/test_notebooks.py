@@ -1,0 +1,128 @@
+"""`make lab` in a browser: the plan of the course, a notebook, what saving it changes, links."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+pytestmark = pytest.mark.browser
+pytest.importorskip("jupyterlab")
+ROOT = Path(__file__).resolve().parents[2]
+FIRST = "notebooks/01_sentence_tree.ipynb"
+PATIENCE = 60_000  # ms
+
+
+def git(folder, *command):
+    who = ["-c", "user.name=k", "-c", "user.email=k@localhost"]
+    done = subprocess.run(["git", *who, *command], cwd=folder, check=True, capture_output=True)
+    return done.stdout.decode()
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    """A repository with what a student sees."""
+    folder = tmp_path_factory.mktemp("repository")
+    made = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
+    for name in ("notebooks", "docs", "demo_kgs"):
+        shutil.copytree(ROOT / name, folder / name, ignore=made)
+    for name in ("Makefile", ".gitignore"):
+        shutil.copy(ROOT / name, folder)
+    (folder / "kbert_core").symlink_to(ROOT / "kbert_core")
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "as it came")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lab(repository, tmp_path_factory):
+    """The address of a JupyterLab that `make lab` started; nothing of the user's own set-up."""
+    own = tmp_path_factory.mktemp("jupyter")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = {"open_browser": False, "port": port, "port_retries": 0}
+    config = {"ServerApp": server, "LabApp": server, "IdentityProvider": {"token": ""}}
+    (own / "jupyter_server_config.json").write_text(json.dumps(config))
+    variables = {"JUPYTER_CONFIG_DIR": own, "JUPYTER_DATA_DIR": own / "data", "IPYTHONDIR": own}
+    command = ["make", "lab", "-o", ".venv/.ready", f"BIN={Path(sys.executable).parent}"]
+    log = own / "log"
+    with (
+        log.open("wb") as written,
+        subprocess.Popen(
+            command,
+            cwd=repository,
+            env=os.environ | {name: str(path) for name, path in variables.items()},
+            stdout=written,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as running,
+    ):
+        try:
+            yield answering(f"http://127.0.0.1:{port}", running, log)
+        finally:
+            os.killpg(running.pid, 15)
+
+
+def answering(address, running, log, patience=60):
+    until = monotonic() + patience
+    while monotonic() < until and running.poll() is None:
+        try:
+            urllib.request.urlopen(f"{address}/api", timeout=5).close()
+            return address
+        except (urllib.error.URLError, OSError):
+            sleep(0.2)
+    pytest.fail(f"JupyterLab didn't start: {log.read_text()}")
+
+
+def save(page, repository, name):
+    """Save what is open, and wait until the file was written."""
+    before = (repository / name).stat().st_mtime_ns
+    page.keyboard.press("Control+s")
+    until = monotonic() + PATIENCE / 1000
+    while (repository / name).stat().st_mtime_ns == before:
+        assert monotonic() < until, "not saved"
+        page.wait_for_timeout(100)
+
+
+def test_a_student_opens_runs_and_saves_a_notebook_and_no_other_file_changes(
+    browser, lab, repository
+):
+    page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(lab)  # `make lab` opens here
+    plan = page.locator(".jp-MarkdownViewer")
+    plan.get_by_role("heading", name="Notebooks", exact=True).wait_for()
+
+    plan.get_by_role("link", name="1 Sentence tree").click()
+    page.locator(".jp-Notebook").wait_for()
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+    as_it_came = (repository / FIRST).read_bytes()
+    save(page, repository, FIRST)
+    assert (repository / FIRST).read_bytes() == as_it_came
+    assert git(repository, "status", "--short") == ""
+
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.locator(".lm-Menu-item[data-command='runmenu:run-all']").click()
+    last = page.locator(".jp-CodeCell").last.locator(".jp-OutputPrompt")
+    page.locator(".jp-RenderedHTML >> text=Open in the Lab").wait_for()
+    last.wait_for()
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+    save(page, repository, FIRST)
+    assert git(repository, "status", "--short") in ("", f" M {FIRST}\n")
+    cells = json.loads((repository / FIRST).read_text(encoding="utf-8"))["cells"]
+    kinds = {output["output_type"] for cell in cells for output in cell.get("outputs", [])}
+    assert kinds <= {"stream", "display_data", "execute_result"}  # no error
+
+    page.get_by_role("link", name="other ways to run it").click()
+    page.locator(".jp-MarkdownViewer").get_by_role("heading", name="Notebooks").first.wait_for()
+    assert page.get_by_role("tab", name="install.md").is_visible()
+    page.close()
