@@ -41,7 +41,7 @@ def test_a_bar_is_the_mean_and_each_seed_a_dot():
     assert sorted(bar.get_width() for bar in panel.patches) == pytest.approx([0.8, 0.8, 0.95])
     dots = [line for line in panel.lines if line.get_marker() == "o"]
     assert [list(line.get_xdata()) for line in dots] == [[0.9, 1.0], [0.7, 0.9]]
-    assert {text.get_text() for text in panel.texts} == {"mean 0.950", "0.800"}
+    assert {text.get_text() for text in panel.texts} == {"mean 0.950", "mean 0.800", "0.800"}
     assert [label.get_text() for label in panel.get_yticklabels()] == ["K-BERT", "BERT"]
     assert panel.get_xlim()[1] == pytest.approx(1.1)
 

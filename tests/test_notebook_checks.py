@@ -175,7 +175,7 @@ WRONG = [
     (visible_matrix.check_cells, ({("now", "Tim"): True},), "has no answer yet"),
     (visible_matrix.check_cells, ([True],), "give a dictionary"),
     (visible_matrix.check_sees, (as_in_k_bert,), "here they see each other"),
-    (visible_matrix.check_sees, (lambda a, b, c, d: a == c or b == d,), "it should be False"),
+    (visible_matrix.check_sees, (lambda a, b, c, d: a == c or b != d,), "it should be False"),
     (visible_matrix.check_sees, (lambda a, b, c, d: a == c,), "it should be True"),
     (visible_matrix.check_sees, (True,), "give a function"),
     (visible_matrix.check_way, (["Apple", "[CLS]"],), "[CLS] may not look at Apple"),

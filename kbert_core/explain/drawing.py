@@ -94,7 +94,7 @@ def signed_bars(
     Args:
         names, values: in order, the first on top; at most ``MOST_BARS`` are drawn.
         axis, title: what the values are, and of what.
-        number: writes a value at the end of its bar.
+        number: writes a value at the end of its bar, or where it begins if there are marks.
         colours: what the two colours mean, positive first.
         intervals: a line from low to high on each bar.
         marks: another value of each name, drawn as a diamond.
@@ -111,13 +111,14 @@ def signed_bars(
             panel.plot(lines, [place] * len(lines), color=INK, linewidth=1.4)
             if marks and (mark := marks[place]) is not None:
                 panel.plot(mark, place, **DIAMOND, markeredgecolor=INK)
-                lines.append(mark)
             for value in own:
-                end, side, align = (max, 5, "left") if value >= 0 else (min, -5, "right")
                 panel.barh(place, value, height=0.62, color=positive if value >= 0 else negative)
-                where: Any = {"xytext": (side, 0), "textcoords": "offset points", "ha": align}
-                at = (end(0.0, value, *lines), place)
-                panel.annotate(number(value), at, **where, va="center", fontsize=9)
+                right, end = value >= 0, (max if value >= 0 else min)(0.0, value, *lines)
+                if marks:  # on the other side of 0: a number beside a diamond would seem to be its
+                    right, end = not right, 0.0
+                where: Any = {"xytext": (5 if right else -5, 0), "textcoords": "offset points"}
+                where |= {"ha": "left" if right else "right", "va": "center", "fontsize": 9}
+                panel.annotate(number(value), (end, place), **where)
         if marks and any(mark is not None for mark in marks):
             panel.plot([], [], label=mark_name, **DIAMOND, markeredgecolor=INK)
             panel.legend(loc="lower right", frameon=False, fontsize=9)

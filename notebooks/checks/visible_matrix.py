@@ -56,8 +56,6 @@ def check_sees(answer: object) -> str | None:
             hint = ""
             if clause is Visibility.SIBLINGS:
                 hint = " In K-BERT they are hidden; here they see each other."
-            if codes[1] == codes[3] == 0 and clause is Visibility.OFF_MENTION:
-                hint = " Anchor 0 means no mention; two tokens with 0 share none."
             return (
                 f"for {given} it says {bool(found)}, and it should be {expected}: {clause}.{hint}"
             )

@@ -223,21 +223,21 @@ check_sees(sees)
 # %% [markdown] tags=["solution"]
 # <details><summary>Hint</summary>
 #
-# Which part of `sees_by_hand` keeps two branches of one mention apart? And what does anchor 0 mean?
+# Which part of `sees_by_hand` keeps two branches of one mention apart?
 # </details>
 #
 # <details><summary>Solution</summary>
 #
 # ```python
 # def sees(branch_a, anchor_a, branch_b, anchor_b):
-#     return branch_a == branch_b or (anchor_a == anchor_b and anchor_a > 0)
+#     return branch_a == branch_b or anchor_a == anchor_b
 #
 #
 # check_sees(sees)
 # ```
 #
-# It is simpler than K-BERT's own rule, which must keep two branches with the same anchor apart. Anchor 0 means no
-# mention, so two tokens with 0 have nothing in common by it.
+# It is simpler than K-BERT's own rule, which must keep two branches with the same anchor apart. (Two tokens with anchor 0
+# are both on the trunk, so they see each other anyway.)
 # </details>
 
 # %% [markdown]

@@ -83,14 +83,15 @@ def answering(address, running, log, patience=60):
     pytest.fail(f"JupyterLab didn't start: {log.read_text()}")
 
 
-def save(page, repository, name):
-    """Save what is open, and wait until the file was written."""
-    before = (repository / name).stat().st_mtime_ns
-    page.keyboard.press("Control+s")
-    until = monotonic() + PATIENCE / 1000
-    while (repository / name).stat().st_mtime_ns == before:
-        assert monotonic() < until, "not saved"
-        page.wait_for_timeout(100)
+def save(page):
+    """Save what is open, and wait until the server has done it."""
+
+    def saved(response):
+        return "/api/contents/notebooks" in response.url and response.request.method == "PUT"
+
+    with page.expect_response(saved) as answer:
+        page.keyboard.press("Control+s")
+    assert answer.value.ok
 
 
 def test_a_student_opens_runs_and_saves_a_notebook_and_no_other_file_changes(
@@ -106,7 +107,7 @@ def test_a_student_opens_runs_and_saves_a_notebook_and_no_other_file_changes(
     page.locator(".jp-Notebook").wait_for()
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
     as_it_came = (repository / FIRST).read_bytes()
-    save(page, repository, FIRST)
+    save(page)
     assert (repository / FIRST).read_bytes() == as_it_came
     assert git(repository, "status", "--short") == ""
 
@@ -116,7 +117,7 @@ def test_a_student_opens_runs_and_saves_a_notebook_and_no_other_file_changes(
     page.locator(".jp-RenderedHTML >> text=Open in the Lab").wait_for()
     last.wait_for()
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
-    save(page, repository, FIRST)
+    save(page)
     assert git(repository, "status", "--short") in ("", f" M {FIRST}\n")
     cells = json.loads((repository / FIRST).read_text(encoding="utf-8"))["cells"]
     kinds = {output["output_type"] for cell in cells for output in cell.get("outputs", [])}
