@@ -52,7 +52,10 @@ ALONE = """\
 try:
     from _tools import ready
 except ModuleNotFoundError:  # this notebook alone, as on Colab: get what belongs to it
-    print("Getting the rest from {url}. If that fails: download it there, unpack it, and open this notebook in its folder notebooks.")
+    print(
+        "Getting the rest from {url}. If that fails: download it there,",
+        "unpack it, and open this notebook in its folder notebooks.",
+    )
     !git clone -q --depth 1 {url} kbert-lab
     %cd -q kbert-lab/notebooks
     from _tools import ready

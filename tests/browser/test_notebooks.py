@@ -90,7 +90,7 @@ def save(page):
         return "/api/contents/notebooks" in response.url and response.request.method == "PUT"
 
     with page.expect_response(saved) as answer:
-        page.keyboard.press("Control+s")
+        page.locator(".jp-NotebookPanel-toolbar [data-jp-item-name=save]").click()
     assert answer.value.ok
 
 
@@ -111,11 +111,10 @@ def test_a_student_opens_runs_and_saves_a_notebook_and_no_other_file_changes(
     assert (repository / FIRST).read_bytes() == as_it_came
     assert git(repository, "status", "--short") == ""
 
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.locator(".lm-Menu-item[data-command='runmenu:run-all']").click()
-    last = page.locator(".jp-CodeCell").last.locator(".jp-OutputPrompt")
-    page.locator(".jp-RenderedHTML >> text=Open in the Lab").wait_for()
-    last.wait_for()
+    for menu, command in (("Edit", "editmenu:clear-all"), ("Run", "runmenu:run-all")):
+        page.get_by_role("menuitem", name=menu, exact=True).click()
+        page.locator(f".lm-Menu-item[data-command='{command}']").click()
+    page.locator(".jp-Notebook").get_by_text("Open in the Lab").wait_for()
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
     save(page)
     assert git(repository, "status", "--short") in ("", f" M {FIRST}\n")
