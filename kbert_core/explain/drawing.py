@@ -113,7 +113,8 @@ def signed_bars(
                 panel.plot(mark, place, **DIAMOND, markeredgecolor=INK)
             for value in own:
                 panel.barh(place, value, height=0.62, color=positive if value >= 0 else negative)
-                right, end = value >= 0, (max if value >= 0 else min)(0.0, value, *lines)
+                right = value >= 0
+                end = max(0.0, value, *lines) if right else min(0.0, value, *lines)
                 if marks:  # on the other side of 0: a number beside a diamond would seem to be its
                     right, end = not right, 0.0
                 where: Any = {"xytext": (5 if right else -5, 0), "textcoords": "offset points"}
