@@ -165,6 +165,27 @@ def show(picture: Any, says: str, *, width: int = WIDTH) -> Any:
     return Image(data=data.getvalue(), format="png", width=width, alt=says)
 
 
+class Folded:
+    """Text below a line that opens when it is clicked, so that one can guess first.
+
+    Attributes:
+        title: the line.
+        text: what it opens, shown as it stands.
+    """
+
+    def __init__(self, title: str, text: str) -> None:
+        self.title, self.text = title, text
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:  # what IPython asks for
+        from html import escape
+
+        shown = f"<summary>{escape(self.title)}</summary><pre>{escape(self.text)}</pre>"
+        return {
+            "text/html": f"<details>{shown}</details>",
+            "text/plain": f"{self.title}\n{self.text}",
+        }
+
+
 def slider(function: Callable[..., Any], **choices: Any) -> None:
     """Let something be moved; a picture of the same stands beside it in every notebook.
 
