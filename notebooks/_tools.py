@@ -279,7 +279,7 @@ class Check:
 
     def __call__(self, *answers: Any) -> None:
         """Print whether the answer is right, and if not why."""
-        if Path.cwd() == ROOT / "notebooks":
+        if Path.cwd().is_relative_to(ROOT / "notebooks"):
             print(FIRST_CELL)
             return
         try:
@@ -331,9 +331,9 @@ def _watched(function: Callable[..., Any]) -> Callable[..., Any]:
     """A learner's function that must return something; what it prints isn't shown."""
 
     @wraps(function)
-    def watched(*arguments: Any) -> Any:
+    def watched(*arguments: Any, **named: Any) -> Any:
         with redirect_stdout(io.StringIO()) as printed:
-            result = function(*arguments)
+            result = function(*arguments, **named)
         if result is ...:
             raise NoAnswer("put yours in place of the dots and run the cell again.")
         if result is None:

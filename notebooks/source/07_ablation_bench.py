@@ -611,16 +611,9 @@ for row, file in {
 # %% [markdown]
 # Where the names were seen in training, no graph has much to give, and which graph it is hardly shows.
 #
-# ## Summary
-#
-# - An ablation changes one thing. Soft positions and the visible matrix are *one* thing in two parts.
-# - Read-time ablations show what a finished model relies on; trained ones show what a model can learn without.
-# - The kind of a name, one triple, does most of the work. A graph that doesn't know the names does nothing.
-# - A model that follows its graph follows a false graph, too.
-#
 # ## Exercises
 #
-# **1.** (Easy.) Fill the table: the **difference** to K-BERT in points of F1, one digit after the point. Use the
+# **1.** (easy) Fill the table: the **difference** to K-BERT in points of F1, one digit after the point. Use the
 # controls above, or `measure`.
 
 # %% tags=["exercise"]
@@ -637,6 +630,11 @@ table = {
 check_table(table, measured)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# The numbers in brackets of each reveal are the differences. `measured[row][language]["f1"]` has more digits.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -650,10 +648,7 @@ check_table(table, measured)
 # </details>
 
 # %% [markdown]
-# **2.** (Medium.) Which kind of ablation supports each sentence: `"read"`, `"trained"`, or `"neither"`?
-#
-# *Hint.* Ask of each sentence whether it speaks of one finished model, of models trained in several ways, or of more
-# than anybody has measured.
+# **2.** (medium) Which kind of ablation supports each sentence: `"read"`, `"trained"`, or `"neither"`?
 
 # %% tags=["exercise"]
 from checks.ablation_bench import check_claims
@@ -669,6 +664,12 @@ claims = {
 check_claims(claims)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Ask of each sentence whether it speaks of one finished model, of models trained in several ways, or of more than anybody
+# has measured.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -685,7 +686,7 @@ check_claims(claims)
 # </details>
 
 # %% [markdown]
-# **3.** (Medium.) Find a setting in which the Chinese model scores *higher* than K-BERT as trained, with the true
+# **3.** (medium) Find a setting in which the Chinese model scores *higher* than K-BERT as trained, with the true
 # medical graph and without noise. Then ask yourself whether you would report it.
 
 # %% tags=["exercise"]
@@ -695,6 +696,11 @@ my_setting = ...  # such as {"positions": "hard"}
 check_setting(my_setting, measure)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# A setting with more knowledge isn't always better. Which controls change *how much* is injected?
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -704,10 +710,16 @@ check_setting(my_setting, measure)
 # </details>
 
 # %% [markdown]
-# **4.** (Open, no check.) In English the shuffled graph and the true one trained equally good models. Is a name's
-# border all that helps, or its kind, which the shuffling left true? Which *one* further row would you train to tell
-# these apart, and which result would speak for which? Write it down before you read
-# [docs/results.md](../docs/results.md).
+# ## Summary
+#
+# - An ablation changes one thing. Soft positions and the visible matrix are *one* thing in two parts.
+# - Read-time ablations show what a finished model relies on; trained ones show what a model can learn without.
+# - The kind of a name, one triple, does most of the work. A graph that doesn't know the names does nothing.
+# - A model that follows its graph follows a false graph, too.
+#
+# **Open question.** In English the shuffled graph and the true one trained equally good models. Is a name's border all
+# that helps, or its kind, which the shuffling left true? Which *one* further row would you train to tell these apart,
+# and which result would speak for which?
 #
 # ## Go on
 
