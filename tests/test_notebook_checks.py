@@ -112,6 +112,12 @@ MEASURED = {  # row → language → F1 in per cent, precision and recall as sha
 }
 
 
+def test_bags_are_the_same_where_words_and_soft_positions_are():
+    for pair, same in ablations.BAGS.items():
+        one, other = (ablations.bag_of(side) for side in pair.split("  |  "))
+        assert (one == other) is same
+
+
 def table(value, row="tail only", language="Chinese"):
     return {(language, row): value}, MEASURED
 
@@ -338,6 +344,11 @@ WRONG = [
     (ablations.check_paired, (lambda a, b: (6, 3),), "it is 1.00"),
     (ablations.check_paired, (lambda a, b: 6,), "two numbers"),
     (ablations.check_paired, (6,), "give a function"),
+    (ablations.check_bags, (True,), "give a dictionary"),
+    (ablations.check_bags, ({},), "no answer yet"),
+    (ablations.check_bags, (dict.fromkeys(ablations.BAGS, 1),), "write True or False"),
+    (ablations.check_bags, (dict.fromkeys(ablations.BAGS, False),), "the lists are equal"),
+    (ablations.check_bags, (dict.fromkeys(ablations.BAGS, True),), "alone: Oslo at 2, Rome at 2"),
     (knowledge_noise.check_variation, (lambda p, q: doubled(p, q),), "counts twice"),
     (knowledge_noise.check_variation, (lambda p, q: sum(p) - sum(q),), "cancel out"),
     (knowledge_noise.check_variation, (lambda p, q: doubled(p, q) / len(p),), "the mean"),
