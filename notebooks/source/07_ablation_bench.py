@@ -506,7 +506,8 @@ for name, how in {
     print(f"{name:20} − K-BERT: from {low:+.0f} to {high:+.0f} points of F1")
 
 # %% [markdown]
-# What lies on one side of 0 will be seen on other sentences of this sort, too. Hard positions don't.
+# A difference whose interval lies on one side of 0 would show on other sentences of this sort, too. That of hard
+# positions has 0 in the middle.
 #
 # ## Trained so, not only read so
 #
@@ -587,17 +588,17 @@ assert abs(zh["hard positions"] - zh["K-BERT"]) < 3 < abs(zh["the graph left off
 # Three examples from the table above:
 #
 # - *Everything visible*: this model breaks when it is read so, but a model that is trained so learns to live with it,
-#   and loses only a part of the gain. "The visible matrix is worth 40 points" would be false.
+#   and keeps a quarter of the gain. "The visible matrix is worth 40 points" would be false.
 # - *Shuffled tails*: this model believes a false graph and fails. A model that is *trained* with a false graph learns
-#   not to believe it, and still sees where a name begins and ends: half of the gain in Chinese, all of it in English.
+#   not to believe it, and still sees where a name begins and ends: nearly half of the gain in Chinese, all in English.
 #   But ask what a control leaves. In that English graph the tail of a disease is its parent, another disease; shuffled
 #   it is still a disease, so the kind stays true.
 # - *Hard positions*: no loss in either column. That does not mean that positions do nothing. When a triple is added to
 #   the graph, hard positions move every word after it, and other answers of the sentence change
 #   ([7b](07_ablations.ipynb) has the numbers). F1 doesn't see it.
 #
-# And HowNet against MedicalKG, trained on the paper's own clinical data, where nearly all names of the test were
-# trained with a label:
+# And HowNet against MedicalKG, trained on the paper's own clinical data, where most names of the test were seen in
+# training with a label:
 
 # %%
 for row, file in {
