@@ -226,6 +226,8 @@ def test_links_of_a_chinese_notebook_lead_somewhere(translated):
         if cell.cell_type == "markdown":
             for target in re.findall(r"\]\((?!https?:)([^)#]+)", cell.source):
                 assert (FOLDER / run.ZH / target).exists(), target
+            for name in re.findall(r"(?<!English)\]\(\.\./(\d\d_\w+\.ipynb)\)", cell.source):
+                assert not (FOLDER / run.ZH / name).exists(), name
 
 
 def test_a_chinese_notebook_finds_its_tools_one_folder_up():

@@ -6,7 +6,8 @@
 
 Where a script has a translation (zh/NAME.md: its text cells in order, between
 them lines of +++, and an empty block of Python where the script has a full
-one), the same notebook with these texts is stored in notebooks/zh.
+one), the same notebook with these texts is stored in notebooks/zh. Links
+to notebooks are written there as in the script.
 
 The script (.py, here) is what is run; the notebook (.ipynb, one folder up) is
 what students get: the same cells with their outputs. A cell tagged "test" is
@@ -68,6 +69,7 @@ except ModuleNotFoundError:  # this notebook alone, as on Colab: get what belong
 ELSEWHERE = "\n\n[Open in Colab]({colab}) · [other ways to run it](../docs/install.md#notebooks)"
 ZH = "zh"
 BETWEEN, LEFT_OUT = "\n+++\n", "```python\n```"
+LINK = re.compile(r"\]\((\d\d_\w+\.ipynb)\)")
 ABOVE = 'import sys\n\nsys.path.insert(0, "..")  # 工具在上一级文件夹\n'
 ELSEWHERE_ZH = "\n\n[在 Colab 中打开]({colab}) · [其他运行方式](../../docs/install.md#notebooks) · [English](../{name})"
 SLIDER_ZH = "<em>交互控件：运行笔记本后可以操作，下面给出其中一个结果。</em>"
@@ -429,7 +431,8 @@ def in_chinese(script: Path, notebook: NotebookNode) -> NotebookNode:
                 f"{ZH}/{file.name}, text cell {number}: {len(others)} empty blocks of Python, and "
                 f"{len(blocks)} in the script."
             )
-        cell.source = first + "".join(map("".join, zip(blocks, others, strict=True)))
+        source = first + "".join(map("".join, zip(blocks, others, strict=True)))
+        cell.source = LINK.sub(lambda link: f"]({_from_zh(script.parent, link[1])})", source)
     name = notebook_of(script).name
     cells[0].source += ELSEWHERE_ZH.format(colab=colab(f"{ZH}/{name}"), name=name)
     ready = next(cell for cell in made.cells if cell.cell_type == "code")
@@ -439,6 +442,11 @@ def in_chinese(script: Path, notebook: NotebookNode) -> NotebookNode:
             data["text/html"] = SLIDER_ZH
             data["text/plain"] = re.sub("<.*?>", "", SLIDER_ZH)
     return made
+
+
+def _from_zh(source: Path, name: str) -> str:
+    """Where a notebook is, seen from the Chinese ones: among them if it is translated."""
+    return name if translation_of(source / name).is_file() else f"../{name}"
 
 
 def store(script: Path, notebook: NotebookNode) -> None:
