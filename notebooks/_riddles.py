@@ -14,7 +14,7 @@ ones, each met once, of which the graph says what it says of a real one.
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -123,23 +123,6 @@ def make_riddles(
         names,
         unseen_names,
     )
-
-
-def with_denials(riddles: Riddles, *, seed: int = 0) -> Riddles:
-    """Let the graph say two things of every name: what it is, and of which kind it is not.
-
-    Both tails are labels, and either may stand first, so only the relation
-    tells which is the answer. Nothing else is left in the graph.
-    """
-    random = np.random.default_rng(seed)
-    triples: list[Triple] = []
-    for triple in riddles.graph:
-        if triple.relation != RiddleOptions.relation or triple.tail not in riddles.kinds:
-            continue
-        others = [kind for kind in riddles.kinds if kind != triple.tail]
-        denial = Triple(triple.head, "is_not", others[int(random.integers(len(others)))])
-        triples += [triple, denial][:: int(random.choice((1, -1)))]
-    return replace(riddles, graph=KnowledgeGraph(triples, name=f"{riddles.graph.name}, denials"))
 
 
 def kinds_of(graph: KnowledgeGraph, options: RiddleOptions) -> dict[str, list[str]]:

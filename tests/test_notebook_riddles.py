@@ -34,7 +34,6 @@ from _riddles import (  # noqa: E402
     RiddleOptions,
     kinds_of,
     make_riddles,
-    with_denials,
 )
 from benchmarks import riddles as benchmark  # noqa: E402
 
@@ -181,24 +180,6 @@ def test_a_graph_with_too_few_names_is_refused(figure_2):
 def test_impossible_options_are_refused(wrong):
     with pytest.raises(OptionError, match=next(iter(wrong))):
         RiddleOptions(**wrong)
-
-
-def test_denials_leave_two_kinds_of_a_name_and_only_the_relation_tells_which(riddles):
-    made = with_denials(riddles, seed=1)
-    said = [made.graph.triples_of(name) for name in made.graph.entities()]
-    assert all(sorted(t.relation for t in triples) == ["is_a", "is_not"] for triples in said)
-    assert all(one.tail != other.tail for one, other in said)
-    assert {t.tail for triples in said for t in triples} == set(riddles.kinds)
-    first = Counter(triples[0].relation for triples in said)
-    assert 0.35 < first["is_a"] / len(said) < 0.65
-    assert [e.label for e in made.unseen] == [e.label for e in riddles.unseen]
-    for example in made.unseen:
-        (kind,) = (
-            t.tail
-            for t in made.graph.triples_of(asked_and_other(example.sentences[0])[0])
-            if t.relation == "is_a"
-        )
-        assert kind == example.label
 
 
 # The small model

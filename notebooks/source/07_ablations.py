@@ -5,7 +5,7 @@
 #
 # **You need** notebooks [2](02_soft_positions.ipynb), [3](03_visible_matrix.ipynb), [6](06_fine_tuning.ipynb) and
 # [7a](07_ablation_bench.ipynb): soft positions, the visible matrix, the riddles, and the bench. **You get** a proof that
-# needs no training, a riddle that one model can never solve, and the paper's Figure 5 at full size.
+# needs no training, a control that misleads, and the paper's Figure 5 at full size.
 
 # %%
 from _tools import ready
@@ -176,69 +176,26 @@ for seed in (1, 2, 3):
 # belong together.** Take away the matrix alone, and you have taken away both. This is why in [7a](07_ablation_bench.ipynb)
 # *both* scores better than *everything visible*.
 #
-# ## A riddle that one of them can't solve
+# ## Can one see it in a training of a minute?
 #
-# Now we train. The riddles are those of [notebook 6](06_fine_tuning.ipynb), "tell me about warfarin and forget Paris":
-# the sentence says *which* name is asked for. But the graph says two things of every name, what it is and what it is
-# **not**, in either order. To answer one needs the sentence, the graph, and to know which tail belongs to *is_a*.
-
-# %%
-from _riddle_trial import TrialOptions, trial
-from _riddles import RiddleOptions, make_riddles, with_denials
-from kbert_core import InjectionOptions
-
-graph = load_graph("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
-many = RiddleOptions(train=7000, invented_share=1.0)  # each name once: nothing to remember
-riddles = with_denials(make_riddles(graph, many, seed=1), seed=1)
-
-example = riddles.unseen[0]
-print(example.sentences[0], "→", example.label)
-for name in (n for names in riddles.unseen_names.values() for n in names):
-    if name in example.sentences[0]:
-        print("   the graph:", *riddles.graph.triples_of(name))
-
-# %% [markdown]
-# Before you run the next cells, **guess**: what share of the riddles with unseen names will K-BERT get right, and what
-# share a model trained with everything visible? Chance is one in six. (Each of the two takes about twenty seconds.)
-
-# %%
-options = TrialOptions(steps=700, every=100, hidden_size=64, num_hidden_layers=3)
-two = InjectionOptions(max_triples=2)
-live = {"K-BERT": trial(riddles, riddles.graph, injection=two, seed=1, options=options)}
-
-# %%
-way = WAYS["everything visible"]
-live["everything visible"] = trial(
-    riddles, riddles.graph, injection=two, ablation=way, seed=1, options=options
-)
-
-# %% tags=["about"]
-for name, made in live.items():
-    print(f"{name:20} right: {made.last.unseen:.2f}")
-
-# %% tags=["test"]
-assert live["K-BERT"].last.unseen > 0.6 > live["everything visible"].last.unseen
-
-# %%
-from _charts import line_chart
-
-chart = line_chart(
-    [point.step for point in live["K-BERT"].curve],
-    {name: [point.unseen for point in made.curve] for name, made in live.items()},
-    across="step",
-    up="unseen names, share of right answers",
-    levels={"one of two": 0.5, "chance": riddles.chance},
-)
-show(chart, "Learning curves: K-BERT passes one half, everything visible does not")
-
-# %% [markdown]
-# With everything visible the model learns to look up the two kinds, and must toss a coin between them: **one half is
-# its limit**, by the proof above, with any seed and any number of steps. K-BERT passes it.
+# We tried, and the answer is no. Small models were trained from scratch (two or three layers, at most 840 steps, one seed
+# each) on riddles in which the graph says *two* things of a name and only the relation tells which is the answer. With
+# everything visible one half is the most a model can expect, by the proof. But K-BERT hardly did better:
 #
-# Three layers are needed for that, one for each step of the way: a tail learns its relation, the mention reads its
-# tails, `[CLS]` reads the mention. And it needs many names: with 1,500 sentences instead of 7,000 the same K-BERT
-# remembered the names of the training and got 0.57 of the unseen ones (one seed, 300 steps). One seed was trained here,
-# so read from it what the proof says too, and no more.
+# | riddle | trial | K-BERT, unseen names right |
+# |---|---|---:|
+# | the sentence chooses: "not where she was born but where she lives" | 1,500 sentences, 2 layers, 420 steps | 0.41 |
+# | | 2,000 sentences, 3 layers, 420 steps | 0.54 |
+# | | the same, 840 steps | 0.50 |
+# | the graph says what a name is and what it is **not** | 1,500 sentences, 3 layers, 300 steps | 0.57 |
+# | | 7,000 sentences, all names invented, 420 steps | 0.71 |
+# | | the same with another draw, 700 steps, both rows | not set apart |
+#
+# The way is long: a tail must learn its relation, the mention must read its tails, `[CLS]` must read the mention. That
+# takes three layers, and more names and steps than a minute has; with few names the models remember them instead. So
+# believe the proof, and look for the size of the effect where models were trained for hours, below. (On the easy riddles
+# of [notebook 6](06_fine_tuning.ipynb), with five triples and 420 steps, every row got 0.87 to 1.00, the shuffled graph
+# too, so they can't tell the rows apart either.)
 #
 # ## A shuffled graph that knows
 #
@@ -246,8 +203,10 @@ show(chart, "Learning curves: K-BERT passes one half, everything visible does no
 # up to five triples per name, and shuffle the graph:
 
 # %%
+from _riddles import make_riddles
 from kbert_core.knowledge.tools.controls import shuffled
 
+graph = load_graph("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
 riddles = make_riddles(graph, seed=1)
 wrong = shuffled(riddles.graph, seed=1).graph
 for name in ("ibuprofen", "paris"):
