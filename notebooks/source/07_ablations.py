@@ -350,7 +350,7 @@ import yaml
 published = yaml.safe_load(Path("results/published.yaml").read_text(encoding="utf-8"))
 table = published["tables"][0]
 for row in (table["columns"], *table["rows"][:2]):
-    print("".join(f"{cell:16}" for cell in row))
+    print("".join(f"{cell:19}" for cell in row).rstrip())
 
 # %% [markdown]
 # [docs/results.md](../docs/results.md) leads to all rows and intervals.
