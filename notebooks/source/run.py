@@ -4,7 +4,7 @@
     python notebooks/source/run.py 03 05 --write   two of them, and store their outputs
     python notebooks/source/run.py --texts         store changed texts, and keep the outputs
 
-Where a script has a translation (zh/NAME.md: its text cells in order, between
+Where a script has a translation (zh/NAME.txt: its text cells in order, between
 them lines of +++, and an empty block of Python where the script has a full
 one), the same notebook with these texts is stored in notebooks/zh. Links
 to notebooks are written there as in the script.
@@ -408,7 +408,7 @@ def with_old_outputs(script: Path) -> NotebookNode:
 
 def translation_of(script: Path) -> Path:
     """Where the translated texts of a script are."""
-    return script.parent / ZH / f"{script.stem}.md"
+    return script.parent / ZH / f"{script.stem}.txt"
 
 
 def in_chinese(script: Path, notebook: NotebookNode) -> NotebookNode:
