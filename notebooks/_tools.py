@@ -165,6 +165,27 @@ def show(picture: Any, says: str, *, width: int = WIDTH) -> Any:
     return Image(data=data.getvalue(), format="png", width=width, alt=says)
 
 
+class Folded:
+    """Text below a line that opens when it is clicked, so that one can guess first.
+
+    Attributes:
+        title: the line.
+        text: what it opens, shown as it stands.
+    """
+
+    def __init__(self, title: str, text: str) -> None:
+        self.title, self.text = title, text
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:  # what IPython asks for
+        from html import escape
+
+        shown = f"<summary>{escape(self.title)}</summary><pre>{escape(self.text)}</pre>"
+        return {
+            "text/html": f"<details>{shown}</details>",
+            "text/plain": f"{self.title}\n{self.text}",
+        }
+
+
 def slider(function: Callable[..., Any], **choices: Any) -> None:
     """Let something be moved; a picture of the same stands beside it in every notebook.
 
@@ -258,7 +279,7 @@ class Check:
 
     def __call__(self, *answers: Any) -> None:
         """Print whether the answer is right, and if not why."""
-        if Path.cwd() == ROOT / "notebooks":
+        if Path.cwd().is_relative_to(ROOT / "notebooks"):
             print(FIRST_CELL)
             return
         try:
@@ -310,9 +331,9 @@ def _watched(function: Callable[..., Any]) -> Callable[..., Any]:
     """A learner's function that must return something; what it prints isn't shown."""
 
     @wraps(function)
-    def watched(*arguments: Any) -> Any:
+    def watched(*arguments: Any, **named: Any) -> Any:
         with redirect_stdout(io.StringIO()) as printed:
-            result = function(*arguments)
+            result = function(*arguments, **named)
         if result is ...:
             raise NoAnswer("put yours in place of the dots and run the cell again.")
         if result is None:

@@ -218,3 +218,14 @@ def test_every_name_of_a_chinese_graph_has_one_english_gloss():
     chinese = {name for name in names if re.search("[\u4e00-\u9fff]", name)}
     assert chinese <= set(dict(glosses)) <= names
     assert not [gloss for _, gloss in glosses if re.search("[\u4e00-\u9fff]", gloss)]
+
+
+def test_english_sentences_are_labelled_with_the_types_of_the_english_model_and_counted_right():
+    lines = (FOLDER / "example_data" / "medical_ner_en.tsv").read_text("utf-8").splitlines()
+    rows = [[field.split() for field in line.split("\t")] for line in lines[1:]]
+    assert all(len(words) == len(tags) for words, tags in rows)
+    tags = Counter(tag for _, tags in rows for tag in tags)
+    assert set(tags) <= {"O", *(f"{b}-{label}" for b in "BI" for label in ("Disease", "Chemical"))}
+    text = (FOLDER / "example_data" / "README.md").read_text(encoding="utf-8")
+    mentions = tags["B-Disease"] + tags["B-Chemical"]
+    assert f"| `medical_ner_en.tsv` | {len(rows)} | {mentions} |" in text

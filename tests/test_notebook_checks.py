@@ -19,6 +19,7 @@ from _riddle_trial import KIND_ALONE, TrialOptions, new_pipeline  # noqa: E402
 from _riddles import RiddleOptions, make_riddles  # noqa: E402
 from _tools import Check, exercise  # noqa: E402
 from checks import (  # noqa: E402
+    ablation_bench,
     ablations,
     bert_to_kbert,
     explaining,
@@ -31,6 +32,7 @@ from checks import (  # noqa: E402
     self_attention,
     sentence_tree,
     soft_positions,
+    start_here,
     visible_matrix,
 )
 
@@ -85,6 +87,48 @@ MEDICAL = KnowledgeGraph([Triple("胃镜", "类别", "检查")])
 POURED = KnowledgeGraph([Triple("胃镜", "义原", "山"), *MEDICAL])
 
 
+def clinical_reader(text, *, graph):
+    """Takes a name for what the graph says it is."""
+    (node,) = grow_trees([text], graph)[0].nodes or (None,)
+    used = tuple(branch.triple for branch in node.branches) if node else ()
+    kinds = {"disease": "Disease", "drug": "Chemical"}
+    labels = [kinds[triple.tail] for triple in used if triple.tail in kinds]
+    spans = [SimpleNamespace(text=start_here.NAME, label=label) for label in labels]
+    return SimpleNamespace(used=used, prediction=SimpleNamespace(spans=spans))
+
+
+CHANGES = {edit: changes for edit, (changes, _) in start_here.CHANGES.items()}
+CLAIMS = {claim: kind for claim, (kind, _) in ablation_bench.CLAIMS.items()}
+MEASURED = {  # row → language → F1 in per cent, precision and recall as shares
+    "K-BERT": {
+        "Chinese": {"f1": 70.0, "precision": 0.6, "recall": 0.8},
+        "English": {"f1": 90.0, "precision": 0.9, "recall": 0.9},
+    },
+    "tail only": {
+        "Chinese": {"f1": 60.0, "precision": 0.57, "recall": 0.65},
+        "English": {"f1": 85.0, "precision": 0.8, "recall": 0.91},
+    },
+    "both": {
+        "Chinese": {"f1": 40.0, "precision": 0.4, "recall": 0.4},
+        "English": {"f1": 30.0, "precision": 0.3, "recall": 0.3},
+    },
+}
+
+
+def test_bags_are_the_same_where_words_and_soft_positions_are():
+    for pair, same in ablations.BAGS.items():
+        one, other = (ablations.bag_of(side) for side in pair.split("  |  "))
+        assert (one == other) is same
+
+
+def table(value, row="tail only", language="Chinese"):
+    return {(language, row): value}, MEASURED
+
+
+def setting_score(language="Chinese", *, positions="soft", triples=2, graph="medical"):
+    return {"f1": 70.0 + (triples == 1) - (positions == "hard")}
+
+
 def doubled(p, q):
     return sum(abs(a - b) for a, b in zip(p, q, strict=True))
 
@@ -116,6 +160,38 @@ def one_step(visible, layers):
 
 
 WRONG = [
+    (start_here.check_triple, ("zorvex", clinical_reader, GRAPH), "three texts in brackets"),
+    (start_here.check_triple, (("zorvex", "is_a", ""), clinical_reader, GRAPH), "none is empty"),
+    (
+        start_here.check_triple,
+        (("disease", "is_a", "zorvex"), clinical_reader, GRAPH),
+        "turned round",
+    ),
+    (start_here.check_triple, (("Vorzex", "is_a", "x"), clinical_reader, GRAPH), "isn't found"),
+    (start_here.check_triple, (("zorvex", "is_a", "drug"), clinical_reader, GRAPH), "a chemical"),
+    (start_here.check_triple, (("zorvex", "is_a", "x"), clinical_reader, GRAPH), "no name at all"),
+    (start_here.check_changes, ({},), "no answer yet"),
+    (start_here.check_changes, (True,), "give a dictionary"),
+    (start_here.check_changes, (dict.fromkeys(CHANGES, 1),), "write True or False"),
+    (start_here.check_changes, (dict.fromkeys(CHANGES, True),), "the next triples move up"),
+    (ablation_bench.check_table, (-10, MEASURED), "give a dictionary"),
+    (ablation_bench.check_table, table("ten"), "give a number"),
+    (ablation_bench.check_table, table(10.0), "sign is turned"),
+    (ablation_bench.check_table, table(60.0), "the F1 itself"),
+    (ablation_bench.check_table, table(-0.1), "in per cent"),
+    (ablation_bench.check_table, table(-3.0), "difference of precision"),
+    (ablation_bench.check_table, table(-15.0), "difference of recall"),
+    (ablation_bench.check_table, table(-5.0), "the English model's"),
+    (ablation_bench.check_table, table(-30.0), "the row 'both'"),
+    (ablation_bench.check_table, table(-12.0), "measure('Chinese', …)"),
+    (ablation_bench.check_claims, ("read",), "give a dictionary"),
+    (ablation_bench.check_claims, ({},), "no answer yet"),
+    (ablation_bench.check_claims, (dict.fromkeys(CLAIMS, "both"),), "none of the three"),
+    (ablation_bench.check_claims, (dict.fromkeys(CLAIMS, "read"),), "from its first step"),
+    (ablation_bench.check_setting, ("hard", setting_score), "give a dictionary"),
+    (ablation_bench.check_setting, ({"graph": "none"}, setting_score), "leave graph as it is"),
+    (ablation_bench.check_setting, ({"layers": 1}, setting_score), "is no setting"),
+    (ablation_bench.check_setting, ({"positions": "hard"}, setting_score), "F1 69.0, and as"),
     (sentence_tree.check_longest, (["York", "New York"],), "in the order of the text"),
     (sentence_tree.check_longest, (["New", "York"],), "the longer name wins"),
     (sentence_tree.check_longest, (["New York"],), "a second city"),
@@ -271,6 +347,11 @@ WRONG = [
     (ablations.check_paired, (lambda a, b: (6, 3),), "it is 1.00"),
     (ablations.check_paired, (lambda a, b: 6,), "two numbers"),
     (ablations.check_paired, (6,), "give a function"),
+    (ablations.check_bags, (True,), "give a dictionary"),
+    (ablations.check_bags, ({},), "no answer yet"),
+    (ablations.check_bags, (dict.fromkeys(ablations.BAGS, 1),), "write True or False"),
+    (ablations.check_bags, (dict.fromkeys(ablations.BAGS, False),), "the lists are equal"),
+    (ablations.check_bags, (dict.fromkeys(ablations.BAGS, True),), "alone: Oslo at 2, Rome at 2"),
     (knowledge_noise.check_variation, (lambda p, q: doubled(p, q),), "counts twice"),
     (knowledge_noise.check_variation, (lambda p, q: sum(p) - sum(q),), "cancel out"),
     (knowledge_noise.check_variation, (lambda p, q: doubled(p, q) / len(p),), "the mean"),

@@ -22,22 +22,15 @@ import _tools  # noqa: E402
 from kbert_core import load_graph  # noqa: E402
 
 SCRIPTS = run.scripts()
-QUICK = ("05", "09", "14", "15", "16")  # run here: the most of library and app
+QUICK = ("00", "05", "09", "14", "15", "16")  # run here: the most of library and app
 NAMES = [script.stem for script in SCRIPTS]
+TRANSLATED = [script for script in SCRIPTS if run.translation_of(script).is_file()]
 MOST_KILOBYTES = 900  # of a notebook with its pictures
 
 
 @pytest.fixture(params=SCRIPTS, ids=NAMES)
 def script(request):
     return request.param
-
-
-@pytest.fixture
-def mended(request, script):
-    """Each but the notebook that is being replaced."""
-    if script.stem == "07_ablations":
-        request.applymarker(pytest.mark.xfail(reason="notebook 7 is rewritten"))
-    return script
 
 
 def shown(cell):
@@ -114,16 +107,16 @@ def test_every_exercise_has_one_folded_solution_with_its_check(mended):
         assert f"{check}(" in code
 
 
-def test_a_notebook_ends_with_a_summary_and_an_open_question(mended):
-    ends = [cell.source for cell in run.stored(mended).cells if "## Summary" in cell.source]
+def test_a_notebook_ends_with_a_summary_and_an_open_question(script):
+    ends = [cell.source for cell in run.stored(script).cells if "## Summary" in cell.source]
     assert len(ends) == 1
     summary, question, _ = re.split(r"\*\*Open question\.\*\*|## Go on", ends[0])
     assert 2 <= summary.count("\n- ") <= 5
     assert question.strip().endswith("?")
 
 
-def test_nothing_in_a_notebook_stops_who_changes_an_input(mended):
-    for cell in code_cells(run.stored(mended)):
+def test_nothing_in_a_notebook_stops_who_changes_an_input(script):
+    for cell in code_cells(run.stored(script)):
         assert not [n for n in ast.walk(ast.parse(shown(cell))) if isinstance(n, ast.Assert)]
 
 
@@ -186,11 +179,82 @@ def test_a_link_to_the_lab_opens_there(script):
 
 
 @pytest.mark.parametrize(
-    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.soak) for name in ("02", "04"))]
+    "name",
+    [
+        *QUICK,
+        *(pytest.param(name, marks=pytest.mark.soak) for name in ("02", "04", "07_ablation_bench")),
+    ],
 )
 def test_a_quick_notebook_runs_offline_and_shows_what_is_stored(name):
     (script,) = run.scripts([name])
     run.compare(script, run.run(script).notebook)
+
+
+# The map and the Chinese versions
+
+
+def test_the_first_page_leads_to_every_notebook():
+    texts = [cell.source for cell in run.stored(SCRIPTS[0]).cells if cell.cell_type == "markdown"]
+    linked = set(re.findall(r"\((\d\d_\w+)\.ipynb\)", "\n".join(texts)))
+    assert linked == set(NAMES[1:])
+
+
+@pytest.fixture(params=TRANSLATED, ids=[script.stem for script in TRANSLATED])
+def translated(request):
+    path = FOLDER / run.ZH / run.notebook_of(request.param).name
+    return run.stored(request.param), nbformat.read(path, as_version=4), request.param
+
+
+def test_a_chinese_notebook_has_the_code_and_outputs_of_the_english_one(translated):
+    english, chinese, script = translated
+    assert chinese == run.in_chinese(script, english)
+    pairs = list(zip(english.cells, chinese.cells, strict=True))
+    assert all(one.cell_type == other.cell_type for one, other in pairs)
+    first, *others = [(a, b) for a, b in pairs if a.cell_type == "code"]
+    assert first[1].source == run.ABOVE + first[0].source
+    assert all(a.source == b.source and a.metadata == b.metadata for a, b in others)
+    assert all(len(a.outputs) == len(b.outputs) for a, b in others)
+
+
+def test_every_text_cell_of_a_chinese_notebook_is_translated(translated):
+    for english, chinese in zip(translated[0].cells, translated[1].cells, strict=True):
+        if english.cell_type == "markdown":
+            assert re.search(r"[\u4e00-\u9fff]", chinese.source)
+            for mark in (r"(?m)^#+ ", r"(?m)^- ", r"(?m)^\|", "<summary>", "```"):
+                counts = [len(re.findall(mark, cell.source)) for cell in (english, chinese)]
+                assert counts[0] == counts[1], (mark, chinese.source)
+
+
+def test_links_of_a_chinese_notebook_lead_somewhere(translated):
+    for cell in translated[1].cells:
+        if cell.cell_type == "markdown":
+            for target in re.findall(r"\]\((?!https?:)([^)#]+)", cell.source):
+                assert (FOLDER / run.ZH / target).exists(), target
+            for name in re.findall(r"(?<!English)\]\(\.\./(\d\d_\w+\.ipynb)\)", cell.source):
+                assert not (FOLDER / run.ZH / name).exists(), name
+
+
+def test_a_chinese_notebook_finds_its_tools_one_folder_up():
+    code = run.ABOVE + "from _tools import ready\nready(models=False)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=FOLDER / run.ZH, capture_output=True, text=True
+    )
+    assert done.stdout.startswith("Ready"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ("一\n+++\n二", "has 2 text cells, and its script 1"),
+        ("一\n```python\n```", "text cell 0: 1 empty blocks of Python, and 0 in the script"),
+    ],
+)
+def test_a_translation_with_other_cells_is_refused(tmp_path, texts, said):
+    script = written(tmp_path, "# %% [markdown]\n# One.\n\n# %%\nx = 1\n")
+    run.translation_of(script).parent.mkdir()
+    run.translation_of(script).write_text(texts, encoding="utf-8")
+    with pytest.raises(run.Wrong, match=said):
+        run.in_chinese(script, run.read(script))
 
 
 # What they are run with

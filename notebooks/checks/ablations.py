@@ -12,6 +12,14 @@ CONTROLS = {
     "is it good that the sentence's words are counted as if there were no branch?": "hard positions",
 }
 
+BAGS = {
+    "born_in Rome, lives_in Oslo  |  born_in Oslo, lives_in Rome": True,
+    "born_in Rome  |  born_in Oslo": False,
+    "born_in Rome, lives_in Oslo  |  lives_in Oslo, born_in Rome": True,
+    "born_in New York, lives_in Oslo  |  born_in Oslo, lives_in New York": True,
+    "was born in Rome, lives_in Oslo  |  was born in Oslo, lives_in Rome": False,
+}
+
 
 @exercise("One difference, one question: that is what makes a comparison an answer.")
 def check_controls(answer: object) -> str | None:
@@ -58,3 +66,29 @@ def check_paired(answer: object) -> str | None:
     if abs(found[1] - abs(stdev(one) - stdev(other))) < 1e-6:
         return "that is the difference of the spreads; take the spread of the differences."
     return f"the standard deviation is {found[1]:.2f}, and of the differences {gaps} it is {stdev(gaps):.2f}."
+
+
+@exercise(
+    "To repair it: the visible matrix, hard positions, or a relation that tells itself apart."
+)
+def check_bags(answer: object) -> str | None:
+    """Which pairs of graphs have the same tokens at the same soft positions."""
+    if not isinstance(answer, dict):
+        return "give a dictionary: each pair with True or False."
+    for pair, same in BAGS.items():
+        if pair not in answer:
+            return f"'{pair}' has no answer yet."
+        if not isinstance(answer[pair], bool):
+            return f"'{pair}': write True or False, without quotes."
+        if answer[pair] is not same:
+            one, other = (bag_of(side) for side in pair.split("  |  "))
+            only = sorted(one ^ other)
+            why = f"in one of them alone: {', '.join(only)}" if only else "the lists are equal"
+            return f"'{pair}': write each word with its position from the mention; {why}."
+    return None
+
+
+def bag_of(graph: str) -> set[str]:
+    """The words of a mention's branches, each with its soft position counted from the mention."""
+    branches = (branch.split() for branch in graph.split(", "))
+    return {f"{word} at {place}" for words in branches for place, word in enumerate(words, 1)}

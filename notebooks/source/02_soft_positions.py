@@ -256,7 +256,7 @@ assert all(changed["hard positions"][i] > 1e-3 for i in others)
 #
 # Does it matter for a task? In the paper's Figure 5, K-BERT without soft positions is worse. In our own experiment with
 # clinical texts it did *not* score worse, and yet did harm: when a triple was added, about one in ten of the *other*
-# entities of the sentence changed; with soft positions one in a hundred. [Notebook 7](07_ablations.ipynb) has the numbers.
+# entities of the sentence changed; with soft positions one in a hundred. [Notebook 7b](07_ablations.ipynb) has the numbers.
 #
 # ## Exercises
 #

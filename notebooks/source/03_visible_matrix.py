@@ -166,7 +166,7 @@ show(visible_chart(flat, ablated), "Everything visible", width=420)
 # %% [markdown]
 # Grey are the cells that K-BERT hides. Together with Figure 2's shared positions that is a muddle: *now*, *capital* and
 # *is_a* all seem to come right after *Beijing*, and each sees the other. What it costs is measured in [notebook
-# 7](07_ablations.ipynb).
+# 7a](07_ablation_bench.ipynb).
 #
 # ## Exercises
 #

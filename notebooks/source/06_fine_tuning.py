@@ -402,4 +402,4 @@ general = load_graph("demo_kgs/general_en.spo")
 lab_link("tell me about Tokyo and forget Toyota", graph=general, model="words", options=KIND_ALONE)
 
 # %% [markdown]
-# Next: [7 · Ablations](07_ablations.ipynb), which of K-BERT's parts does what.
+# Next: [7a · The ablation bench](07_ablation_bench.ipynb), which of K-BERT's parts does what.

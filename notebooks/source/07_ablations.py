@@ -1,21 +1,20 @@
 # %% [markdown]
-# # 7 · Ablations
+# # 7b · Ablations
 #
-# **Question.** Which part of K-BERT does what, and can one see it at this size?
+# **Question.** Why do soft positions need the visible matrix, and what does a model learn without one of them?
 #
-# **You need** notebooks [2](02_soft_positions.ipynb), [3](03_visible_matrix.ipynb) and [6](06_fine_tuning.ipynb): soft
-# positions, the visible matrix, and the riddles. **You get** the paper's Figure 5 twice: on riddles, trained here, and
-# on clinical texts, read from what is committed. They don't say the same. About 30 minutes, of which the machine takes
-# one to two.
+# **You need** notebooks [2](02_soft_positions.ipynb), [3](03_visible_matrix.ipynb), [6](06_fine_tuning.ipynb) and
+# [7a](07_ablation_bench.ipynb): soft positions, the visible matrix, the riddles, and the bench. **You get** a proof that
+# needs no training, a control that misleads, and the paper's Figure 5 at full size.
 
 # %%
 from _tools import ready
 
 ready(
+    "models/medical-ner-kbert",
     "demo_kgs/figure2.spo",
     "demo_kgs/general_en.spo",
     "demo_kgs/medical_en.spo",
-    "results/riddles.json",
     "results/medical-ner-disjoint",
     "results/published.yaml",
 )
@@ -24,8 +23,8 @@ ready(
 # ## Taking a part away
 #
 # An **ablation** takes a part away to see what it was good for. The paper's Figure 5 takes away two: soft positions,
-# and the visible matrix. On both of its tasks, questions on law (Law_Q&A) and clinical entities (Medicine_NER), K-BERT is
-# worse without either; on the first it is worse than BERT without the matrix.
+# and the visible matrix. On both of its tasks, questions on law (Law_Q&A) and clinical entities (Medicine_NER), K-BERT
+# is worse without either. On Law_Q&A, K-BERT without the matrix is worse than plain BERT.
 #
 # Neither is a weight of the model; both are inputs. So an ablation is another input, which we can write down. By hand,
 # for Figure 2:
@@ -43,15 +42,16 @@ N = len(flat)
 hard = torch.arange(N)[None]  # counts straight through: a row of 0, 1, …, N − 1
 everything = torch.ones(1, N, N, dtype=torch.bool)  # every token sees every token
 
-assert torch.equal(Ablation(positions="hard").position_ids(batch), hard)
-assert torch.equal(Ablation(visible="all").visible_in(batch), everything)
-
 tree_matrix = Ablation().visible_in(batch)
 print("soft:", *batch.soft_positions[0].tolist())
 print("hard:", *hard[0].tolist())
 print(
     f"cells of the matrix: {N * N}; visible: {tree_matrix.sum().item()} in the tree's, all in the other"
 )
+
+# %% tags=["test"]
+assert torch.equal(Ablation(positions="hard").position_ids(batch), hard)
+assert torch.equal(Ablation(visible="all").visible_in(batch), everything)
 
 # %%
 from _charts import visible_chart
@@ -76,130 +76,139 @@ picture("everything visible")
 
 # %% [markdown]
 # (Grey: what K-BERT hides.) There are two more things to take away, and they belong to any such comparison, for they
-# are the **controls**: the graph (then it is BERT), and the *truth* of the graph. A **shuffled** graph has the same
-# names, relations and tails, but every name has another's tails. What such a model gains, it doesn't gain from
-# knowledge.
+# are the **controls**: the graph (then it is BERT), and the *truth* of the graph (shuffled or constant tails).
 #
-# ## One seed, live
+# ## Two parts that belong together
 #
-# The riddles of notebook 6, this time with up to *five* triples for each mention, so that there is something to hold
-# off. Six models, 140 steps each, one seed.
+# The graph says two things of 胃镜 (*gastroscope*): its kind (类别) is examination (检查), and it is not (不是) a disease
+# (疾病). In a second graph the two tails change places. Now the graph says that a gastroscope is a disease and not an
+# examination, which is false. A model that reads its triples must see the difference.
 
 # %%
-from _riddle_trial import trial
+from kbert_core import Characters, KnowledgeGraph, Triple
+
+
+def says(kind, is_not):
+    """A graph of two triples."""
+    return KnowledgeGraph([Triple("胃镜", "类别", kind), Triple("胃镜", "不是", is_not)])
+
+
+true, false = says("检查", "疾病"), says("疾病", "检查")
+text = "行胃镜检查，见胃体黏膜充血。"  # gastroscopy was done, congestion of the stomach's mucosa was seen
+for graph in (true, false):
+    row = flatten(grow_trees([text], graph), Characters())[0]
+    print(" ".join(f"{token}{position}" for token, position in zip(row.tokens, row.soft_positions)))
+
+# %% [markdown]
+# (Each token with its soft position.) Both relations begin at the same one, and so do both tails: branches of one mention start at the
+# same number. Attention knows a token by two things, its vector and its position, and, where everything is visible, by
+# nothing else. So for a model with *soft positions and everything visible* the two rows are the **same bag**: the same
+# tokens at the same positions. In which order they stand, self-attention can't see. The trained model agrees:
+
+# %%
+from kbert_core import Pipeline
+
+kbert = Pipeline.load("models/medical-ner-kbert", device="cpu")
+
+
+def apart(pipeline, text, one, other, ablation):
+    """How far the logits of the sentence's tokens are apart, at most, between two graphs."""
+    first, second = (pipeline(text, graph=graph, ablation=ablation) for graph in (one, other))
+    logits = [t.logits[0, torch.tensor(t.rows[0].branch_ids) == 0] for t in (first, second)]
+    return (logits[0] - logits[1]).abs().max().item()
+
+
+for name, way in WAYS.items():
+    print(f"{name:20} logits differ by {apart(kbert, text, true, false, way):.4f}")
+    for what, graph in (("true", true), ("false", false)):
+        spans = kbert(text, graph=graph, ablation=way).prediction.spans
+        print(f"    {what:6}", ", ".join(f"{s.text} {s.label}" for s in spans))
+
+# %% tags=["test"]
+differences = {name: apart(kbert, text, true, false, way) for name, way in WAYS.items()}
+assert (
+    differences["everything visible"]
+    < 1e-4
+    < 1
+    < min(differences[name] for name in ("K-BERT", "hard positions", "both"))
+)
+
+# %% [markdown]
+# K-BERT says *examination* with the true graph and *disease* with the false one: it knows which tail belongs to which
+# relation, since a branch sees itself and no other branch. **Everything visible: nothing changes.** With hard
+# positions *and* everything visible the model can tell the two apart again, as each token has a place of its own; but
+# now the words beside the mention read the branch, too, and are taken for names.
+#
+# Is that a matter of training? No. Here are BERTs with random weights. Whatever the weights, the difference stays 0.
+
+# %%
+from transformers import BertConfig, BertForTokenClassification
+
+from kbert_core.checkpoints.checkpoint import Card
+from kbert_core.kbert.interventions import ReadConfig
+
+
+def random_bert(seed):
+    """A BERT that was never trained, with the vocabulary of the trained one."""
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=kbert.encoder.config.vocab_size,
+        hidden_size=64,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        intermediate_size=64,
+        initializer_range=0.3,
+        id2label=kbert.labels,
+        label2id={label: number for number, label in kbert.labels.items()},
+    )
+    Card("ner", ReadConfig()).write_to(config)
+    return Pipeline(BertForTokenClassification(config).eval(), kbert.hugging_face_tokenizer)
+
+
+for seed in (1, 2, 3):
+    untrained = random_bert(seed)
+    cells = [f"{name} {apart(untrained, text, true, false, way):.4f}" for name, way in WAYS.items()]
+    print(f"random weights {seed}:", "   ".join(cells))
+
+# %% [markdown]
+# So no training can teach such a model to bind a tail to its relation, if branches of one mention have equally long
+# relations and tails. **Soft positions give up the order of the branches, and the visible matrix gives back which tokens
+# belong together.** Take away the matrix alone, and you have taken away both. This is why in [7a](07_ablation_bench.ipynb)
+# *both* scores better than *everything visible*.
+#
+# ## Can one see it in a training of a minute?
+#
+# We tried, and the answer is no. Small models were trained from scratch (two or three layers, at most 840 steps, one seed
+# each) on riddles in which the graph says *two* things of a name and only the relation tells which is the answer. With
+# everything visible one half is the most a model can expect, by the proof. But K-BERT hardly did better:
+#
+# | riddle | trial | K-BERT, unseen names right |
+# |---|---|---:|
+# | the sentence chooses: "not where she was born but where she lives" | 1,500 sentences, 2 layers, 420 steps | 0.41 |
+# | | 2,000 sentences, 3 layers, 420 steps | 0.54 |
+# | | the same, 840 steps | 0.50 |
+# | the graph says what a name is and what it is **not** | 1,500 sentences, 3 layers, 300 steps | 0.57 |
+# | | 7,000 sentences, all names invented, 420 steps | 0.71 |
+# | | the same with another draw, 700 steps, both rows | not set apart |
+#
+# The way is long: a tail must learn its relation, the mention must read its tails, `[CLS]` must read the mention. That
+# takes three layers, and more names and steps than a minute has; with few names the models remember them instead. So
+# believe the proof, and look for the size of the effect where models were trained for hours, below. (On the easy riddles
+# of [notebook 6](06_fine_tuning.ipynb), with five triples and 420 steps, every row got 0.87 to 1.00, the shuffled graph
+# too, so they can't tell the rows apart either.)
+#
+# ## A shuffled graph that knows
+#
+# A false graph can help, too, and then a control misleads. Take the riddles of [notebook 6](06_fine_tuning.ipynb), with
+# up to five triples per name, and shuffle the graph:
+
+# %%
 from _riddles import make_riddles
-from kbert_core import NO_KNOWLEDGE, InjectionOptions
 from kbert_core.knowledge.tools.controls import shuffled
 
 graph = load_graph("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
 riddles = make_riddles(graph, seed=1)
-FIVE = InjectionOptions(max_triples=5)
-CONTROLS = {
-    "shuffled graph": shuffled(riddles.graph, seed=1).graph,
-    "no knowledge (BERT)": NO_KNOWLEDGE,
-}
-
-live = {
-    name: trial(riddles, riddles.graph, injection=FIVE, ablation=way, seed=1)
-    for name, way in WAYS.items()
-}
-live |= {name: trial(riddles, given, injection=FIVE, seed=1) for name, given in CONTROLS.items()}
-
-# %% tags=["about"]
-for name, made in live.items():
-    print(f"{name:20} unseen names right: {made.last.unseen:.2f}   (seen: {made.last.seen:.2f})")
-
-# %%
-from _charts import line_chart
-
-steps = [point.step for point in live["K-BERT"].curve]
-chart = line_chart(
-    steps,
-    {name: [point.unseen for point in made.curve] for name, made in live.items()},
-    across="step",
-    up="unseen names, share of right answers",
-    levels={"chance": riddles.chance},
-)
-show(chart, "Learning curves of six models, one seed")
-
-# %% [markdown]
-# One seed is an anecdote. Before you read anything into it:
-#
-# ## Three seeds
-#
-# `python -m benchmarks.riddles` has done the same with three seeds, each with its own held-out names, once with the one
-# triple that says a name's kind (as in notebook 6) and once with up to five. It takes about six minutes of one core;
-# what came out is in `results/riddles.json`.
-
-# %%
-import json
-from pathlib import Path
-from statistics import mean, stdev
-
-runs = json.loads(Path("results/riddles.json").read_text(encoding="utf-8"))["runs"]
-ROWS = list(live)
-
-
-def last(row, injection, what="unseen"):
-    """Where the three seeds ended."""
-    return [r["curve"][-1][what] for r in runs if (r["row"], r["injection"]) == (row, injection)]
-
-
-print(f"{'unseen names':20} {'one triple':>24} {'up to five':>30}")
-for row in ROWS:
-    cells = []
-    for injection in ("one triple", "up to five"):
-        values = last(row, injection)
-        each = ", ".join(f"{value:.2f}" for value in values)
-        cells.append(f"{mean(values):.2f} ± {stdev(values):.2f}  ({each})")
-    print(f"{row:20} {cells[0]:>28} {cells[1]:>30}")
-
-# %%
-from _charts import bar_chart
-
-chart = bar_chart(
-    {
-        row: {injection: last(row, injection) for injection in ("one triple", "up to five")}
-        for row in ROWS
-    },
-    across="unseen names, share of right answers",
-    levels={"chance": riddles.chance},
-    most=1.12,
-)
-show(chart, "Six models by three seeds, with one triple and with up to five")
-
-# %% tags=["about"]
-kept = {
-    r["row"]: r["curve"][-1]["unseen"]
-    for r in runs
-    if (r["seed"], r["injection"]) == (1, "up to five")
-}
-for name, made in live.items():
-    print(f"{name:20} live {made.last.unseen:.2f}, committed {kept[name]:.2f}")
-    assert abs(made.last.unseen - kept[name]) < 0.2  # other machines round otherwise
-
-# %% [markdown]
-# Bars are means, dots are seeds. What do they say?
-#
-# - **Without knowledge: chance.** So whatever is above it comes through the branches.
-# - **One triple, shuffled: chance, too.** So it is the *truth* of the triple that counts, not that there is one.
-# - **Everything visible costs nothing here**; it even learns soonest, and alone solves nearly all riddles with every
-#   seed and five triples. That isn't what the paper reports. Two likely reasons: a model that is trained from scratch
-#   this way can find out by itself what belongs to a name, since each branch stands right behind it; and `[CLS]` reads
-#   a triple in one layer, where K-BERT needs two ([notebook 5](05_from_bert_to_kbert.ipynb)). One seed of K-BERT stood
-#   still at about 0.6 from step 60 on (its curve is in the file); whether more steps would have moved it wasn't tried.
-# - **Hard positions: no answer.** One seed stops at 0.84 with one triple, and with five triples two of three seeds are
-#   worse than K-BERT's, the third is better, and the means are the same. One would expect harm, as the same word stands
-#   now here, now there, depending on what hangs before it; but seeds differ so much that three can't show it.
-#
-# And one row can't be believed at all:
-#
-# ## A shuffled graph that knows
-#
-# With up to five triples the *shuffled* graph does as well as the true one. How can a false graph help?
-
-# %%
-wrong = CONTROLS["shuffled graph"]
+wrong = shuffled(riddles.graph, seed=1).graph
 for name in ("ibuprofen", "paris"):
     print(*wrong.triples_of(name)[:3])
 
@@ -210,6 +219,7 @@ for name in ("ibuprofen", "paris"):
 
 # %%
 from collections import Counter, defaultdict
+from statistics import mean
 
 
 def relations(name):
@@ -229,12 +239,14 @@ guesses = [
 print(
     f"{sum(guesses)} of {len(guesses)} unseen names: {mean(guesses):.2f}; chance is {riddles.chance:.2f}"
 )
+
+# %% tags=["test"]
 assert mean(guesses) > 0.6
 
 # %% [markdown]
-# So with more triples the riddles have a second solution, and a control that leaves the relations in place can't tell
-# the two apart. **A control takes away one thing; ask what it leaves.** (The library's shuffling keeps relations on
-# purpose: it takes away the pairing of names and tails, nothing else.)
+# So these riddles have a second solution, and a control that leaves the relations in place can't tell the two apart.
+# **A control takes away one thing; ask what it leaves.** (The library's shuffling keeps relations on purpose: it takes
+# away the pairing of names and tails, nothing else.) Repairs: inject the tails alone (`tail_only`), or one relation.
 #
 # ## At full size
 #
@@ -245,24 +257,28 @@ assert mean(guesses) > 0.6
 # **F1** is the harmonic mean of recall and *precision*, the share of the found ones that are right.
 
 # %%
+import json
+from pathlib import Path
+from statistics import stdev
+
 FULL = Path("results/medical-ner-disjoint")
 FILES = {
-    "K-BERT": "k-bert-medicalkg",
-    "hard positions": "k-bert-hard-positions",
-    "everything visible": "k-bert-everything-visible",
-    "shuffled graph": "k-bert-shuffled-medicalkg",
+    "K-BERT": "k-bert-recipe-medicalkg",
+    "hard positions": "k-bert-recipe-hard-positions",
+    "everything visible": "k-bert-recipe-everything-visible",
+    "shuffled graph": "k-bert-recipe-shuffled-medicalkg",
     "no knowledge (BERT)": "bert",
 }
 
 
 def saved(row):
-    """What came out, one a seed."""
+    """What came out, one per seed."""
     files = [FULL / f"{FILES[row]}-seed{seed}.json" for seed in (1, 2, 3)]
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
 def full(row, what):
-    """F1, or the recall of unseen names, per cent; one a seed."""
+    """F1, or the recall of unseen names, per cent; one per seed."""
     tests = [made["scores"]["test"] for made in saved(row)]
     return [100 * (test["f1"] if what == "F1" else test["unseen"]["recall"]) for test in tests]
 
@@ -279,6 +295,8 @@ for row in FILES:
     print(f"{row:20} {cells[0]:>12} {cells[1]:>28}")
 
 # %%
+from _charts import bar_chart
+
 chart = bar_chart(
     {row: {"F1, %": full(row, "F1")} for row in FILES},
     across="clinical entities, F1 on test, %",
@@ -291,11 +309,13 @@ f1 = {row: mean(full(row, "F1")) for row in FILES}
 print(f"K-BERT − BERT {f1['K-BERT'] - f1['no knowledge (BERT)']:+.1f}")
 for row in ("everything visible", "hard positions", "shuffled graph"):
     print(f"K-BERT − {row} {f1['K-BERT'] - f1[row]:+.1f}")
+
+# %% tags=["test"]
 assert f1["K-BERT"] - f1["everything visible"] > 4
 assert abs(f1["K-BERT"] - f1["hard positions"]) < 1
 
 # %% [markdown]
-# Here it is the other way about:
+# What do the rows say?
 #
 # - **The visible matrix matters**: without it about three quarters of the gain are gone. This encoder was pretrained on
 #   plain sentences, and a tag is wanted for each word, not for the text as a whole; with everything visible, each word
@@ -317,31 +337,27 @@ for row in ("K-BERT", "hard positions", "everything visible"):
     print(f"{row:20} {mean(each):4.1f} % ± {stdev(each):.1f}")
 
 # %% [markdown]
-# One in a hundred, and one in ten with hard positions: every word behind the new branch moves on. Who edits a graph
-# will want soft positions, whatever F1 says.
+# One in a hundred, and one in ten with hard positions: every word after the new branch moves on. If you edit graphs, use
+# soft positions even though F1 is the same.
 #
-# And the paper's own numbers? Figure 5 is a drawing; in numbers, tables give the gain, of a BERT of 102 million
-# weights, on Medicine_NER with 44 % of the test sentences in the training set, too. To be compared in kind, not in size
-# (taken over from lecture notes that quote the paper: `results/published.yaml`):
+# And the paper's own numbers? Figure 5 is a drawing; the paper's tables give the gain in numbers, of BERT-base, which is
+# over twenty times as large. On Medicine_NER 44 % of the test sentences stand in the training set, too. So compare the
+# kind, not the size (`results/published.yaml`):
 
 # %%
 import yaml
 
 published = yaml.safe_load(Path("results/published.yaml").read_text(encoding="utf-8"))
 table = published["tables"][0]
-print("  ".join(f"{name:18}" for name in table["columns"]))
-for row in table["rows"][:2]:
-    print("  ".join(f"{cell:18}" for cell in row))
+for row in (table["columns"], *table["rows"][:2]):
+    print("".join(f"{cell:19}" for cell in row).rstrip())
 
 # %% [markdown]
-# **In sum.** That knowledge gets in, and that it must be true, shows at any size. What the visible matrix is worth
-# depends on the task, on the encoder's past and on how much is injected: it shows in one of two experiments and not in
-# the other. Soft positions showed in neither's scores, and plainly in what else an edit changes. An ablation is an
-# answer about *one* setting. [docs/results.md](../docs/results.md) leads to all rows and intervals.
+# [docs/results.md](../docs/results.md) leads to all rows and intervals.
 #
 # ## Exercises
 #
-# **1.** Each question is answered by comparing K-BERT with *one* other row. Which?
+# **1.** (easy) Each question is answered by comparing K-BERT with *one* other row. Which?
 
 # %% tags=["exercise"]
 from checks.ablations import check_controls
@@ -355,6 +371,11 @@ compare_with = {
 check_controls(compare_with)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Look for the row that differs from K-BERT in just the thing that the question names.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -369,9 +390,9 @@ check_controls(compare_with)
 # </details>
 
 # %% [markdown]
-# **2.** Seeds differ in their data, too, so one compares *within* a seed. Write a function that takes two rows (lists
-# with a value for each seed) and gives the mean of the seeds' differences and their standard deviation. Then look: is
-# K-BERT's lead over "everything visible", `full("K-BERT", "F1")` and `full("everything visible", "F1")`, larger than
+# **2.** (medium) Seeds differ in their data, too, so one compares *within* a seed. Write a function that takes two rows
+# (lists with a value for each seed) and gives the mean of the seeds' differences and their standard deviation. Then look:
+# is K-BERT's lead over "everything visible", `full("K-BERT", "F1")` and `full("everything visible", "F1")`, larger than
 # its spread?
 
 # %% tags=["exercise"]
@@ -385,6 +406,11 @@ def paired(one, other):
 check_paired(paired)
 
 # %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# First make the list of differences, one per seed. `statistics` has `mean` and `stdev`.
+# </details>
+#
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -403,6 +429,52 @@ check_paired(paired)
 # </details>
 
 # %% [markdown]
+# **3.** (hard) Soft positions, everything visible. Which pairs of graphs are the *same bag* for such a model, so that
+# its answer can't differ? Every token is a word here, and a tail begins after its relation.
+
+# %% tags=["exercise"]
+from checks.ablations import check_bags
+
+same_bag = {
+    "born_in Rome, lives_in Oslo  |  born_in Oslo, lives_in Rome": ...,
+    "born_in Rome  |  born_in Oslo": ...,
+    "born_in Rome, lives_in Oslo  |  lives_in Oslo, born_in Rome": ...,
+    "born_in New York, lives_in Oslo  |  born_in Oslo, lives_in New York": ...,
+    "was born in Rome, lives_in Oslo  |  was born in Oslo, lives_in Rome": ...,
+}  # True or False
+check_bags(same_bag)
+
+# %% [markdown] tags=["solution"]
+# <details><summary>Hint</summary>
+#
+# Write each word with its position, counted from the mention: born_in 1, Rome 2. Then compare the two lists as bags.
+# </details>
+#
+# <details><summary>Solution</summary>
+#
+# ```python
+# same_bag = {
+#     "born_in Rome, lives_in Oslo  |  born_in Oslo, lives_in Rome": True,
+#     "born_in Rome  |  born_in Oslo": False,
+#     "born_in Rome, lives_in Oslo  |  lives_in Oslo, born_in Rome": True,
+#     "born_in New York, lives_in Oslo  |  born_in Oslo, lives_in New York": True,
+#     "was born in Rome, lives_in Oslo  |  was born in Oslo, lives_in Rome": False,
+# }
+# check_bags(same_bag)
+# ```
+# </details>
+
+# %% [markdown]
+# ## Summary
+#
+# - Soft positions need the visible matrix: without it, branches of one mention are a bag, and no training mends that.
+# - At full size the matrix carries about three quarters of the gain; hard positions cost no F1, but make edits spread.
+# - A control takes away one thing and leaves others. Ask what it leaves.
+# - An ablation is an answer about *one* setting, and one seed is an anecdote.
+#
+# **Open question.** You may train one more row at full size. Would you take away hard positions *and* the matrix, or use
+# a constant tail? What would each result tell you that the table above doesn't?
+#
 # ## Go on
 
 # %%

@@ -230,7 +230,7 @@ assert full["tokens of mentions"] > visible["tokens of mentions"]
 #
 # But the mention must read what hangs from it, right or wrong; no matrix can help there. It even reads it more closely
 # than a model does that sees everything at once. (This model was trained with soft positions and the matrix, so the
-# other ways are strange to it. What happens when each is *trained* its own way: [notebook 7](07_ablations.ipynb).)
+# other ways are strange to it. What happens when each is *trained* its own way: [notebook 7b](07_ablations.ipynb).)
 #
 # Noise need not contradict. What we poured in says of a name what the same graph says of others, often a wrong kind.
 # Facts of everyday things are just irrelevant, and do far less:
@@ -281,7 +281,7 @@ for strategy in ("first", "tail_in_text", "rare", "context"):
 #
 # The figures below come from 624 clinical sentences that aren't part of this repository; what came out is (`python -m
 # benchmarks.selection`). Noise is from the same graph, among the right triples, by three seeds. (F1 is the harmonic
-# mean of precision and recall, see [notebook 7](07_ablations.ipynb).)
+# mean of precision and recall, see [notebook 7a](07_ablation_bench.ipynb).)
 
 # %%
 import json

@@ -269,7 +269,7 @@ right = share.get((True, True), 0) + share.get((True, False), 0)
 assert abs(right - made.last.unseen) < 0.01  # as `trial` counted
 
 # %% [markdown]
-# One seed is an anecdote ([notebook 7](07_ablations.ipynb)); before you believe a gain, train three, and a shuffled
+# One seed is an anecdote ([notebook 7b](07_ablations.ipynb)); before you believe a gain, train three, and a shuffled
 # graph beside them: `kbert kg control`, or a suite for `kbert experiment`.
 #
 # ## Teach it a new name

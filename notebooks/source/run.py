@@ -4,6 +4,11 @@
     python notebooks/source/run.py 03 05 --write   two of them, and store their outputs
     python notebooks/source/run.py --texts         store changed texts, and keep the outputs
 
+Where a script has a translation (zh/NAME.txt: its text cells in order, between
+them lines of +++, and an empty block of Python where the script has a full
+one), the same notebook with these texts is stored in notebooks/zh. Links
+to notebooks are written there as in the script.
+
 The script (.py, here) is what is run; the notebook (.ipynb, one folder up) is
 what students get: the same cells with their outputs. A cell tagged "test" is
 run and not stored: what must hold here need not hold for a student's own
@@ -25,6 +30,7 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +67,12 @@ except ModuleNotFoundError:  # this notebook alone, as on Colab: get what belong
     from _tools import ready
 """
 ELSEWHERE = "\n\n[Open in Colab]({colab}) · [other ways to run it](../docs/install.md#notebooks)"
+ZH = "zh"
+BETWEEN, LEFT_OUT = "\n+++\n", "```python\n```"
+LINK = re.compile(r"\]\((\d\d_\w+\.ipynb)\)")
+ABOVE = 'import sys\n\nsys.path.insert(0, "..")  # 工具在上一级文件夹\n'
+ELSEWHERE_ZH = "\n\n[在 Colab 中打开]({colab}) · [其他运行方式](../../docs/install.md#notebooks) · [English](../{name})"
+SLIDER_ZH = "<em>交互控件：运行笔记本后可以操作，下面给出其中一个结果。</em>"
 METADATA = {  # as JupyterLab writes it, so that opening and saving changes nothing
     "kernelspec": {
         "display_name": "Python 3 (ipykernel)",
@@ -117,11 +129,8 @@ def read(script: Path) -> NotebookNode:
     notebook = jupytext.read(script)
     for first, cell in zip(notebook.cells, notebook.cells[1:], strict=False):
         if cell.source.startswith(READY):
-            url = repository()
-            host = url.removeprefix("https://github.com/")
-            colab = f"https://colab.research.google.com/github/{host}/blob/main/notebooks"
-            first.source += ELSEWHERE.format(colab=f"{colab}/{notebook_of(script).name}")
-            cell.source = cell.source.replace(READY, ALONE.format(url=url), 1)
+            first.source += ELSEWHERE.format(colab=colab(notebook_of(script).name))
+            cell.source = cell.source.replace(READY, ALONE.format(url=repository()), 1)
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict({"tags": tags(cell)} if tags(cell) else {})
     for number, cell in enumerate(for_students(notebook)):
@@ -134,6 +143,12 @@ def repository() -> str:
     """The address of the repository; the one place is ``pyproject.toml``."""
     project = tomllib.loads((NOTEBOOKS.parent / "pyproject.toml").read_text("utf-8"))["project"]
     return str(project["urls"]["Repository"])
+
+
+def colab(name: str) -> str:
+    """Where Colab opens a notebook; its name from the folder notebooks."""
+    host = repository().removeprefix("https://github.com/")
+    return f"https://colab.research.google.com/github/{host}/blob/main/notebooks/{name}"
 
 
 def for_students(notebook: NotebookNode) -> list[NotebookNode]:
@@ -388,6 +403,61 @@ def with_old_outputs(script: Path) -> NotebookNode:
     return new
 
 
+# In Chinese
+
+
+def translation_of(script: Path) -> Path:
+    """Where the translated texts of a script are."""
+    return script.parent / ZH / f"{script.stem}.txt"
+
+
+def in_chinese(script: Path, notebook: NotebookNode) -> NotebookNode:
+    """The same notebook with the texts of its translation; code and outputs stay.
+
+    Raises:
+        Wrong: the translation has other cells, or other blocks of Python in one.
+    """
+    made = deepcopy(notebook)
+    file = translation_of(script)
+    texts = file.read_text(encoding="utf-8").strip().split(BETWEEN)
+    cells = [cell for cell in made.cells if cell.cell_type == "markdown"]
+    if len(texts) != len(cells):
+        raise Wrong(f"{ZH}/{file.name} has {len(texts)} text cells, and its script {len(cells)}.")
+    for number, (cell, text) in enumerate(zip(cells, texts, strict=True)):
+        blocks = [f"```python\n{code}```" for code in CODE.findall(cell.source)]
+        first, *others = text.strip().split(LEFT_OUT)
+        if len(others) != len(blocks):
+            raise Wrong(
+                f"{ZH}/{file.name}, text cell {number}: {len(others)} empty blocks of Python, and "
+                f"{len(blocks)} in the script."
+            )
+        source = first + "".join(map("".join, zip(blocks, others, strict=True)))
+        cell.source = LINK.sub(lambda link: f"]({_from_zh(script.parent, link[1])})", source)
+    name = notebook_of(script).name
+    cells[0].source += ELSEWHERE_ZH.format(colab=colab(f"{ZH}/{name}"), name=name)
+    ready = next(cell for cell in made.cells if cell.cell_type == "code")
+    ready.source = ABOVE + ready.source
+    for data in (o.data for c in made.cells for o in c.get("outputs", ()) if "data" in o):
+        if data.get("text/html") == SLIDER:
+            data["text/html"] = SLIDER_ZH
+            data["text/plain"] = re.sub("<.*?>", "", SLIDER_ZH)
+    return made
+
+
+def _from_zh(source: Path, name: str) -> str:
+    """Where a notebook is, seen from the Chinese ones: among them if it is translated."""
+    return name if translation_of(source / name).is_file() else f"../{name}"
+
+
+def store(script: Path, notebook: NotebookNode) -> None:
+    """Write a notebook, and its Chinese version where there is one."""
+    path = notebook_of(script)
+    nbformat.write(notebook, path)
+    if translation_of(script).is_file():
+        (path.parent / ZH).mkdir(exist_ok=True)
+        nbformat.write(in_chinese(script, notebook), path.parent / ZH / path.name)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; return 0 if all is right."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -401,11 +471,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for script in scripts(options.names):
         try:
             if options.texts:
-                nbformat.write(with_old_outputs(script), notebook_of(script))
+                store(script, with_old_outputs(script))
                 continue
             ran = run(script)
             if options.write:
-                nbformat.write(ran.notebook, notebook_of(script))
+                store(script, ran.notebook)
             else:
                 compare(script, ran.notebook)
             total.append((ran.wall, ran.cpu))
