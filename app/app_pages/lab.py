@@ -42,7 +42,7 @@ from app.view_models.selected import marks_of
 from app.view_models.styles import CSS
 from app.view_models.why import visible_in
 from app.words import KNOWLEDGE_TEXTS, NAME_RULE, OPTIONS_STRATEGY, OPTIONS_TEXTS, TASK_TEXTS
-from kbert_core import KBertError, KBertTrace, KnowledgeGraph
+from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES
@@ -644,10 +644,14 @@ def tree_panel(
     marks = marks_of(flat.identities, state.selection(), visible_in(trace, window))
     view = tree.tree_view(trace, window, earlier)
     ss["lab.tree_triples"] = view.triples
-    off = {triple for triple in view.triples if triple in graph and not graph.is_on(triple)}
+    off = {
+        triple for triple in view.triples.values() if triple in graph and not graph.is_on(triple)
+    }
     with st.container(key="lab_tree_box"):  # with room to grow, so that nothing below jumps
         draw_tree(
             tree.tree_html(view, marks, off, edits=True),
+            switches=tree.switches(view, off) if switches_alone(now, trace) else None,
+            switched=ss.get("lab.switched", 0),
             key="lab.tree",
             on_token=partial(selecting.click_token, "lab.tree"),
             on_branch=editing.switch_branch,
@@ -667,6 +671,21 @@ def tree_panel(
             total=cut.total,
         )
         st.warning(said, icon=":material/content_cut:")
+
+
+def switches_alone(now: Scene, trace: KBertTrace) -> bool:
+    """Whether a branch that is switched changes nothing else in the drawings."""
+    flat, how = trace.rows[0], now.options
+    cut = flat.trunk_cuts or any(o.rule in (Rule.LENGTH, Rule.NO_TOKENS) for _, o in flat.left_out)
+    return (
+        how.keep_places
+        and how.strategy is Strategy.FIRST
+        and now.ablation.visible == "tree"
+        and not now.interventions
+        and (ss.get("lab.compare") or AUTO) == AUTO
+        and len(trace.rows) == 1
+        and not cut
+    )
 
 
 page()

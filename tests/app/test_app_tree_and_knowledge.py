@@ -316,28 +316,21 @@ def test_branches_make_a_hole_in_the_trunk_only_where_the_next_ones_would_touch_
 def test_a_branch_has_a_switch_and_one_that_is_off_another(graph, run):
     before, off = run(graph), graph.switch_off(APPLE)
     view = tree.tree_view(run(off), 0, before.rows[0])
-    assert view.triples == (APPLE, CHINA, CITY)
+    assert tuple(view.triples.values()) == (APPLE, CHINA, CITY)
     drawn = tree.tree_html(view, Marks(), {APPLE})
-    said = re.findall(r'aria-label="(Switch [^"]*)"[^>]* data-switch="(\d)"', drawn)
-    assert said == [
-        (f"Switch on {APPLE}", "0"),
-        (f"Switch off {CHINA}", "1"),
-        (f"Switch off {CITY}", "2"),
-    ]
+    said = re.findall(r'aria-label="(Switch [^"]*)"[^>]* data-switch', drawn)
+    assert said == [f"Switch on {APPLE}", f"Switch off {CHINA}", f"Switch off {CITY}"]
     assert "data-switch" not in tree.tree_html(view)  # a picture
     moved = tree.tree_html(view, Marks())  # gone, though it is on: it can't be switched
-    assert re.findall(r'data-switch="(\d)"', moved) == ["1", "2"]
+    assert moved.count("data-switch") == 2
 
 
 def test_the_tail_of_a_branch_that_is_in_can_be_changed_in_the_lab_alone(graph, run):
     evil = Triple("Beijing", "is_a", '"><b>')
     view = tree.tree_view(run(graph.replace(CHINA, evil)), 0, run(graph).rows[0])
     drawn = tree.tree_html(view, Marks(), edits=True)
-    assert re.findall(r'data-edit="(\d)" data-tail="([^"]*)"', drawn) == [
-        ("0", "Apple"),
-        ("2", "&quot;&gt;&lt;b&gt;"),
-        ("3", "City"),
-    ]
+    tails = re.findall(r'data-edit="" data-tail="([^"]*)"', drawn)
+    assert tails == ["Apple", "&quot;&gt;&lt;b&gt;", "City"]
     assert "data-edit" not in tree.tree_html(view, Marks())
     gone = next(b for node in view.nodes for b in node.branches if b.status == "removed")
     assert [[tok.text for tok in field] for field in gone.fields] == [["capital"], ["China"]]
