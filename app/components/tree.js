@@ -144,8 +144,9 @@ function switchAtOnce(root, name) {
     if (other !== name) find(other).outerHTML = settled;
   own.outerHTML = switches.flipped[name];
   for (const empty of page.querySelectorAll(".kb-branches:empty")) empty.remove();
+  const free = switches.free[on ? "" : name];
   page.querySelectorAll(".kb-node").forEach((node, i) =>
-    node.classList.toggle("kb-free", switches.free[name].includes(i)));
+    node.classList.toggle("kb-free", free.includes(i)));
   page.querySelector(".kb-legend").innerHTML = switches.legends[on ? "on" : "off"];
   const tokens = [...page.querySelectorAll("[data-token]")];
   tokens.forEach((token, i) => {

@@ -205,34 +205,23 @@ def switches(view: TreeView, off: Collection[Triple], *, line: int = ONE_LINE) -
         off: as for :func:`tree_html`.
 
     Returns:
-        By a branch's name: what is to be drawn for it once it is switched ("flipped"), and which
-        nodes are then free ("free", by number); for every branch that is new or gone, what is drawn
-        once another is switched ("settled"); the legend afterwards, of a branch that is "off" and
-        of one that is "on" until then.
+        By a branch's name: what is to be drawn for it once it is switched ("flipped"); which nodes
+        are then free ("free", by number; of a branch that isn't gone under ""); for every branch
+        that is new or gone, what is drawn once another is switched ("settled"); the legend
+        afterwards, of a branch that is "off" and of one that is "on" until then.
     """
     every = view.branches
     triples = [branch.triple for branch in every]
-    flipped, free = {}, {}
+    flipped, free = {}, {"": _free_with(view, None, line)}
     for branch in every:
         gone = branch.status == "removed"
         if branch.cut or triples.count(branch.triple) > 1 or (gone and branch.triple not in off):
             continue
         now = replace(branch, status="added" if gone else "removed")
-        flipped[branch.name] = _branch_html(
-            now, view.segments, _Handles(Marks(), {branch.triple}, True)
-        )
-        then = tuple(
-            replace(
-                node,
-                branches=tuple(b for b in node.branches if b is branch or b.status != "removed"),
-            )
-            for node in view.nodes
-        )
-        sentences = sorted({node.sentence for node in then})
-        places = [[i for i, n in enumerate(then) if n.sentence == s] for s in sentences]
-        free[branch.name] = [
-            own[number] for own in places for number in _free([then[i] for i in own], line)
-        ]
+        handles = _Handles(Marks(), {branch.triple}, True)
+        flipped[branch.name] = _branch_html(now, view.segments, handles)
+        if gone:
+            free[branch.name] = _free_with(view, branch, line)
     handles = _Handles(Marks(), (), True)
     settled = {
         branch.name: _branch_html(replace(branch, status="same"), view.segments, handles)
@@ -287,6 +276,21 @@ def _free(nodes: Sequence[NodeView], line: int) -> set[int]:
 def _width(token: TokenView) -> int:
     """About how wide a token is drawn, in pixels."""
     return 13 + sum(9 if character.isascii() else 17 for character in token.text)
+
+
+def _free_with(view: TreeView, back: BranchView | None, line: int) -> list[int]:
+    """Which nodes are free once no branch is gone, but for one that comes back."""
+    found = []
+    for sentence in {node.sentence for node in view.nodes}:
+        own = [(i, node) for i, node in enumerate(view.nodes) if node.sentence == sentence]
+        stay = [
+            replace(n, branches=tuple(b for b in n.branches if b is back or b.status != "removed"))
+            if n.branches
+            else n
+            for _, n in own
+        ]
+        found += [own[number][0] for number in _free(stay, line)]
+    return found
 
 
 def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchView]]:
