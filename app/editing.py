@@ -60,26 +60,26 @@ def delete_row(key: str) -> None:
 
 def switch_branch(tree: str = "lab.tree") -> None:
     """Callback of a tree, by its key: switch a branch's triple off, or on again."""
-    number, triples = getattr(ss.get(tree), "branch", None), ss.get(f"{tree}_triples", ())
-    if number is None or not 0 <= number < len(triples):
-        return
-    _edit(triples[number])
+    triple = ss.get(f"{tree}_triples", {}).get(getattr(ss.get(tree), "branch", None))
+    ss["lab.switched"] = ss.get("lab.switched", 0) + 1
+    if triple is not None:
+        _edit(triple)
 
 
 def edit_branch() -> None:
     """Callback of the tree: change a branch's tail."""
-    number, tail = getattr(ss.get("lab.tree"), "edit", None) or (-1, "")
-    triples = ss.get("lab.tree_triples", ())
-    if 0 <= number < len(triples):
-        _edit(triples[number], tail)
+    name, tail = getattr(ss.get("lab.tree"), "edit", None) or (None, "")
+    triple = ss.get("lab.tree_triples", {}).get(name)
+    if triple is not None:
+        _edit(triple, tail)
 
 
 def ask_tails() -> None:
     """Callback of the tree: keep a question about a branch's tails for the page to answer."""
-    number, request, tails = getattr(ss.get("lab.tree"), "ask", None) or (-1, 0, [])
-    triples = ss.get("lab.tree_triples", ())
-    if 0 <= number < len(triples):
-        ss["lab.asked"] = (request, triples[number], tuple(tails))
+    name, request, tails = getattr(ss.get("lab.tree"), "ask", None) or (None, 0, [])
+    triple = ss.get("lab.tree_triples", {}).get(name)
+    if triple is not None:
+        ss["lab.asked"] = (request, triple, tuple(tails))
 
 
 def edit_drawn() -> None:

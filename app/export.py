@@ -37,7 +37,7 @@ from kbert_core import FlatTree, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.tasks import NerPrediction
 
-SCRIPTS = ("colours.js", "matrix.js", *TREE_SCRIPTS, "export.js")
+SCRIPTS = ("colours.js", "why.js", "matrix.js", *TREE_SCRIPTS, "export.js")
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,7 @@ def page_html(page: Page) -> bytes:
         body += f'<div class="kb-before">{_titled(_side(page, was, None))}</div>'
     body += f'<div class="kb-now">{_titled(_side(page, page.now, was))}</div>'
     body += _titled([(t("Versions"), _definitions(_versions()))])
-    script = source(*SCRIPTS)
-    for name in ("drawMatrix", "drawTree"):  # as the files stand in line
-        script = script.replace("export default function ", f"function {name}", 1)
+    script = source(*SCRIPTS).replace("export default ", "")
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
     text = scene.sentences[0]

@@ -1,5 +1,6 @@
 """The app's entry: `streamlit run app/main.py` from the repository root."""
 
+import gc
 import os
 import sys
 from functools import partial
@@ -86,6 +87,11 @@ with speaking(language.current()):  # looked up once, not for every text
             )
         )
         st.info(t("PyTorch and a model are being loaded, once after each start of the server…"))
-        import_module("app.state")
+        gc.disable()  # looking through all that is imported takes a quarter of the time
+        try:
+            import_module("app.state")
+        finally:
+            gc.freeze()  # it stays, so nobody looks through it later either
+            gc.enable()
         st.rerun()
     page.run()

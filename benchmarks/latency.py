@@ -42,7 +42,7 @@ SIGNS = {  # what is looked at on the page, by name
     "matrix": "deep('.root[data-sum]')?.dataset.tokens",
     "prediction": "deep('.kb-ner')?.innerText",
     "framed": "deep('.root[data-sum] .said')?.innerText",
-    "cell": "deep('.st-key-lab_cell')?.innerText",
+    "cell": "deep('.root[data-sum] .why')?.innerText",
     "tip": "deep('.tip')?.innerText",
     "read": "deep('.stMainBlockContainer')?.innerText.trim() || undefined",
     "effects": "deep('.st-key-explain-triples [aria-rowcount=\"17\"]')?.tagName",  # 16 and heads

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import editing, selecting, services, state
 from app.app_pages.knowledge_workspace import workspace_notices
@@ -42,7 +43,7 @@ from app.view_models.selected import marks_of
 from app.view_models.styles import CSS
 from app.view_models.why import visible_in
 from app.words import KNOWLEDGE_TEXTS, NAME_RULE, OPTIONS_STRATEGY, OPTIONS_TEXTS, TASK_TEXTS
-from kbert_core import KBertError, KBertTrace, KnowledgeGraph
+from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES
@@ -63,10 +64,17 @@ def page() -> None:
     st.html(CSS)
     if something_waits() or card():
         return
-    choosers()
+    drawer = choosers()
     show_opened()
     try_bar()
     workspace_notices()
+    panels()
+    with drawer:  # last, as nobody sees into it before it is opened
+        reader()
+
+
+def panels() -> None:
+    """The sentence as it is read: prediction, tree, knowledge, matrix."""
     now = state.scene()
     problem = text_problem(now)
     if problem:
@@ -126,8 +134,8 @@ def unread(now: Scene, error: KBertError) -> None:
 # The top: what is read, by what, with which knowledge
 
 
-def choosers() -> None:
-    """Sentence and example; what reads them, in a drawer."""
+def choosers() -> DeltaGenerator:
+    """Sentence and example; the drawer for what reads them, still empty."""
     names = sentence_names()
     with st.container(key="lab_top"):
         *texts, last = st.columns([*[6 / len(names)] * len(names), 5], gap="medium")
@@ -152,31 +160,31 @@ def choosers() -> None:
         )
         share_and_keep()
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lab_what"):
-        drawer()
+        models, graphs = state.models_for(ss["lab.task"]), graph_names()
+        task, model, graph = ss["lab.task"], ss["lab.model"], ss["lab.graph"]
+        named = [t(TASK_TEXTS[task]), models.get(model, model), graphs.get(graph, graph)]
+        drawer = st.expander(markdown(" · ".join(named)), key="lab.drawer", icon=":material/tune:")
         compare_chooser()
     notes()
+    return drawer
 
 
-def drawer() -> None:
-    """Task, model, graph and options, behind the line that names them."""
-    models, graphs = state.models_for(ss["lab.task"]), graph_names()
-    task, model, graph = ss["lab.task"], ss["lab.model"], ss["lab.graph"]
-    named = [t(TASK_TEXTS[task]), models.get(model, model), graphs.get(graph, graph)]
+def reader() -> None:
+    """Task, model, graph and options."""
     tasks = {name: t(TASK_TEXTS[name]) for name in state.tasks()}
-    with st.expander(markdown(" · ".join(named)), key="lab.drawer", icon=":material/tune:"):
-        first, second, third = st.columns([4, 5, 5], gap="medium")
-        with first:
-            box(t("Task"), "lab.task", tasks, state.choose_task)
-        with second:
-            box(t("Model"), "lab.model", models, state.choose_model)
-            open_model_button()
-        with third:
-            box(t("Knowledge graph"), "lab.graph", graphs, choose_graph)
-            with st.container(horizontal=True, gap="xsmall"):
-                open_graph_button()
-                try_button()
-        about_model()
-        options()
+    first, second, third = st.columns([4, 5, 5], gap="medium")
+    with first:
+        box(t("Task"), "lab.task", tasks, state.choose_task)
+    with second:
+        box(t("Model"), "lab.model", state.models_for(ss["lab.task"]), state.choose_model)
+        open_model_button()
+    with third:
+        box(t("Knowledge graph"), "lab.graph", graph_names(), choose_graph)
+        with st.container(horizontal=True, gap="xsmall"):
+            open_graph_button()
+            try_button()
+    about_model()
+    options()
 
 
 def box(label: str, key: str, names: dict[str, str], changed: Callable[[], None]) -> None:
@@ -644,10 +652,14 @@ def tree_panel(
     marks = marks_of(flat.identities, state.selection(), visible_in(trace, window))
     view = tree.tree_view(trace, window, earlier)
     ss["lab.tree_triples"] = view.triples
-    off = {triple for triple in view.triples if triple in graph and not graph.is_on(triple)}
+    off = {
+        triple for triple in view.triples.values() if triple in graph and not graph.is_on(triple)
+    }
     with st.container(key="lab_tree_box"):  # with room to grow, so that nothing below jumps
         draw_tree(
             tree.tree_html(view, marks, off, edits=True),
+            switches=tree.switches(view, off) if switches_alone(now, trace) else None,
+            switched=ss.get("lab.switched", 0),
             key="lab.tree",
             on_token=partial(selecting.click_token, "lab.tree"),
             on_branch=editing.switch_branch,
@@ -667,6 +679,21 @@ def tree_panel(
             total=cut.total,
         )
         st.warning(said, icon=":material/content_cut:")
+
+
+def switches_alone(now: Scene, trace: KBertTrace) -> bool:
+    """Whether a branch that is switched changes nothing else in the drawings."""
+    flat, how = trace.rows[0], now.options
+    cut = flat.trunk_cuts or any(o.rule in (Rule.LENGTH, Rule.NO_TOKENS) for _, o in flat.left_out)
+    return (
+        how.keep_places
+        and how.strategy is Strategy.FIRST
+        and now.ablation.visible == "tree"
+        and not now.interventions
+        and (ss.get("lab.compare") or AUTO) == AUTO
+        and len(trace.rows) == 1
+        and not cut
+    )
 
 
 page()

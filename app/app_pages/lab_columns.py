@@ -217,7 +217,7 @@ def knowledge(width: int, one: Column, number: int) -> None:
             return
         was = row_of(one.before, one.window, one.flat) if one.before else None
         view = tree.tree_view(one.trace, one.window, was)
-        off = {own for own in view.triples if own in one.graph and not one.graph.is_on(own)}
+        off = {x for x in view.triples.values() if x in one.graph and not one.graph.is_on(x)}
         ss[f"{key}_triples"] = view.triples
         draw_tree(
             tree.tree_html(view, marks, off, line=width - 60, legend=False),

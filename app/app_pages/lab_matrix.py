@@ -25,7 +25,7 @@ from app.view_models.diff import Identity, row_of
 from app.view_models.html import markdown, plain
 from app.view_models.interventions import why_now
 from app.view_models.selected import marks_of
-from app.view_models.why import share_of_layers, visible_in
+from app.view_models.why import in_browser, share_of_layers, visible_in
 from app.words import COMPARE_NAME, MATRIX_TEXTS
 from kbert_core import FlatTree, KBertError, KBertTrace
 
@@ -287,16 +287,21 @@ def draw(
         view = matrix.without_specials(view)
     ss["lab.matrix_names"] = view.identities
     st.html(matrix.legend_html(view))
+    why = None  # the browser says it, except where two trees or interventions have a say
+    if before is None and not side.scene.interventions:
+        places = [token.after for token in view.tokens if token.after is not None]
+        why = in_browser(side.flat, places, side.scene.ablation)
     draw_matrix(
         view,
         marks_of(view.identities, state.selection()),
+        why=why,
         key="lab.matrix",
         on_cell=partial(selecting.click_cell, "lab.matrix"),
         on_token=partial(selecting.click_token, "lab.matrix"),
         on_link=switch,
     )
     st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
-    say_cell(view, side, before)
+    say_cell(view, side, before, why=why is None)
     say_triple(side)
     say_row(side, before)
     if state.selection().empty:
@@ -309,8 +314,8 @@ def draw(
         )
 
 
-def say_cell(view: matrix.MatrixView, side: Side, before: Side | None) -> None:
-    """Why the chosen cell is visible or not, and where its value comes from."""
+def say_cell(view: matrix.MatrixView, side: Side, before: Side | None, *, why: bool) -> None:
+    """Why the chosen cell is visible or not, if asked, and where its value comes from."""
     chosen = state.selection().cell
     if chosen is None:
         return
@@ -318,9 +323,9 @@ def say_cell(view: matrix.MatrixView, side: Side, before: Side | None) -> None:
     weights = (side.weights, before.weights if before else None)
     ablation = side.scene.ablation
     said = matrix.cell_text(view, chosen, *flats, ablation, *weights, side.visible)
-    if said is None:
+    if said is None or not (why or said.value):
         return
-    sentence = why_now(side.trace, side.window, chosen, said.sentence)
+    sentence = why_now(side.trace, side.window, chosen, said.sentence) if why else ""
     with st.container(border=True, key="lab_cell"):
         st.markdown(markdown(sentences(part for part in (sentence, said.value) if part)))
         query, key = (side.place(name) for name in chosen)

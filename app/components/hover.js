@@ -2,8 +2,8 @@
 // under the mouse, by the names that identify them in every drawing, and how such a token sees.
 
 // mark(names, alike): of all tokens under the mouse, a row's and a column's, or of one triple and all
-// alike; follow(row): of the same group's matrix, or null.
-function hovering(root, group, mark, follow) {
+// alike; follow(row): of the same group's matrix, or null; switched(branch): of its tree, see tree.js.
+function hovering(root, group, mark, follow, switched) {
   root.hovering?.abort();
   const { signal } = root.hovering = new AbortController();
   const listen = (kind, heard) => document.addEventListener(kind, (event) => {
@@ -11,7 +11,8 @@ function hovering(root, group, mark, follow) {
     else heard(event.detail);
   }, { signal });
   listen("kbert-hover", ({ names, alike }) => mark(names, alike));
-  if (follow) listen("kbert-row", (row) => { if (row.group === group) follow(row); });
+  for (const [kind, heard] of [["kbert-row", follow], ["kbert-switch", switched]])
+    if (heard) listen(kind, (detail) => { if (detail.group === group) heard(detail); });
   return (names, alike = false) =>
     document.dispatchEvent(new CustomEvent("kbert-hover", { detail: { names, alike } }));
 }

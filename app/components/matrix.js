@@ -4,11 +4,11 @@
 
 const ONLY_BEFORE = 253, ONLY_AFTER = 254;
 const CATEGORY = ["#7fb2d2", "#e69f00", "#009e73", "#98a2aa", "#d55e00", "#0072b2"];
-const KEPT = 6, FINE = 65000;
+const BRANCH = 1, LINK = 2, KEPT = 6, FINE = 65000;
 const BLOCKED = 7, OPENED = 8, PART_BLOCKED = 9, PART_OPENED = 10;  // by interventions
 const ZOOM = 1.4, LARGEST = 32;
 
-export default function (component) {
+export default function drawMatrix(component) {
   const { data, parentElement, setTriggerValue } = component;
   const root = parentElement.querySelector(".root");
   const scroll = root.querySelector(".scroll");
@@ -17,6 +17,8 @@ export default function (component) {
   const over = root.querySelector("canvas.over");
   const tip = root.querySelector(".tip");
   const said = root.querySelector(".said");
+  const reason = root.querySelector(".why");
+  if (!data.ahead) root.python = component;  // of the last run
   const { ink, page, accent, dark } = theme(root);
   const { n, tokens, status, roles, groups, names, texts } = data;
   const { codes, shares } = unpacked();
@@ -39,7 +41,7 @@ export default function (component) {
 
   // Categories come as bytes; values in 16 bit, with kinds of cell above them.
   function unpacked() {
-    const raw = bytes(data.cells);
+    const raw = data.ahead ? data.cells : bytes(data.cells);
     if (data.categorical) return { codes: raw, shares: null };
     const fine = new Uint16Array(raw.buffer), codes = new Uint8Array(n * n);
     const shares = new Float32Array(n * n);
@@ -428,6 +430,7 @@ export default function (component) {
     const open = at && data.cell && at[0] === data.cell[0] && at[1] === data.cell[1];
     said.textContent = at
       ? `${tokens[at[0]]} → ${tokens[at[1]]} · ${value(at)}` + (open || !texts.hint ? "" : ` · ${texts.hint}`) : "";
+    reason.textContent = data.why && data.cell ? sayWhy(data.cell, tokens, data.why) : "";
   }
 
   function choose(where) {
@@ -456,7 +459,32 @@ export default function (component) {
     const [row, column] = [found[0] ?? -1, found[1] ?? found[0] ?? -1];
     highlight(names.length ? [row, column] : null);
     if (row >= 0) tellRow(row);
-  });
+  }, null, switched);
+
+  // A branch was switched: without its rows and columns, or with them; null: it wasn't after all.
+  function switched({ names, branch, mention }) {
+    if (!names) { drawMatrix(root.python); return; }
+    if (data.kind !== "visible") return;
+    const grown = new Map(branch), known = new Map(data.identities.map((name, i) => [name, i]));
+    const identities = names.filter((name) => known.has(name) || grown.has(name));
+    const from = identities.map((name) => known.get(name) ?? -1);
+    const cells = new Uint8Array(from.length ** 2).fill(HIDDEN);
+    from.forEach((a, i) => from.forEach((b, j) => {
+      const at = i * from.length + j;
+      if (a >= 0 && b >= 0) cells[at] = codes[a * n + b];
+      else if (a < 0 && b < 0) cells[at] = BRANCH;
+      else if (mention.includes(identities[a < 0 ? j : i])) cells[at] = LINK;
+    }));
+    const moved = (values, other) => from.map((a, i) => a < 0 ? other(identities[i]) : values[a]);
+    const place = (a) => from.includes(a) ? from.indexOf(a) : null;
+    const cell = data.cell?.map(place) ?? null;
+    drawMatrix({ ...component, data: { ...data, ahead: true, cells, identities, n: from.length,
+      tokens: moved(tokens, (name) => grown.get(name)), status: moved(status, () => "same"),
+      roles: moved(roles, () => 1), groups: moved(groups, () => -1), why: null,
+      token: place(data.token), cell: cell?.includes(null) ? null : cell,
+      branch: data.branch.map(place).filter((i) => i !== null) } });
+  }
+
   // Whom a row's token sees, or how it attends; the group's tree draws it.
   function tellRow(i) {
     if (data.kind === "difference") return;

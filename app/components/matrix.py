@@ -1,6 +1,7 @@
 """The matrix panel's canvas: fast to 512 tokens, with hover, click and keys."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -13,7 +14,7 @@ _canvas = st.components.v2.component(
     "kbert_matrix",
     html=source("matrix.html"),
     css=source("matrix.css"),
-    js=source("colours.js", "hover.js", "matrix.js"),
+    js=source("colours.js", "hover.js", "why.js", "matrix.js"),
 )
 
 
@@ -25,6 +26,7 @@ def draw_matrix(
     on_cell: Callable[[], None],
     on_token: Callable[[], None],
     on_link: Callable[[], None] = lambda: None,
+    why: Mapping[str, Any] | None = None,
 ) -> None:
     """Draw a matrix; ``on_cell`` runs when a cell is chosen, ``on_token`` when a token's name is.
 
@@ -33,8 +35,9 @@ def draw_matrix(
 
     Args:
         marks: what of it is chosen.
+        why: see ``view_models.why.in_browser``; None: nothing is said of a chosen cell.
     """
-    data = {**view.data(marks), "group": group_of(key)}
+    data = {**view.data(marks), "group": group_of(key), "why": why}
     _canvas(
         key=key,
         data=data,

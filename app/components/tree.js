@@ -1,23 +1,36 @@
 // The sentence tree: a click or Enter chooses a token, switches a branch, or opens its tail to be
 // typed, as F2 does, see tail.js; arrow keys walk over the tokens. What is under the mouse is
 // marked in every drawing on the page, see hover.js; what an edit changes moves, see moving.js.
+// A switched branch is drawn at once, here and in the matrix, as the page will draw it: what Python
+// then sends is the same, or takes it back.
 
 const ELEMENTS = new Set(["DIV", "SPAN", "B", "I", "S", "U"]);
 const ATTRIBUTES =
   /^(class|title|role|tabindex|aria-[a-z]+|data-(token|switch|edit|tail|branch|name))$/;
 const LEAST = 0.02;  // of a token's attention that is drawn as an arc
 
-export default function (component) {
-  const { data, parentElement } = component;
-  const root = parentElement.querySelector(".kb-tree-root");
-  root.component = component;  // of the last run
-  if (root.drawn === data.html) return;  // so that what is typed stays
-  root.drawn = data.html;
+export default function drawTree(component) {
+  const root = component.parentElement.querySelector(".kb-tree-root");
+  const { html, group } = root.data = component.data;
+  root.tellPython = component.setTriggerValue;  // of the last run
+  const template = plain(html);
+  if (root.ahead && root.drawn !== template.innerHTML) tellSwitch({ group, names: null });
+  root.ahead = false;
+  showTree(root, template);
+}
+
+function tellSwitch(detail) {
+  document.dispatchEvent(new CustomEvent("kbert-switch", { detail }));
+}
+
+function showTree(root, template) {
+  if (root.drawn === template.innerHTML) return;  // so that what is typed stays
+  root.drawn = template.innerHTML;
   root.closeTail?.();
   const held = root.contains(document.activeElement)
     ? document.activeElement.dataset.token : undefined;
   const before = standing(root);
-  root.replaceChildren(plain(data.html));
+  root.replaceChildren(template.content);
   turnCapsules();
   const tokens = [...root.querySelectorAll("[data-token]")]
     .sort((one, other) => one.dataset.token - other.dataset.token);
@@ -35,7 +48,7 @@ export default function (component) {
   arcs.classList.add("kb-arcs");
   root.append(arcs);
   moveBranches(root, before);
-  const tell = hovering(root, data.group, mark, follow);
+  const tell = hovering(root, root.data.group, mark, follow);
   root.onpointerover = (event) => {
     const name = event.target.closest("[data-name]")?.dataset.name;
     tell(name ? [name] : []);
@@ -88,7 +101,7 @@ export default function (component) {
     const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1,
       Home: 0, End: tokens.length - 1 }[event.key];
     if (event.key === "Enter" || event.key === " ") choose(event.target);
-    else if (event.key === "Escape") tellPython("token", -1);
+    else if (event.key === "Escape") root.tellPython("token", -1);
     else if (to === undefined) return;
     else if (tokens[to]) {
       event.target.tabIndex = -1;
@@ -99,21 +112,55 @@ export default function (component) {
   };
 
   function choose(part) {
-    const { token, edit, switch: branch } = part?.dataset ?? {};
-    if (branch) tellPython("branch", Number(branch));
-    else if (token) tellPython("token", Number(token));
-    else if (edit) {
+    const { token, edit, switch: button } = part?.dataset ?? {};
+    const name = part?.closest("[data-branch]")?.dataset.branch;
+    if (button !== undefined) {
+      root.tellPython("branch", name);
+      switchAtOnce(root, name);
+    } else if (token) root.tellPython("token", Number(token));
+    else if (edit !== undefined) {
       root.closeTail = typeTail(root, part, {
-        ask: (request, tails) => tellPython("ask", [Number(edit), request, tails]),
+        ask: (request, tails) => root.tellPython("ask", [name, request, tails]),
         take: (tail) => {
           root.typed = tail;
-          tellPython("edit", [Number(edit), tail]);
+          root.tellPython("edit", [name, tail]);
         },
       });
     }
   }
+}
 
-  function tellPython(what, value) { root.component.setTriggerValue(what, value); }
+// Draws what a switch makes of the tree and has the matrix do so, where nothing else changes: see
+// view_models.tree.switches. A chosen token's marks are left to Python.
+function switchAtOnce(root, name) {
+  const { html, group, switches } = root.data;
+  const template = plain(html), page = template.content;
+  const find = (branch) => page.querySelector(`[data-branch="${branch}"]`);
+  const own = find(name);
+  if (!switches?.flipped[name] || root.drawn !== template.innerHTML) return;  // or not answered yet
+  const on = !own.matches(".kb-removed");
+  if (on ? own.querySelector(".kb-chosen, .kb-target") : page.querySelector(".kb-chosen")) return;
+  for (const [other, settled] of Object.entries(switches.settled))
+    if (other !== name) find(other).outerHTML = settled;
+  own.outerHTML = switches.flipped[name];
+  for (const empty of page.querySelectorAll(".kb-branches:empty")) empty.remove();
+  const free = switches.free[on ? "" : name];
+  page.querySelectorAll(".kb-node").forEach((node, i) =>
+    node.classList.toggle("kb-free", free.includes(i)));
+  page.querySelector(".kb-legend").innerHTML = switches.legends[on ? "on" : "off"];
+  const tokens = [...page.querySelectorAll("[data-token]")];
+  tokens.forEach((token, i) => {
+    token.dataset.token = i;
+    token.querySelector(".kb-hard").textContent = i;
+  });
+  const branch = find(name), named = (token) => token.dataset.name;
+  const detail = { group, names: tokens.map(named),
+    branch: [...branch.querySelectorAll("[data-name]")]
+      .map((token) => [named(token), token.querySelector(".kb-text").textContent]),
+    mention: [...branch.closest(".kb-node").querySelectorAll(".kb-toks [data-name]")].map(named) };
+  root.ahead = true;
+  showTree(root, plain(template.innerHTML));
+  tellSwitch(detail);
 }
 
 // The page has escaped every text; a template runs nothing, and what isn't plain is dropped.
@@ -126,5 +173,5 @@ function plain(html) {
       if (!ATTRIBUTES.test(name)) element.removeAttribute(name);
     }
   }
-  return template.content;
+  return template;
 }

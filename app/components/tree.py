@@ -1,6 +1,7 @@
 """The sentence tree, with tokens that can be clicked and reached by arrow keys."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -28,21 +29,25 @@ def draw_tree(
     on_branch: Callable[[], None] = lambda: None,
     on_edit: Callable[[], None] = lambda: None,
     on_ask: Callable[[], None] = lambda: None,
+    switches: Mapping[str, Any] | None = None,
+    switched: int = 0,
 ) -> None:
     """Draw a tree; ``on_token`` runs when a token is chosen, ``on_branch`` when one is switched.
 
     The chosen token is then ``st.session_state[key].token``, its hard position; the branch
-    ``st.session_state[key].branch``, its number as drawn. Where a tail is typed, ``.edit`` is
-    [the branch's number, its new tail], and ``.ask`` [the number, of the question, tails]: what
+    ``st.session_state[key].branch``, its name. Where a tail is typed, ``.edit`` is
+    [the branch's name, its new tail], and ``.ask`` [the name, of the question, tails]: what
     tails there are, and what would be predicted; :func:`tell_tails` answers.
 
     Args:
         html: escaped, see ``view_models.tree.tree_html``; anything but plain
             elements is dropped before it is shown.
+        switches: what the browser draws itself, see ``view_models.tree.switches``.
+        switched: how many switches were answered, so that one that was refused is taken back.
     """
     _tree(
         key=key,
-        data={"html": html, "group": group_of(key)},
+        data={"html": html, "group": group_of(key), "switches": switches, "switched": switched},
         on_token_change=on_token,
         on_branch_change=on_branch,
         on_edit_change=on_edit,

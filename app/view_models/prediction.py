@@ -19,6 +19,7 @@ from kbert_core.tasks import (
 )
 from kbert_core.tasks.ner import LabelledToken
 
+LONG = 150  # characters of a text that scrolls line by line, each line of one height
 PREDICTION_TEXTS = {"type": N_("other type"), "new": N_("new"), "lost": N_("lost")}
 
 Change = Literal["same", "type", "new", "lost"]
@@ -122,7 +123,8 @@ def line_html(
             )
             inside = None
     named = f'<div class="kb-side"><b>{escape(side)}</b>{escape(name)}</div>' if side else ""
-    return f'{named}<div class="kb-line">{drawn}</div>'
+    long = " kb-long" if len(text) > LONG else ""
+    return f'{named}<div class="kb-line{long}">{drawn}</div>'
 
 
 def _char(whole: str, token: LabelledToken, chosen: Mapping[int, str]) -> str:

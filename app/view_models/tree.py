@@ -1,8 +1,8 @@
 """The sentence tree: the trunk on one line, branches below their mention."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import count, islice, repeat
+from dataclasses import dataclass, replace
+from itertools import islice, repeat
 
 from app.texts import N_, t, tn
 from app.view_models.diff import Status, code_of
@@ -26,7 +26,7 @@ class TokenView:
     hard: int | None
     segment: int  # 0 or 1
     special: bool = False  # [CLS], [SEP]
-    name: str = ""  # that identifies it in every drawing; empty where it isn't in the tree
+    name: str = ""  # that identifies it in every drawing; empty where it never was in the tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,14 @@ class TreeView:
     cut_text: tuple[tuple[int, int, int], ...]
 
     @property
-    def triples(self) -> tuple[Triple, ...]:
-        """Of the branches, in the order in which they are drawn."""
-        return tuple(branch.triple for node in self.nodes for branch in node.branches)
+    def branches(self) -> tuple[BranchView, ...]:
+        """All, in the order in which they are drawn."""
+        return tuple(branch for node in self.nodes for branch in node.branches)
+
+    @property
+    def triples(self) -> dict[str, Triple]:
+        """Of the branches, by their names."""
+        return {branch.name: branch.triple for branch in self.branches}
 
 
 def tree_view(
@@ -128,7 +133,6 @@ class _Handles:
 
     marks: Marks  # what is chosen, by hard position
     off: Collection[Triple]  # triples that are switched off, and can be switched on again
-    numbers: Iterator[int]  # of the branches, as they are drawn
     edits: bool  # whether a branch's tail can be changed
 
 
@@ -151,29 +155,8 @@ def tree_html(
         legend: say above it what the colours mean.
         edits: whether a branch's tail can be changed in it.
     """
-    named = [
-        ("kb-k-trunk", t("trunk")),
-        ("kb-k-mention", t("mention")),
-        ("kb-k-branch", t("branch")),
-    ]
-    every = [branch for node in view.nodes for branch in node.branches]
-    if any(b.status == "added" for b in every):
-        named.append(("kb-k-added", t("new")))
-    if any(b.status == "removed" for b in every):
-        named.append(("kb-k-removed", t("gone")))
-    if any(b.cut for b in every):
-        named.append(("kb-k-cut", t("left out by the length limit")))
-    keys = "".join(f'<span class="kb-key"><i class="{c}"></i>{escape(x)}</span>' for c, x in named)
     used = "kb-hard-used" if view.hard_used else "kb-soft-used"
-    soft, hard = t("soft position"), t("hard position")
-    numbers = (
-        f'<span class="kb-key"><span class="kb-pos"><b class="kb-soft">{escape(soft)}</b>'
-        f'<s></s><b class="kb-hard">{escape(hard)}</b></span></span>'
-    )
-    segments = ""
-    if view.segments > 1:
-        segments = f'<span class="kb-key">{escape(t("A, B: segments"))}</span>'
-    handles = None if marks is None else _Handles(marks, off, count(), edits)
+    handles = None if marks is None else _Handles(marks, off, edits)
     body = _trunks_html(view, handles, line)
     role, label = "img", t("Sentence tree")
     if marks is not None:
@@ -184,8 +167,71 @@ def tree_html(
     is_a = f'role="{role}" aria-label="{escape(label)}"'
     if any(node.gloss or any(map(_glosses_of, node.branches)) for node in view.nodes):
         used += " kb-glossed"
-    above = f'<div class="kb-legend {used}">{keys}{numbers}{segments}</div>' if legend else ""
+    states = {branch.status for branch in view.branches}
+    above = f'<div class="kb-legend {used}">{_legend(view, states)}</div>' if legend else ""
     return f'{above}<div class="kb-tree {used}" {is_a}>{body}</div>'
+
+
+def _legend(view: TreeView, states: Collection[Status]) -> str:
+    named = [
+        ("kb-k-trunk", t("trunk")),
+        ("kb-k-mention", t("mention")),
+        ("kb-k-branch", t("branch")),
+    ]
+    if "added" in states:
+        named.append(("kb-k-added", t("new")))
+    if "removed" in states:
+        named.append(("kb-k-removed", t("gone")))
+    if any(branch.cut for branch in view.branches):
+        named.append(("kb-k-cut", t("left out by the length limit")))
+    keys = "".join(f'<span class="kb-key"><i class="{c}"></i>{escape(x)}</span>' for c, x in named)
+    soft, hard = t("soft position"), t("hard position")
+    keys += (
+        f'<span class="kb-key"><span class="kb-pos"><b class="kb-soft">{escape(soft)}</b>'
+        f'<s></s><b class="kb-hard">{escape(hard)}</b></span></span>'
+    )
+    if view.segments > 1:
+        keys += f'<span class="kb-key">{escape(t("A, B: segments"))}</span>'
+    return keys
+
+
+def switches(view: TreeView, off: Collection[Triple], *, line: int = ONE_LINE) -> dict[str, object]:
+    """What the browser draws at once when a branch is switched; the page then draws the same.
+
+    For a tree in which a switch changes nothing but its own branch. A triple that hangs from two
+    mentions has none: both would change.
+
+    Args:
+        off: as for :func:`tree_html`.
+
+    Returns:
+        By a branch's name: what is to be drawn for it once it is switched ("flipped"); which nodes
+        are then free ("free", by number; of a branch that isn't gone under ""); for every branch
+        that is new or gone, what is drawn once another is switched ("settled"); the legend
+        afterwards, of a branch that is "off" and of one that is "on" until then.
+    """
+    every = view.branches
+    triples = [branch.triple for branch in every]
+    flipped, free = {}, {"": _free_with(view, None, line)}
+    for branch in every:
+        gone = branch.status == "removed"
+        if branch.cut or triples.count(branch.triple) > 1 or (gone and branch.triple not in off):
+            continue
+        now = replace(branch, status="added" if gone else "removed")
+        handles = _Handles(Marks(), {branch.triple}, True)
+        flipped[branch.name] = _branch_html(now, view.segments, handles)
+        if gone:
+            free[branch.name] = _free_with(view, branch, line)
+    handles = _Handles(Marks(), (), True)
+    settled = {
+        branch.name: _branch_html(replace(branch, status="same"), view.segments, handles)
+        if branch.status == "added"
+        else ""
+        for branch in every
+        if branch.status != "same"
+    }
+    legends = {"off": _legend(view, {"added"}), "on": _legend(view, {"removed"})}
+    return {"flipped": flipped, "free": free, "settled": settled, "legends": legends}
 
 
 def _trunks_html(view: TreeView, handles: _Handles | None, line: int) -> str:
@@ -232,6 +278,21 @@ def _width(token: TokenView) -> int:
     return 13 + sum(9 if character.isascii() else 17 for character in token.text)
 
 
+def _free_with(view: TreeView, back: BranchView | None, line: int) -> list[int]:
+    """Which nodes are free once no branch is gone, but for one that comes back."""
+    found = []
+    for sentence in {node.sentence for node in view.nodes}:
+        own = [(i, node) for i, node in enumerate(view.nodes) if node.sentence == sentence]
+        stay = [
+            replace(n, branches=tuple(b for b in n.branches if b is back or b.status != "removed"))
+            if n.branches
+            else n
+            for _, n in own
+        ]
+        found += [own[number][0] for number in _free(stay, line)]
+    return found
+
+
 def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchView]]:
     """Branches by anchor: those in, those cut by length; those gone since where they stood."""
     found: dict[int, list[BranchView]] = {}
@@ -269,8 +330,7 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
             anchor = anchors.get(name[:2])
             if name in now or anchor is None:
                 continue
-            texts = before.tokens[placed.start : placed.end]
-            tokens = tuple(TokenView(text, None, None, 0) for text in texts)
+            tokens = tuple(_token(before, i, False) for i in range(placed.start, placed.end))
             parts = _parts(before, placed.branch)
             gone = BranchView(placed.branch.triple, code_of(name), tokens, parts, "removed")
             found.setdefault(anchor, []).insert(at, gone)
@@ -337,6 +397,9 @@ def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) ->
     note = {"same": "", "added": t("new"), "removed": t("gone")}[branch.status]
     if branch.cut:
         kind, note = " kb-cut", t(RULE_TEXTS[branch.cut.name])
+    if branch.status == "removed":  # its tokens have no place now
+        tokens = tuple(TokenView(token.text, None, None, 0) for token in branch.tokens)
+        branch = replace(branch, tokens=tokens)
     if handles is not None and any(token.hard in handles.marks.branch for token in branch.tokens):
         kind += " kb-picked"
     drawn = (
@@ -367,15 +430,15 @@ def _glosses_of(branch: BranchView) -> list[str]:
 
 def _buttons_html(branch: BranchView, handles: _Handles) -> str:
     """What switches a branch's triple off, or on again, and changes its tail; as far as it can."""
-    number, gone = next(handles.numbers), branch.status == "removed"
+    gone = branch.status == "removed"
     if gone and branch.triple not in handles.off:
         return ""
     said = t("Switch on {triple}" if gone else "Switch off {triple}", triple=branch.triple)
-    switch = _button_html("↺" if gone else "✕", said, f'data-switch="{number}"')
+    switch = _button_html("↺" if gone else "✕", said, 'data-switch=""')
     if gone or not handles.edits:
         return switch
     said = t("Change the tail of {triple}", triple=branch.triple)
-    data = f'data-edit="{number}" data-tail="{escape(branch.triple.tail)}"'
+    data = f'data-edit="" data-tail="{escape(branch.triple.tail)}"'
     return switch + _button_html("✎", said, data)
 
 

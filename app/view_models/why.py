@@ -1,9 +1,11 @@
 """Why one token sees another, in a sentence."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from torch import Tensor
 
-from app.texts import t
+from app.texts import N_, t
 from kbert_core import Ablation, FlatTree, KBertTrace, Visibility, why_visible
 from kbert_core.kbert.interventions import intervene
 
@@ -23,70 +25,81 @@ def is_visible(flat: FlatTree, row: int, column: int, ablation: Ablation) -> boo
     return ablation.visible == "all" or clause(flat, row, column).visible
 
 
+REASONS = {
+    "SAME": N_("it is the same token"),
+    "TRUNK": N_("both are on the trunk, and the trunk sees the trunk"),
+    "SAME_BRANCH": N_("both are on the branch “{of_a}”, and a branch sees itself"),
+    "MENTION_AND_BRANCH": N_(
+        "the branch “{branch}” hangs from the mention “{mention}”, and a mention and its "
+        "branches see each other"
+    ),
+    "OFF_MENTION": N_(
+        "“{on_branch}” is on the branch “{branch}”, which hangs from “{mention}”; “{on_trunk}” is "
+        "not part of that mention, and can learn about the branch only through it, one layer later"
+    ),
+    "SIBLINGS": N_(
+        "the branches “{of_a}” and “{of_b}” both hang from “{mention}”, and branches of one "
+        "mention don't see each other"
+    ),
+    "OTHER_MENTION": N_(
+        "the branch “{of_a}” hangs from “{mention_a}” and “{of_b}” from “{mention_b}”, and "
+        "branches of different mentions don't see each other"
+    ),
+}
+SAID = {
+    "visible": N_("“{a}” may attend to “{b}”: {reason}."),
+    "hidden": N_("“{a}” may not attend to “{b}”: {reason}."),
+    "all": N_(
+        "“{a}” may attend to “{b}” only because everything is visible in this ablation. By the "
+        "tree: {reason}."
+    ),
+}
+
+
 def why(flat: FlatTree, row: int, column: int, ablation: Ablation) -> str:
     """Say in one or two sentences why a cell is visible or hidden; plain text."""
     found = clause(flat, row, column)
-    a, b = flat.tokens[row], flat.tokens[column]
-    names = {"a": a, "b": b, "of_a": branch_of(flat, row), "of_b": branch_of(flat, column)}
-    if row == column:
-        reason = t("it is the same token", **names)
-    elif found in (Visibility.MENTION_AND_BRANCH, Visibility.OFF_MENTION):
-        on_branch = row if flat.branch_ids[row] else column
-        reason = t(
-            "the branch “{branch}” hangs from the mention “{mention}”, and a mention and its "
-            "branches see each other"
-            if found.visible
-            else "“{on_branch}” is on the branch “{branch}”, which hangs from “{mention}”; "
-            "“{on_trunk}” is not part of that mention, and can learn about the branch only "
-            "through it, one layer later",
-            branch=branch_of(flat, on_branch),
-            mention=mention_of(flat, on_branch),
-            on_branch=flat.tokens[on_branch],
-            on_trunk=flat.tokens[column if on_branch == row else row],
-        )
-    elif found is Visibility.SIBLINGS:
-        reason = t(
-            "the branches “{of_a}” and “{of_b}” both hang from “{mention}”, and branches of one "
-            "mention don't see each other",
-            mention=mention_of(flat, row),
-            **names,
-        )
-    elif found is Visibility.OTHER_MENTION:
-        reason = t(
-            "the branch “{of_a}” hangs from “{mention_a}” and “{of_b}” from “{mention_b}”, and "
-            "branches of different mentions don't see each other",
-            mention_a=mention_of(flat, row),
-            mention_b=mention_of(flat, column),
-            **names,
-        )
-    else:
-        reason = t(
-            "both are on the trunk, and the trunk sees the trunk"
-            if found is Visibility.TRUNK
-            else "both are on the branch “{of_a}”, and a branch sees itself",
-            **names,
-        )
-    if ablation.visible == "all" and not found.visible:
-        return t(
-            "“{a}” may attend to “{b}” only because everything is visible in this ablation. By "
-            "the tree: {reason}.",
-            a=a,
-            b=b,
-            reason=reason,
-        )
-    return t(
-        "“{a}” may attend to “{b}”: {reason}."
-        if found.visible
-        else "“{a}” may not attend to “{b}”: {reason}.",
-        a=a,
-        b=b,
-        reason=reason,
-    )
+    one, other = (row, column) if flat.branch_ids[row] else (column, row)
+    names = {
+        "a": flat.tokens[row],
+        "b": flat.tokens[column],
+        "of_a": branch_of(flat, row),
+        "of_b": branch_of(flat, column),
+        "mention_a": mention_of(flat, row),
+        "mention_b": mention_of(flat, column),
+        "on_branch": flat.tokens[one],
+        "on_trunk": flat.tokens[other],
+        "branch": branch_of(flat, one),
+        "mention": mention_of(flat, one),
+    }
+    reason = t(REASONS["SAME" if row == column else found.name], **names)
+    how = "visible" if found.visible else "all" if ablation.visible == "all" else "hidden"
+    return t(SAID[how], reason=reason, **names)
+
+
+def in_browser(flat: FlatTree, places: Sequence[int], ablation: Ablation) -> dict[str, object]:
+    """What the browser needs to say the same as :func:`why` of a cell, without asking.
+
+    Args:
+        places: of the tokens drawn.
+    """
+    return {
+        "on": [(flat.branch_ids[place], flat.anchor_ids[place]) for place in places],
+        "branches": [" ".join(placed.branch.texts) for placed in flat.branches],
+        "mentions": [_text_of(flat, number) for number in range(len(flat.tree.nodes))],
+        "texts": {name: t(text) for name, text in (REASONS | SAID).items()},
+        "all": ablation.visible == "all",
+    }
 
 
 def mention_of(flat: FlatTree, index: int) -> str:
-    """Return the text of the mention that a token belongs to or hangs from."""
-    mention = flat.tree.nodes[flat.anchor_ids[index] - 1].mention
+    """Return the text of the mention that a token belongs to or hangs from; empty for none."""
+    anchor = flat.anchor_ids[index]
+    return _text_of(flat, anchor - 1) if anchor > 0 else ""
+
+
+def _text_of(flat: FlatTree, node: int) -> str:
+    mention = flat.tree.nodes[node].mention
     return flat.tree.sentences[mention.sentence][mention.start : mention.end]
 
 

@@ -1,10 +1,13 @@
 """The Lab as a person's hands and eyes find it."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from playwright.sync_api import Page, TimeoutError, expect
 
+T = TypeVar("T")
 PATIENCE = 60_000
 CARD = ".st-key-lab_card"
 AT_REST = """() =>
@@ -70,6 +73,13 @@ class Lab:
             assert time.monotonic() < end, "the app did not come to rest"
             calm = calm + 1 if self.page.evaluate(AT_REST) else 0
             self.page.wait_for_timeout(75)
+
+    def until(self, look: Callable[[], T], wanted: T) -> T:
+        """What is seen once it is what is wanted: on a busy machine the table may tell later."""
+        end = time.monotonic() + PATIENCE / 1000
+        while (seen := look()) != wanted and time.monotonic() < end:
+            self.settle()
+        return seen
 
     # What is seen
 

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from app import services
+from app.components import source
 from app.texts import t
+from app.view_models.why import in_browser, why
+from kbert_core import Ablation, InjectionOptions, flatten, grow_trees
+from kbert_core.text import Words
 
 pytestmark = pytest.mark.browser
 
@@ -65,12 +70,70 @@ def test_figure_2_looks_like_the_papers_and_a_click_says_why_a_cell_is_visible(l
         assert branch.bounding_box()["y"] >= line["y"] + line["height"]
 
     lab.click_matrix(FIGURE_2.index("Cook"), FIGURE_2.index("Apple"))
-    said = lab.page.locator(".st-key-lab_cell")
+    said = lab.page.locator(".why")
     expect(said).to_contain_text("may attend to “Apple”")
     expect(said).to_contain_text("hangs from the mention “Tim Cook”")
     lab.click_matrix(FIGURE_2.index("Apple"), FIGURE_2.index("China"))
     expect(said).to_contain_text("“Apple” may not attend to “China”")
     expect(said).to_contain_text("branches of different mentions")
+
+
+DRAWN = """() => {
+  const hosts = document.querySelectorAll("[data-testid=stBidiComponentIsolated]");
+  const matrix = [...hosts].map(host => host.shadowRoot.querySelector(".root[data-sum]"))
+    .find(root => root).dataset;
+  return [document.querySelector(".kb-tree-root").drawn, matrix.tokens, matrix.sum];
+}"""
+
+
+def test_a_branch_is_switched_at_once_as_the_page_then_draws_it(lab):
+    """Off, on, another one while one is gone, and with two mentions of one name."""
+    at_once = f"""(number) => {{
+      document.querySelectorAll(".kb-tree-root [data-switch]")[number].click();
+      return ({DRAWN})();
+    }}"""
+    lab.example("Figure 2 of the paper")
+    for number in (0, 0, 1, 0, 1, 0):
+        before = lab.page.evaluate(DRAWN)
+        drawn = lab.page.evaluate(at_once, number)
+        assert [old != new for old, new in zip(before, drawn, strict=True)] == [True] * 3
+        lab.settle()
+        assert lab.page.evaluate(DRAWN) == drawn
+    lab.write("Beijing now, Beijing then")  # both would change: only the page can tell
+    before = lab.page.evaluate(DRAWN)
+    assert lab.page.evaluate(at_once, 0) == before
+    lab.settle()
+    assert lab.page.evaluate(DRAWN) != before
+
+
+def test_a_switch_that_was_refused_is_taken_back(lab):
+    lab.example("Figure 2 of the paper")
+    before = lab.page.evaluate(DRAWN)
+    refused = f"""() => {{
+      const root = document.querySelector(".kb-tree-root"), tell = root.tellPython;
+      root.tellPython = (what) => tell(what, "another");
+      root.querySelector("[data-switch]").click();
+      return ({DRAWN})();
+    }}"""
+    assert lab.page.evaluate(refused) != before
+    lab.settle()
+    assert lab.page.evaluate(DRAWN) == before
+
+
+def test_the_browser_says_why_a_cell_is_visible_as_python_does(lab):
+    splitter, graph = Words(special=True), services.demo_graph("figure2")
+    text = "Tim Cook and Beijing, Tim Cook {a}"
+    flat = flatten([grow_trees([(text,)], graph, InjectionOptions())[0]], splitter)[0]
+    script = source("why.js")
+    for visible in ("tree", "all"):
+        ablation, places = Ablation(visible=visible), range(len(flat))
+        cells = [(i, j) for i in places for j in places]
+        said = lab.page.evaluate(
+            f"([cells, tokens, data]) => {{ {script}; return cells.map("
+            "cell => sayWhy(cell, tokens, data)); }",
+            [cells, flat.tokens, in_browser(flat, places, ablation)],
+        )
+        assert said == [why(flat, *cell, ablation) for cell in cells]
 
 
 def test_triples_are_added_and_deleted_and_undo_takes_it_back(lab):
@@ -103,17 +166,17 @@ def test_a_second_click_is_not_lost_whenever_it_comes(lab, pauses):
         lab.page.wait_for_timeout(pause)
         lab.page.mouse.click(*ticks[2])
         lab.settle()
-        assert (pause, lab.branches()) == (pause, ["capitalChina"])
+        assert (pause, lab.until(lab.branches, ["capitalChina"])) == (pause, ["capitalChina"])
         lab.page.mouse.click(*ticks[2])
         lab.page.wait_for_timeout(pause)
         lab.page.mouse.click(*ticks[0])
         lab.settle()
-        assert (pause, lab.branches()) == (pause, BRANCHES)
+        assert (pause, lab.until(lab.branches, BRANCHES)) == (pause, BRANCHES)
         lab.page.mouse.click(*ticks[0])  # cleared, and set again
         lab.page.wait_for_timeout(pause)
         lab.page.mouse.click(*ticks[0])
         lab.settle()
-        assert (pause, lab.cell(0, 0)) == (pause, "true")
+        assert (pause, lab.until(lambda: lab.cell(0, 0), "true")) == (pause, "true")
         assert lab.branches() == BRANCHES
     lab.page.mouse.click(*ticks[0])
     lab.settle()
