@@ -12,7 +12,7 @@ from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 __all__ = ["join_graphs", "load_graph"]
 
-STORED, SERVER = ".kg", "postgresql://"
+STORED, SERVER = ".kg", ("postgresql://", "postgres://", "postgresql+psycopg://")
 LARGE = 8 << 20  # bytes of a text file that is worth an index on disk
 LARGE_PACKED = 1 << 20  # the same, packed
 
@@ -25,7 +25,7 @@ def load_graph(
     skip_bad: bool = False,
     aliases: AliasRelations = ALIAS_RELATIONS,
 ) -> KnowledgeGraph:
-    """Open files of triples, and graphs in files or on servers; an earlier one's triples come first.
+    """Open files of triples, and graphs in files and on servers; an earlier one's come first.
 
     Small files of triples are read into memory, large ones indexed once on disk (see
     ``store.importing``); graph files (``.kg``) and ``postgresql://…`` are read where they are.

@@ -196,9 +196,7 @@ def write_edit(database: Database, edit: Edit, revision: int) -> None:
         _begin(database, edit.new, place, revision, id_, off)
 
 
-def _begin(
-    database: Database, triple: Triple, place: float, revision: int, *of: int
-) -> None:
+def _begin(database: Database, triple: Triple, place: float, revision: int, *of: int) -> None:
     """Begin a version: of an id, on or off; or of a new triple."""
     id_, off = of or (None, False)
     database.execute(

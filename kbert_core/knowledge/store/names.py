@@ -178,6 +178,7 @@ def index_names(database: Database, revision: int) -> Names:
 
 
 def write_names(database: Database, graph: Path, revision: int) -> NamesFile:
+    """Write an index of all names that a graph has at a revision, beside ``graph``."""
     names = index_names(database, revision)
     table = names.prefixes.table
     content = names.trie.tobytes() + table.tobytes()

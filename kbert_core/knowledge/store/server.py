@@ -104,7 +104,7 @@ def _translated(query: str) -> str:
 
 def masked(address: str) -> str:
     """An address without the password that somebody wrote in it."""
-    address = re.sub(r"^(\w+://[^:@/]*):.*@", r"\1:***@", address)
+    address = re.sub(r"^([^:]+://[^:@/]*):.*@", r"\1:***@", address)
     return re.sub(r"(password=)[^&]*", r"\1***", address)
 
 
@@ -137,14 +137,14 @@ class Server:
         self.path = masked(address)
         if self.path != address:
             raise GraphFileError(
-                f"{self.path}: a password doesn't belong in an address, which cards, logs and lists "
-                "of processes show. Keep it in ~/.pgpass or in PGPASSWORD, and leave it away here."
+                f"{self.path}: a password doesn't belong in an address, which logs and lists of "
+                "processes show. Keep it in ~/.pgpass or PGPASSWORD, and leave it away here."
             )
         try:
             url = make_url(address)
         except (ArgumentError, ValueError) as error:
             raise GraphFileError(
-                f"{address}: no address of a graph. Write {SERVER}USER@HOST/DATABASE."
+                f"{address}: no address of a graph. Write postgresql://USER@HOST/DATABASE."
             ) from error
         self.schema = str(url.query.get("graph", SCHEMA))
         if not re.fullmatch("[a-z][a-z0-9_]{0,47}", self.schema):
@@ -165,7 +165,8 @@ class Server:
                 "options": f"-c search_path={self.schema}",
             },
         )
-        os.register_at_fork(after_in_child=partial(self.engine.dispose, close=False))
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(after_in_child=partial(self.engine.dispose, close=False))
 
     def get(self) -> Any:
         """Return what reads: this, by whichever connection is free."""
@@ -387,7 +388,11 @@ def new_graph(address: str, *, name: str) -> Iterator[Session]:
         GraphFileError: there is one already, or it can't be made.
     """
     server = server_at(address)
-    with server.errors(), closing(Session(server)) as session, transaction(session, "BEGIN READ WRITE"):
+    with (
+        server.errors(),
+        closing(Session(server)) as session,
+        transaction(session, "BEGIN READ WRITE"),
+    ):
         query = "SELECT 1 FROM pg_namespace WHERE nspname = ?"
         if session.execute(query, (server.schema,)).fetchone() is None:
             session.execute(f"CREATE SCHEMA {server.schema}")
@@ -469,12 +474,10 @@ def _in_words(error: Exception) -> str:
     first = (str(cause).strip().splitlines() or [type(cause).__name__])[0].rstrip(".")
     for states, words in {
         ("3F000", "42P01"): (
-            "there is no graph. Make one in a file, and copy it there: kbert kg copy FILE.kg ADDRESS"
+            "there is no graph. Make one in a file and copy it: kbert kg copy FILE.kg ADDRESS"
         ),
         ("42P06", "42P07", "23505"): "is there already. Give another name: ?graph=NAME",
-        ("55P03",): (
-            f"another process has been writing to it for {WAIT:.0f} s. Try again later"
-        ),
+        ("55P03",): (f"another process has been writing to it for {WAIT:.0f} s. Try again later"),
         ("53100",): (
             "the server's disk is full, so nothing of this was done. Make room and do it again"
         ),
@@ -487,7 +490,7 @@ def _in_words(error: Exception) -> str:
             f"the connection to the server was lost ({first}), so nothing of this was done. Do it "
             "again once the server is back"
         )
-    if isinstance(cause, psycopg.OperationalError) and not state or state.startswith("28"):
+    if (isinstance(cause, psycopg.OperationalError) and not state) or state.startswith("28"):
         return (
             f"no connection to the server ({first}). Check that it runs, the address, and the user "
             "and password (in ~/.pgpass or PGPASSWORD)"

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -40,9 +40,6 @@ from kbert_core.knowledge.store.names import (
     rebuild_names,
 )
 from kbert_core.knowledge.triple import Triple
-
-if TYPE_CHECKING:
-    from kbert_core.knowledge.store.server import Server
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +93,7 @@ class Connections(threading.local):
 class Snapshot:
     """A graph file at one revision, as a ``TripleSource``: what is edited later doesn't show."""
 
-    def __init__(self, connections: "Connections | Server", revision: int, names: Names) -> None:
+    def __init__(self, connections: Any, revision: int, names: Names) -> None:
         self._connections = connections
         self._then = {"then": revision}
         self.names = names
@@ -148,8 +145,8 @@ class GraphStore:
     """
 
     path: Any
-    _database: Database
-    _connections: "Connections | Server"
+    _database: Any  # SQLite's, or a ``Session``
+    _connections: Any  # or a ``Server``
 
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
         self.path = Path(path)
