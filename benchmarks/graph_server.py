@@ -18,9 +18,10 @@ from benchmarks.graph_store import sentence, write_synthetic
 from kbert_core import Triple, find_mentions
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
+from kbert_core.knowledge.store.anywhere import copy_graph, open_store
 from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.server import ServerStore, copy_graph
-from kbert_core.knowledge.store.store import GraphStore, open_store
+from kbert_core.knowledge.store.server import ServerStore
+from kbert_core.knowledge.store.store import GraphStore
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from postgres import running_cluster
@@ -97,9 +98,8 @@ def compared(
         times[names[0]].append(pair)
         some = dice.sample(heads, args.sentences)  # not fetched before, as a rule
         graphs = [store.graph() for store in (file, server)]
-        times[names[1]].append(
-            [each * wall_of(lambda g=g: [*map(g.triples_of, some)]) for g in graphs]
-        )
+        fetch = [lambda g=graph, s=some: [*map(g.triples_of, s)] for graph in graphs]
+        times[names[1]].append([each * wall_of(work) for work in fetch])
     for number in range(args.edits):
         edit = Edit("add", Triple(f"新名{number}", "类别", "新"))
         times[names[2]].append(

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.store.anywhere import open_store
 from kbert_core.knowledge.store.names import rebuild_names
-from kbert_core.knowledge.store.store import GraphStore, open_store
+from kbert_core.knowledge.store.store import GraphStore
 
 TEXT = "a b, ab 阿司匹林阿司 A"
 

@@ -32,9 +32,10 @@ from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import ENDING, SERVER, is_stored
+from kbert_core.knowledge.store.anywhere import copy_graph, open_store
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.log import Entry
-from kbert_core.knowledge.store.store import GraphStore, open_store
+from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.tools.check import EXAMPLES, check
 from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
 from kbert_core.knowledge.triple import Triple
@@ -269,8 +270,6 @@ STORED = "graph file (.kg), or postgresql://USER@HOST/DATABASE[?graph=NAME]"
 )
 def copy(args: Namespace) -> Report:
     """Copy a graph with its whole log, between files and PostgreSQL servers."""
-    from kbert_core.knowledge.store.server import copy_graph
-
     with Progress("triples") as progress:
         entries = copy_graph(args.graph, args.output, progress=progress)
     return {"graph": str(args.output), "entries": entries}

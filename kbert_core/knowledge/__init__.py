@@ -54,7 +54,7 @@ def load_graph(
                 log.warning("left out: %s", problem)
             triples += file.triples
             continue
-        from kbert_core.knowledge.store.store import open_store
+        from kbert_core.knowledge.store.anywhere import open_store
 
         if triples:
             graphs.append(KnowledgeGraph(triples, aliases=aliases))

@@ -19,11 +19,11 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge import SERVER
 
 APPLICATION_ID = 0x4B42_4B47  # "KBKG", by which `file` and we tell a graph from other databases
 VERSION = 1
 ENDING = ".kg"
+SERVER = ("postgresql://", "postgres://", "postgresql+psycopg://")  # addresses begin so
 PAGE = 8192  # bytes
 WAIT = 30.0  # seconds for another process's edit or import to end
 THEN = "added <= :then AND (removed IS NULL OR removed > :then)"  # rows that count at a revision

@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
@@ -19,21 +19,17 @@ from typing import Any
 from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_core.files import cache_folder, replaced
 from kbert_core.knowledge.store import (
-    SERVER,
     TABLES,
     VERSION,
     WAIT,
-    Database,
-    create_indexes,
-    graph_lock,
     last_revision,
-    new_file,
     now,
     remove_leftovers,
     transaction,
 )
-from kbert_core.knowledge.store.names import NamesFile, build_names, write_names
-from kbert_core.knowledge.store.store import PENDING, GraphStore, open_store
+from kbert_core.knowledge.store.log import Entry
+from kbert_core.knowledge.store.names import NamesFile, write_names
+from kbert_core.knowledge.store.store import PENDING, GraphStore
 
 try:
     import psycopg
@@ -48,7 +44,6 @@ except ImportError as error:
 
 SCHEMA = "kbert"  # where a graph is, unless its address ends with ?graph=NAME
 POOL = 16  # connections of a process that read at the same time
-_STEP = 20_000  # rows between two calls of a progress
 _IN_POSTGRES = (  # of ``TABLES``
     ("value)", "value TEXT)"),
     (",\n    PRIMARY KEY (revision, entity)", ""),  # an index of a tree holds no long names
@@ -82,12 +77,6 @@ _SAID = {  # SQLite's words, and the server's
     "SELECT value FROM json_each(:relations)": (
         "SELECT json_array_elements_text(CAST(:relations AS json))"
     ),
-}
-_COLUMNS = {  # what a copy has of each table
-    "source": "id, name, revision",
-    "triple": "version, id, entity, head, relation, tail, place, off, source, line, added, removed",
-    "entry": "revision, at, who, action, edits, undoes",
-    "touched": "revision, entity",
 }
 
 
@@ -220,11 +209,11 @@ class Session:
     def __init__(self, server: Server, *, listens: bool = False) -> None:
         self._server, self._listens = server, listens
         self._connection: Connection | None = None
+        self._inside = False
         self.heard = 0
 
-    @property
-    def raw(self) -> psycopg.Connection:
-        """Psycopg's connection."""
+    def connect(self) -> psycopg.Connection:
+        """Return psycopg's connection; made where there is none."""
         if self._connection is None:
             self._connection = self._server.engine.connect()
             self._connection.detach()  # our own
@@ -237,19 +226,20 @@ class Session:
     @property
     def in_transaction(self) -> bool:
         """See ``Database``."""
-        idle = (psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.UNKNOWN)
-        return self._connection is not None and self.raw.info.transaction_status not in idle
+        return self._inside
 
     def execute(self, query: str, values: Any = (), **options: Any) -> Any:
         """See ``Database``."""
-        inside, begins = self.in_transaction, query.startswith("BEGIN")
-        for last in (inside, True):
+        begins = query.startswith("BEGIN")
+        for last in (self._inside, True):
             try:
-                self.raw  # noqa: B018  # connects
+                self.connect()
                 assert self._connection is not None
-                return self._connection.exec_driver_sql(
+                rows = self._connection.exec_driver_sql(
                     _translated(query), values or None, execution_options=options
                 )
+                self._inside = begins or (self._inside and query not in ("COMMIT", "ROLLBACK"))
+                return rows
             except DBAPIError as error:
                 lost = error.connection_invalidated
                 if lost or begins:
@@ -276,10 +266,10 @@ class Session:
     def listen(self) -> int:
         """Return ``heard``, after a look at what came; nothing is asked of the server."""
         try:
-            self.heard += sum(1 for _ in self.raw.notifies(timeout=0))
+            self.heard += sum(1 for _ in self.connect().notifies(timeout=0))
         except psycopg.OperationalError:  # lost; what came meanwhile wasn't heard
             self.close()
-            self.raw  # noqa: B018  # connects
+            self.connect()
         return self.heard
 
     def close(self) -> None:
@@ -287,7 +277,7 @@ class Session:
         if self._connection is not None:
             with suppress(SQLAlchemyError, psycopg.Error):
                 self._connection.close()
-        self._connection = None
+        self._connection, self._inside = None, False
 
 
 class ServerStore(GraphStore):
@@ -373,6 +363,11 @@ class ServerStore(GraphStore):
         row = self._database.execute(query, (revision,)).fetchone()
         return row and row[0]
 
+    def _after(self, entry: Entry) -> Entry:
+        with self._using():
+            self._database.listen()  # to what it says of this entry
+        return super()._after(entry)
+
     def _index_anew(self) -> None:
         """The entry in the log says it, to every process."""
 
@@ -405,67 +400,8 @@ def new_graph(address: str, *, name: str) -> Iterator[Session]:
         rows = [(name, str(value)) for name, value in facts.items()]
         session.executemany("INSERT INTO fact VALUES (?, ?)", rows)
         yield session
-        session.raw.execute(_INDEXES)
+        session.connect().execute(_INDEXES)
         session.execute("ANALYZE triple")
-
-
-def copy_graph(
-    source: str | Path, target: str | Path, *, progress: Callable[[int], None] = lambda rows: None
-) -> int:
-    """Copy a graph with its log between files and servers; return how many entries the log has.
-
-    The target is there whole in the end, or not at all.
-
-    Raises:
-        GraphFileError: the source can't be read, or the target is there already.
-    """
-    with (
-        open_store(source) as store,
-        store._connections.errors(),
-        store._connections.another() as database,
-    ):
-        if isinstance(database, sqlite3.Connection):
-            database.execute("BEGIN")
-        query = "SELECT name, value FROM fact WHERE name IN ('title', 'aliases')"
-        facts = dict(map(tuple, database.execute(query)))
-        title, aliases = facts["title"], facts.get("aliases")
-        read = partial(_read, database, progress)
-        if str(target).startswith(SERVER):
-            with new_graph(str(target), name=title) as session:
-                _note(session, aliases)
-                for table, columns in _COLUMNS.items():
-                    copy = f"COPY {table} ({columns}) FROM STDIN"
-                    with session.raw.cursor() as cursor, cursor.copy(copy) as rows:
-                        for row in read(table):
-                            rows.write_row(row)
-        else:
-            path = Path(target)
-            with graph_lock(path):
-                if path.exists():
-                    raise GraphFileError(f"{path}: is there already. Give another name.")
-                with new_file(path, name=title) as file:
-                    _note(file, aliases)
-                    file.execute("DELETE FROM entry")
-                    for table, columns in _COLUMNS.items():
-                        marks = ", ".join("?" * len(columns.split(",")))
-                        insert = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
-                        file.executemany(insert, map(tuple, read(table)))
-                    create_indexes(file)
-                    build_names(file, path)
-        return last_revision(database) + 1
-
-
-def _read(database: Database, progress: Callable[[int], None], table: str) -> Iterator[Any]:
-    read = getattr(database, "stream", database.execute)
-    for number, row in enumerate(read(f"SELECT {_COLUMNS[table]} FROM {table}")):
-        if table == "triple" and number % _STEP == 0:
-            progress(number)
-        yield row
-
-
-def _note(database: Database, aliases: str | None) -> None:
-    if aliases is not None:
-        database.execute("INSERT INTO fact VALUES ('aliases', ?)", (aliases,))
 
 
 def _in_words(error: Exception) -> str:

@@ -17,7 +17,6 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.name_index import Names
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import (
-    SERVER,
     THEN,
     Database,
     connect,
@@ -45,20 +44,6 @@ logger = logging.getLogger(__name__)
 
 KEPT = 4096  # entities whose triples stay in memory
 PENDING = 10_000  # entities edited since the names were indexed, before they are indexed anew
-
-
-def open_store(graph: str | Path, *, write: bool = False) -> "GraphStore":
-    """Open a graph file, or a graph on a server (``postgresql://USER@HOST/DATABASE``).
-
-    Raises:
-        GraphFileError: it can't be opened.
-        MissingPackageError: what speaks to a server isn't installed.
-    """
-    if not str(graph).startswith(SERVER):
-        return GraphStore(graph, write=write)
-    from kbert_core.knowledge.store.server import ServerStore
-
-    return ServerStore(str(graph), write=write)
 
 
 class Connections(threading.local):

@@ -15,12 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from killed_graphs import check_same, kill_once, step
 from postgres import running_cluster
 
-from kbert_core import KnowledgeGraph, Triple, cli, find_mentions, load_graph
+from kbert_core import KnowledgeGraph, Triple, cli, find_mentions, knowledge, load_graph
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.store import log
+from kbert_core.knowledge.store import SERVER, anywhere, log
+from kbert_core.knowledge.store.anywhere import copy_graph, open_store
 from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.store import GraphStore, open_store
+from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 
 PEAR, PLUM = Triple("pear", "is", "fruit"), Triple("plum", "is", "fruit")
@@ -123,7 +124,7 @@ def test_another_process_sees_an_edit_without_asking_the_log(address):
     program = (
         "import sys; from kbert_core import Triple\n"
         "from kbert_core.knowledge.edit import Edit\n"
-        "from kbert_core.knowledge.store.store import open_store\n"
+        "from kbert_core.knowledge.store.anywhere import open_store\n"
         "store = open_store(sys.argv[1], write=True)\n"
         "for line in sys.stdin:\n"
         "    store.apply(Edit('add', Triple('plum', 'number', line.strip())))\n"
@@ -330,22 +331,20 @@ def test_a_copy_has_the_whole_log_both_ways(cluster, tmp_path, capsys):
 
 
 def test_a_copy_that_is_cut_off_leaves_nothing(cluster, address, tmp_path, monkeypatch):
-    from kbert_core.knowledge.store import server
-
-    def cut_off(database, progress, table, read=server._read):
+    def cut_off(database, progress, table, read=anywhere._read):
         yield from read(database, progress, table)
         if table == "entry":
             raise KeyboardInterrupt
 
     other, file = cluster.address(), tmp_path / "x.kg"
     with monkeypatch.context() as patch:
-        patch.setattr(server, "_read", cut_off)
+        patch.setattr(anywhere, "_read", cut_off)
         for target in (other, file):
             with pytest.raises(KeyboardInterrupt):
-                server.copy_graph(address, target)
+                copy_graph(address, target)
     assert not [*tmp_path.glob("x.kg*")]
     for target in (other, file):
-        assert server.copy_graph(address, target) == 2
+        assert copy_graph(address, target) == 2
         assert load_graph(target).triples_of("pear") == (PEAR,)
 
 
@@ -392,3 +391,4 @@ def test_without_the_packages_the_error_names_them_and_nothing_else_needs_them()
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert "pip install 'kbert-lab[server]'" in done.stdout, done.stderr
+    assert knowledge.SERVER == SERVER  # twice, because neither module imports the other
