@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.store.anywhere import open_store
 from kbert_core.knowledge.store.names import rebuild_names
 from kbert_core.knowledge.store.store import GraphStore
 
@@ -38,21 +39,21 @@ def content(graph):
     )
 
 
-def run(path, steps):
+def run(path, steps, *, create=GraphStore.create, index=rebuild_names):
     """Take the steps with a store and with values, and compare after each.
 
     A value of a graph is edited by its own code. What an undo of an older
     entry must give is worked out from what the entry had changed.
     """
-    store = GraphStore.create(path)
+    store = create(path)
     contents = [content(store.graph())]  # by revision
     edited = [KnowledgeGraph()]  # the value graph, and what it was before each edit
     for step in steps:
         if step == "reopen":
             store.close()
-            store = GraphStore(path, write=True)
+            store = open_store(path, write=True)
         elif step == "index":
-            rebuild_names(path)
+            index(path)
         elif isinstance(step, int):
             _undo_older(store, step, contents)
             edited = [_value(store.graph())]

@@ -46,7 +46,7 @@ def rows(number):
     return [(i, f"file {i}", "row", str(number)) for i in range(50)]
 
 
-def work(path, acknowledged):
+def edit_file(path, acknowledged):
     """Edit without end; tell of every entry once it is made."""
     store = GraphStore(path, write=True)
     while True:
@@ -61,20 +61,32 @@ def work(path, acknowledged):
             rebuild_names(path)
 
 
-def kill_once(path, seconds):
-    """Let a process edit a graph file and kill it; return the last entry it told of."""
+def kill_once(path, seconds, work=edit_file):
+    """Let a process edit a graph and kill it; return the last entry it told of.
+
+    Other work than ours is left time for its first entry.
+    """
     here, there = os.pipe()
     process = get_context("fork").Process(target=work, args=(path, there))
     process.start()
     os.close(there)
+    told = b"" if work is edit_file else os.read(here, 65536)
     time.sleep(seconds)
     os.kill(process.pid, signal.SIGKILL)
     process.join()
-    told = b""
     while more := os.read(here, 65536):
         told += more
     os.close(here)
     return int(told.split()[-1]) if told else 0
+
+
+def check_same(now, then):
+    """Both hold the same triples, in the same order, and the same are on."""
+    for entity in {*now.entities(), *then.entities()}:
+        assert now.triples_of(entity) == then.triples_of(entity)
+        assert [now.is_on(t) for t in now.triples_of(entity)] == [
+            then.is_on(t) for t in then.triples_of(entity)
+        ]
 
 
 def kill_often(folder, times, seed):
@@ -91,11 +103,6 @@ def kill_often(folder, times, seed):
         with GraphStore(path, write=True) as store:
             assert store.revision >= last  # all it told of is there
             assert [e.revision for e in store.history()] == list(range(store.revision, -1, -1))
-            now, then = store.graph(), expected(store.revision)
-            for entity in {*now.entities(), *then.entities()}:
-                assert now.triples_of(entity) == then.triples_of(entity)
-                assert [now.is_on(t) for t in now.triples_of(entity)] == [
-                    then.is_on(t) for t in then.triples_of(entity)
-                ]
+            check_same(store.graph(), expected(store.revision))
             last = store.revision
     return last

@@ -165,7 +165,7 @@ ALIASES = several(
     argument("--alias", f"its tail {ALIAS.format('head')}", [], metavar="RELATION"),
     argument("--alias-of", f"its head {ALIAS.format('tail')}", [], metavar="RELATION"),
 )
-KG = "graph file (.kg) or text file of triples, packed or not; repeatable"
+KG = "graph file (.kg), text file of triples, packed or not, or postgresql://…; repeatable"
 GRAPH_FILES = several(
     argument("--kg", KG, [], metavar="FILE"),
     argument("--skip-bad", "load the good lines of a graph, and list the bad ones", False),

@@ -31,7 +31,8 @@ from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows, read_triple
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store import ENDING
+from kbert_core.knowledge.store import ENDING, SERVER, is_stored
+from kbert_core.knowledge.store.anywhere import copy_graph, open_store
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.store import GraphStore
@@ -48,8 +49,13 @@ WHO = argument("--by", "your name, for the log", "", metavar="NAME")
 Report = dict[str, Any]
 
 
+def logged(name: str) -> str | Path:
+    """Refuse a graph that has no log, with the command that makes one."""
+    return name if name.startswith(SERVER) else graph_file(name)
+
+
 def graph_file(name: str) -> Path:
-    """Refuse a file that holds no log, with the command that makes one."""
+    """Refuse what is no graph file."""
     if (path := Path(name)).suffix != ENDING:
         raise OptionError(
             f"{path}: edits and their log need a graph file, whose name ends with {ENDING}. Make "
@@ -58,14 +64,14 @@ def graph_file(name: str) -> Path:
     return path
 
 
-GRAPH_KG = argument("graph", type=graph_file, metavar="GRAPH.kg")
+GRAPH_KG = argument("graph", type=logged, metavar="GRAPH.kg")
 
 
 def _opened(name: str, args: Namespace) -> KnowledgeGraph:
     """Open a graph by the name given; ``NAME.kg@N`` is one as it was at entry N of its log."""
     path, at, revision = name.rpartition("@")
-    if at and path.endswith(ENDING) and revision.isdecimal():
-        with GraphStore(path) as store:
+    if at and is_stored(path) and revision.isdecimal():
+        with open_store(path) as store:
             return store.at(int(revision))
     return load_graph(name, options=options.build(ReadOptions, args), skip_bad=args.skip_bad)
 
@@ -84,7 +90,7 @@ def stats(args: Namespace) -> Report:
     graph = options.graph_of(args, needed=True)
     files = []
     for path in args.kg:
-        text = Path(path).suffix != ENDING
+        text = not is_stored(path)
         read = read_triples(path, skip_bad=args.skip_bad) if text else None
         triples = len(read.triples if read else load_graph(path))
         bad = {"bad_lines": list(read.problems) if read else []}
@@ -254,6 +260,21 @@ def export(args: Namespace) -> Report:
     return {"file": str(args.output), "triples": count, "switched_off_left_out": off}
 
 
+STORED = "graph file (.kg), or postgresql://USER@HOST/DATABASE[?graph=NAME]"
+
+
+@command(
+    "kg copy",
+    argument("graph", STORED, type=logged, metavar="GRAPH.kg"),
+    argument("output", "a new one, file or server", type=logged, metavar="COPY.kg"),
+)
+def copy(args: Namespace) -> Report:
+    """Copy a graph with its whole log, between files and PostgreSQL servers."""
+    with Progress("triples") as progress:
+        entries = copy_graph(args.graph, args.output, progress=progress)
+    return {"graph": str(args.output), "entries": entries}
+
+
 @command(
     "kg get",
     argument("name", "which graph", choices=["medical", "hownet"]),
@@ -322,8 +343,8 @@ def check_graph(args: Namespace) -> Report:
     with Progress("triples") as progress:
         findings = check(graph, alias_relations=aliases, examples=args.examples, progress=progress)
     data = [asdict(finding) for finding in findings]
-    if Path(args.graph).suffix == ENDING:
-        with GraphStore(args.graph) as store:
+    if is_stored(args.graph):
+        with open_store(args.graph) as store:
             for example in (example for finding in data for example in finding["examples"]):
                 for fields in example["triples"]:
                     with suppress(GraphEditError):  # taken out meanwhile
@@ -352,7 +373,7 @@ def _entry(store: GraphStore, entry: Entry, entity: str | None = None) -> Report
 
 def _again(args: Namespace) -> Report:
     """Undo an entry of the log, or redo what was undone last."""
-    with GraphStore(args.graph, write=True) as store:
+    with open_store(args.graph, write=True) as store:
         undo = hasattr(args, "entry")
         entry = store.undo(args.entry, who=args.by) if undo else store.redo(who=args.by)
         return _entry(store, entry)
@@ -371,8 +392,8 @@ def _edit(action: Action, args: Namespace) -> Report:
     old, *new = (Triple.checked(*(getattr(args, p + name) for name in TRIPLE)) for p in prefixes)
     index = 0 if getattr(args, "first", False) else None
     edit = Edit(action, old, new[0] if new else None, index)
-    made = action == "add" and not args.graph.exists()
-    with GraphStore.create(args.graph) if made else GraphStore(args.graph, write=True) as store:
+    made = action == "add" and isinstance(args.graph, Path) and not args.graph.exists()
+    with GraphStore.create(args.graph) if made else open_store(args.graph, write=True) as store:
         triple, graph = edit.triple, store.graph()
         on = triple in graph and graph.is_on(triple)
         same = {"replace": triple == edit.new, "switch_off": not on, "switch_on": on}
@@ -409,7 +430,7 @@ def history(args: Namespace) -> Report:
     """Show the log of a graph file, the latest edit first."""
     if args.most < 0:
         raise OptionError(f"--most is {args.most}. Give a number of entries, or 0 for all.")
-    with GraphStore(args.graph) as store:
+    with open_store(args.graph) as store:
         entries = store.history(entity=args.entity, most=args.most or None)
         if not entries:
             raise OptionError(f"{args.graph}: no entry of its log edits '{args.entity}'.")
@@ -430,8 +451,8 @@ def show_entity(args: Namespace) -> Report:
         raise OptionError(f"{args.graph}: no entity is called '{args.entity}'.{hint}")
     rows = [{**asdict(t), "on": graph.is_on(t)} for t in triples]
     data: Report = {"entity": normalise_name(args.entity), "triples": rows}
-    if Path(args.graph).suffix == ENDING:
-        with GraphStore(args.graph) as store:
+    if is_stored(args.graph):
+        with open_store(args.graph) as store:
             origins = store.origins(args.entity)
             for row, triple in zip(rows, triples, strict=True):
                 row.update(asdict(origins[triple]) if triple in origins else {})

@@ -12,7 +12,7 @@ from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 __all__ = ["join_graphs", "load_graph"]
 
-STORED = ".kg"
+STORED, SERVER = ".kg", ("postgresql://", "postgres://", "postgresql+psycopg://")
 LARGE = 8 << 20  # bytes of a text file that is worth an index on disk
 LARGE_PACKED = 1 << 20  # the same, packed
 
@@ -25,10 +25,10 @@ def load_graph(
     skip_bad: bool = False,
     aliases: AliasRelations = ALIAS_RELATIONS,
 ) -> KnowledgeGraph:
-    """Open files of triples, and graph files; an earlier one's triples come first.
+    """Open files of triples, and graphs in files and on servers; an earlier one's come first.
 
-    Small files of triples are read into memory, large ones indexed once on
-    disk (see ``store.importing``), and graph files (``.kg``) read where they are.
+    Small files of triples are read into memory, large ones indexed once on disk (see
+    ``store.importing``); graph files (``.kg``) and ``postgresql://…`` are read where they are.
 
     Args:
         paths: of the files; none gives an empty graph.
@@ -42,8 +42,8 @@ def load_graph(
     graphs: list[KnowledgeGraph] = []
     triples: list[Triple] = []  # of the small files since the last graph
     for path in paths:
-        if Path(path).suffix == STORED:
-            stored = Path(path)
+        if Path(path).suffix == STORED or str(path).startswith(SERVER):
+            stored = path
         elif is_large(path):
             from kbert_core.knowledge.store.importing import indexed
 
@@ -54,12 +54,12 @@ def load_graph(
                 log.warning("left out: %s", problem)
             triples += file.triples
             continue
-        from kbert_core.knowledge.store.store import GraphStore
+        from kbert_core.knowledge.store.anywhere import open_store
 
         if triples:
             graphs.append(KnowledgeGraph(triples, aliases=aliases))
             triples = []
-        with GraphStore(stored) as store:
+        with open_store(stored) as store:
             graphs.append(store.graph())
     if triples or not graphs:
         graphs.append(KnowledgeGraph(triples, aliases=aliases))

@@ -10,11 +10,11 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 
@@ -23,6 +23,7 @@ from kbert_core.errors import GraphFileError
 APPLICATION_ID = 0x4B42_4B47  # "KBKG", by which `file` and we tell a graph from other databases
 VERSION = 1
 ENDING = ".kg"
+SERVER = ("postgresql://", "postgres://", "postgresql+psycopg://")  # addresses begin so
 PAGE = 8192  # bytes
 WAIT = 30.0  # seconds for another process's edit or import to end
 THEN = "added <= :then AND (removed IS NULL OR removed > :then)"  # rows that count at a revision
@@ -71,6 +72,25 @@ _INDEXES = (
     "CREATE INDEX triple_off ON triple (entity) WHERE off",
     "CREATE INDEX triple_id ON triple (id) WHERE version <> id",
 )
+
+
+def is_stored(graph: str | Path) -> bool:
+    """Whether a graph has a log: it is a graph file, or on a server."""
+    return Path(graph).suffix == ENDING or str(graph).startswith(SERVER)
+
+
+class Database(Protocol):
+    """What the log and the index of names need: SQLite's connection, or one to a server."""
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether one has begun and not ended."""
+
+    def execute(self, query: str, values: Any = ..., /) -> Any:
+        """Return a cursor over the rows."""
+
+    def executemany(self, query: str, values: Iterable[Any], /) -> Any:
+        """Do the same with each of several rows of values."""
 
 
 class GraphBusy(GraphFileError):
@@ -208,7 +228,7 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def fact(database: sqlite3.Connection, name: str) -> Any:
+def fact(database: Database, name: str) -> Any:
     """Look up a value in a graph's table of facts; without it the file is damaged."""
     row = database.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
     if row is None:
@@ -216,7 +236,7 @@ def fact(database: sqlite3.Connection, name: str) -> Any:
     return row[0]
 
 
-def last_revision(database: sqlite3.Connection) -> int:
+def last_revision(database: Database) -> int:
     """The number of the latest entry of a graph's log; without any the file is damaged."""
     revision = database.execute("SELECT max(revision) FROM entry").fetchone()[0]
     if not isinstance(revision, int):
@@ -230,7 +250,7 @@ def now() -> str:
 
 
 @contextmanager
-def transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+def transaction(database: Database, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
     """Make all of a block's changes, or none of them; "BEGIN": only read at one revision."""
     database.execute(begin)
     try:

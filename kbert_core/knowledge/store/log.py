@@ -3,7 +3,6 @@
 An edit ends versions of triples and begins others; what a version holds never changes.
 """
 
-import sqlite3
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -11,8 +10,10 @@ from pathlib import Path
 from kbert_core.errors import GraphConflict
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.store import Database
 from kbert_core.knowledge.triple import Triple
 
+ALL = 1 << 62  # rows: no database has as many
 _COPY = (  # versions of triples, to begin again
     "INSERT INTO triple (id, entity, head, relation, tail, place, off, source, line, added) "
     "SELECT id, entity, head, relation, tail, place, {off}, source, line, :new FROM triple "
@@ -56,7 +57,7 @@ class Origin:
 
 
 def entries(
-    database: sqlite3.Connection, *, entity: str | None = None, most: int | None = None
+    database: Database, *, entity: str | None = None, most: int | None = None
 ) -> list[Entry]:
     """See ``GraphStore.history``."""
     query = "SELECT revision, at, who, action, edits, undoes FROM entry "
@@ -69,7 +70,7 @@ def entries(
             "UNION SELECT removed FROM triple WHERE entity = ?) "
         )
     query += "ORDER BY revision DESC LIMIT ?"
-    rows = database.execute(query, (*values, -1 if most is None else most)).fetchall()
+    rows = database.execute(query, (*values, ALL if most is None else most)).fetchall()
     undone: set[int] = set()  # what an entry took back which is not taken back itself
     for revision, undoes in database.execute(
         "SELECT revision, undoes FROM entry WHERE undoes IS NOT NULL ORDER BY revision DESC"
@@ -80,12 +81,12 @@ def entries(
 
 
 def changes(
-    database: sqlite3.Connection,
+    database: Database,
     since: int,
     then: int,
     *,
     entity: str | None = None,
-    most: int = -1,
+    most: int = ALL // 2,
 ) -> list[Change]:
     """Say what the entries after one revision and up to another did; see ``GraphStore.changes``."""
     between = "revision > :since AND revision <= :then"
@@ -103,7 +104,7 @@ def changes(
     changes: dict[int, Change] = {}
     for id_, head, relation, tail, off, before, after in database.execute(
         "SELECT id, head, relation, tail, off, added <= :since, "
-        "removed IS NULL OR removed > :then FROM triple WHERE added IS NOT removed "
+        "removed IS NULL OR removed > :then FROM triple WHERE added <> coalesce(removed, -1) "
         "AND added <= :then AND (removed IS NULL OR removed > :since) "
         f"AND (added > :since OR removed <= :then) {scope} ORDER BY {order} LIMIT :most",
         {**values, "most": 2 * most},
@@ -111,7 +112,7 @@ def changes(
         triple, change = Triple(head, relation, tail), changes.get(id_, Change(id_, None, None))
         change = replace(change, before=triple, was_on=not off) if before else change
         changes[id_] = replace(change, after=triple, is_on=not off) if after else change
-    return list(changes.values())[: most if most >= 0 else None]
+    return list(changes.values())[:most]
 
 
 def effective(changes: Iterable[Change]) -> list[Change]:
@@ -149,7 +150,7 @@ def last_undo(log: Sequence[Entry], own: Container[int] | None = None) -> int | 
 # Writing
 
 
-def refuse_conflict(database: sqlite3.Connection, seen: int, entities: Iterable[str]) -> None:
+def refuse_conflict(database: Database, seen: int, entities: Iterable[str]) -> None:
     """Raise a ``GraphConflict`` where an entity was edited after a revision."""
     for entity in entities:
         row = database.execute(
@@ -165,14 +166,14 @@ def refuse_conflict(database: sqlite3.Connection, seen: int, entities: Iterable[
             )
 
 
-def write_entry(database: sqlite3.Connection, entry: Entry, entities: Iterable[str] = ()) -> None:
+def write_entry(database: Database, entry: Entry, entities: Iterable[str] = ()) -> None:
     """Write a new entry, and which entities it edits; the caller commits."""
     database.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", astuple(entry)[:6])
     rows = [(entry.revision, entity) for entity in entities]
     database.executemany("INSERT INTO touched VALUES (?, ?)", rows)
 
 
-def write_edit(database: sqlite3.Connection, edit: Edit, revision: int) -> None:
+def write_edit(database: Database, edit: Edit, revision: int) -> None:
     """Write one edit that is known to fit."""
     entity = normalise_name(edit.triple.head)
     if edit.action == "add":
@@ -195,9 +196,7 @@ def write_edit(database: sqlite3.Connection, edit: Edit, revision: int) -> None:
         _begin(database, edit.new, place, revision, id_, off)
 
 
-def _begin(
-    database: sqlite3.Connection, triple: Triple, place: float, revision: int, *of: int
-) -> None:
+def _begin(database: Database, triple: Triple, place: float, revision: int, *of: int) -> None:
     """Begin a version: of an id, on or off; or of a new triple."""
     id_, off = of or (None, False)
     database.execute(
@@ -207,7 +206,7 @@ def _begin(
     )
 
 
-def _place(database: sqlite3.Connection, entity: str, index: int | None) -> float:
+def _place(database: Database, entity: str, index: int | None) -> float:
     if index is None:
         last = (
             "SELECT place FROM triple WHERE entity = ? AND removed IS NULL "
@@ -241,23 +240,23 @@ _SAME = "live.head = was.head AND live.relation = was.relation AND live.tail = w
 _LIVE = "SELECT 1 FROM triple AS live WHERE removed IS NULL AND id = was.id AND version <> id"
 _EDITED_LATER = f"""
     SELECT head, relation, tail,
-        (SELECT max(max(added, ifnull(removed, 0))) FROM triple AS other
+        (SELECT max(CASE WHEN removed > added THEN removed ELSE added END) FROM triple AS other
          WHERE entity = was.entity AND id = was.id)
     FROM triple AS was WHERE {{versions}} AND (
         added = :old AND removed IS NOT NULL
             AND NOT EXISTS ({_LIVE} AND {_SAME} AND live.off = was.off)
         OR removed = :old AND EXISTS ({_LIVE})
             AND NOT EXISTS (SELECT 1 FROM triple WHERE id = was.id AND version <> id
-                            AND added = :old AND removed IS NOT added)
+                            AND added = :old AND added <> coalesce(removed, -1))
     ) LIMIT 1"""
 _THERE_AGAIN = f"""
-    SELECT head, relation, tail,
-        (SELECT added FROM triple AS live WHERE entity = was.entity AND {_SAME}
-         AND removed IS NULL AND id NOT IN {_IDS}) AS again
-    FROM triple AS was WHERE {{versions}} AND removed = :old AND again IS NOT NULL LIMIT 1"""
+    SELECT was.head, was.relation, was.tail, live.added
+    FROM (SELECT * FROM triple WHERE {{versions}} AND removed = :old) AS was
+    JOIN triple AS live ON live.entity = was.entity AND {_SAME}
+    WHERE live.removed IS NULL AND live.id NOT IN {_IDS} LIMIT 1"""
 
 
-def undo_entry(database: sqlite3.Connection, path: Path, old: int, new: int) -> None:
+def undo_entry(database: Database, path: Path, old: int, new: int) -> None:
     """End the versions of triples that an entry began, and begin those again that it ended.
 
     The caller commits; ``old`` is the entry's revision, ``new`` the undo's.
@@ -269,7 +268,7 @@ def undo_entry(database: sqlite3.Connection, path: Path, old: int, new: int) -> 
     # Of an import, or the undo of one, the log doesn't name the entities.
     touched = database.execute("SELECT 1 FROM touched WHERE revision = ?", (old,)).fetchone()
     scope = _OF_TOUCHED if touched else ""
-    versions = f"removed IS NOT added AND (added = :old OR removed = :old) {scope}"
+    versions = f"added <> coalesce(removed, -1) AND (added = :old OR removed = :old) {scope}"
     for later in (_EDITED_LATER, _THERE_AGAIN):
         row = database.execute(later.format(versions=versions), values).fetchone()
         if row is not None:

@@ -12,7 +12,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.store import TABLES, create_indexes, last_revision, now, transaction
 from kbert_core.knowledge.store.importing import Source
 from kbert_core.knowledge.store.log import Entry
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_core.knowledge.store.store import Connections, GraphStore
 from kbert_core.knowledge.triple import Triple
 
 
@@ -40,6 +40,7 @@ class MemoryStore(GraphStore):
         self.path = Path(base.name or "graph")  # what errors call it
         self.base = self._graph = base
         self.steps: dict[int, Step] = {}
+        self._connections = Connections(self.path)
         self._lock = threading.RLock()
         self._revision, self._write, self._closed = 0, False, False
         self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)

@@ -25,6 +25,7 @@ from kbert_core.knowledge.name_index import Names, PrefixFilter
 from kbert_core.knowledge.names import loose_keys
 from kbert_core.knowledge.store import (
     THEN,
+    Database,
     GraphBusy,
     connect,
     database_errors,
@@ -68,7 +69,7 @@ class NamesFile:
             values[field.name] = value
         return cls(**values)
 
-    def note(self, database: sqlite3.Connection) -> None:
+    def note(self, database: Database) -> None:
         """Write it down; the caller commits."""
         facts = [(f"names_{name}", value) for name, value in vars(self).items()]
         database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", facts)
@@ -113,7 +114,7 @@ def _checksum(path: Path, *stat: int) -> int:
 
 def build_names(database: sqlite3.Connection, graph: Path) -> None:
     """Write an index of all names that a graph has now, and note it; the caller commits."""
-    _write_names(database, graph, last_revision(database)).note(database)
+    write_names(database, graph, last_revision(database)).note(database)
 
 
 def rebuild_names(path: str | Path) -> bool:
@@ -126,7 +127,7 @@ def rebuild_names(path: str | Path) -> bool:
             closing(connect(path, write=True)) as database,
         ):
             database.execute("BEGIN")  # a reader: others write meanwhile
-            file = _write_names(database, path, last_revision(database))
+            file = write_names(database, path, last_revision(database))
             database.execute("COMMIT")
             with transaction(database):
                 newest = NamesFile.of(database)
@@ -139,7 +140,7 @@ def rebuild_names(path: str | Path) -> bool:
     return True
 
 
-def index_names(database: sqlite3.Connection, revision: int) -> Names:
+def index_names(database: Database, revision: int) -> Names:
     """Index every key of the names that count at a revision."""
     aliases = aliases_of(database)
     alias_triples = _alias_triples(database, revision, aliases)
@@ -147,7 +148,7 @@ def index_names(database: sqlite3.Connection, revision: int) -> Names:
     keys: list[str] = []
     firsts: list[int] = []
     more: dict[str, list[tuple[int, int, str]]] = {}  # keys that mean something else, or more
-    rows = database.execute(
+    rows = getattr(database, "stream", database.execute)(
         "SELECT entity, min(version) FROM triple INDEXED BY triple_entity "
         f"WHERE {THEN} GROUP BY entity",
         {"then": revision},
@@ -176,7 +177,8 @@ def index_names(database: sqlite3.Connection, revision: int) -> Names:
     return Names.build((key for key in keys if key not in more), more)
 
 
-def _write_names(database: sqlite3.Connection, graph: Path, revision: int) -> NamesFile:
+def write_names(database: Database, graph: Path, revision: int) -> NamesFile:
+    """Write an index of all names that a graph has at a revision, beside ``graph``."""
     names = index_names(database, revision)
     table = names.prefixes.table
     content = names.trie.tobytes() + table.tobytes()
@@ -193,7 +195,7 @@ def _write_names(database: sqlite3.Connection, graph: Path, revision: int) -> Na
     return file
 
 
-def aliases_of(database: sqlite3.Connection) -> AliasRelations:
+def aliases_of(database: Database) -> AliasRelations:
     """The relations by which a graph says other names."""
     row = database.execute("SELECT value FROM fact WHERE name = 'aliases'").fetchone()
     if row is None:
@@ -205,14 +207,14 @@ def aliases_of(database: sqlite3.Connection) -> AliasRelations:
     return AliasRelations(of_head, of_tail)
 
 
-def note_aliases(database: sqlite3.Connection, aliases: AliasRelations) -> None:
+def note_aliases(database: Database, aliases: AliasRelations) -> None:
     """Write them down; the caller commits, and has the names indexed anew."""
     relations = json.dumps([sorted(aliases.names_of_head), sorted(aliases.names_of_tail)])
     database.execute("INSERT OR REPLACE INTO fact VALUES ('aliases', ?)", (relations,))
 
 
 def _alias_triples(
-    database: sqlite3.Connection, revision: int, aliases: AliasRelations
+    database: Database, revision: int, aliases: AliasRelations
 ) -> list[tuple[int, str, Triple]]:
     relations = [
         relation

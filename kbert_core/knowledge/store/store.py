@@ -4,7 +4,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -18,6 +18,7 @@ from kbert_core.knowledge.name_index import Names
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import (
     THEN,
+    Database,
     connect,
     create_indexes,
     database_errors,
@@ -57,6 +58,16 @@ class Connections(threading.local):
         self._database = self._database or connect(self.path)
         return self._database
 
+    @contextmanager
+    def another(self) -> Iterator[Database]:
+        """Open one for whoever reads for long, and may stop half way."""
+        with closing(connect(self.path)) as database:
+            yield database
+
+    def errors(self) -> AbstractContextManager[None]:
+        """Say in our words what the database says."""
+        return database_errors(self.path)
+
     def close(self) -> None:
         """Close this thread's; one is opened again when it is asked for."""
         if self._database is not None:
@@ -67,7 +78,7 @@ class Connections(threading.local):
 class Snapshot:
     """A graph file at one revision, as a ``TripleSource``: what is edited later doesn't show."""
 
-    def __init__(self, connections: Connections, revision: int, names: Names) -> None:
+    def __init__(self, connections: Any, revision: int, names: Names) -> None:
         self._connections = connections
         self._then = {"then": revision}
         self.names = names
@@ -86,9 +97,8 @@ class Snapshot:
 
     def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
         """Every entity, by name, with its triples."""
-        database = connect(self._connections.path)  # its own: whoever asks may stop half way
-        with closing(database), database_errors(self._connections.path):
-            rows = database.execute(
+        with self._connections.errors(), self._connections.another() as database:
+            rows = getattr(database, "stream", database.execute)(
                 f"SELECT entity, head, relation, tail FROM triple WHERE {THEN} "
                 "ORDER BY entity, place, version",
                 self._then,
@@ -105,23 +115,33 @@ class Snapshot:
         return tuple([Triple(*row) for row in rows])
 
     def _rows(self, query: str, **values: Any) -> list[tuple]:
-        with database_errors(self._connections.path):
+        with self._connections.errors():
             return self._connections.get().execute(query, self._then | values).fetchall()
 
 
 class GraphStore:
     """A graph file. Several processes may read it while one writes.
 
+    Attributes:
+        path: of the file; of a graph on a server its address.
+
     Raises:
         GraphFileError: it can't be opened; see ``knowledge.store.connect``.
     """
 
+    path: Any
+    _database: Any  # SQLite's, or a ``Session``
+    _connections: Any  # or a ``Server``
+
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
         self.path = Path(path)
-        self._lock = threading.RLock()
-        self._write = write
         self._database = connect(self.path, write=write)
         self._connections = Connections(self.path)
+        self._open(write)
+
+    def _open(self, write: bool) -> None:
+        self._lock = threading.RLock()
+        self._write = write
         self._names: NamesFile | None = None
         self._lost_names = False  # their index is gone, damaged, or of an earlier format
         self._data_version = self._revision = -1
@@ -233,7 +253,7 @@ class GraphStore:
             log.undo_entry(database, self.path, revision, entry.revision)
             self._check_undo(entry, entities)
             if not entities:  # an import
-                build_names(database, self.path)
+                self._index_anew()
         return self._after(entry)
 
     def redo(self, *, who: str = "") -> Entry:
@@ -286,7 +306,7 @@ class GraphStore:
 
     def at(self, revision: int) -> KnowledgeGraph:
         """Return the graph as it was at an earlier revision; its names are indexed for that."""
-        with self._using():
+        with self._using(), transaction(self._database, "BEGIN"):
             self._entry(revision, log.entries(self._database))
             names = index_names(self._database, revision)
             snapshot = Snapshot(self._connections, revision, names)
@@ -305,14 +325,17 @@ class GraphStore:
     def graph(self) -> KnowledgeGraph:
         """Return the graph as it is now, with all that other processes have edited."""
         with self._using():
-            version = self._database.execute("PRAGMA data_version").fetchone()[0]
-            if version != self._data_version:
+            if self._version() != self._data_version:
                 self._graph = self._read_graph()
             return self._graph
 
+    def _version(self) -> int:
+        """A number that is another one once another process has edited the graph."""
+        return self._database.execute("PRAGMA data_version").fetchone()[0]
+
     @contextmanager
     def _using(self) -> Iterator[None]:
-        with self._lock, database_errors(self.path):
+        with self._lock, self._connections.errors():
             yield
 
     def _read_graph(self) -> KnowledgeGraph:
@@ -321,12 +344,12 @@ class GraphStore:
         if not database.in_transaction:
             with transaction(database, "BEGIN"):
                 return self._read_graph()
-        self._data_version = database.execute("PRAGMA data_version").fetchone()[0]
-        facts, revision = NamesFile.of(database), last_revision(database)
+        self._data_version = self._version()
+        facts, revision = self._indexed(), last_revision(database)
         if self._names == facts:
             graph, since = self._graph, self._revision
         else:
-            names, since = facts.read(self.path), facts.revision
+            names, since = facts.read(self._index), facts.revision
             self._lost_names = names is None
             snapshot = Snapshot(self._connections, since, names or index_names(database, since))
             graph = KnowledgeGraph.over(snapshot, name=fact(database, "title"))
@@ -364,6 +387,19 @@ class GraphStore:
         return entry
 
     # Indexing names
+
+    @property
+    def _index(self) -> Path:
+        """Beside what the index of names lies."""
+        return self.path
+
+    def _indexed(self) -> NamesFile:
+        """The index of names that counts."""
+        return NamesFile.of(self._database)
+
+    def _index_anew(self) -> None:
+        """Index the names of a graph that an import, or its undo, has changed."""
+        build_names(self._database, self.path)
 
     def _index_names(self, *, at_least: int = 0) -> None:
         """Index the names anew where so many entities were edited since that was done."""

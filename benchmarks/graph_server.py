@@ -1,0 +1,132 @@
+"""A graph on a PostgreSQL server beside the same graph in a file: match, fetch, edit.
+
+Both hold the same synthetic triples and read the same sentences, in turn, in one process; the
+server is a private one on this machine, and both keep an edit on disk before they confirm it. Wall
+clock, because the server's work is another process's. Needs PostgreSQL and `kbert-lab[server]`.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.common import machine, print_table, spread, write
+from benchmarks.graph_store import sentence, write_synthetic
+from kbert_core import Triple, find_mentions
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.io import open_rows
+from kbert_core.knowledge.store.anywhere import copy_graph, open_store
+from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_core.knowledge.store.server import ServerStore
+from kbert_core.knowledge.store.store import GraphStore
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from postgres import running_cluster
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--triples", type=int, default=100_000)
+    parser.add_argument("--sentences", type=int, default=500)
+    parser.add_argument("--edits", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=5)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, running_cluster(fsync="on") as cluster:
+        measure(args, Path(folder), cluster.address())
+
+
+def measure(args: argparse.Namespace, folder: Path, address: str) -> None:
+    text, path = folder / "triples.spo", folder / "graph.kg"
+    write_synthetic(text, args.triples)
+    done = import_triples(path, [Source(text.name, open_rows(text))])
+    copying = wall_of(lambda: copy_graph(path, address))
+    first = wall_of(lambda: open_store(address).close())  # makes the index of names
+    result = {
+        "what": "a graph on a server beside a graph file",
+        "machine": machine("sqlalchemy", "psycopg"),
+        "triples": done.triples,
+        "sentences": args.sentences,
+        "edits": args.edits,
+        "copy_triples_per_second": round(done.triples / copying),
+        "first_opening_seconds": round(first, 2),
+    }
+    opening = [
+        [1000 * wall_of(lambda w=where: open_store(w).close()) for where in (path, address)]
+        for _ in range(args.repeats)
+    ]
+    with GraphStore(path, write=True) as file, ServerStore(address, write=True) as server:
+        times = {"open_milliseconds": opening, **compared(args, file, server)}
+        result["visible_elsewhere_milliseconds"] = spread(visible(args, server, address))
+    for name, pairs in times.items():
+        result[name] = {
+            "file": spread([pair[0] for pair in pairs]),
+            "server": spread([pair[1] for pair in pairs]),
+            "ratio": spread([pair[1] / pair[0] for pair in pairs]),
+        }
+    write("graph_server.json", result)
+    rows = [["", "file", "server", "ratio"]]
+    for name in times:
+        rows.append([name, *(f"{result[name][k]['median']:.4g}" for k in rows[0][1:])])
+    print_table(rows)
+    for name in ("copy_triples_per_second", "first_opening_seconds"):
+        print(name, result[name])
+    print("visible_elsewhere_milliseconds", result["visible_elsewhere_milliseconds"])
+
+
+def compared(
+    args: argparse.Namespace, file: GraphStore, server: GraphStore
+) -> dict[str, list[list[float]]]:
+    """Both, in turn; milliseconds and microseconds of each pair of turns."""
+    dice = random.Random(2)
+    heads = [*file.graph().entities()]
+    sentences = [sentence(dice, heads) for _ in range(args.sentences)]
+    names = "match_microseconds_a_sentence", "fetch_microseconds_a_name", "edit_milliseconds"
+    times: dict[str, list[list[float]]] = {name: [] for name in names}
+    each = 1e6 / args.sentences
+    for text in sentences[:100]:
+        one, other = (find_mentions([text], store.graph())[0] for store in (file, server))
+        if one != other:
+            sys.exit(f"The two find different names in {text}: {one} and {other}")
+    for _ in range(args.repeats):
+        pair = []
+        for store in (file, server):
+            graph = store.graph()
+            pair.append(each * wall_of(lambda g=graph: [find_mentions([t], g) for t in sentences]))
+        times[names[0]].append(pair)
+        some = dice.sample(heads, args.sentences)  # not fetched before, as a rule
+        graphs = [store.graph() for store in (file, server)]
+        fetch = [lambda g=graph, s=some: [*map(g.triples_of, s)] for graph in graphs]
+        times[names[1]].append([each * wall_of(work) for work in fetch])
+    for number in range(args.edits):
+        edit = Edit("add", Triple(f"新名{number}", "类别", "新"))
+        times[names[2]].append(
+            [1000 * wall_of(lambda s=s, e=edit: s.apply(e)) for s in (file, server)]
+        )
+    return times
+
+
+def visible(args: argparse.Namespace, server: GraphStore, address: str) -> list[float]:
+    """Milliseconds from a confirmed edit until another session's graph has it."""
+    found = []
+    with open_store(address) as other:
+        for number in range(args.edits):
+            triple = Triple(f"别名{number}", "类别", "新")
+            server.apply(Edit("add", triple))
+            begun = time.perf_counter()
+            while triple not in other.graph():
+                pass
+            found.append(1000 * (time.perf_counter() - begun))
+    return found
+
+
+def wall_of(work: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+if __name__ == "__main__":
+    main()

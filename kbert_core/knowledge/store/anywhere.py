@@ -1,0 +1,102 @@
+"""Graphs wherever they are, in files and on servers: opened by name, and copied."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.store import (
+    SERVER,
+    Database,
+    create_indexes,
+    graph_lock,
+    last_revision,
+    new_file,
+)
+from kbert_core.knowledge.store.names import build_names
+from kbert_core.knowledge.store.store import GraphStore
+
+_STEP = 20_000  # rows between two calls of a progress
+_COLUMNS = {  # what a copy has of each table
+    "source": "id, name, revision",
+    "triple": "version, id, entity, head, relation, tail, place, off, source, line, added, removed",
+    "entry": "revision, at, who, action, edits, undoes",
+    "touched": "revision, entity",
+}
+
+
+def open_store(graph: str | Path, *, write: bool = False) -> GraphStore:
+    """Open a graph file, or a graph on a server (``postgresql://USER@HOST/DATABASE``).
+
+    Raises:
+        GraphFileError: it can't be opened.
+        MissingPackageError: what speaks to a server isn't installed.
+    """
+    if not str(graph).startswith(SERVER):
+        return GraphStore(graph, write=write)
+    from kbert_core.knowledge.store.server import ServerStore
+
+    return ServerStore(str(graph), write=write)
+
+
+def copy_graph(
+    source: str | Path, target: str | Path, *, progress: Callable[[int], None] = lambda rows: None
+) -> int:
+    """Copy a graph with its log between files and servers; return how many entries the log has.
+
+    The target is there whole in the end, or not at all.
+
+    Raises:
+        GraphFileError: the source can't be read, or the target is there already.
+    """
+    with (
+        open_store(source) as store,
+        store._connections.errors(),
+        store._connections.another() as database,
+    ):
+        if isinstance(database, sqlite3.Connection):
+            database.execute("BEGIN")
+        query = "SELECT name, value FROM fact WHERE name IN ('title', 'aliases')"
+        facts = dict(map(tuple, database.execute(query)))
+        title, aliases = facts["title"], facts.get("aliases")
+        read = partial(_read, database, progress)
+        if str(target).startswith(SERVER):
+            from kbert_core.knowledge.store.server import new_graph
+
+            with new_graph(str(target), name=title) as session:
+                _note(session, aliases)
+                for table, columns in _COLUMNS.items():
+                    copy = f"COPY {table} ({columns}) FROM STDIN"
+                    with session.connect().cursor() as cursor, cursor.copy(copy) as rows:
+                        for row in read(table):
+                            rows.write_row(row)
+        else:
+            path = Path(target)
+            with graph_lock(path):
+                if path.exists():
+                    raise GraphFileError(f"{path}: is there already. Give another name.")
+                with new_file(path, name=title) as file:
+                    _note(file, aliases)
+                    file.execute("DELETE FROM entry")
+                    for table, columns in _COLUMNS.items():
+                        marks = ", ".join("?" * len(columns.split(",")))
+                        insert = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
+                        file.executemany(insert, map(tuple, read(table)))
+                    create_indexes(file)
+                    build_names(file, path)
+        return last_revision(database) + 1
+
+
+def _read(database: Database, progress: Callable[[int], None], table: str) -> Iterator[Any]:
+    read = getattr(database, "stream", database.execute)
+    for number, row in enumerate(read(f"SELECT {_COLUMNS[table]} FROM {table}")):
+        if table == "triple" and number % _STEP == 0:
+            progress(number)
+        yield row
+
+
+def _note(database: Database, aliases: str | None) -> None:
+    if aliases is not None:
+        database.execute("INSERT INTO fact VALUES ('aliases', ?)", (aliases,))

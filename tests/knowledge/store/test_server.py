@@ -1,0 +1,394 @@
+"""A graph on a PostgreSQL server does what a graph file does; against a server of our own."""
+
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from dataclasses import replace
+
+import pytest
+from edited_graphs import STEPS, content, run
+from hypothesis import HealthCheck, given, settings
+from killed_graphs import check_same, kill_once, step
+from postgres import running_cluster
+
+from kbert_core import KnowledgeGraph, Triple, cli, find_mentions, knowledge, load_graph
+from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.store import SERVER, anywhere, log
+from kbert_core.knowledge.store.anywhere import copy_graph, open_store
+from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_core.knowledge.store.store import GraphStore
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
+
+PEAR, PLUM = Triple("pear", "is", "fruit"), Triple("plum", "is", "fruit")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("KBERT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "graphs"
+
+
+@pytest.fixture
+def address(cluster):
+    from kbert_core.knowledge.store.server import ServerStore
+
+    address = cluster.address()
+    with ServerStore.create(address, name="fruits") as store:
+        store.apply(Edit("add", PEAR), who="ann")
+    return address
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[*HealthCheck])
+@given(steps=STEPS)
+def test_random_edits_and_undos_give_what_values_give(cluster, cache, steps):
+    from kbert_core.knowledge.store.server import ServerStore
+
+    def forget(_):
+        for file in cache.glob("server-*"):
+            file.unlink()
+
+    run(cluster.address(), steps, create=ServerStore.create, index=forget)
+
+
+def test_a_graph_is_read_edited_and_undone(address, capsys):
+    assert load_graph(address).triples_of("Pear") == (PEAR,)
+    edits = [["add", "pear", "alias", "nashi"], ["off", "pear", "is", "fruit"], ["undo", "2"]]
+    for command, *rest in [*edits, ["redo"], ["undo", "1"]]:
+        code = cli.main(["kg", command, address, *rest, "--by", "bob"])
+        assert code == (2 if rest == ["1"] else 0), capsys.readouterr()  # 1 was edited after it
+    assert "Undo entry 3 first" in capsys.readouterr().err
+    with open_store(address) as store:
+        assert [(e.action, e.who, e.undone) for e in store.history()][:3] == [
+            ("undo", "bob", False), ("undo", "bob", True), ("switch_off", "bob", False)
+        ]  # fmt: skip
+        assert store.origin(PEAR).revision == 3
+    assert [m.entity for m in find_mentions(["a nashi"], load_graph(address))[0]] == ["pear"]
+    assert cli.main(["kg", "diff", f"{address}@1", address]) == 0
+    assert "nashi" in capsys.readouterr().out
+
+
+def test_any_text_is_kept_as_it_is(address):
+    strange = [
+        Triple("100% ?", ":then", "a'b\"\\ $1 {x}"),
+        Triple("长" * 20_000, "r" * 9_000, "尾" * 9_000),
+        Triple("𝒳\u200d", "%s", "%(x)s"),
+    ]
+    with open_store(address, write=True) as store:
+        store.apply(*(Edit("add", triple) for triple in strange))
+    graph = load_graph(address)
+    assert {*graph} == {PEAR, *strange}
+    assert [m.entity for m in find_mentions(["is 100% ? yes"], graph)[0]] == ["100% ?"]
+
+
+# Several at once
+
+
+def editing(address, acknowledged):
+    store = open_store(address, write=True)
+    while True:
+        number = store.revision + 1
+        store.apply(*step(number))
+        os.write(acknowledged, b"%d\n" % number)
+
+
+def test_kills_in_the_middle_of_edits_lose_and_halve_nothing(cluster):
+    from kbert_core.knowledge.store.server import ServerStore
+
+    address, chance, last = cluster.address(), random.Random(1), 0
+    reader = ServerStore.create(address)
+    for _ in range(5):
+        last = max(last, kill_once(address, chance.uniform(0.01, 0.3), editing))
+        store = open_store(address, write=True)  # waits for what was cut off
+        store.apply(*step(store.revision + 1))
+        graph, then = reader.graph(), KnowledgeGraph()
+        assert reader.revision == store.revision > last
+        for number in range(1, reader.revision + 1):
+            then = then.apply(*step(number))
+        check_same(graph, then)
+        assert [e.revision for e in reader.history()] == list(range(reader.revision, -1, -1))
+    assert last >= 5
+
+
+def test_another_process_sees_an_edit_without_asking_the_log(address):
+    program = (
+        "import sys; from kbert_core import Triple\n"
+        "from kbert_core.knowledge.edit import Edit\n"
+        "from kbert_core.knowledge.store.anywhere import open_store\n"
+        "store = open_store(sys.argv[1], write=True)\n"
+        "for line in sys.stdin:\n"
+        "    store.apply(Edit('add', Triple('plum', 'number', line.strip())))\n"
+        "    print('made', flush=True)\n"
+    )
+    command = [sys.executable, "-c", program, address]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as other, open_store(address, write=True) as store:
+        for number in map(str, range(3)):
+            assert Triple("plum", "number", number) not in store.graph()
+            asked = len(log.entries(store._database))
+            other.stdin.write(f"{number}\n")
+            other.stdin.flush()
+            assert other.stdout.readline() == "made\n"
+            made = time.monotonic()
+            while Triple("plum", "number", number) not in store.graph():
+                assert time.monotonic() - made < 10  # a busy machine; the benchmark measures
+            assert store.revision == asked  # entries began with 0
+            assert find_mentions(["a plum"], store.graph())[0]
+        other.stdin.close()
+
+
+def test_of_two_edits_of_one_triple_one_wins_and_the_other_is_told(address):
+    stores = [open_store(address, write=True) for _ in range(2)]
+    seen = stores[0].revision
+    told = []
+
+    def rename(number):
+        new = replace(PEAR, tail=f"tree {number}")
+        try:
+            stores[number].apply(Edit("replace", PEAR, new), who=f"user {number}", seen=seen)
+        except GraphEditError as error:
+            told.append((number, error))
+
+    threads = [threading.Thread(target=rename, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    [(loser, error)] = told
+    assert isinstance(error, GraphConflict)
+    assert f"edited by user {1 - loser} meanwhile" in str(error)
+    for store in stores:
+        assert store.graph().triples_of("pear") == (replace(PEAR, tail=f"tree {1 - loser}"),)
+        assert store.revision == seen + 1
+    with pytest.raises(GraphEditError, match="has no such triple"):  # without ``seen``
+        stores[loser].apply(Edit("remove", PEAR))
+
+
+# The server away
+
+
+def cut(cluster):
+    """End every connection to the server, as if it had been started anew."""
+    cluster.ask(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+        "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    )
+
+
+@pytest.mark.parametrize("where", ["entry", "edit", "commit"])
+def test_a_connection_lost_in_an_edit_leaves_nothing_and_the_edit_can_be_repeated(
+    cluster, address, monkeypatch, where
+):
+    edits = [Edit("add", PLUM), Edit("switch_off", PEAR)]
+    with open_store(address, write=True) as store, monkeypatch.context() as patch:
+        before, revision = content(store.graph()), store.revision
+        if where == "commit":
+            execute = store._database.execute
+
+            def cut_before(query, *values):
+                if query == "COMMIT" and store._graph.name:
+                    patch.undo()
+                    cut(cluster)
+                return execute(query, *values)
+
+            patch.setattr(log, "write_edit", lambda *_: None)
+            patch.setattr(store._database, "execute", cut_before)
+        else:
+            write = getattr(log, f"write_{where}")
+
+            def cut_after(*values):
+                write(*values)
+                cut(cluster)
+
+            patch.setattr(log, f"write_{where}", cut_after)
+        with pytest.raises(GraphFileError, match=r"lost.*(again|repeat)"):
+            store.apply(*edits)
+        patch.undo()
+        with open_store(address) as other:
+            assert (content(other.graph()), other.revision) == (before, revision)
+        store.apply(*edits)
+        assert not store.graph().is_on(PEAR)
+        assert PLUM in store.graph()
+        assert store.revision == revision + 1
+
+
+def test_a_server_that_stops_and_comes_back_is_read_and_edited_on(cluster, address):
+    with open_store(address, write=True) as store:
+        graph = store.graph()
+        cluster.stop()
+        try:
+            for work in (lambda: store.apply(Edit("add", PLUM)), lambda: load_graph(address)):
+                with pytest.raises(GraphFileError, match="no connection to the server"):
+                    work()
+        finally:
+            cluster.start()
+        assert graph.triples_of("pear") == (PEAR,)
+        store.apply(Edit("add", PLUM))
+        assert load_graph(address).triples_of("plum") == (PLUM,)
+
+
+# What is refused
+
+
+def test_a_password_is_never_shown(cluster, address, monkeypatch, capsys, tmp_path):
+    secret = "sw0rdfish"
+    for wrong in (
+        address.replace("kbert@", f"kbert:{secret}@"),
+        address.replace("kbert@", f"kbert:{secret}/@x@"),
+        f"{address}&password={secret}",
+        address.replace("kbert@", f"kbert:{secret}@").replace("postgresql:", "postgres:"),
+    ):
+        commands = [["kg", "show", wrong, "pear"], ["tree", "pear", "--kg", wrong]]
+        for command in [
+            *commands,
+            ["kg", "add", wrong, "a", "b", "c"],
+            ["kg", "stats", "--kg", wrong],
+        ]:
+            assert cli.main(command) == 2
+            said = "".join(capsys.readouterr())
+            assert secret not in said
+            assert "***" in said and "PGPASSWORD" in said
+    cluster.ask("CREATE ROLE locked LOGIN PASSWORD 'other'")
+    monkeypatch.setenv("PGPASSWORD", secret)
+    with pytest.raises(GraphFileError, match="password authentication failed") as refused:
+        load_graph(cluster.address(user="locked"))
+    assert secret not in "".join(traceback.format_exception(refused.value))
+
+
+def test_what_is_no_graph_of_ours_is_refused(cluster, address):
+    with pytest.raises(GraphFileError, match="there is no graph"):
+        load_graph(cluster.address())
+    with pytest.raises(GraphFileError, match="can't be called 'A b'"):
+        load_graph(cluster.address(graph="A b"))
+    with pytest.raises(GraphFileError, match="no address of a graph"):
+        load_graph("postgresql://kbert@host:port/x")
+    schema = address.rpartition("=")[2]
+    cluster.ask(f"UPDATE {schema}.fact SET value = '7' WHERE name = 'version'")
+    with pytest.raises(GraphFileError, match=r"another version.*format 7"):
+        load_graph(address)
+
+
+def test_a_user_who_may_only_read_reads(cluster, address):
+    schema = address.rpartition("=")[2]
+    cluster.ask(
+        f"CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA {schema} TO reader; "
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader"
+    )
+    address = cluster.address(user="reader", graph=schema)
+    assert load_graph(address).triples_of("pear") == (PEAR,)
+    with open_store(address, write=True) as store:
+        with pytest.raises(GraphFileError, match="may only read"):
+            store.apply(Edit("add", PLUM))
+        assert store.graph().triples_of("pear") == (PEAR,)
+
+
+# Copies
+
+
+def test_a_copy_has_the_whole_log_both_ways(cluster, tmp_path, capsys):
+    path, back, address = tmp_path / "a.kg", tmp_path / "b.kg", cluster.address()
+    aliases = AliasRelations(ALIAS_RELATIONS.names_of_head | {"called"})
+    rows = [(n, f"name {n}", "is", str(n)) for n in range(300)]
+    import_triples(path, [Source("rows.spo", rows)], aliases=aliases)
+    with GraphStore(path, write=True) as store:
+        store.apply(Edit("add", Triple("name 7", "called", "seven"), index=0), who="ann")
+        store.apply(Edit("switch_off", Triple("name 8", "is", "8")))
+        store.undo(2)
+        store.redo()
+    assert cli.main(["kg", "copy", str(path), address]) == 0
+    assert cli.main(["kg", "copy", address, str(back)]) == 0
+    with (
+        GraphStore(path) as first,
+        open_store(address, write=True) as server,
+        GraphStore(back) as last,
+    ):
+        for store in (server, last):
+            assert store.history() == first.history()
+            assert store.graph().aliases == aliases
+            assert store.origins("name 7") == first.origins("name 7")
+            for revision in range(first.revision + 1):
+                assert content(store.at(revision)) == content(first.at(revision))
+                assert store.changes(revision) == first.changes(revision)
+            assert [m.entity for m in find_mentions(["seven"], store.graph())[0]] == ["name 7"]
+        server.undo(3)
+        server.undo(1)  # the import
+        assert [*server.graph()] == [Triple("name 7", "called", "seven")]
+        server.redo()
+        assert len(server.graph()) == 301
+    for target in (address, str(back)):
+        assert cli.main(["kg", "copy", str(path), target]) == 2
+        assert "is there already" in capsys.readouterr().err
+
+
+def test_a_copy_that_is_cut_off_leaves_nothing(cluster, address, tmp_path, monkeypatch):
+    def cut_off(database, progress, table, read=anywhere._read):
+        yield from read(database, progress, table)
+        if table == "entry":
+            raise KeyboardInterrupt
+
+    other, file = cluster.address(), tmp_path / "x.kg"
+    with monkeypatch.context() as patch:
+        patch.setattr(anywhere, "_read", cut_off)
+        for target in (other, file):
+            with pytest.raises(KeyboardInterrupt):
+                copy_graph(address, target)
+    assert not [*tmp_path.glob("x.kg*")]
+    for target in (other, file):
+        assert copy_graph(address, target) == 2
+        assert load_graph(target).triples_of("pear") == (PEAR,)
+
+
+# The index of names
+
+
+def test_the_index_is_made_once_and_made_anew_where_it_does_not_fit(
+    cluster, address, cache, monkeypatch
+):
+    from kbert_core.knowledge.store import server
+
+    made = []
+    write = server.write_names
+    monkeypatch.setattr(server, "write_names", lambda *a: made.append(a) or write(*a))
+
+    def plum():
+        return [m.entity for m in find_mentions(["a plum"], load_graph(address))[0]]
+
+    with open_store(address, write=True) as store:
+        store.apply(Edit("add", PLUM))
+    assert (plum(), len(made)) == (["plum"], 0)  # the fixture's index, and the log
+    monkeypatch.setattr(server, "PENDING", 0)
+    assert (plum(), plum(), len(made)) == (["plum"], ["plum"], 1)
+    [index] = cache.glob("server-*.names-*")
+    index.write_bytes(b"x" * index.stat().st_size)
+    assert (plum(), len(made)) == (["plum"], 2)
+    schema = address.rpartition("=")[2]
+    cluster.ask(f"UPDATE {schema}.entry SET at = 'another time' WHERE revision = 2")
+    assert (plum(), len(made)) == (["plum"], 3)  # set back, and edited anew
+    assert len([*cache.glob("server-*.names-*")]) == 1
+
+
+# Without a server
+
+
+def test_without_the_packages_the_error_names_them_and_nothing_else_needs_them():
+    program = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from kbert_core import KBertError, load_graph\n"
+        "load_graph('demo_kgs/figure2.spo')\n"
+        "assert 'sqlalchemy' not in sys.modules\n"
+        "try: load_graph('postgresql://nobody@localhost/x')\n"
+        "except KBertError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "pip install 'kbert-lab[server]'" in done.stdout, done.stderr
+    assert knowledge.SERVER == SERVER  # twice, because neither module imports the other
