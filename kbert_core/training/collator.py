@@ -101,8 +101,8 @@ class KnowledgeCollator:
         except ColumnError as error:
             raise DataError(
                 f"The batch has the columns {', '.join(table.columns)}, expected "
-                f"{', '.join(NEEDED[task.name])} or what `kbert train` takes for them. Rename them, "
-                "or, if the Trainer took them out, say TrainingArguments("
+                f"{', '.join(NEEDED[task.name])} or what `kbert train` takes for them. Rename "
+                "them, or, if the Trainer took them out, say TrainingArguments("
                 "remove_unused_columns=False)."
             ) from error
         check_labels(examples, pipeline.labels.names, "the model")

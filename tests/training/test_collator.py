@@ -135,7 +135,7 @@ def test_a_row_that_does_not_fit_is_named(checkpoints, row, problem):
 
 def test_what_a_trainer_can_not_do_is_refused(checkpoints):
     model, tokenizer = loaded(checkpoints["classify"])
-    with pytest.raises(OptionError, match="'mask' has no labels in the rows.*kbert pretrain"):
+    with pytest.raises(OptionError, match=r"'mask' has no labels in the rows.*kbert pretrain"):
         KnowledgeCollator(model, tokenizer, task="mask")
     blocked = ReadConfig(
         interventions=(Intervention("block", Tokens("trunk"), Tokens("branches")),)

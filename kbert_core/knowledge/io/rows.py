@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import Any
 
 from kbert_core.errors import GraphFileError, OptionError
@@ -32,12 +32,12 @@ _MARKS = {  # longer ones first: UTF-16's mark begins UTF-32's
 HEADERS = tuple(  # what a first line, or an object, may call head, relation and tail
     set(names.split())
     for names in (
-        "head subject source entity s h 头实体 实体 主语 :start_id",
-        "relation predicate property type p r 关系 属性 :type",
-        "tail object target value o t 尾实体 值 宾语 :end_id",
+        "head subject source entity s h 头实体 实体 主语",
+        "relation predicate property type p r 关系 属性",
+        "tail object target value o t 尾实体 值 宾语",
     )
 )
-_NODE_NAMES = ("name", "title", "label", "名称", "id")  # properties that name a node of Neo4j
+_NEO4J = re.compile(r".*:(start_id|end_id|label)(\(.*\))?|_start|_labels")  # a heading of its
 _DELIMITERS = ",;\t|"
 MAX_ROW = 10_000  # lines; more are no longer read for the end of a quote
 MAX_AGAIN = 1_000_000  # lines of a file that are read again after a quote that isn't closed
@@ -66,6 +66,7 @@ class ReadOptions:
         columns: of head, relation and tail, by number from 1 or by name in the first line;
             None: the first three, or those that the first line calls so.
         language: of the labels in RDF; None: any.
+        nodes: of Neo4j's relationships, in tables of their own.
         most: refuse a file of more bytes than so many, unpacked.
     """
 
@@ -78,6 +79,9 @@ class ReadOptions:
     )
     language: str | None = option(
         None, help="language of labels in RDF, such as zh; default: any", metavar="CODE"
+    )
+    nodes: tuple[str, ...] = option(
+        (), help="tables that name the nodes of Neo4j's relationships", metavar="FILE"
     )
     most: int | None = None
 
@@ -223,10 +227,18 @@ def read_tabs(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | B
 
 def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
     """Read comma-separated values; semicolons, tabs and bars are known by the first line."""
-    return _rows(_quoted(lines, name), name, options, header=True, what="commas")
+    cells = quoted(lines, name)
+    first = list(islice(cells, 1))
+    for number, found in first:
+        cut = found if isinstance(found, list) and not options.columns else []
+        if any(_NEO4J.fullmatch(cell.strip().casefold()) for cell in cut):
+            from kbert_core.knowledge.io.neo4j import read_neo4j
+
+            return read_neo4j(cut, number, cells, name, options)
+    return _rows(chain(first, cells), name, options, header=True, what="commas")
 
 
-def _quoted(lines: Lines, name: str) -> Cells:
+def quoted(lines: Lines, name: str) -> Cells:
     """A row may go over several lines; of one that can't be read only the first line is bad."""
     source = iter(lines)
     ahead = deque(islice(source, 1))  # lines to read first
@@ -360,6 +372,7 @@ def _wrong_number(cells: list[str], width: int, what: str) -> str:
 
 def read_json_lines(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
     """Read a triple a line: ``{"head": …, "relation": …, "tail": …}`` or ``[…, …, …]``."""
+    nodes: dict[Any, Any] = {}  # of Neo4j, by number
     for number, line in lines:
         if isinstance(line, Bad):
             yield line
@@ -371,30 +384,26 @@ def read_json_lines(lines: Lines, name: str, options: ReadOptions) -> Iterator[R
         except (ValueError, RecursionError) as error:
             yield Bad(number, f"'{shown(line)}' is no JSON ({error}). Mend or delete the line.")
             continue
-        if isinstance(found, dict) and found.get("type") == "node":
-            continue  # a node of Neo4j; its relationships name it
-        fields = _fields(found, options)
-        if fields and all(isinstance(field, str | int | float) for field in fields):
+        fields: Any = None
+        if isinstance(found, dict) and found.get("type") in ("node", "relationship"):
+            from kbert_core.knowledge.io.neo4j import relationship
+
+            fields = relationship(found, nodes)
+            if fields is None:
+                continue  # its relationships name it
+        fields = fields or _fields(found, options)
+        if isinstance(fields, list) and all(isinstance(f, str | int | float) for f in fields):
             yield checked(number, *map(str, fields))
-        else:
-            problem = (
-                f"found '{shown(line)}', expected an object with the texts head, relation and "
-                "tail, or a list of the three. Mend or delete the line."
-            )
-            yield Bad(number, problem)
+            continue
+        wanted = "expected an object with the texts head, relation and tail, or a list of the three"
+        if isinstance(fields, str):
+            wanted = fields
+        yield Bad(number, f"found '{shown(line)}', {wanted}. Mend or delete the line.")
 
 
 def _fields(found: Any, options: ReadOptions) -> list[Any] | None:
     if not isinstance(found, dict):
         return found if isinstance(found, list) and len(found) == 3 else None
-    if found.get("type") == "relationship" and "label" in found:
-        return [_node(found.get("start")), found["label"], _node(found.get("end"))]
     folded = {str(key).casefold(): value for key, value in found.items()}
     wanted = [{column.casefold()} for column in options.columns] if options.columns else HEADERS
     return [next((folded[key] for key in folded if key in names), None) for names in wanted]
-
-
-def _node(node: Any) -> Any:
-    properties = node.get("properties", node) if isinstance(node, dict) else {}
-    names = _NODE_NAMES if isinstance(properties, dict) else ()
-    return next((properties[name] for name in names if name in properties), None)
