@@ -121,6 +121,10 @@ def open_rows(
         GraphFileError: it can't be opened; more when it is read.
     """
     path = Path(path)
+    if not path.exists():
+        from kbert_core.shipped import shipped
+
+        path = shipped(path)
 
     def opened() -> IO[bytes]:
         try:
