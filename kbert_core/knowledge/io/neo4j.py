@@ -1,4 +1,4 @@
-"""Neo4j's tables and APOC's JSON Lines: nodes by their names, relationships as triples.
+"""Neo4j's tables, in and out: nodes by their names, relationships as triples; JSON Lines out.
 
 A table is what ``neo4j-admin database import`` reads, relationships (``:START_ID,:END_ID,:TYPE``)
 in one file and nodes (``:ID,name,:LABEL``) in others; or what ``apoc.export.csv.all`` writes, both
@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import plain_ending, unpacking
+from kbert_core.knowledge.io.json_lines import NODE_NAMES
 from kbert_core.knowledge.io.rows import (
     Bad,
     Cells,
@@ -30,7 +31,6 @@ from kbert_core.knowledge.io.rows import (
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.triple import Triple
 
-NODE_NAMES = ("name", "title", "label", "名称")
 APOC = {"_id": "ID", "_start": "START_ID", "_end": "END_ID", "_type": "TYPE", "_labels": "LABEL"}
 ADMIN = re.compile(r"(.*):(START_ID|END_ID|TYPE|ID|LABEL)(\(.*\))?", re.IGNORECASE)
 NEEDED = ("START_ID", "TYPE", "END_ID")
@@ -152,41 +152,6 @@ def _read_nodes(file: str, names: Names, options: ReadOptions) -> None:
         raise GraphFileError(
             f"{file}: can't be read ({error.strerror or error}). Check the name after --nodes."
         ) from error
-
-
-def relationship(found: Any, names: dict[Any, Any]) -> list[Any] | str | None:
-    """What a line of APOC's JSON says: head, relation and tail; of a node nothing, but its name.
-
-    Args:
-        names: of the nodes so far, by number; more are added.
-
-    Returns:
-        Three fields; None of a node; a text where an end has no name.
-    """
-    if found.get("type") == "node":
-        if (name := _property(found)) is not None:
-            names[str(found.get("id"))] = name
-        return None
-    ends = []
-    for side in ("start", "end"):
-        node = found.get(side)
-        name = _property(node)
-        if name is None and isinstance(node, dict):
-            name = names.get(str(node.get("id")))
-        if name is None:
-            return (
-                f"the node at its {side} has no name. Export the nodes before the relationships "
-                f"(apoc.export.json.all), each with a property {', '.join(NODE_NAMES[:3])}; or "
-                "delete the line."
-            )
-        ends.append(name)
-    return [ends[0], found.get("label"), ends[1]]
-
-
-def _property(node: Any) -> Any:
-    about = node.get("properties", node) if isinstance(node, dict) else {}
-    keys = (*NODE_NAMES, "id") if isinstance(node, dict) and about is not node else NODE_NAMES
-    return next((about[k] for k in keys if k in about), None) if isinstance(about, dict) else None
 
 
 def write_neo4j(triples: Iterable[Triple], path: str | Path) -> tuple[int, list[Path]]:

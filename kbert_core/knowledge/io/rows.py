@@ -1,19 +1,17 @@
 """Bytes → lines of text, decoded and none without end → rows of triples, checked.
 
-Of tables three columns, or three of more, are read; .jsonl also as Neo4j's APOC exports it.
+Of tables three columns, or three of more, are read.
 """
 
 import codecs
 import csv
 import io
-import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, count, islice
-from typing import Any
 
 from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge.io.compression import PROBLEMS, packing_error, plain_ending
@@ -368,42 +366,3 @@ def _wrong_number(cells: list[str], width: int, what: str) -> str:
         f"found {len(cells)} field{'s' * (len(cells) != 1)} in '{line}', expected {width} "
         f"{wanted}. {remedy} or delete the line."
     )
-
-
-def read_json_lines(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
-    """Read a triple a line: ``{"head": …, "relation": …, "tail": …}`` or ``[…, …, …]``."""
-    nodes: dict[Any, Any] = {}  # of Neo4j, by number
-    for number, line in lines:
-        if isinstance(line, Bad):
-            yield line
-            continue
-        if not line.strip():
-            continue
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            yield Bad(number, f"'{shown(line)}' is no JSON ({error}). Mend or delete the line.")
-            continue
-        fields: Any = None
-        if isinstance(found, dict) and found.get("type") in ("node", "relationship"):
-            from kbert_core.knowledge.io.neo4j import relationship
-
-            fields = relationship(found, nodes)
-            if fields is None:
-                continue  # its relationships name it
-        fields = fields or _fields(found, options)
-        if isinstance(fields, list) and all(isinstance(f, str | int | float) for f in fields):
-            yield checked(number, *map(str, fields))
-            continue
-        wanted = "expected an object with the texts head, relation and tail, or a list of the three"
-        if isinstance(fields, str):
-            wanted = fields
-        yield Bad(number, f"found '{shown(line)}', {wanted}. Mend or delete the line.")
-
-
-def _fields(found: Any, options: ReadOptions) -> list[Any] | None:
-    if not isinstance(found, dict):
-        return found if isinstance(found, list) and len(found) == 3 else None
-    folded = {str(key).casefold(): value for key, value in found.items()}
-    wanted = [{column.casefold()} for column in options.columns] if options.columns else HEADERS
-    return [next((folded[key] for key in folded if key in names), None) for names in wanted]
