@@ -250,15 +250,15 @@ def export(args: Namespace) -> Report:
         )
     graph = _opened(args.graph, args)
     triples = (t for t in graph if args.all or graph.is_on(t))
-    triples = Progress("triples").over(triples)
+    counted = Progress("triples").over(triples)
     report: Report = {"file": str(args.output)}
     if args.neo4j:
         from kbert_core.knowledge.io.neo4j import write_neo4j
 
-        report["triples"], files = write_neo4j(triples, args.output)
+        report["triples"], files = write_neo4j(counted, args.output)
         report["file"] = " ".join(map(str, files))
     else:
-        report["triples"] = write_triples(triples, args.output)
+        report["triples"] = write_triples(counted, args.output)
     return {**report, "switched_off_left_out": 0 if args.all else len(graph.off)}
 
 
