@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,12 +21,14 @@ from kbert_core.knowledge.io.json_lines import NODE_NAMES
 from kbert_core.knowledge.io.rows import (
     Bad,
     Cells,
+    Lines,
     ReadOptions,
     Row,
     checked,
     guarded,
     lines,
     quoted,
+    read_cells,
     shown,
 )
 from kbert_core.knowledge.io.write import write_triples
@@ -33,6 +36,7 @@ from kbert_core.knowledge.triple import Triple
 
 APOC = {"_id": "ID", "_start": "START_ID", "_end": "END_ID", "_type": "TYPE", "_labels": "LABEL"}
 ADMIN = re.compile(r"(.*):(START_ID|END_ID|TYPE|ID|LABEL)(\(.*\))?", re.IGNORECASE)
+HEADING = re.compile(r".*:(start_id|end_id|label)(\(.*\))?|_start|_labels")  # of no other table
 NEEDED = ("START_ID", "TYPE", "END_ID")
 KIND = "Entity"  # the label of every node that is written
 Names = dict[tuple[str, str], str]  # (space of identifiers, identifier) → name
@@ -79,6 +83,17 @@ class Columns:
                 f"{where}: the node '{shown(key[1])}' is called '{shown(name)}', and "
                 f"'{shown(names[key])}' before. Give each node an identifier of its own."
             )
+
+
+def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
+    """Read a table with quotes: of triples, or Neo4j's, which its headings tell."""
+    cells = quoted(lines, name)
+    first = list(islice(cells, 1))
+    for number, found in first:
+        cut = found if isinstance(found, list) and not options.columns else []
+        if any(HEADING.fullmatch(cell.strip().casefold()) for cell in cut):
+            return read_neo4j(cut, number, cells, name, options)
+    return read_cells(chain(first, cells), name, options, header=True, what="commas")
 
 
 def read_neo4j(

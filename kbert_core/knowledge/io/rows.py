@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import count, islice
 
 from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge.io.compression import PROBLEMS, packing_error, plain_ending
@@ -35,7 +35,6 @@ HEADERS = tuple(  # what a first line, or an object, may call head, relation and
         "tail object target value o t 尾实体 值 宾语",
     )
 )
-_NEO4J = re.compile(r".*:(start_id|end_id|label)(\(.*\))?|_start|_labels")  # a heading of its
 _DELIMITERS = ",;\t|"
 MAX_ROW = 10_000  # lines; more are no longer read for the end of a quote
 MAX_AGAIN = 1_000_000  # lines of a file that are read again after a quote that isn't closed
@@ -220,24 +219,14 @@ def read_tabs(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | B
         for number, line in lines
         if isinstance(line, Bad) or line.strip() or line.count("\t") > 1
     )
-    return _rows(cells, name, options, header=plain_ending(name) != ".spo", what="tabs")
-
-
-def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
-    """Read comma-separated values; semicolons, tabs and bars are known by the first line."""
-    cells = quoted(lines, name)
-    first = list(islice(cells, 1))
-    for number, found in first:
-        cut = found if isinstance(found, list) and not options.columns else []
-        if any(_NEO4J.fullmatch(cell.strip().casefold()) for cell in cut):
-            from kbert_core.knowledge.io.neo4j import read_neo4j
-
-            return read_neo4j(cut, number, cells, name, options)
-    return _rows(chain(first, cells), name, options, header=True, what="commas")
+    return read_cells(cells, name, options, header=plain_ending(name) != ".spo", what="tabs")
 
 
 def quoted(lines: Lines, name: str) -> Cells:
-    """A row may go over several lines; of one that can't be read only the first line is bad."""
+    """Cut a table with quotes; semicolons, tabs and bars are known by the first line.
+
+    A row may go over several lines; of one that can't be read only the first line is bad.
+    """
     source = iter(lines)
     ahead = deque(islice(source, 1))  # lines to read first
     first = "".join(line for _, line in ahead if isinstance(line, str))
@@ -301,9 +290,10 @@ def unguarded(field: str) -> str:
     return field[1:] if field.startswith("'") and FORMULA.match(field) else field
 
 
-def _rows(
+def read_cells(
     cells: Cells, name: str, options: ReadOptions, *, header: bool, what: str
 ) -> Iterator[Row | Bad]:
+    """Read three cells of each row, those that the first row or the options name."""
     chosen: Sequence[int] | None = None
     width = 3
     for number, found in cells:
