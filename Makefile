@@ -4,6 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV := $(VENV)/.ready-dev
+PIP := $(BIN)/python -m pip install --disable-pip-version-check -q
+TORCH_CPU := https://download.pytorch.org/whl/cpu
+# Where `make lock` looks for PyTorch's CPU build; a folder of wheels will do (--find-links DIR).
+LOCK_TORCH ?= --torch-backend cpu
+LOCK = $(BIN)/uv pip compile -q --upgrade --generate-hashes --no-annotate --no-emit-package kbert-lab \
+	--python-version 3.11 --python-platform x86_64-manylinux_2_28 $(LOCK_TORCH) \
+	--custom-compile-command "make lock"
 # Data for training and the tests that need it; see README. No default.
 ifdef KBERT_DATA
 export KBERT_DATA
@@ -13,19 +20,38 @@ WORKERS ?= 2
 export TOKENIZERS_PARALLELISM := false
 export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 
-.PHONY: help app test soak lint format notebooks lab handout docs bench browser clean
+.PHONY: help app test soak lint format notebooks lab handout docs bench browser clean lock
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-$(READY): requirements.txt pyproject.toml
+# Install a lock: on Linux, x86-64, Python 3.11 all packages by their hashes, PyTorch first, its CPU
+# build from its own index. Elsewhere, or where an index lacks one of them, the direct packages, and
+# what pip chooses beside them.
+direct = $(PIP) $(foreach file,$(1),-r $(file))
+install = case "$$(uname -sm) $$($(BIN)/python -V)" in \
+	"Linux x86_64 Python 3.11."*) \
+	  { sed -n '/^torch==/,/[^\\]$$/p' $(1).lock > $(VENV)/torch.lock && \
+	  $(PIP) --require-hashes --no-deps --extra-index-url $(TORCH_CPU) -r $(VENV)/torch.lock && \
+	  $(PIP) --require-hashes -r $(1).lock && $(PIP) --no-deps --no-build-isolation -e .; } || { \
+	  echo "$(1).lock can't be installed, as said above: installing the direct packages instead."; \
+	  $(call direct,$(2)); };; \
+	*) $(call direct,$(2));; \
+	esac
+
+$(READY): requirements.lock requirements.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements.txt
+	$(call install,requirements,requirements.txt)
 	touch $@
 
-$(DEV): $(READY) requirements-dev.txt
-	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-dev.txt
+$(DEV): $(READY) requirements-dev.lock requirements-dev.txt requirements-docs.txt
+	$(call install,requirements-dev,requirements-dev.txt requirements-docs.txt)
 	touch $@
+
+lock: $(DEV) ## choose versions of all packages anew, and write them with hashes into the locks
+	$(LOCK) -o requirements.lock requirements.txt
+	$(LOCK) -o requirements-dev.lock -c requirements.lock requirements.txt requirements-dev.txt \
+	  requirements-docs.txt
 
 app: $(READY) ## install what is missing and open the app
 	$(BIN)/streamlit run app/main.py
@@ -55,12 +81,10 @@ lab: $(READY) ## open JupyterLab on the plan of the course
 	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/README.md \
 	  --LabApp.app_settings_dir=notebooks/source/lab $(if $(filter 0,$(shell id -u)),--allow-root)
 
-handout: $(READY) ## turn the notebooks into web pages in handout/, to read and print without Python
-	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-docs.txt
+handout: $(DEV) ## turn the notebooks into web pages in handout/, to read and print without Python
 	$(BIN)/python notebooks/source/pages.py handout
 
-docs: $(READY) ## build the documentation site into site/, offline; fails on a broken link
-	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements-docs.txt
+docs: $(DEV) ## build the documentation site into site/, offline; fails on a broken link
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(DEV) ## run the benchmarks; writes benchmarks/results

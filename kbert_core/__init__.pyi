@@ -44,3 +44,4 @@ from .systems import SYSTEMS as SYSTEMS
 from .text import Characters as Characters
 from .text import WordPieces as WordPieces
 from .text import Words as Words
+from .training.collator import KnowledgeCollator as KnowledgeCollator

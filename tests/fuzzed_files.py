@@ -20,10 +20,12 @@ HOSTILE = (
     *("=HYPERLINK(1)", "{{7*7}}", "${jndi:ldap://x}", "../../etc/passwd", "%s%n", "$(touch x)"),
 )
 WORDS = ("a", "糖尿病", "Tim Cook", "", *HOSTILE)
+NEO4J = (":START_ID,:TYPE,:END_ID\n", "_id,_labels,name,_start,_end,_type\n", ":ID,:LABEL\n")
+APOC = ('{"type":"node"', '{"type":"relationship","label":"a","start":{')
 _SYNTAX = {
     "tabs": ("\t", "\n", "\r", '"', "head", "tail"),
-    ".csv": (",", ";", "|", '"', "\n", "\r\n", "head,relation,tail\n", "'="),
-    ".jsonl": ("{", "}", "[", "]", ":", ",", '"', "\n", '"head"', "\\u0000", "\\ud800", "null"),
+    ".csv": (",", ";", "|", '"', "\n", "\r\n", "head,relation,tail\n", "'=", *NEO4J),
+    ".jsonl": (*APOC, *'{}[]:,"\n', '"head"', "\\u0000", "\\ud800", "null"),
     ".nt": ("<x:a>", " .", '"b"', "@zh", "^^", "_:b", "\n", "<", ">", "\\u0041", "#"),
     ".ttl": ("@prefix a: <x:> .", "a:b", ";", ",", "[", "]", "(", ")", '"""', " .", "<x:a>", "\n"),
 }

@@ -14,7 +14,7 @@ import pytest
 
 CORE = Path(__file__).parents[1] / "kbert_core"
 
-LOWEST = "errors files labels markup options tokens"
+LOWEST = "errors files labels markup options shipped tokens"
 BELOW = f"{LOWEST} text knowledge systems layers reader checkpoints scoring"  # for systems
 SYSTEMS = "kbert knowbert roof"  # none imports another
 PREDICTS = f"{BELOW} {SYSTEMS} plain_text tasks pipeline"

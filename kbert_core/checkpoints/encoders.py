@@ -13,7 +13,7 @@ PACKAGE = "package:"  # before the name of a Python package that holds an encode
 
 
 def located(path: str | Path) -> str | Path:
-    """Turn ``package:NAME`` or ``package:NAME/FOLDER`` into a folder; else as it is.
+    """Turn ``package:NAME``, ``package:NAME/FOLDER`` or a shipped model into a folder.
 
     The package is looked up and never imported, and not in the current
     folder: nothing of what lies there runs or stands in for it.
@@ -23,7 +23,12 @@ def located(path: str | Path) -> str | Path:
     """
     name = str(path)
     if not name.startswith(PACKAGE):
-        return path
+        if Path(name).exists():
+            return path
+        from kbert_core.shipped import shipped
+
+        found = shipped(name)
+        return found if found.exists() else path
     package, *inner = name.removeprefix(PACKAGE).split("/")
     if not package.isidentifier() or {"", ".", ".."} & set(inner):
         raise CheckpointError(

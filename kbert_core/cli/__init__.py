@@ -23,7 +23,7 @@ GROUPS = {  # the first word of commands of two
     "explain": "measure what the triples do to a prediction",
     "kg": "make, look at, edit, compare and check graphs",
 }
-MODULES = "read link explain train experiment data graphs"
+MODULES = "lab read link explain train experiment data graphs"
 for _module in MODULES.split():  # in the order of `kbert --help`
     import_module(f"kbert_core.cli.{_module}")
 

@@ -28,6 +28,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
 from kbert_core.knowledge.triple import AliasRelations
 from kbert_core.options import Options, option_fields
+from kbert_core.shipped import shipped
 from kbert_core.training.options import KnowledgeOptions
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
@@ -241,9 +242,10 @@ def model_of(args: Namespace) -> str:
     """The model named, else the one that comes with the program."""
     if args.model:
         return str(args.model)
-    for folder in (Path(), Path(__file__).resolve().parents[2]):
-        if (folder / DEFAULT_MODEL / "config.json").is_file():
-            return str(folder / DEFAULT_MODEL)
+    here = Path(DEFAULT_MODEL)
+    for folder in (here, shipped(here)):
+        if (folder / "config.json").is_file():
+            return str(folder)
     raise CheckpointError(f"No model given and no {DEFAULT_MODEL} here. Name one with --model DIR.")
 
 

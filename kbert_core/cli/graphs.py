@@ -239,6 +239,7 @@ def merge(args: Namespace) -> Report:
     ),
     argument("output", FORMATS, type=Path, metavar="FILE"),
     argument("--all", "also write what is switched off", False),
+    argument("--neo4j", "as Neo4j reads it: .csv, with the nodes in another; or .jsonl", False),
     READ,
 )
 def export(args: Namespace) -> Report:
@@ -255,9 +256,16 @@ def export(args: Namespace) -> Report:
         )
     graph = _opened(args.graph, args)
     triples = (t for t in graph if args.all or graph.is_on(t))
-    count = write_triples(Progress("triples").over(triples), args.output)
-    off = 0 if args.all else len(graph.off)
-    return {"file": str(args.output), "triples": count, "switched_off_left_out": off}
+    counted = Progress("triples").over(triples)
+    report: Report = {"file": str(args.output)}
+    if args.neo4j:
+        from kbert_core.knowledge.io.neo4j import write_neo4j
+
+        report["triples"], files = write_neo4j(counted, args.output)
+        report["file"] = " ".join(map(str, files))
+    else:
+        report["triples"] = write_triples(counted, args.output)
+    return {**report, "switched_off_left_out": 0 if args.all else len(graph.off)}
 
 
 STORED = "graph file (.kg), or postgresql://USER@HOST/DATABASE[?graph=NAME]"

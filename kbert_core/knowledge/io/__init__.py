@@ -12,7 +12,7 @@ from typing import IO
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import Bounded, plain_ending, unpacking
-from kbert_core.knowledge.io.rows import Bad, lines, printable, read_csv, read_json_lines, read_tabs
+from kbert_core.knowledge.io.rows import Bad, lines, printable, read_tabs
 from kbert_core.knowledge.io.rows import ReadOptions as ReadOptions
 from kbert_core.knowledge.io.rows import Row as Row
 from kbert_core.knowledge.triple import Triple
@@ -20,16 +20,8 @@ from kbert_core.knowledge.triple import Triple
 log = logging.getLogger(__name__)
 
 SHOWN_PROBLEMS = 20
-_BY_LINES = {
-    ".spo": read_tabs,
-    ".tsv": read_tabs,
-    ".txt": read_tabs,
-    ".csv": read_csv,
-    ".jsonl": read_json_lines,
-    ".ndjson": read_json_lines,
-}
-RDF = (".nt", ".ttl")
-ENDINGS = (*_BY_LINES, *RDF)  # of files of triples; each may be packed
+JSON, RDF = (".jsonl", ".ndjson"), (".nt", ".ttl")
+ENDINGS = (".spo", ".tsv", ".txt", ".csv", *JSON, *RDF)  # of files of triples; each may be packed
 RATIO = 200  # a packed file of more bytes than so many times its own is taken for a bomb
 FREE = 1 << 28  # bytes that any packed file may have
 MOST_REPEATED = 1_000_000  # triples of a packed file: with more, and hardly others, it is a bomb
@@ -121,6 +113,10 @@ def open_rows(
         GraphFileError: it can't be opened; more when it is read.
     """
     path = Path(path)
+    if not path.exists():
+        from kbert_core.shipped import shipped
+
+        path = shipped(path)
 
     def opened() -> IO[bytes]:
         try:
@@ -196,7 +192,12 @@ def _reading(
     def read_lines() -> Iterator[Row | Bad]:
         with unpacked() as stream:
             text = lines(stream, name, encoding=options.encoding, packed=packed)
-            yield from _BY_LINES.get(ending, read_tabs)(text, name, options)
+            read = read_tabs
+            if ending == ".csv":
+                from kbert_core.knowledge.io.neo4j import read_csv as read
+            elif ending in JSON:
+                from kbert_core.knowledge.io.json_lines import read_json_lines as read
+            yield from read(text, name, options)
 
     reading = Reading(name, read_lines(), skip_bad, unit=unit_of(name), packed=packed)
     if ending in RDF:

@@ -86,7 +86,8 @@ def _statements(
     stream = opened()
     characters = 0
     try:
-        quads = ox.parse(cast(IO[bytes], stream), format=FORMATS[ending])
+        # lenient: rdflib cuts addresses at a "%" of 糖 and writes a prefix that ends with it
+        quads = ox.parse(cast(IO[bytes], stream), format=FORMATS[ending], lenient=True)
         for number, quad in enumerate(quads, start=1):
             triple = quad.triple
             terms = (triple.subject, triple.predicate, triple.object)

@@ -1,19 +1,17 @@
 """Bytes → lines of text, decoded and none without end → rows of triples, checked.
 
-Of tables three columns, or three of more, are read; .jsonl also as Neo4j's APOC exports it.
+Of tables three columns, or three of more, are read.
 """
 
 import codecs
 import csv
 import io
-import json
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import Any
 
 from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge.io.compression import PROBLEMS, packing_error, plain_ending
@@ -32,12 +30,11 @@ _MARKS = {  # longer ones first: UTF-16's mark begins UTF-32's
 HEADERS = tuple(  # what a first line, or an object, may call head, relation and tail
     set(names.split())
     for names in (
-        "head subject source entity s h 头实体 实体 主语 :start_id",
-        "relation predicate property type p r 关系 属性 :type",
-        "tail object target value o t 尾实体 值 宾语 :end_id",
+        "head subject source entity s h 头实体 实体 主语",
+        "relation predicate property type p r 关系 属性",
+        "tail object target value o t 尾实体 值 宾语",
     )
 )
-_NODE_NAMES = ("name", "title", "label", "名称", "id")  # properties that name a node of Neo4j
 _DELIMITERS = ",;\t|"
 MAX_ROW = 10_000  # lines; more are no longer read for the end of a quote
 MAX_AGAIN = 1_000_000  # lines of a file that are read again after a quote that isn't closed
@@ -66,6 +63,7 @@ class ReadOptions:
         columns: of head, relation and tail, by number from 1 or by name in the first line;
             None: the first three, or those that the first line calls so.
         language: of the labels in RDF; None: any.
+        nodes: of Neo4j's relationships, in tables of their own.
         most: refuse a file of more bytes than so many, unpacked.
     """
 
@@ -78,6 +76,9 @@ class ReadOptions:
     )
     language: str | None = option(
         None, help="language of labels in RDF, such as zh; default: any", metavar="CODE"
+    )
+    nodes: tuple[str, ...] = option(
+        (), help="tables that name the nodes of Neo4j's relationships", metavar="FILE"
     )
     most: int | None = None
 
@@ -218,16 +219,14 @@ def read_tabs(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | B
         for number, line in lines
         if isinstance(line, Bad) or line.strip() or line.count("\t") > 1
     )
-    return _rows(cells, name, options, header=plain_ending(name) != ".spo", what="tabs")
+    return read_cells(cells, name, options, header=plain_ending(name) != ".spo", what="tabs")
 
 
-def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
-    """Read comma-separated values; semicolons, tabs and bars are known by the first line."""
-    return _rows(_quoted(lines, name), name, options, header=True, what="commas")
+def quoted(lines: Lines, name: str) -> Cells:
+    """Cut a table with quotes; semicolons, tabs and bars are known by the first line.
 
-
-def _quoted(lines: Lines, name: str) -> Cells:
-    """A row may go over several lines; of one that can't be read only the first line is bad."""
+    A row may go over several lines; of one that can't be read only the first line is bad.
+    """
     source = iter(lines)
     ahead = deque(islice(source, 1))  # lines to read first
     first = "".join(line for _, line in ahead if isinstance(line, str))
@@ -291,9 +290,10 @@ def unguarded(field: str) -> str:
     return field[1:] if field.startswith("'") and FORMULA.match(field) else field
 
 
-def _rows(
+def read_cells(
     cells: Cells, name: str, options: ReadOptions, *, header: bool, what: str
 ) -> Iterator[Row | Bad]:
+    """Read three cells of each row, those that the first row or the options name."""
     chosen: Sequence[int] | None = None
     width = 3
     for number, found in cells:
@@ -356,45 +356,3 @@ def _wrong_number(cells: list[str], width: int, what: str) -> str:
         f"found {len(cells)} field{'s' * (len(cells) != 1)} in '{line}', expected {width} "
         f"{wanted}. {remedy} or delete the line."
     )
-
-
-def read_json_lines(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
-    """Read a triple a line: ``{"head": …, "relation": …, "tail": …}`` or ``[…, …, …]``."""
-    for number, line in lines:
-        if isinstance(line, Bad):
-            yield line
-            continue
-        if not line.strip():
-            continue
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            yield Bad(number, f"'{shown(line)}' is no JSON ({error}). Mend or delete the line.")
-            continue
-        if isinstance(found, dict) and found.get("type") == "node":
-            continue  # a node of Neo4j; its relationships name it
-        fields = _fields(found, options)
-        if fields and all(isinstance(field, str | int | float) for field in fields):
-            yield checked(number, *map(str, fields))
-        else:
-            problem = (
-                f"found '{shown(line)}', expected an object with the texts head, relation and "
-                "tail, or a list of the three. Mend or delete the line."
-            )
-            yield Bad(number, problem)
-
-
-def _fields(found: Any, options: ReadOptions) -> list[Any] | None:
-    if not isinstance(found, dict):
-        return found if isinstance(found, list) and len(found) == 3 else None
-    if found.get("type") == "relationship" and "label" in found:
-        return [_node(found.get("start")), found["label"], _node(found.get("end"))]
-    folded = {str(key).casefold(): value for key, value in found.items()}
-    wanted = [{column.casefold()} for column in options.columns] if options.columns else HEADERS
-    return [next((folded[key] for key in folded if key in names), None) for names in wanted]
-
-
-def _node(node: Any) -> Any:
-    properties = node.get("properties", node) if isinstance(node, dict) else {}
-    names = _NODE_NAMES if isinstance(properties, dict) else ()
-    return next((properties[name] for name in names if name in properties), None)

@@ -22,9 +22,10 @@ from kbert_core.knowledge.triple import Triple
 
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
 NAMESPACE = "urn:kbert:"
+Writer = Callable[[Iterable[Triple], IO[bytes]], None]
 
 
-def write_triples(triples: Iterable[Triple], path: str | Path) -> int:
+def write_triples(triples: Iterable[Triple], path: str | Path, write: Writer | None = None) -> int:
     """Write triples in the format that the file's name says; return how many.
 
     Args:
@@ -33,6 +34,7 @@ def write_triples(triples: Iterable[Triple], path: str | Path) -> int:
             take for a formula; ``.jsonl`` has an object a line; ``.nt`` and ``.ttl`` give every
             name an address and its label; anything else has tabs. It is packed if ``.xz``,
             ``.gz``, ``.bz2`` or ``.zst`` follows.
+        write: writes them, in place of what the name says.
 
     Raises:
         GraphFileError: a triple doesn't fit a line, or the place can't be
@@ -58,7 +60,7 @@ def write_triples(triples: Iterable[Triple], path: str | Path) -> int:
             path.open("wb") if written_to else replaced(path.resolve()) as file,  # of links, too
             packing(file, path.name) as stream,
         ):
-            _FORMATS.get(plain_ending(path), _write_tabs)(counted(), stream)
+            (write or _FORMATS.get(plain_ending(path), _write_tabs))(counted(), stream)
     except OSError as error:
         raise GraphFileError(f"{path}: can't be written ({error.strerror}).") from error
     return count
@@ -125,7 +127,7 @@ def _statements(triples: Iterable[Triple]) -> Iterator[ox.Triple]:
         yield ox.Triple(named(triple.head), named(triple.relation), ox.Literal(triple.tail))
 
 
-_FORMATS: dict[str, Callable[[Iterable[Triple], IO[bytes]], None]] = {
+_FORMATS: dict[str, Writer] = {
     ".csv": _write_csv,
     ".tsv": _write_table,
     ".txt": _write_table,

@@ -226,7 +226,8 @@ def indexed(
     """
     path = Path(path)
     reading = open_rows(path, options, skip_bad=skip_bad)
-    said = (sorted(aliases.names_of_head), sorted(aliases.names_of_tail))
+    beside = [file.stat().st_mtime_ns for file in map(Path, options.nodes) if file.exists()]
+    said = (sorted(aliases.names_of_head), sorted(aliases.names_of_tail), beside)
     how = (VERSION, "".join(path.suffixes[-2:]), *astuple(options), skip_bad, *said)
     folder = cache_folder() / "graphs"
     try:

@@ -3,7 +3,6 @@
 import csv
 import gzip
 import io
-import json
 
 import pytest
 from fuzzed_files import ENCODINGS, PACK, READERS, files, read_or_refused
@@ -49,7 +48,6 @@ def error_of(text, name="a.csv", **options):
         "Relation,Object,Subject\n类别,疾病,糖尿病\nCEO,Apple,Tim Cook\n",  # in any order
         'id,实体,属性,值\n1,糖尿病,类别,疾病\n2,Tim Cook,CEO,"Apple"\n',
         '"糖尿病","类别","疾病"\r\n\r\n"Tim Cook","CEO","Apple"\r\n',
-        ":START_ID,:END_ID,:TYPE\n糖尿病,疾病,类别\nTim Cook,Apple,CEO\n",  # Neo4j's import tool
     ],
 )
 def test_a_csv_file_is_read_with_headings_or_without(text):
@@ -146,17 +144,6 @@ def test_json_lines_hold_objects_or_lists():
         '{"s": "a", "p": "n", "o": 3}\n'
     )
     assert triples(text, "a.jsonl") == [SUGAR, APPLE, ("a", "n", "3")]
-
-
-def test_relationships_that_neo4j_exports_are_read():
-    node = {"type": "node", "id": "1", "labels": ["P"], "properties": {"name": "Tim Cook"}}
-    edge = {
-        "type": "relationship",
-        "label": "CEO",
-        "start": {"id": "1", "properties": {"name": "Tim Cook"}},
-        "end": {"id": "2", "properties": {"title": "Apple"}},
-    }
-    assert triples(json.dumps(node) + "\n" + json.dumps(edge), "a.jsonl") == [APPLE]
 
 
 @pytest.mark.parametrize(

@@ -79,3 +79,15 @@ def test_what_fits_no_line_is_refused_and_the_file_before_it_stays(tmp_path):
     assert os.listdir(tmp_path) == ["a.spo"]
     with pytest.raises(GraphFileError, match="can't be written"):
         write_triples(NASTY, tmp_path / "missing" / "a.spo")
+
+
+@pytest.mark.parametrize(("ending", "form"), [(".ttl", "turtle"), (".nt", "nt")])
+def test_rdflib_reads_what_is_written_and_is_read(ending, form, tmp_path):
+    rdflib = pytest.importorskip("rdflib", reason="in requirements-dev.txt")
+    write_triples(NASTY, tmp_path / f"a{ending}")
+    theirs = rdflib.Graph().parse(tmp_path / f"a{ending}")
+    label = dict(theirs.subject_objects(rdflib.RDFS.label))
+    facts = {(str(label[s]), str(label[p]), str(o)) for s, p, o in theirs if p != rdflib.RDFS.label}
+    assert facts == {(t.head, t.relation, t.tail) for t in NASTY}
+    theirs.serialize(tmp_path / f"b{ending}", form)
+    assert set(read_triples(tmp_path / f"b{ending}").triples) == set(NASTY)

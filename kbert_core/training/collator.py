@@ -1,0 +1,136 @@
+"""Rows of a data set → batches with knowledge, for Hugging Face's own ``Trainer``.
+
+K-BERT adds no parameter to an encoder: soft positions and the visible matrix are two of its
+arguments, ``position_ids`` and ``attention_mask``. So a collator is all that a ``Trainer`` lacks.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from kbert_core.checkpoints.checkpoint import Card
+from kbert_core.data.labelled import check_labels, examples_of
+from kbert_core.data.tables import NEEDED, ColumnError, Row, Source, Table
+from kbert_core.errors import DataError, OptionError
+from kbert_core.kbert.interventions import ReadConfig
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.labels import Labels
+from kbert_core.layers import attention_mask, inputs_of
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+from kbert_core.training.rows import RowMaker, batch_of
+
+TASKS = ("classify", "pair", "rank", "ner")  # whose labels stand in the rows
+
+
+class KnowledgeCollator:
+    """Injects a graph's triples into texts as the batches of a ``Trainer`` are made.
+
+    The model's config gets a card of how texts are read, so that
+    :meth:`Pipeline.load` reads what the ``Trainer`` saves.
+
+    Args:
+        model: of a class ``AutoModelFor…`` that fits the task; its ``id2label`` names the labels.
+        tokenizer: the model's, a fast one.
+        graph: K; the empty graph gives plain BERT.
+        task: "classify", "pair", "rank" or "ner".
+        config: how texts are read; None: K-BERT's defaults. A text that is longer than
+            ``max_length`` is cut, so that each row of the data stays one row of the batch.
+
+    Raises:
+        OptionError: another task, weights in half precision, or interventions.
+        CheckpointError, EncoderError: model and tokenizer can't be used together, or so.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        graph: KnowledgeGraph = NO_KNOWLEDGE,
+        *,
+        task: str,
+        config: ReadConfig | None = None,
+    ) -> None:
+        if task not in TASKS:
+            raise OptionError(
+                f"The task '{task}' has no labels in the rows of a Trainer; expected one of "
+                f"{', '.join(TASKS)}. For others use `kbert train` or `kbert pretrain`."
+            )
+        if model.dtype == torch.float16:
+            raise OptionError(
+                "The model's weights are in half precision, as the checkpoint saved them, and "
+                "training in it soon gives no number. Load it with dtype=torch.float32."
+            )
+        config = config or ReadConfig()
+        if config.interventions:
+            raise OptionError(
+                "Interventions give every layer a matrix of its own, and a Trainer has one for "
+                "all. Leave them out of the configuration."
+            )
+        card = Card(task, config, (graph.name,) if len(graph) else ())
+        was_training = model.training
+        self.pipeline, self.graph = Pipeline(model, tokenizer, card), graph
+        model.train(was_training)
+        card.write_to(model.config)
+        self.config = replace(self.pipeline.config, windows=False)
+
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        """Make a batch of B rows of a data set.
+
+        Args:
+            rows: columns as `kbert train` knows them: ``text`` or ``tokens``, ``sentence1`` and
+                ``sentence2``, ``label`` or ``ner_tags``, and so on; labels by name or number.
+
+        Returns:
+            ``input_ids``, ``position_ids`` and, where the encoder has segments,
+            ``token_type_ids``, all (B, N); ``attention_mask`` (B, 1, N, N), 0 where a token
+            may attend; ``labels`` (B, N) or (B,). All on the CPU.
+
+        Raises:
+            DataError: a column is missing, or a row doesn't fit.
+        """
+        pipeline, ablation = self.pipeline, self.config.ablation
+        task, model = pipeline.task, pipeline.reader.model
+        assert task is not None
+        table = _Rows(rows, pipeline.labels)
+        try:
+            examples = examples_of(table, task.name, None)
+        except ColumnError as error:
+            raise DataError(
+                f"The batch has the columns {', '.join(table.columns)}, expected "
+                f"{', '.join(NEEDED[task.name])} or what `kbert train` takes for them. Rename "
+                "them, or, if the Trainer took them out, say TrainingArguments("
+                "remove_unused_columns=False)."
+            ) from error
+        check_labels(examples, pipeline.labels.names, "the model")
+        numbers = pipeline.labels.numbers
+        maker = RowMaker(examples, task, pipeline.reader, numbers, self.graph, self.config)
+        made = [row for own in maker.rows(range(len(examples)), 0) for row in own]
+        batch, labels = batch_of(made, pipeline.reader, self.config)
+        positions = ablation.position_ids(batch) + pipeline.encoder.position_offset
+        mask: Any = attention_mask(model.config, ablation.visible_in(batch), positions, model.dtype)
+        inputs = inputs_of(model, batch.input_ids, mask, batch.token_type_ids)
+        return {**inputs, "position_ids": positions, "labels": labels}
+
+
+class _Rows(Table):
+    """The rows of one batch; labels that are numbers get their names."""
+
+    where = "the batch"
+    source = Source("the batch", "row")
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], labels: Labels) -> None:
+        self._rows, self._labels, self.columns = rows, labels, [*rows[0]]
+
+    def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
+        """Read rows; ``strict`` or not, what doesn't fit is told later."""
+        for number, row in enumerate(self._rows, start=1):
+            yield number, {ours: self._plain(row[theirs]) for ours, theirs in columns.items()}
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return [self._plain(item) for item in value]
+        return self._labels.get(value, str(value)) if isinstance(value, int) else str(value)

@@ -1,0 +1,140 @@
+"""The program outside a clone: what its wheel holds, and what is found by its name."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from kbert_core import Pipeline, cli, load_graph
+from kbert_core.checkpoints.checkpoint import card_of
+from kbert_core.errors import CheckpointError, GraphFileError
+from kbert_core.shipped import shipped
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("kbert_core", "app", "models", "demo_kgs")
+MOST = 90_000_000  # bytes; the package index takes 100 MB
+PORT = 8737
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    pytest.importorskip("hatchling", reason="in requirements.txt")
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    assert not done.returncode, done.stderr
+    (made,) = folder.iterdir()
+    return made
+
+
+def test_the_wheel_holds_core_app_models_and_graphs_and_nothing_else(wheel):
+    listed = ["git", "ls-files", "-co", "--exclude-standard", *FOLDERS]
+    named = subprocess.run(listed, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
+    files = [file for file in named.stdout.splitlines() if (ROOT / file).is_file()]
+    expected = {f if f.startswith("kbert_core/") else f"kbert_lab/{f}" for f in files}
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert held == expected
+    assert {"kbert_lab/app/.streamlit/config.toml", "kbert_core/__init__.pyi"} <= held
+    assert wheel.stat().st_size < MOST
+
+
+def test_the_wheel_says_what_it_is_and_what_the_app_needs(wheel):
+    with zipfile.ZipFile(wheel) as opened:
+        (about,) = [name for name in opened.namelist() if name.endswith("/METADATA")]
+        said = opened.read(about).decode()
+        commands = opened.read(about.replace("METADATA", "entry_points.txt")).decode()
+    for name in cli.lab.NEEDED:
+        assert re.search(rf"^Requires-Dist: {name}\b.*extra == 'app'", said, re.MULTILINE), name
+    assert "kbert = kbert_core.cli:main" in commands
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_shipped_model_and_graph_are_found_in_any_folder(elsewhere, capsys):
+    assert card_of("models/medical-ner-kbert").task == "ner"
+    assert len(load_graph("demo_kgs/figure2.spo")) == 3
+    assert cli.main(["kg", "stats", "--kg", "demo_kgs/figure2.spo"]) == 0
+    assert "triples: 3" in capsys.readouterr().out
+
+
+def test_what_lies_here_comes_first_and_nothing_else_is_taken_for_shipped(elsewhere):
+    (elsewhere / "demo_kgs").mkdir()
+    (elsewhere / "demo_kgs" / "figure2.spo").write_text("a\tb\tc\n", encoding="utf-8")
+    assert len(load_graph("demo_kgs/figure2.spo")) == 1
+    for path in ("kbert_core/files.py", "models/../pyproject.toml", "", ROOT / "models/none"):
+        assert shipped(path) == Path(path)
+    with pytest.raises(GraphFileError, match=r"^demo_kgs/none\.spo: can't be read \(No such"):
+        load_graph("demo_kgs/none.spo")
+    with pytest.raises(CheckpointError, match="No model at 'models/none'"):
+        Pipeline.load("models/none")
+
+
+def test_lab_starts_the_app_that_comes_with_the_program(elsewhere, monkeypatch):
+    started = []
+
+    def run(command, check):
+        started.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(cli.lab.os, "execv", lambda _, command: None)
+    monkeypatch.setattr(cli.lab.subprocess, "run", run)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["lab", "--port", "9000", "--no-browser"])
+    ((command,), code) = started, ended.value.code
+    assert code == 0
+    assert command[1:4] == ["-m", "streamlit", "run"]
+    assert command[4:] == [
+        str(ROOT / "app" / "main.py"),
+        "--server.port=9000",
+        "--server.headless=true",
+    ]
+
+
+def test_lab_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr(cli.lab, "find_spec", lambda name: None if name == "plotly" else name)
+    assert cli.main(["lab"]) == 2
+    said = capsys.readouterr().err
+    assert "The app needs plotly, not installed here. " in said
+    assert 'pip install "kbert-lab[app]"' in said
+
+
+@pytest.mark.soak
+def test_an_unpacked_wheel_predicts_and_opens_the_app_in_an_empty_folder(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    how = {"cwd": empty, "env": {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}}
+    kbert = [sys.executable, "-m", "kbert_core.cli"]
+    read = ["predict", "患者行胃镜检查未见异常", "--kg", "demo_kgs/medical_zh.spo"]
+    for model in ([], ["--model", "models/medical-ner-bert"]):
+        done = subprocess.run(
+            [*kbert, *read, *model], **how, capture_output=True, encoding="utf-8", check=False
+        )
+        assert "胃镜" in done.stdout, done.stderr
+    server = subprocess.Popen([*kbert, "lab", "--no-browser", f"--port={PORT}"], **how)
+    try:
+        assert answer(f"http://127.0.0.1:{PORT}/_stcore/health") == b"ok"
+    finally:
+        server.terminate()
+        server.wait()
+    assert not list(empty.iterdir())
+
+
+def answer(address, seconds=60):
+    for _ in range(2 * seconds):
+        try:
+            return urlopen(address).read()
+        except URLError:
+            time.sleep(0.5)
+    raise AssertionError(f"{address} doesn't answer")
