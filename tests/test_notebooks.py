@@ -91,8 +91,8 @@ def test_no_exercise_is_solved_in_a_visible_cell(script):
         assert run.text_of(cell).startswith(run.UNANSWERED)
 
 
-def test_every_exercise_has_one_folded_solution_with_its_check(mended):
-    notebook = run.stored(mended)
+def test_every_exercise_has_one_folded_solution_with_its_check(script):
+    notebook = run.stored(script)
     for number, cell in enumerate(notebook.cells):
         if run.EXERCISE not in run.tags(cell):
             continue

@@ -23,7 +23,7 @@ def located(path: str | Path) -> str | Path:
     """
     name = str(path)
     if not name.startswith(PACKAGE):
-        if Path(name).exists():
+        if os.path.exists(name):
             return path
         from kbert_core.shipped import shipped
 

@@ -105,6 +105,9 @@ assert if_shingles_is_a("drug") == [("shingles", "Chemical")]
 # | **Other systems** | [11 KnowBert](11_knowbert.ipynb) | how a vector can carry knowledge |
 # | | [12 Roof-BERT](12_roof_bert.ipynb) | how triples get a row of their own |
 # | | [13 Three ways](13_three_ways_to_inject_knowledge.ipynb) | which of the three suits you |
+# | **Go deeper** | [14 One layer](14_one_layer.ipynb) | one whole layer in NumPy |
+# | | [15 Your own encoder](15_your_own_encoder.ipynb) | which encoders can read a graph |
+# | | [16 Reading results](16_reading_results.ipynb) | whether it is the graph that helps |
 #
 # Go from top to bottom, or choose: to **see** K-BERT, 1, 2, 3 and 5; to **judge** it, 7a, 8 and 9; to **use** it, 6 and
 # 10. The plan of a class and of a course stands in the [README](README.md).

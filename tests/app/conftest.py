@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import local_script_runner
@@ -25,6 +26,8 @@ from kbert_core.kbert.visible import FULL
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
+config._main_script_path = str(ROOT / "app" / "main.py")  # its settings lie beside it
+config.get_config_options(force_reparse=True)
 
 FIGURE_2 = (
     Triple("Tim Cook", "CEO", "Apple"),

@@ -113,7 +113,7 @@ def open_rows(
         GraphFileError: it can't be opened; more when it is read.
     """
     path = Path(path)
-    if not path.exists():
+    if not os.path.exists(path):  # a name too long is none
         from kbert_core.shipped import shipped
 
         path = shipped(path)

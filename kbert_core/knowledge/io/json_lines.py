@@ -30,10 +30,13 @@ def read_json_lines(lines: Lines, name: str, options: ReadOptions) -> Iterator[R
         if isinstance(fields, list) and all(isinstance(f, str | int | float) for f in fields):
             yield checked(number, *map(str, fields))
             continue
-        wanted = "expected an object with the texts head, relation and tail, or a list of the three"
-        if isinstance(fields, str):
-            wanted = fields
-        yield Bad(number, f"found '{shown(line)}', {wanted}. Mend or delete the line.")
+        said = f"found '{shown(line)}', {fields}. Mend or delete the line."
+        if not isinstance(fields, str):
+            said = (
+                f"found '{shown(line)}', expected an object with the texts head, relation and "
+                "tail, or a list of the three. Mend or delete the line."
+            )
+        yield Bad(number, said)
 
 
 def _fields(found: Any, options: ReadOptions) -> list[Any] | None:
