@@ -31,7 +31,6 @@ from kbert_core.experiments.audit_values import (
     SplitAudit,
 )
 from kbert_core.experiments.dictionary import dictionary_spans, learn_tail_labels
-from kbert_core.experiments.expected import expected_gains
 from kbert_core.kbert.flattening import flatten
 from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -127,7 +126,6 @@ def audit(
         tail_labels=used.most_used_tails(),
     )
     held_out = made.splits[made.held_out]
-    made = replace(made, expected=expected_gains(held_out))
     if not held_out.matches:
         log.warning(
             "The graph '%s' names nothing in the %s set: %s of its rows hold one of its heads.",
