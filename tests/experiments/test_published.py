@@ -73,7 +73,6 @@ def test_what_a_page_links_to_is_there(page):
 README_ROWS = {
     "BERT": "BERT",
     "K-BERT (paper)": "K-BERT (paper), MedicalKG",
-    "K-BERT (paper), each triple says the same": "K-BERT (paper), constant tail",
     "K-BERT + our recipe": "K-BERT + recipe, MedicalKG",
     "MedicalKG written over BERT": "BERT with the dictionary written over it",
     "MedicalKG through a gate": "BERT, dictionary through a gate",
@@ -86,7 +85,7 @@ def test_the_figures_in_the_readme_are_the_reports():
     published = rows_of((PAGES / f"{DISJOINT}-side-by-side.md").read_text("utf-8"), width=5)
     assert {*shown} == {*README_ROWS}
     for name, of_readme in shown.items():
-        assert of_readme == published[README_ROWS[name]]
+        assert of_readme == [c.replace("missing", "–") for c in published[README_ROWS[name]]]
 
 
 def rows_of(text, *, width):
