@@ -185,7 +185,7 @@ def insert_after(encoder: PreTrainedModel, number: int, module: nn.Module) -> No
     layer = layers[number - 1]
     if hasattr(layer, INSERTED):
         raise EncoderError(
-            f"Something is inserted after layer {number} of {name} already. Name another layer."
+            f"A module is already inserted after layer {number} of {name}. Name another layer."
         )
     layer.add_module(INSERTED, module.to(encoder.device))
     layer.register_forward_hook(_run_inserted)
@@ -261,10 +261,10 @@ def _run_inserted(layer: nn.Module, _: tuple[Any, ...], output: Any) -> Any:
 def cant_tell_apart(encoder: nn.Module) -> EncoderError:
     """Say that nothing can be done to one layer alone."""
     return EncoderError(
-        f"{type(encoder).__name__} can't have another visible matrix in one layer than in the "
-        "next, nor a module after one: its layers share their parameters or can't be told apart. "
-        "Intervene in all layers alike, or use another encoder, such as BERT, RoBERTa, ELECTRA, "
-        "DistilBERT or ModernBERT."
+        f"{type(encoder).__name__} can't have different visible matrices in its layers, nor a "
+        "module after one layer: its layers share their parameters or can't be told apart. Use "
+        "the same intervention in all layers, or use another encoder, such as BERT, RoBERTa, "
+        "ELECTRA, DistilBERT or ModernBERT."
     )
 
 

@@ -135,8 +135,8 @@ class Pipeline:
             )
         if self.reader.inserts:
             raise CheckpointError(
-                f"The model has layers of the system '{self.card.system}' between its own, and "
-                f"'{system}' can't read with them. Choose a model without such layers."
+                f"The model has extra layers of the system '{self.card.system}', and the system "
+                f"'{system}' can't use them. Choose a model without such layers."
             )
         card = replace(self.card, reading=reading_of(str(system), self.card.reading))
         return Pipeline(self.reader.model, self.hugging_face_tokenizer, card)
@@ -156,7 +156,7 @@ class Pipeline:
         if not isinstance(self.reader, KBertReader):
             raise CheckpointError(
                 f"This needs sentence trees, and the model's system, '{self.card.system}', has "
-                "none. Choose a model of K-BERT's."
+                "none. Choose a model of the system k-bert."
             )
         return self.reader
 
@@ -267,7 +267,7 @@ class Pipeline:
     def predicted(self, readings: Sequence[Reading], *, batch_size: int = 32) -> Iterator[Reading]:
         """Run readings made elsewhere and predict for each, in order."""
         if self.task is None:
-            raise CheckpointError("The model has no task head, so nothing to predict with.")
+            raise CheckpointError("The model has no task head, so it can't predict anything.")
         for reading, logits in zip(
             readings, self.reader.logits(readings, batch_size=batch_size), strict=True
         ):

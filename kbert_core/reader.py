@@ -189,8 +189,8 @@ class Reader(ABC):
         config = config or self.config_class()
         if not isinstance(config, self.config_class):
             raise OptionError(
-                f"The system '{self.system}' is configured by a {self.config_class.__name__}, got "
-                f"a {type(config).__name__}. Give the one of its own."
+                f"The system '{self.system}' needs a {self.config_class.__name__} as its "
+                f"configuration, got a {type(config).__name__}. Give the right class."
             )
         limits = (config.max_length, self.positions, tokenizer.model_max_length())
         longest = min((limit for limit in limits if limit is not None), default=DEFAULT_LENGTH)

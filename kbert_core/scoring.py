@@ -192,7 +192,7 @@ def scorer_of(
     scorer = similarity_under(options.scorer, device) if options.scorer else own
     if scorer is None:
         raise OptionError(
-            "Triples are to be scored by the model's own encoder, and there is no model. "
-            "Name a model, or an encoder as the scorer."
+            "The model's own encoder must score the triples, but there is no model. Name a "
+            "model, or an encoder as the scorer."
         )
     return scorer

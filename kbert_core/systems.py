@@ -94,8 +94,8 @@ class SystemConfig:
             return self
         if encoder is None:
             raise OptionError(
-                "The strategy 'context' needs an encoder that knows the language, and this one "
-                "starts from scratch. Name one with --scorer (in a suite: scorer)."
+                "The strategy 'context' needs a pretrained encoder, but this training starts "
+                "from scratch. Name one with --scorer (in a suite: scorer)."
             )
         return replace(self, options=replace(options, scorer=encoder))
 

@@ -297,8 +297,9 @@ def room_for_last(sizes: Sequence[int], room: int) -> int:
     first = sum(sizes[:-1])
     if first > room // 2:
         raise TextError(
-            f"The first text has {first} tokens and is read whole in every window, which has room "
-            f"for {room}; at most half of that is for it. Shorten it, or raise the length limit."
+            f"The first text has {first} tokens. Every window repeats it and has room for {room} "
+            "tokens, and it may use at most half of them. Shorten the first text, or raise the "
+            "length limit."
         )
     return room - first
 

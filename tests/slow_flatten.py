@@ -179,8 +179,9 @@ def slow_windows(tree, tokenizer, trunk, layout, room, max_length):
     first, total, size = sum(map(len, trunk[:-1])), len(trunk[-1]), int(room * (1 - KNOWLEDGE_ROOM))
     if first > size // 2:
         raise TextError(
-            f"The first text has {first} tokens and is read whole in every window, which has room "
-            f"for {size}; at most half of that is for it. Shorten it, or raise the length limit."
+            f"The first text has {first} tokens. Every window repeats it and has room for {size} "
+            "tokens, and it may use at most half of them. Shorten the first text, or raise the "
+            "length limit."
         )
     size = min(total, max(1, size - first))
     spans = [(0, size)]

@@ -223,9 +223,11 @@ def test_threads_with_different_matrices_do_not_mix_them(encoder, attentions):
 
 def test_albert_shares_its_layers_and_says_so():
     encoder = MaskTransformer(small("albert", **FIT["albert"]))
-    with pytest.raises(EncoderError, match="AlbertModel can't have another visible matrix") as said:
+    with pytest.raises(
+        EncoderError, match="AlbertModel can't have different visible matrices"
+    ) as said:
         encoder(batch_of(IDS), visible=[ALL, APART, ALL])
-    assert "Intervene in all layers alike, or use another encoder" in str(said.value)
+    assert "Use the same intervention in all layers, or use another encoder" in str(said.value)
     together = states(encoder, batch_of(IDS), visible=[APART] * 3)
     assert together[-1].equal(states(encoder, batch_of(IDS), visible=APART)[-1])
 

@@ -112,5 +112,7 @@ def test_an_encoder_whose_layers_are_not_found_is_refused():
     encoder = BertModel(tiny_config())
     encoder.encoder.layer = nn.Sequential(*encoder.encoder.layer)  # run in order, but no list
     for act in (layers_of, LayeredTwin, lambda model: insert_after(model, 1, Plus())):
-        with pytest.raises(EncoderError, match=r"nor a module after one: .* use another encoder"):
+        with pytest.raises(
+            EncoderError, match=r"nor a module after one layer: .* use another encoder"
+        ):
             act(encoder)

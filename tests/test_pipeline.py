@@ -469,7 +469,7 @@ def test_encoder_without_the_tasks_head_is_refused_not_filled_at_random(checkpoi
 
 
 def test_missing_model_folder_is_refused(tmp_path):
-    with pytest.raises(CheckpointError, match="No model at"):
+    with pytest.raises(CheckpointError, match="Found no model"):
         Pipeline.load(tmp_path / "none", device="cpu")
 
 

@@ -98,7 +98,9 @@ def test_what_needs_sentence_trees_says_so(toy):
 
 
 def test_a_configuration_of_another_system_is_refused(ner, toy):
-    with pytest.raises(OptionError, match="'toy' is configured by a ToyConfig, got a ReadConfig"):
+    with pytest.raises(
+        OptionError, match="'toy' needs a ToyConfig as its configuration, got a ReadConfig"
+    ):
         type(toy.reader)(ner.reader.model, ner.tokenizer, ner.config)
     with pytest.raises(CheckpointError, match="'brick', and only k-bert"):
         Card.of(type("Config", (), {"kbert": {"system": "brick"}}))

@@ -76,7 +76,7 @@ def test_what_lies_here_comes_first_and_nothing_else_is_taken_for_shipped(elsewh
         assert shipped(path) == Path(path)
     with pytest.raises(GraphFileError, match=r"^demo_kgs/none\.spo: can't be read \(No such"):
         load_graph("demo_kgs/none.spo")
-    with pytest.raises(CheckpointError, match="No model at 'models/none'"):
+    with pytest.raises(CheckpointError, match="Found no model 'models/none'"):
         Pipeline.load("models/none")
 
 

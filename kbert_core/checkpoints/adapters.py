@@ -113,8 +113,8 @@ def attach(
     lost = [name for name in missing if not _under(name, head)]
     if lost:
         raise CheckpointError(
-            f"The encoder lacks {lost[0]}, which an adapter can't hold, since it is no layer of "
-            "the task head alone. Train the whole model without --adapter."
+            f"The encoder lacks {lost[0]}. An adapter can't store it, because it is not part of "
+            "the task head. Train the whole model without --adapter."
         )
     layers = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
     linear = [name for name in layers if _under(name, body) and not _under(name, head)]
@@ -142,8 +142,8 @@ def _check_head(adapter: Adapter, model: PreTrainedModel) -> None:
             for kind, names in ((type(model), labels), (adapter.model_class, adapter.labels))
         )
         raise OptionError(
-            f"{adapter.folder} is an adapter with another head ({before}) than is asked for "
-            f"({now}). Give its encoder, {adapter.encoder}, or leave --adapter out, to train the "
+            f"The adapter {adapter.folder} has the task head ({before}), but this training needs "
+            f"({now}). Give its encoder, {adapter.encoder}, or leave --adapter out to train the "
             "whole merged model."
         )
 
@@ -243,13 +243,13 @@ def read_adapter(path: str | Path) -> Adapter:
         and (isinstance(kind, type) and issubclass(kind, PreTrainedModel))
     ):
         raise CheckpointError(
-            f"{folder}: no adapter made by `kbert train --adapter` (its config.json lacks "
-            f"{HASH_KEY} or architectures, or {CONFIG_FILE} is of another kind). "
-            "Merge it into its encoder with peft and load the whole model."
+            f"{folder}: this isn't an adapter made by `kbert train --adapter` (its config.json "
+            f"lacks {HASH_KEY} or architectures, or {CONFIG_FILE} is of another kind). Merge it "
+            "into its encoder with peft and load the whole model."
         )
     encoder = encoder_at(folder, name)
     if is_adapter(encoder):
-        raise CheckpointError(f"{folder}: its encoder {encoder} is an adapter itself. {COPY_AGAIN}")
+        raise CheckpointError(f"{folder}: its encoder {encoder} is also an adapter. {COPY_AGAIN}")
     return Adapter(
         folder, encoder, str(digest), kind, labels, rank, float(cast(float, alpha)), tuple(head)
     )
@@ -290,9 +290,9 @@ def misfit(
 def _check_encoder(adapter: Adapter, encoder_hash: str) -> None:
     if encoder_hash != adapter.encoder_hash:
         raise CheckpointError(
-            f"{adapter.folder}: was trained on other weights than {adapter.encoder} has now, and "
-            "fits no others. Bring the encoder's old weights back, or train the adapter again: "
-            "its card has the command."
+            f"{adapter.folder}: this adapter was trained on other weights than {adapter.encoder} "
+            "has now, so the two don't fit together. Restore the encoder's old weights, or "
+            "train the adapter again: its card has the command."
         )
 
 

@@ -37,9 +37,10 @@ TOKENIZER_FILES = (  # without one of these transformers makes up an empty token
 ONLY_DATA: Any = {"trust_remote_code": False}  # no code of a folder is run, nor asked for
 COPY_TOKENIZER = "Copy tokenizer.json (or vocab.txt) and tokenizer_config.json into the folder."
 SAVED_ANEW = (
-    "One in Hugging Face's or older names is what transformers itself loads and saves: "
-    "AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER, safe_serialization=True), with "
-    "AutoModelForTokenClassification or the like in place of AutoModel to keep its task head."
+    "If the tensors have Hugging Face's names or older ones, load and save the model once with "
+    "transformers: AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER, "
+    "safe_serialization=True). To keep its task head, use AutoModelForTokenClassification or a "
+    "similar class instead of AutoModel."
 )
 COPY_AGAIN = f"Copy the model again, or take '{CARD_KEY}' out of its config.json."
 
@@ -86,7 +87,9 @@ class Card:
             kinds = getattr(config, "architectures", None) or ()
             return cls("mask" if any(str(kind).endswith("ForMaskedLM") for kind in kinds) else None)
         if not isinstance(data, dict):
-            raise CheckpointError(f"The model's card is {data!r}, expected fields. {COPY_AGAIN}")
+            raise CheckpointError(
+                f"The model's card is {data!r}, expected a JSON object with fields. {COPY_AGAIN}"
+            )
         rest = dict(data)
         task, notes = rest.pop("task", None), rest.pop("notes", None)
         knowledge, system = rest.pop("knowledge", []), rest.pop("system", K_BERT)
@@ -101,8 +104,7 @@ class Card:
             reading = reader_class(system).config_class.from_dict(rest)
         except (ValueError, TypeError, AttributeError, OptionError) as error:
             raise CheckpointError(
-                f"The model's card can't be read as one of the system '{system}' ({error}). "
-                f"{COPY_AGAIN}"
+                f"The model's card doesn't fit the system '{system}' ({error}). {COPY_AGAIN}"
             ) from error
         return cls(task, reading, tuple(knowledge), notes)
 
@@ -348,7 +350,8 @@ def device_named(name: str) -> torch.device:
         raise OptionError(f"There is no device '{name}'. Use auto, cpu or cuda.")
     device, count = torch.device(name), torch.cuda.device_count()
     if device.type == "cuda" and (device.index or 0) >= count:
-        here = f"the last is cuda:{count - 1}" if count else "no CUDA device is here. Use cpu"
+        none = "this machine has no CUDA device. Use cpu"
+        here = f"the last is cuda:{count - 1}" if count else none
         raise OptionError(f"There is no device '{name}'; {here}.")
     return device
 
@@ -372,7 +375,10 @@ def _why_not_loaded(folder: Path, reason: str) -> str:
 
         return no_model_at(folder, reason)
     if not (folder / "config.json").is_file():
-        return f"{folder}: no config.json, so no Hugging Face model. Name the folder that has it."
+        return (
+            f"{folder}: found no config.json, so this isn't a Hugging Face model. Name the "
+            "folder that has a config.json."
+        )
     if not list(folder.glob("*.safetensors")):
         other = ", ".join(sorted(p.name for p in folder.glob("*.bin"))) or "no weights"
         return (

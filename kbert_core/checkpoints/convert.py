@@ -144,7 +144,9 @@ def convert(
         raise CheckpointError(f"{target} is there already, and kept. Name a new folder.")
     path, stated = config or file.with_name("config.json"), {}
     if config or path.is_file():
-        remedy = "Mend it, or go without: the sizes are read off the checkpoint too."
+        remedy = (
+            "Correct the file, or leave it out: the sizes can also be read from the checkpoint."
+        )
         stated = json_object(path, CheckpointError, remedy)
     heads = stated.get("heads_num") if heads is None else heads
     found = _found(_tensors(file), file)
@@ -196,13 +198,13 @@ def _tensors(file: Path) -> dict[str, Tensor]:
         code = re.search(r"(?:GLOBAL|Unsupported global:?)\s+`?([\w.]+)", str(error))
         if code:
             raise CheckpointError(
-                f"{file}: holds more than tensors ({code[1]}), which could run code when it is "
-                "opened, so it wasn't. If you trust it, open it where it was made and save the "
-                f"tensors alone, {SAVE_TENSORS}"
+                f"{file}: holds more than tensors ({code[1]}) and could run code when it is "
+                "opened, so it was not opened. If you trust the file, open it where it was made "
+                f"and save only the tensors, {SAVE_TENSORS}"
             ) from error
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise CheckpointError(
-            f"{file}: can't be read as a PyTorch checkpoint, it is cut off or something else "
+            f"{file}: can't be read as a PyTorch checkpoint: it is incomplete or of another kind "
             f"({reason}). {AGAIN}"
         ) from error
     for name in ("state_dict", "model_state_dict", "model"):  # as trainers wrap it
@@ -239,8 +241,8 @@ def _found(given: Mapping[str, Tensor], file: Path) -> _Found:
             )
         if new.startswith(("embedding.", "encoder.")):
             raise CheckpointError(
-                f"{file}: {own} belongs to no BERT of the release, so the encoder is of another "
-                "kind, or of a newer UER-py, which has a script of its own for BERT: "
+                f"{file}: the released BERT has no tensor {own}. The encoder is of another kind, "
+                "or comes from a newer UER-py. A newer UER-py has its own script for BERT: "
                 "convert_bert_from_uer_to_huggingface.py."
             )
         names[new] = own
@@ -283,8 +285,9 @@ def _config(found: _Found, stated: Mapping[str, Any], heads: Any, file: Path) ->
         size = getattr(made, ours)
         if stated.get(name, size) != size:
             raise CheckpointError(
-                f"{file}: its tensors have {name} {size}, and the config states {stated[name]}. "
-                "Give the config that belongs to it, or none: the sizes are read off the tensors."
+                f"{file}: its tensors have {name} {size}, but the config says {stated[name]}. "
+                "Give the config that belongs to this checkpoint, or give none: the sizes are "
+                "then read from the tensors."
             )
     if found.task in TUNED:
         made.num_labels = len(found.tensors[OUTPUT])
@@ -295,8 +298,8 @@ def _config(found: _Found, stated: Mapping[str, Any], heads: Any, file: Path) ->
     made.num_attention_heads = _heads(made.hidden_size, heads, file)
     if stated.get("hidden_act", "gelu") != "gelu":
         raise CheckpointError(
-            f"The config states the activation {stated['hidden_act']!r}, and the release has gelu "
-            "only. Give the config that belongs to it, or none."
+            f"The config has the activation {stated['hidden_act']!r}, but the released K-BERT "
+            "uses only gelu. Give the config that belongs to this checkpoint, or give none."
         )
     return made
 
@@ -306,8 +309,8 @@ def _heads(width: int, stated: Any, file: Path) -> int:
     heads = width / HEAD_WIDTH if stated is None else stated
     if not isinstance(heads, int | float) or heads < 1 or heads % 1 or width % heads:
         raise CheckpointError(
-            f"{file}: {heads} attention heads don't fit its width {width}. Give how many it "
-            "has (`--heads N`); its tensors don't tell."
+            f"{file}: {heads} attention heads don't fit its width {width}. Give the right number "
+            "with `--heads N`: the tensors don't show it."
         )
     return int(heads)
 
@@ -316,7 +319,7 @@ def _vocabulary(file: Path, given: Path | None, size: int) -> dict[str, int]:
     """Read a vocabulary that belongs to an embedding of so many rows."""
     beside = [file.with_name(name) for name in VOCABULARIES]
     path = given or next((p for p in beside if p.is_file()), beside[0])
-    remedy = "Name the vocabulary it was trained with (`--vocab FILE`): UTF-8, one token a line."
+    remedy = "Name the vocabulary it was trained with (`--vocab FILE`): UTF-8, one token per line."
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -328,8 +331,8 @@ def _vocabulary(file: Path, given: Path | None, size: int) -> dict[str, int]:
         token = line.removesuffix("\r")
         if token in vocabulary:
             raise CheckpointError(
-                f"{path}, line {number + 1}: the token '{token}' stands in line "
-                f"{vocabulary[token] + 1} too. Take the vocabulary as it was released."
+                f"{path}, line {number + 1}: the token '{token}' is also in line "
+                f"{vocabulary[token] + 1}. Use the vocabulary file as it was released."
             )
         vocabulary[token] = number
     lacking = [token for token in SPECIALS if token not in vocabulary]

@@ -90,7 +90,7 @@ def encoder_at(folder: Path, name: str) -> str | Path:
         if (path / "config.json").is_file():
             return path.resolve()
     raise CheckpointError(
-        f"{folder}: its encoder '{name}' isn't there; looked in "
+        f"{folder}: its encoder '{name}' was not found in "
         f"{' and '.join(os.path.normpath(path) for path in looked)}. The model doesn't work "
-        f"without: copy the encoder's folder beside {beside.name}."
+        f"without it: copy the encoder's folder next to {beside.name}."
     )

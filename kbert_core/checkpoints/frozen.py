@@ -64,9 +64,9 @@ def check_encoder(path: str | Path, digest: Any, model: PreTrainedModel) -> None
     """
     if _hash(model) != digest:
         raise CheckpointError(
-            f"{path}: was trained on other weights than {encoder_of(path)} has now, and fits no "
-            "others. Bring the encoder's old weights back, or train again: the card has the "
-            "command."
+            f"{path}: this model was trained on other weights than {encoder_of(path)} has now, "
+            "so the two don't fit together. Restore the encoder's old weights, or train the "
+            "model again: its card has the command."
         )
 
 

@@ -35,6 +35,6 @@ def no_model_at(folder: Path, reason: str) -> str:
     alike = get_close_matches(folder.name, models, n=1)
     meant = f"Did you mean '{folder.with_name(alike[0])}'? " if alike else ""
     return (
-        f"No model at '{folder}', neither a folder here nor to be had from the hub ({reason}). "
-        f"{meant}Check the name, or download the model to a folder first."
+        f"Found no model '{folder}': there is no such folder, and the hub can't give one "
+        f"({reason}). {meant}Check the name, or download the model to a folder first."
     )

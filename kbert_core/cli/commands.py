@@ -224,7 +224,7 @@ def config_of(args: Namespace, base: Any) -> Any:
     if ablation := given(args, Ablation):
         if "ablation" not in {field.name for field in fields(base)}:
             raise OptionError(
-                f"--{next(iter(ablation))} is given, and the system '{base.system}' has none of "
+                f"--{next(iter(ablation))} is given, but the system '{base.system}' doesn't use "
                 "K-BERT's positions and visible matrix. Leave it out."
             )
         changes["ablation"] = replace(base.ablation, **ablation)

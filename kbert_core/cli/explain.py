@@ -37,7 +37,9 @@ SPAN = (
 
 def _picture(name: str) -> Path:
     if (path := Path(name)).suffix not in (".png", ".svg", ".pdf"):
-        raise OptionError(f"{path}: a picture ends in .png, .svg or .pdf. Name it so.")
+        raise OptionError(
+            f"{path}: the name of a picture must end in .png, .svg or .pdf. Change the name."
+        )
     return path
 
 
@@ -46,8 +48,8 @@ def _span(text: str) -> tuple[int, int]:
     if start.isdecimal() and end.isdecimal() and int(start) < int(end):
         return int(start), int(end)
     raise OptionError(
-        f"The span is '{text}', expected two numbers of characters, as 3:6, the second one "
-        "exclusive."
+        f"The span is '{text}', expected its start and end in characters, such as 3:6. The end "
+        "is exclusive."
     )
 
 

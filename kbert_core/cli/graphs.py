@@ -246,13 +246,13 @@ def export(args: Namespace) -> Report:
     """Write a graph as text, in the format of the file's name."""
     if args.output.suffix == ENDING:
         raise OptionError(
-            f"{args.output}: a graph file isn't exported to but made. Use `kbert kg merge "
+            f"{args.output}: `kbert kg export` can't write a graph file. Use `kbert kg merge "
             f"{args.graph} --output {args.output}`."
         )
     if args.output.suffix and plain_ending(args.output) not in ENDINGS:
         raise OptionError(
-            f"{args.output}: no format of that ending can be written. Name it with one of "
-            f"{' '.join(ENDINGS)}, and .xz .gz .bz2 or .zst after it where it is to be packed."
+            f"{args.output}: no format with this ending can be written. Use one of "
+            f"{' '.join(ENDINGS)}. To pack the file, add .xz .gz .bz2 or .zst after it."
         )
     graph = _opened(args.graph, args)
     triples = (t for t in graph if args.all or graph.is_on(t))

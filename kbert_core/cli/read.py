@@ -215,7 +215,9 @@ def rank(args: Namespace) -> dict[str, Any]:
     readings = pipeline.readings(texts, graph=graph, config=config)
     cut = sum(any(row.trunk_cuts for row in reading.rows) for reading in readings)
     if cut:
-        log.warning("%d of %d candidates are over the length limit and cut", cut, len(answers))
+        log.warning(
+            "%d of %d candidates are longer than the length limit and were cut", cut, len(answers)
+        )
     return data
 
 

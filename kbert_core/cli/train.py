@@ -108,8 +108,9 @@ def train(args: Namespace) -> dict[str, Any] | None:
 
     if args.alias or args.alias_of:
         raise OptionError(
-            "--alias and --alias-of say how a graph is read, and a training has to be repeatable "
-            "from its card. Put them into a graph file with `kbert kg import`, and train with that."
+            "--alias and --alias-of can't be used in training, because the model's card doesn't "
+            "keep them. Make a graph file with them (`kbert kg import`), and train with that "
+            "file."
         )
     encoder = given(args, StartOptions).get("encoder", SCRATCH)
     base = Card() if encoder == SCRATCH else card_of(encoder)
@@ -305,7 +306,7 @@ def _told_of_another_task(
     if task == "classify" and not columns:
         with suppress(DataError):  # which the reader words better
             if (looks := guess_task(data, split=split)) in ("pair", "rank"):
-                only_first = "%s looks like %s, of which only the first text is read."
+                only_first = "%s looks like %s, but only the first text of each row is read."
                 log.warning(only_first, data, TASKS[looks])
     try:
         yield

@@ -98,8 +98,8 @@ class HubTable(Table):
                 )
         elif (ours := next(lists, None)) is not None:
             raise DataError(
-                f"{self.where}: the column '{columns[ours]}' for {ours} holds several values "
-                f"a row, expected one. Choose another with --columns {ours}=NAME, or --task ner "
+                f"{self.where}: the column '{columns[ours]}' for {ours} has several values per "
+                f"row, expected one. Choose another with --columns {ours}=NAME, or --task ner "
                 "for tokens with their tags."
             )
         elif "label" in columns and set(self._table.unique(columns["label"])) == {-1}:
@@ -218,7 +218,7 @@ def _plain(value: Any, names: list[str] | None, ours: str) -> Any:
         return ""
     if names is not None and isinstance(value, int):
         if not 0 <= value < len(names):
-            raise ValueError(f"{ours} is {value}, which stands for no label. Mend the row.")
+            raise ValueError(f"{ours} is {value}, which isn't a label. Correct the row.")
         return names[value]
     if isinstance(value, float) and not value.is_integer():
         raise ValueError(

@@ -202,8 +202,8 @@ def _check_tags(tokens: Sequence[str], tags: Sequence[str], where: str) -> None:
         )
     if "" in tokens:
         raise DataError(
-            f"{where}: token {list(tokens).index('') + 1} is empty. Write a token there, or take "
-            "out its label and the space too many."
+            f"{where}: token {list(tokens).index('') + 1} is empty. Write a token there, or "
+            "delete its label and the extra space."
         )
     wrong = next((t for t in tags if t != OUTSIDE and (t[:2] not in ("B-", "I-") or not t[2:])), "")
     if wrong:
@@ -211,7 +211,7 @@ def _check_tags(tokens: Sequence[str], tags: Sequence[str], where: str) -> None:
         meant = OTHER_SCHEMES.get(border)
         remedy = f" Write {meant}-{rest} for it." if meant and rest else ""
         raise DataError(
-            f"{where}: the label '{wrong}' is no BIO tag. Expected O, B-TYPE or I-TYPE.{remedy}"
+            f"{where}: the label '{wrong}' isn't a BIO tag. Expected O, B-TYPE or I-TYPE.{remedy}"
         )
 
 

@@ -62,8 +62,8 @@ def relation_examples(source: str | Path) -> Iterator[Example]:
         if (label := label.strip()) not in LABELS:
             raise DataError(
                 f"{of_file.place(after)}: found '{label or 'nothing'}' after the sentence, "
-                f"expected its relation, such as {LABELS[0]}, or {OTHER}. Correct it; of a file "
-                "without relations take the one with the key, TEST_FILE_FULL.TXT."
+                f"expected its relation, such as {LABELS[0]}, or {OTHER}. Correct it. If the "
+                "file has no relations, use the file that has them, TEST_FILE_FULL.TXT."
             )
         if odd := next((line for line in rest[1:] if not line[1].startswith(COMMENT)), None):
             raise DataError(

@@ -232,8 +232,8 @@ def hold_out(
         texts.setdefault(group, []).append(example)
     if len(texts) < 2:
         raise SplitError(
-            f"All {len(examples)} training rows are of one text or question, so none can be held "
-            "out. Name a dev file with --dev FILE."
+            f"All {len(examples)} training rows have the same text or question, so none can be "
+            "held out. Name a dev file with --dev FILE."
         )
     groups = [*texts.values()]
     labels = [{label for example in group for label in example.labels} for group in groups]
@@ -298,9 +298,9 @@ def _guess(name: str, columns: Mapping[str, str] | None, split: str) -> tuple[st
     task = next((task for task in ("pair", "ner", "classify") if task in fits), "")
     if not task:
         raise DataError(
-            f"{table.source.name}: its columns ({', '.join(table.columns)[:80]}) don't tell the "
-            f"kind of task. Name it with --task ({', '.join(TASKS)}), and what the columns hold "
-            "with --columns text_a=NAME,label=NAME where they aren't the usual ones."
+            f"{table.source.name}: its columns ({', '.join(table.columns)[:80]}) don't show "
+            f"which task this is. Name the task with --task ({', '.join(TASKS)}). If the columns "
+            "have unusual names, name them too: --columns text_a=NAME,label=NAME."
         )
     rows = [row for _, row in islice(table.rows(task, fits[task], strict=False), LOOKED_AT)]
     if task == "pair":

@@ -77,8 +77,8 @@ def entity_disjoint(
     if for_test + for_dev > len(eligible) or not for_test or not for_dev:
         where = "" if graph is None else f" that the graph {graph.name} knows"
         raise DataError(
-            f"The data have {len(eligible)} entity names{where}, of {len(names)}; to hold out "
-            f"{for_test} for test and {for_dev} for dev is not possible. "
+            f"The data have {len(eligible)} entity names{where} ({len(names)} in all). These are "
+            f"too few to hold out {for_test} for test and {for_dev} for dev. "
             "Lower the shares, give more data, or take names at random."
         )
     order = np.random.default_rng(options.seed).permutation(len(eligible))
@@ -125,8 +125,8 @@ def substituted(
     if not held_out or not all(named[split].total() for split in ("train", *held_out)):
         where = next((s for s in ("train", *held_out) if not named[s].total()), "dev and test")
         raise DataError(
-            f"There is no mention in {where}, so no name to hold out. Give labelled entities in "
-            "train, and in dev, test or both."
+            f"There is no mention in {where}, so there is no name to hold out. Give labelled "
+            "entities in train, and in dev, test or both."
         )
     known: set[str] = set() if graph is None else set(graph.entities())
     shared = sorted({name for split in held_out for name in named[split]} & {*named["train"]})
@@ -147,9 +147,9 @@ def substituted(
         if abs(share - unseen) > max(TOLERANCE, 1 / named[split].total()):
             where = "" if graph is None else f" and that the graph {graph.name} knows"
             raise DataError(
-                f"New names have {share:.1%} of the mentions of {split}, and {unseen:.1%} are "
-                f"asked for. {len(eligible)} names{where} stand in train and in dev or test. "
-                "Ask for another share, or take names at random."
+                f"New names make up {share:.1%} of the mentions of {split}, but you asked for "
+                f"{unseen:.1%}. {len(eligible)} names{where} are in train and also in dev or "
+                "test. Ask for another share, or take names at random."
             )
     stand_ins = _stand_ins(splits["train"], out, set()) | _stand_ins(splits["train"], out, known)
     others = {_key(example) for split in held_out for example in splits[split]}
@@ -206,8 +206,8 @@ def _renamed(
             continue
         if label not in stand_ins:
             raise DataError(
-                f"No name of the type {label} would stay in train to take the place of those "
-                "held out. Ask for a smaller share of new names."
+                f"Train would keep no name of the type {label} that can replace the held-out "
+                "names. Ask for a smaller share of new names."
             )
         of_length = stand_ins[label]
         length = min(of_length, key=lambda length: (abs(length - (end - start)), length))
@@ -238,8 +238,8 @@ def deduplicated(splits: Mapping[str, Sequence[Example]]) -> Splits:
         taken |= first.keys()
         if not kept[split]:
             raise DataError(
-                f"No labelled row is left for {split}: all its texts stand in a later split. "
-                "Check that the files are different ones."
+                f"No labelled row is left for {split}: all its texts are also in a later split. "
+                "Check that the files are different."
             )
     return {split: kept[split] for split in reversed(kept)}
 
@@ -283,8 +283,8 @@ def write_rows(path: str | Path, examples: Sequence[Example]) -> None:
         rows.append([" ".join(field) for field in whole])
     if changed:
         log.warning(
-            "%s: %d rows with a tab or a line break in a text, or white space in a token, which "
-            "the format can't hold; spaces stand there now. The first: %s",
+            "%s: %d rows have a tab or a line break in a text, or white space in a token. The "
+            "format can't store these, so they are now spaces. The first row: %s",
             *(path, len(changed), changed[0].place),
         )
     text = "".join("\t".join(row) + "\n" for row in rows)

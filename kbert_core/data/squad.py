@@ -114,15 +114,17 @@ def read_comprehension(source: str | Path) -> list[Example]:
             if not context.strip():
                 raise DataError(f"{where}: the paragraph is blank. Write it, or delete it.")
             if not text:  # as one of CMRC 2018's is
-                log.warning("%s: left out, for it is blank. Write it.", where)
+                log.warning(
+                    "%s: the question is blank, so it is left out. Write the question.", where
+                )
                 continue
             places = [_place(context, answer, start) for answer, start in given]
             found = [-1 if place is None else place for place in places]
             if max(found, default=-1) < 0:
                 said = f"the answer '{given[0][0][:40]}' isn't in" if given else "no answer is in"
                 raise DataError(
-                    f"{where}: {said} its paragraph, or at several places of it and not at the one "
-                    "that answer_start says. Correct the answer, or delete the question."
+                    f"{where}: {said} its paragraph, or is in several places but not at "
+                    "answer_start. Correct the answer, or delete the question."
                 )
             nowhere += found.count(-1)
             answers = tuple((at, answer) for at, (answer, _) in zip(found, given, strict=True))
@@ -132,8 +134,8 @@ def read_comprehension(source: str | Path) -> list[Example]:
         raise DataError(f"{source}: no question, so nothing to learn or to score. Add one.")
     if nowhere:
         log.warning(
-            "%s: %d answers aren't in their paragraphs, but another of the same question is. They "
-            "count in scores, and aren't trained on.",
+            "%s: %d answers aren't in their paragraphs, but another answer to the same question "
+            "is. Scores use these answers; training doesn't.",
             *(source, nowhere),
         )
     return examples

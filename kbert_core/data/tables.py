@@ -124,8 +124,8 @@ class TextTable(Table):
         self._cut = not (task == "mask" and ".txt" in path.suffixes)
         if self.tagged and task == "mask":
             raise DataError(
-                f"{path}: holds one token a line with its tag, and the task is fill-mask. Give one "
-                "text a line."
+                f"{path}: has one token with its tag per line, but the task is fill-mask. Give "
+                "one text per line."
             )
         if self.tagged:
             self.columns = NEEDED["ner"]
@@ -206,8 +206,8 @@ def conll_rows(lines: Sequence[str], source: Source) -> Iterator[tuple[int, list
         if not line.strip() or columns[0] == DOCUMENT:
             if len(tokens) > 2 and tokens == [str(n + 1) for n in range(len(tokens))]:
                 raise DataError(
-                    f"{source.place(number - 1)}: the first column numbers the tokens. Take it "
-                    "out: the token stands first, its tag last."
+                    f"{source.place(number - 1)}: the first column numbers the tokens. Delete "
+                    "this column: a line begins with the token and ends with its tag."
                 )
             if tokens:
                 yield number - len(tokens), tokens, tags
@@ -215,9 +215,10 @@ def conll_rows(lines: Sequence[str], source: Source) -> Iterator[tuple[int, list
             continue
         if not _is_token(columns):
             raise DataError(
-                f"{source.place(number)}: '{line[:60]}' is no token with a tag behind it, as other "
-                "lines are. Delete it, or write 'TOKEN TAG' with a tab or a space between, O for a "
-                "token of no entity, and nothing in the line between two sentences."
+                f"{source.place(number)}: '{line[:60]}' isn't a token followed by its tag, as "
+                "the other lines are. Delete the line, or write 'TOKEN TAG' with a tab or a "
+                "space between. Use the tag O for a token outside an entity, and an empty line "
+                "between two sentences."
             )
         tokens.append(columns[0])
         tags.append(columns[-1])

@@ -128,7 +128,8 @@ def audit(
     held_out = made.splits[made.held_out]
     if not held_out.matches:
         log.warning(
-            "The graph '%s' names nothing in the %s set: %s of its rows hold one of its heads.",
+            "The graph '%s' finds no mention in the %s set: %s of the set's rows contain a head "
+            "of the graph.",
             *(graph.name, made.held_out, held_out.with_match),
         )
     return made

@@ -351,22 +351,21 @@ def found_by(scores: TagScores) -> list[Spans]:
 def _check(right: np.ndarray, folds: np.ndarray) -> None:
     if not len(right):
         raise DataError(
-            "The graph names nothing in dev that it has a label for, so there is nothing to fit a "
-            "gate on. Name a graph of these texts; `kbert audit` says what it finds."
+            "The graph gives no label to any name in dev, so a gate has nothing to learn from. "
+            "Use a graph that fits these texts; `kbert audit` shows what it finds."
         )
     count, all_right = len(right), int(right.sum())
     if all_right in (0, count):
         said = "right, and the dictionary can be written as it is" if all_right else "wrong"
         raise DataError(
-            f"All {count} names that the graph finds in dev are {said}: with one kind there is "
-            "nothing to tell apart. Fit the gate on more texts."
+            f"All {count} names that the graph finds in dev are {said}. A gate needs both kinds, "
+            "right and wrong. Fit the gate on more texts."
         )
     for fold in np.unique(folds):
         if len(set(right[folds != fold].tolist())) < 2:
             raise DataError(
                 f"Of the {count} names that the graph finds in dev {all_right} are right. They "
-                "stand in too few texts to judge each without its own fold. Fit the gate on more "
-                "texts."
+                "are in too few texts for cross-validation. Fit the gate on more texts."
             )
 
 

@@ -133,9 +133,9 @@ class Gate:
         _check_task(pipeline)
         if not splits.get("dev"):
             raise DataError(
-                "There is no dev set, and a gate is fitted on one: what is right in train, the "
-                "model has learnt by heart. Name it with --dev, or take a share of train, that "
-                "the model wasn't trained on, with --dev-share."
+                "There is no dev set, and a gate needs one: the model has already learnt the "
+                "labels of train. Name a dev set with --dev. Or, if the model wasn't trained on "
+                "a part of train, take that part with --dev-share."
             )
         if injected is None:
             injected = bool(pipeline.card.knowledge)
@@ -168,8 +168,8 @@ class Gate:
             gate = cls._of(json_object(path, CheckpointError, "Fit it again with `kbert gate`."))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(
-                f"{path}: no gate of this version ({type(error).__name__}: {error}). Fit it again "
-                "with `kbert gate`."
+                f"{path}: this isn't a gate of this version ({type(error).__name__}: {error}). "
+                "Fit it again with `kbert gate`."
             ) from error
         if gate.model != _digest(model):
             raise CheckpointError(
@@ -387,7 +387,8 @@ def _digest(model: str | Path) -> str:
     weights = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
     if not weights:
         raise CheckpointError(
-            f"{model}: no folder with a model's weights, and a gate stands beside these. Name one."
+            f"{model}: this isn't a folder with a model's weights. A gate is saved beside the "
+            "weights: name such a folder."
         )
     digest = hashlib.sha256()
     for path in weights:

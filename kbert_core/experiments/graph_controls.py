@@ -127,11 +127,13 @@ def _with_known(
 ) -> KnowledgeGraph:
     of_new = _new_mentions(splits)
     if not of_new:
-        raise DataError("There is neither dev nor test, so no name that could be new to train.")
+        raise DataError(
+            "The data have neither dev nor test, so no name can be new to train. Add one of them."
+        )
     for split, counts in of_new.items():
         if not counts:
             raise DataError(
-                f"Train labels every name of {split}, so that none is new. Hold some out, as "
+                f"Train has every name of {split}, so no name is new. Hold some names out, as "
                 "`kbert split --by substitution` does."
             )
     names, heads = sorted(set().union(*of_new.values())), {*graph.entities()}
@@ -144,7 +146,7 @@ def _with_known(
         if abs(new - share) > max(TOLERANCE, 1 / of_new[split].total()):
             raise DataError(
                 f"The graph can know {new:.1%} of the new mentions of {split}, not {share:.1%}. "
-                "Wish for another share."
+                "Ask for another share."
             )
     kept = {names[number] for number in drawn}
     labels = _labels_of(splits)
@@ -152,9 +154,9 @@ def _with_known(
     lacking = sorted(kept - heads)
     if unsaid := [name for name in lacking if labels[name] not in says]:
         raise DataError(
-            f"The graph {graph.name} says of no mention of the type {labels[unsaid[0]]} in train "
-            f"what it is, so that '{unsaid[0]}' can't be added to it. Wish for a smaller share of "
-            "known names."
+            f"The graph {graph.name} gives no type for any mention of the type "
+            f"{labels[unsaid[0]]} in train, so '{unsaid[0]}' can't be added to it. Ask for a "
+            "smaller share of known names."
         )
     added = [Triple(name, *says[labels[name]]) for name in lacking]
     return _changed(graph, {*names} - kept, added)
@@ -285,9 +287,10 @@ def _with_right(
     for split, reached in zip(splits, (right / (right + wrong)).tolist(), strict=True):
         if abs(reached - share) > TOLERANCE:
             raise DataError(
-                f"Of the matches in {split} {reached:.1%} can be right, not {share:.1%}: there are "
-                f"too few {'words outside of mentions' if reached > share else 'false heads'}. "
-                "Wish for another share."
+                f"Of the matches in {split} {reached:.1%} can be right, not {share:.1%}: there "
+                "are too few "
+                f"{'words outside of mentions' if reached > share else 'false heads'}. Ask for "
+                "another share."
             )
     return graph
 

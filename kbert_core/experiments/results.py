@@ -385,7 +385,7 @@ def groups(suites: Sequence[Tables]) -> list[Group]:
         group = Group(suite.name, declared, members, absent)
         if len(suites) > 1 and len(members) < 2:
             log.warning(
-                "%s: nothing to put side by side: %s isn't among the suites given",
+                "%s: can't make the side-by-side table: the suite %s wasn't given",
                 *(suite.path, ", ".join(absent)),
             )
         if sum(bool(member.results) for _, member in members) > 1 and group.rows:

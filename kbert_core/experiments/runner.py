@@ -256,7 +256,7 @@ def attempt(experiment: Experiment, cell: Cell, device: str) -> bool:
             began = time.monotonic()
             result = run_cell(experiment, cell, device)
     except Timeout:
-        log.warning("%s: another process runs it already; left to that", cell)
+        log.warning("%s: skipped, because another process already runs it", cell)
         return True
     except Exception as error:  # a night's other runs go on; this one's error is kept
         said = str(error) if isinstance(error, KBertError) else traceback.format_exc()
@@ -284,7 +284,7 @@ def _parallel(
         process.start()
         process.join()
         if process.exitcode not in (0, FAILED):
-            why = f"the process ended with code {process.exitcode}, perhaps for want of memory"
+            why = f"the process ended with code {process.exitcode}, perhaps because memory ran out"
             log.error("%s: %s", cell, why)
             _keep_error(experiment, cell, why)
         return process.exitcode == 0

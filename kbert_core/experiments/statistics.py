@@ -163,8 +163,8 @@ class Resampled:
             here, there = self.counts[row][seed], self.counts[other][seed]
             if here.data != there.data or list(here.ids) != list(there.ids):
                 raise ExperimentError(
-                    f"'{row}' and '{other}' were tested on different data at seed {seed}. "
-                    "Run what is stale again."
+                    f"'{row}' and '{other}' were tested on different data at seed {seed}. Run "
+                    "the stale ones again."
                 )
         return _difference(np.array([one[seed] - two[seed] for seed in shared]))
 

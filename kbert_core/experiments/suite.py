@@ -201,13 +201,13 @@ class Baseline(Row):
     def _check(self) -> Self:
         where = f"baseline '{self.name}'"
         if self.guided and self.over is None:
-            raise OptionError(f"{where} is guided and has no run to guide. Name it with over.")
+            raise OptionError(f"{where} is guided but has no run to guide. Name the run with over.")
         if self.judge is not None and (self.over is None or self.guided):
             raise OptionError(
                 f"{where} is guided and has a judge. Leave one of them out."
                 if self.guided
-                else f"{where} has the judge '{self.judge}' and no run that it is written over. "
-                "Name it with over."
+                else f"{where} has the judge '{self.judge}' but no run to write over. Name the "
+                "run with over."
             )
         if not self.kg:
             raise OptionError(f"{where} has no kg. Name one for it, or one for the suite.")
@@ -228,8 +228,8 @@ class SideBySide(Keys):
         columns = [called.strip() for called in self.suites.values()]
         if not all(columns) or len(set(columns)) < len(columns):
             raise OptionError(
-                f"side_by_side: suites calls them {shown(columns)}, expected a name each, no two "
-                "alike."
+                f"side_by_side: suites calls them {shown(columns)}, expected a different name "
+                "for each suite."
             )
         return self
 
@@ -330,19 +330,19 @@ class Suite(Keys):
             told = row.unseen is not None or self.data.unseen is not None
             if told != (self.data.split == "substitution"):
                 raise OptionError(
-                    f"'{row.name}': unseen is for split: substitution, which needs it. Give both, "
+                    f"'{row.name}': unseen and split: substitution need each other. Give both, "
                     "or neither."
                 )
         if self.task in ("link", "mask", "qa") and self.data != Data(folder=self.data.folder):
             raise OptionError(
-                f"data: of the task '{self.task}' the files of a folder are read as they are. Give "
-                "the folder alone."
+                f"data: for the task '{self.task}', a folder's files are read as they are. Give "
+                "only the folder."
             )
         odd = [row.name for row in self.baselines if (row.senses is None) == (self.task == "link")]
         if odd:
             raise OptionError(
-                f"baseline '{odd[0]}': senses is for the task 'link', where every baseline has it. "
-                "Give it there, and leave it out of other suites."
+                f"baseline '{odd[0]}': every baseline of the task 'link' needs senses, and no "
+                "other baseline may have it. Add it for 'link'; leave it out for other tasks."
             )
         if self.task not in ("ner", "link") and self.baselines:
             raise OptionError(

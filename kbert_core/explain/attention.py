@@ -331,10 +331,10 @@ def attention_arithmetic(
     precise = trace.hidden_states[layer - 1].dtype.itemsize >= 4
     if apart > (TOLERANCE if precise else HALF_TOLERANCE):
         raise EncoderError(
-            f"{type(reader.model).__name__} computes more between its hidden states and "
-            f"its attention than softmax(q·k / √D + M): by hand the row differs by up to "
-            f"{apart:.2g} from the encoder's. Its cells can't be explained; use a BERT, RoBERTa, "
-            "ELECTRA, ALBERT or DistilBERT."
+            f"{type(reader.model).__name__} doesn't compute its attention as "
+            "softmax(q·k / √D + M) alone: the row computed by hand differs by up to "
+            f"{apart:.2g} from the encoder's. So its cells can't be explained. Use a BERT, "
+            "RoBERTa, ELECTRA, ALBERT or DistilBERT."
         )
     row_sum, count = float(scores.logsumexp(0)), int(visible.sum())
     place = (layer, head, query, key)

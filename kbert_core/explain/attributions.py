@@ -93,8 +93,8 @@ def attributions(case: Case, *, steps: int = STEPS, probability: bool = False) -
         ) from error
     if isinstance(case.target, LinkTarget):
         raise OptionError(
-            "The score of a link isn't followed back to tokens: they don't make its candidates. "
-            "Ask for the effects of its triples."
+            "Shares of tokens can't be computed for a link, because the tokens don't produce "
+            "its candidates. Ask for the effects of its triples."
         )
     reader, reading = case.pipeline.reader, case.reading
     batch = reader.collate(reading.rows, reading.config)
@@ -144,8 +144,8 @@ def _scores(case: Case, given: Places) -> Tensor:
     logits = reader.forward(batch, reading.config, model=embedded)["logits"]
     if not asked:
         raise OptionError(
-            "The layers of this reading see differently, so that no share of a token can be "
-            "followed back. Take the interventions on single layers back."
+            "The layers of this reading have different visible matrices, so shares of tokens "
+            "can't be computed. Remove the interventions on single layers."
         )
     each = []
     for own in logits.unflatten(0, (count, rows)):

@@ -149,12 +149,16 @@ def compare(
         elif of is not None:
             cases[name] = (of, reading)
         else:
-            raise OptionError(f"The reading '{name}' is a variant. Say of which case it is.")
+            raise OptionError(
+                f"The reading '{name}' is a variant. Name the case that it belongs to."
+            )
     for case, _ in cases.values():
         case.needs_trees()
     texts = {case.sentences for case, _ in cases.values()}
     if len(texts) > 1:
-        raise OptionError(f"The readings are of {len(texts)} texts. Compare readings of one.")
+        raise OptionError(
+            f"The readings are of {len(texts)} different texts. Compare readings of the same text."
+        )
     first = of or next(iter(cases.values()))[0]
     target = target or first.target
     sides = {name: _side(name, *pair, target) for name, pair in cases.items()}

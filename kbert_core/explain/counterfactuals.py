@@ -141,8 +141,8 @@ class _Searcher:
         answer = case.base.outcome.answer
         if search.to == answer:
             raise OptionError(
-                f"The prediction is '{answer}' already, so nothing has to make it so. "
-                "Name another label, or none for any."
+                f"The prediction is already '{answer}', so there is nothing to search for. Name "
+                "another label, or none to allow any."
             )
         if search.to is not None:
             target = case.target.towards(search.to, case.base.prediction, case.reading)

@@ -304,7 +304,7 @@ def stream_shapley(
     if exact and len(pieces) > MOST_EXACT:
         raise OptionError(
             f"{len(pieces)} triples have {2 ** len(pieces):,} subsets; at most {MOST_EXACT} "
-            "triples are done exactly. Draw orders instead."
+            "triples can be computed exactly. Draw orders instead."
         )
     if orders < 1:
         raise OptionError(f"{orders} orders are asked for. Draw at least 1.")

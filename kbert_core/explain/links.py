@@ -51,7 +51,7 @@ def chosen_link(
         place = (able or places)[0]
     if place not in names:
         known = ", ".join(f"[{start}, {end})" for start, end in names)
-        raise TextError(f"No name of the graph stands at [{place[0]}, {place[1]}), only {known}.")
+        raise TextError(f"There is no name of the graph at [{place[0]}, {place[1]}), only {known}.")
     if entity is not None and entity not in names[place]:
         known = ", ".join(names[place])
         raise TextError(

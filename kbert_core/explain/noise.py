@@ -158,7 +158,9 @@ def stream_noise(
     """
     case.needs_trees()
     if any(count < 0 for count in counts):
-        raise OptionError(f"A count is {min(counts)}; give how many triples a mention gets, 0 up.")
+        raise OptionError(
+            f"A count is {min(counts)}, expected a number of triples per mention, 0 or more."
+        )
     if not seeds:
         raise OptionError("No seed is given, so nothing can be drawn. Give one or more.")
     if source is None:

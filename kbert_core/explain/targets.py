@@ -95,7 +95,7 @@ class Target:
         """
         if (self.start == NO_SPAN) != (logits.dim() == 1):
             kind = "whole texts" if logits.dim() == 1 else "tokens"
-            raise TextError(f"The model labels {kind}, and '{self}' is none of its answers.")
+            raise TextError(f"The model labels {kind}, and '{self}' isn't one of its answers.")
         if self._is_span(labels):
             first, last = reading.tokens[0].over(self.start, self.end)
             if last <= first:
@@ -254,7 +254,7 @@ def target_of(
         return Target(label or (there[0] if there else OUTSIDE), *span)
     fitting = [s for s in prediction.spans if label in (None, s.label)]
     if not fitting and label is None:
-        raise NothingPredicted("No entity is predicted, so say which span and label to explain.")
+        raise NothingPredicted("No entity is predicted. Name the span and the label to explain.")
     if not fitting:
         spans = [f"{s.text} {s.label} [{s.start}, {s.end})" for s in prediction.spans]
         raise TextError(
@@ -282,7 +282,9 @@ def _answer(
     first, last = prediction.tokens.over(*span)
     if last <= first or label not in (None, text):
         what = f"'{label}'" if label else "No token"
-        raise TextError(f"{what} doesn't stand in what is read of the paragraph, at {span}.")
+        raise TextError(
+            f"{what} isn't in the part of the paragraph that the model reads, at {span}."
+        )
     return AnswerTarget(text, *span, first, last - 1)
 
 

@@ -68,7 +68,9 @@ class Base:
             try:
                 given = json.loads(given)
             except ValueError as error:
-                raise OptionError(f"A knowledge base is {given}, no JSON ({error}).") from error
+                raise OptionError(
+                    f"A knowledge base is {given}, which isn't JSON ({error})."
+                ) from error
         elif isinstance(given, str):
             given = {"like": given}
         if not isinstance(given, Mapping):
@@ -301,7 +303,7 @@ def _count(entity: str, names: set[str], graph: KnowledgeGraph) -> int:
         name, _, number = triple.tail.rpartition(" ")
         if not name or not number.isdecimal():
             raise GraphEditError(
-                f"The triple {triple} says no count: its tail is '{triple.tail}', expected a name "
+                f"The triple {triple} has no count: its tail is '{triple.tail}', expected a name "
                 "and a whole number, as in 'bank 12'. Change or delete it."
             )
         if loose_key(name) in keys:

@@ -56,8 +56,8 @@ class KarOptions:
                 raise OptionError(f"{name} is {getattr(self, name)}. Give at least 1.")
         if self.size % self.heads:
             raise OptionError(
-                f"size is {self.size}, which {self.heads} attention heads can't share. Give a "
-                f"multiple of {self.heads}."
+                f"size is {self.size}, which can't be divided by {self.heads} attention heads. "
+                f"Give a multiple of {self.heads}."
             )
         if self.alignment < 0:
             raise OptionError(f"alignment is {self.alignment}. Give a number of at least 0.")

@@ -94,8 +94,8 @@ class KnowBertReader(Reader):
         """
         if not all(base.vectors for base in self.config.bases):
             raise OptionError(
-                "KnowBert makes entity vectors with an encoder that stays as it is, and none is "
-                "named. Name the one that training starts from."
+                "KnowBert needs an encoder that makes the entity vectors, and none is named. "
+                "Name the encoder that training starts from."
             )
         return [
             vectors_by(base.vectors, base.vectors_layer, base.text) for base in self.config.bases

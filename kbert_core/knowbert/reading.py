@@ -83,8 +83,8 @@ class KnowBertConfig(SystemConfig):
         """Make entity vectors with the encoder that training starts from, if none is named."""
         if encoder is None and not all(base.vectors for base in self.bases):
             raise OptionError(
-                "KnowBert makes entity vectors with an encoder that knows the language, and this "
-                "one starts from scratch. Start from an encoder."
+                "KnowBert needs a pretrained encoder to make entity vectors, but this training "
+                "starts from scratch. Start from a pretrained encoder."
             )
         bases = tuple(replace(base, vectors=base.vectors or str(encoder)) for base in self.bases)
         return replace(super().trained_from(encoder), bases=bases)

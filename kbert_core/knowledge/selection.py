@@ -44,8 +44,8 @@ class Strategy(StrEnum):
     def _missing_(cls, value: object) -> None:
         if value == "learned":
             raise OptionError(
-                "The strategy 'learned' is gone, and its scorers with it. Choose 'context', which "
-                "needs none, or 'first'."
+                "The strategy 'learned' and its scorers were removed. Choose 'context', which "
+                "needs no scorer, or 'first'."
             )
         raise OptionError(f"strategy is '{value}', expected one of {', '.join(cls)}.")
 
@@ -181,7 +181,9 @@ class InjectionOptions:
             kind = _KINDS.get(name, object)
             texts = value if isinstance(value, tuple) else ()
             if not isinstance(value, kind) or not all(isinstance(text, str) for text in texts):
-                raise OptionError(f"{name} is {value!r}, which no such option is.")
+                raise OptionError(
+                    f"{name} is {value!r}, which isn't a valid value for this option."
+                )
         names = NameRules.of(lists["names"]) if "names" in data else AS_WRITTEN
         return cls(**{**data, **lists, "names": names})
 

@@ -64,8 +64,8 @@ class NameRules:
             some = _SETS.get(name, (name,))
             if not {*some} <= {*RULES}:
                 raise OptionError(
-                    f"'{name}' is no rule by which names are compared; expected all, as-written, "
-                    f"or some of {', '.join(RULES)}."
+                    f"'{name}' isn't a rule for comparing names; expected all, as-written, or "
+                    f"some of {', '.join(RULES)}."
                 )
             on.update(some)
         return cls(**{rule: rule in on for rule in RULES})

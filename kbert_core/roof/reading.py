@@ -78,7 +78,10 @@ class RoofConfig(SystemConfig):
             if value is not None and (type(value) is not int or value < least):
                 raise OptionError(f"{name} is {value!r}. Give a number of at least {least}.")
         if type(self.rate) not in (int, float) or not 0 < self.rate < 1e6:
-            raise OptionError(f"rate is {self.rate!r}. Give how many times the encoders' it is.")
+            raise OptionError(
+                f"rate is {self.rate!r}, expected a number above 0: the roof's learning rate "
+                "divided by the encoders'."
+            )
         if not isinstance(self.kb_encoder, str) or not self.kb_encoder:
             raise OptionError(f"kb_encoder is {self.kb_encoder!r}. Say own, shared, or an encoder.")
 
@@ -92,7 +95,9 @@ class RoofConfig(SystemConfig):
         try:
             data = json.loads(given)
         except ValueError as error:
-            raise OptionError(f"The roof's options are {given}, no JSON ({error}).") from error
+            raise OptionError(
+                f"The roof's options are {given}, which isn't JSON ({error})."
+            ) from error
         known = {own.name for own in fields(cls)} - {own.name for own in fields(SystemConfig)}
         if not isinstance(data, dict) or not known.issuperset(data):
             raise OptionError(

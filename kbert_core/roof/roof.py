@@ -78,8 +78,8 @@ class Roof(nn.Module):
         layers = layers_of(encoder)
         if not 1 <= count <= len(layers):
             raise EncoderError(
-                f"A roof of {count} layers is wanted, and {type(encoder).__name__} has "
-                f"{len(layers)} to copy. Give 1 to {len(layers)}."
+                f"You asked for a roof of {count} layers, but {type(encoder).__name__} has "
+                f"{len(layers)} layers to copy. Give 1 to {len(layers)}."
             )
         width, other = encoder.config.hidden_size, (knowledge or encoder).config.hidden_size
         if width != other:

@@ -40,7 +40,7 @@ def last_whole(folder: str | Path) -> Path | None:
         broken = what_is_broken(checkpoint)
         if broken is None:
             return checkpoint
-        log.warning("%s is half written (%s) and left out", checkpoint, broken)
+        log.warning("%s is incomplete (%s), so it is not used", checkpoint, broken)
     return None
 
 
@@ -87,7 +87,7 @@ def same_run(
     folder = checkpoints_in(output)
     before = {} if begins else noted(output)
     if not begins and not before:
-        log.warning("%s has no %s: taken for a checkpoint of this run", folder, RUN_FILE)
+        log.warning("%s has no %s, so it is treated as a checkpoint of this run", folder, RUN_FILE)
     run = json.loads(json.dumps(run))
     differing = [name for name in run if name in before and before[name] != run[name]]
     other = [f"{n} {_shown(before[n])}, now {_shown(run[n])}" for n in differing]

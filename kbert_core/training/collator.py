@@ -62,7 +62,7 @@ class KnowledgeCollator:
         if model.dtype == torch.float16:
             raise OptionError(
                 "The model's weights are in half precision, as the checkpoint saved them, and "
-                "training in it soon gives no number. Load it with dtype=torch.float32."
+                "training in it soon gives NaN. Load the model with dtype=torch.float32."
             )
         config = config or ReadConfig()
         if config.interventions:

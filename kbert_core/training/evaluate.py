@@ -161,9 +161,10 @@ def tell_of_matches(used: Sequence[bool], what: str, *, relations: bool = False)
     share = f"{rows:,} of {len(used):,} rows of {what} ({rows / max(1, len(used)):.1%})"
     if rows < HARDLY * len(used):
         log.warning(
-            "the graph injects something into %s, so knowledge can change hardly anything. See "
-            "that text and graph are in one language and script%s; `kbert audit` shows more.",
-            *(share, ", and that --relations names some it has" if relations else ""),
+            "the graph adds triples to only %s, so knowledge can change very little. Check that "
+            "the text and the graph use the same language and script%s; `kbert audit` shows "
+            "more.",
+            *(share, ", and that the graph has the relations of --relations" if relations else ""),
         )
     else:
         log.info("the graph injects something into %s", share)

@@ -181,7 +181,7 @@ def _fitted(options: TrainOptions, *, replacing_others: bool) -> Fitted | dict[s
     if (before := together.shared(begin)) is not None:
         return before
     if not checkpoints.checkpoints_in(output).is_dir():
-        raise OptionError(f"{output} isn't one folder for all machines. Name a shared one.")
+        raise OptionError(f"{output} isn't a folder that all machines share. Name a shared folder.")
 
     def score() -> dict[str, float]:
         pipeline.reader.model.eval()
@@ -326,8 +326,8 @@ def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str]) -> No
     if len(labels) < 2:
         source = splits["train"][0].source
         raise DataError(
-            f"{source.name if source else 'The training set'}: the one label is '"
-            f"{labels[0] if labels else ''}'. Training needs at least two; add examples of another."
+            f"{source.name if source else 'The training set'}: its only label is '"
+            f"{labels[0] if labels else ''}'. Training needs at least two: add examples of another."
         )
     for split, examples in splits.items():
         if split != "train":

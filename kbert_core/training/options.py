@@ -157,8 +157,8 @@ class StartOptions(Options):
         for name in SIZE:
             if self.encoder != SCRATCH and (given := getattr(self, name)) is not None:
                 raise OptionError(
-                    f"{name} is {given}, and is for a BERT from scratch; {self.encoder} has its "
-                    "own size. Leave it out, or leave the encoder out."
+                    f"{name} is {given}, but it is only for a BERT trained from scratch; "
+                    f"{self.encoder} has its own size. Leave it out, or leave the encoder out."
                 )
         if width % max(1, width // 64):
             raise OptionError(

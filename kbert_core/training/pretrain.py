@@ -98,7 +98,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     if finished is not None:
         return finished
     if not checkpoints.checkpoints_in(output).is_dir():
-        raise OptionError(f"{output} isn't one folder for all machines. Name a shared one.")
+        raise OptionError(f"{output} isn't a folder that all machines share. Name a shared folder.")
     tokenizer = _tokenizer(options, together, last)
     corpus = encode_passages(_passages(of), tokenizer, max_length=of.row_length)
     together.shared(lambda: checkpoints.same_run(output, {CORPUS: corpus.fingerprint}))
@@ -188,15 +188,15 @@ def _check_schedule(options: PretrainOptions, last: Path) -> None:
             log.info("%d steps instead of %d from here on", asked.steps, planned.steps)
     elif asked.steps > planned.steps:
         log.warning(
-            "At step %d of %d the rate wasn't that of a run of %d steps, and changes at once: the "
-            "model won't be quite what such a run gives",
+            "At step %d of %d the learning rate differed from that of a run of %d steps, and "
+            "now changes suddenly: the model will differ a little from the result of such a run",
             *(done, planned.steps, asked.steps),
         )
     else:
         raise OptionError(
-            f"{output}: the run there has gone on to step {done} of {planned.steps}, at "
-            f"another rate than with steps {asked.steps}, warmup {asked.warmup} and decay "
-            f"{asked.decay}. Give steps {planned.steps} or more, warmup {planned.warmup} and "
+            f"{output}: the run in this folder reached step {done} of {planned.steps} with "
+            f"another learning rate than steps {asked.steps}, warmup {asked.warmup} and decay "
+            f"{asked.decay} give. Give steps {planned.steps} or more, warmup {planned.warmup} and "
             f"decay {planned.decay}, or name another --output."
         )
 

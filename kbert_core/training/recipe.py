@@ -174,14 +174,15 @@ def warn_of_no_effect(options: TrainOptions, type_labels: Mapping[str, str]) -> 
         if options.task != "ner":
             why = f"it needs named entities, and the task is '{options.task}'. Leave it out"
         elif not (options.knowledge.kg or options.knowledge.hiding_kg):
-            why = "there is no graph. Give one that says its names' types, or leave it out"
+            why = "there is no graph. Give a graph with the types of its names, or leave it out"
         else:
             known = ", ".join(type_labels) or "none"
             why = (
-                f"it needs {NEEDED_TYPES[name]} or more tails that name a label, and of the "
-                f"graph's tails these do: {known}. One does if {MIN_EVIDENCE} or more of a label's "
-                f"training mentions have it, and {TYPE_SHARE:.0%} of those that the graph knows. "
-                "Give a graph that says its names' types, or leave the option out"
+                f"it needs {NEEDED_TYPES[name]} or more tails that name a label, and the graph "
+                f"has these: {known}. A tail names a label if at least {MIN_EVIDENCE} of the "
+                f"label's training mentions have it, and at least {TYPE_SHARE:.0%} of those that "
+                "the graph knows. Give a graph with the types of its names, or leave the option "
+                "out"
             )
         log.warning("--%s %g has no effect: %s.", name, recipe[name], why)
 

@@ -48,7 +48,7 @@ def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
         given["ablation"] = knowledge.ablation
     elif knowledge.ablation not in (None, FULL, getattr(config, "ablation", FULL)):
         raise OptionError(
-            f"Positions or visibility are given, and the system '{config.system}' has none of "
+            f"Positions or visibility are given, but the system '{config.system}' doesn't use "
             "K-BERT's. Leave them out."
         )
     changes = {name: value for name, value in given.items() if value is not None}

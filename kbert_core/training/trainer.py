@@ -237,8 +237,8 @@ class OrderedTrainer(Trainer):
         if not torch.isfinite(total):
             raise DataError(
                 f"The loss is {total.item()} in step {self.state.global_step + 1}, on "
-                f"{self.describe(inputs[BATCH].flatten().tolist())}. Lower the learning rate, "
-                "or look at these."
+                f"{self.describe(inputs[BATCH].flatten().tolist())}. Lower the learning rate, or "
+                "check these rows."
             )
         # the processes' gradients are averaged, not summed
         return total * self.processes.count / max(1, int(num_items_in_batch))

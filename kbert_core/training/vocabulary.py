@@ -64,7 +64,7 @@ def character_tokenizer(
     if not kept and not pieces:
         if ranked:
             raise DataError(
-                f"No character stands {min_count} times in the texts; the commonest stands "
+                f"No character occurs {min_count} times in the texts; the most frequent one occurs "
                 f"{ranked[0][1]} times. Give a lower --min-count, or more text."
             )
         raise DataError("The texts hold no character to build a vocabulary from. Give some text.")

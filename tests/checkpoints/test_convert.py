@@ -264,7 +264,7 @@ def test_a_checkpoint_of_a_newer_uer_is_refused_with_what_converts_it(folder):
     state["embedding.word.embedding.weight"] = state.pop("embedding.word_embedding.weight")
     torch.save(state, folder / "model.bin")
     message = refusal(folder / "model.bin", folder / "new", heads=HEADS)
-    assert "embedding.word.embedding.weight belongs to no BERT of the release" in message
+    assert "the released BERT has no tensor embedding.word.embedding.weight" in message
     assert "convert_bert_from_uer_to_huggingface.py" in message
 
 
@@ -332,12 +332,12 @@ def test_config_of_the_release_gives_the_heads(folder):
     assert pipeline.encoder.config.hidden_dropout_prob == 0.2
     config.write_text(json.dumps(sizes | {"layers_num": 12}))
     message = refusal(folder / "model.bin", folder / "new", config=config)
-    assert f"layers_num {LAYERS}, and the config states 12" in message
+    assert f"layers_num {LAYERS}, but the config says 12" in message
     config.write_text(json.dumps(sizes | {"emb_size": 8}))
     message = refusal(folder / "model.bin", folder / "new", config=config)
-    assert f"emb_size {WIDTH}, and the config states 8" in message
+    assert f"emb_size {WIDTH}, but the config says 8" in message
     config.write_text(json.dumps(sizes | {"hidden_act": "relu"}))
-    assert "gelu only" in refusal(folder / "model.bin", folder / "new", config=config)
+    assert "only gelu" in refusal(folder / "model.bin", folder / "new", config=config)
     config.write_text("{")
     assert "JSON" in refusal(folder / "model.bin", folder / "new", config=config)
 
@@ -416,7 +416,7 @@ def test_convert_refuses_a_vocabulary_that_doesnt_belong(folder):
     write_vocabulary(vocab, tokens[:-1])
     assert f"found {WORDS - 1} tokens, expected {WORDS}" in message()
     write_vocabulary(vocab, [*tokens[:-1], tokens[9]])
-    assert f"line {WORDS}: the token '{tokens[9]}' stands in line 10 too" in message()
+    assert f"line {WORDS}: the token '{tokens[9]}' is also in line 10" in message()
     write_vocabulary(vocab, ["x[MASK]" if t == "[MASK]" else t for t in tokens])
     assert "lacks [MASK]" in message()
     vocab.write_bytes(b"\xff\xfe")
@@ -449,7 +449,7 @@ def test_convert_asks_for_the_heads_it_cant_guess(folder):
         ({"encoder.transformer.1.self_attn.linear_layers.0.weight": None}, "is missing"),
         ({"embedding.position_embedding.weight": None}, "no whole BERT"),
         ({"encoder.transformer.1.layer_norm_1.beta": torch.zeros(7)}, "has the shape (7,)"),
-        ({"encoder.layer_norm.gamma": torch.ones(WIDTH)}, "belongs to no BERT"),
+        ({"encoder.layer_norm.gamma": torch.ones(WIDTH)}, "the released BERT has no tensor"),
         ({"embedding.layer_norm.beta": torch.full((WIDTH,), math.nan)}, "undefined"),
         ({"output_layer.weight": torch.zeros(3, WIDTH)}, "is missing"),
         ({"output_layer_1.weight": torch.zeros(WIDTH, WIDTH)}, "is missing"),

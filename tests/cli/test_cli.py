@@ -149,7 +149,7 @@ def test_a_model_reads_triples_as_plain_text_where_that_system_is_named(kbert, t
     data = json.loads(kbert("predict", *asked, "--system", "plain-text", "--json").out)
     assert data["prediction"] != json.loads(kbert("predict", *asked, "--json").out)["prediction"]
     said = kbert("predict", *asked, "--system", "plain-text", "--visible", "all", code=2).err
-    assert "--visible is given, and the system 'plain-text' has none of K-BERT's" in said
+    assert "--visible is given, but the system 'plain-text' doesn't use K-BERT's" in said
     assert "Name a model" in kbert("tree", "糖尿病", "--system", "plain-text", code=2).err
 
 
@@ -285,7 +285,7 @@ def test_a_file_that_breaks_off_is_answered_as_far_as_it_can_be_read(kbert, chec
         (["tree", "a", "--max-triples", "-1"], "expected 0 to 1000"),
         (["tree", "a", "--model", "nowhere"], "nowhere"),
         (["tree", "a\ud800"], "half a character"),
-        (["predict", "a", "--model", "nowhere"], "No model at 'nowhere'"),
+        (["predict", "a", "--model", "nowhere"], "Found no model 'nowhere'"),
         (["tree", "--relations", "CEO", "a text"], "--relations takes every word after it"),
         (["predict", "a", "--device", "cuda:99"], "device"),
         (["predict", "a", "--device", "mps"], "There is no device 'mps'. Use auto, cpu or cuda"),

@@ -92,7 +92,10 @@ def test_a_pair_is_two_texts(explain):
         (["effects"], "No text given"),
         (["effects", TEXT, "--span", "6:3"], "The span is '6:3'"),
         (["effects", TEXT, "--span", "x"], "The span is 'x'"),
-        (["effects", TEXT, "--span", "3:6", "--picture", "a.bmp"], "ends in .png, .svg or .pdf"),
+        (
+            ["effects", TEXT, "--span", "3:6", "--picture", "a.bmp"],
+            "must end in .png, .svg or .pdf",
+        ),
         (["effects", TEXT, "--span", "3:6", "--picture", "/no/such/a.png"], "can't be written"),
         (["effects", TEXT, "--target", "Q", "--span", "3:6"], "has no label 'B-Q'"),
     ],

@@ -146,7 +146,7 @@ def test_places_and_formats_that_there_are_not_are_told(here, capsys):
     (here / "folder.kg").mkdir()
     assert "is a folder" in refused(capsys, "history", "folder.kg")
     for name in ("out.json", "out.docx", "out.xz"):
-        assert "no format of that ending" in refused(capsys, "export", "g.kg", name)
+        assert "no format with this ending" in refused(capsys, "export", "g.kg", name)
         assert not (here / name).exists()
 
 

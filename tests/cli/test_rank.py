@@ -72,7 +72,7 @@ def test_the_command_ranks_candidates_given_and_from_a_file(ranker, tmp_path, ca
 def test_the_command_says_what_is_cut_and_what_is_missing(ranker, tmp_path, capsys, caplog):
     given = ["rank", "tim", "a", "cat " * 100, "--model", str(ranker)]
     assert cli.main(given) == 0
-    assert "1 of 2 candidates are over the length limit and cut" in caplog.text
+    assert "1 of 2 candidates are longer than the length limit and were cut" in caplog.text
     assert cli.main(["rank", "tim", "--model", str(ranker)]) == 2
     assert "No candidate answer given" in capsys.readouterr().err
     missing = str(tmp_path / "nowhere")

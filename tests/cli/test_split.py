@@ -79,7 +79,7 @@ def test_split_reads_tables_with_the_columns_named(tmp_path, caplog):
     assert cli.main([*arguments, "--by", "deduplicated", "--task", "classify", *columns]) == 0
     (left,) = read_examples(tmp_path / "new" / "train.tsv", "classify")
     assert (left.sentences, left.label) == (("b c",), "2")
-    assert "1 rows with a tab or a line break" in caplog.text
+    assert "1 rows have a tab or a line break" in caplog.text
 
 
 def test_split_says_when_the_graph_knows_too_few_names(folder, capsys):

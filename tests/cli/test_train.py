@@ -151,7 +151,10 @@ def test_a_size_is_for_a_bert_from_scratch_alone(tmp_path, capsys, option):
     arguments = ["train", "--task", "ner", "--data", str(tmp_path), "--output", str(tmp_path / "o")]
     assert cli.main([*arguments, "--encoder", "models/zh-mini", option, "2"]) == 2
     said = capsys.readouterr().err
-    assert "is 2, and is for a BERT from scratch; models/zh-mini has its own size" in said
+    assert (
+        "is 2, but it is only for a BERT trained from scratch; models/zh-mini has its own size"
+        in said
+    )
 
 
 def test_classification_of_pairs_says_that_one_text_is_read(tmp_path, caplog):
@@ -160,7 +163,7 @@ def test_classification_of_pairs_says_that_one_text_is_read(tmp_path, caplog):
     (tmp_path / "one.tsv").write_text("text_a\tlabel\n很好\t1\n", encoding="utf-8")
     common = ["--task", "classify", "--epochs", "1", "--hidden-size", "64", "--layers", "1"]
     common += ["--device", "cpu", "--dev-share", "0.2", "--output", str(tmp_path / "model")]
-    said = "looks like sentence pairs, of which only the first text is read"
+    said = "looks like sentence pairs, but only the first text of each row is read"
     assert cli.main(["train", *common, "--data", str(tmp_path)]) == 0
     assert said in caplog.text
     caplog.clear()

@@ -119,7 +119,7 @@ def test_hidden_labels_are_a_missing_split_and_a_single_one_an_error(tmp_path, c
     assert list(read_splits(DataFiles(str(tmp_path / "saved")), "classify")) == ["train", "dev"]
     assert "the labels are hidden (all are -1)" in caplog.text
     classed(1, -1).save_to_disk(tmp_path / "one")
-    with pytest.raises(DataError, match=r"row 2: label is -1, which stands for no label"):
+    with pytest.raises(DataError, match=r"row 2: label is -1, which isn't a label"):
         read_split(str(tmp_path / "one"), "train", "classify")
 
 

@@ -68,7 +68,7 @@ def test_unequal_numbers_of_tokens_and_labels_are_named_with_file_and_line(tmp_p
 
 def test_a_tag_outside_bio_is_named(tmp_path):
     file = write(tmp_path / "train.tsv", "text_a\tlabel", "甲\tDisease")
-    with pytest.raises(DataError, match="'Disease' is no BIO tag"):
+    with pytest.raises(DataError, match="'Disease' isn't a BIO tag"):
         read_examples(file, "ner")
 
 
@@ -88,7 +88,7 @@ def test_one_token_a_line_is_read_as_sentences(tmp_path, lines):
 def test_a_line_without_a_token_or_its_tag_is_named(tmp_path, line, at):
     lines = ["有 O", "", "有 O"]
     file = write(tmp_path / "train.conll", *lines[:at], line, *lines[at:])
-    said = rf"train\.conll, line {at + 1}: '{line}' is no token with a tag"
+    said = rf"train\.conll, line {at + 1}: '{line}' isn't a token followed by its tag"
     with pytest.raises(DataError, match=said):
         read_examples(file, "ner")
 
@@ -106,7 +106,9 @@ def test_numbers_in_the_place_of_tokens_are_told(tmp_path):
 
 def test_one_token_a_line_is_no_text_to_fill(tmp_path):
     file = write(tmp_path / "train.txt", "患 O", "糖 B-D", "尿 I-D")
-    with pytest.raises(DataError, match="one token a line with its tag, and the task is fill-mask"):
+    with pytest.raises(
+        DataError, match="one token with its tag per line, but the task is fill-mask"
+    ):
         read_examples(file, "mask")
 
 
@@ -128,12 +130,12 @@ def test_tags_of_one_token_a_line_are_checked_as_others(tmp_path):
 )
 def test_a_tag_of_another_scheme_is_refused_with_what_to_write_instead(tmp_path, tag, remedy):
     file = write(tmp_path / "train.tsv", "text_a\tlabel", "甲\tO", f"甲\t{tag}")
-    with pytest.raises(DataError, match=rf"line 3: the label '{tag}' is no BIO tag.*{remedy}"):
+    with pytest.raises(DataError, match=rf"line 3: the label '{tag}' isn't a BIO tag.*{remedy}"):
         read_examples(file, "ner")
 
 
 def test_a_border_without_a_type_is_no_tag(tmp_path):
-    with pytest.raises(DataError, match="line 2: the label 'B-' is no BIO tag"):
+    with pytest.raises(DataError, match="line 2: the label 'B-' isn't a BIO tag"):
         read_examples(write(tmp_path / "a.tsv", "text_a\tlabel", "甲\tB-"), "ner")
 
 

@@ -78,7 +78,7 @@ def test_rows_of_one_text_and_of_one_question_stay_together():
     rest, held = hold_out(answers, 0.1, seed=0)
     assert len(held) == 5
     assert len({e.group for e in held}) == 1
-    with pytest.raises(SplitError, match="All 5 training rows are of one text or question"):
+    with pytest.raises(SplitError, match="All 5 training rows have the same text or question"):
         hold_out(answers[:5], 0.5, seed=0)
 
 

@@ -261,7 +261,7 @@ def test_what_the_format_can_not_hold_becomes_a_space_and_is_said(tmp_path, capl
     texts = [Example(("fine",), "1"), Example(("a\tb\r\nc",), "0")]
     write_split(tmp_path, {"train": texts})
     assert read_examples(tmp_path / "train.tsv", "classify")[1].sentences == ("a b  c",)
-    assert f"{tmp_path / 'train.tsv'}: 1 rows with a tab or a line break" in caplog.text
+    assert f"{tmp_path / 'train.tsv'}: 1 rows have a tab or a line break" in caplog.text
     rows = [(1, ["New York", " ", "?"], ["B-X", "O", "O"]), (2, [], [])]
     write_split(tmp_path, {"dev": tagged_examples(rows, Source("hub", "row"))})
     (read,) = read_examples(tmp_path / "dev.tsv", "ner")

@@ -331,7 +331,9 @@ def test_a_graph_that_matches_nothing_is_said_in_the_verdict_and_logged(caplog):
     assert (
         verdict_of(made).headline.in_words().startswith("The graph names nothing in the test set")
     )
-    assert "'fruit' names nothing in the test set: 0.0 % (0 of 3) of its rows" in caplog.text
+    assert (
+        "'fruit' finds no mention in the test set: 0.0 % (0 of 3) of the set's rows" in caplog.text
+    )
     assert level(made, "coverage") is Level.WARNING
     assert "tags nothing" in said(made, "dictionary")
 
@@ -399,9 +401,9 @@ def test_the_task_is_guessed_from_the_form_of_the_data(tmp_path, text, task):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("胃 炎\tB-S X", "line 3: the label 'X' is no BIO tag"),
+        ("胃 炎\tB-S X", "line 3: the label 'X' isn't a BIO tag"),
         ("胃 炎 了\tB-S I-S", "line 3: 3 tokens and 2 labels"),
-        ("胃 炎\tB-S E-S", "line 3: the label 'E-S' is no BIO tag.*Write I-S"),
+        ("胃 炎\tB-S E-S", "line 3: the label 'E-S' isn't a BIO tag.*Write I-S"),
         ("胃  炎\tB-S O I-S", "line 3: token 2 is empty"),
     ],
 )

@@ -173,13 +173,13 @@ def test_of_equal_thresholds_the_one_that_writes_least_is_taken():
 
 def test_a_gate_needs_names_some_right_and_some_wrong_in_several_texts():
     examples, dictionary, of_model = dev(6)
-    with pytest.raises(DataError, match="names nothing in dev that it has a label for"):
+    with pytest.raises(DataError, match="gives no label to any name in dev"):
         fit_gate(examples, [[]] * 6, of_model, Record({}))
     with pytest.raises(DataError, match=r"All 6 names .* are right, and the dictionary can be"):
         fit_gate(examples, [[(0, 1, "x")]] * 6, of_model, Record({}))
     with pytest.raises(DataError, match=r"All 6 names .* are wrong"):
         fit_gate(examples, [[(1, 2, "x")]] * 6, of_model, Record({}))
-    with pytest.raises(DataError, match=r"Of the 2 names .* 1 are right. They stand in too few"):
+    with pytest.raises(DataError, match=r"Of the 2 names .* 1 are right. They are in too few"):
         fit_gate(examples, [*dictionary[:1], *[[]] * 5], of_model, Record({}))
 
 

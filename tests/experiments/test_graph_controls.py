@@ -121,10 +121,10 @@ def test_shares_that_can_not_be_had_are_refused(splits, graph, shares, error, me
 def test_data_and_graphs_that_say_too_little_are_refused(splits, graph):
     with pytest.raises(DataError, match="neither dev nor test"):
         controlled(graph, {"train": splits["train"]}, known=0.5)
-    with pytest.raises(DataError, match="Train labels every name of dev"):
+    with pytest.raises(DataError, match="Train has every name of dev"):
         controlled(graph, {**splits, "dev": splits["train"][:9]}, known=0.5)
     silent = KnowledgeGraph([Triple("天", "类别", "疾病")], name="G")
-    with pytest.raises(DataError, match=r"says of no mention of the type [DS] in train"):
+    with pytest.raises(DataError, match=r"gives no type for any mention of the type [DS] in train"):
         controlled(silent, splits, known=0.5)
     with pytest.raises(DataError, match="No match of the graph G is a gold mention in train"):
         controlled(silent, splits, right=0.5)

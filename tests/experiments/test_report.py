@@ -180,7 +180,7 @@ def test_a_suite_alone_has_nothing_beside_it_and_a_wrong_name_is_said(three, fol
     tables = Tables(suite, three[0].results, resamples=200)
     (written, *_) = write_report([tables, three[1]], folder / "results.md")
     assert "Both ways" not in written.read_text("utf-8")
-    assert "side by side: othr isn't among the suites given" in caplog.text
+    assert "side-by-side table: the suite othr wasn't given" in caplog.text
 
 
 def test_suites_without_a_row_in_common_are_not_put_side_by_side(three, folder):

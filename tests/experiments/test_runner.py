@@ -562,7 +562,7 @@ def test_a_run_that_another_process_is_at_is_left_to_it(written, suite_data, fol
     made.work.mkdir(parents=True)
     with FileLock(made.error_file(cell).with_suffix(".lock")):
         assert runner.run_all(made, [cell]) == []
-    assert "another process runs it already" in caplog.text
+    assert "another process already runs it" in caplog.text
     assert made.status(cell).state == "left"
 
 

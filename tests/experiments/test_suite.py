@@ -66,11 +66,11 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
             {"data": {"folder": "d", "split": "entity-disjoint", "also_train": "more.tsv"}},
             "data: also_train would bring held-out names into training",
         ),
-        ({"data": {"folder": "d", "split": "substitution"}}, "'BERT': unseen is for split: subst"),
-        ({"data": {"folder": "d", "unseen": 0.2}}, "'BERT': unseen is for split: substitution"),
+        ({"data": {"folder": "d", "split": "substitution"}}, "'BERT': unseen and split: subst"),
+        ({"data": {"folder": "d", "unseen": 0.2}}, "'BERT': unseen and split: substitution"),
         ({"conditions": [{"unseen": 2}]}, "conditions: number 1: unseen is 2, expected less than"),
         ({"conditions": [{"new": 0.2}]}, "conditions: number 1 has the unknown key 'new'"),
-        ({"conditions": [{"unseen": 0.2}]}, "'BERT: 20 % new': unseen is for split: substitution"),
+        ({"conditions": [{"unseen": 0.2}]}, "'BERT: 20 % new': unseen and split: substitution"),
         (
             {"runs": [{"name": "a", "knowledge": "none", "known": 0.5}]},
             "run 'a': known and right are a graph's, and knowledge is none",
@@ -97,11 +97,11 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ({"baselines": [{"name": "d", "over": "dictionary"}]}, "over of 'd' names 'dictionary'"),
         (
             {"baselines": [{"name": "d", "guided": True}]},
-            "baseline 'd' is guided and has no run to guide. Name it with over",
+            "baseline 'd' is guided but has no run to guide. Name the run",
         ),
         (
             {"baselines": [{"name": "d", "judge": "gate"}]},
-            "baseline 'd' has the judge 'gate' and no run that it is written over. Name it with",
+            "baseline 'd' has the judge 'gate' but no run to write over. Name the run with",
         ),
         (
             {"baselines": [{"name": "d", "over": "BERT", "guided": True, "judge": "oracle"}]},
@@ -115,12 +115,12 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ({"also_compare": [["BERT", "X"]]}, "also_compare names 'X'"),
         (
             {"encoder": "models/zh-mini", "train": {"hidden_size": 64}},
-            "hidden_size is 64, and is for a BERT from scratch",
+            "hidden_size is 64, but it is only for a BERT",
         ),
         ({"side_by_side": {"title": "Both"}}, "side_by_side: suites is missing"),
         ({"side_by_side": {"suites": {"a": "A"}}}, "suites has fewer than two"),
-        ({"side_by_side": {"suites": {"a": "A", "b": "A "}}}, "expected a name each, no two alike"),
-        ({"side_by_side": {"suites": {"a": "A", "b": ""}}}, "expected a name each, no two alike"),
+        ({"side_by_side": {"suites": {"a": "A", "b": "A "}}}, "expected a different name for each"),
+        ({"side_by_side": {"suites": {"a": "A", "b": ""}}}, "expected a different name for each"),
         (
             {"side_by_side": {"suites": {"a": 1, "b": "B"}}},
             "side_by_side: suites: a is 1, expected a string",
@@ -135,7 +135,7 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ({"task": "fill"}, "task is 'fill', expected 'ner', .* 'mask' or 'qa'"),
         (
             {"task": "mask", "data": {"folder": "d", "split": "deduplicated"}},
-            "of the task 'mask' the files of a folder are read as they are",
+            "for the task 'mask', a folder's files are read as they are",
         ),
     ],
 )

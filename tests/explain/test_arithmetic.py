@@ -146,7 +146,7 @@ def test_an_encoder_without_such_projections_is_refused_with_the_reason(figure_2
 def test_an_encoder_that_computes_otherwise_is_refused_and_not_explained_wrongly(figure_2):
     pipeline = family("roberta-prelayernorm", pad_token_id=1, type_vocab_size=1)
     trace = read(pipeline, figure_2)
-    with pytest.raises(EncoderError, match="computes more between its hidden states"):
+    with pytest.raises(EncoderError, match="doesn't compute its attention as softmax"):
         attention_arithmetic(pipeline.reader, trace, 0, 2, 1, 0, 1)
 
 

@@ -106,7 +106,7 @@ def test_a_triple_at_two_mentions_has_the_shares_of_both(checkpoints):
 
 def test_a_score_that_cannot_be_followed_back_is_refused(cases, checkpoints, tmp_path):
     linker = knowbert_in(tmp_path, checkpoints, head=False)
-    with pytest.raises(OptionError, match="score of a link"):
+    with pytest.raises(OptionError, match="can't be computed for a link"):
         attributions(Case.of(linker, LINKED, graph=SENSES))
     block = Intervention("block", Tokens("trunk"), Tokens("branches"), layers=(1,))
     case = Case.of(

@@ -203,9 +203,9 @@ def test_compare_refuses_what_it_cant_put_side_by_side(reader):
     other = Case.of(reader, "好转", graph=GRAPH, target=Target("疾病", 0, 2))
     with pytest.raises(OptionError, match="Got 1 readings"):
         compare({"one": case})
-    with pytest.raises(OptionError, match="of which case"):
+    with pytest.raises(OptionError, match="Name the case"):
         compare({"one": case.reading, "two": case.reading})
-    with pytest.raises(OptionError, match="of 2 texts"):
+    with pytest.raises(OptionError, match="of 2 different texts"):
         compare({"one": case, "two": other})
 
 

@@ -232,7 +232,7 @@ def test_it_is_trained_with_the_encoder_that_it_starts_from_for_vectors(data, ch
         kar.linker.special for kar in (model.reader.kars[0], fresh)
     ]  # frozen; kept in 16 bits
     torch.testing.assert_close(*special, atol=1e-5, rtol=0)
-    with pytest.raises(KBertError, match="Start from an encoder"):
+    with pytest.raises(KBertError, match="Start from a pretrained encoder"):
         KnowBertConfig().trained_from(None)
 
 
@@ -250,7 +250,7 @@ def test_the_encoder_of_entity_vectors_is_found_beside_the_model(data, checkpoin
     assert model.config.bases[0].vectors == str((moved / "encoder").resolve())
     assert model(TEXT, graph=GRAPH).prediction is not None
     (moved / "encoder").rename(moved / "other")
-    with pytest.raises(KBertError, match="copy the encoder's folder beside model"):
+    with pytest.raises(KBertError, match="copy the encoder's folder next to model"):
         Pipeline.load(moved / "model", device="cpu")
 
 
@@ -284,9 +284,9 @@ def test_a_configuration_is_plain_data_and_back(checkpoints):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"vectors": ""}, "Name the one"),
+        ({"vectors": ""}, "Name the encoder"),
         ({"layer": 4}, "from 1 to 3"),
-        ({"vectors": "no/such/folder"}, "No model at"),
+        ({"vectors": "no/such/folder"}, "Found no model"),
     ],
 )
 def test_what_cannot_be_built_is_said(checkpoints, changes, words):

@@ -111,7 +111,7 @@ def test_a_count_that_is_none_is_said():
     [
         ("wordnett", "expected one of graph, wordnet"),
         ({"sizes": 3}, "no such option"),
-        ({"kar": {"heads": 7}}, "can't share"),
+        ({"kar": {"heads": 7}}, "can't be divided"),
         ({"text": "{tail"}, "can't be filled in"),
         ({"text": "{gloss}"}, "Use {head}"),
         (7, "expected its name or its options"),

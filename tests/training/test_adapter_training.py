@@ -147,7 +147,7 @@ def test_an_adapter_is_trained_further_with_its_rank_and_its_labels_only(data, e
     for split in ("train", "dev", "test"):
         file = data / f"{split}.tsv"
         file.write_text(file.read_text().replace("-E", "-D"))
-    with pytest.raises(OptionError, match=r"another head .*, B-E, I-E\).*O, B-D, I-D\).* leave"):
+    with pytest.raises(OptionError, match=r"task head .*, B-E, I-E\), but .*O, B-D, I-D\).* leave"):
         train(options(data, **more))
 
 

@@ -374,7 +374,7 @@ def test_training_chooses_by_context_with_an_encoder_that_does_not_change(data, 
     pipeline = Pipeline.load(data / "model", device="cpu")
     assert pipeline.card.reading.options == replace(chosen, scorer=encoder)
     assert pipeline.kbert.scorer(pipeline.card.reading.options) is not None
-    with pytest.raises(OptionError, match="encoder that knows the language"):
+    with pytest.raises(OptionError, match="needs a pretrained encoder"):
         train(options(data, "other", injection=chosen))
 
 
@@ -418,7 +418,9 @@ def test_an_encoder_is_not_replaced_by_a_model_trained_on_it(data, encoder):
 
 
 def test_a_size_beside_an_encoder_is_refused(data, encoder):
-    with pytest.raises(OptionError, match="num_hidden_layers is 2, and is for a BERT from scratch"):
+    with pytest.raises(
+        OptionError, match="num_hidden_layers is 2, but it is only for a BERT trained from"
+    ):
         options(data, encoder=encoder, num_hidden_layers=2)
 
 

@@ -140,14 +140,16 @@ def test_fewer_steps_while_the_rate_is_stable_equal_a_run_planned_so(options, mo
 
 def test_fewer_steps_are_refused_once_the_rate_should_be_falling(options, monkeypatch):
     cut_off(options.changed(steps=24), monkeypatch, 11)  # checkpoint 8
-    with pytest.raises(OptionError, match="to step 8 of 24, at another rate than with steps 9"):
+    with pytest.raises(
+        OptionError, match="reached step 8 of 24 with another learning rate than steps 9"
+    ):
         pretrain(options.changed(steps=9))
 
 
 def test_more_steps_after_the_rate_fell_are_told_of(options, caplog):
     pretrain(options)
     report = pretrain(options.changed(steps=16))
-    assert "changes at once" in caplog.text
+    assert "now changes suddenly" in caplog.text
     assert report["options"]["steps"] == 16
 
 
@@ -231,7 +233,7 @@ def test_a_half_written_checkpoint_is_left_out_for_the_one_before(options, monke
             (last / name).write_bytes(whole[: int(kept * len(whole))])
         caplog.clear()
         assert last_whole(folder(options)) == folder(options) / "checkpoint-4", name
-        assert "checkpoint-8 is half written" in caplog.text
+        assert "checkpoint-8 is incomplete" in caplog.text
         (last / name).write_bytes(whole)
     assert last_whole(folder(options)) == last
 

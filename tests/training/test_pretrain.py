@@ -205,7 +205,7 @@ def test_a_tokenizer_without_a_mask_token_and_one_that_is_missing_are_refused(tm
     made.save_pretrained(tmp_path / "other")
     with pytest.raises(CheckpointError, match="its tokenizer has no mask_token"):
         pretrain(small(tmp_path, vocabulary=str(tmp_path / "other")))
-    with pytest.raises(CheckpointError, match="No model at 'nowhere'"):
+    with pytest.raises(CheckpointError, match="Found no model 'nowhere'"):
         pretrain(small(tmp_path, vocabulary="nowhere"))
 
 

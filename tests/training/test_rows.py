@@ -294,7 +294,7 @@ def test_a_batch_is_padded_to_its_longest_row_and_padding_has_no_label():
         (0, 9, False, "WARNING", "0 of 9 rows of train (0.0%)"),
         (1, 200, False, "WARNING", "1 of 200 rows of train (0.5%)"),
         (1, 4, False, "INFO", "1 of 4 rows of train (25.0%)"),
-        (0, 1, True, "WARNING", "--relations names some it has"),
+        (0, 1, True, "WARNING", "the graph has the relations of --relations"),
     ],
 )
 def test_the_share_of_rows_that_the_graph_knows_is_told(caplog, used, of, relations, level, text):

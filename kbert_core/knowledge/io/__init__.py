@@ -70,8 +70,8 @@ class Reading:
             if self.bad > MOST_BAD + good:
                 raise GraphFileError(
                     f"{self.problems[0]}\n… and {self.bad - 1:,} more up to {self.unit} "
-                    f"{row.line:,}, and only {good:,} triples. Is it another kind of file? Its "
-                    "name's ending must tell which."
+                    f"{row.line:,}, and only {good:,} triples. Is it another kind of file? The "
+                    "ending of its name must fit its format."
                 )
         if self.bad and not self.skip_bad:
             rest = self.bad - SHOWN_PROBLEMS

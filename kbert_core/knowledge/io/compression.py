@@ -74,8 +74,8 @@ class Bounded(io.RawIOBase):
         self.count += len(data)
         if self._most is not None and self.count > self._most:
             raise GraphFileError(
-                f"{self._name}: over {self._most >> 20} MB when unpacked, more than is opened "
-                "here. Take a smaller file."
+                f"{self._name}: larger than {self._most >> 20} MB when unpacked, and larger "
+                "files can't be opened here. Use a smaller file."
             )
         buffer[: len(data)] = data
         return len(data)
@@ -88,7 +88,7 @@ class Bounded(io.RawIOBase):
 
 def packing_error(name: str, error: Exception) -> GraphFileError:
     """Say that a file can't be unpacked."""
-    how = "is cut off" if isinstance(error, EOFError) else "is damaged, or packed otherwise"
+    how = "is cut off" if isinstance(error, EOFError) else "is damaged, or packed in another format"
     return GraphFileError(
         f"{name}: can't be unpacked, it {how} ({error}). Get or pack the file again, or unpack "
         "it and give the text file."

@@ -149,8 +149,8 @@ def lines(
             raise _encoding_error(name, number, error) from error
         except UnicodeError as error:  # of UTF-16 and UTF-32 without their mark
             raise GraphFileError(
-                f"{name}: {error}, so the order of its bytes isn't told. Say --encoding "
-                f"{encoding}-le or {encoding}-be."
+                f"{name}: {error}, so its byte order is unknown. Give --encoding {encoding}-le "
+                f"or {encoding}-be."
             ) from error
         except PROBLEMS as error:
             raise packing_error(name, error) from error
@@ -173,8 +173,8 @@ def _encoding(start: bytes, name: str, encoding: str | None) -> str:
     if not encoding and start[1:] and (start[::2] == b"\0\0" or start[1::2] == b"\0\0"):
         order = "be" if start[0] == 0 else "le"
         raise GraphFileError(
-            f"{name}: every other byte at its beginning is zero, as in UTF-16. If that is what it "
-            f"is, say --encoding utf-16-{order}, or save the file as UTF-8."
+            f"{name}: every other byte at its beginning is zero, as in UTF-16. If the file is "
+            f"UTF-16, give --encoding utf-16-{order}, or save the file as UTF-8."
         )
     marked = next((known for mark, known in _MARKS.items() if start.startswith(mark)), None)
     encoding = codecs.lookup(encoding or marked or "utf-8").name

@@ -303,11 +303,12 @@ def _in_words(error: Exception, path: Path) -> str:
     name, what = _name_of(error), str(error)
     for beginnings, words in {
         ("SQLITE_FULL", "SQLITE_IOERR_WRITE"): (
-            "the disk is full, so nothing of this was done. Make room and do it again"
+            "the disk is full, so nothing was changed. Free some space and try again"
         ),
         _NO_ROOM: (
-            f"SQLite can't make the files {path.name}-wal and {path.name}-shm beside it ({what}). "
-            "Nothing is lost: make room on the disk, or mend the folder's rights, and do it again"
+            f"SQLite can't make the files {path.name}-wal and {path.name}-shm beside it "
+            f"({what}). Nothing is lost. Free some space on the disk, or correct the folder's "
+            "permissions, and try again"
         ),
         ("SQLITE_IOERR",): (
             f"the disk failed ({name}: {what}). Do it again; if it fails again, take another copy "

@@ -235,8 +235,9 @@ def indexed(
         target = folder / f"{_digest(path, repr(how), folder)}{ENDING}"
     except OSError as error:
         raise GraphFileError(
-            f"{path}: large, so it is indexed in {folder}, which can't be written to "
-            f"({error.strerror or error}). Set KBERT_CACHE to a folder of your own."
+            f"{path}: this large file needs an index in {folder}, but that folder can't be "
+            f"written to ({error.strerror or error}). Set KBERT_CACHE to a folder that you can "
+            "write to."
         ) from error
     if target.exists():
         return target

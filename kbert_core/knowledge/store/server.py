@@ -415,7 +415,7 @@ def _in_words(error: Exception) -> str:
         ("42P06", "42P07", "23505"): "is there already. Give another name: ?graph=NAME",
         ("55P03",): (f"another process has been writing to it for {WAIT:.0f} s. Try again later"),
         ("53100",): (
-            "the server's disk is full, so nothing of this was done. Make room and do it again"
+            "the server's disk is full, so nothing was changed. Free some space and try again"
         ),
         ("25006", "42501"): f"you may only read it ({first}). Ask for the right to edit it",
     }.items():
@@ -423,8 +423,8 @@ def _in_words(error: Exception) -> str:
             return words
     if getattr(error, "connection_invalidated", False) or state.startswith("57P"):
         return (
-            f"the connection to the server was lost ({first}), so nothing of this was done. Do it "
-            "again once the server is back"
+            f"the connection to the server was lost ({first}), so nothing was changed. Try again "
+            "when the server is back"
         )
     if (isinstance(cause, psycopg.OperationalError) and not state) or state.startswith("28"):
         return (

@@ -412,8 +412,8 @@ class GraphStore:
                 rebuild_names(self.path)
         except GraphFileError as error:
             logger.warning(
-                "%s: its names could not be indexed: %s Every edit is safe, but opening the graph "
-                "stays slow until they are; open it again once the cause is mended.",
+                "%s: its names could not be indexed: %s Every edit is saved, but the graph "
+                "opens slowly without the index. Remove the cause and open the graph again.",
                 self.path,
                 error,
             )

@@ -59,7 +59,7 @@ def test_a_damaged_or_unpacked_file_is_refused_by_name(file):
         data[at] ^= 0xFF
     for broken in (bytes(data), TEXT.encode()):
         file.write_bytes(broken)
-        with pytest.raises(GraphFileError, match="damaged, or packed otherwise") as caught:
+        with pytest.raises(GraphFileError, match="damaged, or packed in another format") as caught:
             read_triples(file)
         assert str(caught.value).startswith(str(file))
 

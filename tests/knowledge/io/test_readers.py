@@ -259,7 +259,7 @@ def test_an_encoding_that_doesnt_fit_is_told():
     broken = BOTH.encode("utf-16") + b"\x00\xd8\x00"
     assert "not UTF-16-LE throughout" in error_of(broken, "a.spo")
     for encoding in ("utf-16", "utf-32"):
-        said = f"Say --encoding {encoding}-le or {encoding}-be"
+        said = f"Give --encoding {encoding}-le or {encoding}-be"
         assert said in error_of(BOTH.encode(f"{encoding}-le"), "a.spo", encoding=encoding)
     for unknown in ("klingon", "undefined", "rot13"):
         with pytest.raises(OptionError, match=f"'{unknown}' is unknown"):
@@ -276,7 +276,7 @@ def test_the_mark_of_utf_8_belongs_to_no_name():
 
 def test_wide_text_without_a_mark_is_refused_not_misread():
     for encoding in ("utf-16-le", "utf-16-be"):
-        assert f"say --encoding {encoding}" in error_of("Tim\tis\tme\n".encode(encoding), "a.spo")
+        assert f"give --encoding {encoding}" in error_of("Tim\tis\tme\n".encode(encoding), "a.spo")
     with pytest.raises(GraphFileError):
         rows(BOTH.encode("utf-16-le"), "a.spo", skip_bad=True)
 

@@ -472,7 +472,7 @@ def test_a_full_disk_leaves_the_graph_as_it_was(store):
     pages = store._database.execute("PRAGMA page_count").fetchone()[0]
     store._database.execute(f"PRAGMA max_page_count = {pages}")
     before = content(store.graph())
-    with pytest.raises(GraphFileError, match="the disk is full, so nothing of this was done"):
+    with pytest.raises(GraphFileError, match="the disk is full, so nothing was changed"):
         store.apply(*add(*(Triple(f"name {n}", "n", "x" * 200) for n in range(500))))
     assert content(store.graph()) == before
     store._database.execute(f"PRAGMA max_page_count = {pages + 1000}")
