@@ -98,7 +98,7 @@ def test_a_layer_that_is_not_there_or_taken_is_refused_by_name():
         with pytest.raises(EncoderError, match=f"after layer {number!r}: BertModel has 3 layers"):
             insert_after(encoder, number, Plus())
     insert_after(encoder, 3, Plus())
-    with pytest.raises(EncoderError, match="inserted after layer 3 of BertModel already"):
+    with pytest.raises(EncoderError, match="already inserted after layer 3 of BertModel"):
         insert_after(encoder, 3, Plus())
 
 

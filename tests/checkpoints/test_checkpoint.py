@@ -81,8 +81,8 @@ def test_card_that_names_no_system_is_k_berts():
     [
         ({"system": "cellar-bert"}, "for the system 'cellar-bert', and only k-bert"),
         ({"system": ["k-bert"]}, "for the system"),
-        ({"system": "plain-text"}, "one of the system 'plain-text' .*'ablation'"),
-        ({"linker": {"top": 30}}, "one of the system 'k-bert' .*'linker'"),
+        ({"system": "plain-text"}, "doesn't fit the system 'plain-text' .*'ablation'"),
+        ({"linker": {"top": 30}}, "doesn't fit the system 'k-bert' .*'linker'"),
         ({"max_length": 2.5}, "max_length is 2.5"),
         ({"max_length": True}, "max_length is True"),
         ({"knowledge": "medical"}, "knowledge 'medical'"),

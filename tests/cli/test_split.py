@@ -86,7 +86,7 @@ def test_split_says_when_the_graph_knows_too_few_names(folder, capsys):
     (folder / "kg.spo").write_text("甲病\t类别\t疾病\n")
     arguments = ["split", "--data", str(folder), "--output", str(folder / "new")]
     assert cli.main([*arguments, "--kg", str(folder / "kg.spo")]) == 2
-    assert "1 entity names that the graph kg knows, of 32" in capsys.readouterr().err
+    assert "1 entity names that the graph kg knows (32 in all)" in capsys.readouterr().err
 
 
 def test_kg_control_writes_a_graph_of_wrong_tails(folder, capsys):

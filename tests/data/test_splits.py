@@ -78,7 +78,7 @@ def test_the_covered_variant_holds_out_names_of_the_graph_only():
 
 def test_too_few_names_in_the_graph_is_an_error_with_the_numbers():
     graph = KnowledgeGraph([Triple(NAMES[0], "类别", "疾病")], name="small")
-    with pytest.raises(DataError, match=r"1 entity names that the graph small knows, of 32"):
+    with pytest.raises(DataError, match=r"1 entity names that the graph small knows \(32 in all\)"):
         entity_disjoint([sentence(n) for n in NAMES], graph=graph)
 
 
@@ -173,13 +173,17 @@ def test_substitution_among_a_graphs_names_puts_such_names_in_their_place():
     ("change", "unseen", "message"),
     [
         ({}, 1.5, "unseen is 1.5, expected a share"),
-        ({"dev": [sentence("新病", "新炎")]}, 0.1, "New names have 100.0% of the mentions of dev"),
+        (
+            {"dev": [sentence("新病", "新炎")]},
+            0.1,
+            "New names make up 100.0% of the mentions of dev",
+        ),
         ({"test": [replace(sentence("甲病"), tags=("O", "O"))]}, 0.1, "no mention in test"),
         ({"dev": None, "test": None}, 0.1, "no mention in dev and test"),
         (
             {key: [typed("甲病"), typed("乙炎")] for key in ("train", "test")} | {"dev": None},
             0.5,
-            "No name of the type . would stay",
+            "Train would keep no name of the type .",
         ),
     ],
 )

@@ -112,5 +112,5 @@ def test_a_score_that_cannot_be_followed_back_is_refused(cases, checkpoints, tmp
     case = Case.of(
         cases["kbert"].pipeline, TEXT, graph=GRAPH, target=DISEASE, interventions=(block,)
     )
-    with pytest.raises(OptionError, match="see differently"):
+    with pytest.raises(OptionError, match="different visible matrices"):
         attributions(case)

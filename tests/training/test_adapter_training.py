@@ -194,7 +194,7 @@ def test_an_adapter_trains_scores_and_predicts_from_the_command_line(data, encod
     assert "糖尿病" in capsys.readouterr().out
     shutil.rmtree(encoder)
     assert cli.main(predict) == 2
-    assert "its encoder '../encoder' isn't there" in capsys.readouterr().err
+    assert "its encoder '../encoder' was" in capsys.readouterr().err
 
 
 def test_an_adapter_without_an_encoder_is_refused_before_training(data):

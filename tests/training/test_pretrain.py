@@ -229,7 +229,7 @@ def test_options_that_leave_nothing_of_the_text_are_named(tmp_path):
     text = (str(tmp_path / "one.txt"),)
     with pytest.raises(DataError, match=r"^--exclude .*: every passage of the text holds"):
         pretrain(small(tmp_path, text=text, exclude=text))
-    with pytest.raises(DataError, match=r"No character stands 99999 times.* lower --min-count"):
+    with pytest.raises(DataError, match=r"No character occurs 99999 times.* lower --min-count"):
         pretrain(small(tmp_path, min_count=99999))
 
 

@@ -72,7 +72,7 @@ def test_an_empty_file_is_no_graph(file):
 
 def test_what_is_too_large_when_unpacked_is_refused(file):
     data = PACK[file.suffix](b"x" * (5 << 20))
-    with pytest.raises(GraphFileError, match="over 1 MB when unpacked"):
+    with pytest.raises(GraphFileError, match="larger than 1 MB when unpacked"):
         parse_triples(data, name=file.name, options=ReadOptions(most=1 << 20))
     size = len(TEXT.encode())
     assert (
