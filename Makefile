@@ -41,11 +41,12 @@ install = case "$$(uname -sm) $$($(BIN)/python -V)" in \
 
 $(READY): requirements.lock requirements.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(call install,requirements,requirements.txt)
+	@echo "Installing some 200 packages: a few minutes, in which nothing is shown."
+	@$(call install,requirements,requirements.txt)
 	touch $@
 
 $(DEV): $(READY) requirements-dev.lock requirements-dev.txt requirements-docs.txt
-	$(call install,requirements-dev,requirements-dev.txt requirements-docs.txt)
+	@$(call install,requirements-dev,requirements-dev.txt requirements-docs.txt)
 	touch $@
 
 lock: $(DEV) ## choose versions of all packages anew, and write them with hashes into the locks

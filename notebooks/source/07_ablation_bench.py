@@ -6,7 +6,7 @@
 # **You need** notebooks [2](02_soft_positions.ipynb), [3](03_visible_matrix.ipynb) and
 # [5](05_from_bert_to_kbert.ipynb): soft positions, the visible matrix, and what a triple does to a trained model.
 # **You get** two trained models, one Chinese and one English, in which you can change everything that the paper
-# changes. Each reading takes less than a second. You guess first and look then.
+# changes. Each reading takes less than a second. Guess first, then look.
 
 # %%
 from _tools import ready
@@ -229,7 +229,7 @@ def line(language, **how):
 reveal("the graph left off")
 
 # %% [markdown]
-# (Click on the line to open it. The sign in brackets is the difference to K-BERT.)
+# (Click on the line to open it. The number in brackets is the difference to K-BERT.)
 #
 # The English model knows most of its names without any graph: it was pretrained on much more text. So the graph has
 # much to give to the Chinese model, and little to the English one. Keep that in mind for all that follows.
@@ -344,7 +344,7 @@ Folded(
 )
 
 # %% [markdown]
-# One triple does it all. More of them change little, for better or worse. (Both models were trained with two.)
+# One triple does most. More of them change the English score little, and cost the Chinese model some points. (Both models were trained with two.)
 #
 # ## Which graph
 #
@@ -393,7 +393,7 @@ for name, code in (("Chinese", "zh"), ("English", "en")):
         print(f"{name}, {what:21} {cells[0]:>24} {cells[1]:>24}")
 
 # %% [markdown]
-# No graph is good as such. A graph is good *for texts whose names it knows*.
+# No graph is good in itself. A graph is good *for texts whose names it knows*.
 #
 # ## False triples: shuffled and constant tails
 #
@@ -515,7 +515,7 @@ for name, how in {
 # did we; that takes hours, so we read what came out. The Chinese models were trained on some 3,500
 # clinical sentences with the same training recipe as our model, and tested on names that training never showed (`kbert
 # experiment results/suites/medical-ner-disjoint.yaml`); the English ones on abstracts of articles, with a larger graph
-# (`ner-en.yaml`). Three seeds each; the number is their mean.
+# (`ner-en.yaml`). Three seeds each (HowNet: two); the number is their mean.
 
 # %%
 import json
