@@ -588,9 +588,9 @@ assert abs(zh["hard positions"] - zh["K-BERT"]) < 3 < abs(zh["the graph left off
 # Three examples from the table above:
 #
 # - *Everything visible*: this model breaks when it is read so, but a model that is trained so learns to live with it,
-#   and keeps a quarter of the gain. "The visible matrix is worth 40 points" would be false.
+#   and keeps a sixth of the gain. "The visible matrix is worth 40 points" would be false.
 # - *Shuffled tails*: this model believes a false graph and fails. A model that is *trained* with a false graph learns
-#   not to believe it, and still sees where a name begins and ends: nearly half of the gain in Chinese, all in English.
+#   not to believe it, and still sees where a name begins and ends: two fifths of the gain in Chinese, all in English.
 #   But ask what a control leaves. In that English graph the tail of a disease is its parent, another disease; shuffled
 #   it is still a disease, so the kind stays true.
 # - *Hard positions*: no loss in either column. That does not mean that positions do nothing. When a triple is added to

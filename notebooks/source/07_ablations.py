@@ -317,13 +317,13 @@ assert abs(f1["K-BERT"] - f1["hard positions"]) < 1
 # %% [markdown]
 # What do the rows say?
 #
-# - **The visible matrix matters**: without it about three quarters of the gain are gone. This encoder was pretrained on
+# - **The visible matrix matters**: without it about five sixths of the gain are gone. This encoder was pretrained on
 #   plain sentences, and a tag is wanted for each word, not for the text as a whole; with everything visible, each word
 #   is read among the words of all branches. Here the paper's reason, knowledge noise, shows ([notebook
 #   8](08_knowledge_noise.ipynb) measures it).
 # - **Hard positions cost no F1** that three seeds could show. Branches are short here, and the matrix keeps the rest
 #   apart. (They cost something else, see below.)
-# - **The shuffled graph gives part of the gain**: nearly half. A branch, right or wrong, marks where a name begins and
+# - **The shuffled graph gives part of the gain**: two fifths. A branch, right or wrong, marks where a name begins and
 #   ends. What is left over is what the truth of the graph is worth.
 #
 # What do soft positions do, then, if not raise F1? They keep the rest of the sentence still. To names that the graph
@@ -468,7 +468,7 @@ check_bags(same_bag)
 # ## Summary
 #
 # - Soft positions need the visible matrix: without it, branches of one mention are a bag, and no training mends that.
-# - At full size the matrix carries about three quarters of the gain; hard positions cost no F1, but make edits spread.
+# - At full size the matrix carries about five sixths of the gain; hard positions cost no F1, but make edits spread.
 # - A control takes away one thing and leaves others. Ask what it leaves.
 # - An ablation is an answer about *one* setting, and one seed is an anecdote.
 #
