@@ -224,10 +224,11 @@ def _injection(result: Mapping[str, Any]) -> str:
 def _decoding(result: Mapping[str, Any]) -> str:
     speed = result["texts_per_second"]
     return (
-        f"## From logits to named entities\n\nThe unit is "
-        f"{result['what'].replace(' a CPU', ' per CPU')}. We read {result['texts']} texts; {result['machine']['cpu']}, one "
-        f"thread. Token by token it was {_shown(speed['before'])}; now it is {_shown(speed['now'])}. "
-        f"This is {_shown(result['faster'])} times as fast (aim: {result['aim']}).\n"
+        "## From logits to named entities\n\n"
+        f"The unit is {result['what'].replace(' a CPU', ' per CPU')}. We read {result['texts']} "
+        f"texts; {result['machine']['cpu']}, one thread. Token by token it was "
+        f"{_shown(speed['before'])}; now it is {_shown(speed['now'])}. This is "
+        f"{_shown(result['faster'])} times as fast (aim: {result['aim']}).\n"
     )
 
 
