@@ -61,8 +61,9 @@ def page() -> str:
     """The whole page, as Markdown."""
     parts = [
         "# Performance\n",
-        "Made by `python -m benchmarks.report` from `benchmarks/results/*.json`; don't edit it by "
-        "hand. How each figure is measured: [benchmarks](../benchmarks/README.md).\n",
+        "`python -m benchmarks.report` makes this page from `benchmarks/results/*.json`; don't "
+        "edit it by hand. [Benchmarks](../benchmarks/README.md) says how each figure is "
+        "measured.\n",
         _throughput(_read(THROUGHPUT)),
         _pretraining(_read(PRETRAINING)),
         _injection(_read(INJECTION)),
@@ -73,12 +74,12 @@ def page() -> str:
         _systems(_read(SYSTEMS)),
         _before(_read(BEFORE)),
         "## Graph files\n",
-        "One graph of millions of triples, on one core; medians, quartiles in brackets. The dict "
-        "is the same triples in a dict of lists, in the same run, looked up by every substring of "
-        "a sentence. Seconds are of this machine's processor and say little of another's: the "
-        "row of the bare trie, the same library asked at every place of the same sentences and "
-        "nothing else, tells how this machine on that day stands to the one that the aims come "
-        "from.\n",
+        "One graph of millions of triples, on one core. Figures are medians, with quartiles in "
+        "brackets. The column *dict* is for comparison: the same triples in a dict of lists, in "
+        "the same run; every substring of a sentence is looked up. The times hold for this "
+        "machine's processor and say little about another. The row of the bare trie compares this "
+        "machine on that day with the machine where the aims were set: it only asks the same "
+        "library at every place of the same sentences.\n",
     ]
     parts += [_graph(_read(name)) for name in GRAPHS]
     parts += [_budget(_read(BUDGET)), _latency(_read(LATENCY))]
@@ -95,14 +96,13 @@ def _throughput(result: Mapping[str, Any]) -> str:
         "## Training and inference\n",
         f"{result['model']} ({result['parameters']:,} parameters) on {result['sentences']} "
         f"sentences of medical_ner, {result['rounds']} rounds; {machine['gpu'] or machine['cpu']}"
-        f"{'' if machine['gpu'] else ', one thread'}. *padded* is 32 rows of 256, as the release "
-        "pads; *longest* 32 rows padded to the longest; *bucketed* is what `kbert train` does; "
-        "*packed* put several trees into a row, each unseen by the others, and went, as "
-        "it was level with buckets: [benchmarks](../benchmarks/README.md#how-to-read-throughput). "
-        "Ratios are medians of "
-        "runs in the same round, quartiles in brackets. Aims: bucketed or packed at least 5 times "
-        "as fast as padded in training; a token at most 1.05 times the time of one without a "
-        "graph.\n",
+        f"{'' if machine['gpu'] else ', one thread'}. *padded*: 32 rows of 256 tokens, as the "
+        "release pads. *longest*: 32 rows padded to the longest. *bucketed*: what `kbert train` "
+        "does. *packed*: several trees in a row, which don't see each other; it was as fast as "
+        "buckets and [was removed](../benchmarks/README.md#how-to-read-throughput). Ratios are "
+        "medians of runs in the same round, with quartiles in brackets. Aims: in training, "
+        "bucketed or packed is at least 5 times as fast as padded; a token takes at most 1.05 "
+        "times the time of a token without a graph.\n",
         "| | sentences per second | tokens per second | times padded | time per token, of one "
         "without a graph | share of the matrix rate |",
         "|---|---:|---:|---:|---:|---:|",
@@ -119,8 +119,8 @@ def _throughput(result: Mapping[str, Any]) -> str:
         )
     lines += [
         "",
-        "Scaled dot-product attention with the visible matrix, by the time of the same without any "
-        f"mask (aim: at most 1.05 up to {SHORT} tokens):\n",
+        "Scaled dot-product attention: its time with the visible matrix, divided by its time "
+        f"without a mask (aim: at most 1.05 up to {SHORT} tokens):\n",
         "| tokens of a row | times as long |",
         "|---:|---:|",
         *(f"| {row['tokens']} | {_shown(row['masked_against_none'])} |" for row in result["mask"]),
@@ -133,14 +133,13 @@ def _pretraining(result: Mapping[str, Any]) -> str:
     minutes = next(iter(result["trials"].values()))["seconds"] / 60
     lines = [
         "## Ways to pretrain\n",
-        "Masked language models of the shipped encoder's size and text, each from nothing and for "
-        f"an equal time: that of {result['steps_of_the_first']:,} steps of the first, about "
-        f"{minutes:.0f} minutes of {machine['gpu'] or machine['cpu']}"
-        f"{'' if machine['gpu'] else ', one thread'}. Loss in nats per masked token of held-out "
-        "text. The loss is flat for half the time, then drops; the best runs leave the plateau "
-        "first. "
-        f"{_chance(result['trials'])} With words masked whole, as with another seed, other rows "
-        "of the same text are held out.\n",
+        "Masked language models with the size and the text of the shipped encoder. Each trial "
+        "begins with random weights and takes the same time: that of "
+        f"{result['steps_of_the_first']:,} steps of the first trial, about {minutes:.0f} minutes "
+        f"on {machine['gpu'] or machine['cpu']}{'' if machine['gpu'] else ', one thread'}. The "
+        "loss is in nats per masked token of held-out text. It is flat for half the time, then it "
+        f"drops; the best runs leave the plateau first. {_chance(result['trials'])} Two trials "
+        "hold out other rows of the same text: words masked whole, and the other seed.\n",
         f"![Held-out loss by time]({CURVES.relative_to(PAGE.parent).as_posix()})\n",
         "| | steps | time of a step | tokens seen | held-out loss | right |",
         "|---|---:|---:|---:|---:|---:|",
@@ -157,11 +156,12 @@ def _chance(trials: Mapping[str, Any]) -> str:
     first = next(iter(trials))
     again = [name for name in trials if "seed" in name]
     if not again:
-        return "Each trial was made once, so that small differences say nothing."
+        return "Each trial was made once, so small differences say nothing."
     apart = abs(trials[again[0]]["loss"] - trials[first]["loss"])
     return (
-        f"The first trial with another seed ends {apart:.2f} nats apart from it: differences of "
-        "that size say nothing, and as there are two seeds only, somewhat larger ones say little."
+        f"With another seed, the first trial's loss differs by {apart:.2f} nats at the end. So "
+        "differences of this size say nothing. There are only two seeds, so somewhat larger ones "
+        "say little."
     )
 
 
@@ -197,12 +197,12 @@ def draw_pretraining(result: Mapping[str, Any], path: Path) -> None:
 def _injection(result: Mapping[str, Any]) -> str:
     lines = [
         "## From text to batch\n",
-        "Texts to the tensors that the encoder gets, with the ids of a shipped tokenizer, by the "
-        "time of the release (its arrays and a dense matrix a sentence); "
-        f"{result['machine']['cpu']}, one thread. The release segments words with pkuseg, a "
-        "statistical model; its algorithm is also timed with the longest match in its place, which "
-        "gives the same words and takes a fraction of the time. Aim: at least "
-        f"{result['aim']} times as fast as the release.\n",
+        "The way from texts to the tensors for the encoder, with the ids of a shipped tokenizer; "
+        f"{result['machine']['cpu']}, one thread. We compare with the release, which makes arrays "
+        "and one dense matrix per sentence. The release segments words with pkuseg, a statistical "
+        "model. We also time its algorithm with the longest match instead of pkuseg, which gives "
+        "the same words in a fraction of the time. "
+        f"Aim: at least {result['aim']} times as fast as the release.\n",
         "| data, graph | sentences | characters each | sentences a second | times the release | "
         "times its algorithm, without pkuseg | this, with the matrix of every batch | "
         "one text at a time, by the release | by its algorithm |",
@@ -224,20 +224,22 @@ def _injection(result: Mapping[str, Any]) -> str:
 def _decoding(result: Mapping[str, Any]) -> str:
     speed = result["texts_per_second"]
     return (
-        f"## From logits to named entities\n\n{result['what'].capitalize()}, of "
-        f"{result['texts']} texts; {result['machine']['cpu']}, one thread. Token by token: "
-        f"{_shown(speed['before'])}; now {_shown(speed['now'])}, {_shown(result['faster'])} times "
-        f"as fast (aim: {result['aim']}).\n"
+        "## From logits to named entities\n\n"
+        f"The unit is {result['what'].replace(' a CPU', ' per CPU')}. We read {result['texts']} "
+        f"texts; {result['machine']['cpu']}, one thread. Token by token it was "
+        f"{_shown(speed['before'])}; now it is {_shown(speed['now'])}. This is "
+        f"{_shown(result['faster'])} times as fast (aim: {result['aim']}).\n"
     )
 
 
 def _predict_file(result: Mapping[str, Any]) -> str:
     lines = [
         "## Many texts at once\n",
-        f"Texts of at most {result['longest']} characters, of reviews their sentences; texts "
-        f"per second on {result['machine']['cpu']}, one thread, by the same one at a time (aim: "
-        f"{result['aim']}). Saved are what a call costs besides its multiplications, and in the "
-        "last two layers those of tokens that the task doesn't read; the rest are oneDNN's.\n",
+        f"Texts of at most {result['longest']} characters (reviews are cut into sentences), in "
+        f"texts per second on {result['machine']['cpu']}, one thread. *Times* compares with "
+        f"reading one text at a time (aim: {result['aim']}). Two costs become smaller: that of a "
+        "call without its multiplications, and in the last two layers the multiplications for "
+        "tokens that the task doesn't read. The other multiplications are oneDNN's.\n",
         "| model | texts | one by one | together | `kbert predict --file` | the same, `--bf16` | "
         "`kbert evaluate` |",
         "|---|---:|---:|---:|---:|---:|---:|",
@@ -255,11 +257,11 @@ def _predict_file(result: Mapping[str, Any]) -> str:
 def _training_data(result: Mapping[str, Any]) -> str:
     lines = [
         "## What training spends on data\n",
-        f"A step of {result['model']}, {result['machine']['cpu']}, one thread. *kept*: no recipe, "
-        "so that rows are made once; *recipe*: some are made anew in every epoch. By arithmetic "
-        f"an H200 would read {result['tokens_per_s_an_h200_reads']:,} tokens per second of BERT "
-        "base in training; the last column says how many processes of this machine would make "
-        "them.\n",
+        f"One step of {result['model']}, {result['machine']['cpu']}, one thread. *kept*: no "
+        "recipe, so rows are made once. *recipe*: some rows are made again in every epoch. We "
+        f"calculated, not measured, that an H200 reads {result['tokens_per_s_an_h200_reads']:,} "
+        "tokens per second when it trains BERT base. The last column says how many processes of "
+        "this machine would make so many tokens.\n",
         "| | data, ms | model, ms | share of data | tokens per second of data | processes |",
         "|---|---:|---:|---:|---:|---:|",
     ]
@@ -276,12 +278,11 @@ def _knowbert(result: Mapping[str, Any]) -> str:
     low, high = result["aim"]
     lines = [
         "## What a KnowBert costs\n",
-        "By the time of the plain encoder that it stands in, which reads the same batches in turn "
-        f"(paper: {low} to {high}); {result['sentences']} sentences, {result['rounds']} rounds, "
-        f"{result['machine']['cpu']}, one thread. Below, milliseconds per sentence of entity "
-        "linking by stage, with candidates and vectors known from before; scoring is a part of the "
-        "forward "
-        "pass.\n",
+        "The first two rows compare a KnowBert with its plain encoder, which reads the same "
+        f"batches in turn (paper: {low} to {high} times); {result['sentences']} sentences, "
+        f"{result['rounds']} rounds, {result['machine']['cpu']}, one thread. The other rows are "
+        "milliseconds per sentence. For the stages of entity linking, candidates and vectors are "
+        "already cached. Scoring is a part of the forward pass.\n",
         f"| | {' | '.join(_described(case) for case in result['cases'])} |",
         f"|---|{'---:|' * len(result['cases'])}",
     ]
@@ -297,9 +298,9 @@ def _systems(result: Mapping[str, Any]) -> str:
     lines = [
         "## What each system costs\n",
         f"The same {result['sentences']} clinical sentences with MedicalKG on `zh-mini`, in the "
-        "same batches: times of a pass by BERT's in the same round, "
+        "same batches. The time of a pass is divided by BERT's in the same round; "
         f"{result['rounds']} rounds, {result['machine']['cpu']}, one thread. *Beside*: tokens in a "
-        "row of their own. Memory: what the forward pass of a batch keeps for the backward one.\n",
+        "separate row. Memory: what the forward pass of a batch keeps for the backward pass.\n",
         f"| | parameters | tokens | beside | {' | '.join(PASSES)} | memory, MB |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
@@ -333,7 +334,7 @@ def _before(result: Mapping[str, Any]) -> str:
         ),
     }
     lines = [
-        f"## Before and after\n\nPer second; *before* is {result['what']}.\n",
+        f"## Before and after\n\nFigures are per second. *before* means {result['what']}.\n",
         "| | before | now |",
         "|---|---:|---:|",
     ]
@@ -347,12 +348,12 @@ def _latency(result: Mapping[str, Any]) -> str:
     machine, besides = result["machine"], result["other visitors"]
     lines = [
         "## What a person waits for\n",
-        f"The app with its default model ({result['model']}) in headless Chromium, from a key, a "
-        "click or a movement to the first frame that shows what came of it; milliseconds. "
-        "*Processor*: of server and browser, for one action and what follows until the page rests. "
-        f"{machine['cpu']}, {machine['cores']} cores, which the browser shares, with a load of "
-        f"{result['load before, 1 minute']:.1f} from other work before it began; {besides} other "
-        "visitors.\n",
+        f"The app with its default model ({result['model']}) in headless Chromium. The time is in "
+        "milliseconds, from a key, a click or a movement to the first frame that shows its result. "
+        "*Processor*: processor time of server and browser, from the action until the page is "
+        f"idle. {machine['cpu']}, {machine['cores']} cores, which the browser shares. The load "
+        f"from other work was {result['load before, 1 minute']:.1f} before the start; {besides} "
+        "other visitors.\n",
         "| | median | 95 % | aim | processor |",
         "|---|---:|---:|---:|---:|",
     ]
@@ -367,13 +368,13 @@ def _budget(result: Mapping[str, Any]) -> str:
     lines = [
         "## What knowledge costs the text\n",
         f"{result['questions']} questions of CMRC 2018 about paragraphs of at most 220 characters, "
-        f"rows of {result['length']} tokens, triples of {result['kg'].split('/')[-1]}; the first "
-        "number of a row says how many per name. The text's tokens that no longer fit once triples "
-        "hang in the row, the triples that "
-        "don't fit, the questions whose answer is still read, and the score. *cut as released*: "
-        "the row is cut at its end, as by the released K-BERT; *k-bert*: here the text goes first, "
-        "and triples are left out; *roof-bert* reads them in a row of their own. One model each, "
-        "trained with HowNet, one seed.\n",
+        f"rows of {result['length']} tokens, triples of {result['kg'].split('/')[-1]}. All columns "
+        "after the first number are in percent. *text lost*: the text's tokens that don't fit "
+        "because of triples in the row. *triples lost*: the triples that don't fit. *answer read*: "
+        "the questions whose answer is in the part of the text that is read. *cut as released*: "
+        "the row is cut at its end, as by the released K-BERT. *k-bert*: the text comes first, and "
+        "triples that don't fit are left out. *roof-bert* reads triples in a separate row. Each "
+        "system has one model, trained with HowNet, with one seed.\n",
         "| | triples per name | text lost | triples lost | answer read | F1 | exact |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
@@ -389,9 +390,9 @@ def _budget(result: Mapping[str, Any]) -> str:
 def _graph(result: Mapping[str, Any]) -> str:
     lines = [
         f"### {result['triples']:,} triples, {result['heads']:,} heads ({result['source']})\n",
-        f"{result['machine']['cpu']}; the file has {result['graph_megabytes']:,.0f} MB, its index "
-        f"of names {result['names_megabytes']:,.0f} MB; a dict of the triples was filled in "
-        f"{result['dict_loading_seconds']:,.0f} s.\n",
+        f"{result['machine']['cpu']}. The file has {result['graph_megabytes']:,.0f} MB, its index "
+        f"of names {result['names_megabytes']:,.0f} MB. It took "
+        f"{result['dict_loading_seconds']:,.0f} s to fill a dict with the triples.\n",
         "| | here | aim | dict |",
         "|---|---:|---:|---:|",
     ]

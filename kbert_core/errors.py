@@ -7,7 +7,7 @@ says what was found, where, what was expected and what to do.
 
 
 class KBertError(Exception):
-    """Something given can't be used; the message says how to mend it."""
+    """An input can't be used; the message says how to correct it."""
 
 
 class GraphFileError(KBertError):

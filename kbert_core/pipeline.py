@@ -51,7 +51,7 @@ class Pipeline:
 
     Attributes:
         reader: the system.
-        config: how texts are read where nothing else is said.
+        config: how texts are read by default.
 
     Raises:
         CheckpointError: the task is unknown, or the encoder unfit.
@@ -89,7 +89,7 @@ class Pipeline:
         """Load a checkpoint from a folder or the hub.
 
         Args:
-            task: which head to load; None: the card's, and the bare encoder if there is none.
+            task: the head to load; None: the card's, or the bare encoder if it has none.
             device: "auto", "cpu", "cuda" or "cuda:N".
             dtype: of the parameters in memory.
 
@@ -121,10 +121,10 @@ class Pipeline:
         return pipeline
 
     def read_as(self, system: str | None) -> "Pipeline":
-        """The same model read by another system; None: by its own.
+        """Use another system with the same model; None: its own system.
 
         Raises:
-            CheckpointError: no such system is known, or one of the two has layers of its own.
+            CheckpointError: the system is unknown, or one of the two has its own layers.
         """
         if system in (None, self.card.system):
             return self
@@ -239,7 +239,7 @@ class Pipeline:
     ) -> Iterator[Reading]:
         """Read many texts and predict, in order, batched by similar length.
 
-        A text that can't be read raises when those before it have been yielded.
+        A text that can't be read raises after all texts before it were yielded.
 
         Args:
             batch_size: rows a batch; up to 64 batches are read ahead and sorted, fewer where their
@@ -280,7 +280,7 @@ class Pipeline:
     def rank(self, question: str, answers: Sequence[str], **reading: Any) -> list[RankedAnswer]:
         """Rank all candidate answers by the probability that each answers the question.
 
-        Equal ones stay as they came. ``reading`` is as for :meth:`read`.
+        Answers of equal probability keep their order. ``reading`` is as for :meth:`read`.
 
         Raises:
             CheckpointError: the model takes no pairs, or has no label 1.

@@ -29,7 +29,7 @@ Named = tuple[Mention, tuple[Triple, ...]]  # a name in a text, and what the gra
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of knowledge that can be left out: a triple, everywhere or at one mention.
+    """Knowledge that can be left out: a triple, at all its mentions or at one.
 
     Attributes:
         node: number of its mention in the reading; None: every mention that has the triple.
@@ -48,8 +48,8 @@ class Reading(ABC):
     """A text as a system reads it.
 
     Attributes:
-        rows: what the encoder gets, each N tokens with ``trunk_parts``, where the text's own
-            tokens are among them; several where a long text is read in windows.
+        rows: what the encoder gets: N tokens each, with ``trunk_parts``, the places of the
+            text's own tokens; several if a long text is read in windows.
         config: the system's, as the text was read.
         prediction: what a task made of the logits; None before.
     """
@@ -97,7 +97,7 @@ class Reading(ABC):
         return ()
 
     def on_text(self, values: Sequence[Tensor]) -> Tensor:
-        """Take the text's own tokens out of the rows, each from where it has most context.
+        """Take the text's own tokens out of the rows, each from the row with most context.
 
         Args:
             values: per row (N, ...), padding removed.
@@ -173,12 +173,12 @@ class Reader(ABC):
     Args:
         model: a Hugging Face encoder, with or without a task's head.
         tokenizer: as the task reads texts.
-        config: how texts are read where nothing else is said; None: the defaults.
+        config: how texts are read by default; None: the system's defaults.
 
     Attributes:
         config_class: its frozen configuration: ``system``, its name on cards and on the command
             line, ``max_length``, and what else it needs.
-        inserts: whether it puts layers of its own into the encoder, saved with the model.
+        inserts: whether it adds its own layers to the encoder, saved with the model.
     """
 
     config_class: ClassVar[Any]
@@ -208,7 +208,7 @@ class Reader(ABC):
 
     @property
     def has_head(self) -> bool:
-        """Whether the model is more than a bare encoder."""
+        """Whether the model has a task head."""
         return self.model.base_model is not self.model
 
     @property
@@ -346,7 +346,7 @@ class Reader(ABC):
         return config
 
     def key(self, reading: Reading) -> Hashable:
-        """Two readings with one key give the encoder the same, so that one run is enough."""
+        """Two readings with equal keys give the encoder the same input, so one run is enough."""
         return id(reading)
 
     def logits(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
@@ -364,7 +364,7 @@ class Reader(ABC):
         return {"input_ids": (self.model.get_input_embeddings(), self.tokenizer)}
 
     def rate_of(self, parameter: str) -> float:
-        """Say how fast a parameter of the model, by its name, is trained: times the rate."""
+        """Give the factor on the learning rate for a parameter of the model, by its name."""
         del parameter
         return 1.0
 

@@ -90,7 +90,7 @@ class _NoVocabulary:
 
 
 class Words(_NoVocabulary):
-    """A text split by white space, one token a word."""
+    """A text split at white space, one token per word."""
 
     def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
         """Cut texts of the trunk, relations or tails."""
@@ -106,7 +106,7 @@ class Words(_NoVocabulary):
 
 
 class Characters(_NoVocabulary):
-    """Every character a token, white space too."""
+    """Every character is a token, also white space."""
 
     def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
         """Cut texts of the trunk, relations or tails."""
@@ -118,9 +118,9 @@ class Characters(_NoVocabulary):
 
 
 class WordPieces:
-    """A Hugging Face fast tokenizer, with offsets and without surprises.
+    """A Hugging Face fast tokenizer, with offsets.
 
-    Special tokens typed into a text are plain text, but for the mask token
+    Special tokens in a text are plain text, except the mask token
     when ``masks`` is set. Spans don't include white space.
 
     Args:

@@ -47,7 +47,7 @@ COPY_AGAIN = f"Copy the model again, or take '{CARD_KEY}' out of its config.json
 
 @dataclass(frozen=True)
 class Card:
-    """What a checkpoint says of itself, kept in its config.
+    """A model card: what a checkpoint was trained for and with, kept in its config.
 
     Attributes:
         task: a key of ``TASKS``; None for an encoder without a task head.
@@ -75,11 +75,11 @@ class Card:
     def of(cls, config: Any) -> "Card":
         """Read the card from a Hugging Face config.
 
-        A foreign one has an empty card, but that a masked language model is
-        for fill-mask. A card that names no system is K-BERT's.
+        A config without a card gives an empty one; that of a masked language model
+        has the task fill-mask. A card that names no system is K-BERT's.
 
         Raises:
-            CheckpointError: there is a card, and it is broken, or of an
+            CheckpointError: the card is broken, or of an
                 unknown system, or has another system's configuration.
         """
         data = getattr(config, CARD_KEY, None)

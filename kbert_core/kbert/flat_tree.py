@@ -63,11 +63,11 @@ class FlatTree:
     Attributes:
         tree: what was flattened.
         codes: (5, N) the codes below, in the order of ``CODES``.
-        branches: those that are in, in reading order.
-        trunk_parts: the runs of the trunk's tokens, parted by branches and special tokens.
-        trunk_tokens: per sentence all its tokens, also those cut.
+        branches: those in the row, in reading order.
+        trunk_parts: the runs of the trunk's tokens, between branches and special tokens.
+        trunk_tokens: per sentence all its tokens, also those that were cut.
         specials: where special tokens stand.
-        left_out: every triple that is not in, with the index of its node and its rule.
+        left_out: every triple that isn't in the row, with the index of its node and its rule.
         trunk_cuts: what the length limit cut from the text.
     """
 
@@ -151,7 +151,7 @@ class FlatTree:
         return tree_html(self)
 
     def with_hard_positions(self) -> "FlatTree":
-        """Count the positions straight through: the ablation without soft positions."""
+        """Use hard positions: the ablation without soft positions."""
         codes = self.codes.copy()
         codes[POSITIONS] = range(len(self))
         return replace(self, codes=codes)
@@ -190,7 +190,7 @@ class FlatTree:
 
 @dataclass(frozen=True)
 class FlatTrees(Many[FlatTree]):
-    """R flat trees, end to end: M tokens. An item is one with all that is known of it.
+    """R flat trees, end to end: M tokens. An item is one :class:`FlatTree`.
 
     Attributes:
         values: (5, M) the codes of every :class:`FlatTree`.
@@ -198,7 +198,7 @@ class FlatTrees(Many[FlatTree]):
             length. Tokens are numbered: those of ``trunk``, then special ones, then of branches.
         specials: how many special tokens are numbered.
         lengths: (R,) tokens.
-        texts: (R,) which tree a row is of; a long text in windows has several rows.
+        texts: (R,) the tree of each row; a long text in windows has several rows.
         nodes: (4, Q) row, node, and its branches [first, last) among the K.
         rules: (K,) why a branch is out: a number of ``RULES``; 0: it is in.
         trees, trunk, tokenizer, windows: what was flattened, and how.

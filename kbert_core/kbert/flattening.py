@@ -41,14 +41,14 @@ def flatten(
 ) -> FlatTrees:
     """Put sentence trees into reading order.
 
-    The trunk goes first: if it is over the limit, its end is cut (of two
-    sentences the longer one's), or its last sentence is read in overlapping
-    windows, each with room for branches, so that every token stands in at
-    least one; the first of two stands whole in each. Then branches in order:
+    The trunk comes first. If it is over the limit, its end is cut (of two
+    sentences, the longer one's). Or its last sentence is read in overlapping
+    windows with room for branches: every token is in at least one window, and
+    the first of two sentences is whole in each. Then branches follow in order:
     one that doesn't fit whole is left out, and the next is still tried.
 
     Args:
-        trees: as they were grown, or made by hand.
+        trees: from :func:`grow_trees`, or made by hand.
         tokenizer: for trunk and branches.
         max_length: in tokens, special tokens included; None: no limit.
         windows: whether a long text is read in windows instead of being cut.

@@ -44,12 +44,12 @@ def _reading(data: object, what: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Which tokens of a tree, by what they are.
+    """A choice of a tree's tokens, by what they are.
 
     Attributes:
         kind: "all"; "trunk", special tokens included; "branches", all of them; "specials", [CLS]
-            and [SEP]; "mention", the trunk tokens of one mention; "hung", all branches that hang
-            from it; "branch", the one of them that says a triple; "token", a single one.
+            and [SEP]; "mention", the trunk tokens of one mention; "hung", all branches on
+            that mention; "branch", its branch of one triple; "token", a single token.
         sentence, start: of the mention: index of its sentence, its first character there.
         triple: of a "branch".
         identity: of a "token", see ``FlatTree.identities``.
@@ -130,9 +130,9 @@ class Intervention:
     """Cells of the visible matrix blocked or opened.
 
     Attributes:
-        action: "block", so that ``seer`` may not attend to ``seen``, or "open", so that it may.
+        action: "block": ``seer`` may not attend to ``seen``; "open": it may.
         seer, seen: rows and columns of the matrix.
-        both: whether ``seen`` is kept from ``seer``, or let to it, as well.
+        both: do the same for ``seen`` attending to ``seer``.
         layers: numbers from 1, ascending; empty: all layers.
 
     Raises:

@@ -42,15 +42,15 @@ PROBE_LENGTH = 8
 class MaskTransformer:
     """An encoder, with or without a task head, that reads flat trees.
 
-    The model is never changed after loading: attention maps come from a second module that shares
-    the parameters and computes attention eagerly, and layers with matrices of their own are run in
-    a third, see :class:`LayeredTwin`.
+    The model never changes after loading. Attention maps come from a second module that shares
+    the parameters and computes attention eagerly. A third runs layers that have different
+    matrices, see :class:`LayeredTwin`.
 
     Args:
         model: any Hugging Face encoder or task model built on one.
 
     Raises:
-        EncoderError: it can't be run so; the message says which test it failed.
+        EncoderError: the encoder is unfit; the message says which test it failed.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -189,12 +189,12 @@ class MaskTransformer:
 
 
 def probe(model: PreTrainedModel) -> int:
-    """Find out whether an encoder keeps to a visible matrix and uses positions.
+    """Find out whether an encoder obeys a visible matrix and uses positions.
 
     On a tiny input whose matrix falls into two disconnected parts, changing
     one part must leave the other's last layer exactly equal; positions must
-    have an influence; and an all-visible matrix with positions counted
-    straight through must equal the plain call.
+    have an influence; and an all-visible matrix with hard positions
+    must equal the plain call.
 
     Returns:
         What is added to soft positions: 0 for BERT, padding index + 1 for RoBERTa and its children.

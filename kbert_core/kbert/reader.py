@@ -122,12 +122,12 @@ class KBertTrace(Trace):
 
     Attributes:
         batch: the rows as tensors (B, N).
-        visible: (B, N, N) bool, that of all layers; where interventions made layers differ,
+        visible: (B, N, N) bool, the same in all layers; if interventions made layers differ,
             the last layer's.
-        visible_layers: L tensors (B, N, N) bool, the same one where layers are equal; None
-            without interventions.
-        idle_interventions: those that changed no cell, as what they name isn't in the tree or
-            was so already.
+        visible_layers: L tensors (B, N, N) bool, one tensor L times if layers are equal;
+            None without interventions.
+        idle_interventions: those that changed no cell: the tree lacks their tokens, or the
+            cells had this value already.
     """
 
     reading: KBertReading

@@ -56,7 +56,7 @@ class Node:
     """A mention in the tree, with the branches chosen for it, the best first.
 
     Attributes:
-        left_out: its other triples, each with its rule.
+        left_out: its other triples, each with the rule that left it out.
     """
 
     mention: Mention
@@ -69,7 +69,7 @@ class Node:
         return tuple(branch.triple for branch in self.branches)
 
     def edited(self, changes: Mapping[Triple, Triple | None], options: InjectionOptions) -> "Node":
-        """Hang other triples in place of some; None: nothing."""
+        """Replace some triples; None: only take the triple off."""
         new = [(own, changes.get(own.triple, own.triple)) for own in self.branches]
         kept = (own if t is own.triple else branch_of(t, options) for own, t in new if t)
         return replace(self, branches=tuple(kept))
@@ -262,14 +262,14 @@ def k_query(
         texts: each a sentence, or a pair of them.
         graph: K.
         options: how many triples a mention gets, and which.
-        words: per text and sentence the spans of its words, where it is split.
-        masks: per text and sentence the spans of its mask tokens; what touches
-            one is no mention.
+        words: per text and sentence the spans of its words, if it is split.
+        masks: per text and sentence the spans of its mask tokens; a name that
+            touches one is no mention.
         scorer: for options that score triples with a model.
 
     Raises:
         TextError: not one or two sentences, or a character that is none.
-        OptionError: the options need a scorer, and there is none.
+        OptionError: the options need a scorer, but none is given.
     """
     pairs = list(map(_pair, texts))
     sentences = list(chain.from_iterable(pairs))
@@ -299,7 +299,7 @@ def k_inject(
 
     Args:
         texts, words: as for :func:`k_query`.
-        nodes: E, as it came from there or changed.
+        nodes: E, as k_query returned it, or changed.
     """
     if isinstance(nodes, Nodes):
         return Trees(nodes, words)
@@ -316,7 +316,7 @@ def grow_trees(
     masks: Sequence[Sequence[Spans]] | None = None,
     scorer: TripleScorer | None = None,
 ) -> Trees:
-    """K-Query, then K-Inject: the whole knowledge layer; arguments as for :func:`k_query`."""
+    """Run K-Query, then K-Inject: the whole knowledge layer; arguments as for :func:`k_query`."""
     nodes = k_query(texts, graph, options, words=words, masks=masks, scorer=scorer)
     return k_inject(texts, nodes, words=words)
 

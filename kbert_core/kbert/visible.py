@@ -119,10 +119,10 @@ def why_visible(branch_a: int, anchor_a: int, branch_b: int, anchor_b: int) -> V
 
 @dataclass(frozen=True)
 class Ablation(Options):
-    """Which of K-BERT's two mechanisms is on (the paper's Figure 5). Data, not a model's switch.
+    """Which of K-BERT's two mechanisms are on (the paper's Figure 5). Data, not a model's switch.
 
     Attributes:
-        positions: "soft" as in the paper; "hard" counts straight through.
+        positions: "soft" as in the paper; "hard": the places in the row.
         visible: "tree" as in the paper; "all" hides only padding.
     """
 

@@ -25,16 +25,16 @@ def load_graph(
     skip_bad: bool = False,
     aliases: AliasRelations = ALIAS_RELATIONS,
 ) -> KnowledgeGraph:
-    """Open files of triples, and graphs in files and on servers; an earlier one's come first.
+    """Open files of triples, and graphs in files and on servers; triples stay in this order.
 
     Small files of triples are read into memory, large ones indexed once on disk (see
     ``store.importing``); graph files (``.kg``) and ``postgresql://…`` are read where they are.
 
     Args:
         paths: of the files; none gives an empty graph.
-        options: how files of triples are written, where their names don't tell.
+        options: the format of files of triples, if their names don't tell it.
         skip_bad: leave bad lines out, and log each.
-        aliases: the relations that say another name; a graph file knows its own.
+        aliases: relations whose tail is an alias; a graph file knows its own.
 
     Raises:
         GraphFileError: a file can't be read; see ``read_triples``.

@@ -148,13 +148,13 @@ class Union:
 class KnowledgeGraph:
     """Triples by entity, in file order.
 
-    An entity is a head as names are compared: ``triples_of("Aspirin")`` and
-    ``triples_of("aspirin")`` are the same.
+    An entity is a head, without regard to spelling: ``triples_of("Aspirin")``
+    and ``triples_of("aspirin")`` are the same.
 
     Args:
-        triples: in the order in which they are to be injected; a repeated one counts once.
+        triples: in the order of injection; a repeated triple counts once.
         name: shown to people.
-        aliases: the relations that say another name of an entity.
+        aliases: the relations whose tail is another name of the entity.
         off: which of the triples are switched off.
     """
 
@@ -291,10 +291,10 @@ class KnowledgeGraph:
         return self._source.aliases
 
     def apply(self, *edits: Edit) -> "KnowledgeGraph":
-        """Return the graph with edits made, one after the other, at the cost of the edits.
+        """Return the graph after edits, made in order; the time depends only on the edits.
 
         Raises:
-            GraphEditError: an edit doesn't fit; this graph is as it was.
+            GraphEditError: an edit is impossible; this graph stays unchanged.
         """
         draft = Draft(self.name, self._now, self.is_on)
         for edit in edits:
@@ -402,7 +402,7 @@ def _line(triple: Triple) -> str:
 
 
 def join_graphs(graphs: Iterable[KnowledgeGraph]) -> KnowledgeGraph:
-    """Join graphs, copying none; what is switched off in one is off. Of none: an empty graph."""
+    """Join graphs without a copy; a triple that is off in one is off. No graphs: an empty one."""
     graphs = list(graphs)
     name = " + ".join(graph.name for graph in graphs)
     return KnowledgeGraph.over(Union(graphs), name=name)

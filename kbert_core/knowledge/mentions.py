@@ -112,17 +112,17 @@ def find_mentions(
 ) -> Mentions:
     """Find the entities that texts name: leftmost-longest, non-overlapping.
 
-    A name that begins or ends with a Latin letter or digit counts only at a word boundary there,
-    and that is tested before the longest is chosen. Chinese names are found anywhere. White space
+    If a name begins or ends with a Latin letter or digit, there must be a word boundary there;
+    this is tested before the longest name is chosen. Chinese names are found anywhere. White space
     inside a name may be of any kind and length.
 
     Args:
-        texts: as given; the offsets are in them.
-        graph: whose entities are looked for, by their heads and other names.
+        texts: as given; offsets are characters of these texts.
+        graph: its entities are searched, by their heads and aliases.
         rules: how a name may differ from the graph's.
-        words: for texts that are split into words already, their spans in characters: a mention
-            then is one or more whole words, and the space between two Chinese words parts no name.
-        masks: per text the spans of its mask tokens: what touches one is no mention.
+        words: for texts already split into words, their spans in characters: a mention is then
+            one or more whole words, and a name may span the space between two Chinese words.
+        masks: per text the spans of its mask tokens: a name that touches one is no mention.
     """
     search = _Search(texts, graph, rules, words)
     columns = search.leftmost_longest()

@@ -61,25 +61,25 @@ WHAT = {
 
 @dataclass(frozen=True)
 class InjectionOptions:
-    """How much knowledge a mention gets, and which.
+    """How many triples a mention gets, and which.
 
     Attributes:
-        max_triples: at most so many triples per mention (the release's
+        max_triples: the most triples per mention (the release's
             MAX_ENTITIES, 2); 0 switches knowledge off.
         tail_only: inject the tail without the relation.
         relations: use only these; None: all.
         not_relations: use none of these.
-        first_relations: these come first, in this order, whatever the
-            strategy says of them; it orders the triples of one relation.
-        strategy: how the others are chosen among.
-        threshold: leave out what scores less: cosine similarity for
+        first_relations: triples of these come first, in this order;
+            the strategy orders only the triples of one relation.
+        strategy: the rule that chooses among the others.
+        threshold: leave out triples that score less: cosine similarity for
             "context", information in nats for "rare"; None: nothing.
-        one_sense: of a name with several entities, use only the triples of
-            the one whose best triple scores highest.
-        keep_places: a triple that is switched off keeps its place among the first, so that no
-            other moves up into it.
-        scorer: for "context" an encoder (folder, hub name or package:NAME),
-            None for the model's own.
+        one_sense: if a name has several entities, use only the triples of
+            the entity whose best triple scores highest.
+        keep_places: a triple that is switched off keeps its place among the first, so no
+            other triple moves up.
+        scorer: the encoder for "context" (folder, hub name or package:NAME);
+            None: the model's own.
         names: how a name in a text may differ from the graph's.
     """
 
@@ -232,7 +232,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A triple that is in the graph and not in the tree, and by which rule."""
+    """A triple that is in the graph but not in the tree, and the rule that left it out."""
 
     triple: Triple
     rule: Rule

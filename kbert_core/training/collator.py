@@ -27,22 +27,22 @@ TASKS = ("classify", "pair", "rank", "ner")  # whose labels stand in the rows
 
 
 class KnowledgeCollator:
-    """Injects a graph's triples into texts as the batches of a ``Trainer`` are made.
+    """Inject a graph's triples into the texts of a ``Trainer``'s batches.
 
-    The model's config gets a card of how texts are read, so that
-    :meth:`Pipeline.load` reads what the ``Trainer`` saves.
+    The model's config gets a card that says how texts are read, so
+    :meth:`Pipeline.load` can load what the ``Trainer`` saves.
 
     Args:
         model: of a class ``AutoModelFor…`` that fits the task; its ``id2label`` names the labels.
         tokenizer: the model's, a fast one.
         graph: K; the empty graph gives plain BERT.
         task: "classify", "pair", "rank" or "ner".
-        config: how texts are read; None: K-BERT's defaults. A text that is longer than
-            ``max_length`` is cut, so that each row of the data stays one row of the batch.
+        config: how texts are read; None: K-BERT's defaults. A text longer than
+            ``max_length`` is cut, so each row of the data is one row of the batch.
 
     Raises:
         OptionError: another task, weights in half precision, or interventions.
-        CheckpointError, EncoderError: model and tokenizer can't be used together, or so.
+        CheckpointError, EncoderError: model and tokenizer can't be used together or for this.
     """
 
     def __init__(

@@ -146,7 +146,7 @@ def read_triples(
     """Read a file of triples into memory.
 
     Args:
-        path: its ending tells the format, see ``ENDINGS``: three fields a line and tabs between,
+        path: its ending tells the format, see ``ENDINGS``: lines of three fields between tabs,
             a table with quotes (``.csv``), JSON Lines (``.jsonl``) or RDF (``.nt``, ``.ttl``);
             each may be packed as ``.xz``, ``.gz``, ``.bz2`` or ``.zst``.
         options: what the ending doesn't tell.
@@ -154,7 +154,7 @@ def read_triples(
 
     Raises:
         GraphFileError: the file is missing, empty, in another encoding,
-            damaged, or a line is not a triple; nothing is loaded by half.
+            damaged, or a line is not a triple; then nothing is loaded.
     """
     return _in_memory(open_rows(path, options, skip_bad=skip_bad))
 

@@ -29,16 +29,16 @@ def write_triples(triples: Iterable[Triple], path: str | Path, write: Writer | N
     """Write triples in the format that the file's name says; return how many.
 
     Args:
-        triples: written as they come, in no more memory than one takes.
-        path: ``.csv`` has a line of headings, and an apostrophe before what a spreadsheet would
-            take for a formula; ``.jsonl`` has an object a line; ``.nt`` and ``.ttl`` give every
-            name an address and its label; anything else has tabs. It is packed if ``.xz``,
+        triples: written one by one, in the memory of one.
+        path: ``.csv`` has a line of headings, and an apostrophe before a cell that a spreadsheet
+            would run as a formula; ``.jsonl`` has one object per line; ``.nt`` and ``.ttl`` give
+            every name an address and its label; anything else has tabs. It is packed if ``.xz``,
             ``.gz``, ``.bz2`` or ``.zst`` follows.
-        write: writes them, in place of what the name says.
+        write: the function to use instead of the name's format.
 
     Raises:
-        GraphFileError: a triple doesn't fit a line, or the place can't be
-            written to; what was there before stays.
+        GraphFileError: a triple doesn't fit a line, or the file can't be
+            written; an existing file stays unchanged.
     """
     path = Path(path)
     count = 0
