@@ -34,6 +34,7 @@ def test_a_knowbert_is_opened_shows_its_links_and_follows_an_edited_gloss(
     lab.go("Explain")
     expect(lab.page.get_by_text("among the candidates of")).to_be_visible()
     lab.page.set_viewport_size({"width": 420, "height": 900})
+    expect(lab.page.get_by_test_id("stExpandSidebarButton")).to_be_visible()
     lab.go("Lab")
     assert lab.fits()
 

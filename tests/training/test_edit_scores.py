@@ -283,7 +283,7 @@ def test_a_model_of_one_type_trains_and_says_what_edits_do(data, capsys, caplog)
     assert cli.main([*train, "--batch-tokens", "128"]) == 0
     said = capsys.readouterr().out
     assert "--counterfactual 0.2 has no effect: it needs 2 or more tails that name" in caplog.text
-    assert "these do: 疾病" in caplog.text
+    assert "the graph has these: 疾病" in caplog.text
     assert "dev, response to edits" in said
     evaluate = ["evaluate", "--model", model, "--data", str(data), "--split", "dev", "--edits"]
     evaluate += ["--kg", str(data / "kg.spo"), "--train-data", str(data / "train.tsv")]
