@@ -48,7 +48,7 @@ def test_a_target_is_named_by_entity_or_place_and_refused_where_it_fits_nothing(
     other = target_of(prediction, reading, label="心电图.n.02")
     assert other == LinkTarget("心电图.n.02", *PLACE)
     assert target_of(prediction, reading, label="心电图.n.02", span=PLACE) == other
-    with pytest.raises(TextError, match=r"stands at \[0, 2\), only \[3, 6\)"):
+    with pytest.raises(TextError, match=r"name of the graph at \[0, 2\), only \[3, 6\)"):
         target_of(prediction, reading, span=(0, 2))
     with pytest.raises(TextError, match=r"'胃' is no candidate .* may mean 心电图.n.01, 心电图"):
         target_of(prediction, reading, label="胃")
