@@ -126,5 +126,5 @@ def test_another_encoder_can_be_named(checkpoints):
 
 
 def test_own_encoder_without_a_model_is_refused():
-    with pytest.raises(OptionError, match="The model's own encoder .* there is no model"):
+    with pytest.raises(OptionError, match=r"The model's own encoder .* there is no model"):
         scorer_of(CONTEXT)

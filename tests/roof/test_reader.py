@@ -248,7 +248,7 @@ def test_an_encoder_of_another_width_is_refused(checkpoints, tmp_path):
 
 
 def test_more_layers_than_the_encoder_has_are_refused(checkpoints):
-    with pytest.raises(KBertError, match=r"roof of 4 layers, but .* has 3 layers to copy. Give 1 to 3"):
+    with pytest.raises(KBertError, match=r"of 4 layers, but .* has 3 layers to copy. Give 1 to 3"):
         tagger(checkpoints["encoder"], layers=4)
 
 
