@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from _tools import exercise
+from checks.choices import wrong_choice
 
 Measured = Mapping[str, Mapping[str, Mapping[str, float]]]  # row → language → scores
 KINDS = ("read", "trained", "neither")
@@ -77,17 +78,15 @@ def check_table(answer: object, measured: Measured) -> str | None:
 @exercise("A number belongs to the question that was asked, and to no larger one.")
 def check_claims(answer: object) -> str | None:
     """A dictionary: sentence → the kind of ablation that supports it."""
-    if not isinstance(answer, dict):
-        return "give a dictionary: each sentence with one of three words."
-    for claim, (right, why) in CLAIMS.items():
-        given = answer.get(claim)
-        if given is None:
-            return f"'{claim}' has no answer yet."
-        if given not in KINDS:
-            return f"'{given}' is none of the three. There are: {', '.join(KINDS)}."
-        if given != right:
-            return f"'{claim}' Not {given}. {why[0].upper()}{why[1:]}"
-    return None
+
+    def hint(claim: str) -> str:
+        _, why = CLAIMS[claim]
+        return why[0].upper() + why[1:]
+
+    right = {claim: kind for claim, (kind, _) in CLAIMS.items()}
+    return wrong_choice(
+        answer, right, KINDS, hint, each="sentence with one of three words", no="none of the three"
+    )
 
 
 @exercise(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from statistics import mean, pstdev, stdev
 
 from _tools import exercise
+from checks.choices import wrong_choice
 
 CONTROLS = {
     "does the graph help at all?": "no knowledge (BERT)",
@@ -30,17 +31,13 @@ def check_controls(answer: object) -> str | None:
         "everything visible": "the matrix alone decides who sees a branch.",
         "hard positions": "how words are counted is a matter of positions alone.",
     }
-    if not isinstance(answer, dict):
-        return "give a dictionary: each question with the name of a row."
-    for question, row in CONTROLS.items():
-        given = answer.get(question)
-        if given is None:
-            return f"'{question}' has no answer yet."
-        if given not in why:
-            return f"'{given}' is no row. There are: {', '.join(why)}."
-        if given != row:
-            return f"'{question}' Not {given}. Which row differs in just this? Hint: {why[row]}"
-    return None
+
+    def hint(question: str) -> str:
+        return f"Which row differs in just this? Hint: {why[CONTROLS[question]]}"
+
+    return wrong_choice(
+        answer, CONTROLS, why, hint, each="question with the name of a row", no="no row"
+    )
 
 
 @exercise("What is common to both rows of a seed, easy names or a lucky split, cancels out.")
