@@ -116,6 +116,7 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
         injection=injection,
         output=str(folder),
         device=device,
+        bf16=run.train.get("bf16", False),  # on a GPU too, so that rows of any machine compare
     )
     with _clock(folder / SECONDS):
         fitted = fit(options)
