@@ -146,7 +146,7 @@ class Bench:
                 result[name] = {}
                 SECTIONS[name](self, result[name])
             except Exception as error:  # the other sections count, too
-                result["errors"][name] = f"{type(error).__name__}: {error}"[:1500]
+                result["errors"][name] = told(error)
                 print(f"{name}: {result['errors'][name]}", flush=True)
             result["seconds"][name] = round(time.perf_counter() - begun, 1)
             free(self.device)
@@ -253,7 +253,7 @@ class Bench:
                 step(), step()
                 times[name] = []
             except Exception as error:
-                times[name] = f"{type(error).__name__}: {error}"[:500]
+                times[name] = told(error)
                 free(self.device)
         running = [name for name in steps if isinstance(times[name], list)]
         for turn in range(self.sizes.rounds):
@@ -295,7 +295,7 @@ def right(bench: Bench, result: dict[str, Any]) -> None:
                         probe(twin.model)
                         own[way]["hidden_has_no_influence"] = True
                 except Exception as error:
-                    own[way] = {"error": f"{type(error).__name__}: {error}"[:500]}
+                    own[way] = {"error": told(error)}
             plain = collate(bare)
             given = {"input_ids": plain.input_ids, "attention_mask": plain.real.long()}
             with torch.inference_mode():
@@ -428,18 +428,16 @@ def lengths(bench: Bench, result: dict[str, Any]) -> None:
             batch = batch.to(bench.device)
             before = counters["stats"]["unique_graphs"]
             step = forward_step(bench, name, twin, batch)
-            first = bench.seconds(step)
+            row: dict[str, Any] = {"tokens": length, "rows": count}
+            rows.append(row)
+            try:
+                row["first_s"] = round(bench.seconds(step), 3)
+            except Exception as error:
+                row["error"] = told(error)
+                continue
+            row["graphs"] = counters["stats"]["unique_graphs"] - before
             steps = {"compiled": step, "not compiled": forward_step(bench, name, plain, batch)}
-            times = bench.timed(steps)
-            rows.append(
-                {
-                    "tokens": length,
-                    "rows": count,
-                    "graphs": counters["stats"]["unique_graphs"] - before,
-                    "first_s": round(first, 3),
-                    **{f"{k}_ms": ms(times[k]) for k in times},
-                }
-            )
+            row |= {f"{k}_ms": ms(own) for k, own in bench.timed(steps).items()}
         result[name]["graphs"] = counters["stats"]["unique_graphs"] - begin
 
 
@@ -499,18 +497,20 @@ def isolation(bench: Bench, encoder: MaskTransformer, trees: Sequence[FlatTree])
     rows = pack(trees, 512)[:4]
     batch, ids = packed(rows, 512)
     batch, ids = batch.to(bench.device), ids.to(bench.device)
-    alone = [encoder(collate([tree])).logits[0] for tree in rows[0]]
+    alone = torch.cat([encoder(collate([tree])).logits[0] for tree in rows[0]])
     changed = replace(batch, input_ids=torch.where(ids % 2 == 1, 7, batch.input_ids))
     found: dict[str, Any] = {}
     for attention in ("sdpa", "flex_attention"):
         twin = by(encoder, attention)
-        states = packed_step(twin, batch, ids)
-        moved = packed_step(twin, changed, ids)
+        try:
+            states, moved = packed_step(twin, batch, ids), packed_step(twin, changed, ids)
+        except Exception as error:
+            found[attention] = {"error": told(error)}
+            continue
         even = (ids % 2 == 0) & batch.real
-        both = torch.cat(alone), states[0, : sum(map(len, rows[0]))]
-        found[attention] = errors(both[1].cpu(), both[0].cpu()) | {
-            "others_have_no_influence": torch.equal(states[even], moved[even])
-        }
+        own = errors(states[0, : len(alone)].cpu(), alone.cpu())
+        own["others_have_no_influence"] = torch.equal(states[even], moved[even])
+        found[attention] = own
     return found
 
 
@@ -618,6 +618,10 @@ def errors(found: Tensor, reference: Tensor) -> dict[str, float]:
             (found.argmax(-1) == reference.argmax(-1)).double().mean().item(), 5
         ),
     }
+
+
+def told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:800]
 
 
 def flops(config: BertConfig, tokens: int) -> int:

@@ -168,7 +168,7 @@ def _gpu(result: Mapping[str, Any]) -> str:
             "",
             f"Forward on {own['sentences']:,} short sentences ({own['mean_tokens']} tokens with "
             "their knowledge). A packed row holds many sentences, which don't see each other.\n",
-            "| | real tokens per second | share of positions that are real | time, of buckets' |",
+            "| | real tokens per second | positions that are real | times buckets |",
             "|---|---:|---:|---:|",
         ]
         lines += [
@@ -178,7 +178,7 @@ def _gpu(result: Mapping[str, Any]) -> str:
             if "error" not in row
         ]
     for way, own in result.get("lengths", {}).items():
-        if rows := own["rows"]:
+        if rows := [row for row in own["rows"] if "first_s" in row]:
             lines += [
                 "",
                 f"{way}, compiled: batches of {len(rows)} lengths from {rows[0]['tokens']} to "
