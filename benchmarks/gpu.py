@@ -107,7 +107,8 @@ def main() -> None:
             debug = "torch.nn.attention.flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
             stack.enter_context(patch(debug, True))
         bench = Bench(args.device, SMALL if args.small else Sizes(), args.seconds)
-        kept = json.loads((RESULTS / NAME).read_text("utf-8")) if args.only else {}
+        path = RESULTS / NAME
+        kept = json.loads(path.read_text("utf-8")) if args.only and path.exists() else {}
         result = bench.run(args.only or list(SECTIONS), kept, keep=not args.small)
     show(result)
 
@@ -172,7 +173,7 @@ class Bench:
         """Flat trees of random texts, which name an entity every 25 characters or so."""
         random = np.random.default_rng(seed)
         vocabulary = load_tokenizer(MINI).get_vocab()
-        letters = sorted(token for token in vocabulary if len(token) == 1 and "一" <= token <= "鿿")
+        letters = np.array(sorted(t for t in vocabulary if len(t) == 1 and "一" <= t <= "鿿"))
         names = [name for name in self.graph.entities() if len(name) < 8]
         texts = []
         for length in random.integers(*characters, size=count, endpoint=True):
@@ -254,7 +255,8 @@ class Bench:
                 times[name] = []
             except Exception as error:
                 times[name] = told(error)
-                free(self.device)
+            if times[name]:
+                free(self.device)  # not before: the error holds what was computed
         running = [name for name in steps if isinstance(times[name], list)]
         for turn in range(self.sizes.rounds):
             for name in running if turn % 2 else running[::-1]:
