@@ -246,7 +246,9 @@ class Bench:
             By name the list of seconds, or the error's text.
         """
         times: dict[str, Any] = {}
-        for name, step in steps.items():  # compiled and warm
+        # compiled and warm; what may fail comes first, since then all is compiled anew
+        for name in sorted(steps, key=lambda name: "FlexAttention" not in name):
+            step = steps[name]
             if self.late:
                 times[name] = TOO_LATE
                 continue
@@ -255,13 +257,14 @@ class Bench:
                 times[name] = []
             except Exception as error:
                 times[name] = told(error)
-            if times[name]:
-                free(self.device)  # not before: the error holds what was computed
+            if times[name]:  # not before: the error holds what was computed
+                free(self.device)
+                torch._dynamo.reset()  # layers that couldn't be compiled once aren't tried again
         running = [name for name in steps if isinstance(times[name], list)]
         for turn in range(self.sizes.rounds):
             for name in running if turn % 2 else running[::-1]:
                 times[name].append(self.seconds(steps[name]))
-        return times
+        return {name: times[name] for name in steps}
 
 
 def right(bench: Bench, result: dict[str, Any]) -> None:
@@ -436,6 +439,7 @@ def lengths(bench: Bench, result: dict[str, Any]) -> None:
                 row["first_s"] = round(bench.seconds(step), 3)
             except Exception as error:
                 row["error"] = told(error)
+                torch._dynamo.reset()
                 continue
             row["graphs"] = counters["stats"]["unique_graphs"] - before
             steps = {"compiled": step, "not compiled": forward_step(bench, name, plain, batch)}
