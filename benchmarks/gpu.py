@@ -107,7 +107,8 @@ def main() -> None:
             debug = "torch.nn.attention.flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
             stack.enter_context(patch(debug, True))
         bench = Bench(args.device, SMALL if args.small else Sizes(), args.seconds)
-        kept = json.loads((RESULTS / NAME).read_text("utf-8")) if args.only else {}
+        path = RESULTS / NAME
+        kept = json.loads(path.read_text("utf-8")) if args.only and path.exists() else {}
         result = bench.run(args.only or list(SECTIONS), kept, keep=not args.small)
     show(result)
 
@@ -172,7 +173,7 @@ class Bench:
         """Flat trees of random texts, which name an entity every 25 characters or so."""
         random = np.random.default_rng(seed)
         vocabulary = load_tokenizer(MINI).get_vocab()
-        letters = sorted(token for token in vocabulary if len(token) == 1 and "一" <= token <= "鿿")
+        letters = np.array(sorted(t for t in vocabulary if len(t) == 1 and "一" <= t <= "鿿"))
         names = [name for name in self.graph.entities() if len(name) < 8]
         texts = []
         for length in random.integers(*characters, size=count, endpoint=True):
@@ -245,7 +246,9 @@ class Bench:
             By name the list of seconds, or the error's text.
         """
         times: dict[str, Any] = {}
-        for name, step in steps.items():  # compiled and warm
+        # compiled and warm; what may fail comes first, since then all is compiled anew
+        for name in sorted(steps, key=lambda name: "FlexAttention" not in name):
+            step = steps[name]
             if self.late:
                 times[name] = TOO_LATE
                 continue
@@ -254,12 +257,14 @@ class Bench:
                 times[name] = []
             except Exception as error:
                 times[name] = told(error)
+            if times[name]:  # not before: the error holds what was computed
                 free(self.device)
+                torch._dynamo.reset()  # layers that couldn't be compiled once aren't tried again
         running = [name for name in steps if isinstance(times[name], list)]
         for turn in range(self.sizes.rounds):
             for name in running if turn % 2 else running[::-1]:
                 times[name].append(self.seconds(steps[name]))
-        return times
+        return {name: times[name] for name in steps}
 
 
 def right(bench: Bench, result: dict[str, Any]) -> None:
@@ -434,6 +439,7 @@ def lengths(bench: Bench, result: dict[str, Any]) -> None:
                 row["first_s"] = round(bench.seconds(step), 3)
             except Exception as error:
                 row["error"] = told(error)
+                torch._dynamo.reset()
                 continue
             row["graphs"] = counters["stats"]["unique_graphs"] - before
             steps = {"compiled": step, "not compiled": forward_step(bench, name, plain, batch)}

@@ -154,9 +154,8 @@ def _gpu(result: Mapping[str, Any]) -> str:
         best: dict[str, tuple[str, Any]] = {}
         for rows, ways in result.get(part, {}).items():
             for way, own in ways.items() if rows.isdigit() else ():
-                speed = own.get("sequences_per_s", {}).get("median", 0)
-                if speed > best.get(way, ("", {}))[1].get("sequences_per_s", {}).get("median", 0):
-                    best[way] = (rows, own)
+                if isinstance(own, Mapping) and "error" not in own:
+                    best[way] = max(best.get(way, (rows, own)), (rows, own), key=_speed)
         lines += [
             f"| {part}, {way} | {rows} | {_shown(own['sequences_per_s'])} | {own['tflops']:.0f} | "
             f"{own.get('share_of_peak', 0):.1%} | {_maybe(own.get('knowledge_costs'))} |"
@@ -200,6 +199,10 @@ def _gpu(result: Mapping[str, Any]) -> str:
             if isinstance(row, Mapping) and "error" not in row
         ]
     return "\n".join([*lines, ""])
+
+
+def _speed(batch: tuple[str, Mapping[str, Any]]) -> float:
+    return batch[1]["sequences_per_s"]["median"]
 
 
 def _maybe(value: Any) -> str:
