@@ -28,7 +28,6 @@ def imported(name):
 kept, importlib.import_module, waits = importlib.import_module, imported, []
 at = AppTest.from_file("{main}", default_timeout=60)
 at.query_params["lang"] = "en"
-at.query_params.update({asked})
 at.run()
 drawn = [part.proto.component_name for part in at.main if part.type == "bidi_component"]
 print([waits + [[gc.isenabled()]], drawn, [info.value for info in at.info], list(at.exception)])
@@ -50,28 +49,48 @@ def test_the_first_look_lays_an_example_out_as_its_model_reads_it(key):
     assert laid.ablation == reading.config.ablation
 
 
-def meanwhile(**asked):
-    """What stands on the page while PyTorch is imported, in a process that doesn't import it."""
-    program = MEANWHILE.format(main=ROOT / "app" / "main.py", asked=asked)
+def test_tree_and_matrix_are_on_the_page_before_pytorch_is_imported():
+    program = MEANWHILE.format(main=ROOT / "app" / "main.py")
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True
     )
-    return eval(run.stdout)
-
-
-def test_tree_and_matrix_are_on_the_page_before_pytorch_is_imported():
-    waits, drawn, (said,), problems = meanwhile()
+    waits, drawn, (said,), problems = eval(run.stdout)
     assert not problems
     assert waits == [[False], [True]]  # neither PyTorch nor transformers; the collector rests
     assert [name.rsplit(".")[-1] for name in drawn][-2:] == ["kbert_tree", "kbert_matrix"]
     assert "3 to 10 seconds" in said
 
 
-def test_a_link_to_another_scene_waits_without_a_tree_of_the_first():
-    waits, drawn, (said,), problems = meanwhile(scene="x")
-    assert (waits, problems) == ([[False], [True]], [])
-    assert not [name for name in drawn if name.endswith(("kbert_tree", "kbert_matrix"))]
-    assert "3 to 10 seconds" in said
+def look():
+    import streamlit
+
+    from app.app_pages.first_look import first_look
+
+    streamlit.session_state["drawn"] = first_look("Wait.")
+
+
+def drawn(**asked):
+    """Whether there is a first look for who comes by an address."""
+    at = AppTest.from_function(look)
+    at.query_params.update(asked)
+    at.run()
+    assert not at.exception
+    return at.session_state["drawn"]
+
+
+def test_only_who_asks_for_an_example_of_trees_has_a_first_look(monkeypatch, tmp_path):
+    assert drawn(lang="zh", example="epilepsy")
+    assert not drawn(scene="x")
+    assert not drawn(example="reading")  # of Roof-BERT
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    assert not drawn()
+    model = tmp_path / "medical-ner-kbert"
+    model.mkdir()
+    (model / "config.json").write_text('{"kbert": []}')
+    assert not drawn()
+    (model / "config.json").write_text("{}")
+    (model / "tokenizer.json").write_text("{}")
+    assert not drawn()
 
 
 def test_the_lab_sends_tree_and_matrix_before_it_asks_the_model(monkeypatch, checkpoints):
