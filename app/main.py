@@ -60,7 +60,7 @@ def loading(*, lab: bool = False) -> None:
     gc.disable()  # looking through all that is imported takes a quarter of the time
     try:
         if not (lab and import_module("app.app_pages.first_look").first_look(waits)):
-            st.info(waits)
+            st.container(key="lab_waits").info(waits)
         import_module("app.state")
     finally:
         gc.freeze()  # it stays, so nobody looks through it later either

@@ -57,7 +57,7 @@ def first_look(waits: str) -> bool:
     st.markdown("&nbsp;")  # where the Lab has a hint
     with st.container(key="lab_panels"):
         left, right = st.columns([6, 5], gap="large")
-    left.container(key="lab_prediction_box").info(waits)
+    left.container(key="lab_prediction_box").container(key="lab_waits").info(waits)
     with left, st.container():
         with st.container(key="lab_head_tree"):
             st.subheader(t("Sentence tree"), anchor=False)
