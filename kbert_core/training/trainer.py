@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing import get_start_method
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 from accelerate import PartialState
 from torch import Tensor, nn
 from torch.utils.data import SequentialSampler
 from transformers import (
+    PreTrainedModel,
     PrinterCallback,
     ProgressCallback,
     Trainer,
@@ -219,10 +220,10 @@ class OrderedTrainer(Trainer):
         for callback in (PrinterCallback, ProgressCallback):  # which print where results go
             self.remove_callback(callback)
         if run.gradient_checkpointing:
-            sharding.compute_again(self.model)
+            sharding.compute_again(self._whole)
         self.cut: Any = None  # the copy that trains, where the model is cut among processes
         self._cuts = processes.count > 1 and (
-            sharding.too_large(self.model, self.args.device) if run.shard is None else run.shard
+            sharding.too_large(self._whole, self.args.device) if run.shard is None else run.shard
         )
 
     def total_loss(self, model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
@@ -289,7 +290,7 @@ class OrderedTrainer(Trainer):
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
         """Make the optimiser; a model is cut before it, from the checkpoint's weights if any."""
         if self._cuts and self.cut is None:
-            self.cut = sharding.sharded(self.model)
+            self.cut = sharding.sharded(self._whole)
             if self.processes.main:
                 log.info("the model is cut among %d processes", self.processes.count)
         made: torch.optim.Optimizer = super().create_optimizer(model or self.cut)
@@ -303,9 +304,13 @@ class OrderedTrainer(Trainer):
             self.cut, device_placement=False, evaluation_mode=True
         )
 
+    @property
+    def _whole(self) -> PreTrainedModel:
+        return cast(PreTrainedModel, self.model)
+
     def _gather(self) -> None:
         if self.cut is not None:
-            sharding.gather(self.model, self.cut)
+            sharding.gather(self._whole, self.cut)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Score held-out data, in the main process alone."""
@@ -340,6 +345,8 @@ class OrderedTrainer(Trainer):
     def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
         if self.cut is None:
             return super()._save_optimizer_and_scheduler(output_dir)
+        assert self.optimizer is not None
+        assert self.lr_scheduler is not None
         states = {OPTIMIZER_NAME: sharding.whole(self.optimizer.state_dict())}
         states[SCHEDULER_NAME] = self.lr_scheduler.state_dict()
         for name, state in states.items() if self.args.should_save else ():
@@ -347,7 +354,7 @@ class OrderedTrainer(Trainer):
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
-        if self.cut is not None:
+        if self.cut is not None and self.optimizer is not None:
             sharding.cut_state(self.optimizer)
 
     def _save_rng_state(self, output_dir: str) -> None:

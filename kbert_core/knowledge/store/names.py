@@ -308,8 +308,8 @@ def write_names(
                 parts.append((first, target.write(content)))
                 checksum = zlib.crc32(content, checksum)
             table = index.prefixes.table
-            size = target.tell() + target.write(memoryview(table))
-            checksum = zlib.crc32(memoryview(table), checksum)
+            size = target.tell() + target.write(table.data)
+            checksum = zlib.crc32(table.data, checksum)
     except OSError as error:
         raise GraphFileError(
             f"{path}: can't be written ({error.strerror or error}). Make room, or mend "
