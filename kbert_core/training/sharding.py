@@ -11,7 +11,6 @@ import os
 from types import MethodType
 from typing import Any, cast
 
-import psutil
 import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
@@ -32,7 +31,8 @@ def too_large(model: nn.Module, device: torch.device) -> bool:
     if device.type == "cuda":
         memory = torch.cuda.get_device_properties(device).total_memory
     else:
-        memory = psutil.virtual_memory().total // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        memory //= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     needed = sum(p.numel() * (TRAINED if p.requires_grad else FROZEN) for p in model.parameters())
     return needed > SHARE * memory
 
