@@ -27,6 +27,7 @@ from kbert_core.tokens import CodePoints, Ints, Many
 
 Spans = Sequence[tuple[int, int]]
 Meanings = list[tuple[str, tuple[NameRule, ...]]]  # entities, each with the rules that it took
+FEW = 48  # characters that are sooner looked at one by one than filtered
 MOST_NAMES = 20_000  # kept with a graph
 _growing = Lock()
 
@@ -277,7 +278,10 @@ class _Search:
         codes = loose.ids.astype(np.uint32)
         cut, odd = self._marks(codes)
         lookup = self.graph.names
-        places = (lookup.may_start(codes) & ~cut[:-1]).nonzero()[0].tolist()
+        may_start = ~cut[:-1]
+        if len(codes) > FEW or lookup.large:
+            may_start &= lookup.may_start(codes)
+        places = may_start.nonzero()[0].tolist()
         text = codes.tobytes().decode("utf-32-le", "replace")
         starts, ends = memoryview(loose.starts.data), memoryview(loose.ends.data)
         is_odd = odd.tobytes()

@@ -22,8 +22,7 @@ _DEPTH = 4  # first characters of a key that the prefix filter knows
 _SLOTS = 32  # per key, at least
 _MOST = 27  # logarithm of a filter's slots
 _AT_ONCE = 100_000  # keys
-_FEW = 48  # characters that are sooner looked at one by one than filtered ...
-_LARGE = 200_000  # ... in tries of fewer keys
+_LARGE = 200_000  # keys
 _MULTIPLIER = np.uint32(0x9E3779B1)
 _HALF = re.compile("[\ud800-\udfff]")
 _MEANS = "\x01"  # in the trie, between a key, two ranks and an entity that it may mean
@@ -31,6 +30,8 @@ _MEANS = "\x01"  # in the trie, between a key, two ranks and an entity that it m
 
 class NameLookup(Protocol):
     """What finding names in a text needs of a graph."""
+
+    large: bool  # so many keys that even few places are sooner filtered than looked at
 
     def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
         """Return the keys that stand in a loosened text from each place on, the shortest first."""
@@ -130,7 +131,7 @@ class Names:
     ) -> None:
         self._firsts, self._tries = zip(*tries, strict=True)
         self._longest, self.prefixes = longest, prefixes
-        self._large = sum(map(len, self._tries)) >= _LARGE
+        self.large = sum(map(len, self._tries)) >= _LARGE
 
     @classmethod
     def of(cls, forms: Iterable[tuple[str, str]]) -> "Names":
@@ -170,8 +171,6 @@ class Names:
 
     def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
         """See ``NameLookup.may_start``."""
-        if len(codes) <= _FEW and not self._large:
-            return np.ones(len(codes), np.bool_)
         return self.prefixes.may_start(codes)
 
 
@@ -187,6 +186,7 @@ class JoinedNames:
         self, parts: Sequence[NameLookup], changed: Mapping[str, tuple[Any, ...]] = {}
     ) -> None:
         self._parts, self._changed = parts, changed
+        self.large = any(part.large for part in parts)
 
     def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
         """See ``NameLookup.keys_at``."""
