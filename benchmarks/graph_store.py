@@ -12,9 +12,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import marisa_trie
+import numpy as np
 import psutil
 
 from benchmarks.common import machine, print_table, spread, write
@@ -28,6 +30,8 @@ from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 
 CHARACTERS = [c for c in map(chr, range(0x4E00, 0x4E00 + 4500)) if simplified(c) == c][:3000]
+LENGTHS = (2, 3, 3, 4, 4, 5, 6, 8)  # of names, in characters
+AT_ONCE = 100_000  # triples written
 SENTENCES, LENGTH = 2000, 26  # characters, as in medical_ner
 LOOKUPS = 1000
 PENDING = 10_000
@@ -185,19 +189,30 @@ def compared(
 
 def write_synthetic(path: Path, count: int) -> None:
     """Write triples of made-up names: two or so a head, names of two to eight characters."""
-    dice = random.Random(1)
-    relations = ["".join(dice.choices(CHARACTERS, k=2)) for _ in range(300)]
+    dice = np.random.default_rng(1)
+    relations = names(dice, 300)
     with path.open("w", encoding="utf-8") as file:
-        written = 0
-        while written < count:
-            head = name(dice)
-            for _ in range(min(dice.choice((1, 1, 2, 2, 4)), count - written)):
-                file.write(f"{head}\t{dice.choice(relations)}\t{name(dice)}\n")
-                written += 1
+        for first in range(0, count, AT_ONCE):
+            some = min(AT_ONCE, count - first)
+            heads = np.arange(some).repeat(dice.choice((1, 1, 2, 2, 4), some))[:some]
+            numbers = dice.integers(0, 300, some)
+            of_heads = names(dice, some)
+            file.writelines(
+                f"{of_heads[head]}\t{relations[number]}\t{tail}\n"
+                for head, number, tail in zip(
+                    heads.tolist(), numbers.tolist(), names(dice, some), strict=True
+                )
+            )
+
+
+def names(dice: np.random.Generator, count: int) -> list[str]:
+    ends = dice.choice(LENGTHS, count).cumsum()
+    text = "".join(np.array(CHARACTERS)[dice.integers(0, len(CHARACTERS), ends[-1])])
+    return [text[start:end] for start, end in pairwise([0, *ends.tolist()])]
 
 
 def name(dice: random.Random) -> str:
-    return "".join(dice.choices(CHARACTERS, k=dice.choice((2, 3, 3, 4, 4, 5, 6, 8))))
+    return "".join(dice.choices(CHARACTERS, k=dice.choice(LENGTHS)))
 
 
 def sentence(dice: random.Random, heads: list[str]) -> str:

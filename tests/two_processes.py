@@ -6,17 +6,19 @@ import sys
 from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 _STARTED = get_context("forkserver")
 _STARTED.set_forkserver_preload(["kbert_core.cli", "kbert_core.training.finetune", "two_processes"])
 
 
-def together(folder: Path, *command: str) -> SimpleNamespace:
+def together(folder: Path, *command: str, cut_off: int = 0) -> SimpleNamespace:
     """Run a command in two processes that know of each other.
 
     Args:
         folder: for what they print.
         command: of `kbert`.
+        cut_off: the step at whose checkpoint both are cut off; 0: none.
 
     Returns:
         The larger exit status, what both printed, and what both wrote to stderr.
@@ -25,7 +27,8 @@ def together(folder: Path, *command: str) -> SimpleNamespace:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     processes = [
-        _STARTED.Process(target=_run, args=(rank, port, folder, command)) for rank in (0, 1)
+        _STARTED.Process(target=_run, args=(rank, port, folder, command, cut_off))
+        for rank in (0, 1)
     ]
     for process in processes:
         process.start()
@@ -39,7 +42,7 @@ def together(folder: Path, *command: str) -> SimpleNamespace:
     return SimpleNamespace(returncode=max(abs(p.exitcode) for p in processes), **written)
 
 
-def _run(rank: int, port: int, folder: Path, command: tuple[str, ...]) -> None:
+def _run(rank: int, port: int, folder: Path, command: tuple[str, ...], cut_off: int) -> None:
     os.environ |= {
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),
@@ -51,5 +54,12 @@ def _run(rank: int, port: int, folder: Path, command: tuple[str, ...]) -> None:
     for name in ("stdout", "stderr"):
         setattr(sys, name, (folder / f"{rank}.{name}").open("w", encoding="utf-8", buffering=1))
     from kbert_core import cli
+    from kbert_core.training.trainer import SavesByTime
 
+    def ends(_: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step == cut_off:
+            os._exit(0)
+
+    if cut_off:
+        SavesByTime.on_save = ends  # type: ignore[method-assign]
     sys.exit(cli.main(list(command)))

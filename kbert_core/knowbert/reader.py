@@ -120,7 +120,8 @@ class KnowBertReader(Reader):
         self.model.requires_grad_(False)
         for parameter in self.kars[-1].linking:
             parameter.requires_grad_(True)
-        if self.device.type == "cpu" and len(self.kars) == 1:
+        alone = not torch.distributed.is_initialized()  # else gradients meet in the whole pass
+        if alone and self.device.type == "cpu" and len(self.kars) == 1:
             inserted = [n for n, _ in self._lower.named_modules() if n.endswith(INSERTED)]
             digest = weights_hash(self._lower, inserted)[:16]
             self.kept_states = KeptArrays(cache_folder() / "states" / f"{digest}.sqlite")

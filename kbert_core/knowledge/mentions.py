@@ -279,7 +279,7 @@ class _Search:
         cut, odd = self._marks(codes)
         lookup = self.graph.names
         may_start = ~cut[:-1]
-        if len(codes) > FEW:
+        if len(codes) > FEW or lookup.large:
             may_start &= lookup.may_start(codes)
         places = may_start.nonzero()[0].tolist()
         text = codes.tobytes().decode("utf-32-le", "replace")

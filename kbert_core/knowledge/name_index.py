@@ -5,7 +5,7 @@ and texts are loosened before they are looked through (``names.loosen``).
 """
 
 import re
-from collections import Counter
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import chain
@@ -16,14 +16,13 @@ import numpy as np
 from immutables import Map
 from numpy.typing import NDArray
 
-from kbert_core.tokens import CodePoints, code_points
+from kbert_core.tokens import CodePoints, Ints, code_points
 
-Meanings = Mapping[str, Iterable[tuple[int, int, str]]]  # key → (rank, then, entity) of each
 _DEPTH = 4  # first characters of a key that the prefix filter knows
-_SIZES = range(1, _DEPTH + 1)
 _SLOTS = 32  # per key, at least
-_MOST = 25  # logarithm of a filter's slots
+_MOST = 27  # logarithm of a filter's slots
 _AT_ONCE = 100_000  # keys
+_LARGE = 200_000  # keys
 _MULTIPLIER = np.uint32(0x9E3779B1)
 _HALF = re.compile("[\ud800-\udfff]")
 _MEANS = "\x01"  # in the trie, between a key, two ranks and an entity that it may mean
@@ -31,6 +30,8 @@ _MEANS = "\x01"  # in the trie, between a key, two ranks and an entity that it m
 
 class NameLookup(Protocol):
     """What finding names in a text needs of a graph."""
+
+    large: bool  # so many keys that even few places are sooner filtered than looked at
 
     def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
         """Return the keys that stand in a loosened text from each place on, the shortest first."""
@@ -66,20 +67,24 @@ class PrefixFilter:
                 start = end
 
     @classmethod
-    def of(cls, keys: Sequence[str]) -> "PrefixFilter":
-        """Build the filters of some keys."""
-        counts = Counter(min(len(key), _DEPTH) for key in keys)
-        bits = [min((_SLOTS * counts[size]).bit_length(), _MOST) for size in _SIZES]
+    def sized(cls, counts: Ints) -> "PrefixFilter":
+        """Make empty filters for at most so many keys of each of the four lengths."""
+        bits = [min((_SLOTS * int(count)).bit_length(), _MOST) for count in counts]
         slots = np.zeros(sum(1 << n for n in bits if n), np.uint8)
-        made = cls(np.concatenate([slots, np.array(bits, np.uint8)]))
-        for start in range(0, len(keys), _AT_ONCE):
-            prefixes = {key[:_DEPTH] for key in keys[start : start + _AT_ONCE]}
-            for size, (table, shift, mask) in made._filters.items():
-                text = "".join(prefix for prefix in prefixes if len(prefix) == size)
-                *_, hashes = _hashes(code_points(text), size)
-                hashes = hashes[::size]
-                table[hashes >> shift] = table[hashes & mask] = True
-        return made
+        return cls(np.concatenate([slots, np.array(bits, np.uint8)]))
+
+    def add(self, keys: Sequence[str]) -> None:
+        """Put keys in."""
+        for first in range(0, len(keys), _AT_ONCE):
+            some = keys[first : first + _AT_ONCE]
+            lengths = np.fromiter(map(len, some), np.int64, len(some))
+            starts = lengths.cumsum() - lengths
+            sizes = np.minimum(lengths, _DEPTH)
+            for size, hashes in enumerate(_hashes(code_points("".join(some)), _DEPTH), start=1):
+                if size in self._filters:
+                    table, shift, mask = self._filters[size]
+                    hashes = hashes[starts[sizes == size]]
+                    table[hashes >> shift] = table[hashes & mask] = True
 
     def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
         """See ``NameLookup.may_start``."""
@@ -92,16 +97,41 @@ class PrefixFilter:
         return result
 
 
+def sizes_of(keys: Sequence[str]) -> Ints:
+    """(4,) how many keys have 1, 2, 3, and 4 or more characters."""
+    lengths = np.fromiter(map(len, keys), np.int64, len(keys))
+    return np.bincount(np.minimum(lengths, _DEPTH), minlength=_DEPTH + 1)[1:]
+
+
+def with_meanings(key: str, entities: Iterable[tuple[int, int, str]]) -> Iterator[str]:
+    """Yield what follows a key in a trie: (rank, then, entity) of all that it may mean."""
+    for rank, then, entity in entities:
+        yield f"{key}{_MEANS}{rank:x}{_MEANS}{then:x}{_MEANS}{entity}"
+
+
 class Names:
-    """Keys in a trie, which may be mapped from a file.
+    """Keys in tries, which may be mapped from a file.
 
     A key that means only the entity of the same name stands alone. Any other is followed, in
     keys of their own, by all that it may mean, in the order of two numbers:
-    ``key \\x01 rank \\x01 then \\x01 entity``. The longest key has ``longest`` characters.
+    ``key \\x01 rank \\x01 then \\x01 entity``.
+
+    Args:
+        tries: each with its first key, in their order, "" for the first trie. A trie repeats those
+            keys of earlier ones that its first key begins with, so a place in a text needs one.
+        longest: characters of the longest key.
+        prefixes: of the keys; they keep the file open.
     """
 
-    def __init__(self, trie: marisa_trie.Trie, longest: int, prefixes: PrefixFilter) -> None:
-        self.trie, self.longest, self.prefixes = trie, longest, prefixes
+    def __init__(
+        self,
+        tries: Iterable[tuple[str, marisa_trie.Trie]],
+        longest: int,
+        prefixes: PrefixFilter,
+    ) -> None:
+        self._firsts, self._tries = zip(*tries, strict=True)
+        self._longest, self.prefixes = longest, prefixes
+        self.large = sum(map(len, self._tries)) >= _LARGE
 
     @classmethod
     def of(cls, forms: Iterable[tuple[str, str]]) -> "Names":
@@ -109,38 +139,32 @@ class Names:
         meant: dict[str, dict[str, None]] = {}
         for key, entity in forms:
             meant.setdefault(key, {})[entity] = None
-        more = {
-            key: [(0, i, entity) for i, entity in enumerate(entities)]
-            for key, entities in meant.items()
-            if list(entities) != [key]
-        }
-        return cls.build([key for key in meant if key not in more], more)
-
-    @classmethod
-    def build(cls, alone: Iterable[str], meanings: Meanings) -> "Names":
-        """Index keys that mean the entity of the same name only, and others with their meanings."""
-        keys = [*alone, *meanings]
-        longest, prefixes = max(map(len, keys), default=0), PrefixFilter.of(keys)
-        keys += (
-            f"{key}{_MEANS}{rank:x}{_MEANS}{then:x}{_MEANS}{entity}"
-            for key, entities in meanings.items()
-            for rank, then, entity in entities
-        )
-        return cls(marisa_trie.Trie(keys), longest, prefixes)
+        keys = list(meant)
+        prefixes = PrefixFilter.sized(sizes_of(keys))
+        prefixes.add(keys)
+        for key, entities in meant.items():
+            if list(entities) != [key]:
+                keys += with_meanings(key, ((0, i, entity) for i, entity in enumerate(entities)))
+        return cls([("", marisa_trie.Trie(keys))], max(map(len, meant), default=0), prefixes)
 
     def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
         """See ``NameLookup.keys_at``."""
-        prefixes, longest = self.trie.prefixes, self.longest
+        firsts, longest = self._firsts, self._longest
+        prefixes = [trie.prefixes for trie in self._tries]
         try:
-            return [prefixes(text[start : start + longest]) for start in starts]
+            return [
+                prefixes[bisect_right(firsts, here := text[start : start + longest]) - 1](here)
+                for start in starts
+            ]
         except UnicodeEncodeError:  # half a character, which no key holds
             return self.keys_at(_HALF.sub("\0", text), starts)
 
     def meant_by(self, key: str) -> tuple[str, ...]:
         """See ``NameLookup.meant_by``."""
-        found = self.trie.keys(key + _MEANS)
+        trie = self._tries[bisect_right(self._firsts, key) - 1]
+        found = trie.keys(key + _MEANS)
         if not found:
-            return (key,) if key in self.trie else ()
+            return (key,) if key in trie else ()
         ranked = (item[len(key) + 1 :].split(_MEANS, 2) for item in found)
         by_rank = sorted((int(rank, 16), int(then, 16), entity) for rank, then, entity in ranked)
         return tuple(dict.fromkeys(entity for *_, entity in by_rank))
@@ -162,6 +186,7 @@ class JoinedNames:
         self, parts: Sequence[NameLookup], changed: Mapping[str, tuple[Any, ...]] = {}
     ) -> None:
         self._parts, self._changed = parts, changed
+        self.large = any(part.large for part in parts)
 
     def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
         """See ``NameLookup.keys_at``."""

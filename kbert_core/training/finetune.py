@@ -42,7 +42,18 @@ MAIN_SCORE = {
 UNLABELLED = ("mask", "link", "qa")  # tasks whose labels aren't the data's
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
     *("data", "train", "dev", "test", "dev_share", "columns", "also_train", "links", "link_share"),
-    *("kg", "hiding_kg", "skip_bad", "output", "command", "device", "bf16", "float32"),
+    *(
+        "kg",
+        "hiding_kg",
+        "skip_bad",
+        "output",
+        "command",
+        "device",
+        "bf16",
+        "shard",
+        "gradient_checkpointing",
+        "float32",
+    ),
     *(
         "batch_tokens",
         "accumulate",
@@ -278,7 +289,7 @@ class KnowledgeTrainer(OrderedTrainer):
             score=score,
             processes=processes,
             tokens=batches.tokens.__getitem__,
-            save_minutes=options.run.save_minutes,
+            run=options.run,
             data_collator=lambda items: items[0],
             callbacks=[EpochEnds(batches.epoch_ends, steps.patience, f"eval_{name}")],
             args=arguments(
@@ -310,7 +321,8 @@ class KnowledgeTrainer(OrderedTrainer):
     def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:
         """Make the optimiser, with the system's own learning rates where it has some."""
         optimizer: torch.optim.Optimizer = super().create_optimizer(*given)
-        names = {id(p): name for name, p in self.reader.model.named_parameters()}
+        trained = self.reader.model if self.cut is None else self.cut
+        names = {id(p): name for name, p in trained.named_parameters()}
         for group in list(optimizer.param_groups):
             by_rate: dict[float, list[nn.Parameter]] = {1.0: []}
             for p in group["params"]:

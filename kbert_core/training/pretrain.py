@@ -40,7 +40,17 @@ VOCABULARIES = ("tokenizer.json", "vocab.txt")
 CORPUS = "text, its vocabulary and words"
 SCHEDULE = ("steps", "warmup", "decay")
 NOT_THE_RUN = {  # may differ when a run goes on; the corpus's fingerprint stands for its files
-    *("text", "exclude", "vocabulary", "output", "command", "device", "bf16"),
+    *(
+        "text",
+        "exclude",
+        "vocabulary",
+        "output",
+        "command",
+        "device",
+        "bf16",
+        "shard",
+        "gradient_checkpointing",
+    ),
     *("save_every", "save_minutes", "again", "log_every", "batch_tokens", "accumulate", *SCHEDULE),
 }
 log = logging.getLogger(__name__)
@@ -128,7 +138,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
         score=lambda: held_out_scores(model, test),
         processes=together,
         tokens=lambda step: step * step_rows * filled,
-        save_minutes=options.run.save_minutes,
+        run=options.run,
         train_dataset=train,
         data_collator=stack,
     )

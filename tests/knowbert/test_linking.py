@@ -9,6 +9,7 @@ import pytest
 import torch
 from conftest import save_checkpoint
 from transformers import AutoModel
+from two_processes import together
 
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, Triple
 from kbert_core.data.links import read_links
@@ -168,6 +169,24 @@ def test_a_linkers_training_goes_on_to_equal_weights(linked, checkpoints, monkey
         for name in ("whole", "cut")
     )
     assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.soak
+def test_two_processes_train_a_linker_as_one_with_twice_the_batch(linked, checkpoints):
+    base = BASE.replace('"kar": {', '"kar": {"dropout": 0, ')
+    how = {"base": (base,), "dropout": 0.0}
+    alone = train(options(linked, checkpoints, "one", batch_tokens=48, epochs=6, **how))
+    done = together(
+        linked,
+        *("train", "--task", "link", "--system", "knowbert", "--data", str(linked), "--json"),
+        *("--kg", str(linked / "senses.spo"), "--encoder", str(checkpoints["encoder"])),
+        *("--base", base, "--dropout", "0", "--epochs", "6", "--batch-tokens", "24"),
+        *("--learning-rate", "2e-3", "--device", "cpu", "--output", str(linked / "two")),
+    )
+    assert done.returncode == 0, done.stderr
+    curves = alone["learning_curve"], json.loads(done.stdout)["learning_curve"]
+    one, two = ([scores["train_loss"] for scores in curve] for curve in curves)
+    assert two == pytest.approx(one, rel=1e-3)
 
 
 def test_kept_states_are_those_of_the_encoder(linked, checkpoints):

@@ -25,6 +25,7 @@ VERSION = 1
 ENDING = ".kg"
 SERVER = ("postgresql://", "postgres://", "postgresql+psycopg://")  # addresses begin so
 PAGE = 8192  # bytes
+SORTING = 1 << 16  # KiB of memory for sorting: what is indexed goes through temporary files
 WAIT = 30.0  # seconds for another process's edit or import to end
 THEN = "added <= :then AND (removed IS NULL OR removed > :then)"  # rows that count at a revision
 _NO_ROOM = ("SQLITE_IOERR_SHM", "SQLITE_CANTOPEN")  # for SQLite's own files
@@ -122,6 +123,7 @@ def new_file(path: Path, *, name: str, identity: str = "") -> Iterator[sqlite3.C
             try:
                 database.execute("PRAGMA journal_mode = OFF")  # a file cut off is thrown away
                 database.execute("PRAGMA synchronous = OFF")
+                database.execute(f"PRAGMA cache_size = -{SORTING}")
                 database.executescript(
                     f"PRAGMA page_size = {PAGE}; PRAGMA application_id = {APPLICATION_ID}; "
                     f"PRAGMA user_version = {VERSION}; {TABLES}"

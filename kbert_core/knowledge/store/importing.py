@@ -10,7 +10,11 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import astuple, dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
 import numpy as np
 from filelock import FileLock
@@ -40,6 +44,7 @@ from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 
 Progress = Callable[[int], None]  # called now and then with the number of rows read
 _STEP = 20_000  # rows between two calls of it
+_HASHES = 1 << 22  # compared at once
 SETTLED = 2.0  # seconds since a file's last change after which its times tell of the next one
 
 log = logging.getLogger(__name__)
@@ -106,12 +111,12 @@ def import_triples(
                 with new_file(path, name=name or path.stem, identity=identity) as database:
                     if aliases is not None:
                         note_aliases(database, aliases)
-                    done = _add(database, sources, progress, who, new=True)
-                    build_names(database, path)
+                    done, relations = _add(database, sources, progress, who, new=True)
+                    build_names(database, path, relations)
                 return done
     with database_errors(path), closing(connect(path, write=True)) as database:
         with transaction(database):
-            done = _add(database, sources, progress, who, new=False)
+            done, _ = _add(database, sources, progress, who, new=False)
             if aliases is not None:
                 note_aliases(database, aliases_of(database).joined(aliases))
             build_names(database, path)
@@ -127,63 +132,80 @@ def _add(
     who: str,
     *,
     new: bool,
-) -> Imported:
-    """Import; of a new graph repeated triples are taken out at the end, by their hashes."""
+) -> tuple[Imported, set[str]]:
+    """Import, and say which relations came; triples of a new graph are compared at the end."""
     revision = last_revision(database) + 1
     version = database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
     first = database.execute("SELECT ifnull(max(id) + 1, 0) FROM source").fetchone()[0]
-    hashes = array("q")
     names: list[str] = []
+    relations: set[str] = set()
     count = 0
 
-    def rows() -> Iterator[tuple]:
+    def rows(hashes: IO[bytes]) -> Iterator[tuple]:
         nonlocal count, version
-        last, entity = "", ""
+        last, entity, some = "", "", array("q")
         for number, source in enumerate(sources, start=first):
             names.append(source.name)
-            for line, *triple in source.rows:
-                if triple[0] != last:
-                    last = triple[0]
+            for line, head, relation, tail in source.rows:
+                if head != last:
+                    last = head
                     entity = normalise_name(last)
                 count += 1
                 if count % _STEP == 0:
                     progress(count)
+                    hashes.write(some)
+                    some = array("q")
                 if not entity:  # a head of nothing but invisible characters
                     continue
                 if new:
-                    hashes.append(hash(tuple(triple)))
-                elif database.execute(_THERE, (entity, *triple)).fetchone():
+                    some.append(hash((head, relation, tail)))
+                    relations.add(relation)
+                elif database.execute(_THERE, (entity, head, relation, tail)).fetchone():
                     continue
                 version += 1  # its place too: after every one so far
-                yield version, entity, *triple, number, line, revision
+                yield version, entity, head, relation, tail, number, line, revision
+        hashes.write(some)
 
-    added = max(0, database.executemany(_INSERT, rows()).rowcount)
-    if new:
-        repeated = _repeated(database, np.frombuffer(hashes, np.int64))
-        database.executemany("DELETE FROM triple WHERE version = ?", repeated)
-        added -= len(repeated)
-        create_indexes(database)
+    with SpooledTemporaryFile(8 * _HASHES) as hashes:
+        added = max(0, database.executemany(_INSERT, rows(hashes)).rowcount)
+        if new:
+            repeated = ((version,) for version in _repeated(database, hashes))
+            delete = "DELETE FROM triple WHERE version = ?"
+            added -= max(0, database.executemany(delete, repeated).rowcount)
+            create_indexes(database)
     if not count:
         raise GraphFileError(f"{', '.join(names)}: no triples in it, nothing to import.")
     rows_of_sources = [(first + i, name, revision) for i, name in enumerate(names)]
     database.executemany("INSERT INTO source VALUES (?, ?, ?)", rows_of_sources)
     write_entry(database, Entry(revision, now(), who, "import", added))
     progress(count)
-    return Imported(added, count - added, revision)
+    return Imported(added, count - added, revision), relations
 
 
-def _repeated(database: sqlite3.Connection, hashes: np.ndarray) -> list[tuple[int]]:
-    """The versions of triples that came before."""
-    _, which, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-    seen: set[tuple[str, str, str]] = set()
-    repeated = []
-    for version in (np.flatnonzero(counts[which] > 1) + 1).tolist():
-        query = "SELECT head, relation, tail FROM triple WHERE version = ?"
-        triple = database.execute(query, (version,)).fetchone()
-        if triple in seen:
-            repeated.append((version,))
-        seen.add(triple)
-    return repeated
+def _repeated(database: sqlite3.Connection, hashes: IO[bytes]) -> Iterator[int]:
+    """Yield the versions of triples that came before; of a new graph by their hashes, in order."""
+    parts = hashes.tell() // (8 * _HASHES) + 1  # those of one remainder at a time
+    for part in range(parts):
+        hashes.seek(0)
+        found, first = [np.zeros((2, 0), np.int64)], 1
+        while content := hashes.read(8 * _HASHES):
+            some = np.frombuffer(content, np.int64)
+            which = (some % parts == part).nonzero()[0]
+            found.append(np.array([some[which], first + which]))
+            first += len(some)
+        both = np.concatenate(found, axis=1)
+        both = both[:, both[0].argsort(kind="stable")]
+        same = np.zeros(both.shape[1] + 1, bool)  # as the one before
+        same[1:-1] = both[0, 1:] == both[0, :-1]
+        both = both[:, same[1:] | same[:-1]]
+        for _, of_hash in groupby(zip(*both.tolist(), strict=True), key=itemgetter(0)):
+            seen: set[tuple[str, str, str]] = set()
+            for _, version in of_hash:
+                query = "SELECT head, relation, tail FROM triple WHERE version = ?"
+                triple = database.execute(query, (version,)).fetchone()
+                if triple in seen:
+                    yield version
+                seen.add(triple)
 
 
 def _digest(path: Path, how: str, folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""The index of a graph file's names: a trie in a file of its own.
+"""The index of a graph file's names: tries in a file of their own, then the filter of prefixes.
 
 It lies beside the graph as ``GRAPH.kg.names-XXXXXXXX`` and can be made anew from it at any time.
 A new one gets a new name and counts from the moment the graph's table of facts names it; whoever
@@ -11,19 +11,26 @@ import mmap
 import secrets
 import sqlite3
 import zlib
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
 import marisa_trie
 import numpy as np
 
 from kbert_core.errors import GraphFileError
 from kbert_core.files import replaced
-from kbert_core.knowledge.name_index import Names, PrefixFilter
+from kbert_core.knowledge.name_index import Names, PrefixFilter, sizes_of, with_meanings
 from kbert_core.knowledge.names import loose_keys
 from kbert_core.knowledge.store import (
+    SORTING,
     THEN,
     Database,
     GraphBusy,
@@ -39,9 +46,15 @@ from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 log = logging.getLogger(__name__)
 
-FORMAT = 5  # of the file
+FORMATS = (5, 6)  # of a file with one trie, and with several
 MAPPED = 4 << 20  # bytes from which on a file is mapped, and shared with other processes
+PART = 3_000_000  # keys from which on another trie begins: making one takes memory for all its keys
 _AT_ONCE = 10_000  # names
+_BLOCK = 1 << 18  # characters of keys read at once
+_IN_MEMORY = 1 << 24  # characters of keys kept there; more go to a temporary file
+
+_Form = tuple[str, int, int, str]  # a key, and of what it means rank, then and entity
+Keys = Iterator[tuple[list[str], Iterable[str]]]  # in order, and what follows some in a trie
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,7 @@ class NamesFile:
     slots: int = 0  # of the prefix filter at the end of the file
     format: int = 1  # of the file; one of another format is made anew
     checksum: int | None = None  # CRC-32 of the file; None: written before there was one
+    parts: str = ""  # JSON: every trie's first key and size in bytes; "": there is one trie
 
     @classmethod
     def of(cls, database: sqlite3.Connection) -> "NamesFile":
@@ -63,7 +77,7 @@ class NamesFile:
         values = {}
         for field in fields(cls):
             value = facts.get(f"names_{field.name}", field.default)
-            known = type(value) is (str if field.name == "token" else int)
+            known = type(value) is (str if field.name in ("token", "parts") else int)
             if value is MISSING or not (known or value is field.default):
                 raise sqlite3.DatabaseError(f"its table of facts lacks 'names_{field.name}'")
             values[field.name] = value
@@ -80,23 +94,25 @@ class NamesFile:
 
     def read(self, graph: Path) -> Names | None:
         """Read the file where it is small, else map it; None: it is gone, damaged or too old."""
-        path, trie = self.path(graph), marisa_trie.Trie()
+        path, tries, at = self.path(graph), [], 0
         content: bytes | mmap.mmap
         try:
             stat = path.stat()
-            if self.format != FORMAT or stat.st_size != self.size:
+            if self.format not in FORMATS or stat.st_size != self.size:
                 raise ValueError(f"{path.name} is of another format or size")
+            if self.checksum not in (None, _checksum(path, stat.st_ino, stat.st_mtime_ns)):
+                raise ValueError(f"the checksum of {path.name} isn't {self.checksum}")
             if self.size < MAPPED:
                 content = path.read_bytes()
-                trie.frombytes(content)
             else:
                 with path.open("rb") as file:
                     content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                trie.mmap(str(path))
-            if self.checksum not in (None, _checksum(path, stat.st_ino, stat.st_mtime_ns)):
-                raise ValueError(f"the checksum of {path.name} isn't {self.checksum}")
+            for first, size in json.loads(self.parts or f'[["", {self.size - self.slots}]]'):
+                tries.append((first, marisa_trie.Trie()))
+                tries[-1][1].map(memoryview(content)[at : at + size])  # it keeps no hold of it
+                at += size
             table = np.frombuffer(content, np.uint8, self.slots, self.size - self.slots)
-            return Names(trie, self.longest, PrefixFilter(table))
+            return Names(tries, self.longest, PrefixFilter(table))
         except (OSError, RuntimeError, ValueError) as error:
             log.warning("%s: its index of names can't be used: %s", graph, error)
         return None
@@ -112,9 +128,11 @@ def _checksum(path: Path, *stat: int) -> int:
     return value
 
 
-def build_names(database: sqlite3.Connection, graph: Path) -> None:
+def build_names(
+    database: sqlite3.Connection, graph: Path, relations: Iterable[str] | None = None
+) -> None:
     """Write an index of all names that a graph has now, and note it; the caller commits."""
-    write_names(database, graph, last_revision(database)).note(database)
+    write_names(database, graph, last_revision(database), relations).note(database)
 
 
 def rebuild_names(path: str | Path) -> bool:
@@ -131,7 +149,7 @@ def rebuild_names(path: str | Path) -> bool:
             database.execute("COMMIT")
             with transaction(database):
                 newest = NamesFile.of(database)
-                if newest.revision <= file.revision or newest.format != file.format:
+                if newest.revision <= file.revision or newest.format not in FORMATS:
                     newest = file
                     file.note(database)
                 remove_leftovers(path, newest.path(path))
@@ -140,59 +158,167 @@ def rebuild_names(path: str | Path) -> bool:
     return True
 
 
+class _Index:
+    """Every key of the names that count at a revision, in tries, with little in memory at a time.
+
+    The names come in their order, and most are keys as they are; the other keys are sorted. Both
+    wait in temporary files, and go into one trie after the other.
+    """
+
+    def __init__(
+        self, database: Database, revision: int, relations: Iterable[str] | None = None
+    ) -> None:
+        self._database, self._then = database, {"then": revision}
+        self._relations = relations
+        self._sizes = np.zeros(4, np.int64)
+        self.longest = 0
+        self.prefixes = PrefixFilter.sized(self._sizes)
+
+    def tries(self) -> Iterator[tuple[str, marisa_trie.Trie]]:
+        """Yield every trie with its first key, as ``Names`` has them."""
+        with (
+            closing(sqlite3.connect("", isolation_level=None)) as others,
+            SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="\n") as same,
+        ):
+            others.execute(f"PRAGMA cache_size = -{SORTING}")
+            others.execute(
+                "CREATE TABLE form (key TEXT, rank INTEGER, version INTEGER, entity TEXT)"
+            )
+            with transaction(others):
+                insert = "INSERT INTO form VALUES (?, ?, ?, ?)"
+                others.executemany(insert, self._counted(self._aliases()))
+                for forms in self._names(same):
+                    others.executemany(insert, self._counted(forms))
+            same.seek(0)
+            self.prefixes = PrefixFilter.sized(self._sizes)
+            query = "SELECT key, rank, version, entity FROM form ORDER BY key"
+            yield from self._parts(self._merged(same, others.execute(query)))
+
+    def _counted(self, forms: Iterable[_Form]) -> list[_Form]:
+        forms = list(forms)
+        self._sizes += sizes_of([key for key, *_ in forms])
+        return forms
+
+    def _aliases(self) -> Iterator[_Form]:
+        """Yield the keys that triples say."""
+        aliases, relations = aliases_of(self._database), self._relations
+        if relations is None:
+            rows = self._database.execute("SELECT DISTINCT relation FROM triple")
+            relations = [relation for (relation,) in rows]
+        said = [r for r in relations if aliases.aliases_in(Triple("head", r, "tail"))]
+        if not said:
+            return
+        of_entity = f"SELECT min(version) FROM triple AS own WHERE own.entity = t.entity AND {THEN}"
+        rows = self._database.execute(
+            f"SELECT ({of_entity}), version, head, relation, tail FROM triple AS t "
+            f"WHERE relation IN (SELECT value FROM json_each(:relations)) AND {THEN}",
+            self._then | {"relations": json.dumps(said)},
+        )
+        for rank, version, *triple in rows:
+            for key, named in forms_of("", (Triple(*triple),), aliases):
+                yield key, rank, version, named
+
+    def _names(self, same: IO[str]) -> Iterator[list[_Form]]:
+        """Write the names that are keys of their own, and yield the other keys of names."""
+        rows = getattr(self._database, "stream", self._database.execute)(
+            "SELECT entity, min(version) FROM triple INDEXED BY triple_entity "
+            f"WHERE {THEN} GROUP BY entity ORDER BY entity",
+            self._then,
+        )
+        while some := rows.fetchmany(_AT_ONCE):
+            names = [entity for entity, _ in some]
+            forms = []
+            for number, key in enumerate(loose_keys(names)):
+                if key != (entity := names[number]) or has_more_forms(entity):
+                    keys = dict.fromkeys(form for form, _ in forms_of(entity, (), ALIAS_RELATIONS))
+                    forms += [(k, some[number][1], 0, entity) for k in keys if k != entity]
+                    names[number] = entity if entity in keys else ""
+            names = [*filter(None, names)]
+            self._sizes += sizes_of(names)
+            same.write("".join(f"{name}\n" for name in names))
+            yield forms
+
+    def _merged(self, same: IO[str], others: Iterable[_Form]) -> Keys:
+        """Yield all keys in their order, each once."""
+
+        def blocks() -> Iterator[list[str]]:
+            while block := same.read(_BLOCK):
+                yield (block + same.readline()).split("\n")[:-1]
+            yield []
+
+        query = f"SELECT min(version) FROM triple WHERE entity = :entity AND {THEN}"
+        read = blocks()
+        names, at = next(read), 0
+        for key, forms in groupby(others, key=itemgetter(0)):
+            while names and names[-1] < key:
+                yield names[at:], ()
+                names, at = next(read), 0
+            end = bisect_left(names, key, at)
+            meant = [(rank, then, entity) for _, rank, then, entity in forms]
+            before, at = names[at:end], end
+            if names[end : end + 1] == [key]:  # the key is a name, too
+                first = self._database.execute(query, self._then | {"entity": key}).fetchone()[0]
+                meant.append((first, 0, key))
+                at += 1
+            yield [*before, key], with_meanings(key, meant)
+        while names:
+            yield names[at:], ()
+            names, at = next(read), 0
+
+    def _parts(self, merged: Keys) -> Iterator[tuple[str, marisa_trie.Trie]]:
+        first, keys, meanings = "", list[str](), list[str]()
+        for more, of_more in chain(merged, [([], ())]):
+            if more and len(keys) + len(meanings) >= PART:
+                yield first, (trie := self._trie(keys, meanings))
+                first = more[0]
+                keys = [key for end in range(1, len(first)) if (key := first[:end]) in trie]
+                meanings = []
+            keys += more
+            meanings += of_more
+        yield first, self._trie(keys, meanings)
+
+    def _trie(self, keys: list[str], meanings: list[str]) -> marisa_trie.Trie:
+        self.longest = max(self.longest, max(map(len, keys), default=0))
+        self.prefixes.add(keys)
+        return marisa_trie.Trie(chain(keys, meanings))
+
+
 def index_names(database: Database, revision: int) -> Names:
-    """Index every key of the names that count at a revision."""
-    aliases = aliases_of(database)
-    alias_triples = _alias_triples(database, revision, aliases)
-    ranks: dict[str, int] = {entity: 0 for _, entity, _ in alias_triples}
-    keys: list[str] = []
-    firsts: list[int] = []
-    more: dict[str, list[tuple[int, int, str]]] = {}  # keys that mean something else, or more
-    rows = getattr(database, "stream", database.execute)(
-        "SELECT entity, min(version) FROM triple INDEXED BY triple_entity "
-        f"WHERE {THEN} GROUP BY entity",
-        {"then": revision},
-    )
-    while some := rows.fetchmany(_AT_ONCE):
-        names = [entity for entity, _ in some]
-        for (entity, first), key in zip(some, loose_keys(names), strict=True):
-            if key == entity and not has_more_forms(entity):
-                keys.append(key)
-                firsts.append(first)
-                continue
-            for form, _ in forms_of(entity, (), aliases):
-                if form == entity:
-                    keys.append(form)
-                    firsts.append(first)
-                else:
-                    more.setdefault(form, []).append((first, 0, entity))
-        if ranks:
-            ranks |= {entity: first for entity, first in some if entity in ranks}
-    for version, entity, triple in alias_triples:
-        for form, named in forms_of("", (triple,), aliases):
-            more.setdefault(form, []).append((ranks[entity], version, named))
-    for key, first in zip(keys, firsts, strict=True) if more else ():
-        if key in more:
-            more[key].append((first, 0, key))
-    return Names.build((key for key in keys if key not in more), more)
+    """Index every key of the names that count at a revision, in memory."""
+    index = _Index(database, revision)
+    tries = list(index.tries())
+    return Names(tries, index.longest, index.prefixes)
 
 
-def write_names(database: Database, graph: Path, revision: int) -> NamesFile:
-    """Write an index of all names that a graph has at a revision, beside ``graph``."""
-    names = index_names(database, revision)
-    table = names.prefixes.table
-    content = names.trie.tobytes() + table.tobytes()
-    token, checksum = secrets.token_hex(4), zlib.crc32(content)
-    file = NamesFile(token, len(content), revision, names.longest, len(table), FORMAT, checksum)
+def write_names(
+    database: Database, graph: Path, revision: int, relations: Iterable[str] | None = None
+) -> NamesFile:
+    """Write an index of all names that a graph has at a revision, beside ``graph``.
+
+    Args:
+        relations: of the graph's triples, where they are known.
+    """
+    token, checksum, parts = secrets.token_hex(4), 0, list[tuple[str, int]]()
+    index = _Index(database, revision, relations)
+    path = graph.with_name(f"{graph.name}.names-{token}")
     try:
-        with replaced(file.path(graph)) as target:
-            target.write(content)
+        with replaced(path) as target:
+            for first, trie in index.tries():
+                content = trie.tobytes()
+                parts.append((first, target.write(content)))
+                checksum = zlib.crc32(content, checksum)
+            table = index.prefixes.table
+            size = target.tell() + target.write(table.data)
+            checksum = zlib.crc32(table.data, checksum)
     except OSError as error:
         raise GraphFileError(
-            f"{file.path(graph)}: can't be written ({error.strerror or error}). Make room, or mend "
+            f"{path}: can't be written ({error.strerror or error}). Make room, or mend "
             "the folder's rights, and do it again."
         ) from error
-    return file
+    several = len(parts) > 1
+    said = json.dumps(parts, ensure_ascii=False) if several else ""
+    about = index.longest, len(table), FORMATS[several], checksum, said
+    return NamesFile(token, size, revision, *about)
 
 
 def aliases_of(database: Database) -> AliasRelations:
@@ -211,19 +337,3 @@ def note_aliases(database: Database, aliases: AliasRelations) -> None:
     """Write them down; the caller commits, and has the names indexed anew."""
     relations = json.dumps([sorted(aliases.names_of_head), sorted(aliases.names_of_tail)])
     database.execute("INSERT OR REPLACE INTO fact VALUES ('aliases', ?)", (relations,))
-
-
-def _alias_triples(
-    database: Database, revision: int, aliases: AliasRelations
-) -> list[tuple[int, str, Triple]]:
-    relations = [
-        relation
-        for (relation,) in database.execute("SELECT DISTINCT relation FROM triple")
-        if aliases.aliases_in(Triple("head", relation, "tail"))
-    ]
-    rows = database.execute(
-        "SELECT version, entity, head, relation, tail FROM triple "
-        f"WHERE relation IN (SELECT value FROM json_each(:relations)) AND {THEN} ORDER BY version",
-        {"then": revision, "relations": json.dumps(relations)},
-    )
-    return [(version, entity, Triple(*row)) for version, entity, *row in rows]

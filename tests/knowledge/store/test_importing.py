@@ -14,7 +14,7 @@ from kbert_core import KnowledgeGraph, Triple, find_mentions, load_graph
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
-from kbert_core.knowledge.store import GraphBusy, graph_lock
+from kbert_core.knowledge.store import GraphBusy, graph_lock, names
 from kbert_core.knowledge.store import importing as cache
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
@@ -190,26 +190,58 @@ def test_an_import_tells_how_far_it_is(path, monkeypatch):
 
 triples = st.builds(
     Triple,
-    st.sampled_from(["a", "A", "ab", "阿司匹林", "b c", "ａ"]),
-    st.sampled_from("rs"),
-    st.sampled_from("xyz"),
+    st.sampled_from(["a", "A", "ab", "a-b", "abs", "ab (x)", "阿司匹林", "b c", "ａ"]),
+    st.sampled_from(["r", "s", "别名"]),
+    st.sampled_from(["x", "bc", "ab"]),
 )
 
 
-@given(st.lists(st.lists(triples, min_size=1, max_size=8), min_size=1, max_size=3))
-def test_imports_do_what_loading_into_memory_does(tmp_path_factory, files):
+@pytest.mark.parametrize(("in_a_trie", "hashes"), [(names.PART, cache._HASHES), (1, 1), (3, 2)])
+@given(st.lists(st.lists(triples, min_size=1, max_size=12), min_size=1, max_size=3))
+def test_imports_do_what_loading_into_memory_does(tmp_path_factory, in_a_trie, hashes, files):
     path = tmp_path_factory.mktemp("g") / "g.kg"
     memory = KnowledgeGraph(triple for file in files for triple in file)
-    for file in files:
-        rows = [(n, t.head, t.relation, t.tail) for n, t in enumerate(file, start=1)]
-        import_triples(path, [Source("f", rows)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(names, "PART", in_a_trie)
+        patch.setattr(names, "_BLOCK", in_a_trie)
+        patch.setattr(cache, "_HASHES", hashes)
+        for file in files:
+            rows = [(n, t.head, t.relation, t.tail) for n, t in enumerate(file, start=1)]
+            import_triples(path, [Source("f", rows)])
     with GraphStore(path) as store:
         graph = store.graph()
         assert sorted(graph.entities()) == sorted(memory.entities())
         assert all(graph.triples_of(e) == memory.triples_of(e) for e in memory.entities())
         assert len(graph) == len(memory)
-        texts = ("ab a 阿司匹林 b c A", "ａ")
+        for key in ("a", "ab", "abc", "abs", "阿司匹林", "bc", "x"):
+            assert graph.names.meant_by(key) == memory.names.meant_by(key)
+        texts = ("ab a 阿司匹林 b c A", "ａ", "a-b abs bc x")
         assert list(find_mentions(texts, graph)) == list(find_mentions(texts, memory))
+
+
+def test_names_in_several_tries_are_said_so_and_those_in_one_read_as_before(path, file):
+    def facts():
+        rows = sqlite3.connect(path).execute("SELECT name, value FROM fact")
+        return {name: value for name, value in rows if name in ("names_format", "names_parts")}
+
+    import_file(path, file)
+    assert facts() == {"names_format": 5, "names_parts": ""}
+    with sqlite3.connect(path) as database:  # as before there were parts
+        database.execute("DELETE FROM fact WHERE name = 'names_parts'")
+    with GraphStore(path, write=True) as store:
+        assert find_mentions(["心电图"], store.graph())[0]
+    assert facts() == {"names_format": 5}  # they were not made anew
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(names, "PART", 1)
+        patch.setattr(names, "_BLOCK", 1)
+        names.rebuild_names(path)
+    assert facts()["names_format"] == 6
+    assert facts()["names_parts"].startswith('[["", ')
+    with GraphStore(path) as store:
+        assert [m.entity for m in find_mentions(["糖尿病，心电图"], store.graph())[0]] == [
+            "糖尿病",
+            "心电图",
+        ]
 
 
 # The cache
