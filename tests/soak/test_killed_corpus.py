@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -48,9 +49,12 @@ def finished(process):
 
 def workers_reading():
     """Ray's own names for processes are all that tells them."""
-    mine = psutil.Process().children(recursive=True)
-    found = [p for p in mine if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-    return [p for p in found if p.cmdline() and p.cmdline()[0].startswith("ray::Worker.read")]
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it has just ended
+            if "".join(process.cmdline()).startswith("ray::Worker.read"):
+                found.append(process)
+    return found
 
 
 def kill_some(process, dice, folder):
@@ -61,7 +65,7 @@ def kill_some(process, dice, folder):
             time.sleep(dice.uniform(0, 1))
             victim = dice.choice(reading)
             before = len(contents(folder))
-            if victim.is_running():
+            with suppress(psutil.NoSuchProcess):
                 victim.kill()
                 done.append(before)
                 while process.poll() is None and len(contents(folder)) <= before:
