@@ -160,6 +160,10 @@ def _with_default(help: str, default: Any) -> str:
 # Options that several commands share, and what they mean
 
 DEFAULT_MODEL = "models/medical-ner-kbert"
+NO_HEAD = (
+    "so it predicts nothing. Train a head with `kbert train`, or look at the tree with "
+    "`kbert tree`."
+)
 COLUMNS = options_of(DataFiles, only=("columns",))
 ALIAS = "is another name of the {}, beside the usual ones (别名, synonym_of, …); repeatable"
 ALIASES = several(

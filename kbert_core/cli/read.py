@@ -29,6 +29,18 @@ MOST_TOKENS = 5_000  # whose matrix is printed
 CUT = "the text is over the length limit"
 
 COMPARE = argument("--compare", "also predict without knowledge", False)
+CORPUS = several(
+    argument(
+        "--data",
+        "folder of .txt, .jsonl or .parquet files, one text a line or row; or one such file",
+        metavar="CORPUS",
+    ),
+    argument("--output", "for the results; a run that was stopped goes on there", metavar="DIR"),
+    argument("--workers", "processes; default: all cores, or all GPUs", type=int, metavar="N"),
+    argument("--cluster", "of Ray; default: this machine alone", metavar="HOST:PORT"),
+    options.COLUMNS,
+    title="a corpus, read in parallel",
+)
 
 
 @dataclass(frozen=True)
@@ -159,13 +171,16 @@ def _rows_without_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
     return rows_of
 
 
-@command("predict", TEXT, options.MODEL, options.GATE, COMPARE)
-def predict(args: Namespace) -> None:
+@command("predict", TEXT, options.MODEL, options.GATE, COMPARE, CORPUS)
+def predict(args: Namespace) -> dict[str, Any] | None:
     """Predict with a model and a graph."""
+    if args.data or args.output:
+        from kbert_core.cli.corpus import predict_corpus
+
+        return predict_corpus(args)
     from kbert_core.pipeline import NO_KNOWLEDGE
 
-    why = "so it predicts nothing. Train a head with `kbert train`, or look at the tree with "
-    pipeline, graph, config = loaded(args, why=f"{why}`kbert tree`.")
+    pipeline, graph, config = loaded(args, why=options.NO_HEAD)
 
     def predictions(texts: Texts) -> Iterator[Mapping[str, Any]]:
         readings = pipeline.read(texts, graph=graph, config=config)
@@ -183,6 +198,7 @@ def predict(args: Namespace) -> None:
 
     at_once = 1 if args.file in (None, "-") else TEXTS_AT_ONCE
     each_text(args, predictions, prediction_text, at_once=at_once)
+    return None
 
 
 @command(

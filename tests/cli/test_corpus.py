@@ -1,0 +1,452 @@
+"""`kbert predict --data`: a corpus read shard by shard, each exactly once, by any workers."""
+
+import gzip
+import importlib
+import json
+import random
+import shutil
+import sys
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from filelock import FileLock
+from ray_cluster import running_ray
+
+from kbert_core import Pipeline, cli
+from kbert_core.cli import corpus
+from kbert_core.data.shards import BrokenRow, Row, find_shards, rows_of
+from kbert_core.errors import DataError
+from kbert_core.tasks import TASKS
+from kbert_core.tasks.link import Link
+from kbert_core.tasks.qa import Answer
+
+MEDICAL = str(Path(__file__).parents[2] / "demo_kgs" / "medical_zh.spo")
+
+
+class HereRay:
+    """Ray's calls that a run needs, done in this process; a worker may die at a shard.
+
+    Attributes:
+        started: is called when Ray starts, after the command has looked at model and graph.
+        deadly: names of shards whose worker dies.
+        fails: how often Ray doesn't start.
+        calls: how often each shard was given to a worker.
+    """
+
+    exceptions = SimpleNamespace(RayActorError=RuntimeError)
+
+    def __init__(self):
+        self.started, self.deadly, self.calls = lambda: None, set(), Counter()
+        self.running = self.fails = 0
+
+    def init(self, *, num_cpus, **options):
+        if self.fails:
+            self.fails -= 1
+            raise Exception("The current node timed out")
+        self.cpus, self.running = num_cpus or 2, 1
+        self.started()
+
+    def shutdown(self):
+        self.running = 0
+
+    def cluster_resources(self):
+        return {"CPU": self.cpus}
+
+    def remote(self, kind):
+        def start(*arguments):
+            worker = kind(*arguments)
+            calls = {
+                name: SimpleNamespace(remote=lambda *a, n=name: (worker, n, a))
+                for name in ("load", "read")
+            }
+            return SimpleNamespace(**calls)
+
+        return SimpleNamespace(options=lambda **how: SimpleNamespace(remote=start))
+
+    def wait(self, calls):
+        return calls[-1:], calls[:-1]  # in another order than they were made
+
+    def get(self, call):
+        worker, name, shards = call
+        self.calls.update(shard.name for shard in shards)
+        if {shard.name for shard in shards} & self.deadly:
+            raise RuntimeError
+        return getattr(worker, name)(*shards)
+
+
+@pytest.fixture
+def ray(monkeypatch):
+    """Workers in this process."""
+    here = HereRay()
+    monkeypatch.setattr(corpus, "ray", here)
+    return here
+
+
+TEXTS = [
+    "".join(random.Random(number).choices("患者有糖尿病史 cat7。", k=3 + number % 70))
+    for number in range(60)
+]
+TEXTS[1::4] = ["患者有糖尿病史", "行心电图检查", "给予布洛芬口服", "cat"] * 3 + TEXTS[49:58:4]
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A corpus of four shards of all kinds, 60 rows."""
+    folder = tmp_path / "corpus"
+    (folder / "more").mkdir(parents=True)
+    (folder / "_SUCCESS").touch()
+    (folder / "a.txt").write_text("\n".join(TEXTS[:20]), encoding="utf-8-sig")
+    lines = [json.dumps({"text": text, "id": 1}) for text in TEXTS[20:40]]
+    (folder / "b.jsonl.gz").write_bytes(gzip.compress("\n\n".join(lines).encode()))
+    pq.write_table(pa.table({"text": TEXTS[40:50], "id": range(10)}), folder / "c.parquet")
+    (folder / "more" / "a.txt").write_bytes("\r\n".join(TEXTS[50:]).encode())
+    return folder
+
+
+@pytest.fixture
+def predict(texts, tmp_path, checkpoints, capsys):
+    """Run the command over the corpus; returns its report, or the error."""
+
+    def run(*more, output="out", model="ner", code=0):
+        command = ["predict", "--data", texts, "--output", tmp_path / output, "--json", *more]
+        command += ["--model", checkpoints.get(model, model), "--kg", MEDICAL, "--device", "cpu"]
+        capsys.readouterr()
+        assert cli.main([*map(str, command)]) == code
+        said = capsys.readouterr()
+        return said.err if code else json.loads(said.out)
+
+    return run
+
+
+def contents(folder):
+    """What a reader of results sees: by name, the bytes of every file."""
+    files = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+    return {
+        str(f): (folder / f).read_bytes() for f in files if f.name not in ("_lock", "_run.json")
+    }
+
+
+# Rows of shards
+
+
+def rows(path, **how):
+    (shard,) = find_shards(path)
+    return [*rows_of(shard, **how)]
+
+
+def test_every_kind_of_shard_gives_the_same_rows(texts):
+    shards = find_shards(texts)
+    assert [shard.name for shard in shards] == ["a.txt", "b.jsonl.gz", "c.parquet", "more/a.txt"]
+    found = [row for shard in shards for row in rows_of(shard)]
+    assert [row.sentences[0] for row in found] == TEXTS
+    assert [row.number for row in found[:20]] == [*range(1, 21)]
+    assert [row.number for row in found[20:40]] == [*range(1, 41, 2)]  # lines
+
+
+def test_a_broken_row_keeps_its_number_and_the_others_stay(tmp_path):
+    lines = [
+        b'{"text": "a"}',
+        b"{",
+        b"[1]",
+        b'{"text": 7}',
+        b'{"note": "b"}',
+        b'"\xff"',
+        b"[" * 9999,
+    ]
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join([*lines, b'{"text": "c"}']))
+    first, *broken, last = rows(tmp_path)
+    assert (first, last) == (Row(1, ("a",)), Row(8, ("c",)))
+    assert [type(row) for row in broken] == [BrokenRow] * 6
+    assert [row.number for row in broken] == [*range(2, 8)]
+    assert "expected an object of JSON" in broken[1].error
+    assert broken[3].error == "found 'note', expected text_a. Name it: --columns text_a=NAME"
+    assert len(broken[-1].found) == 200
+    (tmp_path / "a.jsonl").rename(tmp_path / "a.txt")
+    assert [row.number for row in rows(tmp_path) if isinstance(row, BrokenRow)] == [6]
+
+
+def test_text_that_is_not_utf_8_in_parquet_is_a_broken_row(tmp_path):
+    texts = pa.array([b"a", b"\xff", None, b"b"]).view(pa.string())
+    pq.write_table(pa.table({"content": texts}), tmp_path / "a.parquet")
+    assert [type(row) for row in rows(tmp_path)] == [Row, BrokenRow, BrokenRow, Row]
+
+
+def test_pairs_are_named_columns_or_have_a_tab_between(tmp_path):
+    (tmp_path / "a.txt").write_text("one\ttwo\tthree\nalone\n")
+    good, broken = rows(tmp_path, sentences=2)
+    assert good.sentences == ("one", "two\tthree")
+    assert broken.error == "found one text, expected two with a tab between"
+    (tmp_path / "a.txt").rename(tmp_path / "a.jsonl")
+    (tmp_path / "a.jsonl").write_text('{"q": "one", "question": "1", "answer": "2"}')
+    assert rows(tmp_path, sentences=2) == [Row(1, ("1", "2"))]
+    columns = {"text_a": "q", "text_b": "answer"}
+    assert rows(tmp_path, sentences=2, columns=columns) == [Row(1, ("one", "2"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.parquet", b"PAR1 cut off", "can't be read as Parquet"),
+        ("a.txt.gz", gzip.compress(b"a\n" * 99)[:-9], "can't be read (Compressed file ended"),
+        ("a.csv", b"a,b", "holds no file of texts. Expected files that end with .txt"),
+    ],
+)
+def test_a_file_that_is_broken_is_named(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError) as refused:
+        rows(tmp_path)
+    assert message in str(refused.value)
+    assert str(tmp_path) in str(refused.value)
+
+
+def test_parquet_without_a_column_of_texts_is_refused_whole(tmp_path):
+    pq.write_table(pa.table({"note": ["a"]}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"a\.parquet: found 'note', expected text_a\. Name it"):
+        rows(tmp_path)
+    assert rows(tmp_path, columns={"text_a": "note"}) == [Row(1, ("a",))]
+
+
+# Results
+
+
+def test_the_results_are_those_of_the_texts_in_a_file(
+    ray, predict, tmp_path, checkpoints, capsys, monkeypatch
+):
+    monkeypatch.setattr(corpus, "ROWS_AT_ONCE", 7)
+    assert predict("--compare")["rows"] == 60
+    read = pq.read_table(tmp_path / "out").to_pylist()  # as a data set: what begins with _ is none
+    (tmp_path / "all.txt").write_text("\n".join(TEXTS), encoding="utf-8")
+    command = f"predict --file {tmp_path / 'all.txt'} --compare --kg {MEDICAL} --device cpu"
+    assert cli.main([*command.split(), "--model", str(checkpoints["ner"])]) == 0
+    expected = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["text"] for row in read] == TEXTS
+    for row, one in zip(read, expected, strict=True):
+        assert row["triples"] == one["triples"]
+        assert row["cut"] == [
+            {"sentence": d["sentence"], "start": d["start"]}
+            for d in one["dropped"]
+            if "rule" in d and "head" not in d
+        ]
+        for spans, own in (
+            (row["spans"], one["prediction"]),
+            (row["without_knowledge"]["spans"], one["without_knowledge"]),
+        ):
+            assert spans == [
+                {**span, "probability": pytest.approx(span["probability"], abs=1e-4)}
+                for span in own["spans"]
+            ]
+    assert any(row["triples"] for row in read)
+    assert any(row["spans"] != row["without_knowledge"]["spans"] for row in read)
+
+
+def test_every_task_has_its_columns_and_they_take_its_prediction(
+    ray, predict, texts, tmp_path, checkpoints
+):
+    assert set(corpus.PREDICTED) == set(TASKS)
+    for kind, value in ((Link, Link(0, 1, None, 0.5, 0.25)), (Answer, Answer(0, 1, "a", 0.5))):
+        assert pa.array([[asdict(value)]], corpus._list_of(kind)).to_pylist() == [[asdict(value)]]
+    shutil.rmtree(texts)
+    texts.mkdir()
+    (texts / "a.jsonl").write_text('{"text_a": "a [MASK]", "text_b": "b"}')
+    for task in ("classify", "pair", "mask"):
+        predict(model=task, output=task)
+        (row,) = pq.read_table(tmp_path / task).to_pylist()
+        assert row["text"] == (["a [MASK]", "b"] if task == "pair" else "a [MASK]")
+        named = row["fillings"][0]["candidates"] if task == "mask" else row["probabilities"]
+        pipeline = Pipeline.load(checkpoints[task], device="cpu")
+        (own,) = pipeline.predict([("a [MASK]", "b")[: pipeline.task.sentences]])
+        wanted = dict(own.fillings[0].candidates) if task == "mask" else own.probabilities
+        assert dict(named) == pytest.approx(wanted, abs=1e-5)
+
+
+def test_a_text_over_the_length_limit_says_where_it_is_cut(ray, predict, tmp_path):
+    predict("--max-length", 20, model="classify")
+    read = pq.read_table(tmp_path / "out").to_pylist()
+    assert [bool(row["cut"]) for row in read] == [len(row["text"]) > 18 for row in read]
+    assert {cut["sentence"] for row in read for cut in row["cut"]} == {0}
+
+
+def test_a_row_that_the_model_refuses_goes_to_the_side_file(ray, predict, texts, tmp_path):
+    shutil.rmtree(texts)
+    texts.mkdir()
+    lines = ["a [MASK]", "b", "[MASK] c", "d", "e [MASK]"]
+    (texts / "a.txt").write_bytes("\n".join(lines).encode() + b"\n\xff")
+    report = predict(model="mask")
+    assert (report["rows"], report["broken_rows"]) == (3, 3)
+    read = pq.read_table(tmp_path / "out").to_pylist()
+    assert [(row["row"], row["text"]) for row in read] == [(n + 1, lines[n]) for n in (0, 2, 4)]
+    side = (tmp_path / "out" / "_broken" / "a.txt.jsonl").read_text(encoding="utf-8")
+    broken = [json.loads(line) for line in side.splitlines()]
+    assert [(row["number"], row["found"]) for row in broken] == [(2, "b"), (4, "d"), (6, "\\xff")]
+    assert broken[0]["error"].startswith("No [MASK] to fill in 'b'")
+
+
+# Each shard once
+
+
+def test_one_two_and_four_workers_write_the_same_files(ray, predict, texts, tmp_path):
+    for workers in (1, 2, 4):
+        assert predict("--workers", workers, output=f"by {workers}")["rows"] == 60
+        assert contents(tmp_path / f"by {workers}") == contents(tmp_path / "by 1")
+    assert len(contents(tmp_path / "by 4")) == 4
+    assert set(ray.calls.values()) == {3}
+
+
+def test_a_run_goes_on_where_it_was_stopped_and_reads_no_shard_twice(
+    ray, predict, tmp_path, monkeypatch
+):
+    predict(output="whole")
+    ray.calls.clear()
+    read = corpus.Worker._predicted
+
+    def stopped(self, rows):
+        for number, row in enumerate(read(self, rows)):
+            if len(ray.calls) == 3 and number == 5:
+                raise KeyboardInterrupt  # in the middle of the third shard
+            yield row
+
+    monkeypatch.setattr(corpus.Worker, "_predicted", stopped)
+    predict("--workers", 1, code=130)
+    assert len(contents(tmp_path / "out")) == 2
+    assert not ray.running
+    monkeypatch.undo()
+    monkeypatch.setattr(corpus, "ray", ray)
+    report = predict()
+    assert (report["done_before"], report["rows"]) == (2, 60)
+    assert sorted(ray.calls.values()) == [1, 1, 1, 2]
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    assert predict()["done_before"] == 4
+    assert sum(ray.calls.values()) == 5
+
+
+def test_a_shard_that_its_workers_die_of_keeps_none_of_the_others(ray, predict, tmp_path):
+    ray.deadly = {"c.parquet"}
+    said = predict(code=2)
+    assert "1 of 4 shards can't be read; the others are done" in said
+    assert "c.parquet: its worker died 3 times" in said
+    assert len(contents(tmp_path / "out")) == 3
+
+
+def test_a_shard_with_broken_parquet_is_named_and_read_when_it_is_whole(
+    ray, predict, texts, tmp_path
+):
+    whole = (texts / "c.parquet").read_bytes()
+    predict(output="whole")
+    (texts / "c.parquet").write_bytes(whole[:40] + bytes(len(whole) - 80) + whole[-40:])
+    assert "c.parquet: can't be read as Parquet" in predict(code=2)
+    assert sorted(contents(tmp_path / "out")) == [
+        "a.txt.parquet",
+        "b.jsonl.gz.parquet",
+        "more/a.txt.parquet",
+    ]
+    (texts / "c.parquet").write_bytes(whole)
+    assert predict()["done_before"] == 3
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_a_result_that_was_cut_off_is_made_again(ray, predict, tmp_path, caplog):
+    predict()
+    before = contents(tmp_path / "out")
+    file = tmp_path / "out" / "a.txt.parquet"
+    file.write_bytes(file.read_bytes()[:100])
+    assert predict()["done_before"] == 3
+    assert "a.txt.parquet: can't be read" in caplog.text
+    assert contents(tmp_path / "out") == before
+
+
+# What is refused
+
+
+def test_a_folder_of_another_run_is_refused_and_stays(ray, predict, texts, tmp_path):
+    predict()
+    before = contents(tmp_path / "out")
+    assert "another run, with another reading. Name another" in predict("--max-triples", 1, code=2)
+    assert "with another model" in predict(model="classify", code=2)
+    assert "with another option" in predict("--compare", code=2)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").touch()
+    assert "holds other files" in predict(output="notes", code=2)
+    with FileLock(tmp_path / "out" / "_lock"):
+        assert "another process is writing there" in predict(code=2)
+    (tmp_path / "file").touch()
+    assert "can't be written to" in predict(output="file", code=2)
+    with (texts / "a.txt").open("a") as file:
+        file.write("\nmore")
+    said = predict(code=2)
+    assert "a.txt: has" in said
+    assert "Delete" in said
+    assert contents(tmp_path / "out") == before
+
+
+def test_a_worker_without_the_model_stops_the_run_and_says_where(
+    ray, predict, tmp_path, checkpoints
+):
+    model = shutil.copytree(checkpoints["ner"], tmp_path / "model")
+    ray.started = lambda: shutil.rmtree(model)
+    said = predict(model=model, code=2)
+    assert "A worker can't go on. Finished shards are kept." in said
+    assert f"{corpus.platform.node()}: Found no model '{model}'" in said
+    assert not contents(tmp_path / "out")
+
+
+def test_a_worker_with_another_model_stops_the_run(ray, predict, tmp_path, checkpoints):
+    model = shutil.copytree(checkpoints["ner"], tmp_path / "model")
+    pipeline = Pipeline.load(model, device="cpu")
+    next(pipeline.reader.model.parameters()).data += 1
+    ray.started = lambda: pipeline.reader.model.save_pretrained(model)
+    assert "found another model than where the run was started" in predict(model=model, code=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "x"], "A corpus needs both: --data CORPUS and --output DIR"),
+        (["a text", "--output", "y"], "Both --data and another text"),
+        (["--data", "x", "--output", "x/y"], "x/y: is in the corpus"),
+        (["--data", "x", "--output", "y", "--workers", "0"], "--workers is 0, expected 1 or more"),
+        (["a text", "--data", "x", "--output", "y"], "Both --data and another text"),
+        (["--data", "nowhere", "--output", "y"], "nowhere: holds no file of texts"),
+    ],
+)
+def test_a_mistake_in_the_command_is_said(capsys, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["predict", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_without_ray_the_error_names_the_extra(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "kbert_core.cli.corpus")
+    monkeypatch.delattr(importlib.import_module("kbert_core.cli"), "corpus")
+    assert cli.main(["predict", "--data", "x", "--output", "y"]) == 2
+    assert "pip install 'kbert-lab[corpus]'" in capsys.readouterr().err
+
+
+# With Ray itself
+
+
+def test_a_worker_of_ray_writes_what_one_writes_here(predict, tmp_path, monkeypatch):
+    with running_ray(workers=1) as address:
+        assert predict("--cluster", address, output="ray")["rows"] == 60
+    monkeypatch.setattr(corpus, "ray", HereRay())
+    predict()
+    assert contents(tmp_path / "ray") == contents(tmp_path / "out")
+
+
+def test_ray_that_does_not_start_on_a_busy_machine_is_started_again(ray, predict):
+    ray.fails = 2
+    assert predict()["rows"] == 60
+    ray.fails = 3
+    said = predict(output="other", code=2)
+    assert "Ray doesn't start (The current node timed out). Run the command again" in said
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nonsense"])
+def test_a_cluster_that_does_not_answer_is_named(predict, address):
+    said = predict("--cluster", address, code=2)
+    assert f"No Ray cluster answers at {address} (" in said
