@@ -133,7 +133,11 @@ def source_of(store: GraphStore, entry: Entry) -> str:
     return t("a file")
 
 
-ORIGIN_TEXTS = {"line": N_("line {number}"), "statement": N_("statement {number}")}
+ORIGIN_TEXTS = {
+    "line": N_("line {number}"),
+    "statement": N_("statement {number}"),
+    "row": N_("row {number}"),
+}
 
 
 def origin(catalogue: Catalogue, triple: Triple, now: datetime) -> str:

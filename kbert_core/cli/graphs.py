@@ -5,7 +5,7 @@ import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from functools import partial
 from itertools import islice
@@ -29,6 +29,8 @@ from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows, read_triples, unit_of
 from kbert_core.knowledge.io.compression import plain_ending
+from kbert_core.knowledge.io.remote import fetched as fetch_rows
+from kbert_core.knowledge.io.remote import is_remote
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import ENDING, SERVER, is_stored
@@ -165,7 +167,19 @@ def control(args: Namespace) -> Report:
 
 @command(
     "kg import",
-    argument("files", FORMATS, nargs="+", metavar="FILE"),
+    argument(
+        "files",
+        f"{FORMATS}; or the address of a SPARQL endpoint or a Neo4j server",
+        nargs="+",
+        metavar="FILE|ADDRESS",
+    ),
+    argument(
+        "--query",
+        "asked of an address: SPARQL that selects ?head ?relation ?tail, or Cypher that returns "
+        "head, relation and tail; default: all there is",
+        type=Path,
+        metavar="FILE",
+    ),
     argument(
         "--output",
         "the graph file; if it exists, the triples are added",
@@ -177,15 +191,31 @@ def control(args: Namespace) -> Report:
     *(options.ALIASES, READ, WHO),
 )
 def import_files(args: Namespace) -> Report:
-    """Make a graph file (.kg) from text files, or add them to one."""
+    """Make a graph file (.kg) from text files, endpoints and servers, or add them to one.
+
+    What came from an address is kept until the import is done: after a break, the same command goes
+    on where it stopped.
+    """
     read_as = options.build(ReadOptions, args)
-    readings = [open_rows(file, read_as, skip_bad=args.skip_bad) for file in args.files]
-    sources = [Source(reading.name, reading) for reading in readings]
-    aliases = options.aliases_of(args) if args.alias or args.alias_of else None
     begun = time.perf_counter()
-    with Progress("triples") as progress:
-        how: dict[str, Any] = {"who": args.by, "aliases": aliases, "progress": progress}
-        done = import_triples(args.output, sources, name=args.name, **how)
+    fetched = []
+    readings = []
+    query = _query(args)
+    with ExitStack() as until_imported:
+        for file in args.files:
+            if is_remote(file):
+                with Progress("rows") as progress:
+                    how: Any = {"query": query, "skip_bad": args.skip_bad, "progress": progress}
+                    came = until_imported.enter_context(fetch_rows(file, read_as, **how))
+                fetched.append({"from": file, "rows": came.rows, "sha256": came.sha256})
+                readings.append(came.reading)
+            else:
+                readings.append(open_rows(file, read_as, skip_bad=args.skip_bad))
+        sources = [Source(reading.name, reading) for reading in readings]
+        aliases = options.aliases_of(args) if args.alias or args.alias_of else None
+        with Progress("triples") as progress:
+            how = {"who": args.by, "aliases": aliases, "progress": progress}
+            done = import_triples(args.output, sources, name=args.name, **how)
     for problem in [problem for reading in readings for problem in reading.problems][:SHOWN]:
         print(f"left out: {problem}", file=sys.stderr)
     passed = sum((reading.passed for reading in readings), Counter[str]())
@@ -193,6 +223,7 @@ def import_files(args: Namespace) -> Report:
         print(f"passed over: {count:,} with {what}", file=sys.stderr)
     return {
         "graph": str(args.output),
+        "fetched": fetched or None,
         "triples": done.triples,
         "repeated": done.repeated,
         "left_out": sum(reading.bad for reading in readings),
@@ -200,6 +231,20 @@ def import_files(args: Namespace) -> Report:
         "entry": done.revision,
         "seconds": round(time.perf_counter() - begun, 1),
     }
+
+
+def _query(args: Namespace) -> str:
+    """What is asked of addresses, read from its file."""
+    if args.query is None:
+        return ""
+    if not any(map(is_remote, args.files)):
+        raise OptionError("--query is asked of an address, and only files are given. Leave it out.")
+    try:
+        return args.query.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(
+            f"{args.query}: can't be read ({error}). Give a text file with the query."
+        ) from error
 
 
 @command(

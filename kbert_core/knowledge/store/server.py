@@ -18,6 +18,7 @@ from typing import Any
 
 from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_core.files import cache_folder, replaced
+from kbert_core.knowledge.io.remote import masked
 from kbert_core.knowledge.store import (
     TABLES,
     VERSION,
@@ -89,12 +90,6 @@ def _translated(query: str) -> str:
         query = query.replace(ours, theirs) if not ours.startswith("BEGIN") else query
     query = query.replace("%", "%%")
     return re.sub(r":(\w+)|\?", lambda found: f"%({found[1]})s" if found[1] else "%s", query)
-
-
-def masked(address: str) -> str:
-    """An address without the password that somebody wrote in it."""
-    address = re.sub(r"^([^:]+://[^:@/]*):.*@", r"\1:***@", address)
-    return re.sub(r"(password=)[^&]*", r"\1***", address)
 
 
 class Rows(list[Any]):
