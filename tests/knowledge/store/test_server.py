@@ -15,13 +15,23 @@ from hypothesis import HealthCheck, given, settings
 from killed_graphs import check_same, kill_once, step
 from postgres import running_cluster
 
-from kbert_core import KnowledgeGraph, Triple, cli, find_mentions, knowledge, load_graph
+from kbert_core import (
+    InjectionOptions,
+    KnowledgeGraph,
+    Triple,
+    cli,
+    find_mentions,
+    join_graphs,
+    knowledge,
+    load_graph,
+)
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.store import SERVER, anywhere, log
 from kbert_core.knowledge.store.anywhere import copy_graph, open_store
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
+from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 
 PEAR, PLUM = Triple("pear", "is", "fruit"), Triple("plum", "is", "fruit")
@@ -89,6 +99,60 @@ def test_any_text_is_kept_as_it_is(address):
     graph = load_graph(address)
     assert {*graph} == {PEAR, *strange}
     assert [m.entity for m in find_mentions(["is 100% ? yes"], graph)[0]] == ["100% ?"]
+
+
+def test_an_edit_waits_for_the_server_five_times_and_is_what_the_server_has(address, monkeypatch):
+    from kbert_core.knowledge.store import server
+
+    waits = []
+
+    def counted(kind, name):
+        work = getattr(kind, name)
+
+        def count(self, *values, **options):
+            waits.extend([name] * (getattr(self, "_piped", None) is None))
+            return work(self, *values, **options)
+
+        monkeypatch.setattr(kind, name, count)
+
+    with open_store(address, write=True) as store, open_store(address) as other:
+        counted(server.Server, "execute")
+        for name in ("execute", "together"):
+            counted(server.Session, name)
+        for edit in (
+            Edit("add", PLUM, index=None),
+            Edit("switch_off", PEAR),
+            Edit("replace", PEAR, replace(PEAR, head="nashi")),
+            Edit("add", PEAR),
+        ):
+            waits.clear()
+            store.apply(edit)
+            assert len(waits) <= 5  # begin, what is new, the triples there, the edit, commit
+            waits.clear()
+            graph = store.graph()
+            assert not waits  # its own edits it knows
+            assert content(graph) == content(other.graph())
+
+
+@pytest.mark.parametrize("text", ["吃梨和李子, 不吃桃", "I eat pears, plums and a Peach"])
+def test_the_triples_of_a_text_come_by_one_query(cluster, text, tmp_path, monkeypatch):
+    from kbert_core.knowledge.store import server
+
+    names = ["梨", "李子", "桃", "pear", "plum", "peach"]
+    address, options = cluster.address(), InjectionOptions()
+    rows = [(n, name, "is", f"fruit {name}") for n, name in enumerate(names)]
+    import_triples(tmp_path / "a.kg", [Source("a.spo", rows)])
+    copy_graph(tmp_path / "a.kg", address)
+    graph = join_graphs([load_graph("demo_kgs/figure2.spo"), load_graph(address)])
+    queries, execute = [], server.Server.execute
+    monkeypatch.setattr(server.Server, "execute", lambda *a: queries.append(a) or execute(*a))
+    mentions = find_mentions([text], graph).item(0)
+    used = [s.used for s in select_triples([(text,)] * 3, mentions, graph, options)]
+    assert [triple.tail[:5] for (triple,) in used] == ["fruit"] * 3
+    assert len(queries) == 1
+    monkeypatch.setattr(server, "KEPT", 1)
+    for name in names:
+        assert graph.triples_of(name)[0].head == name
 
 
 # Several at once
