@@ -34,8 +34,8 @@ from kbert_core.knowledge.io.remote import is_remote
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import ENDING, SERVER, is_stored
-from kbert_core.knowledge.store.anywhere import copy_graph, open_store
-from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_core.knowledge.store.anywhere import copy_graph, import_into, is_there, open_store
+from kbert_core.knowledge.store.importing import Source
 from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.tools.check import EXAMPLES, check
@@ -182,16 +182,16 @@ def control(args: Namespace) -> Report:
     ),
     argument(
         "--output",
-        "the graph file; if it exists, the triples are added",
+        "graph file (.kg), or postgresql://…; if the graph exists, the triples are added",
         required=True,
-        type=graph_file,
+        type=logged,
         metavar="GRAPH.kg",
     ),
     argument("--name", "name of a new graph; default: the file's", ""),
     *(options.ALIASES, READ, WHO),
 )
 def import_files(args: Namespace) -> Report:
-    """Make a graph file (.kg) from text files, endpoints and servers, or add them to one.
+    """Make a graph from text files, endpoints and servers, or add them to one.
 
     What came from an address is kept until the import is done: after a break, the same command goes
     on where it stopped.
@@ -215,7 +215,7 @@ def import_files(args: Namespace) -> Report:
         aliases = options.aliases_of(args) if args.alias or args.alias_of else None
         with Progress("triples") as progress:
             how = {"who": args.by, "aliases": aliases, "progress": progress}
-            done = import_triples(args.output, sources, name=args.name, **how)
+            done = import_into(args.output, sources, name=args.name, **how)
     for problem in [problem for reading in readings for problem in reading.problems][:SHOWN]:
         print(f"left out: {problem}", file=sys.stderr)
     passed = sum((reading.passed for reading in readings), Counter[str]())
@@ -250,15 +250,17 @@ def _query(args: Namespace) -> str:
 @command(
     "kg merge",
     argument("graphs", "graphs, in the order of their triples", nargs="+", metavar="GRAPH"),
-    argument("--output", "a new file", required=True, type=graph_file, metavar="GRAPH.kg"),
+    argument(
+        "--output", "a new one, file or server", required=True, type=logged, metavar="GRAPH.kg"
+    ),
     *(READ, WHO),
 )
 def merge(args: Namespace) -> Report:
-    """Make one graph file from several graphs, without their logs.
+    """Make one graph from several, without their logs.
 
     What is switched off in one of them stays off.
     """
-    if args.output.exists():
+    if is_there(args.output):
         raise GraphFileError(
             f"{args.output}: is there already. Give a new name, or add text files to it with "
             "`kg import`."
@@ -268,10 +270,10 @@ def merge(args: Namespace) -> Report:
     sources = [Source(name, triples) for name, triples in zip(args.graphs, rows, strict=True)]
     with Progress("triples") as progress:
         aliases = join_graphs(graphs).aliases
-        done = import_triples(args.output, sources, who=args.by, aliases=aliases, progress=progress)
+        done = import_into(args.output, sources, who=args.by, aliases=aliases, progress=progress)
     off = {triple for graph in graphs for triple in graph.off}
     if off:
-        with GraphStore(args.output, write=True) as store:
+        with open_store(args.output, write=True) as store:
             store.apply(*(Edit("switch_off", triple) for triple in sorted(off)), who=args.by)
     counts = {"triples": done.triples, "repeated": done.repeated, "switched_off": len(off)}
     return {"graph": str(args.output), **counts}

@@ -471,9 +471,7 @@ def _in_words(error: Exception, *, lost: bool = False) -> str:
     state = getattr(cause, "sqlstate", None) or ""
     first = (str(cause).strip().splitlines() or [type(cause).__name__])[0].rstrip(".")
     for states, words in {
-        ("3F000", "42P01"): (
-            "there is no graph. Make one in a file and copy it: kbert kg copy FILE.kg ADDRESS"
-        ),
+        ("3F000", "42P01"): ("there is no graph. Make one: kbert kg import FILE --output ADDRESS"),
         ("42P06", "42P07", "23505"): "is there already. Give another name: ?graph=NAME",
         ("55P03",): (f"another process has been writing to it for {WAIT:.0f} s. Try again later"),
         ("53100",): (

@@ -1,5 +1,6 @@
 """A graph on a PostgreSQL server does what a graph file does; against a server of our own."""
 
+import json
 import os
 import random
 import subprocess
@@ -356,7 +357,53 @@ def test_a_user_who_may_only_read_reads(cluster, address):
         assert store.graph().triples_of("pear") == (PEAR,)
 
 
-# Copies
+# Imports and copies
+
+
+def test_an_import_into_a_server_does_what_it_does_in_a_file(cluster, tmp_path, capsys):
+    (tmp_path / "a.spo").write_text("b\tr\t1\nA\tr\t2\nb\tr\t1\na\tr\t3\n")
+    (tmp_path / "b.spo").write_text("a\tcalled\tz\nA\tr\t2\nnew\tr\t%s\na\tr\t3\n")
+    (tmp_path / "empty.spo").write_text("\n")
+    (tmp_path / "bad.spo").write_text("x\ty\tz\nx\ty\n")
+    file, address = str(tmp_path / "g.kg"), cluster.address()
+    done = {}
+    for graph in (file, address):
+        for name in ("bad", "empty"):
+            assert cli.main(["kg", "import", str(tmp_path / f"{name}.spo"), "--output", graph]) == 2
+            assert not anywhere.is_there(graph)
+        said = []
+        for words in (["a.spo", "a.spo"], ["b.spo", "--alias", "called", "--by", "ann"]):
+            words = [str(tmp_path / w) if w.endswith("spo") else w for w in words]
+            assert cli.main(["kg", "import", *words, "--output", graph, "--json"]) == 0
+            report = json.loads(capsys.readouterr().out)
+            said.append({k: v for k, v in report.items() if k not in ("graph", "seconds")})
+            assert cli.main(["kg", "off", graph, "a", "r", "3"]) == 2 * (len(said) > 1)
+            capsys.readouterr()
+        with open_store(graph, write=True) as store:
+            graph = store.graph()
+            done[store.path] = (
+                said, content(graph), store.origins("a"), graph.aliases,
+                [(e.action, e.edits, e.who) for e in store.history()],
+                [content(store.at(revision)) for revision in range(4)],
+                [m.entity for m in find_mentions(["a z"], graph)[0]],
+                store.undo(3) and content(store.graph()),
+            )  # fmt: skip
+    of_file, of_server = done.values()
+    assert of_server == of_file
+    assert [report["triples"] for report in of_file[0]] == [3, 2]
+    assert of_file[6] == ["a", "a"]
+
+
+def test_graphs_are_merged_into_a_server(cluster, address, tmp_path, capsys):
+    (tmp_path / "a.spo").write_text("pear\tis\tfruit\nfig\tis\tfruit\n")
+    target = cluster.address()
+    with open_store(address, write=True) as store:
+        store.apply(Edit("switch_off", PEAR))
+    assert cli.main(["kg", "merge", address, str(tmp_path / "a.spo"), "--output", target]) == 0
+    graph = load_graph(target)
+    assert (len(graph), graph.is_on(PEAR)) == (2, False)
+    assert cli.main(["kg", "merge", address, "--output", target]) == 2
+    assert "is there already" in capsys.readouterr().err
 
 
 def test_a_copy_has_the_whole_log_both_ways(cluster, tmp_path, capsys):
