@@ -355,7 +355,7 @@ class ServerStore(GraphStore):
                         f"{facts.get('version')}; this one reads {VERSION}). Update kbert-lab, or "
                         "copy the graph into a file there (kbert kg copy)."
                     )
-                self._id = facts["id"]
+                self.identity = facts["id"]
             self._open(write)
         except BaseException:
             self._database.close()
@@ -378,7 +378,7 @@ class ServerStore(GraphStore):
 
     @property
     def _index(self) -> Path:
-        return cache_folder() / "graphs" / f"server-{self._id}"
+        return cache_folder() / "graphs" / f"server-{self.identity}"
 
     def _indexed(self) -> tuple[NamesFile, int]:
         """The index in the cache folder; made anew after an import, or many edits by others."""

@@ -195,6 +195,12 @@ class GraphStore:
         """The number of the last entry that :meth:`graph` shows."""
         return self._revision
 
+    @cached_property
+    def identity(self) -> str:
+        """Two graphs of the same one hold the same at the same revision."""
+        with self._using():
+            return fact(self._database, "id")
+
     # Editing
 
     def apply(self, *edits: Edit, who: str = "", seen: int | None = None) -> Entry:

@@ -11,6 +11,7 @@ import traceback
 from dataclasses import replace
 
 import pytest
+import yaml
 from edited_graphs import STEPS, content, run
 from hypothesis import HealthCheck, given, settings
 from killed_graphs import check_same, kill_once, step
@@ -457,6 +458,33 @@ def test_a_copy_that_is_cut_off_leaves_nothing(cluster, address, tmp_path, monke
     for target in (other, file):
         assert copy_graph(address, target) == 2
         assert load_graph(target).triples_of("pear") == (PEAR,)
+
+
+def test_a_suite_reads_a_server_and_knows_when_its_graph_was_edited(address, tmp_path):
+    from kbert_core.experiments.grid import Experiment
+    from kbert_core.experiments.suite import read_suite
+
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.tsv").write_text("text_a\tlabel\n梨 好\tB-F O\n", "utf-8")
+    suite = {
+        "title": "t", "about": "a", "task": "ner", "data": {"folder": str(tmp_path)},
+        "encoder": "scratch", "seeds": [1], "kg": address, "runs": [{"name": "K-BERT"}],
+    }  # fmt: skip
+    path = tmp_path / "suite.yaml"
+    path.write_text(yaml.safe_dump(suite), "utf-8")
+
+    def made():
+        experiment = Experiment(read_suite(path))
+        (cell, *_) = experiment.cells()
+        assert experiment.graph_files(cell.row, 1)[0] == (address,)
+        return experiment.inputs(cell)["kg"], [*experiment.covering]
+
+    first, triples = made()
+    assert triples == [PEAR] and first[0]["file"] == address
+    assert made()[0] == first
+    with open_store(address, write=True) as store:
+        store.apply(Edit("add", PLUM))
+    assert made()[0] != first
 
 
 # The index of names
