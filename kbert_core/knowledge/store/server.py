@@ -81,10 +81,9 @@ _SAID = {  # SQLite's words, and the server's
         "(SELECT coalesce(max(version), 0) + 1 FROM triple), false)"
     ),
     "INDEXED BY triple_entity ": "",
-    "SELECT value FROM json_each(:relations)": (
-        "SELECT json_array_elements_text(CAST(:relations AS json))"
-    ),
+    "instr(": "strpos(",
 }
+_LIST = re.compile(r"SELECT value FROM json_each\(:(\w+)\)")
 
 
 @lru_cache(maxsize=256)
@@ -94,6 +93,7 @@ def _translated(query: str) -> str:
         return _SAID[query]
     for ours, theirs in _SAID.items():
         query = query.replace(ours, theirs) if not ours.startswith("BEGIN") else query
+    query = _LIST.sub(r"SELECT json_array_elements_text(CAST(:\1 AS json))", query)
     query = query.replace("%", "%%")
     return re.sub(r":(\w+)|\?", lambda found: f"%({found[1]})s" if found[1] else "%s", query)
 
@@ -372,6 +372,11 @@ class ServerStore(GraphStore):
         """Let go of the server. Graphs got from it can still be read."""
         with self._lock:
             self._database.close()
+
+    def let_go(self) -> None:
+        """See ``GraphStore.let_go``."""
+        self.close()
+        self._connections.engine.dispose()
 
     def _version(self) -> int:
         return self._database.heard if self._database.in_transaction else self._database.listen()

@@ -190,6 +190,10 @@ class GraphStore:
                     self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._database.close()
 
+    def let_go(self) -> None:
+        """Close it, and what graphs got from it have open; these open it again to read."""
+        self.close()
+
     @property
     def revision(self) -> int:
         """The number of the last entry that :meth:`graph` shows."""
