@@ -31,6 +31,7 @@ from kbert_core.experiments.audit_values import (
     SplitAudit,
 )
 from kbert_core.experiments.dictionary import dictionary_spans, learn_tail_labels
+from kbert_core.experiments.expected import expected_gains
 from kbert_core.kbert.flattening import flatten
 from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -126,6 +127,7 @@ def audit(
         tail_labels=used.most_used_tails(),
     )
     held_out = made.splits[made.held_out]
+    made = replace(made, expected=expected_gains(held_out))
     if not held_out.matches:
         log.warning(
             "The graph '%s' finds no mention in the %s set: %s of the set's rows contain a head "

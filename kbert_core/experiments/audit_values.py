@@ -239,6 +239,15 @@ class LookedUp:
     oracle: float  # those that are right, which is the most that judging can give
 
 
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """F1 expected over BERT, from 0 to 1, with the 95 % interval for one new data set and graph."""
+
+    mean: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True)
 class Audit:
     """All that was counted."""
@@ -256,6 +265,7 @@ class Audit:
     ambiguity: Heads
     answers: Answers | None  # for named entities
     tail_labels: dict[str, str]  # the most frequent tails → labels, as learnt from training
+    expected: Mapping[str, Gain] = field(default_factory=dict)  # by way; named entities, held out
     looked_up: LookedUp | None = None  # where a trained model was given
 
     @property

@@ -116,6 +116,7 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
         injection=injection,
         output=str(folder),
         device=device,
+        bf16=run.train.get("bf16", False),  # on a GPU too, so that rows of any machine compare
     )
     with _clock(folder / SECONDS):
         fitted = fit(options)
@@ -310,7 +311,8 @@ def _keep_error(experiment: Experiment, cell: Cell, said: str) -> None:
 
 def _in_process(experiment: Experiment, cell: Cell, device: str) -> None:
     """Run one cell in a process of its own; its exit code is 1 if it fails."""
-    logging.basicConfig(level=logging.WARNING, format=f"[{cell}] %(message)s")
+    told = str(cell).replace("%", "%%")  # "25 % new" is no format
+    logging.basicConfig(level=logging.WARNING, format=f"[{told}] %(message)s")
     logging.getLogger("kbert_core").setLevel(logging.INFO)
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()

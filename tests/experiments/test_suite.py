@@ -259,10 +259,10 @@ def test_strategy_of_a_suite_is_what_its_runs_train_with(written, suite_data):
 
 
 def test_the_map_varies_one_thing_at_a_time_around_its_centre():
-    suite = read_suite(ROOT / "results" / "unrun" / "map.yaml")
+    suite = read_suite(ROOT / "results" / "suites" / "map.yaml")
     centre, *others = [condition.model_dump() for condition in suite.conditions]
     assert all(sum(of[name] != centre[name] for name in of) == 1 for of in others)
     names = {row.name for row in suite.rows}
-    assert len(names) == 3 + 6 * 5  # BERT sees no graph
+    assert len(names) == 3 + 8 * 6  # BERT sees no graph
     assert {row.compare_with for row in suite.rows} <= names
     assert {run.train["steps"] for run in suite.runs} == {900}

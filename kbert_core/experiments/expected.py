@@ -1,0 +1,107 @@
+"""What injecting or looking up a graph can be expected to change, before anything is trained.
+
+Three counts of an audit tell most of it: how many mentions have a name that training doesn't label
+and the graph knows, how many have one that it doesn't know, and how many of the graph's matches are
+mentions. A linear fit to the gains measured on the map and on four splits (one point a data set and
+graph) says what they are worth; its prediction interval, how far another data set may lie from it.
+Both are in ``expected.json``, which ``python -m benchmarks.expected`` makes.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from kbert_core.experiments.audit_values import Gain, SplitAudit
+from kbert_core.experiments.statistics import LEVEL, Floats
+
+WAYS = ("K-BERT", "dictionary", "gate")  # over a BERT trained alike, as in the paper
+
+
+class Point(NamedTuple):
+    """What a gain depends on, of a held-out split."""
+
+    new_known: float  # share of the mentions: names that train doesn't label, the graph knows
+    new_unknown: float  # and those that it doesn't know
+    right: float  # share of the matches that are mentions, border for border
+
+
+@dataclass(frozen=True)
+class Fit:
+    """gain = bias + weights · point, fitted to P points of F features.
+
+    Attributes:
+        weights: (1 + F,), the bias first.
+        spread: (1 + F, 1 + F), (XᵀX)⁻¹ of the points.
+        deviation: of a point from the fit.
+        freedom: P − 1 − F.
+    """
+
+    weights: Floats
+    spread: Floats
+    deviation: float
+    freedom: int
+
+    @classmethod
+    def of_points(cls, points: Sequence[Point], gains: Sequence[float]) -> Self:
+        """Least squares, to the F1 gained over BERT at each point."""
+        design, gained = _design(points), np.array(gains)
+        spread: Floats = np.linalg.pinv(design.T @ design).astype(np.float64)
+        weights: Floats = spread @ design.T @ gained
+        freedom = len(gained) - design.shape[1]
+        deviation = float((((gained - design @ weights) ** 2).sum() / freedom) ** 0.5)
+        return cls(weights, spread, deviation, freedom)
+
+    def at(self, point: Point) -> Gain:
+        """The gain expected of one data set and graph."""
+        from scipy.special import stdtrit  # slow to start
+
+        row = _design([point])[0]
+        mean = float(row @ self.weights)
+        away = self.deviation * float(1 + row @ self.spread @ row) ** 0.5
+        half = float(stdtrit(self.freedom, (1 + LEVEL) / 2)) * away
+        return Gain(mean, mean - half, mean + half)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        arrays = {n: np.round(getattr(self, n), 6).tolist() for n in ("weights", "spread")}
+        return {**arrays, "deviation": round(self.deviation, 6), "freedom": self.freedom}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Self:
+        """Back from plain data."""
+        weights, spread = np.array(data["weights"]), np.array(data["spread"])
+        return cls(weights, spread, float(data["deviation"]), int(data["freedom"]))
+
+
+def point_of(split: SplitAudit) -> Point | None:
+    """None where a split has no mentions or matches, or nothing is said of training."""
+    gold, kinds = split.mentions, split.kinds
+    if gold is None or kinds is None or gold.unseen is None or not kinds.exact.total:
+        return None
+    mentions, new = gold.all.known.total, gold.unseen.known
+    return Point(
+        new.count / mentions,
+        (new.total - new.count) / mentions,
+        kinds.exact.count / kinds.exact.total,
+    )
+
+
+def expected_gains(split: SplitAudit) -> dict[str, Gain]:
+    """By way, of a held-out split of named entities; empty for others."""
+    point = point_of(split)
+    return {} if point is None else {way: fit.at(point) for way, fit in _fits().items()}
+
+
+@cache
+def _fits() -> dict[str, Fit]:
+    text = files("kbert_core.experiments").joinpath("expected.json").read_text(encoding="utf-8")
+    return {way: Fit.of(data) for way, data in json.loads(text).items()}
+
+
+def _design(points: Sequence[Point]) -> Floats:
+    return np.column_stack([np.ones(len(points)), np.array(points)])
