@@ -39,7 +39,7 @@ from kbert_core.knowledge.store.names import NamesFile, aliases_of, build_names,
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 
 Progress = Callable[[int], None]  # called now and then with the number of rows read
-STEP = 20_000  # rows between two calls of it
+_STEP = 20_000  # rows between two calls of it
 SETTLED = 2.0  # seconds since a file's last change after which its times tell of the next one
 
 log = logging.getLogger(__name__)
@@ -146,7 +146,7 @@ def _add(
                     last = triple[0]
                     entity = normalise_name(last)
                 count += 1
-                if count % STEP == 0:
+                if count % _STEP == 0:
                     progress(count)
                 if not entity:  # a head of nothing but invisible characters
                     continue
@@ -164,17 +164,12 @@ def _add(
         added -= len(repeated)
         create_indexes(database)
     if not count:
-        raise no_triples(names)
+        raise GraphFileError(f"{', '.join(names)}: no triples in it, nothing to import.")
     rows_of_sources = [(first + i, name, revision) for i, name in enumerate(names)]
     database.executemany("INSERT INTO source VALUES (?, ?, ?)", rows_of_sources)
     write_entry(database, Entry(revision, now(), who, "import", added))
     progress(count)
     return Imported(added, count - added, revision)
-
-
-def no_triples(names: Iterable[str]) -> GraphFileError:
-    """Say that sources hold nothing."""
-    return GraphFileError(f"{', '.join(names)}: no triples in it, nothing to import.")
 
 
 def _repeated(database: sqlite3.Connection, hashes: np.ndarray) -> list[tuple[int]]:

@@ -4,14 +4,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any
 
+from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import last_revision, now, transaction
-from kbert_core.knowledge.store.importing import STEP, Imported, Progress, Source, no_triples
+from kbert_core.knowledge.store.importing import Imported, Progress, Source
 from kbert_core.knowledge.store.log import Entry, write_entry
 from kbert_core.knowledge.store.names import aliases_of, note_aliases
 from kbert_core.knowledge.store.server import Session, new_graph, server_at
 from kbert_core.knowledge.triple import AliasRelations
 
+_STEP = 20_000  # rows between two calls of a progress
 _COMING = """
 CREATE TEMPORARY TABLE coming (
     number BIGINT, entity TEXT COLLATE "C", head TEXT COLLATE "C", relation TEXT COLLATE "C",
@@ -91,12 +93,12 @@ def _add(session: Session, sources: Iterable[Source], progress: Progress, who: s
     copy = "COPY coming FROM STDIN"
     with session.connect().cursor() as cursor, cursor.copy(copy) as coming:
         for count, row in enumerate(rows(), start=1):
-            if count % STEP == 0:
+            if count % _STEP == 0:
                 progress(count)
             if row[0]:  # else a head of nothing but invisible characters
                 coming.write_row((count, *row))
     if not count:
-        raise no_triples(names)
+        raise GraphFileError(f"{', '.join(names)}: no triples in it, nothing to import.")
     added = session.execute(_ADD, {"new": revision, "last": last}).rowcount
     of_sources = [(first + i, name, revision) for i, name in enumerate(names)]
     session.executemany("INSERT INTO source VALUES (?, ?, ?)", of_sources)
