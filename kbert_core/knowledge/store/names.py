@@ -210,8 +210,7 @@ def aliases_of(database: Database) -> AliasRelations:
 def note_aliases(database: Database, aliases: AliasRelations) -> None:
     """Write them down; the caller commits, and has the names indexed anew."""
     relations = json.dumps([sorted(aliases.names_of_head), sorted(aliases.names_of_tail)])
-    insert = "INSERT INTO fact VALUES ('aliases', ?) ON CONFLICT (name) DO UPDATE SET value = "
-    database.execute(insert + "excluded.value", (relations,))
+    database.execute("INSERT OR REPLACE INTO fact VALUES ('aliases', ?)", (relations,))
 
 
 def _alias_triples(

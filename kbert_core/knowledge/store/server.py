@@ -81,6 +81,10 @@ _SAID = {  # SQLite's words, and the server's
         "(SELECT coalesce(max(version), 0) + 1 FROM triple), false)"
     ),
     "INDEXED BY triple_entity ": "",
+    "INSERT OR REPLACE INTO fact VALUES ('aliases', ?)": (
+        "INSERT INTO fact VALUES ('aliases', %s) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    ),
     "instr(": "strpos(",
 }
 _LIST = re.compile(r"SELECT value FROM json_each\(:(\w+)\)")
