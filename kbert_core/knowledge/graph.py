@@ -105,8 +105,6 @@ class Union:
     def __init__(self, graphs: Sequence[TripleSource]) -> None:
         self._graphs = tuple(graphs) or (InMemory((), ALIAS_RELATIONS, ()),)
         self.names = JoinedNames([graph.names for graph in self._graphs])
-        self._far = [g for g in graphs if isinstance(g, KnowledgeGraph) and g.is_far]
-        self.fetch = self._fetch if self._far else None
         self.aliases = reduce(AliasRelations.joined, (graph.aliases for graph in self._graphs))
         self.off = frozenset(triple for graph in graphs for triple in graph.off)
 
@@ -132,10 +130,6 @@ class Union:
         if len(found) < 2:
             return found[0] if found else ()
         return tuple(dict.fromkeys(chain.from_iterable(found)))
-
-    def _fetch(self, entities: Collection[str]) -> None:
-        for graph in self._far:
-            graph.expect(entities)
 
     def items(self) -> Iterator[tuple[str, Triples]]:
         """The entities of the first graph, then those that others add."""
@@ -243,16 +237,6 @@ class KnowledgeGraph:
     def triples_of(self, entity: str) -> Triples:
         """Return the triples of an entity, on or off, in order."""
         return self._now(entity) or self._now(normalise_name(entity))
-
-    @property
-    def is_far(self) -> bool:
-        """Whether triples come from another machine, best those of several entities together."""
-        return getattr(self._source, "fetch", None) is not None
-
-    def expect(self, entities: Iterable[str]) -> None:
-        """Have the triples of entities here, where they are far, before they are looked at."""
-        if fetch := getattr(self._source, "fetch", None):
-            fetch([entity for entity in entities if entity not in self._changed])
 
     def _now(self, entity: str) -> Triples:
         changed = self._changed.get(entity)

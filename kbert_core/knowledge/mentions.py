@@ -287,13 +287,7 @@ class _Search:
         is_odd = odd.tobytes()
         found: list[int] = []
         free = taken = 0  # the first place, and the first character, after the last mention
-        keys_at = lookup.keys_at(text, places)
-        if self.graph.is_far:  # a name that only one entity has, spelt as there, needs no triples
-            met = ((at, key) for at, of in zip(places, keys_at, strict=True) for key in of)
-            plain = {(key, joined.startswith(key.upper(), starts[at])) for at, key in met}
-            meant = ((key, same, lookup.meant_by(key)) for key, same in plain)
-            self.graph.expect(e for key, same, of in meant if not same or of != (key,) for e in of)
-        for place, keys in zip(places, keys_at, strict=True):
+        for place, keys in zip(places, lookup.keys_at(text, places), strict=True):
             if not keys or place < free:
                 continue
             for key in reversed(keys):

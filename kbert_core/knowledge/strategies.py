@@ -81,7 +81,6 @@ def select_triples(
     Raises:
         OptionError: the strategy needs a scorer, and there is none.
     """
-    graph.expect(entity for mention in mentions for entity in mention.entities)
     candidates = [
         Candidates(text, mention, _triples(mention, graph))
         for text, mention in zip(texts, mentions, strict=True)

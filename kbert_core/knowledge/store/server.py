@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import chain, groupby
@@ -22,7 +22,7 @@ from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_core.files import cache_folder, replaced
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.remote import masked
-from kbert_core.knowledge.name_index import Names
+from kbert_core.knowledge.name_index import NameLookup
 from kbert_core.knowledge.store import (
     TABLES,
     THEN,
@@ -311,14 +311,22 @@ class Session:
 class FarSnapshot(Snapshot):
     """A graph on a server at one revision; the triples of several entities come together."""
 
-    def __init__(self, connections: Server, revision: int, names: Names) -> None:
+    def __init__(self, connections: Server, revision: int, names: NameLookup) -> None:
         self._near: dict[str, tuple[Triple, ...]] = {}
-        super().__init__(connections, revision, names)
+        self._expected: set[str] = set()
+        super().__init__(connections, revision, FarNames(names, self.expect))
 
-    def fetch(self, entities: Iterable[str]) -> dict[str, tuple[Triple, ...]]:
-        """Have the triples of entities here, by one query for all that weren't; return them."""
-        near, asked = self._near, {*entities}
-        if missing := [*(asked - near.keys())]:
+    def expect(self, entities: Iterable[str]) -> None:
+        """Fetch the triples of entities, too, when those of any are asked for."""
+        if len(self._expected) > KEPT:
+            self._expected = set()
+        self._expected.update(entities)
+
+    def _triples_of(self, entity: str) -> tuple[Triple, ...]:
+        near = self._near
+        if entity not in near:
+            expected, self._expected = self._expected, set()
+            missing = [*({entity, *expected} - near.keys())]
             rows = self._rows(
                 "SELECT entity, head, relation, tail FROM triple WHERE entity = ANY(:entities) "
                 f"AND {THEN} ORDER BY entity, place, version",
@@ -327,12 +335,27 @@ class FarSnapshot(Snapshot):
             found = {entity: [*of] for entity, of in groupby(rows, key=itemgetter(0))}
             came = {e: tuple([Triple(*row[1:]) for row in found.get(e, ())]) for e in missing}
             if len(near) + len(came) > KEPT:  # begin anew
-                near = self._near = {entity: near[entity] for entity in asked & near.keys()}
+                near = self._near = {}
             near.update(came)
-        return near
+        return near[entity]
 
-    def _triples_of(self, entity: str) -> tuple[Triple, ...]:
-        return self.fetch([entity])[entity]
+
+class FarNames:
+    """The names of a graph on a server: whoever finds some in a text will want their triples.
+
+    Args:
+        expect: takes the entities that they may mean.
+    """
+
+    def __init__(self, names: NameLookup, expect: Callable[[Iterable[str]], None]) -> None:
+        self._names, self._expect = names, expect
+        self.meant_by, self.may_start = names.meant_by, names.may_start
+
+    def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
+        """See ``NameLookup.keys_at``."""
+        found = self._names.keys_at(text, starts)
+        self._expect(e for key in {*chain(*found)} for e in self._names.meant_by(key))
+        return found
 
 
 class ServerStore(GraphStore):
@@ -424,6 +447,9 @@ class ServerStore(GraphStore):
         query = "SELECT at FROM entry WHERE revision = ?"
         row = self._database.execute(query, (revision,)).fetchone()
         return row and row[0]
+
+    def _take_in(self, entities: Iterable[str]) -> None:
+        self._graph._source.expect(entities)  # type: ignore[attr-defined]
 
     def _at_once(self) -> AbstractContextManager[object]:
         return self._database.together()

@@ -14,7 +14,7 @@ from typing import Any
 from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.name_index import Names
+from kbert_core.knowledge.name_index import NameLookup
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import (
     THEN,
@@ -78,7 +78,7 @@ class Connections(threading.local):
 class Snapshot:
     """A graph file at one revision, as a ``TripleSource``: what is edited later doesn't show."""
 
-    def __init__(self, connections: Any, revision: int, names: Names) -> None:
+    def __init__(self, connections: Any, revision: int, names: NameLookup) -> None:
         self._connections = connections
         self._then = {"then": revision}
         self.names = names
@@ -229,10 +229,9 @@ class GraphStore:
                 self._graph = self._read_graph()
                 if seen is not None and seen != self._revision:
                     log.refuse_conflict(database, seen, entities)
-                self._graph.expect(entities)
+                self._take_in(entities)
                 graph = self._graph.apply(*edits)
                 entry = Entry(self._revision + 1, now(), who, action, len(edits))
-                self._take_in(entities)
                 with self._at_once():
                     log.write_entry(database, entry, entities)
                     for edit in edits:
