@@ -42,6 +42,34 @@ def go(page: str, part: str) -> None:
     st.switch_page(f"app_pages/{page}.py", query_params={**st.query_params, "part": part})
 
 
+def loading(*, lab: bool = False) -> None:
+    """What the server's first visitor reads while PyTorch is imported, and sees of the Lab."""
+    with st.container(key="lab_top"):
+        st.markdown(t("# One sentence, one graph, one BERT"))
+        st.markdown(
+            t(
+                "The Lab hangs the triples of a knowledge graph on the names in a sentence, and "
+                "shows what a language model makes of them. Switch a triple off, and watch the "
+                "prediction change."
+            )
+        )
+    waits = t(
+        "PyTorch and a model are being loaded, once after each start of the server. This takes 3 "
+        "to 10 seconds."
+    )
+    gc.disable()  # looking through all that is imported takes a quarter of the time
+    try:
+        if not (lab and import_module("app.app_pages.first_look").first_look(waits)):
+            st.container(key="lab_waits").info(waits)
+        import_module("app.state")
+    finally:
+        gc.freeze()  # it stays, so nobody looks through it later either
+        gc.enable()
+    st.rerun()
+
+
+LOADED = hasattr(sys.modules.get("app.state"), "begin")  # not before it is imported to its end
+
 logs.begin()
 language.begin()
 st.set_page_config(page_title=t("K-BERT Lab"), page_icon="🌿", layout="wide")
@@ -52,9 +80,10 @@ page = st.navigation(
         "": [
             st.Page("app_pages/start.py", title=t("Start"), icon=":material/home:"),
             st.Page(
-                "app_pages/lab.py",
+                "app_pages/lab.py" if LOADED else partial(loading, lab=True),
                 title=t("Lab"),
                 icon=":material/account_tree:",
+                url_path="lab",
                 default=True,
             ),
             st.Page(side_by_side, url_path="compare", visibility="hidden"),
@@ -77,21 +106,7 @@ page = st.navigation(
 )
 language.chooser(page.url_path)
 with speaking(language.current()):  # looked up once, not for every text
-    if "torch" not in sys.modules:  # the server's first visitor waits for it, and may read so long
-        st.markdown(t("# One sentence, one graph, one BERT"))
-        st.markdown(
-            t(
-                "The Lab hangs the triples of a knowledge graph on the names in a sentence, and "
-                "shows what a language model makes of them. Switch a triple off, and watch the "
-                "prediction change."
-            )
-        )
-        st.info(t("PyTorch and a model are being loaded, once after each start of the server…"))
-        gc.disable()  # looking through all that is imported takes a quarter of the time
-        try:
-            import_module("app.state")
-        finally:
-            gc.freeze()  # it stays, so nobody looks through it later either
-            gc.enable()
-        st.rerun()
-    page.run()
+    if LOADED or not page.url_path:
+        page.run()
+    else:
+        loading()

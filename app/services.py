@@ -20,6 +20,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
+from app.app_pages.first_look import ROOT, models_folder
 from app.background import alone
 from app.kept import Kept
 from app.local import from_this_machine, is_loopback
@@ -64,7 +65,6 @@ from kbert_core.reader import Trace
 from kbert_core.roof.reading import RoofTrace
 from kbert_core.tasks import TASKS
 
-ROOT = Path(__file__).resolve().parents[1]
 DEMO_GRAPHS = (
     *("medical_zh", "everyday_zh", "figure2", "general_en", "medical_en"),
     *("homonyms_zh", "homonyms_en", "senses_en"),
@@ -115,11 +115,6 @@ class OpenedGraph:
     def size(self) -> int:
         """Bytes of memory it takes, about; of a graph file next to none."""
         return 0 if self.stored else TRIPLE_BYTES * len(self.graph)
-
-
-def models_folder() -> Path:
-    """Where checkpoints are looked for: KBERT_MODELS, else ``models/``."""
-    return Path(os.environ.get("KBERT_MODELS") or ROOT / "models")
 
 
 def models() -> tuple[ModelInfo, ...]:

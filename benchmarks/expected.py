@@ -4,15 +4,17 @@
     python -m benchmarks.expected --fit    # fit again from the counts that are kept
 
 A point is one data set and graph, the mean over its seeds. Counting reads the data and makes the
-graphs again (KBERT_DATA) and keeps both beside the gains in results/expected/points.json. The fit
-goes to kbert_core/experiments/expected.json, and results/expected/section.md shows every point as
-it is predicted without it: a point of the map or of a split with that point left out, another data
-set by a fit that has never seen it.
+graphs again (KBERT_DATA) and keeps what it found beside the gains in results/expected/points.json.
+The fits go to kbert_core/experiments/expected.json: one to the new names that a graph knows, one to
+those that BERT misses. results/expected/section.md shows every point as it is predicted without
+it: a point of the map or of a split with that point left out, another data set by a fit that has
+never seen it.
 """
 
 import argparse
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "results" / "expected"
 MEDICAL = "K-BERT (paper), MedicalKG", "BERT with the dictionary written over it"
 GATE = "BERT, dictionary through a gate"
+KINDS = {"new": "expected", "missed": "expected with BERT at hand"}
 FITTED = {  # suite → its rows, in the order of WAYS
     "map": ("K-BERT (paper)", "Dictionary over BERT", "Dictionary through a gate, over BERT"),
     "medical-ner-official": (*MEDICAL, GATE),
@@ -52,7 +55,7 @@ def counted() -> list[dict[str, Any]]:
         experiment = Experiment(read_suite(ROOT / "results" / "suites" / f"{name}.yaml"))
         tables = experiment.tables(resamples=1)
         gains: dict[str, dict[str, dict[int, float]]] = defaultdict(dict)
-        features: dict[str, list[dict[str, float]]] = defaultdict(list)
+        counts: dict[str, list[dict[str, float]]] = defaultdict(list)
         for row in experiment.suite.rows:
             way = dict(zip(rows, WAYS, strict=True)).get(row.name.partition(": ")[0])
             if way is None or row.compare_with is None:
@@ -63,27 +66,29 @@ def counted() -> list[dict[str, Any]]:
             seeds = sorted({*scores.seeds} & {*bert.seeds}) if scores and bert else []
             gains[condition][way] = {s: scores.seeds[s] - bert.seeds[s] for s in seeds}
             if way == WAYS[0]:  # the counts are of data and graph, whatever is done with them
-                features[condition] = [_features(experiment, row, seed) for seed in seeds[:3]]
+                of_bert = tables.results[row.compare_with]
+                counts[condition] = [_counts(experiment, row, of_bert, s) for s in seeds[:3]]
         for condition, of in gains.items():
-            point = {n: float(np.mean([f[n] for f in features[condition]])) for n in Point._fields}
+            means = {n: _mean(c[n] for c in counts[condition]) for n in ("new", "right", "found")}
             said = {way: {str(s): round(g, 6) for s, g in by.items()} for way, by in of.items()}
             named = f"{name}: {condition}" if condition else name
-            points.append({"name": named, "fitted": name in FITTED, **point, "gains": said})
-            print(points[-1], flush=True)
+            points.append({"name": named, "fitted": name in FITTED, **means, "gains": said})
     return points
 
 
-def _features(experiment: Experiment, row: Any, seed: int) -> dict[str, float]:
+def _counts(experiment: Experiment, row: Any, of_bert: Any, seed: int) -> dict[str, float]:
     task = experiment.suite.task
     splits = read_present(str(experiment.split(seed, row.unseen)[0]), task)
+    splits = {name: splits[name] for name in ("train", "test")}
     graph, _ = experiment.graph(row, seed)
     tokenizer = plain_tokenizer(Data("", task, splits))
-    made = audit(
-        {name: splits[name] for name in ("train", "test")}, graph, task=task, tokenizer=tokenizer
-    )
-    point = expected.point_of(made.splits["test"])
+    point = expected.point_of(audit(splits, graph, task=task, tokenizer=tokenizer).splits["test"])
     assert point is not None
-    return point._asdict()
+    return {**point._asdict(), "found": of_bert[seed]["scores"]["test"]["unseen"]["recall"]}
+
+
+def _mean(values: Iterable[float]) -> float:
+    return float(np.mean([*values]))
 
 
 def main() -> None:
@@ -96,37 +101,56 @@ def main() -> None:
         file.write_text(json.dumps(counted(), indent=1) + "\n", encoding="utf-8")
     points = json.loads(file.read_text("utf-8"))
     fitted = [point for point in points if point["fitted"]]
-    fits = {way: _fit(fitted, way) for way in WAYS}
-    kept = {way: fit.as_dict() for way, fit in fits.items()}
+    fits = {kind: {way: fit_of(fitted, kind, way).as_dict() for way in WAYS} for kind in KINDS}
     path = Path(expected.__file__).with_name("expected.json")
-    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    lines, inside = [], []
+    path.write_text(json.dumps(fits, indent=1) + "\n", encoding="utf-8")
+    lines, hits = [], defaultdict(list)
     for point in points:
-        for way, by_seed in point["gains"].items():
-            fit = _fit([other for other in fitted if other is not point], way)
-            at, gain = fit.at(_point(point)), float(np.mean([*by_seed.values()]))
-            inside.append((point["fitted"], at.low <= gain <= at.high, abs(at.mean - gain)))
-            new, unknown, right = (f"{100 * value:.0f} %" for value in _point(point))
-            said = f"{100 * at.mean:+.1f} [{100 * at.low:+.1f}, {100 * at.high:+.1f}]"
-            cells = (point["name"], new, unknown, right, way, f"{100 * gain:+.1f}", said)
-            lines.append(f"| {' | '.join(cells)} | {'yes' if inside[-1][1] else '**no**'} |")
-    head = (KEPT / "section.md").read_text("utf-8").split("| | ")[0] if lines else ""
-    columns = "| | new, known | new, unknown | matches right | way | measured | expected | within |"
-    table = [columns, "|---|---:|---:|---:|---|---:|---:|---|", *lines]
-    (KEPT / "section.md").write_text(head + "\n".join(table) + "\n", encoding="utf-8")
-    for of_fit in (True, False):
-        some = [(good, away) for fitted_too, good, away in inside if fitted_too == of_fit]
-        print(of_fit, sum(g for g, _ in some), len(some), np.mean([a for _, a in some]))
+        for way, by_seed in ((way, by) for way, by in point["gains"].items() if by):
+            gain, said = _mean(by_seed.values()), []
+            for kind in KINDS:
+                fit = fit_of([other for other in fitted if other is not point], kind, way)
+                at = fit.at(point_at(point, kind))
+                within = at.low <= gain <= at.high
+                hits[kind, point["fitted"]].append((within, 100 * abs(at.mean - gain)))
+                guess = f"{points_of(at.mean)} [{points_of(at.low)}, {points_of(at.high)}]"
+                said.append(guess if within else f"{guess} **no**")
+            shares = (f"{100 * point[name]:.0f} %" for name in ("new", "right", "found"))
+            cells = (
+                point["name"].replace("medical-ner-", "clinical, "),
+                *shares,
+                way,
+                points_of(gain),
+                *said,
+            )
+            lines.append(f"| {' | '.join(cells)} |")
+    told = [
+        f"{'map and splits' if of_fit else 'others'}, {KINDS[kind]}: {sum(w for w, _ in of)} of "
+        f"{len(of)} inside, {_mean(away for _, away in of):.1f} points off on average"
+        for (kind, of_fit), of in hits.items()
+    ]
+    about = (KEPT / "section.md").read_text("utf-8").split("| | ")[0].split("In sum: ")[0]
+    columns = ("", "new, known", "matches right", "BERT finds", "way", "measured", *KINDS.values())
+    table = [f"| {' | '.join(columns)} |", "|---|---:|---:|---:|---|---:|---:|---:|", *lines]
+    text = "\n".join([f"In sum: {'; '.join(told)}.", "", *table])
+    (KEPT / "section.md").write_text(f"{about}{text}\n", encoding="utf-8")
 
 
-def _point(point: dict[str, Any]) -> Point:
-    return Point(*(point[name] for name in Point._fields))
+def points_of(gain: float) -> str:
+    """A gain in points, with a true minus."""
+    return f"{100 * gain:+.1f}".replace("-", "−")
 
 
-def _fit(points: list[dict[str, Any]], way: str) -> Fit:
+def point_at(point: dict[str, Any], kind: str) -> Point:
+    """What a fit of a kind asks of a point."""
+    return Point(point["new"] * (1 - point["found"] * (kind == "missed")), point["right"])
+
+
+def fit_of(points: list[dict[str, Any]], kind: str, way: str) -> Fit:
+    """The fit to points for a way."""
     having = [point for point in points if point["gains"].get(way)]
-    gains = [float(np.mean([*point["gains"][way].values()])) for point in having]
-    return Fit.of_points([_point(point) for point in having], gains)
+    gains = [_mean(point["gains"][way].values()) for point in having]
+    return Fit.of_points([point_at(point, kind) for point in having], gains)
 
 
 if __name__ == "__main__":

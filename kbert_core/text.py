@@ -150,7 +150,7 @@ class WordPieces:
         self._backend.encode_special_tokens = True
         self._backend.no_truncation()
         self._backend.no_padding()
-        self._layouts = {n: _layout(tokenizer, n) for n in (1, 2)}
+        self._layouts = {n: _layout(self._backend, n) for n in (1, 2)}
         self._ids = CharacterTable(self._id_of) if _cuts_by_character(self._backend) else None
         self._known_runs: dict[str, Tokens] = {}
 
@@ -300,17 +300,17 @@ def _tokens(text: str, encoding: Any) -> Tokens:
     return Tokens(encoding.ids, starts, ends)
 
 
-def _layout(tokenizer: "PreTrainedTokenizerBase", sentences: int) -> Layout:
+def _layout(backend: Any, sentences: int) -> Layout:
     """Read off, from the tokenizer's own encoding, where it puts special tokens."""
-    encoding = tokenizer(*["a"] * sentences, return_token_type_ids=True)
-    owners = encoding.sequence_ids(0)
-    ids, types = encoding["input_ids"], encoding["token_type_ids"]
+    encoding = backend.encode(*["a"] * sentences)
     waiting: list[Special] = []
     before: list[tuple[Special, ...]] = []
     segments: list[int] = []
-    for token, segment, owner in zip(ids, types, owners, strict=True):
+    for token, number, segment, owner in zip(
+        encoding.tokens, encoding.ids, encoding.type_ids, encoding.sequence_ids, strict=True
+    ):
         if owner is None:
-            waiting.append(Special(str(tokenizer.convert_ids_to_tokens(token)), token, segment))
+            waiting.append(Special(token, number, segment))
         elif owner == len(before):
             before.append(tuple(waiting))
             segments.append(segment)

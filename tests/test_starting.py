@@ -39,18 +39,6 @@ ours = [m for name, m in sys.modules.items() if name.split(".")[0] == "kbert_cor
 print(sum(len(Path(m.__file__).read_text(encoding="utf-8").splitlines()) for m in ours))
 """
 
-WAIT = """
-import gc, importlib, sys
-import streamlit
-from streamlit.testing.v1 import AppTest
-def load(name):
-    print("LOADS", name, *{"torch"} & set(sys.modules), gc.isenabled())
-    streamlit.stop()
-importlib.import_module = load
-page = AppTest.from_file("app/main.py", default_timeout=60).run()
-print("READ", len(page.markdown), len(page.info), len(page.exception), gc.isenabled())
-"""
-
 
 def python(*arguments):
     command = [sys.executable, "-c", *arguments]
@@ -64,11 +52,6 @@ def test_commands_that_run_no_model_start_without_pytorch():
     ends = [line for line in printed.splitlines() if line.startswith("ENDED")]
     assert ends == ["ENDED 0"] * len(COMMANDS)
     assert all(len(part) > 100 for part in printed.split("ENDED 0")[: len(COMMANDS)])
-
-
-def test_the_first_visitor_of_a_server_has_something_to_read_while_pytorch_loads():
-    printed = python(WAIT)
-    assert printed.splitlines()[-2:] == ["LOADS app.state False", "READ 2 1 0 True"]
 
 
 def test_one_prediction_loads_a_small_part_of_the_core():

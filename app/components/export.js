@@ -4,7 +4,7 @@ for (const place of document.querySelectorAll(".kb-linked")) {
   drawTree({ data: { html, group }, parentElement: place, setTriggerValue });
 }
 for (const place of document.querySelectorAll(".kb-matrix")) {
-  const data = JSON.parse(place.querySelector("script").textContent);
+  const data = [JSON.parse(place.querySelector("script").textContent)];
   drawMatrix({ data, parentElement: place, setTriggerValue });
   place.querySelector(".kb-save").onclick = () =>
     place.querySelector("canvas.base").toBlob((picture) => {

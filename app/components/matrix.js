@@ -9,7 +9,7 @@ const BLOCKED = 7, OPENED = 8, PART_BLOCKED = 9, PART_OPENED = 10;  // by interv
 const ZOOM = 1.4, LARGEST = 32;
 
 export default function drawMatrix(component) {
-  const { data, parentElement, setTriggerValue } = component;
+  const { data: [data], parentElement, setTriggerValue } = component;
   const root = parentElement.querySelector(".root");
   const scroll = root.querySelector(".scroll");
   const stack = root.querySelector(".stack");
@@ -478,11 +478,11 @@ export default function drawMatrix(component) {
     const moved = (values, other) => from.map((a, i) => a < 0 ? other(identities[i]) : values[a]);
     const place = (a) => from.includes(a) ? from.indexOf(a) : null;
     const cell = data.cell?.map(place) ?? null;
-    drawMatrix({ ...component, data: { ...data, ahead: true, cells, identities, n: from.length,
+    drawMatrix({ ...component, data: [{ ...data, ahead: true, cells, identities, n: from.length,
       tokens: moved(tokens, (name) => grown.get(name)), status: moved(status, () => "same"),
       roles: moved(roles, () => 1), groups: moved(groups, () => -1), why: null,
       token: place(data.token), cell: cell?.includes(null) ? null : cell,
-      branch: data.branch.map(place).filter((i) => i !== null) } });
+      branch: data.branch.map(place).filter((i) => i !== null) }] });
   }
 
   // Whom a row's token sees, or how it attends; the group's tree draws it.

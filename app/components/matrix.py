@@ -40,7 +40,7 @@ def draw_matrix(
     data = {**view.data(marks), "group": group_of(key), "why": why}
     _canvas(
         key=key,
-        data=data,
+        data=[data],  # of a dict Streamlit asks pandas, slow to start, whether a part is a table
         on_cell_change=on_cell,
         on_token_change=on_token,
         on_link_change=on_link,

@@ -1,10 +1,13 @@
 """Two flat trees side by side, joined by what their tokens are."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from zlib import crc32
 
-from kbert_core import FlatTree, KBertTrace
+from kbert_core import FlatTree
+
+if TYPE_CHECKING:  # see app/view_models/why.py
+    from kbert_core import KBertTrace
 
 Identity = tuple[object, ...]
 Status = Literal["same", "added", "removed"]
@@ -62,7 +65,7 @@ def same_text(before: FlatTree, after: FlatTree) -> bool:
     ] == [list(zip(t.starts, t.ends, strict=True)) for t in after.trunk_tokens]
 
 
-def row_of(trace: KBertTrace | None, window: int, like: FlatTree) -> FlatTree | None:
+def row_of(trace: "KBertTrace | None", window: int, like: FlatTree) -> FlatTree | None:
     """The row of another trace that can be laid over one, if there is one."""
     if trace is None or window >= len(trace.rows):
         return None

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
+from typing import TYPE_CHECKING
 
 from app.texts import N_, t, tn
 from app.view_models.diff import Status, code_of
@@ -10,8 +11,11 @@ from app.view_models.html import escape, shown
 from app.view_models.names import gloss, with_glosses
 from app.view_models.selected import Marks
 from app.words import RULE_TEXTS
-from kbert_core import Ablation, FlatTree, KBertTrace, Rule, Triple
+from kbert_core import Ablation, FlatTree, Rule, Triple
 from kbert_core.kbert.sentence_tree import Branch
+
+if TYPE_CHECKING:  # see app/view_models/why.py
+    from kbert_core import KBertTrace
 
 ONE_LINE = 600  # pixels of a trunk that surely fits
 AROUND = 80  # pixels beside a branch's tokens
@@ -80,8 +84,16 @@ class TreeView:
         return {branch.name: branch.triple for branch in self.branches}
 
 
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """What of a trace is drawn, where there is no model yet."""
+
+    rows: tuple[FlatTree, ...]  # one, or several where a long text is read in windows
+    ablation: Ablation  # how positions are read
+
+
 def tree_view(
-    trace: KBertTrace, window: int = 0, before: FlatTree | None = None, *, most: int = 4000
+    trace: "KBertTrace | Laid", window: int = 0, before: FlatTree | None = None, *, most: int = 4000
 ) -> TreeView:
     """Lay out one row of a trace.
 

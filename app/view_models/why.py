@@ -1,13 +1,18 @@
 """Why one token sees another, in a sentence."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from torch import Tensor
 
 from app.texts import N_, t
-from kbert_core import Ablation, FlatTree, KBertTrace, Visibility, why_visible
+from kbert_core import Ablation, FlatTree, Visibility, why_visible
 from kbert_core.kbert.interventions import intervene
+
+if TYPE_CHECKING:  # PyTorch takes seconds to start, and the first look doesn't wait for it
+    from torch import Tensor
+
+    from kbert_core import KBertTrace
 
 
 def clause(flat: FlatTree, row: int, column: int) -> Visibility:
@@ -109,7 +114,7 @@ def branch_of(flat: FlatTree, index: int) -> str:
     return " ".join(flat.branches[number - 1].branch.texts) if number > 0 else ""
 
 
-def share_of_layers(trace: KBertTrace, window: int) -> np.ndarray:
+def share_of_layers(trace: "KBertTrace", window: int) -> np.ndarray:
     """Say in which share of the layers a row's tokens see each other, interventions included.
 
     Returns:
@@ -124,7 +129,7 @@ def share_of_layers(trace: KBertTrace, window: int) -> np.ndarray:
     return total / len(layers)
 
 
-def visible_in(trace: KBertTrace, window: int, layer: int = 0) -> np.ndarray:
+def visible_in(trace: "KBertTrace", window: int, layer: int = 0) -> np.ndarray:
     """Take a row's visible matrix out of a trace, interventions included.
 
     Args:
@@ -143,7 +148,7 @@ def visible_in(trace: KBertTrace, window: int, layer: int = 0) -> np.ndarray:
     return seen
 
 
-def layers_without_model(trace: KBertTrace, window: int, count: int) -> list[Tensor]:
+def layers_without_model(trace: "KBertTrace", window: int, count: int) -> "list[Tensor]":
     """The visible matrices of a row in as many layers as are asked for, interventions included.
 
     Returns:

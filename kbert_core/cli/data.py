@@ -141,12 +141,14 @@ def audit_data(args: Namespace) -> Report:
         as_tokens=as_tokens,
     )
     if args.model and card.task == data.task == "ner" and counts.missing != ("dev", "test"):
+        from kbert_core.experiments.expected import expected_gains
         from kbert_core.experiments.gated import look_up
         from kbert_core.pipeline import Pipeline
 
         try:
             read = look_up(Pipeline.load(args.model), args.model, data.splits, graph)
-            counts = replace(counts, looked_up=read)
+            expected = expected_gains(counts.splits[counts.held_out], read.new_names)
+            counts = replace(counts, looked_up=read, expected=expected)
         except DataError as error:  # its labels aren't the data's
             log.warning("The model isn't read: %s", error)
     return Report(counts, verdict_of(counts))

@@ -237,6 +237,7 @@ class LookedUp:
     dictionary: float  # each name that the graph has a label for written over it
     gate: float | None  # those that a gate fitted on dev lets through; None: it can't be fitted
     oracle: float  # those that are right, which is the most that judging can give
+    new_names: float | None  # share of the names new to it that it finds; None: it reads a graph
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""What injecting or looking up a graph can be expected to change, before anything is trained.
+"""What injecting or looking up a graph can be expected to change, before it is tried.
 
-Three counts of an audit tell most of it: how many mentions have a name that training doesn't label
-and the graph knows, how many have one that it doesn't know, and how many of the graph's matches are
-mentions. A linear fit to the gains measured on the map and on four splits (one point a data set and
-graph) says what they are worth; its prediction interval, how far another data set may lie from it.
-Both are in ``expected.json``, which ``python -m benchmarks.expected`` makes.
+Two shares tell most of it: mentions whose name training doesn't label and the graph knows, and
+matches of the graph that are mentions. Where a BERT trained alike is there, only the new names
+that it misses count. A linear fit to the gains measured on the map and on four splits (one point a
+data set and graph) says what they are worth; its prediction interval, how far another data set may
+lie from it. Both are in ``expected.json``, which ``python -m benchmarks.expected`` makes.
 """
 
 import json
@@ -25,8 +25,7 @@ WAYS = ("K-BERT", "dictionary", "gate")  # over a BERT trained alike, as in the 
 class Point(NamedTuple):
     """What a gain depends on, of a held-out split."""
 
-    new_known: float  # share of the mentions: names that train doesn't label, the graph knows
-    new_unknown: float  # and those that it doesn't know
+    new: float  # share of the mentions: names that train doesn't label and the graph knows
     right: float  # share of the matches that are mentions, border for border
 
 
@@ -78,29 +77,35 @@ class Fit:
         return cls(weights, spread, float(data["deviation"]), int(data["freedom"]))
 
 
-def point_of(split: SplitAudit) -> Point | None:
-    """None where a split has no mentions or matches, or nothing is said of training."""
+def point_of(split: SplitAudit, found: float = 0.0) -> Point | None:
+    """None where a split has no mentions or matches, or nothing is said of training.
+
+    Args:
+        found: share of the new names that a model without knowledge finds.
+    """
     gold, kinds = split.mentions, split.kinds
     if gold is None or kinds is None or gold.unseen is None or not kinds.exact.total:
         return None
-    mentions, new = gold.all.known.total, gold.unseen.known
-    return Point(
-        new.count / mentions,
-        (new.total - new.count) / mentions,
-        kinds.exact.count / kinds.exact.total,
-    )
+    new = gold.unseen.known.count / gold.all.known.total
+    return Point(new * (1 - found), kinds.exact.count / kinds.exact.total)
 
 
-def expected_gains(split: SplitAudit) -> dict[str, Gain]:
-    """By way, of a held-out split of named entities; empty for others."""
-    point = point_of(split)
-    return {} if point is None else {way: fit.at(point) for way, fit in _fits().items()}
+def expected_gains(split: SplitAudit, found: float | None = None) -> dict[str, Gain]:
+    """By way, of a held-out split of named entities; empty for others.
+
+    Args:
+        found: as for :func:`point_of`; None: not known.
+    """
+    point = point_of(split, found or 0.0)
+    fits = _fits()["new" if found is None else "missed"]
+    return {} if point is None else {way: fit.at(point) for way, fit in fits.items()}
 
 
 @cache
-def _fits() -> dict[str, Fit]:
+def _fits() -> dict[str, dict[str, Fit]]:
     text = files("kbert_core.experiments").joinpath("expected.json").read_text(encoding="utf-8")
-    return {way: Fit.of(data) for way, data in json.loads(text).items()}
+    kinds = json.loads(text)
+    return {kind: {way: Fit.of(data) for way, data in kinds[kind].items()} for kind in kinds}
 
 
 def _design(points: Sequence[Point]) -> Floats:

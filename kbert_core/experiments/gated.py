@@ -46,8 +46,8 @@ from kbert_core.labels import OUTSIDE
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.reader import Reading
 from kbert_core.tasks.ner import LabelledTokens, NerPrediction, Span
-from kbert_core.training.evaluate import predict_all
-from kbert_core.training.scores import SpanKey, span_scores
+from kbert_core.training.evaluate import predict_all, surface_forms
+from kbert_core.training.scores import SpanKey, span_scores, unseen_recall
 
 FILE = "gate.json"  # beside a model
 FORMAT = 1
@@ -339,7 +339,11 @@ def look_up(
             gate = f1(gated_spans(fitted, examples, dictionary, scores, record))
     right = oracle(examples, dictionary)
     written = f1(written_over(found, dictionary)), gate, f1(written_over(found, right))
-    return LookedUp(name, f1(found), *written)
+    new = None
+    if not pipeline.card.knowledge:
+        texts, seen = [e.sentences[0] for e in examples], surface_forms(splits["train"])
+        new = unseen_recall(texts, gold, found, seen)["recall"]
+    return LookedUp(name, f1(found), *written, new)
 
 
 def _learnt(train: Sequence[Example], graph: KnowledgeGraph) -> tuple[dict[str, str], Record]:

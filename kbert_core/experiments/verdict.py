@@ -190,7 +190,8 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
             way: tuple(f"{100 * value:+.0f}" for value in (gain.mean, gain.low, gain.high))
             for way, gain in audit.expected.items()
         }
-        yield "expected", _level(note=True), {"gains": expected}
+        measured = audit.looked_up is not None and audit.looked_up.new_names is not None
+        yield "expected", _level(note=True), {"gains": expected, "measured": measured}
     if (looked := audit.looked_up) is not None:
         ways = {"dictionary": looked.dictionary, "gate": looked.gate, "oracle": looked.oracle}
         gains = {way: 100 * (f1 - looked.alone) for way, f1 in ways.items() if f1 is not None}

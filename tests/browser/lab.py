@@ -12,7 +12,8 @@ PATIENCE = 60_000
 CARD = ".st-key-lab_card"
 AT_REST = """() =>
     document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
-    && !document.querySelector('[data-testid="stStatusWidget"], [data-stale="true"]')
+    && !document.querySelector(
+        '[data-testid="stStatusWidget"], [data-stale="true"], .st-key-lab_waits')
 """
 FITS = """() => [document.scrollingElement, document.querySelector('[data-testid="stMain"]')]
     .every(place => place.scrollWidth <= place.clientWidth + 1)"""

@@ -15,6 +15,7 @@ from kbert_core.data.sources import guess_task, other_task
 from kbert_core.errors import DataError
 from kbert_core.experiments.audit import audit
 from kbert_core.experiments.audit_values import Group, Matches, Share, plain_tokenizer, read_data
+from kbert_core.experiments.expected import WAYS, Point, expected_gains, point_of
 from kbert_core.experiments.verdict import Level, verdict_of
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -526,3 +527,20 @@ def test_the_published_split_and_graph_are_said_to_show_reading_only(public):
     headline = verdict_of(public).headline.in_words()
     assert "This split can hardly show what knowledge adds" in headline
     assert "not that independent knowledge helps" in headline
+
+
+def test_what_a_gain_depends_on_is_counted_in_the_held_out_split(made):
+    # of three mentions 胃炎 and 头痛 are new, and heads; of three matches 头痛剧烈 is no mention
+    split = made.splits["test"]
+    assert point_of(split) == Point(2 / 3, 2 / 3)
+    assert point_of(split, found=0.5) == Point(1 / 3, 2 / 3)
+    assert point_of(made.splits["train"]) is None  # says nothing of training
+    assert expected_gains(audited(graph=KnowledgeGraph()).splits["test"]) == {}
+
+
+def test_the_verdict_says_what_to_expect_of_every_way(made):
+    text = " ".join(Report(made, verdict_of(made)).text().split())
+    assert set(made.expected) == set(WAYS)
+    for gain in made.expected.values():
+        mean, low, high = (f"{100 * f1:+.0f}" for f1 in (gain.mean, gain.low, gain.high))
+        assert f"{mean} [{low}, {high}]" in text

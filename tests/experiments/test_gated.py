@@ -244,6 +244,8 @@ def test_an_audit_with_a_model_says_what_looking_up_makes_of_it(folder, monkeypa
     assert looked["gate"] == pytest.approx(f1["gate"], abs=1e-4)
     assert looked["oracle"] >= max(looked["gate"], looked["dictionary"], looked["alone"])
     assert looked["oracle"] > looked["alone"] == pytest.approx(f1["model"], abs=1e-4)
-    said = next(f["text"] for f in report["verdict"]["findings"] if f["kind"] == "looked_up")
+    texts = {f["kind"]: f["text"] for f in report["verdict"]["findings"]}
+    assert 0 <= looked["new_names"] < 1 and "over the F1 of this model: K-BERT" in texts["expected"]
+    said = texts["looked_up"]
     gain = 100 * (looked["gate"] - looked["alone"])
     assert said.startswith("model reaches F1") and f"dev {gain:+.1f}, a perfect judge" in said
