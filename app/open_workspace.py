@@ -5,7 +5,8 @@ from app.edit_log import EditLog
 from kbert_core import KnowledgeGraph
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.search import GraphSearch
-from kbert_core.knowledge.store.importing import Imported, Source, import_triples
+from kbert_core.knowledge.store.anywhere import import_into
+from kbert_core.knowledge.store.importing import Imported, Source
 from kbert_core.knowledge.store.log import Change, Entry
 from kbert_core.knowledge.store.store import GraphStore
 
@@ -46,13 +47,13 @@ class OpenWorkspace(EditLog):
 
     @property
     def store(self) -> GraphStore:
-        """Its file; may raise ``WorkspaceError`` where that is gone."""
+        """Its file, or its graph on a server; may raise ``WorkspaceError`` where that is gone."""
         return workspaces.store(self.key)
 
     @property
     def searched(self) -> GraphSearch:
         """Its file at the revision last seen."""
-        return GraphSearch(workspaces.path_of(self.key), self.revision)
+        return GraphSearch(workspaces.place_of(self.key), self.revision)
 
     def changes(self) -> list[Change]:
         """How it differs from what it began with."""
@@ -90,13 +91,13 @@ class OpenWorkspace(EditLog):
             GraphFileError: the file can't be written.
         """
         workspaces.check_room()
-        done = import_triples(self.store.path, [source], who=self.who)
+        done = import_into(self.store.path, [source], who=self.who)
         self._done(done.revision)
         return done
 
     def said(self, error: Exception) -> str:
         """What an error says, without the workspace's place on this machine."""
-        return workspaces.without_path(error, workspaces.path_of(self.key), self.title)
+        return workspaces.without_path(error, workspaces.place_of(self.key), self.title)
 
     def _undo(self, revision: int) -> Entry:
         entry = super()._undo(revision)

@@ -341,14 +341,14 @@ def search_of(graph: KnowledgeGraph, first: Collection[str] = ()) -> tuple[Graph
 def facets_of(search: GraphSearch) -> Facets:
     """Relations and types of a graph file, counted."""
     try:
-        which = search.path.stat().st_ino  # another file may get the same name
+        which = Path(search.path).stat().st_ino  # another file may get the same name
     except OSError:
         which = 0
     return _facets_of(search, search.path, search.revision, which)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _facets_of(_search: GraphSearch, path: Path, revision: int, which: int) -> Facets:
+def _facets_of(_search: GraphSearch, path: Path | str, revision: int, which: int) -> Facets:
     del path, revision, which
     return _search.facets()
 

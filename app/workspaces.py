@@ -2,7 +2,7 @@
 
 The folder holds files named by a hash of their keys; no list of them is ever
 shown, and a key can't be had from a file's name. Whoever has the key may read
-and edit.
+and edit. Where KBERT_WORKSPACES names a PostgreSQL database, each is a graph in that.
 """
 
 import hashlib
@@ -11,17 +11,20 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
 
 from platformdirs import user_data_dir
 
 from app.texts import N_, refusal, t
 from kbert_core import KBertError, KnowledgeGraph, Triple
-from kbert_core.errors import GraphFileError
+from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import Row
-from kbert_core.knowledge.store import ENDING
+from kbert_core.knowledge.store import ENDING, SERVER
+from kbert_core.knowledge.store.anywhere import copy_graph, is_there, open_store
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.memory import Step
 from kbert_core.knowledge.store.store import GraphStore
@@ -31,13 +34,19 @@ MEGABYTES = "KBERT_WORKSPACES_MB"  # and for how much they may take there togeth
 DEFAULT_MEGABYTES = 4096
 MOST_TRIPLES = 1_000_000  # of a graph that is saved here; larger ones belong on the command line
 LONGEST_KEY = 200
-_OPEN = 64  # stores kept open
-_stores: "OrderedDict[Path, tuple[tuple[int, int], GraphStore]]" = OrderedDict()
+_OPEN, _OPEN_FAR = 64, 16  # stores kept open; on a server each has three connections or more
+_stores: "OrderedDict[Path | str, tuple[tuple[int, int], GraphStore]]" = OrderedDict()
 _lock = threading.Lock()
 
 
 class WorkspaceError(KBertError):
     """A workspace can't be opened or made."""
+
+
+def server() -> str:
+    """The address of the database that they are kept in; "": it is a folder."""
+    address = os.environ.get(FOLDER, "")
+    return address if address.startswith(SERVER) else ""
 
 
 def folder() -> Path:
@@ -46,7 +55,7 @@ def folder() -> Path:
 
 
 def check_room() -> None:
-    """Refuse to write more where the folder is full.
+    """Refuse to write more where the folder is full; a database says so itself.
 
     Raises:
         WorkspaceError: workspaces take as much as KBERT_WORKSPACES_MB says, else 4096 MB; or
@@ -60,7 +69,7 @@ def check_room() -> None:
         )
         raise WorkspaceError(t(text, value=said))
     taken = 0
-    if folder().is_dir():
+    if not server() and folder().is_dir():
         with os.scandir(folder()) as files:
             for file in files:
                 with suppress(OSError):  # gone in the meantime
@@ -73,9 +82,11 @@ def check_room() -> None:
         raise WorkspaceError(t(text, most=f"{int(said):,}"))
 
 
-def path_of(key: str) -> Path:
-    """The file that a key leads to, whether it is there or not."""
+def place_of(key: str) -> Path | str:
+    """The file that a key leads to, or the address, whether it is there or not."""
     digest = hashlib.sha256(f"kbert workspace {key}".encode("utf-8", "replace")).hexdigest()
+    if address := server():
+        return f"{address}{'&' if '?' in address else '?'}graph=w{digest[:47]}"
     return folder() / f"{digest[:48]}{ENDING}"
 
 
@@ -112,23 +123,30 @@ def create(
         )
         raise WorkspaceError(t(text, count=f"{len(base):,}", most=f"{MOST_TRIPLES:,}"))
     key = secrets.token_urlsafe(24)
-    path = path_of(key)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _fill(path, base, steps, title, source or base.name, lines or {}, who, progress)
-    except (OSError, GraphFileError) as error:
-        _remove(path)
-        reason = error.strerror if isinstance(error, OSError) else without_path(error, path, "")
-        raise WorkspaceError(
-            t(
-                "The workspace can't be saved ({reason}). Make room, or mend the rights of the "
-                "folder that KBERT_WORKSPACES names.",
-                reason=reason or error,
-            )
-        ) from error
-    except BaseException:
-        _remove(path)
-        raise
+    place = place_of(key)
+    with ExitStack() as until_saved:
+        if isinstance(place, Path):
+            path = place
+        else:
+            path = Path(until_saved.enter_context(TemporaryDirectory())) / f"graph{ENDING}"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _fill(path, base, steps, title, source or base.name, lines or {}, who, progress)
+            if path != place:
+                copy_graph(path, place)
+        except (OSError, GraphFileError, MissingPackageError) as error:
+            _remove(path)
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise WorkspaceError(
+                t(
+                    "The workspace can't be saved ({reason}). Make room, or mend the rights of the "
+                    "folder that KBERT_WORKSPACES names.",
+                    reason=reason or without_path(error, place, ""),
+                )
+            ) from error
+        except BaseException:
+            _remove(path)
+            raise
     return key
 
 
@@ -139,26 +157,24 @@ def store(key: str) -> GraphStore:
         WorkspaceError: no workspace has this key, or it can't be read.
     """
     key = key.strip()
-    path = path_of(key)
-    try:
-        if not key or len(key) > LONGEST_KEY:
-            raise FileNotFoundError
-        stat = path.stat()
-    except OSError:
+    place = place_of(key)
+    which = _which(place) if 0 < len(key) <= LONGEST_KEY else None
+    if which is None:
         raise WorkspaceError(
             t(
                 "No workspace has this key. Check that you copied all of it. A deleted workspace "
                 "can't be restored."
             )
-        ) from None
-    which = (stat.st_dev, stat.st_ino)
+        )
     with _lock:
-        found = _stores.get(path)
+        found = _stores.get(place)
         if found is None or found[0] != which:
-            found = _stores[path] = (which, _opened(path))
-            while len(_stores) > _OPEN:
-                _stores.popitem(last=False)
-        _stores.move_to_end(path)
+            found = _stores[place] = (which, _opened(place))
+            while len(_stores) > (_OPEN_FAR if server() else _OPEN):
+                _, (_, oldest) = _stores.popitem(last=False)
+                if server():
+                    oldest.let_go()
+        _stores.move_to_end(place)
     return found[1]
 
 
@@ -176,19 +192,38 @@ def base_of(of: GraphStore) -> int:
     return 1 if first and first[0].action == "import" else 0
 
 
-def without_path(error: Exception, path: Path, title: str) -> str:
+def without_path(error: Exception, place: Path | str, title: str) -> str:
     """What an error says of a workspace, by its title and not by its place on this machine."""
     said = refusal(error)
     for colon in (": ", "："):
-        said = said.replace(f"{path}{colon}", f"{title}{colon}" if title else "")
-    return said.replace(str(path), title).replace(str(path.parent), "…").replace(path.stem, "…")
+        said = said.replace(f"{place}{colon}", f"{title}{colon}" if title else "")
+    said = said.replace(str(place), title)
+    if isinstance(place, Path):
+        return said.replace(str(place.parent), "…").replace(place.stem, "…")
+    host = urlsplit(place).hostname
+    return said.replace(host, "…") if host else said
 
 
-def _opened(path: Path) -> GraphStore:
+def _which(place: Path | str) -> tuple[int, int] | None:
+    """By what a workspace is told from another that got its place; None: there is none."""
     try:
-        return GraphStore(path, write=os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-    except GraphFileError as error:
-        raise WorkspaceError(without_path(error, path, t("The workspace"))) from error
+        if isinstance(place, Path):
+            stat = place.stat()
+            return stat.st_dev, stat.st_ino
+        return (0, 0) if is_there(place) else None
+    except OSError:
+        return None
+    except (GraphFileError, MissingPackageError) as error:
+        raise WorkspaceError(without_path(error, place, t("The workspace"))) from error
+
+
+def _opened(place: Path | str) -> GraphStore:
+    far = not isinstance(place, Path)
+    try:
+        write = far or all(os.access(path, os.W_OK) for path in (place, Path(place).parent))
+        return open_store(place, write=write)
+    except (GraphFileError, MissingPackageError) as error:
+        raise WorkspaceError(without_path(error, place, t("The workspace"))) from error
 
 
 def _fill(

@@ -10,6 +10,7 @@ from app.texts import N_, t, tn
 from app.words import EDIT_TEXTS
 from kbert_core import KBertError, Triple
 from kbert_core.knowledge.io import unit_of
+from kbert_core.knowledge.store.anywhere import open_store
 from kbert_core.knowledge.store.log import Change, Entry
 from kbert_core.knowledge.store.store import GraphStore
 
@@ -133,7 +134,11 @@ def source_of(store: GraphStore, entry: Entry) -> str:
     return t("a file")
 
 
-ORIGIN_TEXTS = {"line": N_("line {number}"), "statement": N_("statement {number}")}
+ORIGIN_TEXTS = {
+    "line": N_("line {number}"),
+    "statement": N_("statement {number}"),
+    "row": N_("row {number}"),
+}
 
 
 def origin(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
@@ -146,7 +151,7 @@ def origin(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
         if found is not None and (shared or triple not in catalogue.base):
             return _of(store, triple, now, t("somebody") if shared else t("you"))
         if not search.in_memory:
-            with GraphStore(search.path) as file:
+            with open_store(search.path) as file:
                 return _of(file, triple, now, t("somebody"))
     except KBertError:
         pass  # it is gone; what is known here is said

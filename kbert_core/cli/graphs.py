@@ -5,7 +5,7 @@ import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from functools import partial
 from itertools import islice
@@ -29,11 +29,13 @@ from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows, read_triples, unit_of
 from kbert_core.knowledge.io.compression import plain_ending
+from kbert_core.knowledge.io.remote import fetched as fetch_rows
+from kbert_core.knowledge.io.remote import is_remote
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import ENDING, SERVER, is_stored
-from kbert_core.knowledge.store.anywhere import copy_graph, open_store
-from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_core.knowledge.store.anywhere import copy_graph, import_into, is_there, open_store
+from kbert_core.knowledge.store.importing import Source
 from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.tools.check import EXAMPLES, check
@@ -165,27 +167,55 @@ def control(args: Namespace) -> Report:
 
 @command(
     "kg import",
-    argument("files", FORMATS, nargs="+", metavar="FILE"),
+    argument(
+        "files",
+        f"{FORMATS}; or the address of a SPARQL endpoint or a Neo4j server",
+        nargs="+",
+        metavar="FILE|ADDRESS",
+    ),
+    argument(
+        "--query",
+        "asked of an address: SPARQL that selects ?head ?relation ?tail, or Cypher that returns "
+        "head, relation and tail; default: all there is",
+        type=Path,
+        metavar="FILE",
+    ),
     argument(
         "--output",
-        "the graph file; if it exists, the triples are added",
+        "graph file (.kg), or postgresql://…; if the graph exists, the triples are added",
         required=True,
-        type=graph_file,
+        type=logged,
         metavar="GRAPH.kg",
     ),
     argument("--name", "name of a new graph; default: the file's", ""),
     *(options.ALIASES, READ, WHO),
 )
 def import_files(args: Namespace) -> Report:
-    """Make a graph file (.kg) from text files, or add them to one."""
+    """Make a graph from text files, endpoints and servers, or add them to one.
+
+    What came from an address is kept until the import is done: after a break, the same command goes
+    on where it stopped.
+    """
     read_as = options.build(ReadOptions, args)
-    readings = [open_rows(file, read_as, skip_bad=args.skip_bad) for file in args.files]
-    sources = [Source(reading.name, reading) for reading in readings]
-    aliases = options.aliases_of(args) if args.alias or args.alias_of else None
     begun = time.perf_counter()
-    with Progress("triples") as progress:
-        how: dict[str, Any] = {"who": args.by, "aliases": aliases, "progress": progress}
-        done = import_triples(args.output, sources, name=args.name, **how)
+    fetched = []
+    readings = []
+    query = _query(args)
+    with ExitStack() as until_imported:
+        for file in args.files:
+            if is_remote(file):
+                with Progress("rows") as progress:
+                    how: Any = {"query": query, "skip_bad": args.skip_bad, "progress": progress}
+                    came = until_imported.enter_context(fetch_rows(file, read_as, **how))
+                fetched.append({"from": file, "rows": came.rows, "sha256": came.sha256})
+                readings.append(came.reading)
+            else:
+                readings.append(open_rows(file, read_as, skip_bad=args.skip_bad))
+        sources = [Source(reading.name, reading) for reading in readings]
+        aliases = options.aliases_of(args) if args.alias or args.alias_of else None
+        with Progress("triples") as progress:
+            how = {"who": args.by, "aliases": aliases, "progress": progress}
+            done = import_into(args.output, sources, name=args.name, **how)
     for problem in [problem for reading in readings for problem in reading.problems][:SHOWN]:
         print(f"left out: {problem}", file=sys.stderr)
     passed = sum((reading.passed for reading in readings), Counter[str]())
@@ -193,6 +223,7 @@ def import_files(args: Namespace) -> Report:
         print(f"passed over: {count:,} with {what}", file=sys.stderr)
     return {
         "graph": str(args.output),
+        "fetched": fetched or None,
         "triples": done.triples,
         "repeated": done.repeated,
         "left_out": sum(reading.bad for reading in readings),
@@ -202,18 +233,34 @@ def import_files(args: Namespace) -> Report:
     }
 
 
+def _query(args: Namespace) -> str:
+    """What is asked of addresses, read from its file."""
+    if args.query is None:
+        return ""
+    if not any(map(is_remote, args.files)):
+        raise OptionError("--query is asked of an address, and only files are given. Leave it out.")
+    try:
+        return args.query.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(
+            f"{args.query}: can't be read ({error}). Give a text file with the query."
+        ) from error
+
+
 @command(
     "kg merge",
     argument("graphs", "graphs, in the order of their triples", nargs="+", metavar="GRAPH"),
-    argument("--output", "a new file", required=True, type=graph_file, metavar="GRAPH.kg"),
+    argument(
+        "--output", "a new one, file or server", required=True, type=logged, metavar="GRAPH.kg"
+    ),
     *(READ, WHO),
 )
 def merge(args: Namespace) -> Report:
-    """Make one graph file from several graphs, without their logs.
+    """Make one graph from several, without their logs.
 
     What is switched off in one of them stays off.
     """
-    if args.output.exists():
+    if is_there(args.output):
         raise GraphFileError(
             f"{args.output}: is there already. Give a new name, or add text files to it with "
             "`kg import`."
@@ -223,10 +270,10 @@ def merge(args: Namespace) -> Report:
     sources = [Source(name, triples) for name, triples in zip(args.graphs, rows, strict=True)]
     with Progress("triples") as progress:
         aliases = join_graphs(graphs).aliases
-        done = import_triples(args.output, sources, who=args.by, aliases=aliases, progress=progress)
+        done = import_into(args.output, sources, who=args.by, aliases=aliases, progress=progress)
     off = {triple for graph in graphs for triple in graph.off}
     if off:
-        with GraphStore(args.output, write=True) as store:
+        with open_store(args.output, write=True) as store:
             store.apply(*(Edit("switch_off", triple) for triple in sorted(off)), who=args.by)
     counts = {"triples": done.triples, "repeated": done.repeated, "switched_off": len(off)}
     return {"graph": str(args.output), **counts}

@@ -60,9 +60,10 @@ from kbert_core.experiments.suite import (
     slug,
     train_options,
 )
-from kbert_core.knowledge import load_graph
+from kbert_core.knowledge import SERVER, load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.write import write_triples
+from kbert_core.knowledge.store.anywhere import open_store
 from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
 from kbert_core.training.options import SCRATCH
 
@@ -232,8 +233,15 @@ class Experiment:
         return [{"file": p, "sha256": hashed(f"the graph {p}", partial(read, p))} for p in paths]
 
     def _hash(self, *paths: str | Path) -> str:
+        """Of files by their content; of graphs on servers by their identity and revision."""
         if paths not in self._hashes:
-            self._hashes[paths] = hash_of([Path(path) for path in paths])
+            far = [path for path in paths if str(path).startswith(SERVER)]
+            digest = hash_of([Path(path) for path in paths if path not in far])
+            for path in far:
+                with open_store(path) as store:
+                    mark = f"{digest} {store.identity} {store.revision}"
+                digest = hashlib.sha256(mark.encode()).hexdigest()
+            self._hashes[paths] = digest
         return self._hashes[paths]
 
     def _encoder(self, name: str) -> str:

@@ -144,7 +144,7 @@ class Row(Condition):
     """One row of the table."""
 
     name: str  # in the table, and in the names of its files
-    kg: Texts = ()  # files of triples
+    kg: Texts = ()  # files of triples, or postgresql://…
     seeds: Seeds  # one run per seed; default: the suite's
     compare_with: str | None = None  # the run without knowledge to compare with
     note: Text = ""  # shown below the table
@@ -242,7 +242,7 @@ class Suite(Keys):
     title: str  # heading of its part of the report; default: the name
     about: Text = ""  # one paragraph of Markdown
     data: Data  # see below
-    kg: Texts = ()  # files of triples
+    kg: Texts = ()  # files of triples, or postgresql://…
     injection: Injection = None  # which triples are used; left out: as the encoder's card says
     encoder: str = SCRATCH  # folder, name on the hub, or package:NAME
     train: Train = Field(default_factory=dict)  # options of training

@@ -21,8 +21,10 @@ from typing import Any, Literal
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import (
+    SERVER,
     TABLES,
     THEN,
+    Database,
     connect,
     create_indexes,
     database_errors,
@@ -101,10 +103,15 @@ class Facets:
 
 
 class GraphSearch:
-    """A graph file at one revision, ready to be looked through; later edits are not seen."""
+    """A stored graph at one revision, ready to be looked through; later edits are not seen.
 
-    def __init__(self, path: Path, revision: int) -> None:
+    Args:
+        path: of its file; or its address on a server.
+    """
+
+    def __init__(self, path: Path | str, revision: int) -> None:
         self.path, self.revision = path, revision
+        self._far = str(path).startswith(SERVER)
         self._memory: sqlite3.Connection | None = None
         self._lock = Lock()
         self._order = "entity, place, version"
@@ -156,7 +163,8 @@ class GraphSearch:
         with self._reading() as database:
             last = _last_version(database)
             small = self._small(last)
-            conditions, values = self._conditions(query, without, "folded" if small else "lower")
+            fold = "folded" if small and not self._far else "lower"
+            conditions, values = self._conditions(query, without, fold)
             by_index = (
                 query.everything or query.off or (values["folded"] and query.where == "head_starts")
             )
@@ -186,7 +194,7 @@ class GraphSearch:
             for low, high in _chunks(0, _last_version(database)):
                 if time.monotonic() > end:
                     return Facets.of(*counts.values(), complete=False)
-                for column, which in (("relation", "1"), ("tail", of_type)):
+                for column, which in (("relation", "true"), ("tail", of_type)):
                     rows = database.execute(
                         f"SELECT {column}, count(*) FROM triple WHERE version > {low} "
                         f"AND version <= {high} AND {THEN} AND {which} GROUP BY {column}",
@@ -201,7 +209,7 @@ class GraphSearch:
             f"SELECT entity, min(head) AS head FROM triple WHERE {_STARTS} AND {THEN} "
             f"GROUP BY entity ORDER BY entity LIMIT {_NEAR}"
         )
-        query = f"SELECT head FROM ({near}) ORDER BY length(entity), entity LIMIT :most"
+        query = f"SELECT head FROM ({near}) AS near ORDER BY length(entity), entity LIMIT :most"
         return [head for (head,) in self._rows(query, most=most, **_range(normalise_name(start)))]
 
     def tails(self, relation: str, start: str, most: int = 8) -> list[str]:
@@ -228,12 +236,20 @@ class GraphSearch:
         return [Triple(*row) for row in rows]
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Iterator[Any]:
         if self._memory is not None:
             with self._lock:
                 yield self._memory
             return
-        with database_errors(self.path), closing(connect(self.path)) as database:
+        if self._far:
+            from kbert_core.knowledge.store.server import server_at
+
+            server = server_at(str(self.path))
+            with server.errors():
+                yield server
+            return
+        path = Path(self.path)
+        with database_errors(path), closing(connect(path)) as database:
             database.create_function("folded", 1, _folded, deterministic=True)
             yield database
 
@@ -243,7 +259,7 @@ class GraphSearch:
 
     def _rows(self, query: str, **values: Any) -> list[tuple]:
         with self._reading() as database:
-            if not self._small(_last_version(database)):
+            if self._far or not self._small(_last_version(database)):
                 query = query.replace("folded(", "lower(")  # only Latin letters, but fast
             return database.execute(query, values | {"then": self.revision}).fetchall()
 
@@ -255,8 +271,8 @@ class GraphSearch:
         values: dict[str, Any] = {"then": self.revision, "folded": wanted, **_range(wanted)}
         if wanted:
             values["text"] = query.text.strip()
-            in_head = "instr(entity, :folded)"
-            in_tail = f"(instr({fold}(tail), :folded) OR instr(tail, :text))"
+            in_head = "instr(entity, :folded) > 0"
+            in_tail = f"(instr({fold}(tail), :folded) > 0 OR instr(tail, :text) > 0)"
             in_any = f"({in_head} OR {in_tail} OR {in_tail.replace('tail', 'relation')})"
             where = {"head": in_head, "head_starts": _STARTS, "tail": in_tail, "anywhere": in_any}
             parts.append(where[query.where])
@@ -313,8 +329,8 @@ def _range(start: str) -> dict[str, str]:
     return {"low_name": start, "high_name": start + "\U0010ffff"}
 
 
-def _last_version(database: sqlite3.Connection) -> int:
-    return database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
+def _last_version(database: Database) -> int:
+    return database.execute("SELECT coalesce(max(version), 0) FROM triple").fetchone()[0]
 
 
 def _chunks(start: int, last: int) -> Iterator[tuple[int, int]]:

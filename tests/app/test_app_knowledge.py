@@ -410,7 +410,7 @@ def test_no_name_or_list_leads_to_a_workspace(page, tmp_path):
         assert at.session_state["lab.graph"] != state.WORKSPACE
         if wrong:
             assert "No workspace has this key" in everything(at)
-    assert (workspaces.path_of(key).stat().st_mode & 0o077) == 0
+    assert (workspaces.place_of(key).stat().st_mode & 0o077) == 0
 
 
 def test_a_workspace_that_is_gone_is_closed_and_says_so(page):
@@ -420,7 +420,7 @@ def test_a_workspace_that_is_gone_is_closed_and_says_so(page):
     page.run()
     assert "can no longer be reached" in everything(page)
     assert page.session_state["lab.graph"] != state.WORKSPACE
-    assert str(workspaces.path_of(key)) not in everything(page)
+    assert str(workspaces.place_of(key)) not in everything(page)
 
 
 def test_a_folder_that_may_not_be_written_is_named(page, monkeypatch, tmp_path):

@@ -165,7 +165,7 @@ def test_what_was_given_stays_as_it_is():
 def test_a_workspace_refuses_in_chinese_and_by_its_title(tmp_path, monkeypatch):
     monkeypatch.setenv("KBERT_WORKSPACES", str(tmp_path))
     key = workspaces.create(KnowledgeGraph([BEIJING]), (), title="ours")
-    path = workspaces.path_of(key)
+    path = workspaces.place_of(key)
     with GraphStore(path, write=True) as store:
         store.undo()
         undos = [partial(store.undo, number) for number in (None, 0, 1, 9)]

@@ -3,13 +3,14 @@
 import time
 
 import pytest
+from postgres import running_cluster
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge import search as search_module
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.search import Facets, Found, GraphSearch, Query
+from kbert_core.knowledge.store.anywhere import import_into, open_store
 from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.store import GraphStore
 
 TRIPLES = (
     Triple("胃镜", "类别", "检查"),
@@ -40,11 +41,21 @@ QUERIES = {
 }
 
 
-@pytest.fixture
-def path(tmp_path):
+@pytest.fixture(scope="module")
+def cluster():
+    with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["file", "server"])
+def path(request, tmp_path, monkeypatch):
+    """The file of a graph, and then the address of one on a server."""
+    monkeypatch.setenv("KBERT_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "graph.kg"
+    if request.param == "server":
+        path = request.getfixturevalue("cluster").address()
     rows = [(i, t.head, t.relation, t.tail) for i, t in enumerate(TRIPLES, start=1)]
-    import_triples(path, [Source("made.spo", rows)])
+    import_into(path, [Source("made.spo", rows)])
     return path
 
 
@@ -122,7 +133,7 @@ def test_names_are_completed(path, graph, most, monkeypatch):
 
 def test_the_entity_that_is_called_so_comes_first(path, graph):
     more = (Triple("a", "r", "胃"), Triple("胃", "r", "t"))
-    import_triples(path, [Source("more.spo", [(1, t.head, t.relation, t.tail) for t in more])])
+    import_into(path, [Source("more.spo", [(1, t.head, t.relation, t.tail) for t in more])])
     graph = KnowledgeGraph([*TRIPLES, *more])
     for found in (
         GraphSearch.of(graph).find(Query("胃")),
@@ -156,7 +167,7 @@ def test_a_search_whose_time_is_over_goes_on_where_it_stopped(path, monkeypatch)
 
 def test_changes_since_leave_out_what_came_back(path):
     fruit = Triple("Aspirin", "is_a", "fruit")
-    with GraphStore(path, write=True) as store:
+    with open_store(path, write=True) as store:
         store.apply(Edit("replace", TRIPLES[0], Triple("胃镜", "类别", "手术")))
         store.apply(Edit("add", fruit))
         store.apply(Edit("remove", TRIPLES[6]))
@@ -169,15 +180,15 @@ def test_changes_since_leave_out_what_came_back(path):
         (TRIPLES[0], Triple("胃镜", "类别", "手术"), True),
         (TRIPLES[3], TRIPLES[3], False),
     }
-    import_triples(path, [Source("more.spo", [(1, "x", "y", "z")])])
-    with GraphStore(path) as store:
+    import_into(path, [Source("more.spo", [(1, "x", "y", "z")])])
+    with open_store(path) as store:
         assert store.changes_between(1, 1) == []
         added = [c.after for c in store.changes_between(revision, revision + 1)]
         assert added == [Triple("x", "y", "z")]
 
 
 def test_later_edits_are_not_seen_at_an_earlier_revision(path):
-    with GraphStore(path, write=True) as store:
+    with open_store(path, write=True) as store:
         store.apply(Edit("remove", TRIPLES[0]))
         store.apply(Edit("add", Triple("胃镜", "类别", "仪器")))
     assert TRIPLES[0] in GraphSearch(path, 1).find(Query("胃镜")).triples

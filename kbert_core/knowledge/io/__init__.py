@@ -176,8 +176,8 @@ def _in_memory(reading: Reading) -> TripleFile:
 
 
 def unit_of(name: str) -> str:
-    """What is numbered in a file of that name: "line", or "statement" where lines mean nothing."""
-    return "statement" if plain_ending(name) in RDF else "line"
+    """What is numbered in a file of that name: "line"; "statement" of RDF, "row" at an address."""
+    return "row" if "://" in name else "statement" if plain_ending(name) in RDF else "line"
 
 
 def _reading(

@@ -19,6 +19,7 @@ from kbert_core.knowledge.io.compression import PROBLEMS, Bounded, packing_error
 from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row, checked, printable
 
 FORMATS = {".nt": ox.RdfFormat.N_TRIPLES, ".ttl": ox.RdfFormat.TURTLE}
+Terms = tuple[object, object, object]  # of a statement: subject, predicate, object
 GROWTH = 100  # characters of addresses and texts, for a byte of the file: more is a trap
 FREE = 10 << 20  # characters that any file may have
 _LABELS = {
@@ -50,15 +51,29 @@ def read_rdf(
             f"{name}: RDF is always UTF-8, and --encoding {options.encoding} was given. Save the "
             "file as UTF-8, or leave the option out."
         )
+    yield from read_statements(lambda: _statements(opened, name, ending), options, passed)
+
+
+def read_statements(
+    statements: Callable[[], Iterator[tuple[int, Terms]]],
+    options: ReadOptions,
+    passed: Counter[str],
+) -> Iterator[Row | Bad]:
+    """Read triples of names from numbered statements, which are gone through twice.
+
+    Args:
+        statements: yields them, each time from the first.
+        passed: counts what is left out, by what it is.
+    """
     labels: dict[str, str] = {}
     heads: set[str] = set()
-    for _, statement in _statements(opened, name, ending):
-        if statement.predicate.value in _LABELS:
-            label = _text(statement.object, options.language)
+    for _, (subject, predicate, object_) in statements():
+        if _key(predicate) in _LABELS:
+            label = _text(object_, options.language)
             if label is not None:
-                labels.setdefault(_key(statement.subject), label)
+                labels.setdefault(_key(subject), label)
         else:
-            heads.add(_key(statement.subject))
+            heads.add(_key(subject))
     heads.discard("")
     several = Counter(label for iri, label in labels.items() if iri in heads)
     told = {
@@ -66,23 +81,22 @@ def read_rdf(
         for iri in heads
         if several[labels.get(iri, "")] > 1 and shortened(iri) != labels[iri]
     }
-    for number, statement in _statements(opened, name, ending):
-        if statement.predicate.value in _LABELS:
+    for number, terms in statements():
+        if _key(terms[1]) in _LABELS:
             continue
-        head = told.get(_key(statement.subject)) or _called(statement.subject, labels)
-        relation = _called(statement.predicate, labels)
-        tail = _text(statement.object, options.language) or _called(statement.object, labels)
+        names = [_called(term, labels, options.language) for term in terms]
+        head, relation, tail = told.get(_key(terms[0])) or names[0], *names[1:]
         if head is not None and relation is not None and tail is not None:
             yield checked(number, head, relation, tail)
-        elif head is None or not isinstance(statement.object, ox.Literal):
-            passed["nodes without an address"] += 1
+        elif isinstance(term := terms[names.index(None)], ox.Literal):
+            passed["texts in other languages" if term.value else "empty texts"] += 1
         else:
-            passed["texts in other languages" if statement.object.value else "empty texts"] += 1
+            passed["nodes without an address"] += 1
 
 
 def _statements(
     opened: Callable[[], Bounded], name: str, ending: str
-) -> Iterator[tuple[int, ox.Triple]]:
+) -> Iterator[tuple[int, Terms]]:
     stream = opened()
     characters = 0
     try:
@@ -98,7 +112,7 @@ def _statements(
                     f"their prefixes are written out, over {GROWTH} times what was read of it. "
                     "Take a file with shorter addresses."
                 )
-            yield number, triple
+            yield number, terms
     except (SyntaxError, ValueError) as error:
         remedy = "Mend it there and open it again"
         if b"\0" in stream.start or stream.start.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -121,10 +135,10 @@ def _key(term: object) -> str:
     return term.value if isinstance(term, ox.NamedNode) else ""
 
 
-def _called(term: object, labels: dict[str, str]) -> str | None:
-    if not isinstance(term, ox.NamedNode):
-        return None
-    return labels.get(term.value) or shortened(term.value)
+def _called(term: object, labels: dict[str, str], language: str | None) -> str | None:
+    if isinstance(term, ox.NamedNode):
+        return labels.get(term.value) or shortened(term.value)
+    return _text(term, language) or None
 
 
 def shortened(iri: str) -> str:

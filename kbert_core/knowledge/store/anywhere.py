@@ -1,7 +1,7 @@
 """Graphs wherever they are, in files and on servers: opened by name, and copied."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from kbert_core.knowledge.store import (
     last_revision,
     new_file,
 )
+from kbert_core.knowledge.store.importing import Imported, Source, import_triples
 from kbert_core.knowledge.store.names import build_names
 from kbert_core.knowledge.store.store import GraphStore
 
@@ -39,6 +40,28 @@ def open_store(graph: str | Path, *, write: bool = False) -> GraphStore:
     from kbert_core.knowledge.store.server import ServerStore
 
     return ServerStore(str(graph), write=write)
+
+
+def is_there(graph: str | Path) -> bool:
+    """Whether a graph is there already, in a file or on a server.
+
+    Raises:
+        GraphFileError: the server can't be reached.
+    """
+    if not str(graph).startswith(SERVER):
+        return Path(graph).exists()
+    from kbert_core.knowledge.store.server_import import is_there
+
+    return is_there(str(graph))
+
+
+def import_into(graph: str | Path, sources: Iterable[Source], **how: Any) -> Imported:
+    """Add triples to a graph, in a file or on a server; see ``importing.import_triples``."""
+    if not str(graph).startswith(SERVER):
+        return import_triples(graph, sources, **how)
+    from kbert_core.knowledge.store import server_import
+
+    return server_import.import_triples(str(graph), sources, **how)
 
 
 def copy_graph(

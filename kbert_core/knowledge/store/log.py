@@ -4,8 +4,9 @@ An edit ends versions of triples and begins others; what a version holds never c
 """
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from kbert_core.errors import GraphConflict
 from kbert_core.knowledge.edit import Edit
@@ -16,7 +17,7 @@ from kbert_core.knowledge.triple import Triple
 ALL = 1 << 62  # rows: no database has as many
 _COPY = (  # versions of triples, to begin again
     "INSERT INTO triple (id, entity, head, relation, tail, place, off, source, line, added) "
-    "SELECT id, entity, head, relation, tail, place, {off}, source, line, :new FROM triple "
+    "SELECT id, entity, head, relation, tail, place, {off}, source, line, :new "
 )
 
 
@@ -173,54 +174,54 @@ def write_entry(database: Database, entry: Entry, entities: Iterable[str] = ()) 
     database.executemany("INSERT INTO touched VALUES (?, ?)", rows)
 
 
+_IT = "entity = :entity AND head = :head AND relation = :relation AND tail = :tail"
+_ENDED = f"FROM triple WHERE {_IT} AND removed = :new ORDER BY version DESC LIMIT 1"
+_LAST = "SELECT place FROM triple WHERE entity = {} AND removed IS NULL ORDER BY place DESC LIMIT 1"
+
+
 def write_edit(database: Database, edit: Edit, revision: int) -> None:
-    """Write one edit that is known to fit."""
-    entity = normalise_name(edit.triple.head)
+    """Write one edit that is known to fit; nothing is read, but the places for one in between."""
+    values: dict[str, Any] = {"new": revision, **_fields(edit.triple)}
     if edit.action == "add":
-        place = _place(database, entity, edit.index)
-        _begin(database, edit.triple, place, revision)
-        return
-    version, id_, place, off = database.execute(
-        "SELECT version, id, place, off FROM triple WHERE entity = ? AND head = ? "
-        "AND relation = ? AND tail = ? AND removed IS NULL",
-        (entity, *astuple(edit.triple)),
-    ).fetchone()
-    database.execute("UPDATE triple SET removed = ? WHERE version = ?", (revision, version))
-    if edit.action in ("switch_off", "switch_on"):
-        values = {"new": revision, "version": version, "off": edit.action == "switch_off"}
-        database.execute(_COPY.format(off=":off") + "WHERE version = :version", values)
-    elif edit.action == "replace" and edit.new is not None:
-        new_entity = normalise_name(edit.new.head)
-        if new_entity != entity:
-            place = _place(database, new_entity, None)
-        _begin(database, edit.new, place, revision, id_, off)
-
-
-def _begin(database: Database, triple: Triple, place: float, revision: int, *of: int) -> None:
-    """Begin a version: of an id, on or off; or of a new triple."""
-    id_, off = of or (None, False)
-    database.execute(
-        "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) VALUES ("
-        "coalesce(?, (SELECT coalesce(max(version), 0) + 1 FROM triple)), ?, ?, ?, ?, ?, ?, ?)",
-        (id_, normalise_name(triple.head), *astuple(triple), place, off, revision),
-    )
-
-
-def _place(database: Database, entity: str, index: int | None) -> float:
-    if index is None:
-        last = (
-            "SELECT place FROM triple WHERE entity = ? AND removed IS NULL "
-            "ORDER BY place DESC LIMIT 1"
+        place = f"coalesce(({_LAST.format(':entity')}) + 1.0, 0.0)"
+        if edit.index is not None:
+            place, values["place"] = ":place", _place(database, values["entity"], edit.index)
+        database.execute(
+            "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) VALUES ("
+            "(SELECT coalesce(max(version), 0) + 1 FROM triple), :entity, :head, :relation, :tail, "
+            f"{place}, :off, :new)",
+            {**values, "off": False},
         )
-        row = database.execute(last, (entity,)).fetchone()
-        return 0.0 if row is None else row[0] + 1.0
+        return
+    database.execute(f"UPDATE triple SET removed = :new WHERE {_IT} AND removed IS NULL", values)
+    if edit.action in ("switch_off", "switch_on"):
+        values["off"] = edit.action == "switch_off"
+        database.execute(_COPY.format(off=":off") + _ENDED, values)
+    elif edit.action == "replace" and edit.new is not None:
+        values |= {f"new_{name}": value for name, value in _fields(edit.new).items()}
+        place = "place"
+        if values["new_entity"] != values["entity"]:
+            place = f"coalesce(({_LAST.format(':new_entity')}) + 1.0, 0.0)"
+        database.execute(
+            "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) SELECT id, "
+            f":new_entity, :new_head, :new_relation, :new_tail, {place}, off, :new {_ENDED}",
+            values,
+        )
+
+
+def _fields(triple: Triple) -> dict[str, str]:
+    return {"entity": normalise_name(triple.head), **asdict(triple)}
+
+
+def _place(database: Database, entity: str, index: int) -> float:
+    """A place before what stands at an index now, or after all."""
     rows = database.execute(
         "SELECT place FROM triple WHERE entity = ? AND removed IS NULL ORDER BY place, version",
         (entity,),
     )
     places = [place for (place,) in rows]
     if index == len(places):
-        return _place(database, entity, None)
+        return places[-1] + 1.0 if places else 0.0
     if index == 0:
         return places[0] - 1.0
     low, high = places[index - 1 : index + 1]
@@ -284,5 +285,6 @@ def undo_entry(database: Database, path: Path, old: int, new: int) -> None:
         values,
     )
     database.execute(
-        f"{_COPY.format(off='off')} WHERE removed = :old AND added < removed {scope}", values
+        f"{_COPY.format(off='off')} FROM triple WHERE removed = :old AND added < removed {scope}",
+        values,
     )

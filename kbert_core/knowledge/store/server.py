@@ -10,16 +10,22 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import lru_cache, partial
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_core.files import cache_folder, replaced
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.io.remote import masked
+from kbert_core.knowledge.name_index import NameLookup
 from kbert_core.knowledge.store import (
     TABLES,
+    THEN,
     VERSION,
     WAIT,
     last_revision,
@@ -29,7 +35,8 @@ from kbert_core.knowledge.store import (
 )
 from kbert_core.knowledge.store.log import Entry
 from kbert_core.knowledge.store.names import NamesFile, write_names
-from kbert_core.knowledge.store.store import PENDING, GraphStore
+from kbert_core.knowledge.store.store import KEPT, PENDING, GraphStore, Snapshot
+from kbert_core.knowledge.triple import Triple
 
 try:
     import psycopg
@@ -74,10 +81,13 @@ _SAID = {  # SQLite's words, and the server's
         "(SELECT coalesce(max(version), 0) + 1 FROM triple), false)"
     ),
     "INDEXED BY triple_entity ": "",
-    "SELECT value FROM json_each(:relations)": (
-        "SELECT json_array_elements_text(CAST(:relations AS json))"
+    "INSERT OR REPLACE INTO fact VALUES ('aliases', ?)": (
+        "INSERT INTO fact VALUES ('aliases', %s) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
     ),
+    "instr(": "strpos(",
 }
+_LIST = re.compile(r"SELECT value FROM json_each\(:(\w+)\)")
 
 
 @lru_cache(maxsize=256)
@@ -87,14 +97,9 @@ def _translated(query: str) -> str:
         return _SAID[query]
     for ours, theirs in _SAID.items():
         query = query.replace(ours, theirs) if not ours.startswith("BEGIN") else query
+    query = _LIST.sub(r"SELECT json_array_elements_text(CAST(:\1 AS json))", query)
     query = query.replace("%", "%%")
     return re.sub(r":(\w+)|\?", lambda found: f"%({found[1]})s" if found[1] else "%s", query)
-
-
-def masked(address: str) -> str:
-    """An address without the password that somebody wrote in it."""
-    address = re.sub(r"^([^:]+://[^:@/]*):.*@", r"\1:***@", address)
-    return re.sub(r"(password=)[^&]*", r"\1***", address)
 
 
 class Rows(list[Any]):
@@ -210,6 +215,7 @@ class Session:
         self._server, self._listens = server, listens
         self._connection: Connection | None = None
         self._inside = False
+        self._piped: psycopg.Connection | None = None
         self.heard = 0
 
     def connect(self) -> psycopg.Connection:
@@ -230,6 +236,8 @@ class Session:
 
     def execute(self, query: str, values: Any = (), **options: Any) -> Any:
         """See ``Database``."""
+        if self._piped is not None:
+            return self._piped.execute(_translated(query), values or None)
         begins = query.startswith("BEGIN")
         for last in (self._inside, True):
             try:
@@ -256,17 +264,37 @@ class Session:
 
     def executemany(self, query: str, values: Iterable[Any]) -> None:
         """See ``Database``."""
-        if rows := list(values):
+        rows = list(values)
+        if self._piped is not None:
+            self._piped.cursor().executemany(_translated(query), rows)
+        elif rows:
             self.execute(query, rows if len(rows) > 1 else rows[0])
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Send what is written in the block at once, in a transaction, and wait only at its end."""
+        self._piped = driver = self.connect()
+        try:
+            with driver.pipeline():
+                yield
+        except psycopg.OperationalError as error:
+            if not driver.closed:
+                raise
+            self.close()
+            raise GraphFileError(f"{self._server.path}: {_in_words(error, lost=True)}.") from error
+        finally:
+            self._piped = None
 
     def stream(self, query: str, values: Any = ()) -> Any:
         """Read many rows, some at a time, in a transaction."""
         return self.execute(query, values, stream_results=True, max_row_buffer=10_000)
 
     def listen(self) -> int:
-        """Return ``heard``, after a look at what came; nothing is asked of the server."""
+        """Return ``heard``, after a look at what came of others; the server isn't asked."""
         try:
-            self.heard += sum(1 for _ in self.connect().notifies(timeout=0))
+            driver = self.connect()
+            own = driver.info.backend_pid
+            self.heard += sum(told.pid != own for told in driver.notifies(timeout=0))
         except psycopg.OperationalError:  # lost; what came meanwhile wasn't heard
             self.close()
             self.connect()
@@ -280,6 +308,56 @@ class Session:
         self._connection, self._inside = None, False
 
 
+class FarSnapshot(Snapshot):
+    """A graph on a server at one revision; the triples of several entities come together."""
+
+    def __init__(self, connections: Server, revision: int, names: NameLookup) -> None:
+        self._near: dict[str, tuple[Triple, ...]] = {}
+        self._expected: set[str] = set()
+        super().__init__(connections, revision, FarNames(names, self.expect))
+
+    def expect(self, entities: Iterable[str]) -> None:
+        """Fetch the triples of entities, too, when those of any are asked for."""
+        if len(self._expected) > KEPT:
+            self._expected = set()
+        self._expected.update(entities)
+
+    def _triples_of(self, entity: str) -> tuple[Triple, ...]:
+        near = self._near
+        if entity not in near:
+            expected, self._expected = self._expected, set()
+            missing = [*({entity, *expected} - near.keys())]
+            rows = self._rows(
+                "SELECT entity, head, relation, tail FROM triple WHERE entity = ANY(:entities) "
+                f"AND {THEN} ORDER BY entity, place, version",
+                entities=missing,
+            )
+            found = {entity: [*of] for entity, of in groupby(rows, key=itemgetter(0))}
+            came = {e: tuple([Triple(*row[1:]) for row in found.get(e, ())]) for e in missing}
+            if len(near) + len(came) > KEPT:  # begin anew
+                near = self._near = {}
+            near.update(came)
+        return near[entity]
+
+
+class FarNames:
+    """The names of a graph on a server: whoever finds some in a text will want their triples.
+
+    Args:
+        expect: takes the entities that they may mean.
+    """
+
+    def __init__(self, names: NameLookup, expect: Callable[[Iterable[str]], None]) -> None:
+        self._names, self._expect = names, expect
+        self.meant_by, self.may_start = names.meant_by, names.may_start
+
+    def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
+        """See ``NameLookup.keys_at``."""
+        found = self._names.keys_at(text, starts)
+        self._expect(e for key in {*chain(*found)} for e in self._names.meant_by(key))
+        return found
+
+
 class ServerStore(GraphStore):
     """A graph on a server, as ``GraphStore`` is one in a file; see ``Server`` for its address.
 
@@ -288,6 +366,7 @@ class ServerStore(GraphStore):
     """
 
     _database: Session
+    _snapshot = FarSnapshot
 
     def __init__(self, address: str, *, write: bool = False) -> None:
         self._connections = server_at(address)
@@ -303,7 +382,7 @@ class ServerStore(GraphStore):
                         f"{facts.get('version')}; this one reads {VERSION}). Update kbert-lab, or "
                         "copy the graph into a file there (kbert kg copy)."
                     )
-                self._id = facts["id"]
+                self.identity = facts["id"]
             self._open(write)
         except BaseException:
             self._database.close()
@@ -321,32 +400,38 @@ class ServerStore(GraphStore):
         with self._lock:
             self._database.close()
 
+    def let_go(self) -> None:
+        """See ``GraphStore.let_go``."""
+        self.close()
+        self._connections.engine.dispose()
+
     def _version(self) -> int:
         return self._database.heard if self._database.in_transaction else self._database.listen()
 
     @property
     def _index(self) -> Path:
-        return cache_folder() / "graphs" / f"server-{self._id}"
+        return cache_folder() / "graphs" / f"server-{self.identity}"
 
-    def _indexed(self) -> NamesFile:
+    def _indexed(self) -> tuple[NamesFile, int]:
         """The index in the cache folder; made anew after an import, or many edits by others."""
         file = self._names or self._kept()
         if file is not None:
             since = self._revision if self._names else file.revision
-            bulk, edited = self._database.execute(
+            bulk, edited, revision = self._database.execute(
                 "SELECT EXISTS (SELECT 1 FROM entry LEFT JOIN touched USING (revision) "
                 "WHERE revision > :since AND entity IS NULL), "
-                "(SELECT count(*) FROM touched WHERE revision > :since)",
+                "(SELECT count(*) FROM touched WHERE revision > :since), "
+                "(SELECT max(revision) FROM entry)",
                 {"since": since},
             ).fetchone()
             if not bulk and edited <= PENDING:
-                return file
+                return file, revision
         self._index.parent.mkdir(parents=True, exist_ok=True)
         file = write_names(self._database, self._index, last_revision(self._database))
         with replaced(self._index.with_suffix(".json")) as kept:
             kept.write(json.dumps({**vars(file), "at": self._at(file.revision)}).encode())
         remove_leftovers(self._index, file.path(self._index))
-        return file
+        return file, file.revision
 
     def _kept(self) -> NamesFile | None:
         try:
@@ -363,10 +448,22 @@ class ServerStore(GraphStore):
         row = self._database.execute(query, (revision,)).fetchone()
         return row and row[0]
 
-    def _after(self, entry: Entry) -> Entry:
-        with self._using():
-            self._database.listen()  # to what it says of this entry
-        return super()._after(entry)
+    def _take_in(self, entities: Iterable[str]) -> None:
+        self._graph._source.expect(entities)  # type: ignore[attr-defined]
+
+    def _at_once(self) -> AbstractContextManager[object]:
+        return self._database.together()
+
+    def _after(
+        self, entry: Entry, graph: KnowledgeGraph | None = None, entities: Iterable[str] = ()
+    ) -> Entry:
+        if graph is None:
+            return super()._after(entry)
+        changed = {entity: graph.triples_of(entity) for entity in entities}
+        every = chain.from_iterable(changed.values())
+        self._graph = self._graph.updated(changed, {t for t in every if not graph.is_on(t)})
+        self._revision = entry.revision
+        return entry
 
     def _index_anew(self) -> None:
         """The entry in the log says it, to every process."""
@@ -404,14 +501,12 @@ def new_graph(address: str, *, name: str) -> Iterator[Session]:
         session.execute("ANALYZE triple")
 
 
-def _in_words(error: Exception) -> str:
+def _in_words(error: Exception, *, lost: bool = False) -> str:
     cause = getattr(error, "orig", None) or error
     state = getattr(cause, "sqlstate", None) or ""
     first = (str(cause).strip().splitlines() or [type(cause).__name__])[0].rstrip(".")
     for states, words in {
-        ("3F000", "42P01"): (
-            "there is no graph. Make one in a file and copy it: kbert kg copy FILE.kg ADDRESS"
-        ),
+        ("3F000", "42P01"): ("there is no graph. Make one: kbert kg import FILE --output ADDRESS"),
         ("42P06", "42P07", "23505"): "is there already. Give another name: ?graph=NAME",
         ("55P03",): (f"another process has been writing to it for {WAIT:.0f} s. Try again later"),
         ("53100",): (
@@ -421,7 +516,7 @@ def _in_words(error: Exception) -> str:
     }.items():
         if state in states:
             return words
-    if getattr(error, "connection_invalidated", False) or state.startswith("57P"):
+    if lost or getattr(error, "connection_invalidated", False) or state.startswith("57P"):
         return (
             f"the connection to the server was lost ({first}), so nothing was changed. Try again "
             "when the server is back"

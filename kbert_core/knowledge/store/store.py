@@ -4,7 +4,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -14,7 +14,7 @@ from typing import Any
 from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.name_index import Names
+from kbert_core.knowledge.name_index import NameLookup
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import (
     THEN,
@@ -78,7 +78,7 @@ class Connections(threading.local):
 class Snapshot:
     """A graph file at one revision, as a ``TripleSource``: what is edited later doesn't show."""
 
-    def __init__(self, connections: Any, revision: int, names: Names) -> None:
+    def __init__(self, connections: Any, revision: int, names: NameLookup) -> None:
         self._connections = connections
         self._then = {"then": revision}
         self.names = names
@@ -132,6 +132,7 @@ class GraphStore:
     path: Any
     _database: Any  # SQLite's, or a ``Session``
     _connections: Any  # or a ``Server``
+    _snapshot: type[Snapshot] = Snapshot
 
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
         self.path = Path(path)
@@ -189,10 +190,20 @@ class GraphStore:
                     self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._database.close()
 
+    def let_go(self) -> None:
+        """Close it, and what graphs got from it have open; these open it again to read."""
+        self.close()
+
     @property
     def revision(self) -> int:
         """The number of the last entry that :meth:`graph` shows."""
         return self._revision
+
+    @cached_property
+    def identity(self) -> str:
+        """Two graphs of the same one hold the same at the same revision."""
+        with self._using():
+            return fact(self._database, "id")
 
     # Editing
 
@@ -213,17 +224,19 @@ class GraphStore:
         action = edits[0].action if len(edits) == 1 else "edits"
         triples = (triple for edit in edits for triple in (edit.triple, edit.new) if triple)
         entities = {normalise_name(triple.head) for triple in triples}
-        with self._using(), transaction(database := self._database):
-            self._graph = self._read_graph()
-            if seen is not None and seen != self._revision:
-                log.refuse_conflict(database, seen, entities)
-            self._graph.apply(*edits)  # for its checks
-            entry = Entry(self._revision + 1, now(), who, action, len(edits))
-            self._take_in(entities)
-            log.write_entry(database, entry, entities)
-            for edit in edits:
-                log.write_edit(database, edit, entry.revision)
-        return self._after(entry)
+        with self._using():
+            with transaction(database := self._database):
+                self._graph = self._read_graph()
+                if seen is not None and seen != self._revision:
+                    log.refuse_conflict(database, seen, entities)
+                self._take_in(entities)
+                graph = self._graph.apply(*edits)
+                entry = Entry(self._revision + 1, now(), who, action, len(edits))
+                with self._at_once():
+                    log.write_entry(database, entry, entities)
+                    for edit in edits:
+                        log.write_edit(database, edit, entry.revision)
+            return self._after(entry, graph, entities)
 
     def undo(self, revision: int | None = None, *, who: str = "") -> Entry:
         """Take back one entry of the log, whichever; the undo is an entry too.
@@ -309,7 +322,7 @@ class GraphStore:
         with self._using(), transaction(self._database, "BEGIN"):
             self._entry(revision, log.entries(self._database))
             names = index_names(self._database, revision)
-            snapshot = Snapshot(self._connections, revision, names)
+            snapshot = self._snapshot(self._connections, revision, names)
             return KnowledgeGraph.over(snapshot, name=f"{self._graph.name} @{revision}")
 
     def _entry(self, revision: int, entries: list[Entry]) -> Entry:
@@ -345,13 +358,14 @@ class GraphStore:
             with transaction(database, "BEGIN"):
                 return self._read_graph()
         self._data_version = self._version()
-        facts, revision = self._indexed(), last_revision(database)
+        facts, revision = self._indexed()
         if self._names == facts:
             graph, since = self._graph, self._revision
         else:
             names, since = facts.read(self._index), facts.revision
             self._lost_names = names is None
-            snapshot = Snapshot(self._connections, since, names or index_names(database, since))
+            names = names or index_names(database, since)
+            snapshot = self._snapshot(self._connections, since, names)
             graph = KnowledgeGraph.over(snapshot, name=fact(database, "title"))
             self._names = facts
         self._revision = revision
@@ -381,7 +395,14 @@ class GraphStore:
     def _check_undo(self, entry: Entry, entities: Iterable[str]) -> None:
         """Refuse an undo that was just written, if need be."""
 
-    def _after(self, entry: Entry) -> Entry:
+    def _at_once(self) -> AbstractContextManager[object]:
+        """Send what is written in a block together, where that is quicker."""
+        return nullcontext()
+
+    def _after(
+        self, entry: Entry, graph: KnowledgeGraph | None = None, entities: Iterable[str] = ()
+    ) -> Entry:
+        """Show what was written: of entities, as a graph has them; None: read it."""
         with self._using():
             self._graph = self._read_graph()
         return entry
@@ -393,9 +414,9 @@ class GraphStore:
         """Beside what the index of names lies."""
         return self.path
 
-    def _indexed(self) -> NamesFile:
-        """The index of names that counts."""
-        return NamesFile.of(self._database)
+    def _indexed(self) -> tuple[NamesFile, int]:
+        """The index of names that counts, and the last revision."""
+        return NamesFile.of(self._database), last_revision(self._database)
 
     def _index_anew(self) -> None:
         """Index the names of a graph that an import, or its undo, has changed."""

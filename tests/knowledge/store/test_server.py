@@ -1,5 +1,6 @@
 """A graph on a PostgreSQL server does what a graph file does; against a server of our own."""
 
+import json
 import os
 import random
 import subprocess
@@ -10,18 +11,29 @@ import traceback
 from dataclasses import replace
 
 import pytest
+import yaml
 from edited_graphs import STEPS, content, run
 from hypothesis import HealthCheck, given, settings
 from killed_graphs import check_same, kill_once, step
 from postgres import running_cluster
 
-from kbert_core import KnowledgeGraph, Triple, cli, find_mentions, knowledge, load_graph
+from kbert_core import (
+    InjectionOptions,
+    KnowledgeGraph,
+    Triple,
+    cli,
+    find_mentions,
+    join_graphs,
+    knowledge,
+    load_graph,
+)
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.store import SERVER, anywhere, log
 from kbert_core.knowledge.store.anywhere import copy_graph, open_store
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
+from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 
 PEAR, PLUM = Triple("pear", "is", "fruit"), Triple("plum", "is", "fruit")
@@ -89,6 +101,60 @@ def test_any_text_is_kept_as_it_is(address):
     graph = load_graph(address)
     assert {*graph} == {PEAR, *strange}
     assert [m.entity for m in find_mentions(["is 100% ? yes"], graph)[0]] == ["100% ?"]
+
+
+def test_an_edit_waits_for_the_server_five_times_and_is_what_the_server_has(address, monkeypatch):
+    from kbert_core.knowledge.store import server
+
+    waits = []
+
+    def counted(kind, name):
+        work = getattr(kind, name)
+
+        def count(self, *values, **options):
+            waits.extend([name] * (getattr(self, "_piped", None) is None))
+            return work(self, *values, **options)
+
+        monkeypatch.setattr(kind, name, count)
+
+    with open_store(address, write=True) as store, open_store(address) as other:
+        counted(server.Server, "execute")
+        for name in ("execute", "together"):
+            counted(server.Session, name)
+        for edit in (
+            Edit("add", PLUM, index=None),
+            Edit("switch_off", PEAR),
+            Edit("replace", PEAR, replace(PEAR, head="nashi")),
+            Edit("add", PEAR),
+        ):
+            waits.clear()
+            store.apply(edit)
+            assert len(waits) <= 5  # begin, what is new, the triples there, the edit, commit
+            waits.clear()
+            graph = store.graph()
+            assert not waits  # its own edits it knows
+            assert content(graph) == content(other.graph())
+
+
+@pytest.mark.parametrize("text", ["吃梨和李子, 不吃桃", "I eat pears, plums and a Peach"])
+def test_the_triples_of_a_text_come_by_one_query(cluster, text, tmp_path, monkeypatch):
+    from kbert_core.knowledge.store import server
+
+    names = ["梨", "李子", "桃", "pear", "plum", "peach"]
+    address, options = cluster.address(), InjectionOptions()
+    rows = [(n, name, "is", f"fruit {name}") for n, name in enumerate(names)]
+    import_triples(tmp_path / "a.kg", [Source("a.spo", rows)])
+    copy_graph(tmp_path / "a.kg", address)
+    graph = join_graphs([load_graph("demo_kgs/figure2.spo"), load_graph(address)])
+    queries, execute = [], server.Server.execute
+    monkeypatch.setattr(server.Server, "execute", lambda *a: queries.append(a) or execute(*a))
+    mentions = find_mentions([text], graph).item(0)
+    used = [s.used for s in select_triples([(text,)] * 3, mentions, graph, options)]
+    assert [triple.tail[:5] for (triple,) in used] == ["fruit"] * 3
+    assert len(queries) == 1
+    monkeypatch.setattr(server, "KEPT", 1)
+    for name in names:
+        assert graph.triples_of(name)[0].head == name
 
 
 # Several at once
@@ -292,7 +358,53 @@ def test_a_user_who_may_only_read_reads(cluster, address):
         assert store.graph().triples_of("pear") == (PEAR,)
 
 
-# Copies
+# Imports and copies
+
+
+def test_an_import_into_a_server_does_what_it_does_in_a_file(cluster, tmp_path, capsys):
+    (tmp_path / "a.spo").write_text("b\tr\t1\nA\tr\t2\nb\tr\t1\na\tr\t3\n")
+    (tmp_path / "b.spo").write_text("a\tcalled\tz\nA\tr\t2\nnew\tr\t%s\na\tr\t3\n")
+    (tmp_path / "empty.spo").write_text("\n")
+    (tmp_path / "bad.spo").write_text("x\ty\tz\nx\ty\n")
+    file, address = str(tmp_path / "g.kg"), cluster.address()
+    done = {}
+    for graph in (file, address):
+        for name in ("bad", "empty"):
+            assert cli.main(["kg", "import", str(tmp_path / f"{name}.spo"), "--output", graph]) == 2
+            assert not anywhere.is_there(graph)
+        said = []
+        for words in (["a.spo", "a.spo"], ["b.spo", "--alias", "called", "--by", "ann"]):
+            words = [str(tmp_path / w) if w.endswith("spo") else w for w in words]
+            assert cli.main(["kg", "import", *words, "--output", graph, "--json"]) == 0
+            report = json.loads(capsys.readouterr().out)
+            said.append({k: v for k, v in report.items() if k not in ("graph", "seconds")})
+            assert cli.main(["kg", "off", graph, "a", "r", "3"]) == 2 * (len(said) > 1)
+            capsys.readouterr()
+        with open_store(graph, write=True) as store:
+            graph = store.graph()
+            done[store.path] = (
+                said, content(graph), store.origins("a"), graph.aliases,
+                [(e.action, e.edits, e.who) for e in store.history()],
+                [content(store.at(revision)) for revision in range(4)],
+                [m.entity for m in find_mentions(["a z"], graph)[0]],
+                store.undo(3) and content(store.graph()),
+            )  # fmt: skip
+    of_file, of_server = done.values()
+    assert of_server == of_file
+    assert [report["triples"] for report in of_file[0]] == [3, 2]
+    assert of_file[6] == ["a", "a"]
+
+
+def test_graphs_are_merged_into_a_server(cluster, address, tmp_path, capsys):
+    (tmp_path / "a.spo").write_text("pear\tis\tfruit\nfig\tis\tfruit\n")
+    target = cluster.address()
+    with open_store(address, write=True) as store:
+        store.apply(Edit("switch_off", PEAR))
+    assert cli.main(["kg", "merge", address, str(tmp_path / "a.spo"), "--output", target]) == 0
+    graph = load_graph(target)
+    assert (len(graph), graph.is_on(PEAR)) == (2, False)
+    assert cli.main(["kg", "merge", address, "--output", target]) == 2
+    assert "is there already" in capsys.readouterr().err
 
 
 def test_a_copy_has_the_whole_log_both_ways(cluster, tmp_path, capsys):
@@ -346,6 +458,33 @@ def test_a_copy_that_is_cut_off_leaves_nothing(cluster, address, tmp_path, monke
     for target in (other, file):
         assert copy_graph(address, target) == 2
         assert load_graph(target).triples_of("pear") == (PEAR,)
+
+
+def test_a_suite_reads_a_server_and_knows_when_its_graph_was_edited(address, tmp_path):
+    from kbert_core.experiments.grid import Experiment
+    from kbert_core.experiments.suite import read_suite
+
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.tsv").write_text("text_a\tlabel\n梨 好\tB-F O\n", "utf-8")
+    suite = {
+        "title": "t", "about": "a", "task": "ner", "data": {"folder": str(tmp_path)},
+        "encoder": "scratch", "seeds": [1], "kg": address, "runs": [{"name": "K-BERT"}],
+    }  # fmt: skip
+    path = tmp_path / "suite.yaml"
+    path.write_text(yaml.safe_dump(suite), "utf-8")
+
+    def made():
+        experiment = Experiment(read_suite(path))
+        (cell, *_) = experiment.cells()
+        assert experiment.graph_files(cell.row, 1)[0] == (address,)
+        return experiment.inputs(cell)["kg"], [*experiment.covering]
+
+    first, triples = made()
+    assert triples == [PEAR] and first[0]["file"] == address
+    assert made()[0] == first
+    with open_store(address, write=True) as store:
+        store.apply(Edit("add", PLUM))
+    assert made()[0] != first
 
 
 # The index of names

@@ -1,0 +1,304 @@
+"""Where rows of triples come from over the network: SPARQL endpoints, and Neo4j by its driver."""
+
+import base64
+import http.client
+import json
+import netrc
+import os
+import re
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import IO, Any, Protocol, cast
+from urllib.parse import SplitResult, urlencode, urlsplit
+
+import pyoxigraph as ox
+
+from kbert_core.errors import GraphFileError, MissingPackageError
+from kbert_core.knowledge.io.compression import open_unpacked
+from kbert_core.knowledge.io.json_lines import NODE_NAMES
+from kbert_core.knowledge.io.rdf import Terms, read_statements
+from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row, checked, printable, shown
+
+PAGE = 10_000  # rows asked for at once, and kept together; many endpoints give no more
+TIMEOUT = 300.0  # seconds without a byte; an endpoint may sort for long before the first
+COLUMNS = ("head", "relation", "tail")
+
+
+_ALL = "SELECT ?head ?relation ?tail WHERE { ?head ?relation ?tail }"
+_PROLOGUE = re.compile(r"(?:\s|#[^\n]*\n|PREFIX\s+\S*:\s*<[^>]*>|BASE\s+<[^>]*>)*", re.IGNORECASE)
+_BLANK = 'isBlank(COALESCE(?head, "")) || isBlank(COALESCE(?tail, ""))'
+_COUNT = f"SELECT (COUNT(*) AS ?rows) (SUM(IF({_BLANK}, 1, 0)) AS ?blank)"
+_ORDER = "STR(?head) STR(?relation) STR(?tail) LANG(?tail) DATATYPE(?tail) LANG(?head)"
+AGAIN = "Do the same again: it goes on with the row after the last one that came"
+
+
+class Rows(Protocol):
+    """Where rows come from."""
+
+    name: str  # for messages
+    passed: Counter[str]  # what is no row, by what it is
+
+    def after(self, first: int) -> Generator[str, None, None]:
+        """Yield the rows after so many, in the order that stays, each as a line to keep.
+
+        Raises:
+            GraphFileError: they can't be had, or no longer.
+        """
+
+    def read(self, pages: list[Path], options: ReadOptions, passed: Counter[str]) -> Any:
+        """Yield the triples of lines that were kept: a ``Row`` or a ``Bad`` each."""
+
+
+class _Here(urllib.request.HTTPRedirectHandler):
+    """Go nowhere else: the query would be lost, and the password told."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Leave it as an error."""
+
+
+class SparqlEndpoint:
+    """Rows of a SPARQL endpoint, asked for by page."""
+
+    def __init__(self, address: str, query: str) -> None:
+        self.name, self.passed = address, Counter[str]()
+        where = _split(address)
+        self._url = where._replace(netloc=where.netloc.rpartition("@")[2]).geturl()
+        self._login = _login(where.hostname or "", where.username)
+        query = query or _ALL
+        self._prologue = _PROLOGUE.match(query)[0]  # type: ignore[index]  # it may be empty
+        self._query = query[len(self._prologue) :]
+
+    def after(self, first: int) -> Generator[str, None, None]:
+        """See ``Rows.after``."""
+        counted = [*self._ask(f"{_COUNT} WHERE {{ {{ {self._query}\n}} }}")]
+        try:
+            total, blank = (int(counted[0][name].value or 0) for name in ("rows", "blank"))
+        except (IndexError, AttributeError, KeyError, ValueError) as error:
+            raise GraphFileError(
+                f"{self.name}: doesn't count its rows, so it is no SPARQL 1.1 endpoint. Check the "
+                "address."
+            ) from error
+        if blank:
+            self.passed["nodes without an address"] = blank
+        while first < total - blank:
+            before = first
+            for row in self._ask(
+                f"SELECT ?head ?relation ?tail WHERE {{ {{ {self._query}\n}} FILTER(!({_BLANK})) }}"
+                f" ORDER BY {_ORDER} LIMIT {PAGE} OFFSET {first}"
+            ):
+                first += 1
+                terms = [row[name] for name in COLUMNS]
+                if None in terms:
+                    raise GraphFileError(
+                        f"{self.name}, row {first}: has no ?{COLUMNS[terms.index(None)]}. Let the "
+                        "query select ?head ?relation ?tail, each in every row."
+                    )
+                yield "\t".join(map(str, terms))
+            if first == before or first > total - blank:
+                raise GraphFileError(
+                    f"{self.name}: {total - blank:,} rows were counted, and {first:,} came, so the "
+                    f"data were changed meanwhile. {AGAIN}."
+                )
+
+    def read(self, pages: list[Path], options: ReadOptions, passed: Counter[str]) -> Any:
+        """See ``Rows.read``."""
+
+        def statements() -> Iterator[tuple[int, Terms]]:
+            number = 0
+            for page in pages:
+                with open_unpacked(page) as file:
+                    text = b"?head\t?relation\t?tail\n" + file.read()
+                rows: Any = ox.parse_query_results(text, ox.QueryResultsFormat.TSV)
+                for row in rows:
+                    number += 1
+                    yield number, cast(Terms, tuple(row))
+
+        return read_statements(statements, options, passed)
+
+    def _ask(self, query: str) -> Iterator[Any]:
+        """Ask a query; its rows come as they are read."""
+        request = urllib.request.Request(
+            self._url,
+            urlencode({"query": self._prologue + query}).encode(),
+            {
+                "Accept": "application/sparql-results+json, application/sparql-results+xml;q=0.9",
+                "User-Agent": "kbert-lab",  # some endpoints want one
+            },
+        )
+        if self._login:
+            secret = base64.b64encode(":".join(self._login).encode()).decode()
+            request.add_header("Authorization", f"Basic {secret}")
+        try:
+            response = urllib.request.build_opener(_Here).open(request, timeout=TIMEOUT)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._refused(error) from error
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise GraphFileError(
+                f"{self.name}: no connection to the endpoint ({printable(str(reason))}). Check "
+                f"the address and the network. {AGAIN}."
+            ) from error
+        with response:
+            kind = response.headers.get_content_type()
+            known = ox.QueryResultsFormat.from_media_type(kind)
+            rows: Any = None
+            try:
+                if known is not None:
+                    rows = ox.parse_query_results(cast(IO[bytes], response), known)
+                if not isinstance(rows, ox.QuerySolutions):
+                    raise GraphFileError(
+                        f"{self.name}: answers with {kind}, and not with rows of a SPARQL query. "
+                        "Give the address of a SPARQL endpoint; a file of triples has to be "
+                        "downloaded first."
+                    )
+                yield from rows
+            except (SyntaxError, ValueError) as error:
+                raise GraphFileError(
+                    f"{self.name}: the answer is cut off, or isn't written as SPARQL results "
+                    f"({printable(str(error))}). Check the address. {AGAIN}."
+                ) from error
+            except (OSError, http.client.HTTPException) as error:
+                raise GraphFileError(
+                    f"{self.name}: the answer broke off ({printable(str(error))}). {AGAIN}."
+                ) from error
+
+    def _refused(self, error: urllib.error.HTTPError) -> GraphFileError:
+        try:
+            text = error.read(1000).decode("utf-8", "replace")
+        except (OSError, http.client.HTTPException):
+            text = ""
+        place = error.headers.get("Location")
+        said = f"{error.code} {error.reason}" + (f", now at {place}" if place else "")
+        if error.code in (401, 403):
+            return GraphFileError(
+                f"{self.name}: the endpoint refuses the user or the password ({said}). Write "
+                "`machine HOST login USER password PASSWORD` into ~/.netrc, with the endpoint's "
+                "host."
+            )
+        if error.code == 400:
+            return GraphFileError(
+                f"{self.name}: the endpoint can't run the query ({shown(' '.join(text.split()))}). "
+                "Give a SPARQL query that selects ?head ?relation ?tail (--query FILE)."
+            )
+        first = shown(" ".join(re.sub("<[^>]*>", " ", text).split()))
+        return GraphFileError(
+            f"{self.name}: the endpoint answers {said} ({first}). Check the address; if it is "
+            f"overloaded, wait or ask for less (--query FILE). {AGAIN}."
+        )
+
+
+def _login(host: str, user: str | None) -> tuple[str, str] | None:
+    """A user and password from ~/.netrc; of the user in the address, if one is named."""
+    try:
+        found = netrc.netrc(os.environ.get("NETRC")).authenticators(host)
+    except FileNotFoundError:
+        found = None
+    except (OSError, netrc.NetrcParseError) as error:
+        raise GraphFileError(
+            f"~/.netrc can't be read ({type(error).__name__}). Correct it: a line `machine HOST "
+            "login USER password PASSWORD` for each server."
+        ) from None
+    if found is None or (user and found[0] != user):
+        return (user, "") if user else None
+    return found[0], found[2] or ""
+
+
+class Neo4j:
+    """Rows of a Neo4j server, in one stream."""
+
+    def __init__(self, address: str, query: str) -> None:
+        try:
+            import neo4j
+        except ImportError as error:
+            raise MissingPackageError(
+                "Neo4j is read through its driver, which isn't installed here. Install it: pip "
+                "install 'kbert-lab[neo4j]'"
+            ) from error
+        self._neo4j = neo4j
+        self.name, self.passed = address, Counter[str]()
+        where = _split(address)
+        self._uri = where._replace(netloc=where.netloc.rpartition("@")[2], path="").geturl()
+        self._database = where.path.strip("/") or None
+        password = os.environ.get("NEO4J_PASSWORD", "")
+        self._login = (where.username or "neo4j", password) if where.username or password else None
+        head, tail = (
+            "coalesce({})".format(", ".join(f"{node}.`{name}`" for name in NODE_NAMES))
+            for node in "ht"
+        )
+        every = f"MATCH (h)-[r]->(t) RETURN {head} AS head, type(r) AS relation, {tail} AS tail"
+        self._query = query.strip().rstrip(";") or every
+
+    def after(self, first: int) -> Generator[str, None, None]:
+        """See ``Rows.after``."""
+        problems = self._neo4j.exceptions
+        try:
+            with (
+                self._neo4j.GraphDatabase.driver(self._uri, auth=self._login) as driver,
+                driver.session(
+                    database=self._database, default_access_mode=self._neo4j.READ_ACCESS
+                ) as session,
+            ):
+                query = f"{self._query}\nORDER BY head, relation, tail SKIP $first"
+                rows = session.run(query, first=first)
+                row_names = rows.keys()
+                if missing := [name for name in COLUMNS if name not in row_names]:
+                    raise GraphFileError(
+                        f"{self.name}: the query returns no {' and no '.join(missing)}. End it "
+                        "with RETURN … AS head, … AS relation, … AS tail."
+                    )
+                for row in rows:
+                    values = [row[name] for name in COLUMNS]
+                    texts = [str(v) if isinstance(v, int | float) else v for v in values]
+                    yield json.dumps(texts, ensure_ascii=False, default=str)
+        except problems.AuthError as error:
+            raise GraphFileError(
+                f"{self.name}: the server refuses the user or the password. Write the user into "
+                "the address (neo4j://USER@HOST), and the password into NEO4J_PASSWORD."
+            ) from error
+        except problems.Neo4jError as error:
+            raise GraphFileError(
+                f"{self.name}: the server refuses the query ({shown(error.message or '')}). Give "
+                "a Cypher query that ends with RETURN … AS head, … AS relation, … AS tail (--query "
+                "FILE)."
+            ) from error
+        except (problems.DriverError, OSError, ValueError) as error:
+            reason = shown(str(error).partition("\n")[0])
+            raise GraphFileError(
+                f"{self.name}: no connection to the server, or it was lost ({reason}). Check that "
+                f"it runs, and the address. {AGAIN}."
+            ) from error
+
+    def read(self, pages: list[Path], options: ReadOptions, passed: Counter[str]) -> Any:
+        """See ``Rows.read``."""
+        return _read_json(pages)
+
+
+def _read_json(pages: list[Path]) -> Iterator[Row | Bad]:
+    number = 0
+    for page in pages:
+        with open_unpacked(page) as file:
+            lines = file.read().splitlines()
+        for line in lines:
+            number += 1
+            fields = json.loads(line)
+            wrong = [n for n, f in zip(COLUMNS, fields, strict=True) if not isinstance(f, str)]
+            if wrong:
+                yield Bad(
+                    number,
+                    f"its {wrong[0]} in '{shown(line.decode())}' is no text. Give the node a "
+                    f"property {', '.join(NODE_NAMES[:3])}, or say in the query (--query FILE) "
+                    "what its name is.",
+                )
+            else:
+                yield checked(number, *fields)
+
+
+def _split(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError as error:
+        raise GraphFileError(f"{address}: no address ({error}). Correct it.") from error

@@ -1,0 +1,120 @@
+"""Workspaces in a PostgreSQL database, by KBERT_WORKSPACES alone."""
+
+import re
+from pathlib import Path
+
+import pytest
+from postgres import running_cluster
+from streamlit.testing.v1 import AppTest
+
+from app import services, state, workspaces
+from app.edit_log import EditLog
+from app.open_workspace import OpenWorkspace
+from app.texts import speaking
+from app.workspaces import WorkspaceError
+from kbert_core import KnowledgeGraph, Triple, find_mentions
+from kbert_core.errors import GraphConflict
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.search import Query
+from kbert_core.knowledge.store.importing import Source
+
+PEAR, PLUM, FIG = (Triple(name, "is", "fruit") for name in ("pear", "plum", "fig"))
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def key(cluster, tmp_path, monkeypatch):
+    monkeypatch.setenv("KBERT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KBERT_WORKSPACES", cluster.address().partition("?")[0])
+    monkeypatch.setattr(workspaces, "_stores", type(workspaces._stores)())
+    base = KnowledgeGraph([PEAR, PLUM], name="fruit")
+    log = EditLog(base)
+    log.commit(Edit("switch_off", PLUM))
+    return workspaces.create(
+        base, log.steps, title="Fruit", source="fruit.spo", lines={PEAR: 7}, who="ann"
+    )
+
+
+def test_two_visitors_edit_undo_search_and_import(key):
+    ann, bob = OpenWorkspace(key, who="ann"), OpenWorkspace(key, who="bob")
+    assert (ann.title, ann.base) == ("Fruit", 1)
+    assert ann.store.origin(PEAR).line == 7
+    ann.commit(Edit("add", FIG))
+    with pytest.raises(GraphConflict, match="edited by ann meanwhile"):
+        bob.commit(Edit("add", Triple("fig", "grows", "here")))
+    bob.refresh()
+    assert bob.overtaken and FIG in bob.graph
+    bob.commit(Edit("switch_off", FIG))
+    bob.add(Source("more.spo", [(1, "quince", "is", "fruit"), (2, "pear", "is", "fruit")]))
+    ann.refresh()
+    assert not ann.graph.is_on(FIG)
+    assert [m.entity for m in find_mentions(["a quince"], ann.graph)[0]] == ["quince"]
+    found = ann.searched.find(Query("FRUIT", "tail", off=True))
+    assert [t.head for t in found.triples] == ["fig", "plum"]
+    assert services.facets_of(ann.searched).relations == {"is": 4}
+    assert [c.after for c in ann.changes()][-1] == Triple("quince", "is", "fruit")
+    with pytest.raises(GraphConflict, match="Undo entry 4 first"):
+        ann.undo()
+    bob.undo()
+    ann.refresh()
+    assert {t.head for t in ann.graph} == {"pear", "plum", "fig"}
+    assert [e.action for e in ann.entries()][:3] == ["undo", "import", "switch_off"]
+
+
+def test_a_key_is_the_only_way_and_stores_are_let_go(key, cluster, monkeypatch):
+    with pytest.raises(WorkspaceError, match="No workspace has this key"):
+        OpenWorkspace(key[:-1])
+    assert key not in str(workspaces.place_of(key))
+    monkeypatch.setattr(workspaces, "_OPEN_FAR", 1)
+    graph, store = OpenWorkspace(key).graph, workspaces.store(key)
+    other = workspaces.create(KnowledgeGraph(name="empty"), (), title="")
+    assert len(OpenWorkspace(other).graph) == 0
+    assert store._database._connection is None
+    assert store._connections.engine.pool.checkedin() == 0
+    assert graph.triples_of("plum") == (PLUM,)  # it is read again
+    cluster.ask(f"DROP SCHEMA {str(workspaces.place_of(key)).rpartition('=')[2]} CASCADE")
+    with pytest.raises(WorkspaceError, match="No workspace has this key"):
+        OpenWorkspace(key)
+
+
+def test_a_page_shows_it(key, monkeypatch, tmp_path):
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
+    page = Path(workspaces.__file__).with_name("app_pages") / "knowledge.py"
+    at = AppTest.from_file(page, default_timeout=120)
+    at.query_params["workspace"] = key
+    at.session_state["knowledge.view"] = "history"
+    at.run()
+    assert not at.exception and not at.error
+    assert at.session_state["lab.graph"] == state.WORKSPACE
+    assert "2 triples from fruit" in "".join(item.value for item in at.markdown)
+
+
+def test_a_server_that_is_away_is_told_without_its_place(key, cluster):
+    workspace = OpenWorkspace(key)
+    cluster.stop()
+    try:
+        for language, said in (("en", "no connection to the server"), ("zh", "无法连接到服务器")):
+            with speaking(language):
+                with pytest.raises(WorkspaceError) as gone:
+                    OpenWorkspace(key)
+                with pytest.raises(WorkspaceError) as unsaved:
+                    workspaces.create(KnowledgeGraph([PEAR]), (), title="")
+            for error in (gone, unsaved):
+                assert said in str(error.value)
+                assert not re.search(r"127\.0\.0\.1|postgresql:|kbert@", str(error.value))
+    finally:
+        cluster.start()
+    assert workspace.commit(Edit("add", FIG)).revision == workspace.revision
+
+
+def test_a_password_in_the_setting_is_refused_and_not_shown(key, monkeypatch):
+    address = workspaces.server().replace("kbert@", "kbert:sw0rdfish@")
+    monkeypatch.setenv("KBERT_WORKSPACES", address)
+    with pytest.raises(WorkspaceError, match="a password doesn't belong") as refused:
+        OpenWorkspace(key)
+    assert "sw0rdfish" not in str(refused.value)
