@@ -11,7 +11,7 @@ token. There are many kinds: with few, nearly all of them would hang from some
 name of the sentence, and a model that only copies would learn nothing at first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,15 +50,17 @@ class OrderRiddles:
         riddles: to learn from, and to test on with names of training and others;
             every name has as many triples as ``FEW`` says.
         more: to test on; other names, with as many triples as ``MANY`` says.
+        asked: sentence → the name that it asks for.
     """
 
     riddles: Riddles
     more: tuple[Example, ...]
+    asked: Mapping[str, str]
 
     def ceiling(self, examples: Sequence[Example]) -> float:
         """The share of right answers of one who knows the asked name's tails, not their relations."""
-        counts = [len(self.riddles.graph.triples_of(_asked(e))) for e in examples]
-        return float(np.mean([1 / count for count in counts]))
+        graph, asked = self.riddles.graph, self.asked
+        return float(np.mean([1 / len(graph.triples_of(asked[e.sentences[0]])) for e in examples]))
 
 
 def order_riddles(
@@ -82,6 +84,7 @@ def order_riddles(
         for name in group:
             triples += _said_of(name, int(random.integers(least, most + 1)), random)
     kind = {t.head: t.tail for t in triples if t.relation == ASKED}
+    asked: dict[str, str] = {}
 
     def sentences(names: Sequence[str]) -> tuple[Example, ...]:
         made = []
@@ -90,7 +93,9 @@ def order_riddles(
             words = ["what", "came", PLACES[place], ":", *names[i : i + 3]]
             if not place_said:
                 words.remove(PLACES[place])
-            made.append(Example((" ".join(words),), kind[names[i + place]]))
+            text = " ".join(words)
+            asked[text] = names[i + place]
+            made.append(Example((text,), kind[asked[text]]))
         return tuple(made)
 
     again = [groups[0][i] for i in random.permutation(len(groups[0]))[: 3 * held_out]]
@@ -105,6 +110,7 @@ def order_riddles(
             *by_kind,
         ),
         sentences(groups[2]),
+        asked,
     )
 
 
@@ -170,12 +176,6 @@ def train_row(name: str, *, seed: int, options: TrialOptions = TRAINING) -> Orde
     )
     more = accuracy(trained.pipeline, read(trained.pipeline, made.more, graph), made.more)
     return OrderTrial(trained, more, (made.ceiling(made.riddles.unseen), made.ceiling(made.more)))
-
-
-def _asked(example: Example) -> str:
-    """The name that a sentence asks for."""
-    words = example.sentences[0].split()
-    return words[words.index(":") + 1 + PLACES.index(words[2])]
 
 
 def _name(number: int) -> str:
