@@ -301,7 +301,7 @@ def _tokens(text: str, encoding: Any) -> Tokens:
 
 
 def _layout(tokenizer: "PreTrainedTokenizerBase", sentences: int) -> Layout:
-    """Find out, from an encoding of its own, where the tokenizer puts special tokens."""
+    """Read off, from the tokenizer's own encoding, where it puts special tokens."""
     encoding = tokenizer(*["a"] * sentences, return_token_type_ids=True)
     owners = encoding.sequence_ids(0)
     ids, types = encoding["input_ids"], encoding["token_type_ids"]

@@ -101,7 +101,7 @@ class Facets:
 
 
 class GraphSearch:
-    """A graph file at one revision, ready to be searched; later edits are not seen."""
+    """A graph file at one revision, ready to be looked through; later edits are not seen."""
 
     def __init__(self, path: Path, revision: int) -> None:
         self.path, self.revision = path, revision
