@@ -125,6 +125,7 @@ def tail_bits(examples: Sequence[Example], graph: KnowledgeGraph) -> float:
 def _with_known(
     graph: KnowledgeGraph, splits: Splits, share: float, random: np.random.Generator
 ) -> KnowledgeGraph:
+    """Take names out, or add them, until the graph knows this share of new mentions."""
     of_new = _new_mentions(splits)
     if not of_new:
         raise DataError(
@@ -251,6 +252,7 @@ def _matches(graph: KnowledgeGraph, splits: Splits) -> _Matches:
 def _with_right(
     graph: KnowledgeGraph, splits: Splits, share: float, random: np.random.Generator
 ) -> KnowledgeGraph:
+    """Add false heads, or take heads out, until this share of matches is right."""
     said = [t for t in graph.active_triples() if graph.aliases.aliases_in(t) is None]
     new_names = set().union(*_new_mentions(splits).values())
     for _ in range(PASSES):

@@ -171,6 +171,7 @@ def compare(
 
 
 def _side(name: str, case: Case, reading: Reading, target: Target) -> Side:
+    """Run one reading; a model without the target's label has no score."""
     pipeline, outcome, likely = case.pipeline, None, None
     if target != NOTHING and pipeline.task is not None:
         try:
@@ -184,6 +185,7 @@ def _side(name: str, case: Case, reading: Reading, target: Target) -> Side:
 
 
 def _difference(one: Side, other: Side, models: tuple[Pipeline, Pipeline]) -> Difference:
+    """Compare two readings token by token: inputs, last states, scores, probabilities."""
     rows, same_model = (one.reading.rows, other.reading.rows), models[0] is models[1]
     same_input = same_model and len(rows[0]) == len(rows[1])
     only_one = only_other = cells = moved = 0

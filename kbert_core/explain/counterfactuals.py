@@ -158,6 +158,7 @@ class _Searcher:
         self.unread = 0
 
     def state(self, ended: Ended = "") -> Counterfactuals:
+        """Return what was found so far; ``ended`` says why the search is over."""
         if len(self.found) >= self.search.most_found:
             ended = "enough"
         elif self.runs >= self.search.budget:
@@ -172,6 +173,7 @@ class _Searcher:
         )
 
     def run(self) -> Iterator[Counterfactuals]:
+        """Try single edits, then larger sets, then single edits that are left."""
         search = self.search
         yield self.state()
         larger = range(2, search.most_edits + 1)

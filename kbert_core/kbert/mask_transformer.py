@@ -240,6 +240,7 @@ class _Trial:
 
 
 def _tested(encoder: PreTrainedModel) -> int:
+    """Make the tests of :func:`probe`; return what is added to soft positions."""
     if "position_ids" not in inspect.signature(encoder.forward).parameters:
         raise _refused(encoder, "it takes no position_ids")
     trial = _Trial(encoder)

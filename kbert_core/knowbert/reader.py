@@ -327,6 +327,7 @@ class KnowBertReader(Reader):
         attentions: bool = False,
         hidden_states: bool = False,
     ) -> tuple[Any, list[KarTrace]]:
+        """Run the encoder with its KARs; return the output, and a trace for each KAR."""
         batch = batch.to(self.device)
         inputs = inputs_of(self.model, batch.input_ids, batch.attention_mask, batch.token_type_ids)
         with reading_with(batch.candidates) as traces:

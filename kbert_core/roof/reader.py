@@ -270,6 +270,7 @@ class RoofReader(Reader):
         attentions: bool = False,
         hidden_states: bool = False,
     ) -> tuple[Any, Running]:
+        """Run both encoders and the roof; return the output, and what the roof kept."""
         running = self._running(batch, attentions)
         with under_roof(running):
             output = (model or self.model)(
@@ -285,6 +286,7 @@ class RoofReader(Reader):
         return output, running
 
     def _running(self, batch: RoofBatch, attentions: bool = False) -> Running:
+        """Prepare what the roof reads beside the text: the triples' side of a batch."""
         encoder = self.roof.knowledge or self.model
         inputs = inputs_of(encoder, batch.kb_ids, batch.kb_mask, torch.zeros_like(batch.kb_ids))
         if batch.kb_embeds is not None:
