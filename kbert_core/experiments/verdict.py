@@ -147,7 +147,7 @@ def _of_data(audit: Audit, split: SplitAudit) -> Findings:
 
 
 def _of_knowledge(_: Audit, split: SplitAudit) -> Findings:
-    """Yield findings about what the graph knows of the texts, and the room that is left for a gain."""
+    """Yield findings about what the graph knows of the texts, and the room for a gain."""
     if (gold := split.mentions) is None:
         texts = split.with_match
         level = _level(warn=texts.share < FEW_TEXTS)
