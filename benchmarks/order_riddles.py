@@ -2,7 +2,7 @@
 
     python -m benchmarks.order_riddles
 
-Every row is trained from scratch by three seeds, as many runs at a time as there
+Every row is trained from scratch by several seeds, as many runs at a time as there
 are cores; one takes about a minute. What is done is kept in
 results/order_riddles.json, so what was cut off goes on.
 """

@@ -1,14 +1,13 @@
 """Riddles that need both the sentence and the graph: to take parts of K-BERT away, and train.
 
 "What came third : Bakodu Dumipe Pelazu" asks for the kind of the third name.
-Which name is meant, the sentence says, by the order of its words. Of what kind
-it is, one triple says (Pelazu *is* cat), and the others of that name say what it
-fears or hunts: animals, too. So a model must keep the order of the sentence,
-know which tail belongs to which relation, and which branch to which name.
+The order of the words says which name is meant. One of its triples says the
+kind (Pelazu *is* cat). Its other triples say what it fears or hunts: animals,
+too. So a model must keep the order of the sentence, and know which branch
+belongs to which name, and which tail to which relation.
 
 All names are invented, and the small model knows none: each is one unknown
-token. There are many kinds: with few, nearly all of them would hang from some
-name of the sentence, and a model that only copies would learn nothing at first.
+token. So it can't learn names by heart and has to read the graph.
 """
 
 from collections.abc import Mapping, Sequence
@@ -158,10 +157,19 @@ class OrderTrial:
     ceilings: tuple[float, float]
 
 
-def train_row(name: str, *, seed: int, options: TrialOptions = TRAINING) -> OrderTrial:
-    """Train a small BERT from scratch with one part of K-BERT taken away."""
+def train_row(
+    name: str, *, seed: int, options: TrialOptions = TRAINING, **sizes: int
+) -> OrderTrial:
+    """Train a small BERT from scratch with one part of K-BERT taken away.
+
+    Args:
+        name: of the row, one of ``ROWS``.
+        seed: of the riddles, the weights and the order of sentences.
+        options: of the training; the row says how many layers.
+        sizes: ``train`` and ``held_out``, as in :func:`order_riddles`.
+    """
     row = ROWS[name]
-    made = order_riddles(seed=seed, place_said=row.place_said)
+    made = order_riddles(seed=seed, place_said=row.place_said, **sizes)
     graph = made.riddles.graph
     if row.graph != "true":
         graph = NO_KNOWLEDGE if row.graph == "none" else with_constant_tail(graph)
