@@ -1,4 +1,4 @@
-"""An encoder's layers: the mask that each takes, one mask per layer, a module after a layer.
+"""An encoder's layers: its masks, a different mask for each layer, a module after a layer.
 
 An encoder hands one mask to all its layers. A twin that shares its parameters
 gets a hook on each layer, which puts in the layer's own mask. The masks lie
@@ -33,11 +33,11 @@ _running: ContextVar["_Run | None"] = ContextVar("masks of layers", default=None
 
 
 def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
-    """Turn visibility into what is added to attention scores (the M of K-BERT's Eq. 3).
+    """Turn a visible matrix into the mask that is added to attention scores (M in Eq. 3).
 
     Returns:
-        (B, 1, N, N) of the encoder's dtype, 0 where the (B, N, N) bool has True and the least
-        number (for the paper's minus infinity) where not: softmax makes it exactly 0.
+        (B, 1, N, N) of the encoder's dtype: 0 where the (B, N, N) bool has True, elsewhere the
+        smallest number, in place of minus infinity: after softmax the weight is exactly 0.
     """
     mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
     return mask.masked_fill(~visible, torch.finfo(dtype).min)[:, None]
@@ -46,11 +46,11 @@ def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
 def attention_mask(
     config: Any, visible: Tensor, positions: Tensor, dtype: torch.dtype
 ) -> Tensor | dict[str, Tensor]:
-    """Turn what tokens see into the mask an encoder takes.
+    """Turn a visible matrix into the mask that an encoder takes.
 
-    Where some layers attend only within a window (ModernBERT), these get a mask of their own; a
-    token is as far as its position says, so that a branch is near its mention however many
-    branches stand between.
+    Some encoders (ModernBERT) have layers that see only a window around a token; these get a
+    mask of their own. Distance is measured in positions, so a branch is near its mention, no
+    matter how many other branches stand between.
 
     Args:
         config, dtype: the encoder's.
@@ -58,7 +58,7 @@ def attention_mask(
         positions: (B, N) as the encoder gets them.
 
     Returns:
-        (B, 1, N, N) additive, or two of them by kind of layer.
+        (B, 1, N, N), to be added to scores; or two such masks, one for each kind of layer.
     """
     full = additive_mask(visible, dtype)
     window = local_window(config)
@@ -79,7 +79,7 @@ def layer_masks(
 
 
 def local_window(config: Any) -> int | None:
-    """How far a local layer sees to either side; None: every layer sees everything."""
+    """Return how many tokens a local layer sees on each side; None: no layer is local."""
     if "sliding_attention" not in (getattr(config, "layer_types", None) or ()):
         return None
     return int(config.sliding_window)
@@ -87,7 +87,7 @@ def local_window(config: Any) -> int | None:
 
 @dataclass
 class _Run:
-    """One call: a mask a layer, and the layers that took theirs."""
+    """One call of a twin: a mask for each layer, and the layers that have taken theirs."""
 
     masks: Sequence[Tensor]
     taken: list[int] = field(default_factory=list)
@@ -110,10 +110,10 @@ class LayeredTwin:
         """Run the model with L additive masks (B, 1, N, N).
 
         Args:
-            arguments: the model's own, a mask included that no layer uses.
+            arguments: the model's own; it needs a mask, too, though no layer uses that one.
 
         Raises:
-            EncoderError: a layer was run never, twice or out of turn.
+            EncoderError: a layer was not run, or run twice, or in another order.
         """
         run = _Run(masks)
         before = _running.set(run)
@@ -127,7 +127,7 @@ class LayeredTwin:
 
 
 class _Hook:
-    """Gives a layer its own mask in place of the one that all were given."""
+    """Gives a layer its own mask instead of the one that the model gave to all layers."""
 
     def __init__(self, number: int, layer: nn.Module) -> None:
         self.number = number
@@ -194,7 +194,7 @@ def insert_after(encoder: PreTrainedModel, number: int, module: nn.Module) -> No
 def inputs_of(
     encoder: PreTrainedModel, ids: Tensor, mask: Tensor, segments: Tensor
 ) -> dict[str, Tensor]:
-    """Name the (B, N) tensors as an encoder takes them; one token type alone isn't told it."""
+    """Give (B, N) tensors the encoder's names; token types only if it has more than one."""
     inputs = {"input_ids": ids, MASK: mask}
     if getattr(encoder.config, "type_vocab_size", 0) > 1:
         inputs["token_type_ids"] = segments
@@ -202,7 +202,7 @@ def inputs_of(
 
 
 def plain_copy(module: Any) -> Any:
-    """Copy a part of an encoder, to be trained whole: without the low-rank parts of an adapter."""
+    """Copy a part of an encoder for full training, without an adapter's low-rank matrices."""
     new = copy.deepcopy(module)
     for parent in list(new.modules()):
         for name, child in list(parent.named_children()):
@@ -212,7 +212,7 @@ def plain_copy(module: Any) -> Any:
 
 
 def inserted_in(encoder: PreTrainedModel) -> dict[str, Tensor]:
-    """The weights of what is inserted, by name; none where nothing is."""
+    """Return the weights of the inserted modules, by name; empty if there are none."""
     every = encoder.state_dict().items()
     return {n: own.detach().cpu().contiguous() for n, own in every if f".{INSERTED}." in n}
 
@@ -225,7 +225,7 @@ def load_inserted(encoder: PreTrainedModel, folder: str | Path) -> None:
         folder: of the saved model.
 
     Raises:
-        CheckpointError: weights are missing, there are more than modules, or their shapes differ.
+        CheckpointError: the weights aren't those of the inserted modules, or differ in shape.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -251,7 +251,7 @@ def load_inserted(encoder: PreTrainedModel, folder: str | Path) -> None:
 
 
 def _run_inserted(layer: nn.Module, _: tuple[Any, ...], output: Any) -> Any:
-    """Hand a layer's hidden states to what is inserted after it."""
+    """Run the inserted module on the hidden states of its layer."""
     module = getattr(layer, INSERTED)
     if isinstance(output, tuple):
         return (module(output[0]), *output[1:])
@@ -259,7 +259,7 @@ def _run_inserted(layer: nn.Module, _: tuple[Any, ...], output: Any) -> Any:
 
 
 def cant_tell_apart(encoder: nn.Module) -> EncoderError:
-    """Say that nothing can be done to one layer alone."""
+    """Return the error for an encoder whose single layers can't be changed."""
     return EncoderError(
         f"{type(encoder).__name__} can't have different visible matrices in its layers, nor a "
         "module after one layer: its layers share their parameters or can't be told apart. Use "

@@ -148,10 +148,10 @@ class Pipeline:
 
     @property
     def kbert(self) -> KBertReader:
-        """The reader, where the system grows sentence trees: K-BERT, and triples as plain text.
+        """The reader of a system with sentence trees: K-BERT, or triples as plain text.
 
         Raises:
-            CheckpointError: it is another one.
+            CheckpointError: the system has no sentence trees.
         """
         if not isinstance(self.reader, KBertReader):
             raise CheckpointError(
@@ -189,9 +189,9 @@ class Pipeline:
         Args:
             sentences: one text, or two for a task on pairs.
             graph: K; the empty graph gives plain BERT.
-            config: how; None: as the model was trained.
-            attentions, hidden_states: keep them in the trace.
-            decode: whether to make a prediction of the logits.
+            config: how to read the text; None: as the model was trained.
+            attentions, hidden_states: whether to keep them in the trace.
+            decode: whether to make a prediction from the logits.
             changes: fields of the configuration.
 
         Returns:
@@ -215,7 +215,7 @@ class Pipeline:
         config: Any | None = None,
         **changes: Any,
     ) -> Sequence[Reading]:
-        """Read texts, without running the encoder; arguments as for a single text."""
+        """Read texts without running the encoder; the arguments are those of a call."""
         config = self.reader.configured(config or self.config, **changes)
         if self.task is not None:
             for sentences in texts:
@@ -224,7 +224,7 @@ class Pipeline:
         return self.reader.read(texts, graph, config, windows=windows)
 
     def lay(self, trees: Sequence[SentenceTree], config: Any = None) -> Sequence[Reading]:
-        """Read sentence trees grown or changed elsewhere, as K-BERT and plain text do."""
+        """Turn sentence trees into readings; only K-BERT and triples as plain text have trees."""
         config = config or self.config
         windows = self.task is not None and self.task.windowed(config)
         return self.kbert.lay(trees, config, windows=windows)
@@ -237,14 +237,14 @@ class Pipeline:
         batch_size: int = 32,
         **reading: Any,
     ) -> Iterator[Reading]:
-        """Read many texts and predict, in order, batched by similar length.
+        """Read many texts, batched by similar length, and yield each with its prediction, in order.
 
-        A text that can't be read raises after all texts before it were yielded.
+        If a text can't be read, the error is raised after all texts before it were yielded.
 
         Args:
-            batch_size: rows a batch; up to 64 batches are read ahead and sorted, fewer where their
-                logits take much room.
-            reading: ``config`` and its fields, as for a single text.
+            batch_size: rows in a batch. Up to 64 batches are read ahead and sorted by length;
+                fewer if their logits are large.
+            reading: ``config`` and its fields, as in a call.
         """
         waiting: list[Reading] = []
         for some, error in _in_groups(texts, GROUP * batch_size):
@@ -265,7 +265,7 @@ class Pipeline:
         yield from self.predicted(waiting, batch_size=batch_size)
 
     def predicted(self, readings: Sequence[Reading], *, batch_size: int = 32) -> Iterator[Reading]:
-        """Run readings made elsewhere and predict for each, in order."""
+        """Run the given readings and yield each with its prediction, in order."""
         if self.task is None:
             raise CheckpointError("The model has no task head, so it can't predict anything.")
         for reading, logits in zip(
@@ -274,13 +274,13 @@ class Pipeline:
             yield replace(reading, prediction=self.task.decode(reading, logits, self.labels))
 
     def predict(self, texts: Iterable[Sequence[str]], **reading: Any) -> Iterator[Any]:
-        """Predict for many texts, in order; arguments as for :meth:`read`."""
+        """Yield the predictions for many texts, in order; arguments as in :meth:`read`."""
         yield from (own.prediction for own in self.read(texts, **reading))
 
     def rank(self, question: str, answers: Sequence[str], **reading: Any) -> list[RankedAnswer]:
         """Rank all candidate answers by the probability that each answers the question.
 
-        Answers of equal probability keep their order. ``reading`` is as for :meth:`read`.
+        Answers of equal probability keep their order. ``reading`` is the same as in :meth:`read`.
 
         Raises:
             CheckpointError: the model takes no pairs, or has no label 1.
@@ -296,7 +296,7 @@ class Pipeline:
 def _in_groups(
     texts: Iterable[Sequence[str]], size: int
 ) -> Iterator[tuple[list[Sequence[str]], KBertError | None]]:
-    """Take texts some at a time, the last with the error of whoever reads them, if there is one."""
+    """Yield groups of texts; if the texts end in an error, the last group comes with it."""
     unread = iter(texts)
     while True:
         some: list[Sequence[str]] = []

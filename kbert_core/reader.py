@@ -1,4 +1,4 @@
-"""Reader: how one system reads texts with a graph; its states stand on the text's own tokens.
+"""Reader: how a system reads texts with a graph, and gives a state for each token of the text.
 
 A system of the field is a :class:`Reader`: it turns texts and a graph into :class:`Reading` values,
 and gives a state and logits for each token *of the text*. Tasks know nothing else of a system.
@@ -29,17 +29,17 @@ Named = tuple[Mention, tuple[Triple, ...]]  # a name in a text, and what the gra
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Knowledge that can be left out: a triple, at all its mentions or at one.
+    """Knowledge that can be left out: a triple, at all of its mentions or at a single one.
 
     Attributes:
-        node: number of its mention in the reading; None: every mention that has the triple.
+        node: number of the mention in the reading; None: every mention that has the triple.
     """
 
     triple: Triple
     node: int | None = None
 
     def covers(self, node: int, triple: Triple) -> bool:
-        """Whether a triple at a mention is this piece."""
+        """Say whether this piece is the given triple at the given mention."""
         return triple == self.triple and self.node in (None, node)
 
 
@@ -48,10 +48,10 @@ class Reading(ABC):
     """A text as a system reads it.
 
     Attributes:
-        rows: what the encoder gets: N tokens each, with ``trunk_parts``, the places of the
-            text's own tokens; several if a long text is read in windows.
-        config: the system's, as the text was read.
-        prediction: what a task made of the logits; None before.
+        rows: what the encoder gets, N tokens each; ``row.trunk_parts`` says where the text's own
+            tokens stand. A long text that is read in windows has several rows.
+        config: the system's configuration with which the text was read.
+        prediction: what the task made of the logits; None before the encoder has run.
     """
 
     rows: tuple[Any, ...]
@@ -66,7 +66,7 @@ class Reading(ABC):
     @property
     @abstractmethod
     def tokens(self) -> tuple[Tokens, ...]:
-        """Per sentence its tokens that are read: T in all; a length limit may cut the last."""
+        """The tokens of each sentence, T in all; the length limit may have cut the last ones."""
 
     @property
     @abstractmethod
@@ -76,7 +76,7 @@ class Reading(ABC):
     @property
     @abstractmethod
     def pieces(self) -> tuple[Piece, ...]:
-        """The triples that are in, in reading order, each once for each of its mentions."""
+        """The triples that the model reads, in reading order, once for each mention."""
 
     @property
     def used(self) -> tuple[Triple, ...]:
@@ -93,14 +93,14 @@ class Reading(ABC):
 
     @property
     def left_out(self) -> tuple[tuple[int, LeftOut], ...]:
-        """Every triple that isn't in, with the number of its mention and its rule."""
+        """Every triple that isn't read: the number of its mention, and the rule for that."""
         return ()
 
     def on_text(self, values: Sequence[Tensor]) -> Tensor:
-        """Take the text's own tokens out of the rows, each from the row with most context.
+        """Pick the values of the text's own tokens; in windows, from the row with most context.
 
         Args:
-            values: per row (N, ...), padding removed.
+            values: one tensor (N, ...) for each row, without padding.
 
         Returns:
             (T, ...), in the order of ``tokens``.
@@ -119,8 +119,8 @@ class Trace:
 
     Attributes:
         reading: what happened before the encoder.
-        prediction: what the task made of the logits; None without a head.
-        logits: of B rows, (B, N, K) or (B, K); None without a head.
+        prediction: what the task made of the logits; None without a task head.
+        logits: (B, N, K) or (B, K) for the B rows; None without a task head.
         attentions: L tensors (B, A, N, N), if asked for.
         hidden_states: L + 1 tensors (B, N, H), if asked for.
     """
@@ -158,12 +158,12 @@ class Trace:
 
 
 def tokens_of(row: Any) -> int:
-    """How many tokens a row takes to run, those that stand beside it included."""
+    """Count the tokens that the model runs for a row, with those of Roof-BERT's second encoder."""
     return len(row) + len(getattr(row, "kb_ids", ()))
 
 
 def _on_text(reading: Reading, values: Sequence[Tensor]) -> Tensor:
-    """Take logits of rows, padding or not, to the text: (T, K) or (K,)."""
+    """Turn logits of rows, with or without padding, into those of the text: (T, K) or (K,)."""
     return values[0] if values[0].dim() == 1 else reading.on_text(values)
 
 
@@ -172,13 +172,13 @@ class Reader(ABC):
 
     Args:
         model: a Hugging Face encoder, with or without a task's head.
-        tokenizer: as the task reads texts.
+        tokenizer: the checkpoint's, wrapped as the task reads texts.
         config: how texts are read by default; None: the system's defaults.
 
     Attributes:
-        config_class: its frozen configuration: ``system``, its name on cards and on the command
-            line, ``max_length``, and what else it needs.
-        inserts: whether it adds its own layers to the encoder, saved with the model.
+        config_class: the class of its frozen configuration. ``system`` is its name on cards and on
+            the command line; the fields are ``max_length`` and what else the system needs.
+        inserts: whether the system adds layers to the encoder; they are saved with the model.
     """
 
     config_class: ClassVar[Any]
@@ -222,15 +222,15 @@ class Reader(ABC):
         return option in {field.name for field in fields(self.config_class)}
 
     def configured(self, config: Any = None, **changes: Any) -> Any:
-        """Return the configuration, or another one, with changes and a length limit.
+        """Return a configuration with some fields changed and the length limit filled in.
 
         Args:
-            config: None: the reader's own.
-            changes: fields of the configuration; those that are None stay.
+            config: the one to change; None: the reader's own.
+            changes: new values of fields; a field given as None stays as it is.
 
         Raises:
-            OptionError: the system has no such option; the limit is over what the encoder
-                has positions for.
+            OptionError: the system has no such option, or the length limit is larger than the
+                number of positions of the encoder.
         """
         config = self.config if config is None else config
         known = [field.name for field in fields(config)]
@@ -264,9 +264,9 @@ class Reader(ABC):
 
         Args:
             texts: each one sentence or two.
-            config: how; None: the reader's own.
+            config: how to read them; None: the reader's own configuration.
             windows: read a text over the length limit in overlapping windows, so that no
-                token is lost; else its end is cut.
+                token is lost; False: cut its end.
 
         Raises:
             KBertError: a text or an option that can't be used.
@@ -274,7 +274,7 @@ class Reader(ABC):
 
     @abstractmethod
     def without(self, reading: Reading, pieces: Collection[Piece]) -> Reading:
-        """Leave knowledge out of a reading, the rest held fixed."""
+        """Return the reading without some pieces of knowledge; everything else stays the same."""
 
     def grown(
         self,
@@ -284,30 +284,35 @@ class Reader(ABC):
         *,
         windows: bool = False,
     ) -> Sequence[Any]:
-        """Read texts as far as a recipe of training changes them.
+        """Find the mentions and triples of texts, so that a training recipe can change them.
 
         Returns:
-            Per text a value with ``nodes``, each of a ``mention`` and the triples ``used`` there,
-            and with ``with_nodes``; a method ``lay`` makes readings of them.
+            For each text a value whose ``nodes`` have a ``mention`` and its triples, ``used``, and
+            whose ``with_nodes`` replaces them; the reader's ``lay`` turns it into a reading.
 
         Raises:
-            OptionError: the system has nothing that a recipe could change.
+            OptionError: a recipe can't change anything in this system.
         """
         raise OptionError(
             f"The system '{self.system}' can't be trained with a recipe. Leave its options out."
         )
 
     def guarded(self, row: Any, hidden: Any, random: Any = None) -> Any:
-        """Keep knowledge from telling the tokens ``hidden``, (N,) bool; ``random``: not always."""
+        """Hide the knowledge that would give masked tokens away; return the row so changed.
+
+        Args:
+            hidden: (N,) bool, True = the model has to guess this token.
+            random: a generator; with it some of the knowledge stays. None: all is hidden.
+        """
         del hidden, random
         return row
 
     def begin_training(self, task: str, start: str | None) -> None:  # noqa: B027
-        """Prepare the model to be trained for a task, from another model (None: from scratch)."""
+        """Prepare the model for training; ``start`` is the model to begin from, None: no model."""
 
     @abstractmethod
     def collate(self, rows: Sequence[Any], config: Any) -> Any:
-        """Put rows of one configuration into a batch, padded to the longest.
+        """Make a batch of rows that were read with one configuration, padded to the longest.
 
         Returns:
             A frozen dataclass of tensors, ``input_ids`` (B, N) among them.
@@ -320,14 +325,14 @@ class Reader(ABC):
         """Run a batch through the model; gradients flow where the caller lets them.
 
         Args:
-            batch: made by :meth:`collate`; it may be on another device than the model.
-            config: how its rows were read.
-            model: run in place of the reader's, such as a wrapper of it that trains.
-            kept: ``attentions`` and ``hidden_states``: whether to return them.
+            batch: from :meth:`collate`; it may be on another device than the model.
+            config: the configuration with which its rows were read.
+            model: what to run instead of the reader's model, such as a wrapper used in training.
+            kept: ``attentions`` and ``hidden_states``, whether to return them.
 
         Returns:
-            What the Hugging Face model returns: ``logits`` (B, N, K) or (B, K), or of a bare
-            encoder ``last_hidden_state`` (B, N, H).
+            What the Hugging Face model returns: ``logits`` (B, N, K) or (B, K); a bare encoder
+            returns ``last_hidden_state`` (B, N, H).
         """
 
     def encode(self, rows: Sequence[Any], config: Any, **kept: Any) -> ModelOutput:
@@ -336,35 +341,35 @@ class Reader(ABC):
             return self.forward(self.collate(rows, config), config, **kept)
 
     def trace(self, reading: Reading, **kept: bool) -> Trace:
-        """Run one reading, and keep every stage; ``kept`` is as for :meth:`forward`."""
+        """Run one reading and keep every stage; ``kept`` is the same as in :meth:`forward`."""
         output = self.encode(reading.rows, reading.config, **kept)
         kinds = ("logits", "attentions", "hidden_states")
         return Trace(reading, None, *map(output.get, kinds))
 
     def way(self, config: Any) -> Hashable:
-        """What of a configuration the forward pass depends on: equal ones share batches."""
+        """Return what the forward pass needs of a configuration; equal values share batches."""
         return config
 
     def key(self, reading: Reading) -> Hashable:
-        """Two readings with equal keys give the encoder the same input, so one run is enough."""
+        """Return a key; readings with equal keys give the encoder equal inputs and need one run."""
         return id(reading)
 
     def logits(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
-        """Run readings, batched by similar length: per text (T, K), a row a token, or (K,)."""
+        """Run readings, batched by similar length; return (T, K) or (K,) logits for each text."""
         outputs = self.outputs(readings, "logits", batch_size)
         return [_on_text(*text) for text in zip(readings, outputs, strict=True)]
 
     def states(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
-        """Give the last layer's state of every token of the text: per text (T, H)."""
+        """Run readings; return the last layer's states (T, H) for each text."""
         outputs = self.outputs(readings, "hidden_states", batch_size)
         return [reading.on_text(own) for reading, own in zip(readings, outputs, strict=True)]
 
     def embeds(self) -> dict[str, tuple[nn.Module, WordPieces]]:
-        """By the ids' name in a batch, what embeds them and what they are tokens of."""
+        """Return, for each tensor of ids in a batch, its embedding layer and its tokenizer."""
         return {"input_ids": (self.model.get_input_embeddings(), self.tokenizer)}
 
     def rate_of(self, parameter: str) -> float:
-        """Give the factor on the learning rate for a parameter of the model, by its name."""
+        """Return the factor by which a parameter's learning rate is multiplied, by its name."""
         del parameter
         return 1.0
 
@@ -376,13 +381,13 @@ class Reader(ABC):
     def outputs(
         self, readings: Sequence[Reading], name: str = "logits", batch_size: int = 32
     ) -> list[list[Tensor]]:
-        """Run readings; what a system makes of every row, branches included, comes back.
+        """Run readings and return the output for every token of every row, branches included.
 
         Args:
-            name: "logits" or "hidden_states", of which the last layer's.
+            name: "logits", or "hidden_states" for the states of the last layer.
 
         Returns:
-            Per text and row (N, ...), padding removed.
+            For each text a list with one tensor (N, ...) for each row, without padding.
         """
         values: list[list[Any]] = [[None] * len(reading.rows) for reading in readings]
         for config, rows, places in self.batches(readings, batch_size):
@@ -395,7 +400,7 @@ class Reader(ABC):
     def batches(
         self, readings: Sequence[Reading], batch_size: int = 32
     ) -> Iterator[tuple[Any, Sequence[Any], Iterable[tuple[int, int]]]]:
-        """Group rows of one configuration and similar length; of each its text and number there."""
+        """Yield batches of similar length: configuration, rows, and each row's (text, number)."""
         ways: dict[Hashable, tuple[Any, list[tuple[int, int, int]]]] = {}
         for text, reading in enumerate(readings):
             _, own = ways.setdefault(self.way(reading.config), (reading.config, []))

@@ -46,9 +46,9 @@ class Similarity:
         model: a Hugging Face encoder, or a model built on one; read without
             any knowledge.
         tokenizer: the encoder's.
-        layer: whose hidden states; None: the middle one. 0 is the embeddings.
-        centred: whether the mean of everyday texts is taken off.
-        cached: vectors kept, those used last.
+        layer: the layer whose hidden states are used; None: the middle one; 0: the embeddings.
+        centred: whether to subtract the mean of everyday texts.
+        cached: how many vectors to keep, those used last.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Similarity:
         self._lock = Lock()
 
     def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
-        """Score the triples of many mentions: cosines, -1 to 1."""
+        """Score the triples of many mentions; scores are cosines, from -1 to 1."""
         texts = self.vectors(one.sentences for one in asked)
         facts = self.vectors((verbalised(t) for one in asked for t in one.triples), facts=True)
         return [
@@ -77,10 +77,10 @@ class Similarity:
         ]
 
     def vectors(self, texts: Iterable[Texts], *, facts: bool = False) -> dict[Texts, Floats]:
-        """Return the unit vectors (H,) of texts, each one sentence or two, or a triple in words.
+        """Return the unit vectors (H,) of texts; a text is one sentence, two, or a triple in words.
 
         Args:
-            facts: whether they are triples, which have a mean of their own.
+            facts: whether the texts are triples; a mean of their own is subtracted from these.
         """
         found: dict[Texts, Floats] = {}
         wanted = dict.fromkeys(texts)
@@ -104,7 +104,7 @@ class Similarity:
 
     @cached_property
     def _everyday(self) -> Mapping[tuple[bool, bool], Floats]:
-        """The mean vectors (H,), by whether words are spaced and whether they are facts."""
+        """Return the mean vectors (H,) by (spaces between words, text or fact)."""
         everyday = json.loads(files("kbert_core").joinpath("everyday.json").read_text("utf-8"))
         return {
             (language == "english", kind == "facts"): self._means([(t,) for t in texts]).mean(0)
@@ -113,7 +113,7 @@ class Similarity:
         }
 
     def _means(self, texts: Sequence[Texts]) -> Floats:
-        """(T, H) the mean hidden state of every text, those of similar length together."""
+        """Return the mean hidden state of every text (T, H); batches have similar lengths."""
         config = self.model.config
         most, pad = getattr(config, "max_position_embeddings", None), config.pad_token_id
         limit = LONGEST
@@ -137,7 +137,7 @@ class Similarity:
         return np.stack(found)
 
     def _states(self, ids: Sequence[list[int]], segments: Sequence[list[int]]) -> Tensor:
-        """(B, N, H) the hidden states of a layer, of rows padded to the longest."""
+        """Return a layer's hidden states (B, N, H) of rows padded to the longest."""
         padded = pad_sequence([torch.tensor(row) for row in ids], True, self.tokenizer.pad_id)
         sizes = torch.tensor([len(row) for row in ids])
         inputs = {
@@ -155,22 +155,22 @@ class Similarity:
 
 
 def verbalised(triple: Triple) -> Texts:
-    """Say a triple in words: head relation tail."""
+    """Write a triple as words: head relation tail."""
     return (f"{triple.head} {triple.relation} {triple.tail}",)
 
 
 def _spaced(texts: Texts) -> bool:
-    """Whether most letters are of a script with spaces between its words."""
+    """Say whether most letters belong to a script with spaces between words."""
     letters = [c for text in texts for c in text if c.isalpha()]
     return 2 * sum(map(is_word_character, letters)) > len(letters)
 
 
 @lru_cache(maxsize=2)
 def similarity_under(path: str, device: str = "auto") -> Similarity:
-    """Open an encoder to score with: a folder, a hub name or package:NAME.
+    """Open an encoder that scores triples: a folder, a hub name or package:NAME.
 
     Raises:
-        CheckpointError: it can't be read.
+        CheckpointError: the encoder can't be read.
     """
     return Similarity(load_model(path, device=device), WordPieces(load_tokenizer(path)))
 
@@ -178,13 +178,13 @@ def similarity_under(path: str, device: str = "auto") -> Similarity:
 def scorer_of(
     options: InjectionOptions, own: Similarity | None = None, *, device: str = "auto"
 ) -> Similarity | None:
-    """Open what the options score triples with; None where nothing is scored by a model.
+    """Open the scorer that the options ask for; None if they need no model.
 
     Args:
-        own: the similarity under the encoder of the model that reads.
+        own: makes the similarity under the encoder of the model that reads the text.
 
     Raises:
-        OptionError: it is the model's own encoder, and there is no model.
+        OptionError: the options ask for the model's own encoder, but there is no model.
         CheckpointError: the encoder can't be read.
     """
     if not options.needs_model:

@@ -65,29 +65,29 @@ class SystemConfig:
         return {"injection": plain.pop("options").as_dict(), **plain}
 
     def saved_in(self, folder: str | Path) -> Self:
-        """Name encoders that it needs as seen from the folder that a model is saved in."""
+        """Return the configuration with paths to encoders relative to the model's folder."""
         del folder
         return self
 
     def loaded_from(self, folder: Path) -> Self:
-        """Find encoders that it needs from the folder that a model is loaded from.
+        """Return the configuration with paths to encoders found from the model's folder.
 
         Raises:
-            CheckpointError: one isn't there.
+            CheckpointError: an encoder isn't there.
         """
         del folder
         return self
 
     def trained_from(self, encoder: str | None) -> Self:
-        """Name the encoder that training starts from, where triples are scored by one.
+        """Return the configuration that scores triples with the encoder at the start of training.
 
-        The model's own encoder changes while it is trained, and this one does not.
+        The model's own encoder changes while it is trained; the scores must not change with it.
 
         Args:
-            encoder: None: training starts from scratch.
+            encoder: the folder or name of that encoder; None: training starts from scratch.
 
         Raises:
-            OptionError: an encoder is needed that knows the language.
+            OptionError: triples are scored, but there is no pretrained encoder to score them.
         """
         options = self.options
         if options.strategy is not Strategy.CONTEXT or options.scorer is not None:
@@ -115,13 +115,13 @@ def reader_class(system: Any) -> Any:
 
 
 def reading_of(system: str, base: Any) -> Any:
-    """Return a system's configuration with what another one says of the same options.
+    """Return the configuration of one system with the options of another system's.
 
-    What that one leaves at its default has the default of the system that is wanted.
+    An option that is at its default in ``base`` gets the default of the new system.
 
     Args:
-        system: whose configuration is wanted.
-        base: the configuration that there is.
+        system: the system whose configuration is made.
+        base: the configuration whose options are taken over.
 
     Raises:
         CheckpointError: no such system is known here.

@@ -51,7 +51,7 @@ def refuse_half_characters(texts: Sequence[str]) -> None:
 
 
 class Tokenizer(Protocol):
-    """What flattening needs of a tokenizer."""
+    """The methods that flattening needs of a tokenizer."""
 
     pad_id: int
 
@@ -60,16 +60,16 @@ class Tokenizer(Protocol):
         ...
 
     def tokenize_branches(self, texts: Sequence[str]) -> TokenizedTexts:
-        """Cut relations or tails; the same text always gives the same tokens."""
+        """Cut relations or tails of branches; equal texts always give equal tokens."""
         ...
 
     def layout(self, sentences: int) -> Layout:
-        """Special tokens around so many sentences."""
+        """Return the special tokens around one sentence or two."""
         ...
 
 
 class _NoVocabulary:
-    """Tokens for looking at a tree without a model."""
+    """Base of the tokenizers that show a tree without a model."""
 
     pad_id = 0
 
@@ -171,7 +171,7 @@ class WordPieces:
 
     @property
     def empty_id(self) -> int:
-        """What a token is replaced by that is to say nothing: [MASK], or padding without one."""
+        """The id that stands for a token without content: [MASK], or padding if there is none."""
         return self.pad_id if self._mask_id is None else self._mask_id
 
     @property
@@ -180,7 +180,7 @@ class WordPieces:
         return self._mask is not None
 
     def mask_spans(self, text: str) -> list[tuple[int, int]]:
-        """Where a text holds a mask token that is read as one, in characters."""
+        """Return the spans, in characters, of mask tokens that are read as such."""
         if self._mask is None:
             return []
         return [mask.span() for mask in re.finditer(re.escape(self._mask), text)]
@@ -190,12 +190,12 @@ class WordPieces:
         return self._layouts[sentences]
 
     def model_max_length(self) -> int | None:
-        """The longest input the tokenizer says its encoder takes, in tokens."""
+        """Return the longest input in tokens, as the tokenizer states it; None: no limit."""
         length = self.hugging_face.model_max_length
         return int(length) if length < UNKNOWN_LENGTH else None
 
     def _tokenize(self, texts: Sequence[str], masks: Set[tuple[int, int]]) -> TokenizedTexts:
-        """Take tokens from the table, and from the tokenizer those of runs that it can't tell.
+        """Take tokens from the table; ask the tokenizer for runs that the table doesn't know.
 
         Args:
             texts: B texts, joined K characters.
@@ -221,10 +221,10 @@ class WordPieces:
         return tokenize_by_table(lengths, ids, of_runs, [place for span in masks for place in span])
 
     def _runs(self, runs: Sequence[str | None]) -> tuple[TokenizedTexts, Ints]:
-        """Tokenize runs of characters, each different one once; None is the mask.
+        """Tokenize runs of characters, equal runs only once; None stands for the mask.
 
         Returns:
-            The different runs, and (R,) which of them each run is.
+            The tokens of the different runs, and (R,) the number of each run among these.
         """
         numbers: dict[str | None, int] = {}
         which = [numbers.setdefault(run, len(numbers)) for run in runs]
@@ -244,7 +244,7 @@ class WordPieces:
         return self._backend.encode_batch(texts, add_special_tokens=False)
 
     def _id_of(self, codes: list[int]) -> list[int]:
-        """Ask the tokenizer for characters' ids, by themselves and between two others."""
+        """Ask the tokenizer for the ids of characters, alone and between two others."""
         characters = [chr(code) for code in codes if not 0xD800 <= code < 0xE000]
         beside = f"{NEIGHBOUR}{{}}{NEIGHBOUR}"
         alone = self._encoded([NEIGHBOUR, *characters])

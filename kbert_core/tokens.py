@@ -46,8 +46,8 @@ class Tokens:
 
     Attributes:
         ids: T vocabulary ids; 0 where there is no vocabulary.
-        starts, ends: per token its span in characters, end exclusive; two
-            tokens share a span where one character makes several tokens.
+        starts, ends: the span of each token in characters, end exclusive;
+            tokens share a span if one character makes several tokens.
     """
 
     ids: Sequence[int]
@@ -58,11 +58,11 @@ class Tokens:
         return len(self.ids)
 
     def first(self, count: int) -> "Tokens":
-        """Return the first tokens alone."""
+        """Return only the first ``count`` tokens."""
         return Tokens(self.ids[:count], self.starts[:count], self.ends[:count])
 
     def over(self, start: int, end: int) -> tuple[int, int]:
-        """Find the tokens that stand over characters [start, end): first, last + 1."""
+        """Find the tokens that cover the characters [start, end): first, last + 1."""
         return bisect_right(self.ends, start), bisect_left(self.starts, end)
 
 
@@ -71,7 +71,7 @@ class TokenizedTexts(Many[Tokens]):
     """T tokens of B texts, end to end; an item is one text's ``Tokens``.
 
     Attributes:
-        ids: (T,) as of ``Tokens``.
+        ids: (T,) as in ``Tokens``.
         starts, ends: (T,) in characters of all texts joined.
         sizes: (B,) tokens of each text.
         begins: (B,) the first character of each text.
@@ -87,7 +87,7 @@ class TokenizedTexts(Many[Tokens]):
 
     @classmethod
     def of(cls, texts: Iterable[Tokens], begins: Ints | None = None) -> "TokenizedTexts":
-        """Lay the tokens of texts end to end; without ``begins`` each text begins at 0."""
+        """Put the tokens of texts end to end; without ``begins`` each text begins at 0."""
         texts = list(texts)
         ids, starts, ends = (
             np.fromiter(chain.from_iterable(getattr(t, name) for t in texts), np.int64)
@@ -121,16 +121,16 @@ def tokenize_by_table(
     of_runs: Callable[[list[tuple[int, int]]], tuple[TokenizedTexts, Ints]],
     borders: list[int] | None = None,
 ) -> TokenizedTexts:
-    """Make one token of a character, and ask for those of the runs where that won't do.
+    """Turn characters into tokens by table; runs of characters that need a tokenizer go to it.
 
     Args:
         lengths: (B,) characters of each text; together K.
-        ids: (K,) per character its token's id; ``NO_TOKEN`` where it has none,
-            ``IN_RUN`` where it is read together with others of its kind, and
-            ``EXTENDS`` where with the character before it as well; changed.
-        of_runs: says of spans, in characters of the joined texts, the tokens
-            of the different runs among them, and which of these each run is.
-        borders: between characters, that no run goes on over.
+        ids: (K,) the id of each character's token; ``NO_TOKEN`` if it has none, ``IN_RUN``
+            if it is read together with neighbours of its kind, ``EXTENDS`` if it is read
+            together with the character before it, too. The array is changed.
+        of_runs: takes spans of the joined texts; returns the tokens of the different runs
+            among them, and for each span the number of its run.
+        borders: places between characters that no run may cross.
     """
     least = ids.min(initial=0)
     places = np.arange(len(ids) + 1)
@@ -168,7 +168,7 @@ def tokenize_by_table(
 
 @lru_cache(maxsize=65_536)
 def extends(character: str) -> bool:
-    """Say whether a character may compose with the one before it."""
+    """Say whether a character may combine with the one before it, as an accent does."""
     first = unicodedata.normalize("NFKD", character)[0]
     return unicodedata.category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
 
@@ -183,7 +183,7 @@ class CharacterTable:
         self.table = np.full(1, self.UNKNOWN)  # as long as the highest code point met
 
     def __call__(self, codes: CodePoints) -> Ints:
-        """(K,) the function's values for code points."""
+        """Return the function's values for code points, (K,)."""
         table = self.table
         try:
             values: Ints = table[codes]
@@ -199,19 +199,19 @@ class CharacterTable:
 
 
 def code_points(text: str) -> CodePoints:
-    """(K,) the code points of a text's characters, halves of some too."""
+    """Return the code points (K,) of a text's characters; half characters count, too."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 def before(sizes: Ints) -> Ints:
-    """Add up the sizes before each."""
+    """Return for each size the sum of all sizes before it."""
     ends = sizes.cumsum()
     ends -= sizes
     return ends
 
 
 def counting(begins: Ints, sizes: Ints) -> Ints:
-    """Count on from each beginning, as many as its size, end to end."""
+    """Return the numbers begin, begin + 1, … of each run, ``size`` of them, end to end."""
     ends = sizes.cumsum()
     return (begins + sizes - ends).repeat(sizes) + np.arange(ends[-1] if len(ends) else 0)
 
@@ -239,8 +239,8 @@ class Layout:
     """Where special tokens stand around one or two sentences.
 
     Attributes:
-        before: per sentence the special tokens ahead of it.
-        after: those at the end.
+        before: for each sentence the special tokens before it.
+        after: the special tokens at the end.
         segments: token_type_id of each sentence.
     """
 
@@ -254,13 +254,13 @@ class Layout:
         return sum(map(len, self.before)) + len(self.after)
 
     def around(self, sentence: int) -> tuple[tuple[Special, ...], tuple[Special, ...]]:
-        """The special tokens that stand ahead of a sentence, and those behind it."""
+        """Return the special tokens before a sentence, and those after it."""
         last = sentence == len(self.before) - 1
         return self.before[sentence], self.after if last else ()
 
 
 def room_within(layout: Layout, max_length: int) -> int:
-    """Count the tokens of text that a row has room for.
+    """Return how many tokens of text fit into a row.
 
     Raises:
         OptionError: there is none.
@@ -274,7 +274,7 @@ def room_within(layout: Layout, max_length: int) -> int:
 
 
 def sizes_within(sizes: Sequence[int], room: int) -> Sequence[int]:
-    """Cut one sentence, or the longer of two, to the tokens that there is room for."""
+    """Return how many tokens of each sentence fit; of two the longer one is cut."""
     if sum(sizes) <= room:
         return sizes
     if len(sizes) == 1:
@@ -289,10 +289,10 @@ def sizes_within(sizes: Sequence[int], room: int) -> Sequence[int]:
 
 
 def room_for_last(sizes: Sequence[int], room: int) -> int:
-    """Count the tokens of the last sentence that a window has room for, the first whole.
+    """Return how many tokens of the last sentence fit into a window beside the whole first one.
 
     Raises:
-        TextError: the first of two takes more than half of the room.
+        TextError: the first of two sentences takes more than half of the room.
     """
     first = sum(sizes[:-1])
     if first > room // 2:
@@ -305,7 +305,7 @@ def room_for_last(sizes: Sequence[int], room: int) -> int:
 
 
 def windows_of(total: int, size: int) -> list[tuple[int, int]]:
-    """Cut so many tokens into overlapping windows of a size: first, last + 1 of each."""
+    """Cut ``count`` tokens into overlapping windows of one size: first, last + 1 of each."""
     size = min(total, max(1, size))
     step = max(1, int(size * (1 - OVERLAP)))
     starts = [min(start, total - size) for start in range(0, total - size + step, step)]
@@ -315,17 +315,17 @@ def windows_of(total: int, size: int) -> list[tuple[int, int]]:
 def text_rows(
     tokens: Sequence[Tokens], layout: Layout, max_length: int | None, *, windows: bool = False
 ) -> list[tuple[list[int], list[int], tuple[TrunkPart, ...]]]:
-    """Lay one or two sentences out as rows, special tokens around them.
+    """Write one or two sentences as rows, with special tokens around them.
 
-    A text over the limit is cut at the end of its longer sentence, or its last sentence is read
-    in overlapping windows, the first of two whole in each.
+    If a text is over the limit, the end of its longer sentence is cut. With ``windows`` its last
+    sentence is read in overlapping windows, and each window has the whole first sentence.
 
     Args:
         max_length: of a row in tokens, special ones included; None: no limit.
         windows: whether to read a long text in windows.
 
     Returns:
-        Per row ids, token_type_ids, and where the text's own tokens stand.
+        For each row ids, token_type_ids, and where the text's own tokens stand.
 
     Raises:
         OptionError: the limit has no room for a token.
@@ -357,7 +357,7 @@ def text_rows(
 def tokens_read(
     tokens: Sequence[Tokens], rows: Iterable[Iterable[TrunkPart]]
 ) -> tuple[Tokens, ...]:
-    """Cut the tokens of each sentence to those that stand in some row."""
+    """Keep of each sentence only the tokens that stand in some row."""
     read = [0] * len(tokens)
     for part in chain.from_iterable(rows):
         read[part.sentence] = max(read[part.sentence], part.first + part.end - part.start)
@@ -367,11 +367,11 @@ def tokens_read(
 def text_places(
     rows: Sequence[Sequence[TrunkPart]], sizes: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find for each token of a text a row and its place there, with most text on both sides.
+    """Find for each token of a text the row where it has most text on both sides, and its place.
 
     Args:
-        rows: per row its runs of the text's tokens.
-        sizes: per sentence its number of tokens, T in all.
+        rows: for each row its runs of the text's tokens.
+        sizes: for each sentence its number of tokens, T in all.
 
     Returns:
         (T,) numbers of rows, and (T,) indices along N.

@@ -102,6 +102,7 @@ def trial(
     ablation: Ablation = FULL,
     seed: int = 0,
     options: TrialOptions = TrialOptions(),
+    known_names: bool = True,
 ) -> Trial:
     """Train a small BERT from scratch on riddles, with a graph or without.
 
@@ -112,9 +113,10 @@ def trial(
         ablation: how trees are read, in training and in the tests.
         seed: of weights and the order of sentences.
         options: the rest.
+        known_names: False makes every name one unknown token, so that none can be remembered.
     """
     torch.manual_seed(seed)
-    pipeline = new_pipeline(riddles, injection, ablation, options)
+    pipeline = new_pipeline(riddles, injection, ablation, options, known_names=known_names)
     model = pipeline.encoder.model
     train = read(pipeline, riddles.train, graph)
     held_out = [(read(pipeline, some, graph), some) for some in (riddles.seen, riddles.unseen)]
@@ -139,10 +141,18 @@ def trial(
 
 
 def new_pipeline(
-    riddles: Riddles, injection: InjectionOptions, ablation: Ablation, options: TrialOptions
+    riddles: Riddles,
+    injection: InjectionOptions,
+    ablation: Ablation,
+    options: TrialOptions,
+    *,
+    known_names: bool = True,
 ) -> Pipeline:
     """Make an untrained BERT with a vocabulary of all words of the riddles and their graph."""
     texts = [e.sentences[0] for e in (*riddles.train, *riddles.seen, *riddles.unseen)]
+    if not known_names:
+        names = {triple.head for triple in riddles.graph}
+        texts = [" ".join(w for w in text.split() if w not in names) for text in texts]
     texts += [text for triple in riddles.graph for text in (triple.relation, triple.tail)]
     tokenizer = word_tokenizer(texts, max_length=256)
     config = BertConfig(

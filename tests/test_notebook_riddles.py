@@ -3,7 +3,7 @@
 import json
 import sys
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,13 @@ from kbert_core.knowledge.mentions import find_mentions
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "notebooks"))
 
+from _order_riddles import (  # noqa: E402
+    ALL_TRIPLES,
+    ROWS,
+    TRAINING,
+    order_riddles,
+    train_row,
+)
 from _riddle_trial import (  # noqa: E402
     KIND_ALONE,
     TrialOptions,
@@ -35,6 +42,7 @@ from _riddles import (  # noqa: E402
     kinds_of,
     make_riddles,
 )
+from benchmarks import order_riddles as ordering  # noqa: E402
 from benchmarks import riddles as benchmark  # noqa: E402
 
 SMALL = RiddleOptions(train=120, held_out=60)
@@ -251,3 +259,116 @@ def test_the_committed_results_are_of_every_run_and_of_the_options_as_they_are()
     assert sorted(runs) == sorted(benchmark.planned())
     assert found["training"] == asdict(TrialOptions())
     assert all(one["curve"][-1]["step"] == TrialOptions().steps for one in found["runs"])
+
+
+# Riddles about the order of names
+
+
+@pytest.fixture(scope="module")
+def ordered():
+    return order_riddles(seed=1, train=40, held_out=12)
+
+
+def asked_name(text):
+    """The name that a sentence asks for, by its words: a slow second way."""
+    what, came, place, colon, *names = text.split()
+    assert (what, came, colon, len(names)) == ("what", "came", ":", 3)
+    return names[["first", "second", "third"].index(place)]
+
+
+def test_the_label_is_what_the_asked_name_is(ordered):
+    riddles = ordered.riddles
+    for example in (*riddles.train, *riddles.seen, *riddles.unseen, *ordered.more):
+        said = {
+            t.relation: t.tail for t in riddles.graph.triples_of(asked_name(*example.sentences))
+        }
+        assert said["is"] == example.label
+        assert list(said.values()).count(example.label) == 1
+
+
+def test_every_name_stands_in_one_set_and_has_as_many_triples_as_it_says(ordered):
+    riddles = ordered.riddles
+    sets = {
+        which: {name for e in examples for name in e.sentences[0].split()[-3:]}
+        for which, examples in (("train", riddles.train), ("new", riddles.unseen))
+    }
+    more = {name for e in ordered.more for name in e.sentences[0].split()[-3:]}
+    assert not sets["train"] & sets["new"] and not more & (sets["train"] | sets["new"])
+    assert {n for e in riddles.seen for n in e.sentences[0].split()[-3:]} <= sets["train"]
+    counts = {len(riddles.graph.triples_of(name)) for name in sets["train"] | sets["new"]}
+    assert counts == {1, 2, 3}
+    assert {len(riddles.graph.triples_of(name)) for name in more} == {4, 5, 6}
+
+
+def test_without_a_place_the_sentence_says_only_the_names():
+    said = order_riddles(seed=1, train=6, held_out=3).riddles
+    unsaid = order_riddles(seed=1, train=6, held_out=3, place_said=False).riddles
+    for one, other in zip(said.train, unsaid.train, strict=True):
+        words = one.sentences[0].split()
+        assert other.sentences[0].split() == [*words[:2], *words[3:]]
+        assert one.label == other.label
+
+
+def test_the_ceiling_is_the_mean_share_of_a_guess_among_the_tails(ordered):
+    shares = [
+        1 / len(ordered.riddles.graph.triples_of(asked_name(*e.sentences))) for e in ordered.more
+    ]
+    assert ordered.ceiling(ordered.more) == pytest.approx(sum(shares) / len(shares))
+
+
+def test_to_the_small_model_all_names_are_one_unknown_token(ordered):
+    options = TrialOptions(hidden_size=32, num_hidden_layers=1)
+    pipeline = new_pipeline(ordered.riddles, ALL_TRIPLES, Ablation(), options, known_names=False)
+    unknown = pipeline.hugging_face_tokenizer.unk_token_id
+    for row in read(pipeline, ordered.more, ordered.riddles.graph):
+        mentions = [node for node in row.tree.nodes]
+        assert len(mentions) == 3 and len(row.branches) >= 12
+        assert row.input_ids.count(unknown) == 3
+
+
+@pytest.mark.parametrize(
+    ("way", "same"),
+    [
+        (Ablation(visible="all"), True),
+        (Ablation(), False),
+        (Ablation("hard", "all"), False),
+        (Ablation(positions="hard"), False),
+    ],
+)
+def test_only_with_everything_visible_and_soft_positions_tails_are_a_bag(ordered, way, same):
+    torch.manual_seed(0)
+    options = replace(TRAINING, hidden_size=32, initializer_range=0.5)
+    pipeline = new_pipeline(ordered.riddles, ALL_TRIPLES, way, options, known_names=False)
+    pipeline.encoder.model.eval()
+    example = ordered.more[0]
+    name = asked_name(*example.sentences)
+    graph = ordered.riddles.graph
+    one, other = graph.triples_of(name)[:2]
+    swapped = graph.replace(one, replace(one, tail=other.tail))
+    swapped = swapped.replace(other, replace(other, tail=one.tail))
+    logits = [
+        pipeline.reader.encode(read(pipeline, [example], g), pipeline.config)["logits"]
+        for g in (graph, swapped)
+    ]
+    assert torch.allclose(*logits, atol=1e-4) is same
+
+
+def test_a_row_trains_with_its_part_taken_away():
+    options = replace(TRAINING, steps=2, batch=4, hidden_size=32, num_attention_heads=2)
+    sizes = {"train": 12, "held_out": 6}
+    made = {name: train_row(name, seed=1, options=options, **sizes) for name in ROWS}
+    for name, row in ROWS.items():
+        pipeline = made[name].trial.pipeline
+        assert pipeline.card.reading.ablation == row.ablation
+        assert pipeline.encoder.layer_count == row.layers
+    again = train_row("K-BERT", seed=1, options=options, **sizes)
+    assert again.trial.curve == made["K-BERT"].trial.curve
+
+
+def test_the_committed_order_riddles_are_of_every_row_and_of_the_options_as_they_are():
+    found = json.loads(ordering.RESULTS.read_text(encoding="utf-8"))
+    runs = [(one["row"], one["seed"]) for one in found["runs"]]
+    assert runs == [one for one in ordering.planned() if one in runs]  # in order, each once
+    assert {(row, seed) for row in ROWS for seed in (1, 2)} <= {*runs}
+    assert found["training"] == asdict(ordering.OPTIONS)
+    assert all(one["curve"][-1]["step"] == ordering.OPTIONS.steps for one in found["runs"])

@@ -361,6 +361,7 @@ def _tokenizer(
 
 
 def _model(found: _Found, made: BertConfig, file: Path) -> PreTrainedModel:
+    """Make a model of the tensors; refuse a file that lacks one or has one too many."""
     model: PreTrainedModel = _MODELS[found.task](made)
     prefix, tensors = "" if found.task else "bert.", dict(found.tensors)
     if found.task == "mask":
@@ -373,6 +374,7 @@ def _model(found: _Found, made: BertConfig, file: Path) -> PreTrainedModel:
 
 
 def _remarks(found: _Found, made: BertConfig, guessed: bool, capitals: bool) -> Iterator[str]:
+    """Yield what a user should know of the converted model, in sentences."""
     if guessed:
         yield (
             f"{made.num_attention_heads} attention heads were assumed, {HEAD_WIDTH} wide each, as "

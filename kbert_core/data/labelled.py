@@ -28,9 +28,9 @@ class GoldLink:
 
     Attributes:
         start, end: in characters, end exclusive.
-        entities: any of which is right.
-        word: under which they are looked up; empty: what the text says.
-        candidates: what the span may mean, the most common first; empty: not said.
+        entities: the right ones; any of them counts.
+        word: the word under which they are looked up; empty: the text of the span.
+        candidates: what the span may mean, the most common first; empty: not given.
     """
 
     start: int
@@ -64,12 +64,12 @@ class Example:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Its tags, or its one label, or nothing."""
+        """The tags, or the single label, or nothing."""
         return self.tags or (() if self.label is None else (self.label,))
 
     @property
     def place(self) -> str:
-        """Where it was read, for a message: "dev.tsv, line 3"."""
+        """The place where it was read, for a message: "dev.tsv, line 3"."""
         if self.source is None:
             return f"the example '{' ‖ '.join(self.sentences)[:40]}'"
         return self.source.place(self.line)
@@ -159,7 +159,7 @@ def labels_of(examples: Sequence[Example]) -> list[str]:
 
 
 def check_labels(examples: Sequence[Example], known: Sequence[str], whose: str) -> None:
-    """Refuse a label that isn't known; ``whose`` says to whom, such as "the model"."""
+    """Refuse unknown labels; ``whose`` says who doesn't know them, such as "the model"."""
     allowed = set(known)
     for example in examples:
         wrong = next((label for label in example.labels if label not in allowed), None)
@@ -235,7 +235,7 @@ def _joined(tokens: Sequence[str], spaced: bool) -> tuple[str, tuple[tuple[int, 
 
 
 def _two_words(before: str, after: str) -> bool:
-    """Say whether tokens of a text without spaces need one between them all the same."""
+    """Say whether two tokens of a text without spaces still need a space between them."""
     borders = (before[-1:], after[:1])
     return (len(before) > 1 or len(after) > 1) and all(
         border.isalpha() and is_word_character(border) for border in borders

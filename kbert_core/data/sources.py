@@ -82,11 +82,11 @@ class DataFiles(Options):
 
     @property
     def name(self) -> str:
-        """For people: the folder's name, or that of the file to train on."""
+        """A name to show: the folder's, or that of the file to train on."""
         return Path(self.data).name if self.data else Path(self.train or "").parent.name
 
     def named(self, split: str) -> str:
-        """What was given for a split: its own file, else the data set, else nothing."""
+        """Return what was given for a split: its file, else the data set, else nothing."""
         own = {"train": self.train, "dev": self.dev, "test": self.test}[split]
         alone = split != "train" and Path(self.data).is_file()
         return own or ("" if alone else self.data)
@@ -113,7 +113,7 @@ def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) 
 
 
 def labelled_file(name: str, split: str) -> Path | None:
-    """The labelled file that a split is in; None: it is one for `datasets` to read."""
+    """Return the labelled file of a split; None: `datasets` has to read it."""
     path = Path(name)
     if is_hub_name(name) or (path.is_file() and path.suffix in TABLES):
         return None
@@ -149,7 +149,7 @@ def read_present(
     *,
     others: Mapping[str, str | None] | None = None,
 ) -> dict[str, list[Example]]:
-    """Read train, and dev and test where they are; a single file is train alone.
+    """Read train, and dev and test if they are there; a single file is train.
 
     ``others`` are files to take dev or test from.
     """
@@ -168,7 +168,7 @@ def read_present(
 
 
 def unused_files(folder: Path, splits: Sequence[str]) -> list[str]:
-    """Names of a folder's labelled files that these splits aren't taken from; none if none is."""
+    """Return the names of a folder's labelled files that no split uses."""
     used = set()
     for split in splits:
         with suppress(SplitError):
@@ -219,10 +219,10 @@ def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list
 def hold_out(
     examples: Sequence[Example], share: float, *, seed: int
 ) -> tuple[list[Example], list[Example]]:
-    """Part examples at random: (the rest, a share), each in its old order.
+    """Divide examples at random into (the rest, a share), each in its old order.
 
-    Rows of one question, and rows of the same text, stay together, and of every label a text
-    stays behind. At least one text goes to each side, else a SplitError.
+    Rows of one question, and rows of the same text, stay together, and at least one text of every
+    label stays in the rest. A SplitError is raised if a side would be empty.
     """
     texts: dict[tuple[str, ...], list[Example]] = {}
     for example in examples:
@@ -258,7 +258,7 @@ def hold_out(
 def guess_task(
     name: str | Path, columns: Mapping[str, str] | None = None, *, split: str = "train"
 ) -> str:
-    """Tell the task from a data set's columns and first rows; DataError where they fit none.
+    """Find the task by a data set's columns and first rows; DataError if none fits.
 
     A second text makes it a pair, with a question's number answer selection;
     rows of tags, or lists of tokens and tags, make it named entities. So do
@@ -270,7 +270,7 @@ def guess_task(
 def other_task(
     name: str | Path, task: str, columns: Mapping[str, str] | None = None, *, split: str = "train"
 ) -> str:
-    """Say that data look like another task's, for the end of an error; else nothing.
+    """Return a sentence for an error if data look like those of another task; else nothing.
 
     Nothing too where there is no row, or rows look like several tasks'. Candidate
     answers without a question's number look like pairs, and may be either.
@@ -287,7 +287,7 @@ def other_task(
 
 
 def _guess(name: str, columns: Mapping[str, str] | None, split: str) -> tuple[str, bool]:
-    """The task, and whether no row speaks for another."""
+    """Return the task, and whether all rows agree with it."""
     table = _table(name, split, "", columns)
     if isinstance(table, TextTable) and table.tagged:
         return "ner", True
@@ -312,7 +312,7 @@ def _guess(name: str, columns: Mapping[str, str] | None, split: str) -> tuple[st
 
 
 def _is_tagged(text: Any, label: Any) -> bool | None:
-    """Whether a label is tags, also where they aren't as many as the tokens.
+    """Say whether a label consists of tags, even if there are too many or too few.
 
     None: one character with one tag, which may be a class named like a tag.
     """

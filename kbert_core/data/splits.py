@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EntityDisjoint:
-    """How names (surface forms) are held out; each seed draws its own split."""
+    """How to hold names (surface forms) out; each seed draws its own split."""
 
     seed: int = option(0, help="which names are held out")
     test_share: float = option(0.22, help="of all entity names, held out for test")
@@ -101,13 +101,13 @@ def substituted(
     seed: int = 0,
     graph: KnowledgeGraph | None = None,
 ) -> Splits:
-    """Make names of dev and test new, by writing others in their place in train.
+    """Make names of dev and test new by replacing them in train.
 
-    Names are drawn at random until ``unseen`` of the mentions of dev, and of test, have a name that
-    train doesn't label. A mention of such a name in train becomes one of a name that stays: of the
-    same type, as long where there is one, each as often as train mentions it. So dev and test stay
-    as they are, and of train the number of rows, mentions and types. Names that stand in train as
-    mentions alone are held out first; of others there stay places, unlabelled or in longer names.
+    Names are drawn at random until the share ``unseen`` of the mentions of dev, and of test, has a
+    name that train doesn't label. In train a mention of such a name gets another name of the same
+    type that stays, of the same length if there is one, as often as train mentions it. Dev and test
+    stay as they are, and so do the numbers of rows, mentions and types of train. Names that occur
+    in train only as mentions are drawn first; others may still occur unlabelled or in longer names.
 
     Args:
         unseen: a share of mentions, each split's.
@@ -164,10 +164,10 @@ def substituted(
 
 
 def drawn_within(weights: np.ndarray, room: np.ndarray, order: Iterable[int]) -> list[int]:
-    """Take items in an order, each that fits into what is left of every budget.
+    """Take items in an order; an item is taken if it fits into the rest of every budget.
 
     Args:
-        weights: (N, K) what each item takes of each budget; one that takes nothing is left out.
+        weights: (N, K) how much of each budget an item needs; items that need nothing are left out.
         room: (K,) the budgets.
 
     Returns:
@@ -184,7 +184,7 @@ def drawn_within(weights: np.ndarray, room: np.ndarray, order: Iterable[int]) ->
 def _stand_ins(
     train: Iterable[Example], out: set[str], known: set[str]
 ) -> dict[str, dict[int, list[Example]]]:
-    """Mentions whose name stays: type → length in characters → each as a row of its own."""
+    """Return the mentions whose name stays: type → length in characters → their rows."""
     found: dict[str, dict[int, list[Example]]] = {}
     for mention in (m for example in train for m in _mentions(example)):
         name, (_, _, label) = mention.sentences[0], mention.spans[0]
@@ -199,7 +199,7 @@ def _renamed(
     stand_ins: Mapping[str, Mapping[int, Sequence[Example]]],
     random: np.random.Generator,
 ) -> Example:
-    """A row with other names in the place of those held out."""
+    """Return a row in which other names replace those held out."""
     (text,), words, tags = example.sentences, example.words, example.tags
     for start, end, label in reversed(example.spans):
         if text[start:end] not in out:
@@ -222,11 +222,11 @@ def _renamed(
 
 
 def deduplicated(splits: Mapping[str, Sequence[Example]]) -> Splits:
-    """Take every text out of a split that stands in an earlier one of test, dev, train.
+    """Remove texts that stand in another split, too: dev's if in test, train's if in either.
 
-    So test keeps all its texts, and train loses those that leak. Texts are
-    compared as people read them: width, case and white space don't count.
-    Repeated texts within a split are taken once. DataError where nothing is left.
+    So test keeps all its texts, and train loses those that leak. Width, case and
+    white space don't count when texts are compared. A text that a split repeats
+    is taken once. DataError if a split has no text left.
     """
     taken: set[tuple[str, ...]] = set()
     kept: Splits = {}
@@ -295,7 +295,7 @@ def write_rows(path: str | Path, examples: Sequence[Example]) -> None:
 
 
 def _fields(example: Example, header: Sequence[str]) -> list[list[str]]:
-    """The fields of a row, each in the pieces that single spaces part."""
+    """Return the fields of a row, each as a list of pieces to be joined by single spaces."""
     first = example.sentences[0]
     if example.tags:
         return [[first[a:b] for a, b in example.words], list(example.tags)]
@@ -312,7 +312,7 @@ def _mentioned(examples: Iterable[Example]) -> Iterator[str]:
 
 
 def _mentions(example: Example) -> Iterator[Example]:
-    """Every mention as a row of its own."""
+    """Return a row for every mention."""
     for start, end, _ in example.spans:
         inside = [n for n, (a, b) in enumerate(example.words) if start <= a and b <= end]
         words = tuple((a - start, b - start) for a, b in (example.words[n] for n in inside))

@@ -1,7 +1,7 @@
 """Reading comprehension: CMRC 2018, DRCD and other sets in SQuAD's form.
 
-And what answer selection makes of it, which sentence of the paragraph holds the answer: written as
-qid, label, text_a, text_b.
+Also data for answer selection made from them (which sentence of the paragraph contains the
+answer?), written as qid, label, text_a, text_b.
 """
 
 import json
@@ -37,7 +37,7 @@ class Question:
 
 @dataclass
 class Counts:
-    """What became of the questions of a file."""
+    """How many questions of a file were used, corrected, or left out."""
 
     questions: int = 0  # written
     candidates: int = 0  # their sentences
@@ -71,7 +71,7 @@ def write_ranking_set(source: str | Path, target: str | Path) -> Counts:
 
 
 def ranking_questions(source: str | Path, counts: Counts) -> Iterator[Question]:
-    """Every question of a file with the sentences of its paragraph; counted up on the way."""
+    """Yield every question of a file with the sentences of its paragraph, and count them."""
     for context, questions in _paragraphs(source, answers=True):
         spans = sentence_spans(context)
         texts = [_one_line(context[start:end]) for start, end in spans]
@@ -157,9 +157,9 @@ def comprehension_texts(source: str | Path) -> Iterator[str]:
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Split a text into sentences: (start, end) in characters, without white space around.
 
-    They end with 。！？；… and the quotes closed after these, or with the line;
-    marks alone belong to the sentence before, or to the next where none is
-    before. A text of marks alone is one sentence.
+    A sentence ends with 。！？；… and closing quotes after these, or with the line.
+    Marks alone belong to the sentence before them or, if there is none, to the next.
+    A text of marks alone is one sentence.
     """
     spans: list[tuple[int, int]] = []
     start = 0
@@ -212,14 +212,14 @@ def _asked(question: Any, answers: bool) -> _Asked:
 
 
 def _field(data: Any, name: str, kind: Any) -> Any:
-    """A field of a JSON object; KeyError or TypeError where there is none of this kind."""
+    """Return a field of a JSON object; KeyError or TypeError if there is none of this type."""
     if not isinstance(value := data[name], kind):
         raise TypeError(f"'{name}'")
     return value
 
 
 def _place(context: str, text: str, start: int) -> int | None:
-    """Where an answer begins: as said, or at the only place it is found."""
+    """Return where an answer begins: as the file says, or at the only place that has it."""
     if not text.strip():
         return None
     if start >= 0 and context.startswith(text, start):

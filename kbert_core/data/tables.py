@@ -1,7 +1,7 @@
-"""Labelled rows as they stand in text files, and which of their columns holds what.
+"""Labelled rows in text files, and what their columns contain.
 
-A text file has a header and tab-separated columns, as the released K-BERT's have, or one token a
-line with its tag, as CoNLL-2003's: told by its first lines, whatever the file is called.
+A text file has a header and tab-separated columns, as in the released K-BERT, or one token with
+its tag per line, as in CoNLL-2003. The first lines decide which; the file's name doesn't matter.
 """
 
 import lzma
@@ -59,7 +59,7 @@ class Source:
     unit: str = "line"  # what is counted there, from 1; or "row"
 
     def place(self, line: int) -> str:
-        """Name one of its rows for a message: "dev.tsv, line 3"."""
+        """Return the place of a row for a message: "dev.tsv, line 3"."""
         return f"{self.name}, {self.unit} {line}"
 
 
@@ -71,7 +71,7 @@ class Table:
     where: str  # the columns stand, for a message
 
     def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
-        """Read rows; one that doesn't fit is a DataError, or left out where not ``strict``."""
+        """Read rows; a row that doesn't fit raises a DataError if ``strict``, else is left out."""
         raise NotImplementedError
 
     def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
@@ -186,7 +186,7 @@ def parse_columns(text: str | None) -> dict[str, str]:
 
 
 def is_conll(lines: Sequence[str]) -> bool:
-    """Whether half of the first lines or more are a token with a tag, and none is a header."""
+    """Say whether at least half of the first lines are a token with a tag, and none a header."""
     rows = map(_token_columns, filter(str.strip, lines))
     first = list(islice((row for row in rows if row[0] != DOCUMENT), LOOKED_AT))
     header = any(name in LABELS for row in first[:1] for name in row)
@@ -225,7 +225,7 @@ def conll_rows(lines: Sequence[str], source: Source) -> Iterator[tuple[int, list
 
 
 def _token_columns(line: str) -> list[str]:
-    """Of a line that isn't empty; the first may be white space, which is a token too."""
+    """Split a line that isn't empty; its first column may be white space, which is a token."""
     if "\t" not in line:
         return [part for part in line.split(" ") if part]
     first, *others = line.split("\t")

@@ -138,7 +138,7 @@ def audit(
 
 
 class _Used:
-    """The triples of a graph that can be injected, and what their heads are, learnt from train."""
+    """The triples of a graph that can be injected, and the labels of heads, learnt from train."""
 
     def __init__(
         self, graph: KnowledgeGraph, options: InjectionOptions, train: Sequence[Example]
@@ -166,16 +166,16 @@ class _Used:
         ]
 
     def is_ambiguous(self, head: str) -> bool:
-        """Whether a head has several types, or without types tails of several labels."""
+        """Say whether a head has several types or, if there are no types, several labels."""
         tails: Iterable[str] = self.heads[head]
         return len(self._labels(tails) if self._relation is None else {*tails}) > 1
 
     def labels(self, heads: Iterable[str]) -> set[str]:
-        """The labels that the tails of heads stand for."""
+        """Return the labels for which the tails of heads stand."""
         return {label for head in heads for label in self._labels(self.heads[head])}
 
     def ambiguity(self, of_entities: bool) -> Heads:
-        """How clearly the graph says what its heads are."""
+        """Return how clearly the graph says what its heads are."""
         told = {head: tails for head, tails in self.heads.items() if tails}
         typed = told if self._relation is not None else {}
         several = [(head, tails) for head, tails in typed.items() if len(tails) > 1]
@@ -188,7 +188,7 @@ class _Used:
         )
 
     def groups(self, gold: set[str]) -> list[tuple[Group, set[str]]]:
-        """What heads have in common, with those heads that are gold; the largest group first."""
+        """Return groups of heads with the same tail, and their gold heads; the largest first."""
         heads: dict[str, set[str]] = {}
         for head, triples in self._triples.items():
             relations = {triple.relation for triple in triples}
@@ -198,7 +198,7 @@ class _Used:
         return sorted(made, key=lambda item: (-item[0].gold.total, item[0].name))
 
     def most_used_tails(self) -> dict[str, str]:
-        """What the most frequent tails stand for: of types, if there are types."""
+        """Return what the most frequent tails stand for; only those of types, if there are any."""
         counts = Counter(
             t.tail
             for triples in self._triples.values()
@@ -230,7 +230,7 @@ class _Used:
 
 
 def _injection(texts: Ints, whole: Ints, limit: int) -> Injection:
-    """What branches add to the length of inputs, in tokens without and with them."""
+    """Return how long inputs are without branches and with them, in tokens."""
     added = whole - texts
     without_room = np.minimum(added, np.maximum(0, whole - limit))
     return Injection(
@@ -265,7 +265,7 @@ def _of_entities(
     used: _Used,
     train: Sequence[Example] | None,
 ) -> dict[str, Any]:
-    """What a split shows of its gold mentions; without ``train`` it is the training set."""
+    """Count a split's gold mentions; if ``train`` isn't given, it is the training set."""
     gold: list[Gold] = []
     kinds: list[str] = []  # of matches, see ``Matches``
     texts, spans = [e.sentences[0] for e in examples], [e.spans for e in examples]
@@ -287,7 +287,7 @@ def _of_entities(
 
 
 def _kind(mention: Mention, gold: Sequence[SpanKey], labels: Collection[str]) -> str:
-    """What a match is, see ``Matches``."""
+    """Return the kind of a match, see ``Matches``."""
     start, end = mention.start, mention.end
     if any((start, end) == (low, high) for low, high, _ in gold):
         return "exact"
@@ -372,7 +372,7 @@ def _answers(splits: Splits, used: _Used) -> Answers:
 
 
 def _text(example: Example) -> tuple[str, ...]:
-    """What makes two rows the same: the text, of a pair in either order."""
+    """Return what makes two rows equal: the text, or both texts in any order."""
     return tuple(sorted(example.sentences))
 
 

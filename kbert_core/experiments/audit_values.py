@@ -61,7 +61,7 @@ def read_data(
 
 
 def plain_tokenizer(data: Data) -> Tokenizer:
-    """Tokens to count without a model: characters, or words where spaces part them."""
+    """Return a tokenizer to count without a model: words if spaces divide them, or characters."""
     examples = next(iter(data.splits.values()))[:LOOKED_AT]
     letters = [c for e in examples for text in e.sentences for c in text if c.isalpha()]
     spaced = 2 * sum(map(is_word_character, letters)) >= len(letters)
@@ -70,25 +70,25 @@ def plain_tokenizer(data: Data) -> Tokenizer:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """So many of so many."""
+    """A count out of a total."""
 
     count: int
     total: int
     share: float = field(init=False)  # from 0 to 1; 0 of nothing
 
     def __post_init__(self) -> None:
-        """Work out the share, which JSON holds too."""
+        """Compute the share, which is written to JSON, too."""
         object.__setattr__(self, "share", self.count / self.total if self.total else 0.0)
 
     @classmethod
     def of(cls, values: Iterable[object]) -> "Share":
-        """Those that are true, of all."""
+        """Count the values that are true."""
         true = [*map(bool, values)]
         return cls(sum(true), len(true))
 
     @property
     def percent(self) -> str:
-        """Such as "21.1 %"."""
+        """The share in per cent, such as "21.1 %"."""
         return f"{100 * self.share:.1f} %"
 
     def __str__(self) -> str:
@@ -105,9 +105,9 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What the matches of a split are, each one of the four.
+    """How many matches of a split are of each of four kinds.
 
-    One that is part of a longer mention of a label that its tails stand for is wrong for a
+    A match inside a longer mention, whose tails stand for the mention's label, is wrong for a
     dictionary, and right for a model that reads.
     """
 
@@ -119,7 +119,7 @@ class Matches:
 
 @dataclass(frozen=True)
 class GoldMentions:
-    """The gold mentions of one split; seen are those whose name is a training mention's too."""
+    """The gold mentions of one split; a mention is *seen* if training labels its name."""
 
     all: Coverage
     by_label: dict[str, Coverage]
@@ -154,7 +154,7 @@ class Homonyms:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitAudit:
-    """One split. What is None is not counted for the task, or for the training set."""
+    """The counts of one split; None: not counted for this task, or for the training set."""
 
     examples: int  # rows
     labels: dict[str, int]  # how often each label stands: of a text, or of a mention
@@ -205,20 +205,20 @@ class Heads:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Heads that have a tail in common; a relation where no relation looks like a type."""
+    """Heads with the same tail or, if no relation looks like a type, the same relation."""
 
     name: str  # of the tail or relation
     gold: Share  # heads that are, verbatim, gold mentions of any split
 
     @property
     def from_gold(self) -> bool:
-        """Whether its heads look as if they had been taken from the annotations."""
+        """Whether its heads seem to be taken from the annotations."""
         return self.gold.total >= GROUP_HEADS and self.gold.share >= FROM_GOLD
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Whether the graph was made from the annotations: then it knows test's names as train's."""
+    """Counts that show whether the graph knows names of test as well as names of train."""
 
     gold_heads: Share  # of the graph's heads those that are gold mentions somewhere
     test_only: Share | None  # of the graph's heads: mentions of the test set only, if there is one
@@ -230,7 +230,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class LookedUp:
-    """What looking names up in the graph makes of a trained model, in F1 on the held-out split."""
+    """F1 on the held-out split of a trained model, and with names looked up in the graph."""
 
     model: str  # what it is called
     alone: float
@@ -271,5 +271,5 @@ class Audit:
 
     @property
     def held_out(self) -> str:
-        """The split that is to show something: test, else dev, else train."""
+        """The split on which a gain would be measured: test, else dev, else train."""
         return next(name for name in reversed(SPLITS) if name in self.splits)

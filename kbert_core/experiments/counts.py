@@ -90,7 +90,7 @@ def score_run(
 def _score_columns(
     fitted: Fitted, task: str
 ) -> tuple[dict[str, Any], list[Any], dict[str, TagScores]]:
-    """Score entity linking or fill-mask; without a graph no name would mean anything to link."""
+    """Score entity linking or fill-mask with the graph; fill-mask also without it."""
     columns_of, scores_from = BY_COLUMNS[task]
     result: dict[str, Any] = {"scores": {}, "without_knowledge": {}}
     train = fitted.splits["train"]
@@ -116,7 +116,7 @@ def packed_links(
 def score_spans(
     examples: Sequence[Example], spans: Spans, seen: set[str], covering: KnowledgeGraph
 ) -> dict[str, Any]:
-    """The same for spans that come from no model of ours, and so begin on no injected token."""
+    """Do the same for spans that don't come from a model of ours and have no injected tokens."""
     gold = [example.spans for example in examples]
     texts = [example.sentences[0] for example in examples]
     unseen = {"unseen": unseen_recall(texts, gold, spans, seen)}
@@ -199,7 +199,7 @@ def _span_columns(
 
 
 def _id(texts: Sequence[str]) -> str:
-    """Eight hexadecimal digits of a hash, the same wherever a sentence stands."""
+    """Return eight hexadecimal digits of a sentence's hash."""
     return hashlib.sha256("\t".join(texts).encode()).hexdigest()[:8]
 
 
@@ -215,11 +215,11 @@ def release_count(
 ) -> dict[str, float]:
     """Count a model's entities as the released K-BERT does (run_kbert_ner.py).
 
-    It takes each token's likeliest tag, and looks at borders, whatever the type.
-    Its precision also divides by the entities begun on injected tokens, for which
-    the release trains a label and this training doesn't, so ``trunk_f1`` is
-    fairer. Two things differ: the release cuts a text at its length limit with
-    what is gold there, and lets a last entity run on over predicted padding.
+    The release takes the likeliest tag of each token, and compares borders but not
+    types. Its precision also counts entities that begin on injected tokens. The
+    release trains a label for these and this training doesn't, so ``trunk_f1`` is
+    fairer. Two things differ: the release cuts gold entities beyond its length
+    limit, and lets a last entity continue over predicted padding.
 
     Args:
         predictions: of the examples, read with the graph.
@@ -237,7 +237,7 @@ def release_count(
 
 
 def release_count_of_spans(examples: Sequence[Example], predicted: Spans) -> dict[str, float]:
-    """The same of spans that come from no model, whose ends are read as the next token's start."""
+    """Do the same for spans without a model; their ends count as the next token's start."""
     read = []
     for example, spans in zip(examples, predicted, strict=True):
         starts = [start for start, _ in example.words]
@@ -260,8 +260,8 @@ def _named(
 def release_spans(starts: Sequence[int], tags: Sequence[str], end: int) -> list[Borders]:
     """Read entities off tags as the release's evaluation does.
 
-    An entity goes from a tag that begins one to the next O, the next tag that
-    begins one, or the end; an I- of another type goes on with it.
+    An entity begins with a tag that begins one. It ends before the next O or the next
+    beginning, or with the text. An I- tag of another type continues it.
 
     Args:
         starts: where each token begins, in characters.

@@ -1,4 +1,4 @@
-"""What a graph gives as a plain dictionary: without a model, over one, and weighed against one.
+"""A graph as a plain dictionary: without a model, written over one, or weighed against one.
 
 The heads of the graph are looked up in the text, the longest first; a head's
 triples say its label. The tails (and, where they are rare, the relations)
@@ -106,7 +106,7 @@ def dictionary_spans(
 def written_over(
     predicted: Sequence[Iterable[SpanKey]], dictionary: Sequence[Iterable[SpanKey]]
 ) -> list[Spans]:
-    """Per text the dictionary's spans, and the predicted ones that overlap none of them."""
+    """Return for each text the dictionary's spans, and predicted spans that overlap none."""
     written: list[Spans] = []
     for of_model, of_dictionary in zip(predicted, dictionary, strict=True):
         over = list(of_dictionary)
@@ -116,13 +116,13 @@ def written_over(
 
 
 def _heads(examples: Sequence[Example], graph: KnowledgeGraph) -> Iterable[tuple[Mention, ...]]:
-    """Heads found as they are written, leftmost-longest, as they are injected."""
+    """Return the heads found in texts, leftmost-longest, as injection finds them."""
     return find_mentions([e.sentences[0] for e in examples], graph, rules=AS_WRITTEN)
 
 
 @dataclass(frozen=True)
 class TagScores:
-    """What a model thinks of every tag of every token, over S texts of T tokens together."""
+    """A model's scores for every tag of every token, of S texts with T tokens in all."""
 
     names: tuple[str, ...]  # the K tags
     sizes: np.ndarray  # (S,) tokens of each text
@@ -261,7 +261,7 @@ def choose_weight(
     dictionary: Sequence[Sequence[SpanKey]],
     gold: Sequence[Sequence[SpanKey]],
 ) -> tuple[float, dict[str, float]]:
-    """Try ``BOOSTS`` on dev: the one with the best F1, of equal ones the smallest; and all F1."""
+    """Try ``BOOSTS`` on dev; return the smallest with the best F1, and the F1 of all."""
     tried = {w: span_scores(gold, guided_spans(scores, dictionary, w))["f1"] for w in BOOSTS}
     best = max(BOOSTS, key=lambda weight: tried[weight])
     return best, {f"{weight:g}": round(f1, 4) for weight, f1 in tried.items()}

@@ -1,6 +1,6 @@
 """The rows of a labelled file, read with knowledge and without, and without single triples.
 
-Little of a prediction is kept, so that thousands of rows stay small.
+Only a small part of each prediction is kept, so that thousands of rows fit into memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ UNGROUPED = tuple(BY_COLUMNS)  # tasks without labels that texts could be groupe
 
 
 class Verdict(StrEnum):
-    """What knowledge did to a text."""
+    """The effect of knowledge on a text."""
 
     HELPED = "helped"
     HURT = "hurt"
@@ -57,7 +57,7 @@ class FileRow:
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        """The triples that stood in it, each once, in reading order."""
+        """The triples that were injected, each once, in reading order."""
         return tuple(dict.fromkeys(triple for _, triple in self.hung))
 
     @property
@@ -67,7 +67,7 @@ class FileRow:
 
     @property
     def verdict(self) -> Verdict:
-        """Helped where less is wrong with knowledge, hurt where more is."""
+        """Helped if there are fewer errors with knowledge, hurt if there are more."""
         if self.known.wrong == self.plain.wrong:
             return Verdict.NEUTRAL
         return Verdict.HELPED if self.known.wrong < self.plain.wrong else Verdict.HURT
@@ -79,11 +79,11 @@ class FileRow:
 
     @property
     def gold(self) -> str | tuple[SpanKey, ...]:
-        """What is right, as :attr:`Answer.said`."""
+        """The right answer, in the form of :attr:`Answer.said`."""
         return self.example.label or "" if isinstance(self.known.said, str) else self.example.spans
 
     def gold_only(self, here: Answer, there: Answer) -> tuple[SpanKey, ...]:
-        """Gold entities that one answer has and the other one hasn't."""
+        """Return gold entities that one answer has and the other doesn't."""
         return tuple(s for s in self.example.spans if s in here.said and s not in there.said)
 
     def text(self, answer: str | tuple[SpanKey, ...]) -> str:
@@ -131,10 +131,10 @@ def each_row(
     at_once: int = TEXTS_AT_ONCE,
     **reading: Any,
 ) -> Iterator[FileRow]:
-    """Read labelled texts with knowledge and without, in order; yields as batches are done.
+    """Read labelled texts with knowledge and without; yield rows in order, batch by batch.
 
     Args:
-        at_once: texts a batch.
+        at_once: texts in a batch.
         reading: ``config`` and its fields, as for a call of the pipeline.
 
     Raises:
@@ -162,7 +162,7 @@ def each_row(
 def each_left_out(
     pipeline: Pipeline, rows: Sequence[FileRow], graph: KnowledgeGraph, **reading: Any
 ) -> Iterator[LeftOut]:
-    """Leave every triple out of every text it stood in; yields as batches are done.
+    """Leave every triple out of every text that has it; yield batch by batch.
 
     The rows were read with the same graph and options, see :func:`each_row`.
     """
@@ -184,7 +184,7 @@ def each_left_out(
 def _answers(
     pipeline: Pipeline, examples: Sequence[Example], variants: Sequence[Sequence[Reading]]
 ) -> Iterator[list[Answer]]:
-    """Run several readings of each text, those that are the same once; its answers per text."""
+    """Run several readings of each text, equal ones once; return the answers of each text."""
     key = pipeline.reader.key
     different = [{key(variant): variant for variant in of_text} for of_text in variants]
     logits = iter(pipeline.reader.logits([own for unlike in different for own in unlike.values()]))

@@ -74,12 +74,12 @@ class Record:
         )
 
     def of_name(self, name: str, label: str) -> tuple[int, float, float]:
-        """What the training set says of a name.
+        """Return what the training set says about a name.
 
         Returns:
-            How often it was matched; the share that was right, in which the type's rate counts
-            for ``TRUST`` matches; and that rate: the mean over the type's other names, so that
-            it says what a name is worth of which nothing is known.
+            How often it was matched; the share that was right, with the type's rate added as
+            ``TRUST`` more matches; and that rate, the mean over the type's other names. The
+            rate says how far to trust a name that never occurred.
         """
         names = self.names.get(label, {})
         right, count = names.get(name, (0, 0))
@@ -101,7 +101,7 @@ class Judged:
     features: np.ndarray
 
     def written(self, texts: int, chosen: np.ndarray) -> list[Spans]:
-        """Per text the spans that are chosen, (M,) bool."""
+        """Return for each text the spans that are ``chosen``, (M,) bool."""
         kept: list[Spans] = [[] for _ in range(texts)]
         for (number, span), keep in zip(self.spans, chosen.tolist(), strict=True):
             if keep:
@@ -164,13 +164,13 @@ def judged(
 
 
 def _any(scores: np.ndarray) -> list[float]:
-    """Log-probability of any of some tags: (T, K) → T."""
+    """Return the log-probability that a token has one of some tags: (T, K) → (T,)."""
     total = np.exp(scores).sum(1) if scores.shape[1] else np.zeros(len(scores))
     return [float(value) for value in np.log(np.maximum(total, 1e-7))]
 
 
 def _there(span: SpanKey, found: Sequence[SpanKey]) -> list[float]:
-    """What the model found where a span is: one of the four, or nothing."""
+    """Return what the model found at a span: one of four cases, or nothing."""
     start, end, label = span
     over = [own for own in found if own[0] < end and start < own[1]]
     same = [own for own in over if own[:2] == (start, end)]
@@ -235,7 +235,7 @@ def _sigmoid(values: np.ndarray) -> np.ndarray:
 
 
 def folds_of(texts: Sequence[str]) -> np.ndarray:
-    """The fold of each span, by its text: different texts are dealt in turn. (M,) int."""
+    """Return the fold of each span, (M,) int; equal texts get the same fold."""
     dealt: dict[str, int] = {}
     return np.array([dealt.setdefault(text, len(dealt) % FOLDS) for text in texts], dtype=int)
 
@@ -273,7 +273,7 @@ class Fit:
     dev_f1: Mapping[str, float]
 
     def chosen(self, described: Judged) -> np.ndarray:
-        """Which of some spans are written: (M,) bool."""
+        """Return which spans are written: (M,) bool."""
         return self.weights.probabilities(described.features) >= self.threshold
 
     def as_dict(self) -> dict[str, Any]:
@@ -337,14 +337,14 @@ def gated_spans(
     scores: TagScores,
     record: Record,
 ) -> list[Spans]:
-    """Write what a gate lets through over what a model predicts; arguments as of ``fit_gate``."""
+    """Write the spans that pass a gate over a model's predictions; arguments as in ``fit_gate``."""
     found, texts = found_by(scores), [example.sentences[0] for example in examples]
     described = judged(texts, dictionary, scores, found, record)
     return written_over(found, described.written(len(texts), fitted.chosen(described)))
 
 
 def found_by(scores: TagScores) -> list[Spans]:
-    """The spans that a model predicts, by its scores."""
+    """Return the spans that a model predicts, decoded from its scores."""
     return guided_spans(scores, [[] for _ in scores.sizes], 0.0)
 
 
@@ -370,6 +370,6 @@ def _check(right: np.ndarray, folds: np.ndarray) -> None:
 
 
 def oracle(examples: Sequence[Example], dictionary: Sequence[Sequence[SpanKey]]) -> list[Spans]:
-    """Per text the spans of a dictionary that are gold: a perfect judge's."""
+    """Return for each text the dictionary's spans that are gold: those of a perfect judge."""
     pairs = zip(examples, dictionary, strict=True)
     return [[span for span in spans if span in example.spans] for example, spans in pairs]

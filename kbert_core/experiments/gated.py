@@ -55,7 +55,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class JudgedSpan:
-    """A name of the graph in a text, and the gate's word on it.
+    """A name of the graph in a text, and the gate's judgement.
 
     Attributes:
         start, end: in characters, end exclusive.
@@ -273,13 +273,13 @@ class Gated(Pipeline):
             yield self._through(reading, reading.sentences[0], graph)
 
     def _read(self, graph: KnowledgeGraph) -> KnowledgeGraph:
-        """What the model itself reads of a graph."""
+        """Return the graph that the model itself reads."""
         if len(graph):
             self.gate.check(graph)
         return graph if self.gate.injected else NO_KNOWLEDGE
 
     def _through(self, read: Any, text: str, graph: KnowledgeGraph) -> Any:
-        """A reading or trace with what the gate makes of its prediction."""
+        """Return a reading or trace with its prediction changed by the gate."""
         if not len(graph):
             return read
         own, gate = read.prediction, self.gate
@@ -347,13 +347,13 @@ def look_up(
 
 
 def _learnt(train: Sequence[Example], graph: KnowledgeGraph) -> tuple[dict[str, str], Record]:
-    """What train teaches: the labels of the graph's tails, and how often its names were right."""
+    """Learn from train the labels of the graph's tails, and how often its names were right."""
     labels = learn_tail_labels(train, graph)
     return labels, Record.of(train, dictionary_spans(_without_words(train), graph, labels))
 
 
 def _written(own: NerPrediction, names: Sequence[JudgedSpan]) -> GatedPrediction:
-    """Write the names that passed over a prediction; a span that it has already stays its own."""
+    """Write the names that passed the gate over a prediction; equal spans stay the model's."""
     over = [name for name in names if name.written]
     same = {(span.start, span.end, span.label) for span in own.spans}
     new = [name for name in over if (name.start, name.end, name.label) not in same]
@@ -373,7 +373,7 @@ def _written(own: NerPrediction, names: Sequence[JudgedSpan]) -> GatedPrediction
 
 
 def _without_words(examples: Sequence[Example]) -> list[Example]:
-    """Texts as they come to a prediction: nobody says there where words begin and end."""
+    """Return examples without their words: a text to predict has no borders of words."""
     return [Example(example.sentences) for example in examples]
 
 
@@ -386,7 +386,7 @@ def _check_task(pipeline: Pipeline) -> None:
 
 
 def _digest(model: str | Path) -> str:
-    """Of the weights in a model's folder; an adapter's tell its encoder too."""
+    """Return a digest of the weights in a folder; for an adapter of its encoder's, too."""
     folder = Path(located(model))
     weights = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
     if not weights:

@@ -1,8 +1,8 @@
-"""Graphs that know a wished share of the new names, or whose matches are right as often as wished.
+"""Graphs that know a given share of the new names, or with a given share of right matches.
 
-To see when a graph helps, one thing is varied at a time: the text stays, and heads
-are taken out of the graph or put in. What the texts' labels say is looked at for this,
-those of test too: such a graph is for an experiment, and for nothing else.
+To see when a graph helps, one thing is varied at a time: the texts stay, and heads
+are taken out of the graph or added. This looks at the labels of the texts, also
+those of test. So such a graph is for an experiment, and for nothing else.
 """
 
 from collections import Counter, defaultdict
@@ -30,7 +30,7 @@ Splits = Mapping[str, Sequence[Example]]
 
 @dataclass(frozen=True)
 class Controlled:
-    """A graph whose heads were chosen, and what it knows now."""
+    """A graph whose heads were chosen, and the shares that it has now."""
 
     graph: KnowledgeGraph
     known: Mapping[str, float] = field(default_factory=dict)  # of new mentions, by split
@@ -47,7 +47,7 @@ def controlled(
     right: float | None = None,
     seed: int = 0,
 ) -> Controlled:
-    """Take heads out of a graph and put others in, until it knows and matches as wished.
+    """Take heads out of a graph and add others, until it has the given shares.
 
     Args:
         graph: of a data set for named entities; names of train are left as they are.
@@ -125,6 +125,7 @@ def tail_bits(examples: Sequence[Example], graph: KnowledgeGraph) -> float:
 def _with_known(
     graph: KnowledgeGraph, splits: Splits, share: float, random: np.random.Generator
 ) -> KnowledgeGraph:
+    """Take names out, or add them, until the graph knows this share of new mentions."""
     of_new = _new_mentions(splits)
     if not of_new:
         raise DataError(
@@ -163,14 +164,14 @@ def _with_known(
 
 
 def _new_mentions(splits: Splits) -> dict[str, Counter[str]]:
-    """By split, how often it mentions each name that train doesn't, as names are compared."""
+    """Return for each split how often it mentions each name that train doesn't have."""
     counts = {s: Counter(normalise_name(n) for n in _names(of)) for s, of in splits.items()}
     seen = counts.pop("train", Counter())
     return {s: Counter({n: c for n, c in of.items() if n not in seen}) for s, of in counts.items()}
 
 
 def _labels_of(splits: Splits) -> dict[str, str]:
-    """The most frequent label of every name of dev and test."""
+    """Return the most frequent label of every name of dev and test."""
     labels: dict[str, Counter[str]] = {}
     for e in (e for split, examples in splits.items() if split != "train" for e in examples):
         for start, end, label in e.spans:
@@ -180,7 +181,7 @@ def _labels_of(splits: Splits) -> dict[str, str]:
 
 
 def _most_said(train: Sequence[Example], graph: KnowledgeGraph) -> dict[str, tuple[str, str]]:
-    """Label → relation and tail that most mentions with it have."""
+    """Return label → the relation and tail that most mentions with this label have."""
     said: dict[str, Counter[tuple[str, str]]] = {}
     for example in train:
         for start, end, label in example.spans:
@@ -195,7 +196,7 @@ def _most_said(train: Sequence[Example], graph: KnowledgeGraph) -> dict[str, tup
 
 @dataclass(frozen=True)
 class _Matches:
-    """The heads that texts name, and the characters that are free of heads and mentions."""
+    """The heads that texts name, and the characters outside of heads and mentions."""
 
     splits: Splits
     mentions: Mapping[str, Sequence[Sequence[Mention]]]
@@ -251,6 +252,7 @@ def _matches(graph: KnowledgeGraph, splits: Splits) -> _Matches:
 def _with_right(
     graph: KnowledgeGraph, splits: Splits, share: float, random: np.random.Generator
 ) -> KnowledgeGraph:
+    """Add false heads, or take heads out, until this share of matches is right."""
     said = [t for t in graph.active_triples() if graph.aliases.aliases_in(t) is None]
     new_names = set().union(*_new_mentions(splits).values())
     for _ in range(PASSES):

@@ -125,6 +125,7 @@ def _level(*, warn: bool = False, note: bool = False) -> Level:
 
 
 def _of_data(audit: Audit, split: SplitAudit) -> Findings:
+    """Yield findings about the data: splits, size, leaks, conflicting labels."""
     if audit.missing:
         first, second = (*audit.missing, "")[:2]
         level = _level(warn=audit.held_out == "train", note=True)
@@ -146,6 +147,7 @@ def _of_data(audit: Audit, split: SplitAudit) -> Findings:
 
 
 def _of_knowledge(_: Audit, split: SplitAudit) -> Findings:
+    """Yield findings about what the graph knows of the texts, and the room for a gain."""
     if (gold := split.mentions) is None:
         texts = split.with_match
         level = _level(warn=texts.share < FEW_TEXTS)
@@ -169,6 +171,7 @@ def _of_knowledge(_: Audit, split: SplitAudit) -> Findings:
 
 
 def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
+    """Yield findings about the graph: made from the labels? is it good as a dictionary?"""
     answers, scores = audit.answers, split.dictionary
     if answers is not None and answers.from_gold.total:
         alone = {split: answers.known_names.get(f"{split} only") for split in audit.splits}
@@ -204,6 +207,7 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
 
 
 def _of_branches(audit: Audit, split: SplitAudit) -> Findings:
+    """Yield findings about what is injected: names with several meanings, and length."""
     values: dict[str, Any]
     heads, matched = audit.ambiguity, split.ambiguous_matches
     if matched.total and (heads.several.count or matched.count):

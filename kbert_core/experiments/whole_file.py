@@ -166,6 +166,7 @@ class WholeFile:
 
     @cached_property
     def _groups(self) -> dict[By, tuple[Group, ...]]:
+        """Group texts by label, entity, relation and triple; labels of entities count spans."""
         rows: dict[By, dict[Triple | str, list[FileRow]]] = {by: {} for by in KINDS}
         for row in self.rows:
             keys: dict[By, list[Any]] = {

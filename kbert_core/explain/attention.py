@@ -1,22 +1,22 @@
 """Attention beside effect, and the arithmetic of one attention weight.
 
-How much a triple is looked at, and what it really does:
-The attention mass on a branch is the attention that a token gives to all
-tokens of the branch together, averaged over the attention heads and over the
-tokens that look: those of the target (of a span its tokens, of a class [CLS],
-else the [MASK]), or all of the trunk, special tokens included; by layer, and
-the mean of the layers. Under K-BERT's visible matrix only a mention sees its
-branches, so [CLS] gives them no attention at all: what they do to it comes
-through the mention, layer by layer. Attention is not explanation (Jain and
-Wallace 2019); the effect beside it is exact.
+How much attention a triple gets, and what it really does: The attention mass
+on a branch is the attention that a token gives to all tokens of the branch
+together. It is averaged over the attention heads and over the tokens of the
+target: the tokens of a span, [CLS] for a class, or the [MASK]; or over the
+whole trunk with its special tokens. There is one number for each layer, and
+the mean of the layers. Under K-BERT's visible matrix only a mention sees
+its branches, so [CLS] gives them no attention at all: they reach it through
+the mention, layer by layer. Attention is not explanation (Jain and Wallace
+2019); the effect beside it is exact.
 
-A weight of one cell of one attention map, number by number (K-BERT, Eq. 4, 5):
+How one attention weight is computed, number by number (K-BERT, Eq. 4, 5):
 
-    S = softmax((Q Kᵀ + M) / √D)        the paper's
-    S = softmax(Q Kᵀ / √D + M)          as encoders compute it, and as here
+    S = softmax((Q Kᵀ + M) / √D)        in the paper
+    S = softmax(Q Kᵀ / √D + M)          in encoders, and here
 
-M is 0 where the visible matrix has True and minus infinity where not, so the
-two are the same; D is the size of an attention head. The paper writes √d_k.
+M is 0 where the visible matrix has True and minus infinity elsewhere, so both
+are the same; D is the size of an attention head. The paper writes √d_k.
 """
 
 import math
@@ -51,10 +51,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Attended(Plain):
-    """One piece: how much it is looked at, and what it does.
+    """One piece of knowledge: how much attention it gets, and what it does.
 
-    The attention mass on its branches is given by layer, from 0 to 1; where it
-    hangs at several mentions their sum.
+    The attention mass on its branches is given for each layer, from 0 to 1; if
+    it hangs on several mentions, it is their sum.
     """
 
     effect: Effect  # its exact effect
@@ -65,16 +65,16 @@ class Attended(Plain):
 
     @property
     def piece(self) -> Piece:
-        """Which."""
+        """The piece."""
         return self.effect.piece
 
     @property
     def size(self) -> float:
-        """Of the effect, whatever its sign."""
+        """The size of the effect, without its sign."""
         return abs(self.effect.effect)
 
     def mass(self, looker: Looker = "trunk") -> float:
-        """The mean over the layers."""
+        """The mean attention mass of the layers."""
         layers = self.by_target if looker == "target" else self.by_trunk
         return sum(layers) / len(layers)
 
@@ -88,7 +88,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A piece whose attention says another thing than its effect."""
+    """A piece whose attention and effect disagree."""
 
     kind: Kind
     attended: Attended
@@ -123,7 +123,7 @@ class AttentionEffect(Plain):
 
     @property
     def target(self) -> Target:
-        """What of the prediction is followed."""
+        """The part of the prediction that is explained."""
         return self.effects.target
 
     def attended(self, looker: Looker = "trunk") -> bool:
@@ -132,13 +132,13 @@ class AttentionEffect(Plain):
 
     @property
     def acts(self) -> bool:
-        """Whether any piece does more than rounding may."""
+        """Whether any piece has an effect larger than rounding errors."""
         return any(one.size >= NO_EFFECT for one in self.each)
 
     def rank_correlation(self, looker: Looker = "trunk") -> float | None:
         """Spearman's rho of attention mass and size of the effect, over the pieces.
 
-        None of fewer than three pieces, or where all are equal in one of the two.
+        None if there are fewer than three pieces, or if all are equal in one of the two.
         """
         from scipy.stats import spearmanr  # slow to start
 
@@ -148,15 +148,15 @@ class AttentionEffect(Plain):
         return float(spearmanr(points).statistic)
 
     def points(self, looker: Looker = "trunk") -> Floats:
-        """(P, 2): of every piece its attention mass and the size of its effect."""
+        """(P, 2): the attention mass of every piece, and the size of its effect."""
         return np.array([(one.mass(looker), one.size) for one in self.each]).reshape(-1, 2)
 
     def disagreements(self, looker: Looker = "trunk") -> tuple[Disagreement, ...]:
-        """Where attention and effect part.
+        """Where attention and effect disagree.
 
-        The most attended piece is idle where its effect is under a tenth of
-        the largest; the strongest is overlooked where it is in the less
-        attended half. Pieces that are equal share the better rank.
+        The piece with most attention is *idle* if its effect is below a tenth
+        of the largest. The piece with the largest effect is *overlooked* if half
+        of the pieces get more attention. Equal pieces share the better rank.
         """
         count, parts = len(self.each), []
         if count < 2 or not self.attended(looker) or not self.acts:
@@ -178,7 +178,7 @@ class AttentionEffect(Plain):
         return {**super().as_dict(), "rank_correlation": correlations, **more}
 
     def figure(self) -> Figure:
-        """A point a piece: attention mass across, size of the effect up."""
+        """Draw a point for each piece: attention mass to the right, size of the effect up."""
         rho = self.rank_correlation()
         correlation = "" if rho is None else f", rank correlation {rho:+.2f}".replace("-", "−")
         return scatter(self.each, title=f"{len(self.each)} triples{correlation}", named=True)
@@ -190,8 +190,8 @@ def attention_effect(
     """Put the attention on every triple of a text beside what it does.
 
     Args:
-        by_mention: one piece for each mention that a triple hangs from.
-        measured: the effects, where they are known already.
+        by_mention: make one piece for each mention from which a triple hangs.
+        measured: the effects, if they are known already.
     """
     case.needs_trees()
     known = measured or effects(case, by_mention=by_mention, deleted=False)
@@ -215,7 +215,7 @@ def attention_effect(
 
 
 def _target_tokens(target: Target, row: FlatTree) -> list[int]:
-    """Indices along N of what a target is read from; of windows one may have none of them."""
+    """Return the indices along N of the target's tokens; a window may have none of them."""
     if target.start == NO_SPAN:
         return [row.specials[0][0]] if row.specials else [0]  # [CLS]
     own = target.sentence
@@ -225,7 +225,7 @@ def _target_tokens(target: Target, row: FlatTree) -> list[int]:
 
 
 def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> Figure:
-    """Draw attention mass against size of effect, a point a piece."""
+    """Draw attention mass against size of effect, a point for each piece."""
     with drawing(6.4, 4.6) as figure:
         panel = figure.subplots()
         places = [(100 * one.mass(), one.size) for one in points]
@@ -268,17 +268,17 @@ class CellArithmetic:
 
     @property
     def scaled(self) -> float:
-        """q · k / √D: how well the two fit, before the visible matrix has its say."""
+        """q · k / √D: how well the two fit, before the visible matrix is applied."""
         return self.dot * self.scale
 
     @property
     def mask(self) -> float:
-        """What the visible matrix adds (the M of Eq. 3): 0, or minus infinity."""
+        """The number that the visible matrix adds (M in Eq. 3): 0, or minus infinity."""
         return 0.0 if self.visible else -math.inf
 
     @property
     def score(self) -> float:
-        """What softmax is given."""
+        """The number that goes into softmax."""
         return self.scaled + self.mask
 
     @property
@@ -290,14 +290,14 @@ class CellArithmetic:
 def attention_arithmetic(
     reader: Reader, trace: KBertTrace, row: int, layer: int, head: int, query: int, key: int
 ) -> CellArithmetic:
-    """Work one attention weight out from the hidden states below its layer.
+    """Compute one attention weight from the hidden states below its layer.
 
-    The layer's own query and key projections are found by name. What comes
-    out is compared with the map that the encoder itself gave, so an encoder
-    that computes attention otherwise is refused, not explained wrongly.
+    The layer's own query and key projections are found by name. The result is
+    compared with the encoder's own attention map: an encoder that computes
+    attention in another way is refused, not explained wrongly.
 
     Args:
-        reader: what made the trace.
+        reader: the reader that made the trace.
         trace: made with ``attentions=True, hidden_states=True``.
         row: which of ``trace.rows``.
         layer, head: from 1.

@@ -1,9 +1,9 @@
 """Attributions: how much every token, of the text and of its triples, adds to a prediction's score.
 
-Integrated gradients (Sundararajan, Taly & Yan 2017) by Captum, over the word embeddings: the way
-from a text of [MASK]s to the text itself, special tokens kept. The shares sum to score(text) -
-score(all masked), but for what the steps leave (``remainder``). An effect of ``effects`` is
-another run without the triple: where tokens stand in for each other the two differ.
+Integrated gradients (Sundararajan, Taly & Yan 2017) by Captum, over the word embeddings: on the way
+from a text of [MASK]s to the text itself; special tokens stay. The shares sum to score(text) -
+score(all masked), except for a small ``remainder``. An effect in ``effects`` comes from another run
+without the triple: the two differ if one token can replace another.
 """
 
 from dataclasses import dataclass, replace
@@ -51,20 +51,20 @@ class Attributions(Result):
 
     @property
     def remainder(self) -> float:
-        """What the shares lack of the whole difference: as little as the steps are many."""
+        """The whole difference minus the sum of the shares; more steps make it smaller."""
         return self.score - self.masked - sum(own.share for own in self.each)
 
     def of(self, piece: Piece | None) -> float:
-        """The sum over the tokens of a triple; None: over the text's own."""
+        """Return the sum over the tokens of a triple; None: over those of the text."""
         return sum(own.share for own in self.each if _same(own.piece, piece))
 
     def figure(self) -> Figure:
-        """A bar a token, the largest on top."""
+        """Draw a bar for each token, the largest on top."""
         title = f"From all masked to the text: {nats(self.score - self.masked)}"
         return self.bars(self.name, "share of", title)
 
     def name(self, own: TokenShare) -> str:
-        """A token in a line."""
+        """Return a token in one line."""
         return f"{own.text} ({name_of(own.piece.triple)})" if own.piece else own.text
 
 
@@ -75,15 +75,15 @@ def _same(own: Piece | None, asked: Piece | None) -> bool:
 
 
 def attributions(case: Case, *, steps: int = STEPS, probability: bool = False) -> Attributions:
-    """Follow a prediction's score, or with ``probability`` that of the score, to every token.
+    """Divide a prediction's score, or its ``probability``, among all tokens.
 
-    Of K-BERT, plain text and Roof-BERT the tokens of triples have shares too; KnowBert reads
-    entity vectors and no tokens of triples, so that its shares are the text's alone.
+    In K-BERT, plain text and Roof-BERT the tokens of triples have shares, too. KnowBert reads
+    entity vectors and no tokens of triples, so only the tokens of the text have shares.
 
     Raises:
         MissingPackageError: Captum isn't installed.
-        OptionError: the score can't be followed back: that of a link, or of a reading whose
-            layers see differently.
+        OptionError: the score can't be divided: it is that of a link, or the layers of the
+            reading have different visible matrices.
     """
     try:
         from captum.attr import IntegratedGradients  # slow to start

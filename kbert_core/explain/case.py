@@ -25,7 +25,7 @@ MOST_READ = 200_000  # triples of a large graph that are looked at
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is kept of a variant's run."""
+    """What is kept after a variant was run."""
 
     score: float  # the target's, in nats
     answer: str  # what is predicted at its place, see Target.answer
@@ -33,7 +33,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Scored:
-    """What a variant's run gives."""
+    """What running a variant gives."""
 
     outcome: Outcome
     prediction: Any  # the task's
@@ -41,13 +41,13 @@ class Scored:
 
     @property
     def score(self) -> float:
-        """The target's, in nats."""
+        """The score of the target, in nats."""
         return self.outcome.score
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A text as it was read, and what of its prediction is explained."""
+    """A text as it was read, and the part of its prediction that is explained."""
 
     pipeline: Pipeline
     graph: KnowledgeGraph
@@ -95,16 +95,16 @@ class Case:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """The triples that are in, in reading order, each once."""
+        """The triples that the model reads, in reading order, each once."""
         return tuple(dict.fromkeys(Piece(piece.triple) for piece in self.pieces_by_mention))
 
     @property
     def pieces_by_mention(self) -> tuple[Piece, ...]:
-        """The triples that are in, in reading order, once for each mention."""
+        """The triples that the model reads, in reading order, once for each mention."""
         return self.reading.pieces
 
     def mentions_of(self, piece: Piece) -> tuple[Mention, ...]:
-        """Where a piece hangs."""
+        """Return the mentions on which a piece hangs."""
         return tuple(
             self.reading.mentions[p.node]
             for p in self.pieces_by_mention
@@ -114,11 +114,11 @@ class Case:
     # Variants: other readings of the text
 
     def without(self, pieces: Iterable[Piece]) -> Reading:
-        """The reading with knowledge left out, and nothing in its place."""
+        """Return the reading without some pieces; nothing takes their place."""
         return self.pipeline.reader.without(self.reading, tuple(pieces))
 
     def with_only(self, pieces: Iterable[Piece]) -> Reading:
-        """The reading with these pieces and no others."""
+        """Return the reading with only these pieces."""
         kept = tuple(pieces)
         return self.without(
             own
@@ -127,11 +127,11 @@ class Case:
         )
 
     def without_knowledge(self) -> Reading:
-        """No knowledge at all: for K-BERT plain BERT."""
+        """Return the reading without any knowledge; for K-BERT this is plain BERT."""
         return self.with_only(())
 
     def read_with(self, graph: KnowledgeGraph) -> Reading:
-        """The text read again with another graph."""
+        """Read the text again with another graph."""
         return self.pipeline.readings([self.sentences], graph=graph, config=self.config)[0]
 
     def needs_trees(self) -> None:
@@ -143,13 +143,13 @@ class Case:
         _ = self.pipeline.kbert
 
     def key(self, variant: Reading) -> Hashable:
-        """Two variants with one key give the encoder the same, so that one run is enough."""
+        """Return a key; variants with equal keys give the encoder equal inputs and need one run."""
         return self.pipeline.reader.key(variant)
 
     # Running them
 
     def at_once(self, most: int = AT_ONCE) -> int:
-        """How many readings to run between two results: ``most``, fewer of a long text."""
+        """Return how many readings to run at once: ``most``, or fewer if the text is long."""
         tokens = sum(map(len, self.trace.rows))
         return max(1, min(most, TOKENS_A_STEP // max(1, tokens)))
 
@@ -164,11 +164,11 @@ class Case:
         return next(self.run([self.without_knowledge()]))
 
     def run(self, variants: Iterable[Reading], *, at_once: int = AT_ONCE) -> Iterator[Scored]:
-        """Run variants in order, several to a batch; yields as batches are done.
+        """Run variants in order, several in a batch; yield the results of each batch.
 
         Args:
-            variants: read as they are needed, so a search may stop early.
-            at_once: rows a batch.
+            variants: taken only when they are needed, so a search may stop early.
+            at_once: rows in a batch.
 
         Raises:
             TextError: the target isn't in a variant.

@@ -1,7 +1,7 @@
-"""Compare: two to four readings of one text side by side, joined by what their tokens are.
+"""Compare: two to four readings of one text side by side, matched token by token.
 
-Where two of them are equal, the result says why, and only after their states
-have been computed and compared: what should be equal is never assumed to be.
+If two of them are equal, the result says why. Their states are always computed
+and compared first: that they should be equal is not enough.
 """
 
 from collections.abc import Mapping
@@ -54,12 +54,12 @@ class Side(Plain):
 
     @property
     def tokens(self) -> int:
-        """Of all rows."""
+        """The number of tokens in all rows."""
         return sum(map(len, self.reading.rows))
 
     @property
     def triples(self) -> int:
-        """How many stand in the text, each mention's counted."""
+        """The number of triples in the text, counted for each mention."""
         return len(self.reading.pieces)
 
 
@@ -99,7 +99,7 @@ class Comparison(Plain):
         return tuple(pair for pair in self.pairs if pair.why is not None)
 
     def figure(self) -> Figure:
-        """A bar a reading: the target's score."""
+        """Draw a bar for each reading: the score of the target."""
         scored = [(side.name, side.outcome) for side in self.sides if side.outcome]
         return nats_bars(
             [f"{name}  → {outcome.answer}" for name, outcome in scored],
@@ -112,8 +112,8 @@ class Comparison(Plain):
 def ablations_of(case: Case) -> dict[str, Reading]:
     """The four readings that show K-BERT's parts: BERT, K-BERT, hard positions, all visible.
 
-    None has the case's own ablation or interventions: these are what it is
-    compared by. Of a system without ablations: BERT, and the case as it is.
+    They don't have the ablation and interventions of the case itself. For a system
+    without ablations there are two readings: BERT, and the case as it is.
     """
     reader, reading, bert = case.pipeline.reader, case.reading, case.without_knowledge()
     if not reader.has("ablation"):
@@ -171,6 +171,7 @@ def compare(
 
 
 def _side(name: str, case: Case, reading: Reading, target: Target) -> Side:
+    """Run one reading; a model without the target's label has no score."""
     pipeline, outcome, likely = case.pipeline, None, None
     if target != NOTHING and pipeline.task is not None:
         try:
@@ -184,6 +185,7 @@ def _side(name: str, case: Case, reading: Reading, target: Target) -> Side:
 
 
 def _difference(one: Side, other: Side, models: tuple[Pipeline, Pipeline]) -> Difference:
+    """Compare two readings token by token: inputs, last states, scores, probabilities."""
     rows, same_model = (one.reading.rows, other.reading.rows), models[0] is models[1]
     same_input = same_model and len(rows[0]) == len(rows[1])
     only_one = only_other = cells = moved = 0
@@ -228,7 +230,7 @@ def _why(one: Side, other: Side) -> Why:
 
 
 def _shared(flat: FlatTree, beside: FlatTree) -> tuple[list[int], list[int]]:
-    """Where the tokens of two rows stand that are the same; those of two tokenizers never are."""
+    """Return the places of tokens that two rows share; two tokenizers share none."""
     one, other = (
         [[*zip(tokens.starts, tokens.ends, strict=True)] for tokens in row.trunk_tokens]
         for row in (flat, beside)

@@ -1,10 +1,10 @@
 """Counterfactuals: the smallest changes of the graph that flip a prediction.
 
-Single changes are tried first, then pairs, then larger sets, those first whose
-changes came nearest one by one: the edits are made, and the text is read with
-the edited graph. Changes are made of what the graph says itself: a new tail is
-one that the relation has elsewhere, a new relation one that the tail has or
-that others of the same type have, a new triple one said of others of the type.
+Single changes are tried first, then pairs, then larger sets; sets of changes
+that came near a flip when tried alone come first. To try a set, the graph is
+edited and the text is read again. Changes use only what the graph says: a new
+tail is another tail of the same relation; a new relation is one that the tail,
+or another entity of the type, has; a new triple is said of others of the type.
 """
 
 import random
@@ -62,7 +62,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Counterfactual(Plain):
-    """A set of edits, and what becomes of the prediction."""
+    """A set of edits, and the prediction after them."""
 
     edits: tuple[Edit, ...]  # to the graph, to be made in this order
     before: Outcome
@@ -77,16 +77,16 @@ class Counterfactual(Plain):
 
     @property
     def change(self) -> float:
-        """Of the score, in nats."""
+        """The change of the score, in nats."""
         return self.after.score - self.before.score
 
 
 @dataclass(frozen=True)
 class Counterfactuals(Result):
-    """What a search has found, so far or in the end; its target is what it looks for.
+    """What a search has found, so far or in the end.
 
-    ``found`` are sets that flip the prediction, none with a smaller one in it,
-    the smallest first; ``nearest`` those of the single changes that come nearest.
+    ``found`` are the sets of edits that flip the prediction, the smallest first; none
+    contains another. ``nearest`` are the single changes that came nearest to a flip.
     """
 
     base: Outcome  # the prediction as it is
@@ -106,7 +106,7 @@ class Counterfactuals(Result):
     )
 
     def figure(self) -> Figure:
-        """A bar for every set of edits found: what it does to the score."""
+        """Draw a bar for every set of edits found: its change of the score."""
         shown = self.found or self.nearest
         return nats_bars(
             [f"{one}  → {one.after.answer}" for one in shown],
@@ -122,10 +122,10 @@ def stream_counterfactuals(
 ) -> Iterator[Counterfactuals]:
     """Search for the smallest changes of the graph that flip a prediction; yields batch by batch.
 
-    Close the iterator to stop the search. ``at_once``: readings a batch; fewer of a long text.
+    Close the iterator to stop the search. ``at_once``: readings in a batch, fewer if they are long.
 
     Raises:
-        OptionError: the prediction is what is wished for already.
+        OptionError: the prediction is already the one asked for.
     """
     yield from _Searcher(case, search or Search(), at_once).run()
 
@@ -158,6 +158,7 @@ class _Searcher:
         self.unread = 0
 
     def state(self, ended: Ended = "") -> Counterfactuals:
+        """Return what was found so far; ``ended`` says why the search is over."""
         if len(self.found) >= self.search.most_found:
             ended = "enough"
         elif self.runs >= self.search.budget:
@@ -172,6 +173,7 @@ class _Searcher:
         )
 
     def run(self) -> Iterator[Counterfactuals]:
+        """Try single edits, then larger sets, then single edits that are left."""
         search = self.search
         yield self.state()
         larger = range(2, search.most_edits + 1)
@@ -186,7 +188,7 @@ class _Searcher:
             yield self.state("all")
 
     def tried(self, sets: Sets, last: int) -> Iterator[Counterfactuals]:
-        """Run readings until all are through or ``last`` runs are used."""
+        """Run readings until all are done or ``last`` runs are used up."""
         while not self.state().ended:
             some = list(islice(sets, max(0, min(self.at_once, last - self.runs))))
             if not some:
@@ -197,7 +199,7 @@ class _Searcher:
             yield self.state()
 
     def readings(self, sets: Iterable[tuple[Edit, ...]]) -> Sets:
-        """Read the text with the edits made, where they fit and what is read is new."""
+        """Read the text after each set of edits, if it fits and gives a new reading."""
         for edits in sets:
             if any(set(one.edits) <= set(edits) for one in self.found):
                 continue  # a smaller set does it
@@ -212,7 +214,7 @@ class _Searcher:
             yield edits, variant
 
     def keep(self, edits: tuple[Edit, ...], scored: Scored) -> None:
-        """Put a set of edits where it belongs."""
+        """Put a set of edits among those found, or among those to combine."""
         self.runs += 1
         one = Counterfactual(edits, self.base, scored.outcome, scored.prediction, self.runs)
         if one.after.answer != self.base.answer and self.search.to in (None, one.after.answer):
@@ -226,7 +228,7 @@ class _Searcher:
         return sorted(self.singles, key=lambda one: -self.sign * one.change)[:most]
 
     def combined(self, size: int) -> Iterator[tuple[Edit, ...]]:
-        """Sets of the single changes that came nearest, the largest sum of gains first."""
+        """Yield sets of the nearest single changes, the largest sum of gains first."""
         most = next(n for n in range(COMBINED, -1, -1) if comb(n, size) <= MOST_SETS)
         sets = combinations(self.nearest(most), size)
         for some in sorted(sets, key=lambda some: -self.sign * sum(one.change for one in some)):
@@ -242,8 +244,8 @@ class Candidates:
     Args:
         case: a text as it was read.
         per_place: how many new tails, relations and triples each place gets.
-        seed: of those that are drawn; every other one is, the rest are the most frequent.
-        most_read: triples of the graph that are counted.
+        seed: half of the changes are drawn at random with it; the others are the most frequent.
+        most_read: how many triples of the graph are counted.
     """
 
     def __init__(
@@ -271,7 +273,7 @@ class Candidates:
         self.of_type = typed or untyped  # entities; by relation, where none has a type
 
     def edits(self, kinds: Iterable[Kind] = KINDS) -> Iterator[Edit]:
-        """Yield changes: removals, then others, every place in turn; at the target first."""
+        """Yield changes, first removals; the places take turns, beginning at the target."""
         kinds = tuple(kinds)
         target, mentions = self.case.target, self.case.reading.mentions
         away = {
@@ -294,7 +296,7 @@ class Candidates:
         yield from in_turn(others)
 
     def _replaced(self, triple: Triple) -> Iterator[Edit]:
-        """Other tails for a triple, and other relations, in turn."""
+        """Yield a triple with other tails and with other relations, in turn."""
         head, relation, tail = triple.head, triple.relation, triple.tail
         relations = Counter(self.relations.get(tail, ()))
         for other in self._alike(head):
@@ -306,7 +308,7 @@ class Candidates:
         yield from islice((Edit("replace", triple, other) for other in others), self.per_place)
 
     def _added(self, entity: str) -> Iterator[Edit]:
-        """What the graph has of others like it, and other tails of its own relations, in turn."""
+        """Yield triples of similar entities, and new tails for the entity's relations, in turn."""
         triples = self.graph.triples_of(entity)
         if not triples:
             return
@@ -324,7 +326,7 @@ class Candidates:
         yield from islice((Edit("add", triple, index=0) for triple in new), self.per_place)
 
     def _alike(self, entity: str) -> list[list[Triple]]:
-        """What is said of other entities that share a type; where none has one, a relation."""
+        """Return what is said of entities that share a type, or else a relation."""
         name = normalise_name(entity)
         triples = self._usable(self.graph.triples_of(name))
         types = [t.tail for t in triples if t.relation in TYPE_RELATIONS]
@@ -337,7 +339,7 @@ class Candidates:
         return [t for t in triples if self.graph.is_on(t) and not self._is_name(t)]
 
     def _is_name(self, triple: Triple) -> bool:
-        """Whether it gives its head another name."""
+        """Say whether a triple gives its head another name."""
         return self.graph.aliases.aliases_in(triple) is not None
 
     def _is_new(self, triple: Triple) -> bool:
@@ -345,19 +347,19 @@ class Candidates:
         return not itself and triple not in self.graph and triple.problem() is None
 
     def _dice(self, triple: Triple) -> random.Random:
-        """Dice of a place's own, so that other kinds or places change nothing of what it draws."""
+        """Return a random generator for one place, so that its draws don't depend on others."""
         return random.Random(f"{self.seed}\n{triple.head}\n{triple.relation}\n{triple.tail}")
 
 
 def chosen(counts: Counter[T], dice: random.Random) -> Iterator[T]:
-    """Yield the most frequent and one drawn from the others, in turn, until all are through."""
+    """Yield in turn the most frequent item and a random one of the others, until none is left."""
     ranked = [item for item, _ in counts.most_common()]
     drawn = dice.sample(ranked, len(ranked))
     yield from dict.fromkeys(in_turn([iter(ranked), iter(drawn)]))
 
 
 def in_turn(parts: Iterable[Iterable[T]]) -> Iterator[T]:
-    """Yield the first of each part, then the second of each, until all are through."""
+    """Yield the first item of each part, then the second of each, and so on."""
     end = object()
     for some in zip_longest(*parts, fillvalue=end):
         yield from (item for item in some if item is not end)  # type: ignore[misc]

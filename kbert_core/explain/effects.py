@@ -1,14 +1,14 @@
 """What every triple does to a prediction: effects, interactions of two, Shapley values.
 
-The effect of a triple z is exact, not estimated: score(all) - score(all but z),
-with the rest of the selection held fixed. Deleting z from the graph is
-another question, as the mention's next triple may move up; both are answered.
+The effect of a triple z is exact, not estimated: score(all) - score(all but z);
+all other triples stay. Deleting z from the graph is another question, as the
+mention's next triple may move up; both are answered.
 
-The Shapley value phi(z) is the mean, over all orders in which the triples could
-come in, of what z changes when it does (Shapley 1953). With few triples every
-subset is run and the values are exact; else orders are drawn, each with its
-reverse (antithetic, which balances what comes early and late). In every order
-the changes sum to score(all) - score(none), so the values do too.
+The Shapley value phi(z) is what z changes when it is added, averaged over all
+orders in which the triples could be added (Shapley 1953). With few triples every
+subset is run and the values are exact. Otherwise orders are drawn, each with its
+reverse (antithetic sampling, which balances early and late places). In every
+order the changes sum to score(all) - score(none), so the values do, too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,7 +59,7 @@ class Effect(Plain):
 
     @property
     def flips(self) -> bool:
-        """Whether the prediction changes where it is left out."""
+        """Whether the prediction changes if the piece is left out."""
         return self.without.answer != self.base.answer
 
     @property
@@ -69,7 +69,7 @@ class Effect(Plain):
 
     @property
     def deleted_flips(self) -> bool | None:
-        """Whether the prediction changes where the triple is deleted."""
+        """Whether the prediction changes if the triple is deleted."""
         return None if self.deleted is None else self.deleted.answer != self.base.answer
 
 
@@ -97,11 +97,11 @@ class Effects(Result):
 
     @property
     def flips(self) -> bool:
-        """Whether the prediction is another without any knowledge."""
+        """Whether the prediction changes without any knowledge."""
         return self.base.answer != self.plain.answer
 
     def figure(self) -> Figure:
-        """A bar a piece, the largest on top; diamonds where the triple is deleted instead."""
+        """Draw a bar for each piece, the largest on top; diamonds show deletion instead."""
         title = f"Left out one by one; all together {nats(self.whole)}"
         marks = [effect.deleted_effect for effect in self.ranked]
         return self.bars(
@@ -109,7 +109,7 @@ class Effects(Result):
         )
 
     def name(self, effect: Effect) -> str:
-        """A piece in a line."""
+        """Return a piece in one line."""
         name = name_of(effect.piece.triple)
         if effect.piece.node is None:
             return name
@@ -120,9 +120,10 @@ class Effects(Result):
 def stream_effects(
     case: Case, *, by_mention: bool = False, deleted: bool = True
 ) -> Iterator[Effects]:
-    """Measure what every triple of a text does to its prediction; yields more and more effects.
+    """Measure what every triple of a text does to its prediction; each result has more effects.
 
-    Each mention's triple by itself (``by_mention``), or also ``deleted`` from the graph.
+    ``by_mention`` takes the triple of each mention separately; ``deleted`` also deletes it from
+    the graph.
     """
     both = [case.reading, case.without_knowledge()]
     base, plain = (scored.outcome for scored in case.run(both))
@@ -142,7 +143,7 @@ effects = final(stream_effects)
 def _effects_of(
     case: Case, pieces: Sequence[Piece], base: Outcome, deleted: bool
 ) -> tuple[list[Effect], int]:
-    """The effects of some pieces, run together; also the number of readings."""
+    """Return the effects of some pieces, run together, and the number of readings."""
     without = {piece: case.without([piece]) for piece in pieces}
     gone = {piece: case.read_with(case.graph.remove(piece.triple)) for piece in pieces if deleted}
     # Where nothing takes the place of a deleted triple, the two readings are one.
@@ -164,7 +165,7 @@ def _effects_of(
 
 
 def _hanging(reading: Reading) -> dict[tuple[int, int, Triple], None]:
-    """Every triple of a reading in reading order: sentence, start of its mention, triple."""
+    """Return every triple of a reading: sentence, start of its mention, triple."""
     places = [(reading.mentions[p.node], p.triple) for p in reading.pieces if p.node is not None]
     return dict.fromkeys((mention.sentence, mention.start, triple) for mention, triple in places)
 
@@ -173,8 +174,8 @@ def _hanging(reading: Reading) -> dict[tuple[int, int, Triple], None]:
 class Interaction(Plain):
     """score(all) - score(without one) - score(without the other) + score(without both), in nats.
 
-    Of two that raise the score, negative says that each stands in for the
-    other; of two that lower it, positive does.
+    If two triples raise the score, a negative number says that one can replace the
+    other; if both lower it, a positive number says so.
     """
 
     pieces: tuple[Piece, Piece]
@@ -195,7 +196,7 @@ class Interactions(Result):
     keys: ClassVar = "text=sentences target interactions=each runs"
 
     def figure(self) -> Figure:
-        """A bar a pair, the largest on top."""
+        """Draw a bar for each pair, the largest on top."""
         return self.bars(
             lambda pair: " & ".join(clipped(name_of(p.triple), 24) for p in pair.pieces),
             "interaction on",
@@ -207,9 +208,9 @@ class Interactions(Result):
 def stream_interactions(
     case: Case, pieces: Sequence[Piece] | None = None
 ) -> Iterator[Interactions]:
-    """Measure what every two triples do together, or ``pieces``; yields more and more pairs.
+    """Measure what every two triples, or ``pieces``, do together; each result has more pairs.
 
-    The first results have none: each piece is left out by itself before any two are.
+    The first results have none: each piece is left out alone before pairs are left out.
     """
     chosen = tuple(case.pieces if pieces is None else pieces)
     pairs = list(combinations(chosen, 2))
@@ -236,9 +237,9 @@ interactions = final(stream_interactions)
 
 @dataclass(frozen=True, slots=True)
 class ShapleyValue(Plain):
-    """One piece's share of the whole effect, in nats, with 95 % of the sampling.
+    """One piece's share of the whole effect, in nats, with the 95 % interval of sampling.
 
-    That is the value itself where it is exact, None of a single pair of orders.
+    For an exact value the interval is the value itself; for one pair of orders it is None.
     """
 
     piece: Piece
@@ -251,7 +252,7 @@ class ShapleyValue(Plain):
 
 @dataclass(frozen=True)
 class Shapley(Result):
-    """The whole effect, shared out."""
+    """The whole effect, divided among the pieces."""
 
     each: tuple[ShapleyValue, ...]  # in reading order of the pieces
     whole: float  # score with all minus score with none, in nats: the values' sum
@@ -265,7 +266,7 @@ class Shapley(Result):
     keys: ClassVar = "text=sentences target whole_effect=whole exact orders runs seed values=each"
 
     def figure(self) -> Figure:
-        """A bar a piece, the largest on top, with its interval."""
+        """Draw a bar for each piece with its interval, the largest on top."""
         how = "exact, all subsets" if self.exact else f"{self.orders} orders, line 95 %"
         lines = [(s.value, s.value) if s.low is None else (s.low, s.high) for s in self.ranked]
         return self.bars(
@@ -284,16 +285,16 @@ def stream_shapley(
     seed: int = 0,
     exact: bool | None = None,
 ) -> Iterator[Shapley]:
-    """Share a text's whole effect of knowledge out among its triples; yields batch by batch.
+    """Divide the effect of a text's knowledge among its triples; yield batch by batch.
 
     Args:
-        by_mention: each mention's triple by itself.
-        orders: how many to draw, with this seed; an odd number gets one more.
-        exact: run every subset; None: where there are few pieces.
+        by_mention: take the triple of each mention separately.
+        orders: how many orders to draw with the seed; an odd number gets one more.
+        exact: run every subset; None: only if there are few pieces.
 
     Yields:
-        Results that rest on no fewer orders than before. The first may hold
-        no values yet, and exact values come at the end.
+        Results from more and more orders. The first ones may have no values
+        yet, and exact values come at the end.
 
     Raises:
         OptionError: too many pieces for every subset, or no orders.
@@ -321,14 +322,14 @@ shapley = final(stream_shapley)
 
 
 class _SetScores(dict[int, float]):
-    """What every set of pieces scores, each set run once; a set is a number, a bit a piece."""
+    """The score of every set of pieces, run once; a set is a number with a bit for each piece."""
 
     def __init__(self, case: Case, pieces: Sequence[Piece]) -> None:
         super().__init__()
         self.case, self.pieces = case, tuple(pieces)
 
     def run(self, sets: Sequence[int]) -> Iterator[None]:
-        """Run those of the sets that weren't yet; yields after each batch."""
+        """Run the sets that weren't run yet; yield after each batch."""
         missing = [members for members in dict.fromkeys(sets) if members not in self]
         for some in batches(missing, self.case.at_once()):
             variants = [
@@ -340,14 +341,14 @@ class _SetScores(dict[int, float]):
             yield
 
     def changes(self, order: Sequence[int]) -> Floats:
-        """(n,): what each piece changes when it comes in, in this order."""
+        """Return what each piece changes when it is added, in this order: (n,)."""
         changes = np.zeros(len(order))
         changes[list(order)] = np.diff([self[members] for members in _prefixes(order)])
         return changes
 
 
 def _prefixes(order: Sequence[int]) -> list[int]:
-    """Who is there, from nobody to everybody."""
+    """Return the sets of pieces that an order passes through, from none to all."""
     return list(accumulate((1 << piece for piece in order), or_, initial=0))
 
 
@@ -370,7 +371,7 @@ def _exact(scores: _SetScores, result: Shapley) -> Iterator[Shapley]:
 
 
 def _drawn(scores: _SetScores, result: Shapley) -> Iterator[Shapley]:
-    """Draw orders in pairs, one the reverse of the other, as many at once as fill a batch."""
+    """Draw orders in pairs, each with its reverse; as many at once as fill a batch."""
     random, count = np.random.default_rng(result.seed), len(scores.pieces)
     orders = [random.permutation(count).tolist() for _ in range(result.total // 2)]
     pairs: list[Floats] = []  # per pair the mean change of each piece, (n,)

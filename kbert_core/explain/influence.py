@@ -1,13 +1,13 @@
-"""Paths of knowledge: where a triple can have come by which layer, and what it changed there.
+"""Paths of knowledge: which tokens a triple can reach by which layer, and what it changed there.
 
-Two answers to one question. What *can* have come where is exact and needs no
-run: attention moves information from a token to those that see it, one step a
-layer, and every token keeps its own, so it is the product of the layers'
-visible matrices, as booleans. With K-BERT's a branch reaches its mention
-after one layer and the whole trunk after two (the paper's Figure 4). What
-*did* come is measured: the text is run again without the triple, all else
-held fixed, and every token's state compared layer by layer. Where the first
-says "cannot", the second is zero.
+There are two answers. Which tokens it *can* reach is exact and needs no run.
+In each layer attention moves information from a token to the tokens that see
+it, and every token keeps its own, so the answer is the boolean product of the
+layers' visible matrices. In K-BERT a branch reaches its mention after one layer
+and the whole trunk after two (the paper's Figure 4). What it *did* change is
+measured: the text is run again without the triple, everything else stays, and
+the states of every token are compared layer by layer. Where the first answer
+is "cannot", the second is zero.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,10 +38,10 @@ TOKENS_AT_ONCE = 4096  # whose states of all layers are kept together
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """Where information can have gone, layer by layer.
+    """How far information can have moved, layer by layer.
 
-    ``by_layer[l, i, j]``: after l layers the state of token i can hold what
-    token j said. Before the first layer that is a token's own.
+    ``by_layer[l, i, j]``: after l layers the state of token i can contain information
+    of token j. Before the first layer a token has only its own.
     """
 
     visible: tuple[Tensor, ...]  # L of (N, N) bool, True = row may attend to column
@@ -54,17 +54,17 @@ class Reach:
 
     @property
     def first(self) -> Tensor:
-        """(N, N) int64: the layer after which token i can first hold what j said; -1: none."""
+        """(N, N) int64: the first layer after which j's information can be in i; -1: never."""
         return _first_layer(self.by_layer)
 
     def into(self, token: int) -> Tensor:
-        """(L + 1, N) bool: whose information a token's state can hold after each layer."""
+        """Return (L + 1, N) bool: whose information a token can have after each layer."""
         return self.by_layer[:, token, :]
 
     def way(self, source: int, token: int) -> tuple[int, ...]:
-        """A quickest way from one token to another, station by station; empty where there is none.
+        """Return a shortest path from one token to another, token by token; empty if none exists.
 
-        The information stands at the first before the first layer, then after each it takes.
+        The first token has the information before the first layer, the next one after it, …
         """
         layer = int(self.first[token, source])
         if layer == NEVER:
@@ -77,7 +77,7 @@ class Reach:
 
 
 def reach(visible: Sequence[Tensor]) -> Reach:
-    """Multiply visible matrices out: V_l ... V_1 as booleans.
+    """Multiply visible matrices as booleans: V_l ... V_1.
 
     Args:
         visible: per layer (N, N) bool, True = row may attend to column.
@@ -105,7 +105,7 @@ def _first_layer(reached: Tensor) -> Tensor:
 
 
 def states_of(pipeline: Pipeline, rows: Sequence[Any], config: Any) -> Iterator[Tensor]:
-    """Run rows, and yield of each the states: (L + 1, N, H) float32, padding removed."""
+    """Run rows and yield the states of each: (L + 1, N, H) float32, without padding."""
     for some in batches(rows, max(1, TOKENS_AT_ONCE // max(map(len, rows), default=1))):
         output = pipeline.reader.encode(some, config, hidden_states=True)
         states = torch.stack(list(output["hidden_states"]), dim=1).float().cpu()
@@ -114,7 +114,7 @@ def states_of(pipeline: Pipeline, rows: Sequence[Any], config: Any) -> Iterator[
 
 
 def inputs_of(pipeline: Pipeline, flat: FlatTree, config: Any) -> tuple[Tensor, Tensor]:
-    """What L layers see, (L, N, N) bool, read off the very masks they get; positions (N,)."""
+    """Return what L layers see, (L, N, N) bool, from the masks they get; and positions (N,)."""
     encoder, batch = pipeline.encoder, collate([flat])
     visible = config.ablation.visible_in(batch)
     layers = intervene(visible, [flat], config.interventions, encoder.layer_count).layers
@@ -154,12 +154,12 @@ class Influence(Plain):
 
     @cached_property
     def first(self) -> Tensor:
-        """(P, N) int64: the layer after which a token's state can be another; -1: never."""
+        """(P, N) int64: the first layer after which a token's state can differ; -1: never."""
         return _first_layer(self.reached.transpose(0, 1))
 
     @cached_property
     def largest_beyond_reach(self) -> float:
-        """The largest change measured where none is possible: rounding, or the answers disagree."""
+        """The largest change measured where none is possible; more than rounding is an error."""
         beyond = ~self.reached & ~self.measured.isnan()
         return float(self.measured[beyond].max()) if beyond.any() else 0.0
 
@@ -176,7 +176,7 @@ class Influence(Plain):
 
     @property
     def by_triple(self) -> list[dict[str, Any]]:
-        """Every triple's numbers by layer and token; None where its own tokens are gone."""
+        """Return each triple's numbers by layer and token; None for the triple's own tokens."""
         return [
             {
                 "triple": piece.triple,
@@ -205,7 +205,7 @@ class Influence(Plain):
         )
 
     def figure(self, piece: int = 0) -> Figure:
-        """Draw layer by token: by how much one triple changes a state; blank where it can't.
+        """Draw by how much one triple changes each token in each layer; blank where it can't.
 
         Raises:
             OptionError: there is no such triple.
@@ -236,11 +236,11 @@ class Influence(Plain):
 def stream_influence(
     case: Case, pieces: Sequence[Piece] | None = None, window: int | None = None
 ) -> Iterator[Influence]:
-    """Follow triples through the layers: where they can have come, and what they changed.
+    """Follow triples through the layers: which tokens they can reach, and what they changed.
 
-    A run per triple, and one for the text; yields results that follow more and
-    more triples. No prediction is needed: a case of NOTHING in an encoder
-    without a task head will do.
+    There is one run for each triple, and one for the text; each result has more
+    triples. No prediction is needed: an encoder without a task head and a case
+    with the target NOTHING are enough.
 
     Args:
         pieces: which triples; None: all that hang in the row.

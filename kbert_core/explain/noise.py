@@ -1,10 +1,10 @@
-"""Knowledge noise: what unrelated triples do to a prediction, and what holds them off.
+"""Knowledge noise: what unrelated triples do to a prediction, and what protects it.
 
-The paper's argument for soft positions and the visible matrix is that
-knowledge which doesn't belong would otherwise change the sentence. Here every
-mention gets k triples that are said of others, beside its own, and the
-prediction is followed as k grows: with both mechanisms, with hard positions,
-with everything visible.
+The paper's argument for soft positions and the visible matrix is that without
+them unrelated knowledge would change the sentence. Here every mention gets k
+triples of other entities beside its own, and the prediction is measured as k
+grows: with both mechanisms, with hard positions, and with everything
+visible.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,10 +41,10 @@ ABLATIONS: Mapping[str, Ablation] = {
 class Point(Plain):
     """One reading with noise.
 
-    ``variation`` is the total variation between plain BERT's distribution of
-    labels and this one, 0 to 1; of a span the mean over its tokens. ``moved``
-    is that between this and the same reading without noise: what the noise
-    alone does.
+    ``variation`` is the total variation, from 0 to 1, between this distribution of
+    labels and plain BERT's; for a span it is the mean over its tokens. ``moved``
+    is the total variation to the same reading without noise: what the noise alone
+    does.
     """
 
     ablation: str  # its name among those compared
@@ -87,11 +87,11 @@ class NoiseCurve(Result):
     keys: ClassVar = "text=sentences target plain mentions points"
 
     def at(self, ablation: str, count: int) -> tuple[Point, ...]:
-        """The seeds of one ablation at one count."""
+        """Return the points of one ablation and one count, one for each seed."""
         return tuple(p for p in self.points if (p.ablation, p.count) == (ablation, count))
 
     def spread(self, ablation: str, count: int, measure: str) -> Spread | None:
-        """One measure over the seeds, an attribute of :class:`Point`; None: nothing was run yet."""
+        """Return one attribute of :class:`Point` over the seeds; None: nothing was run yet."""
         values = [float(getattr(point, measure)) for point in self.at(ablation, count)]
         return Spread(fmean(values), min(values), max(values)) if values else None
 
@@ -139,19 +139,19 @@ def stream_noise(
     *,
     at_once: int = AT_ONCE,
 ) -> Iterator[NoiseCurve]:
-    """Follow a prediction as every mention gets more unrelated triples; yields more points.
+    """Measure a prediction as mentions get more unrelated triples; each result has more points.
 
-    A mention's own triples stay, and come first; what is drawn for a count is
-    drawn for every larger one too.
+    A mention's own triples stay, and come first. The triples drawn for a count
+    are among those of every larger count.
 
     Args:
         counts: unrelated triples for each mention.
-        seeds: of what is drawn.
+        seeds: the seeds with which triples are drawn.
         ablations: ways to read the tree, by name; None: ``ABLATIONS``, or the
             one way of a system that has none.
         source: triples whose relations and tails are drawn; None: the
             graph's own, of a large one the first.
-        at_once: readings a batch; fewer of a long text.
+        at_once: readings in a batch, fewer if they are long.
 
     Raises:
         OptionError: a count below 0, no seed, or a system without ablations.
@@ -212,7 +212,7 @@ noise_curve = final(stream_noise)
 def noisy_tree(case: Case, count: int, *, seed: int, source: Sequence[Triple]) -> SentenceTree:
     """Hang unrelated triples on every mention of a text, after its own.
 
-    Hung directly: which of its own triples a mention has stays as it was,
+    They are added to the tree itself: a mention keeps its own triples,
     whatever the strategy and the limit.
     """
     tree, graph = case.trace.tree, case.graph
@@ -228,5 +228,5 @@ def noisy_tree(case: Case, count: int, *, seed: int, source: Sequence[Triple]) -
 
 
 def variation(plain: Tensor, now: Tensor) -> float:
-    """Total variation between distributions: log-probabilities (T, K), the mean over T."""
+    """Return the total variation between log-probabilities (T, K), averaged over T."""
     return float((plain.exp() - now.exp()).abs().sum(-1).mean() / 2)

@@ -4,8 +4,8 @@ A branch stands right after its mention's last token. Soft positions (the paper'
 embedding) number the trunk as if there were no branches, and every branch on from its mention.
 Branch codes say in two small integers per token everything the visible matrix says in N x N.
 
-Those of many texts lie in arrays (:class:`FlatTrees`); a single :class:`FlatTree`, which says where
-each token comes from, is made when asked for. :func:`collate` pads some of them to a batch.
+The flat trees of many texts lie in arrays (:class:`FlatTrees`). A single :class:`FlatTree`, which
+says where each token comes from, is made when asked for. :func:`collate` pads several to a batch.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TrunkCut:
-    """Text that was over the length limit: tokens [kept, total) of a sentence."""
+    """Text beyond the length limit: the tokens [kept, total) of a sentence were cut."""
 
     sentence: int
     kept: int
@@ -63,11 +63,11 @@ class FlatTree:
     Attributes:
         tree: what was flattened.
         codes: (5, N) the codes below, in the order of ``CODES``.
-        branches: those in the row, in reading order.
+        branches: the branches that stand in the row, in reading order.
         trunk_parts: the runs of the trunk's tokens, between branches and special tokens.
         trunk_tokens: per sentence all its tokens, also those that were cut.
         specials: where special tokens stand.
-        left_out: every triple that isn't in the row, with the index of its node and its rule.
+        left_out: every triple that isn't in the row: the index of its node, and the rule.
         trunk_cuts: what the length limit cut from the text.
     """
 
@@ -99,7 +99,7 @@ class FlatTree:
 
     @cached_property
     def trunk_places(self) -> list[tuple[int, int]]:
-        """Per token (sentence, index in that sentence's tokens); (-1, -1) off the trunk."""
+        """For each token (sentence, index among its tokens); (-1, -1) if it isn't on the trunk."""
         places = [(-1, -1)] * len(self)
         for sentence, first, start, end in self.trunk_parts:
             shift = first - start
@@ -108,7 +108,7 @@ class FlatTree:
 
     @cached_property
     def tokens(self) -> list[str]:
-        """What each token reads, in the text's own characters."""
+        """The characters of each token, as the text or the triple writes them."""
         texts = [""] * len(self)
         for index, special in self.specials:
             texts[index] = special.text
@@ -127,10 +127,10 @@ class FlatTree:
 
     @cached_property
     def identities(self) -> list[tuple[object, ...]]:
-        """Per token a name that stays when other knowledge changes.
+        """A name for each token that stays the same when other knowledge changes.
 
         ("trunk", sentence, index), ("branch", sentence, mention start,
-        triple, offset) or ("special", number): differences join on it.
+        triple, offset) or ("special", number). Two trees are compared by these names.
         """
         names: list[tuple[object, ...]] = [("trunk", *place) for place in self.trunk_places]
         for number, (index, _) in enumerate(self.specials):
@@ -151,7 +151,7 @@ class FlatTree:
         return tree_html(self)
 
     def with_hard_positions(self) -> "FlatTree":
-        """Use hard positions: the ablation without soft positions."""
+        """Return the tree with hard positions: the ablation without soft positions."""
         codes = self.codes.copy()
         codes[POSITIONS] = range(len(self))
         return replace(self, codes=codes)
@@ -159,14 +159,14 @@ class FlatTree:
     def keeping(
         self, keep: Callable[[int, Triple], bool], owners: Codes | None = None
     ) -> "FlatTree":
-        """Take branches out; every other token keeps its soft position and its place.
+        """Take branches out; every other token keeps its soft position and its order.
 
-        The same as flattening the tree without them where no limit cuts it;
-        where one does, no other branch takes the room.
+        Without a length limit this equals flattening the tree without these branches. With
+        one, a branch that had no room before doesn't come in.
 
         Args:
-            keep: says of a node's index and a triple whether its branch stays.
-            owners: (N,) with which branch a token goes, 0 with none; None: a branch's own go.
+            keep: says, for the index of a node and a triple, whether the branch stays.
+            owners: (N,) the branch with which a token is taken out, 0 for none; None: its own.
         """
         kept = [True, *(keep(placed.node, placed.branch.triple) for placed in self.branches)]
         stays = np.array(kept)[self.codes[BRANCHES] if owners is None else owners]
@@ -194,13 +194,13 @@ class FlatTrees(Many[FlatTree]):
 
     Attributes:
         values: (5, M) the codes of every :class:`FlatTree`.
-        runs: (3, S) where the tokens of each run come from, its first token among the M, and its
-            length. Tokens are numbered: those of ``trunk``, then special ones, then of branches.
+        runs: (3, S) of each run the number of its first token, its place among the M, and its
+            length. Numbers count the tokens of ``trunk``, then special ones, then branches.
         specials: how many special tokens are numbered.
-        lengths: (R,) tokens.
+        lengths: (R,) tokens of each row.
         texts: (R,) the tree of each row; a long text in windows has several rows.
         nodes: (4, Q) row, node, and its branches [first, last) among the K.
-        rules: (K,) why a branch is out: a number of ``RULES``; 0: it is in.
+        rules: (K,) why a branch was left out, as a number of ``RULES``; 0: it stands in its row.
         trees, trunk, tokenizer, windows: what was flattened, and how.
     """
 
@@ -222,7 +222,7 @@ class FlatTrees(Many[FlatTree]):
 
     @cached_property
     def starts(self) -> Ints:
-        """(R,) the first token of each among the M."""
+        """(R,) the first token of each row among the M."""
         return before(self.lengths)
 
     def item(self, index: int) -> FlatTree:
@@ -267,7 +267,7 @@ class FlatTrees(Many[FlatTree]):
     def _chosen(
         self, index: int, tree: SentenceTree
     ) -> tuple[list[tuple[int, Branch]], list[tuple[int, LeftOut]]]:
-        """The branches that are in a row, and every triple that isn't."""
+        """Return the branches that stand in a row, and every triple that was left out."""
         hung: list[tuple[int, Branch]] = []
         left_out: list[tuple[int, LeftOut]] = []
         own = slice(*self.nodes[0].searchsorted((index, index + 1)).tolist())
@@ -285,7 +285,7 @@ class FlatTrees(Many[FlatTree]):
         return hung, left_out
 
     def _text(self, number: int) -> tuple[SentenceTree, tuple[Tokens, ...]]:
-        """The tree of a text and the tokens of its sentences; its windows share them."""
+        """Return a text's tree and the tokens of its sentences; its windows share these."""
         if number not in self._known:
             rows = range(*self.trees.nodes.begins[number : number + 2].tolist())
             self._known[number] = self.trees[number], tuple(map(self.trunk.item, rows))
@@ -294,7 +294,7 @@ class FlatTrees(Many[FlatTree]):
 
 @dataclass(frozen=True)
 class SomeTrees(Many[FlatTree]):
-    """Some of many flat trees: those with the numbers (B,)."""
+    """Some of many flat trees, chosen by their numbers (B,)."""
 
     flats: FlatTrees
     numbers: Ints
@@ -334,7 +334,7 @@ class Batch:
 
 
 def collate(flats: Sequence[FlatTree], *, pad_id: int = 0) -> Batch:
-    """Pad flat trees to the longest of them."""
+    """Pad flat trees to the longest of them and stack them to a batch."""
     import torch
 
     if isinstance(flats, SomeTrees):  # they lie in one array

@@ -1,8 +1,8 @@
 """Flattening: sentence trees of many texts → reading order, soft positions and branch codes.
 
-All texts at once, in arrays: find which tokens of which sentence stand in which row, which tokens
-a mention has, which of its branches are in, and put these in after it. Only texts over the length
-limit, and mentions that share a token, are looked at one by one.
+All texts are done at once, in arrays: find which tokens of which sentence stand in which row,
+which tokens a mention has, which of its branches fit, and insert these after it. Only texts over
+the length limit, and mentions that share a token, are handled one by one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,11 +41,11 @@ def flatten(
 ) -> FlatTrees:
     """Put sentence trees into reading order.
 
-    The trunk comes first. If it is over the limit, its end is cut (of two
-    sentences, the longer one's). Or its last sentence is read in overlapping
-    windows with room for branches: every token is in at least one window, and
-    the first of two sentences is whole in each. Then branches follow in order:
-    one that doesn't fit whole is left out, and the next is still tried.
+    The trunk is placed first. If it is over the limit, its end is cut (of two
+    sentences, the longer one's). With ``windows`` its last sentence is read in
+    overlapping windows with room for branches: every token is in at least one
+    window, and each has the whole first sentence. Then branches follow in order:
+    one that doesn't fit as a whole is left out, and the next one is tried.
 
     Args:
         trees: from :func:`grow_trees`, or made by hand.
@@ -113,14 +113,14 @@ def _parts(
     max_length: int | None,
     windows: bool,
 ) -> tuple[Ints, Ints]:
-    """Say which tokens of which sentence are read in which row within the length limit.
+    """Find the part of each sentence that is read in each row, within the length limit.
 
     Args:
-        sizes: (B,) sentences of each text.
+        sizes: (B,) the number of sentences of each text.
 
     Returns:
-        (R,) the text of each row, and (4, P) row, sentence, and its tokens [begin, stop) among
-        those of all texts: of each sentence one part, or one per window of its text.
+        (R,) the text of each row, and (4, P) the parts: row, sentence, and tokens [begin, stop)
+        counted over all texts. A sentence has one part, or one for each window of its text.
     """
     texts = np.arange(len(sizes))
     parts = np.array([texts.repeat(sizes), np.arange(len(trunk)), trunk.firsts, trunk.sizes])
@@ -159,14 +159,14 @@ def _parts(
 def _mentions(trunk: TokenizedTexts, nodes: Nodes, parts: Ints) -> tuple[Ints, ...]:
     """Find the tokens of mentions, and the parts that they are in.
 
-    A window has the mentions wholly inside it; one inside none goes to the first it touches.
+    A mention is in every window that holds all of it; if none does, in the first it touches.
 
     Args:
-        parts: (4, P) as of :func:`_parts`.
+        parts: (4, P) from :func:`_parts`.
 
     Returns:
-        (Q,) of each mention in reading order the part, the node, its tokens [first, last), and
-        why it is out.
+        (Q,) arrays, in reading order: the part, the node, the tokens [first, last), and the
+        rule by which the mention is left out.
     """
     mentions, owners = nodes.mentions, nodes.mentions.rows
     number, begin = np.arange(len(owners)), trunk.begins[owners]
@@ -196,10 +196,10 @@ class _Sides:
     """Special tokens around sentences of three kinds: one alone, the first and second of two.
 
     Attributes:
-        counts: (3, 2) ahead of a sentence, and after it.
-        begins: (3, 2) the first of each among all, as they are numbered here.
-        specials: (2, C) ids and segments of all.
-        segments: (3,) of the sentences.
+        counts: (3, 2) how many stand before a sentence, and after it.
+        begins: (3, 2) the number of the first of these among all C special tokens.
+        specials: (2, C) ids and segments of all special tokens.
+        segments: (3,) the segment of each kind of sentence.
     """
 
     counts: Ints
@@ -210,7 +210,7 @@ class _Sides:
 
     @property
     def size(self) -> int:
-        """C, how many there are."""
+        """C, the number of special tokens."""
         return self.specials.shape[1]
 
     @classmethod
@@ -232,18 +232,18 @@ class _Sides:
 
 
 class _Runs:
-    """The trunks of all rows as runs of tokens: of each part those ahead of it, its own, and after.
+    """The trunks of all rows as runs of tokens: special ones, a part of a sentence, special ones.
 
     Args:
-        sizes: (B,) sentences of each text.
-        parts: (4, P) as of :func:`_parts`.
-        rows: R, how many there are.
+        sizes: (B,) the number of sentences of each text.
+        parts: (4, P) from :func:`_parts`.
+        rows: R, the number of rows.
 
     Attributes:
         lengths: (R,) tokens of each row.
-        shifts: (P,) what a token's number among those of all texts needs to be its place here.
-        table: (6, 3P) of each run where it comes from and its first position, both less its place;
-            no branch, no anchor, its segment, and its place.
+        shifts: (P,) what to add to a token's number among all texts to get its place here.
+        table: (6, 3P) for each run: where it comes from, minus its place; its first position, minus
+            its place; 0 for no branch; 0 for no anchor; its segment; its place.
     """
 
     def __init__(
@@ -268,16 +268,16 @@ class _Runs:
     def with_branches(
         self, parts: Ints, lasts: Ints, anchors: Ints, sizes: Ints, ids: Ints
     ) -> tuple[Codes, Ints]:
-        """Put branches in after their mentions, and lay the tokens of all runs end to end.
+        """Insert branches after their mentions, and put the tokens of all runs end to end.
 
         Args:
-            parts, lasts, anchors, sizes: (K,) of each branch in reading order the part, the last
-                token + 1 of the mention, the anchor, and how many tokens.
-            ids: of their tokens.
+            parts, lasts, anchors, sizes: (K,) for each branch in reading order: the part, the
+                last token + 1 of the mention, the anchor, and the number of tokens.
+            ids: the ids of all their tokens.
 
         Returns:
-            Values, without the anchors of mentions, and runs as of :class:`FlatTrees`: a branch
-            parts its sentence's run in two.
+            Values, without the anchors of mentions, and runs as in :class:`FlatTrees`: a branch
+            divides the run of its sentence in two.
         """
         words, specials = len(self.trunk.ids), self.sides.specials
         known = words + self.sides.size
@@ -309,11 +309,11 @@ class _Runs:
 
 
 def _rules(parts: Ints, firsts: Ints, lasts: Ints, begins: Ints, stops: Ints) -> Ints:
-    """Say which mentions have no token, share one with the mention before, or are cut.
+    """Find mentions that have no token, share one with the mention before them, or are cut.
 
     Args:
-        parts, firsts, lasts: (Q,) of each mention, in order.
-        begins, stops: (P,) the tokens that are in of each part.
+        parts, firsts, lasts: (Q,) the part and tokens [first, last) of each mention, in order.
+        begins, stops: (P,) the tokens of each part that stand in its row.
     """
     rules = TRUNK_CUT * ((firsts < begins[parts]) | (lasts > stops[parts]))
     rules[lasts <= firsts] = NO_TOKENS
@@ -332,12 +332,12 @@ def _rules(parts: Ints, firsts: Ints, lasts: Ints, begins: Ints, stops: Ints) ->
 
 @dataclass(frozen=True)
 class _BranchTokens:
-    """The tokens of all that hangs on different names, with one tokenizer.
+    """The tokens of the branches of different names, made with one tokenizer.
 
     Attributes:
-        counts: of each name how many branches.
-        sizes: of each branch how many tokens.
-        ids: of the tokens.
+        counts: the number of branches of each name.
+        sizes: the number of tokens of each branch.
+        ids: the ids of all these tokens.
     """
 
     counts: Ints
@@ -346,17 +346,17 @@ class _BranchTokens:
 
     @cached_property
     def firsts(self) -> Ints:
-        """Of each name its first branch."""
+        """The number of each name's first branch."""
         return before(self.counts)
 
     @cached_property
     def begins(self) -> Ints:
-        """Of each branch its first token."""
+        """The number of each branch's first token."""
         return before(self.sizes)
 
     @classmethod
     def of(cls, branches: Branches, tokenizer: Tokenizer) -> "_BranchTokens":
-        """Those kept with branches, and of branches that are new."""
+        """Return the tokens kept with the branches, and tokenize the branches that are new."""
         known: _BranchTokens = branches.tokens.get(tokenizer) or cls(*np.zeros((3, 0), np.int64))
         new = branches.used[len(known.counts) :]
         if new:
@@ -375,11 +375,11 @@ class _BranchTokens:
 
 
 def _leave_out(rules: Ints, sizes: Ints, rows: Ints, lengths: Ints, max_length: int) -> None:
-    """Leave out the branches that there is no room for, in order.
+    """Leave out, in order, the branches that don't fit into their row.
 
     Args:
-        rules, sizes, rows: (K,) of each branch; the rules are changed.
-        lengths: (R,) of each row without branches.
+        rules, sizes, rows: (K,) for each branch; the rules are changed.
+        lengths: (R,) the tokens of each row without branches.
     """
     needed = lengths + np.bincount(rows, sizes * (rules == 0), len(lengths))
     for row in (needed > max_length).nonzero()[0].tolist():

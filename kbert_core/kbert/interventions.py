@@ -1,8 +1,8 @@
 """Interventions: cells of the visible matrix blocked or opened, in all layers or in some.
 
-They ask directly which link does the work: cut one, and see what becomes of the prediction. Tokens
-are named by what they are, never by an index, so that an intervention means the same after an edit
-of the graph. ``ReadConfig`` holds them with all else that says how K-BERT reads a text.
+They answer which link does the work: cut one, and look at what the prediction becomes. Tokens are
+named by what they are, never by an index, so that an intervention means the same after an edit
+of the graph. ``ReadConfig`` holds them, and everything else that says how K-BERT reads a text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,12 +47,12 @@ class Tokens:
     """A choice of a tree's tokens, by what they are.
 
     Attributes:
-        kind: "all"; "trunk", special tokens included; "branches", all of them; "specials", [CLS]
-            and [SEP]; "mention", the trunk tokens of one mention; "hung", all branches on
-            that mention; "branch", its branch of one triple; "token", a single token.
-        sentence, start: of the mention: index of its sentence, its first character there.
-        triple: of a "branch".
-        identity: of a "token", see ``FlatTree.identities``.
+        kind: "all"; "trunk", with special tokens; "branches", all of them; "specials", [CLS]
+            and [SEP]; "mention", the trunk tokens of one mention; "hung", all branches of
+            that mention; "branch", its branch for one triple; "token", a single token.
+        sentence, start: the mention: index of its sentence, and its first character there.
+        triple: the triple of a "branch".
+        identity: the name of a "token", see ``FlatTree.identities``.
 
     Raises:
         OptionError: an unknown kind, or something it needs is missing.
@@ -72,11 +72,11 @@ class Tokens:
 
     @property
     def tied_to_text(self) -> bool:
-        """Whether they are a place in one text, so that they mean nothing in another."""
+        """Whether they belong to a place in one text and mean nothing in another text."""
         return self.kind in AT_MENTION or (self.kind == "token" and self.identity[0] != "special")
 
     def among(self, row: FlatTree) -> list[int]:
-        """Find them in a flat tree: indices along N, ascending; none where it has none of them."""
+        """Return their indices along N in a flat tree, ascending; empty if it has none of them."""
         of_branch = row.codes[BRANCH_IDS]
         match self.kind:
             case "all":
@@ -101,7 +101,7 @@ class Tokens:
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, without what the kind doesn't need."""
+        """Return plain data, without the fields that the kind doesn't need."""
         made: dict[str, Any] = {"kind": self.kind}
         if self.kind in AT_MENTION:
             made |= {"sentence": self.sentence, "start": self.start}
@@ -199,9 +199,9 @@ class Intervened:
     """What interventions, in order, made of a visible matrix.
 
     Attributes:
-        layers: L tensors (B, N, N) bool; the same one where layers are equal.
-        changed: per intervention how many cells it changed when its turn came, in the layer where
-            these are most.
+        layers: L tensors (B, N, N) bool; equal layers share one tensor.
+        changed: how many cells each intervention changed when its turn came, in the layer where
+            it changed most.
     """
 
     interventions: tuple[Intervention, ...]
@@ -215,7 +215,7 @@ class Intervened:
 
     @property
     def idle(self) -> tuple[Intervention, ...]:
-        """Those that changed nothing: what they name isn't in the tree, or was so already."""
+        """Return those that changed no cell: their tokens are missing, or it was so already."""
         pairs = zip(self.interventions, self.changed, strict=True)
         return tuple(one for one, cells in pairs if not cells)
 
@@ -228,12 +228,12 @@ def intervene(
 ) -> Intervened:
     """Block and open cells of a visible matrix, one intervention after the other.
 
-    The last word on a cell counts. A token always sees itself, and padding is never touched, so
-    that no row is empty.
+    A later intervention overrules an earlier one. A token always sees itself, and padding is never
+    changed, so that no row is empty.
 
     Args:
         visible: (B, N, N) bool, True = row may attend to column; not changed.
-        rows: the B flat trees it is of.
+        rows: the B flat trees to which it belongs.
         layer_count: L.
 
     Raises:
@@ -274,7 +274,7 @@ def intervene(
 
 
 def _cells(one: Intervention, rows: Sequence[FlatTree], visible: "Tensor") -> "Tensor":
-    """(B, N, N) bool: which cells an intervention is about, never the diagonal."""
+    """Return the cells that an intervention names, (B, N, N) bool, without the diagonal."""
     import torch
 
     cells = torch.zeros_like(visible)

@@ -9,8 +9,8 @@ Each of its layers computes mask-self-attention (K-BERT, Eq. 4-6)::
 M is 0 where the visible matrix has True and minus infinity where not (``layers.additive_mask``).
 Encoders add it after dividing by √D, which for such an M is the same.
 
-No parameter is added, so every checkpoint loads as it is. Which encoders can
-be run so is not a list but a test, made on the loaded encoder: :func:`probe`.
+No parameter is added, so every checkpoint loads as it is. There is no list of
+encoders that can be run so, but a test of the loaded encoder: :func:`probe`.
 """
 
 import inspect
@@ -160,7 +160,7 @@ class MaskTransformer:
         return arguments
 
     def _one_matrix(self, visible: Tensor | Sequence[Tensor] | None) -> Tensor | None:
-        """The matrix of all layers alike; None where none is given, or they differ."""
+        """Return the matrix that all layers share; None if none is given, or layers differ."""
         if visible is None or isinstance(visible, Tensor):
             return visible
         if len(visible) != self.layer_count:
@@ -215,7 +215,7 @@ def probe(model: PreTrainedModel) -> int:
 
 
 class _Trial:
-    """A tiny input, an all-visible matrix, and one of two parts that don't see each other."""
+    """A tiny input with two matrices: all visible, and two parts that don't see each other."""
 
     def __init__(self, encoder: PreTrainedModel) -> None:
         self.encoder, device = encoder, encoder.device
@@ -229,17 +229,18 @@ class _Trial:
         self.everything = torch.ones_like(self.two_parts)
 
     def given(self, visible: Tensor, positions: Tensor) -> dict[str, Any]:
-        """Mask and positions as the encoder takes them."""
+        """Return mask and positions as the encoder takes them."""
         mask = attention_mask(self.encoder.config, visible, positions, self.encoder.dtype)
         return {"attention_mask": mask, "position_ids": positions}
 
     def state(self, ids: Tensor, positions: Tensor, visible: Tensor) -> Tensor:
-        """The last layer's, (1, N, H)."""
+        """Return the states of the last layer, (1, N, H)."""
         state: Tensor = self.encoder(ids, **self.given(visible, positions)).last_hidden_state
         return state
 
 
 def _tested(encoder: PreTrainedModel) -> int:
+    """Make the tests of :func:`probe`; return what is added to soft positions."""
     if "position_ids" not in inspect.signature(encoder.forward).parameters:
         raise _refused(encoder, "it takes no position_ids")
     trial = _Trial(encoder)
@@ -276,7 +277,7 @@ def _tested(encoder: PreTrainedModel) -> int:
 
 
 def _checked(twin: LayeredTwin, offset: int) -> LayeredTwin:
-    """Make sure that layers go by the masks given to each, not by the one given to all."""
+    """Refuse an encoder whose layers ignore their own masks and use the one given to all."""
     encoder = cast(PreTrainedModel, twin.model.base_model)
     with torch.inference_mode():
         trial = _Trial(encoder)

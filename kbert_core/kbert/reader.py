@@ -35,7 +35,7 @@ ROWS_AT_ONCE = 16  # windows of one long text
 
 @dataclass(frozen=True)
 class KBertReading(Reading):
-    """A text with its sentence tree, and the tree in reading order: one row, or one per window."""
+    """A text, its sentence tree, and the tree in reading order: one row, or one for each window."""
 
     rows: tuple[FlatTree, ...]
     config: ReadConfig
@@ -52,7 +52,7 @@ class KBertReading(Reading):
 
     @cached_property
     def tokens(self) -> tuple[Tokens, ...]:
-        """Per sentence its tokens that are read."""
+        """The tokens of each sentence that are read."""
         read = list(self.rows[0].trunk_tokens)
         for cut in self.rows[0].trunk_cuts:
             read[cut.sentence] = read[cut.sentence].first(cut.kept)
@@ -65,7 +65,7 @@ class KBertReading(Reading):
 
     @property
     def by_mention(self) -> tuple[Named, ...]:
-        """Each mention with the triples that hang on it in the tree, whether in a row or not."""
+        """Each mention with the triples that hang on it in the tree, in a row or not."""
         return self.tree.by_mention
 
     @cached_property
@@ -203,14 +203,14 @@ class KBertReader(Reader):
         *,
         windows: bool = False,
     ) -> Trees:
-        """Grow the trees that a recipe changes; :meth:`lay` knows of windows."""
+        """Grow the trees, so that a recipe can change them; see :meth:`Reader.grown`."""
         del windows
         return self.trees(texts, graph, config.options)
 
     def trees(
         self, texts: Sequence[Sequence[str]], graph: KnowledgeGraph, options: InjectionOptions
     ) -> Trees:
-        """Grow the trees of many texts (Eq. 1, 2); a [MASK] to fill is no part of a mention."""
+        """Grow the trees of many texts (Eq. 1, 2); a mention never contains a [MASK] to fill."""
         masks = None
         if self.tokenizer.reads_masks:
             masks = [[self.tokenizer.mask_spans(text) for text in sentences] for sentences in texts]
@@ -241,7 +241,7 @@ class KBertReader(Reader):
             yield readings.config, SomeTrees(flats, some), places
 
     def logits(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
-        """Run readings; see :meth:`Reader.logits`. Several run faster where ``narrowed`` can."""
+        """Run readings; see :meth:`Reader.logits`. ``narrowed`` makes several of them faster."""
         if len(readings) > 1:
             from kbert_core.kbert.narrowed import narrowed_for
 
@@ -250,7 +250,7 @@ class KBertReader(Reader):
         return super().logits(readings, batch_size=batch_size)
 
     def collate(self, rows: Sequence[FlatTree], config: ReadConfig) -> Batch:
-        """Pad flat trees to the longest, and carry the interventions out on what each sees."""
+        """Pad flat trees to the longest, and apply the interventions to their visible matrices."""
         batch = collate(rows, pad_id=self.tokenizer.pad_id)
         if not config.interventions:
             return batch
@@ -316,11 +316,11 @@ class KBertReader(Reader):
     def rows_with(
         self, rows: Sequence[FlatTree], keep: Callable[[int, Triple], bool]
     ) -> tuple[FlatTree, ...]:
-        """Take all branches out of rows but those to keep; see ``FlatTree.keeping``."""
+        """Keep some branches of rows and take out all others; see ``FlatTree.keeping``."""
         return tuple(row.keeping(keep) for row in rows)
 
     def way(self, config: ReadConfig) -> Hashable:
-        """Equal ablations and interventions share batches."""
+        """Return ablation and interventions; see :meth:`Reader.way`."""
         return config.ablation, config.interventions
 
     def key(self, reading: Reading) -> Hashable:
@@ -329,7 +329,7 @@ class KBertReader(Reader):
         return self.way(reading.config), *map(_input, reading.rows), *names
 
     def scorer(self, options: InjectionOptions) -> TripleScorer | None:
-        """Return what scores triples for these options, opened once; None where nothing does.
+        """Return the scorer of triples that the options ask for, opened once; None: they ask none.
 
         Raises:
             CheckpointError: it can't be read.
@@ -345,14 +345,14 @@ class KBertReader(Reader):
 
     @cached_property
     def similarity(self) -> "Similarity":
-        """Texts and triples compared by the model's own encoder, without knowledge."""
+        """The similarity of texts and triples under the model's own encoder, without knowledge."""
         from kbert_core.scoring import Similarity
 
         return Similarity(self.model, self.tokenizer)
 
 
 def _input(row: FlatTree) -> Hashable:
-    """What the encoder gets of a row; a mention counts only where a branch hangs from it."""
+    """Return what the encoder gets of a row; mentions without a branch are not told apart."""
     hanging = sorted({placed.node for placed in row.branches})
     number = {node + 1: n for n, node in enumerate(hanging, start=1)}
     anchors = [number.get(anchor, 0) for anchor in row.anchor_ids]
@@ -361,6 +361,6 @@ def _input(row: FlatTree) -> Hashable:
 
 
 def _named(row: FlatTree) -> Hashable:
-    """What interventions may name: mentions and branches."""
+    """Return the mentions and branches of a row, which interventions may name."""
     mentions = tuple(node.mention for node in row.tree.nodes)
     return mentions, tuple((node, branch.triple) for node, branch, *_ in row.branches)

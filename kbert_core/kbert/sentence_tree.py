@@ -2,7 +2,7 @@
 
 The two steps of the paper's knowledge layer, each over a list of texts:
 K-Query finds the entities and their triples, K-Inject hangs the triples on.
-Inside they are arrays; a tree, its nodes and its mentions are made when asked for.
+Inside, all trees are arrays; a tree, its nodes and its mentions are made when asked for.
 """
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
@@ -42,8 +42,8 @@ class Branch:
     """A triple hanging from a mention.
 
     Attributes:
-        texts: what it reads: relation and tail, or the tail alone.
-        reason: why it was chosen; None where nobody chose.
+        texts: its words: relation and tail, or the tail alone.
+        reason: why it was chosen; None if it was not chosen but given.
     """
 
     triple: Triple
@@ -65,11 +65,11 @@ class Node:
 
     @property
     def used(self) -> tuple[Triple, ...]:
-        """The triples that hang on it."""
+        """The triples that hang on the mention."""
         return tuple(branch.triple for branch in self.branches)
 
     def edited(self, changes: Mapping[Triple, Triple | None], options: InjectionOptions) -> "Node":
-        """Replace some triples; None: only take the triple off."""
+        """Return the node with some triples replaced; a triple replaced by None is taken off."""
         new = [(own, changes.get(own.triple, own.triple)) for own in self.branches]
         kept = (own if t is own.triple else branch_of(t, options) for own, t in new if t)
         return replace(self, branches=tuple(kept))
@@ -80,7 +80,7 @@ class SentenceTree:
     """A trunk of one or two sentences with branches of depth 1 (Eq. 2), at nodes in reading order.
 
     Attributes:
-        words: per sentence the spans of its words, for a text that came split.
+        words: the spans of the words of each sentence, if the text was given as words.
     """
 
     sentences: tuple[str, ...]
@@ -98,7 +98,7 @@ class SentenceTree:
         return tuple((node.mention, node.used) for node in self.nodes)
 
     def with_nodes(self, nodes: Sequence[Node]) -> "SentenceTree":
-        """The same text with other nodes, in reading order."""
+        """Return the same text with other nodes, in reading order."""
         return replace(self, nodes=tuple(nodes))
 
     @staticmethod
@@ -107,10 +107,10 @@ class SentenceTree:
         return Node(mention, (branch_of(triple, options),))
 
     def keeping(self, keep: Callable[[int, Triple], bool]) -> "SentenceTree":
-        """Take branches off.
+        """Return the tree with only some of its branches.
 
         Args:
-            keep: says of a node's index and a triple whether its branch stays.
+            keep: says, for the index of a node and a triple, whether the branch stays.
         """
         nodes = tuple(
             replace(node, branches=tuple(b for b in node.branches if keep(number, b.triple)))
@@ -120,12 +120,12 @@ class SentenceTree:
 
 
 class Branches:
-    """What hangs on different names, by their numbers; only ever grows.
+    """The branches of different names, by number; names are added and never removed.
 
     Attributes:
-        used, left_out: of each name, see :class:`Node`.
-        spans: as the texts write the names, where they are those kept with a graph.
-        tokens: of all branches, kept for each tokenizer.
+        used, left_out: for each name, see :class:`Node`.
+        spans: the names as the texts write them, if the branches are kept with a graph.
+        tokens: the tokens of all branches, for each tokenizer.
     """
 
     def __init__(self, spans: Sequence[str] = ()) -> None:
@@ -143,7 +143,7 @@ class Branches:
 
     @classmethod
     def of(cls, mentions: Mentions, graph: KnowledgeGraph, options: InjectionOptions) -> "Branches":
-        """Choose triples for names that have the same in every text; kept with the graph."""
+        """Choose triples for names whose choice is the same in every text; kept with the graph."""
         spans = mentions.spans
         branches = graph.kept((cls, options), lambda: cls(spans))
         if branches.spans is not spans:  # the names were begun anew
@@ -160,13 +160,13 @@ class Branches:
 
 @dataclass(frozen=True)
 class Nodes(Many[tuple[Node, ...]]):
-    """The M nodes of B texts; an item is one text's.
+    """The M nodes of B texts; an item is the nodes of one text.
 
     Attributes:
-        mentions: M, in the S sentences of all texts.
-        sizes: (B,) sentences of each text.
-        names: (M,) whose ``branches`` a node has.
-        branches: of different names.
+        mentions: the M mentions in the S sentences of all texts.
+        sizes: (B,) the number of sentences of each text.
+        names: (M,) the name, by its number in ``branches``, to which a node belongs.
+        branches: the branches of different names.
     """
 
     mentions: Mentions
@@ -202,9 +202,9 @@ class Trees(Many[SentenceTree]):
     """The sentence trees of B texts.
 
     Attributes:
-        nodes: of all of them.
-        words: per text as of :class:`SentenceTree`; None: no text came split.
-        given: the trees themselves, where they were made one by one.
+        nodes: the nodes of all trees.
+        words: for each text as in :class:`SentenceTree`; None: no text was given as words.
+        given: the trees themselves, if they were made one by one.
     """
 
     nodes: Nodes
@@ -213,7 +213,7 @@ class Trees(Many[SentenceTree]):
 
     @classmethod
     def of(cls, trees: Sequence[SentenceTree]) -> "Trees":
-        """Lay trees that were made or changed one by one into arrays."""
+        """Put trees that were made or changed one by one into arrays."""
         if isinstance(trees, Trees):
             return trees
         sizes = np.fromiter((len(tree.sentences) for tree in trees), np.int64, len(trees))
@@ -262,13 +262,13 @@ def k_query(
         texts: each a sentence, or a pair of them.
         graph: K.
         options: how many triples a mention gets, and which.
-        words: per text and sentence the spans of its words, if it is split.
-        masks: per text and sentence the spans of its mask tokens; a name that
-            touches one is no mention.
-        scorer: for options that score triples with a model.
+        words: for each text and sentence the spans of its words, if it is split.
+        masks: for each text and sentence the spans of its mask tokens; a name
+            that touches one is no mention.
+        scorer: scores triples, if the options ask for that.
 
     Raises:
-        TextError: not one or two sentences, or a character that is none.
+        TextError: a text has more than two sentences or none, or half a character.
         OptionError: the options need a scorer, but none is given.
     """
     pairs = list(map(_pair, texts))
@@ -322,7 +322,7 @@ def grow_trees(
 
 
 def branch_of(triple: Triple, options: InjectionOptions, reason: Reason | None = None) -> Branch:
-    """Say what the branch of a triple reads."""
+    """Return the words of a triple's branch."""
     texts = (triple.tail,) if options.tail_only else (triple.relation, triple.tail)
     return Branch(triple, texts, reason)
 
@@ -330,7 +330,7 @@ def branch_of(triple: Triple, options: InjectionOptions, reason: Reason | None =
 def passed_over(
     tree: SentenceTree, graph: KnowledgeGraph, rules: NameRules = ALL_RULES
 ) -> tuple[PassedOver, ...]:
-    """Find the names in the text of a tree, grown so, that are no mentions, as they overlap one."""
+    """Find the names in a tree's text that are no mentions because they overlap a mention."""
     names: list[PassedOver] = []
     for number, text in enumerate(tree.sentences):
         words = tree.words[number] if tree.words is not None else None
@@ -352,7 +352,7 @@ def _by_sentence(
 
 
 def _check(sizes: Ints, sentences: Sequence[str]) -> None:
-    """Refuse texts of no or of three sentences, and half characters."""
+    """Refuse texts that aren't one or two sentences, and half characters."""
     for wrong in sizes[(sizes < 1) | (sizes > 2)].tolist():
         raise TextError(f"Got {wrong} sentences, expected one or two.")
     refuse_half_characters(sentences)

@@ -51,11 +51,11 @@ def visible_matrix(
 def mask_mod(
     branch_ids: "Tensor", anchor_ids: "Tensor"
 ) -> "Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]":
-    """Say the same as :func:`visible_matrix` of single cells, as FlexAttention asks for it.
+    """Return a function that answers for one cell what :func:`visible_matrix` answers for all.
 
-    No (B, N, N) tensor is made: blocks of a row that see nothing of each other are never computed.
-
-    The function takes batch, attention head, query and key, which are indices.
+    FlexAttention takes such a function. No (B, N, N) tensor is made, and blocks of a row that see
+    nothing of each other are never computed. Its arguments are indices: batch, attention head,
+    query and key.
     """
     _check(branch_ids, anchor_ids)
     mention, hangs = _mentions(branch_ids, anchor_ids)
@@ -71,9 +71,9 @@ def mask_mod(
 
 
 def _mentions(branch_ids: "Tensor", anchor_ids: "Tensor") -> "tuple[Tensor, Tensor]":
-    """Part the anchors: (B, N) the mention of a trunk token, or 0; that of a branch token, or -1.
+    """Split the anchors in two (B, N): a trunk token's mention, or 0; a branch token's, or -1.
 
-    A mention and a branch that hangs from it have the same number; no others do.
+    A mention and the branches that hang from it have the same number; nothing else has it.
     """
     mention = anchor_ids.where(branch_ids == 0, 0)
     hangs = anchor_ids.where((branch_ids > 0) & (anchor_ids > 0), -1)
@@ -144,9 +144,9 @@ class Ablation(Options):
         return visible_matrix(*self.seen_by(batch))
 
     def seen_by(self, batch: Batch) -> "tuple[Tensor, Tensor]":
-        """Give the codes that say who sees whom: branches and anchors.
+        """Return the branch and anchor codes from which the visible matrix is made.
 
-        Without the visible matrix every token but padding stands on the trunk.
+        With ``visible="all"`` every token but padding counts as a token of the trunk.
         """
         if self.visible == "tree":
             return batch.branch_ids, batch.anchor_ids

@@ -30,14 +30,14 @@ class Base:
     """A knowledge base of a KnowBert: the part of the graph that enters after one layer.
 
     Attributes:
-        relations: of the triples that an entity's vector is made of; None: all but counts.
-        text: how such a triple is said to the encoder that makes the vectors.
-        inflected: whether texts inflect names, as English does: WordNet's morphology.
+        relations: relations of the triples that make an entity's vector; None: all but counts.
+        text: how such a triple is written for the encoder that makes the vectors.
+        inflected: whether texts inflect names, as English does; then WordNet's morphology is used.
         vectors: the encoder that makes entity vectors, and never changes: a folder,
             ``package:NAME`` or a hub name.
-        vectors_layer: whose hidden states, from 0; None: the middle one, -1: the last.
-        layer: after which layer its KAR stands, from 1; None: the paper's place.
-        kar: sizes of its KAR, and where paper and code differ.
+        vectors_layer: the layer of the hidden states, from 0; None: the middle one, -1: the last.
+        layer: the layer after which its KAR stands, from 1; None: the paper's place.
+        kar: sizes of its KAR, and choices where paper and code differ.
     """
 
     relations: tuple[str, ...] | None = None
@@ -59,7 +59,7 @@ class Base:
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """Make a base of its name (see ``BASES``), or of its options: a mapping, or JSON.
+        """Make a base from its name (see ``BASES``), or from its options: a mapping, or JSON.
 
         Raises:
             OptionError: there is no such base or attribute.
@@ -112,8 +112,8 @@ class Candidate:
     Attributes:
         entity: its name in the graph.
         prior: p(entity | mention).
-        triples: what its vector is made of; none for a special entity.
-        special: number of a special entity; None for one of the graph.
+        triples: the triples that make its vector; none for a special entity.
+        special: number of a special entity; None for an entity of the graph.
     """
 
     entity: str
@@ -132,7 +132,7 @@ class Span:
 
     Attributes:
         mention: where it stands, in characters.
-        candidates: the most probable first; their priors sum to 1. None where all were left out.
+        candidates: the most probable first; their priors sum to 1. Empty if all were left out.
         base: number of its knowledge base.
     """
 
@@ -142,19 +142,19 @@ class Span:
 
     @property
     def place(self) -> tuple[int, int, int, int]:
-        """What tells it from the other spans of a text, in the order of these."""
+        """Base, sentence, start and end: what tells it from other spans, and sorts them."""
         mention = self.mention
         return self.base, mention.sentence, mention.start, mention.end
 
     @property
     def used(self) -> tuple[Triple, ...]:
-        """The triples that its candidates are made of, each once."""
+        """The triples that make its candidates' vectors, each once."""
         return tuple(dict.fromkeys(t for own in self.candidates for t in own.triples))
 
     def edited(self, changes: Mapping[Triple, Triple | None], options: Any = None) -> "Span":
-        """Make the candidates of other triples in place of some; None: of nothing.
+        """Return the span with some triples replaced; a triple replaced by None is removed.
 
-        A candidate without any triple left has no vector, and goes.
+        A candidate without any triple has no vector and is removed.
         """
         del options
         made = [
@@ -176,17 +176,17 @@ def graph_spans(
     number: int = 0,
     masks: Sequence[Sequence[tuple[int, int]]] = (),
 ) -> tuple[Span, ...]:
-    """Find the names of a graph in a text, overlapping ones too, and what each may mean.
+    """Find all names of a graph in a text, overlapping ones, too, and what each may mean.
 
-    What touches a mask means the special entity MASK, so that it tells nothing of what is hidden.
+    A name that touches a mask means the special entity MASK: it must not give the hidden word away.
 
     Args:
         sentences: one or two.
         options: how a name may differ from the graph's, which relations count, and how many
             triples an entity's vector is made of.
         base: which part of the graph.
-        number: of the base, kept with each span.
-        masks: per sentence the spans of its mask tokens, in characters.
+        number: the number of the base, kept with each span.
+        masks: for each sentence the spans of its mask tokens, in characters.
     """
     spans = []
     known: dict[Any, tuple[Candidate, ...]] = graph.kept((options, base), dict)
@@ -216,7 +216,7 @@ def entities_named(
     options: InjectionOptions,
     bases: Sequence[Base],
 ) -> tuple[str, ...]:
-    """The entities that the names in a text give, in reading order; without a vector too."""
+    """Return the entities that a text names, in reading order, also those without a vector."""
     found: dict[str, None] = {}
     for base in bases:
         for text in sentences:
@@ -234,14 +234,14 @@ def entity_span(
     base: Base,
     number: int = 0,
 ) -> Span | None:
-    """Make a span of given entities, such as those of a word with a known part of speech.
+    """Make a span of given entities, such as the senses of a word with a known part of speech.
 
     Args:
         place: start and end, in characters of the first sentence.
-        word: the name whose counts are the priors.
+        word: the name whose counts become the priors.
 
     Returns:
-        None: none of them has a text in the graph, and so no vector.
+        The span; None if none of the entities has a vector.
     """
     candidates = _candidates({entity: {word} for entity in entities}, graph, options, base)
     if not candidates:
@@ -267,7 +267,7 @@ def _candidates(
     options: InjectionOptions,
     base: Base,
 ) -> tuple[Candidate, ...]:
-    """The entities of a name that have a vector, most of them by the prior, and NULL if wanted."""
+    """Return the most probable entities of a name that have a vector, and NULL if asked for."""
     found = []
     for entity, names in entities.items():
         if triples := _triples(entity, graph, options, base):
@@ -291,10 +291,10 @@ def _triples(
 
 
 def _count(entity: str, names: set[str], graph: KnowledgeGraph) -> int:
-    """How often a name meant the entity, as the graph says.
+    """Return how often a name meant the entity, as the graph says.
 
     Raises:
-        GraphEditError: a triple of the relation "count" says no count.
+        GraphEditError: the tail of a triple with the relation "count" isn't a count.
     """
     keys, most = {loose_key(name) for name in names}, 0
     for triple in graph.triples_of(entity):
@@ -312,7 +312,7 @@ def _count(entity: str, names: set[str], graph: KnowledgeGraph) -> int:
 
 
 def normalised(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Let priors sum to 1, the highest first; equal ones stay in order."""
+    """Divide priors by their sum and sort them, the highest first; equal ones keep their order."""
     total = sum(own.prior for own in candidates) or 1.0
     ordered = sorted(candidates, key=lambda own: -own.prior)
     return tuple(replace(own, prior=own.prior / total) for own in ordered)
@@ -326,9 +326,9 @@ def batch_of(
     """Put the spans of a batch into tensors.
 
     Args:
-        rows: per row the first and last token of each span, inclusive, and the span.
-        vectors: of the entities; each is made once a batch.
-        threshold: δ in place of the linker's own.
+        rows: for each row the first and last token of each span, inclusive, and the span.
+        vectors: makes the entities' vectors; each is made once for a batch.
+        threshold: δ to use instead of the linker's own.
     """
     most = max([len(spans) for spans in rows] + [1])
     widest = max([len(span.candidates) for spans in rows for *_, span in spans] + [1])

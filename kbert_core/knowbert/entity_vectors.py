@@ -22,15 +22,15 @@ MANY = 256  # texts that are worth keeping on disk
 
 
 class EntityVectors:
-    """An entity's vector is the mean of those of its triples, said in words.
+    """Makes entity vectors: the mean of the vectors of an entity's triples, written as words.
 
-    Vectors are kept in memory, and on disk where many are made at once: a text under an encoder
-    has one vector for ever. They are rounded to 16 bits, the same wherever they come from.
+    Vectors are kept in memory, and on disk if many are made at once: the encoder never changes, so
+    a text's vector never does. They are rounded to 16 bits, from wherever they come.
 
     Args:
-        similarity: reads texts with an encoder that stays as it is.
-        text: how a triple is said.
-        kept: vectors made before; None: none.
+        similarity: reads texts with an encoder that never changes.
+        text: how a triple is written.
+        kept: vectors that were made before; None: none.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class EntityVectors:
         return self.text.format(head=triple.head, relation=triple.relation, tail=triple.tail)
 
     def of(self, entities: Sequence[tuple[Triple, ...]]) -> Tensor:
-        """(V, W) float32 unit vectors of entities, each given by its triples."""
+        """Return unit vectors (V, W) float32 of entities; each is given by its triples."""
         if not entities:
             return torch.zeros(0, self.width)
         texts = [self.said(triple) for triples in entities for triple in triples]
@@ -85,15 +85,15 @@ class EntityVectors:
 
 @cache
 def vectors_by(encoder: str, layer: int | None = None, text: str = "") -> EntityVectors:
-    """Load what makes entity vectors, once a process.
+    """Load the maker of entity vectors; only once in a process.
 
     Args:
         encoder: a folder, ``package:NAME`` or a hub name.
-        layer: whose hidden states; None: the middle one, less the mean of everyday facts.
-        text: how a triple is said; empty: its three parts.
+        layer: the layer of the states; None: the middle one, minus the mean of everyday facts.
+        text: how a triple is written; empty: its three parts.
 
     Raises:
-        CheckpointError: it can't be loaded.
+        CheckpointError: the encoder can't be loaded.
     """
     model = load_model(encoder, device="cpu")
     name = f"{weights_hash(model, [])[:16]}-{layer}"

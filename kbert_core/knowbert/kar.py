@@ -25,14 +25,14 @@ INITIAL = 0.02  # standard deviation of new weights, BERT's
 
 @dataclass(frozen=True)
 class KarTrace:
-    """What a KAR made of a batch, stage by stage.
+    """What a KAR computed for a batch, stage by stage.
 
     Attributes:
         projected: H_proj, (B, N, E) (Eq. 1).
         linked: spans, scores, and the entities chosen (Eq. 2 to 5).
         enhanced: S'_e, (B, C, E); spans with their entities (Eq. 6).
         attention: (B, A, N, C); from every token to every span.
-        change: (B, N); ‖H' − H‖, what the layer changed of each token.
+        change: (B, N); ‖H' − H‖, how much the layer changed each token.
     """
 
     projected: Tensor
@@ -49,13 +49,13 @@ _running: ContextVar[Sequence[tuple[Candidates, list[KarTrace]]] | None] = Conte
 
 @contextmanager
 def reading(candidates: Sequence[Candidates]) -> Iterator[list[list[KarTrace]]]:
-    """Run an encoder within this: its KARs read the batch with these candidates.
+    """Give candidates to the KARs of an encoder that is run inside this context.
 
     Args:
-        candidates: one per knowledge base, from bottom to top.
+        candidates: one for each knowledge base, from bottom to top.
 
     Yields:
-        Per knowledge base a list, which then holds the trace.
+        One list for each knowledge base; after the run it holds the trace.
     """
     traces: list[list[KarTrace]] = [[] for _ in candidates]
     token = _running.set(list(zip(candidates, traces, strict=True)))
@@ -114,7 +114,7 @@ class Kar(nn.Module):
         return new
 
     def link(self, states: Tensor, candidates: Candidates) -> tuple[Tensor, Linked]:
-        """Do the linker's part alone: projected states, and which entities are meant (Eq. 1 to 5).
+        """Run only the linker: projected states, and which entities are meant (Eq. 1 to 5).
 
         Args:
             states: (B, N, H) of the layer.
@@ -124,15 +124,15 @@ class Kar(nn.Module):
 
     @property
     def linking(self) -> list[nn.Parameter]:
-        """The parameters that the linker's own stage trains: of Eq. 1 to 3."""
+        """Return the parameters that training the linker alone changes (Eq. 1 to 3)."""
         return [*self.down.parameters(), *self.linker.parameters()]
 
     @torch.no_grad()
     def invert_projection(self) -> None:
-        """Make W₂, b₂ the pseudo-inverse of W₁, b₁: up(down(h)) is h as far as E < H allows.
+        """Make W₂, b₂ the pseudo-inverse of W₁, b₁: up(down(h)) is as near to h as E < H allows.
 
-        The paper's start of the multitask stage. The released code inverts W₁ᵀW₁, which is
-        singular, and adds W₁⁺b₁ in place of taking it off.
+        The paper's multitask stage starts so. The released code inverts W₁ᵀW₁, which is
+        singular, and adds W₁⁺b₁ instead of subtracting it.
         """
         inverse = torch.linalg.pinv(self.down.weight.double())  # (H, E)
         self.up.weight.copy_(inverse)
@@ -143,12 +143,12 @@ def layer_after(count: int, base: int = 0, bases: int = 1) -> int:
     """Say after which layer a knowledge base stands (paper: 10 of 12; of two, 10 and 11).
 
     Args:
-        count: L, layers of the encoder.
+        count: L, the number of layers of the encoder.
         base: number of the knowledge base, from 0, bottom to top.
-        bases: how many there are.
+        bases: the number of knowledge bases.
 
     Returns:
-        From 1 to L; a layer stays above the topmost where the encoder has enough of them.
+        From 1 to L; one layer stays above the topmost KAR if the encoder has enough layers.
     """
     top = max(round(10 * count / 12), 1) + bases - 1
     return min(top, max(count - 1, bases)) - (bases - 1) + base

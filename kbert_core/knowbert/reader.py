@@ -87,10 +87,10 @@ class KnowBertReader(Reader):
 
     @cached_property
     def vectors(self) -> list[EntityVectors]:
-        """What makes the entity vectors of each knowledge base.
+        """The makers of entity vectors, one for each knowledge base.
 
         Raises:
-            OptionError: no encoder is named for it.
+            OptionError: a knowledge base names no encoder for its vectors.
         """
         if not all(base.vectors for base in self.config.bases):
             raise OptionError(
@@ -104,10 +104,10 @@ class KnowBertReader(Reader):
     def begin_training(self, task: str, start: str | None) -> None:
         """Begin a stage of the paper's Algorithm 1.
 
-        From another KnowBert of the same knowledge bases its KARs are taken. To link, the topmost
-        linker trains alone, the encoder stays as it is, and the states below the KAR are kept on
-        disk. For any other task everything trains; where a linker has been trained before, W₂
-        begins as the pseudo-inverse of W₁.
+        If training starts from a KnowBert with the same knowledge bases, its KARs are taken over.
+        For the task "link" only the topmost linker is trained, the encoder is frozen, and the
+        states below the KAR are kept on disk. For any other task everything is trained; if a
+        linker was trained before, W₂ begins as the pseudo-inverse of W₁.
         """
         before = card_of(start) if start is not None else None
         if before is not None and before.system == self.system:
@@ -134,7 +134,7 @@ class KnowBertReader(Reader):
         *,
         windows: bool = False,
     ) -> list[KnowBertReading]:
-        """Read texts with a graph: names, and the entities each may mean."""
+        """Read texts with a graph: find names, and the entities that each may mean."""
         config = self.configured(config)
         readings = []
         for sentences in texts:
@@ -171,27 +171,27 @@ class KnowBertReader(Reader):
     def lay(
         self, grown: Sequence[KnowBertReading], config: Any = None, *, windows: bool
     ) -> Sequence[KnowBertReading]:
-        """Return readings that :meth:`grown` made, changed or not."""
+        """Return the readings themselves: :meth:`grown` has made them already."""
         del config, windows
         return grown
 
     def with_spans(self, reading: KnowBertReading, spans: Sequence[Span]) -> KnowBertReading:
-        """Put spans into a reading, in place of those of their base at the same characters."""
+        """Put spans into a reading; they replace spans of their base at the same characters."""
         by_place = {own.place: own for own in (*reading.spans, *spans)}
         return reading.with_nodes(list(by_place.values()))
 
     def guarded(
         self, row: KnowBertRow, hidden: Any, random: np.random.Generator | None = None
     ) -> KnowBertRow:
-        """Keep candidates from telling what is hidden (paper, section 3.4).
+        """Change candidates that would give hidden tokens away (paper, section 3.4).
 
-        A span that has a hidden token means MASK in 80 % of the draws, in 10 % something else
-        that the row names, and in 10 % what it meant. One draw per span; the released code draws
-        per token, so that a long span is masked more often.
+        A span with a hidden token means MASK in 80 % of the draws, another entity of the row in
+        10 %, and what it meant before in 10 %. There is one draw for each span; the released code
+        draws for each token, so it masks long spans more often.
 
         Args:
-            hidden: (N,) bool; which tokens are to be told.
-            random: None: it means MASK always, as when a text is read that has a [MASK].
+            hidden: (N,) bool; True = the model has to guess this token.
+            random: a generator; None: such a span always means MASK, as in a text with a [MASK].
         """
         others = [own.span.candidates for own in row.spans]
         spans = []
@@ -207,7 +207,7 @@ class KnowBertReader(Reader):
         return replace(row, spans=tuple(spans))
 
     def without(self, reading: Reading, pieces: Collection[Piece]) -> KnowBertReading:
-        """Make entity vectors without some triples; an entity without any is no candidate."""
+        """Leave triples out of entity vectors; an entity without triples is no candidate."""
         assert isinstance(reading, KnowBertReading)
         return reading.with_nodes(
             [
@@ -244,7 +244,7 @@ class KnowBertReader(Reader):
     def _kept(
         self, rows: Sequence[KnowBertRow], ids: Tensor, real: Tensor, segments: Tensor
     ) -> Tensor:
-        """(B, N, H) the states that the topmost KAR gets, from disk where they are there."""
+        """Return the states (B, N, H) that the topmost KAR gets, from disk if they are kept."""
         assert self.kept_states is not None
         keys = [repr((list(row.input_ids), list(row.token_type_ids))) for row in rows]
         found = self.kept_states.get(keys)
@@ -263,7 +263,7 @@ class KnowBertReader(Reader):
 
     @cached_property
     def _lower(self) -> Any:
-        """The encoder up to the layer of the topmost KAR, sharing its parameters."""
+        """Return the encoder up to the topmost KAR's layer; it shares the parameters."""
         lower: Any = twin_of(cast(PreTrainedModel, self.model.base_model))
         layers = layers_of(lower)
         del layers[self.after[-1] :]
@@ -279,7 +279,7 @@ class KnowBertReader(Reader):
         model: Callable[..., Any] | None = None,
         **kept: bool,
     ) -> ModelOutput:
-        """Run a batch through the encoder, its KARs within.
+        """Run a batch through the encoder with its KARs.
 
         A model without a head returns its topmost linker's scores ψ as logits: (B, C, M).
         """
@@ -293,7 +293,7 @@ class KnowBertReader(Reader):
         return output
 
     def logits(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
-        """As of any system; of a model without a head, its topmost linker's scores (S, M)."""
+        """See :meth:`Reader.logits`; a model without a head gives its topmost linker's (S, M)."""
         if self.has_head:
             return super().logits(readings, batch_size=batch_size)
         scores: list[list[Any]] = [[None] * len(reading.rows) for reading in readings]
@@ -328,6 +328,7 @@ class KnowBertReader(Reader):
         attentions: bool = False,
         hidden_states: bool = False,
     ) -> tuple[Any, list[KarTrace]]:
+        """Run the encoder with its KARs; return the output, and a trace for each KAR."""
         batch = batch.to(self.device)
         inputs = inputs_of(self.model, batch.input_ids, batch.attention_mask, batch.token_type_ids)
         with reading_with(batch.candidates) as traces:
@@ -340,19 +341,19 @@ class KnowBertReader(Reader):
         return output, [trace for (trace,) in traces]
 
     def key(self, reading: Reading) -> Hashable:
-        """What the encoder gets of a reading."""
+        """Return what the encoder gets of a reading; see :meth:`Reader.key`."""
         return tuple((tuple(row.input_ids), row.spans) for row in reading.rows)
 
     def rate_of(self, parameter: str) -> float:
-        """The KAR is trained faster than the encoder, which knows its language already."""
+        """Return a higher rate for KARs: they are new, and the encoder is pretrained."""
         return RATE if f".{INSERTED}." in parameter else 1.0
 
 
 def link_targets(row: KnowBertRow, links: Sequence[Any], base: int = 0) -> Any:
-    """Say which candidate of each span of the last knowledge base is right.
+    """Return the right candidate of each span of the last knowledge base.
 
     Args:
-        links: gold ones, with ``start``, ``end`` and ``entities``.
+        links: the gold links, with ``start``, ``end`` and ``entities``.
         base: number of the last knowledge base.
 
     Returns:

@@ -28,8 +28,8 @@ class KnowBertConfig(SystemConfig):
 
     Attributes:
         bases: the knowledge bases, from bottom to top.
-        threshold: δ in place of the one that the bases were trained with (``KarOptions``); None:
-            as trained.
+        threshold: δ to use instead of that of the training (``KarOptions``); None: that of
+            the training.
     """
 
     system: ClassVar[str] = "knowbert"
@@ -42,7 +42,7 @@ class KnowBertConfig(SystemConfig):
             raise OptionError("KnowBert has no knowledge base. Name one, such as graph or wordnet.")
 
     def threshold_of(self, number: int) -> float | None:
-        """δ of a knowledge base."""
+        """Return δ of a knowledge base."""
         return self.bases[number].kar.threshold if self.threshold is None else self.threshold
 
     @classmethod
@@ -59,11 +59,11 @@ class KnowBertConfig(SystemConfig):
         return plain
 
     def saved_in(self, folder: str | Path) -> Self:
-        """Name the encoders of entity vectors as seen from the model's folder."""
+        """See :meth:`SystemConfig.saved_in`; for the encoders of entity vectors."""
         return self._with_vectors(lambda name: encoder_name(name, folder))
 
     def loaded_from(self, folder: Path) -> Self:
-        """Find the encoders of entity vectors from the model's folder.
+        """See :meth:`SystemConfig.loaded_from`; for the encoders of entity vectors.
 
         Raises:
             CheckpointError: one isn't there.
@@ -80,7 +80,7 @@ class KnowBertConfig(SystemConfig):
         return replace(self, bases=bases)
 
     def trained_from(self, encoder: str | None) -> Self:
-        """Make entity vectors with the encoder that training starts from, if none is named."""
+        """If no encoder of entity vectors is named, name the one that training starts from."""
         if encoder is None and not all(base.vectors for base in self.bases):
             raise OptionError(
                 "KnowBert needs a pretrained encoder to make entity vectors, but this training "
@@ -113,7 +113,7 @@ class KnowBertRow:
     Attributes:
         input_ids, token_type_ids: N of each.
         trunk_parts: where the text's own tokens are.
-        spans: that stand wholly in the row.
+        spans: the spans that stand completely in the row.
     """
 
     input_ids: Sequence[int]
@@ -134,9 +134,9 @@ class KnowBertReading(Reading):
     """A text with the spans that name something.
 
     Attributes:
-        spans: of one knowledge base after the other, each in reading order; what stands past
-            the length limit is in no row.
-        links: whether the linker's scores of the last base are the output, not tokens' logits.
+        spans: the spans of each knowledge base in turn, in reading order; a span beyond the
+            length limit is in no row.
+        links: whether the output is the scores of the last base's linker, not tokens' logits.
     """
 
     sentences: tuple[str, ...] = ()
@@ -146,16 +146,16 @@ class KnowBertReading(Reading):
 
     @property
     def mentions(self) -> tuple[Mention, ...]:
-        """The names in the text, as ``spans``; they may overlap."""
+        """The names in the text, one for each span; they may overlap."""
         return tuple(span.mention for span in self.spans)
 
     @property
     def nodes(self) -> tuple[Span, ...]:
-        """The spans, by the name that a recipe knows."""
+        """The spans, under the name that a training recipe uses."""
         return self.spans
 
     def with_nodes(self, spans: Sequence[Span]) -> Self:
-        """The same text with other spans; one without candidates is in no row."""
+        """Return the same text with other spans; a span without candidates is in no row."""
         spans = tuple(sorted(spans, key=lambda own: own.place))
         rows = tuple(
             replace(row, spans=placed(spans, self.tokens, row.trunk_parts)) for row in self.rows
@@ -170,7 +170,7 @@ class KnowBertReading(Reading):
 
     @cached_property
     def linked_spans(self) -> tuple[Span, ...]:
-        """The S spans of the last knowledge base; one that is in no row has no candidates."""
+        """The S spans of the last knowledge base; a span in no row has no candidates."""
         last = len(self.config.bases) - 1
         placed = {own.number for row in self.rows for own in row.spans}
         return tuple(
@@ -180,13 +180,13 @@ class KnowBertReading(Reading):
         )
 
     def by_span(self, values: Sequence[Tensor]) -> Tensor:
-        """Take the linker's scores out of the rows.
+        """Collect the linker's scores from the rows.
 
         Args:
-            values: per row (C, M), padding or not.
+            values: one tensor (C, M) for each row, with or without padding.
 
         Returns:
-            (S, M) for ``linked_spans``; impossible where there is no candidate.
+            (S, M) for ``linked_spans``; ``IMPOSSIBLE`` where there is no candidate.
         """
         count, last = len(self.linked_spans), len(self.config.bases) - 1
         first = len(self.spans) - count
@@ -200,7 +200,7 @@ class KnowBertReading(Reading):
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """The triples that vectors of candidates are made of."""
+        """The triples that make the vectors of candidates."""
         placed = {own.number: own.span for row in self.rows for own in row.spans}
         return tuple(
             Piece(triple, number)
@@ -211,10 +211,10 @@ class KnowBertReading(Reading):
 
 @dataclass(frozen=True)
 class KnowBertBatch:
-    """B rows as tensors (B, N), and what their spans may mean, per knowledge base.
+    """B rows as tensors (B, N), and what their spans may mean, for each knowledge base.
 
     Attributes:
-        states: (B, N, H) of the layer below the topmost KAR, where they are kept from before.
+        states: (B, N, H) of the layer below the topmost KAR, if they were kept; else None.
     """
 
     input_ids: Tensor
@@ -239,8 +239,8 @@ class KnowBertTrace(Trace):
     """A trace with what each KAR made of the spans; see :class:`kbert_core.knowbert.kar.KarTrace`.
 
     Attributes:
-        kars: per knowledge base, of B rows.
-        candidates: per knowledge base, the spans as its KAR got them.
+        kars: for each knowledge base, what its KAR made of the B rows.
+        candidates: for each knowledge base, the spans that its KAR got.
     """
 
     reading: KnowBertReading
@@ -248,14 +248,14 @@ class KnowBertTrace(Trace):
     candidates: tuple[Candidates, ...] = field(kw_only=True)
 
     def logits_on_text(self) -> Tensor:
-        """As of any system; of a model without a head, its topmost linker's scores (S, M)."""
+        """See :class:`Trace`; a model without a head gives its topmost linker's scores (S, M)."""
         if self.logits is None or not self.reading.links:
             return super().logits_on_text()
         return self.reading.by_span(list(self.logits))
 
     @property
     def links(self) -> tuple["LinkedSpan", ...]:
-        """Every span that is in a row, with what its linker made of its candidates."""
+        """Return every span that is in a row, with its linker's scores of the candidates."""
         linked: dict[int, LinkedSpan] = {}
         for row, own in enumerate(self.reading.rows):
             for base, kar in enumerate(self.kars):
@@ -286,11 +286,11 @@ class KnowBertTrace(Trace):
 
 @dataclass(frozen=True, slots=True)
 class LinkedCandidate:
-    """What the linker made of a candidate.
+    """The linker's result for a candidate.
 
     Attributes:
         candidate: the entity, and its prior.
-        dot: of the span's and the entity's vectors.
+        dot: the dot product of the span's and the entity's vectors.
         score: ψ (Eq. 3).
         weight: ψ̃, its share of the entity vector ẽ; 0 where the span means NULL.
     """
@@ -303,11 +303,11 @@ class LinkedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LinkedSpan:
-    """What the linker made of a span.
+    """The linker's result for a span.
 
     Attributes:
-        candidates: as the span has them, the highest prior first.
-        is_null: every candidate is under the threshold, so that ẽ is NULL.
+        candidates: in the order of the span, the highest prior first.
+        is_null: every candidate is below the threshold, so ẽ is NULL.
     """
 
     span: Span
@@ -324,7 +324,7 @@ class LinkedSpan:
 def placed(
     spans: Sequence[Span], tokens: Sequence[Tokens], parts: Sequence[TrunkPart]
 ) -> tuple[PlacedSpan, ...]:
-    """Find the tokens of each span in a row; what is not wholly in it is left out."""
+    """Find the tokens of each span in a row; spans not completely in it are left out."""
     found = []
     for number, span in enumerate(spans):
         if not span.candidates:

@@ -27,11 +27,11 @@ class Edit:
 
 
 class Draft:
-    """A graph while edits are made to it; each costs no more than what it changes.
+    """A graph while edits are made to it; the cost of an edit depends only on what it changes.
 
     Attributes:
         made: the edits that changed something.
-        switched: the triples that they switched, and whether each is on now.
+        switched: the triples that were switched, and whether each is on now.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Draft:
         self.switched: dict[Triple, bool] = {}
 
     def triples(self) -> dict[str, tuple[Triple, ...]]:
-        """Return the triples of every entity that has others now."""
+        """Return all triples of every entity that was changed."""
         return {entity: tuple(self._entities[entity]) for entity in self._changed}
 
     def make(self, edit: Edit) -> None:
@@ -120,7 +120,7 @@ class Draft:
 
 
 class _Places:
-    """The triples of one entity in order; looked up, put last and removed at once however many."""
+    """The triples of one entity in order; finding, appending and removing are fast."""
 
     def __init__(self, triples: Iterable[Triple]) -> None:
         self._slots: list[Triple | None] = list(triples)  # None: removed

@@ -28,7 +28,7 @@ Triples = tuple[Triple, ...]
 
 
 class TripleSource(Protocol):
-    """Triples by entity, never changed: shared by a graph and all that is edited from it."""
+    """Triples by entity that never change; a graph and all its edited versions share them."""
 
     @property
     def names(self) -> NameLookup:
@@ -44,16 +44,16 @@ class TripleSource(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Two with the same one hold the same triples in the same order."""
+        """A hash; sources with the same one hold the same triples in the same order."""
 
     def __len__(self) -> int:
         """Count the triples."""
 
     def triples_of(self, entity: str) -> Triples:
-        """Return the triples of an entity, on or off, in order; none for one not known."""
+        """Return an entity's triples, on or off, in order; empty if the entity isn't known."""
 
     def items(self) -> Iterable[tuple[str, Triples]]:
-        """Every entity, as names are compared, with its triples, in an order that stays."""
+        """Yield every entity, in the form in which names are compared, and its triples."""
 
 
 class InMemory:
@@ -182,12 +182,12 @@ class KnowledgeGraph:
         return {**self.__dict__, "_kept": {}}
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was once made of the graph, which never changes; made at the first call."""
+        """Return what ``make`` makes of the graph; it is made at the first call and kept."""
         made: T | None = self._kept.get(key)
         return self._kept.setdefault(key, make()) if made is None else made
 
     def forget(self, key: Hashable) -> None:
-        """Make anew, at the next call, what is kept."""
+        """Forget what is kept; the next call makes it again."""
         self._kept.pop(key, None)
 
     @classmethod
@@ -229,8 +229,8 @@ class KnowledgeGraph:
     def entities(self) -> Iterator[str]:
         """Every entity that has a triple, as names are compared.
 
-        Those of the source come first, as they were met or, in a store, by name; then those
-        that came by edits, by name.
+        First come the entities of the source: in the order of the file, or by name in a store.
+        Then come those that were added by edits, by name.
         """
         return (entity for entity, _ in self.items())
 
@@ -344,8 +344,8 @@ class KnowledgeGraph:
         """Return a graph with other triples of some entities, and no history.
 
         Args:
-            changed: by entity, as names are compared, all of its triples now.
-            off: which of these are switched off; None: those that were.
+            changed: entity, in the form in which names are compared → all its triples now.
+            off: which of these are switched off; None: the same as before.
         """
         switched = {}
         for entity, triples in changed.items():

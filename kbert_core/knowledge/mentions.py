@@ -1,7 +1,7 @@
 """Mentions: the places in texts that name an entity of the graph.
 
-The texts are normalised and joined, and every place where a name may begin is found in a few
-array operations; Python looks at those places only, and works out once what a name means.
+The texts are normalised and joined, and a few array operations find every place where a name may
+begin. Python looks at those places only, and finds out once for each name what it means.
 """
 
 from bisect import bisect_left, bisect_right
@@ -70,12 +70,12 @@ class Mentions(Many[tuple[Mention, ...]]):
         return tuple(self.mention(number) for number in range(first, end))
 
     def mention(self, number: int, sentence: int = 0) -> Mention:
-        """Make one of the M, in the first or the second sentence of an input."""
+        """Make one of the M mentions, in the first or the second sentence of an input."""
         start, end = int(self.starts[number]), int(self.ends[number])
         return _mention(self.meanings[self.names[number]], start, end, sentence)
 
     def alone(self, name: int) -> Mention:
-        """Make one of a name by itself, as if the name were the whole text."""
+        """Make a mention of a name alone, as if the name were the whole text."""
         return _mention(self.meanings[name], 0, len(self.spans[name]))
 
 
@@ -86,7 +86,7 @@ def _mention(meanings: Meanings, start: int, end: int, sentence: int = 0) -> Men
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A name in a text that is no mention, because it shares characters with one: ``taken``."""
+    """A name in a text that is no mention, because it overlaps the mention ``taken``."""
 
     mention: Mention
     taken: Mention
@@ -98,7 +98,7 @@ class PassedOver:
 
     @property
     def why(self) -> str:
-        """In words."""
+        """The reason, in words."""
         return "inside a longer name" if self.inside else "overlaps the name before it"
 
 
@@ -122,7 +122,7 @@ def find_mentions(
         rules: how a name may differ from the graph's.
         words: for texts already split into words, their spans in characters: a mention is then
             one or more whole words, and a name may span the space between two Chinese words.
-        masks: per text the spans of its mask tokens: a name that touches one is no mention.
+        masks: for each text the spans of its mask tokens; a name that touches one is no mention.
     """
     search = _Search(texts, graph, rules, words)
     columns = search.leftmost_longest()
@@ -143,7 +143,7 @@ def find_all_names(
     sentence: int = 0,
     rules: NameRules = ALL_RULES,
 ) -> tuple[tuple[Mention, ...], tuple[PassedOver, ...]]:
-    """Find the mentions of one text, and the names that were passed over for them.
+    """Find the mentions of one text, and the names that overlap these mentions.
 
     Args:
         sentence: stored in every mention; other arguments as for :func:`find_mentions`.
@@ -166,12 +166,12 @@ def find_all_names(
 
 
 class MetNames:
-    """The different names met in texts, kept with the graph; numbers stay, lists only grow.
+    """The different names met in texts, kept with the graph; a name keeps its number.
 
     Attributes:
         spans, meanings: see :class:`Mentions`.
-        numbers: of a key and a span; -1: it means nothing.
-        as_written: the same of spans that are their keys.
+        numbers: (key, span) → the number of the name; -1: it means no entity.
+        as_written: span → number, for spans that are equal to their keys.
     """
 
     def __init__(self, graph: KnowledgeGraph, rules: NameRules) -> None:
@@ -183,7 +183,7 @@ class MetNames:
 
     @classmethod
     def of(cls, graph: KnowledgeGraph, rules: NameRules) -> "MetNames":
-        """Those kept with a graph; begun anew when they are many."""
+        """Return the names kept with a graph; once there are too many, start again with none."""
         names = graph.kept((cls, rules), lambda: cls(graph, rules))
         if len(names.numbers) >= MOST_NAMES:
             graph.forget((cls, rules))
@@ -191,7 +191,7 @@ class MetNames:
         return names
 
     def number(self, key: str, span: str, read_as: str | None = None) -> int:
-        """Number a name as the text writes it; -1: it means nothing."""
+        """Return the number of a name as the text writes it; -1: it means no entity."""
         what = (key, span) if read_as is None else (key, span, read_as)
         number = self.numbers.get(what)
         if number is None:
@@ -208,11 +208,11 @@ class MetNames:
 
 
 def meanings(graph: KnowledgeGraph, key: str, span: str, rules: NameRules) -> Meanings:
-    """Say which entities a name, looked up by a key, may mean as it stands in a text: a span.
+    """Return the entities that a span of a text, found by a key, may mean.
 
     Returns:
-        Those spelt most like the text: the entity of that very name first, then those the graph
-        names so with a sense, then by another name; each in graph order.
+        Those spelt most like the text. The entity with exactly this name comes first, then those
+        with this name and a sense, then those with this alias; each group in graph order.
     """
     meant = graph.meant_by(key)
     if not meant:
@@ -241,12 +241,12 @@ def meanings(graph: KnowledgeGraph, key: str, span: str, rules: NameRules) -> Me
 
 
 def _cost(taken: tuple[NameRule, ...]) -> tuple[int, int]:
-    """Count the rules that forgive how a name is spelt, and all."""
+    """Return how many rules about spelling a match needs, and how many rules in all."""
     return sum(rule not in (NameRule.SENSE, NameRule.ALIAS) for rule in taken), len(taken)
 
 
 class _Search:
-    """Looks for names in texts; arguments as of :func:`find_mentions`."""
+    """Looks for names in texts; the arguments are those of :func:`find_mentions`."""
 
     def __init__(
         self,
@@ -266,10 +266,10 @@ class _Search:
         ]
 
     def leftmost_longest(self, *, every: bool = False) -> Ints:
-        """Look at the places where names may begin: at those that stand alone there.
+        """Look at the places where names may begin, and choose the leftmost and longest names.
 
         Args:
-            every: find names that overlap, too: by their starts, the longest first.
+            every: find overlapping names, too, ordered by their starts, the longest first.
 
         Returns:
             (4, M) the rows, starts, ends and names of :class:`Mentions`.
@@ -321,8 +321,8 @@ class _Search:
         """Mark borders between the T characters of the loosened texts.
 
         Returns:
-            (T + 1,) where a border would cut a word or a character, and where it must be looked
-            at closely, as characters were dropped or became several.
+            (T + 1,) bool twice: where a border would cut a word or a character; where it needs a
+            closer look, because characters were dropped or became several.
         """
         loose = self.loose
         starts, ends = loose.starts, loose.ends
@@ -348,11 +348,11 @@ class _Search:
     def _looked_at(
         self, key: str, start: int, after: int, cut: NDArray[np.bool_]
     ) -> tuple[int, int, int]:
-        """Look closely at a key, from a character to a place in the loosened texts: at a plural's
-        ending, at dashes beside it, at words.
+        """Check a key that was found in the loosened texts: plural endings, dashes beside it, and
+        word boundaries.
 
         Returns:
-            Start and end in characters of the joined texts, and its number; -1: it is no name.
+            Start and end in characters of the joined texts, and the name's number; -1: no name.
         """
         text, number_of = self.joined, self.names.number
         last = int(self.loose.ends[after - 1])
@@ -382,7 +382,7 @@ class _Search:
         return best
 
     def mentions(self, columns: Ints) -> Mentions:
-        """Make what was found an answer; (4, M) as it was returned."""
+        """Turn the (4, M) result of :meth:`leftmost_longest` into mentions."""
         rows, starts, ends, names = columns
         spans, meant = self.names.spans, self.names.meanings
         return Mentions(self.texts, rows, starts, ends, names, spans, meant)

@@ -29,15 +29,15 @@ _MEANS = "\x01"  # in the trie, between a key, two ranks and an entity that it m
 
 
 class NameLookup(Protocol):
-    """What finding names in a text needs of a graph."""
+    """The methods that a search for names in a text needs."""
 
     large: bool  # so many keys that even few places are sooner filtered than looked at
 
     def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
-        """Return the keys that stand in a loosened text from each place on, the shortest first."""
+        """Return the keys that start at each place of a loosened text, the shortest first."""
 
     def meant_by(self, key: str) -> tuple[str, ...]:
-        """Return the entities that a key may mean, in graph order; a few too many do no harm."""
+        """Return the entities that a key may mean, in graph order; it may return a few too many."""
 
     def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
         """Say where in a loosened text of code points a key may start.
@@ -135,7 +135,7 @@ class Names:
 
     @classmethod
     def of(cls, forms: Iterable[tuple[str, str]]) -> "Names":
-        """Index keys, each with an entity that it may mean; a key may come several times."""
+        """Index pairs of a key and an entity that it may mean; a key may have several pairs."""
         meant: dict[str, dict[str, None]] = {}
         for key, entity in forms:
             meant.setdefault(key, {})[entity] = None
@@ -178,8 +178,8 @@ class JoinedNames:
     """The names of several graphs, or of one and of edits to it.
 
     Args:
-        parts: the first one's meanings come first.
-        changed: the triples of some entities now; a name doesn't mean one without any.
+        parts: the names to join; meanings of the first part come first.
+        changed: all triples of changed entities; a name can't mean one that has none left.
     """
 
     def __init__(
@@ -207,21 +207,21 @@ class JoinedNames:
 
 
 class AddedNames:
-    """Names that came by edits, as a value: key → the entities that it may mean."""
+    """Names that were added by edits: key → the entities that it may mean; never changed."""
 
     def __init__(self, meant: Map[str, tuple[str, ...]] = Map()) -> None:
         self._meant = meant
 
     @cached_property
     def parts(self) -> tuple[Names, ...]:
-        """An index of them; nothing where there are none."""
+        """An index of these names; empty if there are none."""
         forms = [(key, entity) for key, meant in self._meant.items() for entity in meant]
         return (Names.of(forms),) if forms else ()
 
     def edited(
         self, *, added: Iterable[tuple[str, str]], removed: Iterable[tuple[str, str]]
     ) -> "AddedNames":
-        """Return them with more keys, each with an entity, and less; themselves if none changes."""
+        """Return these names with pairs of key and entity added and removed."""
         meant = self._meant
         added = [(k, e) for k, e in dict.fromkeys(added) if e not in meant.get(k, ())]
         removed = [(k, e) for k, e in dict.fromkeys(removed) if e in meant.get(k, ())]

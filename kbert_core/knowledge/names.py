@@ -1,8 +1,8 @@
 """How names are compared: NFKC, case folding, one space for any white space.
 
-And how they are looked up: without dashes and spaces too, and in simplified characters
+To look a name up, dashes and spaces are removed as well, and characters are simplified
 (:func:`loosen`, :func:`loose_key`). Every normalised character remembers which characters of the
-given text it came from, so that what is found can be pointed at in the text as given.
+given text it came from, so that a name can be shown in the text as it was given.
 """
 
 import re
@@ -47,7 +47,7 @@ _SLOW_RUN = re.compile(f"[^{SLOW}]?{SLOW}+")  # with the character they may comp
 
 @dataclass(frozen=True, slots=True)
 class NormalisedText:
-    """A text as names are compared in it, with the way back."""
+    """A normalised text, and the characters of the given text from which each came."""
 
     text: str  # M normalised characters
     starts: Sequence[int]  # of each the span that it came from, in characters of the text as given
@@ -90,12 +90,12 @@ def normalise_name(name: str) -> str:
 
 
 def loosen(texts: Sequence[str]) -> TokenizedTexts:
-    """Normalise texts for looking names up: without dashes and spaces, in simplified characters.
+    """Normalise texts to look names up: without dashes and spaces, in simplified characters.
 
-    What is found in them is a suggestion only: ``surface_forms.agreement`` decides.
+    A name found in them is only a candidate: ``surface_forms.agreement`` decides.
 
     Returns:
-        As ids the code points; a text ends in the character 0, which is in no key.
+        The ids are code points; each text ends with the character 0, which is in no key.
     """
     joined = "\0".join([*texts, ""])
     lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
@@ -132,7 +132,7 @@ def loose_keys(names: Sequence[str]) -> list[str]:
 
 
 def _loosened(normal: str) -> str:
-    """A normalised text for looking up; marks that nothing took up stay."""
+    """Turn a normalised text into its form for look-ups; marks without a base letter stay."""
     fast = normal.translate(loose_code)
     if SLOW not in fast:
         return fast
@@ -152,7 +152,7 @@ def simplified(character: str) -> str:
 
 
 def _single_spaced(normal: NormalisedText) -> NormalisedText:
-    """Make one space of several, over all their characters."""
+    """Replace several spaces by one, which then stands for all their characters."""
     text = normal.text
     if "  " not in text:
         return normal
@@ -183,13 +183,13 @@ class _Filled(dict[K, V]):
 
 
 def _one_to_one(code: int) -> str:
-    """A code point's one normalised character, or SLOW."""
+    """Return the single normalised character of a code point, or SLOW."""
     folded = _fold(chr(code))
     return SLOW if len(folded) != 1 or extends(chr(code)) else folded
 
 
 def _loose_code(code: int) -> str:
-    """A code point's one character for looking up, SLOW, or DROPPED."""
+    """Return the single character by which a code point is looked up, SLOW, or DROPPED."""
     character = "'" if chr(code) in APOSTROPHES else one_to_one[code]
     if character == SLOW:
         return SLOW
@@ -201,9 +201,9 @@ def _loose_code(code: int) -> str:
 
 
 def is_word_character(character: str) -> bool:
-    """Say whether a name that begins or ends here needs a word boundary.
+    """Say whether a name that begins or ends with this character needs a word boundary.
 
-    So it does with letters, digits and marks of scripts that put spaces between words.
+    Letters, digits and marks of scripts with spaces between words need one.
     """
     return _word[character]
 

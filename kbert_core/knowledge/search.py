@@ -1,8 +1,8 @@
-"""Looking through a graph of any size: a page at a time, each within a given time.
+"""Searching a graph of any size: one page at a time, each within a given time.
 
-A small graph's entities come in order, those first that are called as the text looked for. Of a
-large one what an index answers comes by name; what has to be looked for row by row comes in the
-order of the file, and goes on where the time was over.
+A small graph's entities come in order, but first those whose name is the text looked for. In a
+large graph, results from an index come by name. Results that need a look at every row come in the
+order of the file; if the time is over, the next page goes on from there.
 """
 
 import json
@@ -47,7 +47,7 @@ _folded = lru_cache(1 << 16)(normalise_name)
 
 @dataclass(frozen=True)
 class Query:
-    """What is looked for; all of it has to hold, and what is empty does."""
+    """What is searched for; all conditions must hold, and an empty one always holds."""
 
     text: str = ""  # stands in the triple, in any case or width
     where: Where = "anywhere"  # in which field
@@ -57,7 +57,7 @@ class Query:
 
     @property
     def folded(self) -> str:
-        """The text as names are compared."""
+        """The text in the form in which names are compared."""
         return normalise_name(self.text)
 
     @property
@@ -68,7 +68,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Found:
-    """One page of what was found."""
+    """One page of results."""
 
     triples: tuple[Triple, ...] = ()  # in order
     on: tuple[bool, ...] = ()  # for each, whether it is switched on
@@ -79,7 +79,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Facets:
-    """How many triples have each relation, and how many each type, the most first."""
+    """How many triples each relation has, and each type; the largest number first."""
 
     relations: dict[str, int] = field(default_factory=dict)
     types: dict[str, int] = field(default_factory=dict)
@@ -87,14 +87,14 @@ class Facets:
 
     @classmethod
     def of(cls, relations: Counter[str], types: Counter[str], *, complete: bool = True) -> "Facets":
-        """Put counts into order; what is there no more is left out."""
+        """Sort counts; relations and types without a triple are left out."""
         known, kinds = (dict((+counts).most_common(NAMES)) for counts in (relations, types))
         return cls(known, kinds, complete)
 
     def changed(
         self, gone: Collection[Triple], come: Collection[Triple], types: Collection[str]
     ) -> "Facets":
-        """Return the counts once some triples are gone and others have come."""
+        """Return the counts after some triples were removed and others added."""
         relations, kinds = Counter(self.relations), Counter(self.types)
         for triples, count in ((gone, Counter.subtract), (come, Counter.update)):
             count(relations, [triple.relation for triple in triples])
@@ -152,12 +152,12 @@ class GraphSearch:
         most: int = 200,
         without: Collection[str] = (),
     ) -> Found:
-        """Find a page of triples; those of some entities are left out.
+        """Find a page of triples; the triples of the given entities are left out.
 
         Args:
-            query: in tails and relations of a large graph compared in any case of Latin
-                letters, everywhere else as names are.
-            start: where the page begins, a ``Found.next``.
+            query: texts are compared as names are; but in tails and relations of a large graph
+                only the case of Latin letters is ignored.
+            start: where the page begins: ``Found.next`` of the page before.
         """
         end = time.monotonic() + SECONDS
         with self._reading() as database:
@@ -185,7 +185,7 @@ class GraphSearch:
             return _page(found[:most], begin + most if len(found) > most else None, total=total)
 
     def facets(self) -> Facets:
-        """Count triples by relation and by type, in a large graph only of its first rows."""
+        """Count triples by relation and by type; in a large graph only in the first rows."""
         counts: dict[str, Counter[str]] = {"relation": Counter(), "tail": Counter()}
         of_type = "relation IN (SELECT value FROM json_each(:types))"
         values = {"then": self.revision, "types": json.dumps(TYPE_RELATIONS)}
@@ -204,7 +204,7 @@ class GraphSearch:
         return Facets.of(*counts.values())
 
     def heads(self, start: str, most: int = 8) -> list[str]:
-        """Return heads that begin with a text, the shortest of the first by name."""
+        """Return heads that begin with a text: of the first ones by name the shortest."""
         near = (
             f"SELECT entity, min(head) AS head FROM triple WHERE {_STARTS} AND {THEN} "
             f"GROUP BY entity ORDER BY entity LIMIT {_NEAR}"
@@ -213,7 +213,7 @@ class GraphSearch:
         return [head for (head,) in self._rows(query, most=most, **_range(normalise_name(start)))]
 
     def tails(self, relation: str, start: str, most: int = 8) -> list[str]:
-        """Return the commonest tails of a relation, "": of any, that begin with a text."""
+        """Return the most common tails of a relation ("": any) that begin with a text."""
         rows = self._rows(
             f"SELECT tail FROM triple WHERE version <= {_FIRST_ROWS} AND {THEN} "
             "AND (:relation = '' OR relation = :relation) "
@@ -226,7 +226,7 @@ class GraphSearch:
         return [tail for (tail,) in rows]
 
     def leading_to(self, name: str, most: int = 20) -> list[Triple]:
-        """Return triples whose tail is a name, of a large graph only among the first rows."""
+        """Return triples whose tail is a name; in a large graph only from the first rows."""
         rows = self._rows(
             f"SELECT head, relation, tail FROM triple WHERE version <= {_FIRST_ROWS} AND {THEN} "
             "AND folded(tail) = :name LIMIT :most",
@@ -254,7 +254,7 @@ class GraphSearch:
             yield database
 
     def _small(self, last: int) -> bool:
-        """Whether all rows, up to the last version, are looked at and folded as names are."""
+        """Say whether the graph is small enough to look at every row and compare as names."""
         return self.in_memory or last <= COUNTED
 
     def _rows(self, query: str, **values: Any) -> list[tuple]:
@@ -325,7 +325,7 @@ def _page(
 
 
 def _range(start: str) -> dict[str, str]:
-    """The names that begin with a text."""
+    """Return the range of names that begin with a text."""
     return {"low_name": start, "high_name": start + "\U0010ffff"}
 
 

@@ -1,8 +1,8 @@
 """Which triples of a mention are injected, and why the others are not.
 
-In order: what is switched off, what the relations rule out and what only says the mention's own
-name is left out; a strategy keeps or ranks the rest; relations that come first come first; and the
-first ``max_triples`` of what then stands is used.
+First, triples are left out that are switched off, whose relation isn't allowed, or that only repeat
+the mention's own name. Then a strategy keeps or ranks the rest, and triples of ``first_relations``
+move to the front. The first ``max_triples`` of the result are used.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class Rule(StrEnum):
 
 
 class Strategy(StrEnum):
-    """How the triples that may be used are chosen among."""
+    """How to choose among the triples that may be used."""
 
     FIRST = "first"  # in graph order, as in the paper
     TAIL_IN_TEXT = "tail_in_text"  # those whose tail the text has too (Roof-BERT)
@@ -145,12 +145,12 @@ class InjectionOptions:
 
     @property
     def needs_model(self) -> bool:
-        """Whether triples are scored by something that has to be loaded."""
+        """Whether a model has to be loaded to score triples."""
         return self.strategy in BY_MODEL
 
     @property
     def by_text(self) -> bool:
-        """Whether one mention may get other triples in another text."""
+        """Whether the triples of a mention depend on the text."""
         return self.strategy in BY_TEXT
 
     def allows(self, relation: str) -> bool:
@@ -159,7 +159,7 @@ class InjectionOptions:
         return wanted and relation not in self.not_relations
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for a card: of the options on strategy only those that were chosen."""
+        """Return plain data for a card; options of the strategy only if they were changed."""
         made: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -171,10 +171,10 @@ class InjectionOptions:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "InjectionOptions":
-        """Read what :meth:`as_dict` wrote; a card may have been written before an option was.
+        """Read what :meth:`as_dict` wrote; options that an old card lacks get a default.
 
-        One that says nothing of names was, but for width and case, trained
-        with names as they are written.
+        A card without rules for names is of a model that was trained with names
+        as they are written, except for width and case.
         """
         lists = {name: tuple(value) for name, value in data.items() if isinstance(value, list)}
         for name, value in {**data, **lists}.items():
@@ -201,7 +201,7 @@ _ALWAYS = ("max_triples", "tail_only", "relations")
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a triple was used, or how it stood among the others."""
+    """Why a triple was used, or its rank and score among the others."""
 
     strategy: Strategy = Strategy.FIRST  # that had the say
     score: float | None = None  # None where it gives none
@@ -213,7 +213,7 @@ class Reason:
 
     @property
     def below(self) -> bool:
-        """Whether the score doesn't reach the threshold."""
+        """Whether the score is below the threshold."""
         if self.score is None or self.threshold is None:
             return False
         return self.score < self.threshold
@@ -240,12 +240,12 @@ class LeftOut:
 
     @property
     def score(self) -> float | None:
-        """What the strategy gave it; None for no score."""
+        """The score that the strategy gave; None if it gave none."""
         return self.reason.score if self.reason else None
 
     @property
     def why(self) -> str:
-        """The rule in words, with the score where there is one."""
+        """The rule in words, with the score if there is one."""
         if self.reason is None or self.reason.score is None:
             return str(self.rule)
         rule = f"below {self.reason.threshold:.2f}" if self.rule is Rule.SCORE else self.rule

@@ -1,4 +1,4 @@
-"""Choosing the triples of mentions: what rules them out, and what ranks the rest."""
+"""How the triples of mentions are chosen: some are ruled out, and the rest is ranked."""
 
 import math
 import re
@@ -28,16 +28,16 @@ class Candidates:
 
 
 class TripleScorer(Protocol):
-    """Says how well a triple fits a mention in its text; more is better."""
+    """Scores how well a triple fits a mention in its text; a higher score is better."""
 
     def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
-        """Score the triples of many mentions at once: per mention each of its triples."""
+        """Score the triples of many mentions at once; a list of scores for each mention."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A mention's triples, divided."""
+    """A mention's triples, divided into those used and those left out."""
 
     used: tuple[Triple, ...]  # to inject, the best first; in graph order where none is better
     reasons: tuple[Reason, ...]  # of each that is used
@@ -55,9 +55,9 @@ def select(
     """Choose an entity's triples to inject, and those left out, by a strategy that needs no text.
 
     Args:
-        entity: as names are compared.
+        entity: in the form in which names are compared.
         others: other entities that the same name may mean.
-        name: as it stands in a text; "" for none.
+        name: the name as it stands in a text; "" if there is no text.
     """
     mention = Mention(0, len(name), entity, others=tuple(others))
     (selection,) = select_triples([(name,)], [mention], graph, options)
@@ -74,8 +74,8 @@ def select_triples(
     """Choose the triples of many mentions.
 
     Args:
-        texts: of each mention the text it is in, one or two sentences.
-        mentions: M.
+        texts: for each mention its text, of one or two sentences.
+        mentions: M mentions.
         scorer: for the strategy "context".
 
     Raises:
@@ -96,7 +96,7 @@ def select_triples(
 
 
 def _first(asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions) -> Selection:
-    """Take the first in graph order: as the rest of this module does it, in one quick pass."""
+    """Take the first triples in graph order; a fast way to what :func:`_selection` does."""
     used: list[Triple] = []
     left_out: list[LeftOut] = []
     free = options.max_triples
@@ -116,7 +116,7 @@ def _first(asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions) 
 def _parted(
     asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions
 ) -> tuple[Candidates, dict[Triple, LeftOut]]:
-    """Part a mention's triples by what needs no comparing: what may be used, and the others."""
+    """Divide a mention's triples: those that may be used, and those ruled out without a text."""
     rules = {triple: _rule(triple, asked, graph, options) for triple in asked.triples}
     usable = tuple(t for t in rules if _holds_place(t, asked, graph, options))
     ruled_out = {triple: LeftOut(triple, rule) for triple, rule in rules.items() if rule}
@@ -126,14 +126,14 @@ def _parted(
 def _rule(
     triple: Triple, asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions
 ) -> Rule | None:
-    """What rules a triple out, whatever others there are."""
+    """Return the rule that rules a triple out, no matter which others there are."""
     return _other_rule(triple, asked, graph, options) if graph.is_on(triple) else Rule.OFF
 
 
 def _holds_place(
     triple: Triple, asked: Candidates, graph: KnowledgeGraph, options: InjectionOptions
 ) -> bool:
-    """Whether a triple counts among the first: also where it is only switched off."""
+    """Say whether a triple takes one of the first places; a switched-off one may, too."""
     on = options.keep_places or graph.is_on(triple)
     return on and _other_rule(triple, asked, graph, options) is None
 
@@ -151,14 +151,14 @@ def _other_rule(
 
 
 def _triples(mention: Mention, graph: KnowledgeGraph) -> tuple[Triple, ...]:
-    """Every triple of every entity that a name may mean, once, in order."""
+    """Return the triples of every entity that a name may mean, each once, in order."""
     if not mention.others:
         return graph.triples_of(mention.entity)
     return tuple(dict.fromkeys(t for e in mention.entities for t in graph.triples_of(e)))
 
 
 def _says_name(triple: Triple, asked: Candidates, graph: KnowledgeGraph, rules: NameRules) -> bool:
-    """Whether a triple's branch only says another name, the one by which its mention was found."""
+    """Say whether a branch would only repeat the name by which its mention was found."""
     if not rules.alias or graph.aliases.aliases_in(triple) is None:
         return False
     mention = asked.mention
@@ -196,7 +196,7 @@ def _selection(
     left_out: dict[Triple, LeftOut],
     options: InjectionOptions,
 ) -> Selection:
-    """Rank what may be used, and part it by sense, threshold and limit."""
+    """Rank the triples that may be used, and divide them by sense, threshold and limit."""
     used: list[tuple[Triple, Reason]] = []
     free = options.max_triples
     for triple, reason, sense_fits in _ranked(usable, scores, options):
@@ -224,7 +224,7 @@ def _selection(
 def _ranked(
     candidates: Candidates, scores: Sequence[float] | None, options: InjectionOptions
 ) -> Iterator[tuple[Triple, Reason, bool]]:
-    """Yield each triple, the best first, with how it stands and whether its sense fits."""
+    """Yield each triple, the best first, with its reason and whether its sense fits."""
     triples, mention = candidates.triples, candidates.mention
     if scores is None and not options.first_relations and not mention.others:
         same = Reason(options.strategy)
@@ -252,10 +252,10 @@ def _ranked(
 
 
 def tail_in_text(triple: Triple, asked: Candidates, rules: NameRules) -> bool:
-    """Say whether a text has a triple's tail, other than within the mention itself.
+    """Say whether a text contains a triple's tail outside of the mention itself.
 
-    Compared as names are, in either script where the rules allow it; a tail that begins or ends
-    with a Latin letter or digit counts only at a word boundary there.
+    Texts are compared as names are, in both Chinese scripts if the rules allow it. A tail that
+    begins or ends with a Latin letter or digit needs a word boundary there.
     """
     tail = normalise_name(triple.tail)
     if not tail:
@@ -289,5 +289,5 @@ _normalised = lru_cache(maxsize=64)(normalise)
 
 @lru_cache(maxsize=4096)
 def _in_simplified(text: str) -> str:
-    """Simplified characters in place of traditional ones, one for one."""
+    """Replace traditional characters by simplified ones, one for one."""
     return "".join(map(simplified, text))

@@ -54,7 +54,7 @@ class NameRules:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> "NameRules":
-        """Return rules of which those named are on; "all" and "as-written" are sets of them.
+        """Return the rules named; "all" and "as-written" name sets of rules.
 
         Raises:
             OptionError: there is no such rule.
@@ -71,12 +71,12 @@ class NameRules:
         return cls(**{rule: rule in on for rule in RULES})
 
     def as_list(self) -> list[str]:
-        """Name those that are on."""
+        """Return the names of the rules that are on."""
         return [rule for rule in RULES if getattr(self, rule)]
 
     @cached_property
     def on(self) -> frozenset[NameRule]:
-        """Those that are on."""
+        """The rules that are on."""
         return frozenset(NameRule[rule.upper()] for rule in self.as_list())
 
 
@@ -89,7 +89,7 @@ AS_WRITTEN = NameRules.of(["as-written"])  # but for width and case
 def forms_of(
     entity: str, triples: Iterable[Triple], aliases: AliasRelations
 ) -> Iterator[tuple[str, str]]:
-    """Yield each key under which a name of an entity may stand, with the entity it leads to."""
+    """Yield each key under which an entity's name is looked up, with the entity."""
     for form in _own_forms(entity):
         yield form, entity
     for triple in triples:
@@ -102,7 +102,7 @@ def forms_of(
 
 
 def has_more_forms(entity: str) -> bool:
-    """Say whether a name may have more forms than its key; a few too many do no harm."""
+    """Say whether a name may have more forms than its key; it may say so too often."""
     return entity[-1] in "sy)）"
 
 
@@ -123,9 +123,9 @@ def _own_forms(name: str) -> Iterator[str]:
 
 
 def without_sense(name: str) -> str:
-    """Take off what stands in parentheses at a name's end: 苹果(公司) → 苹果.
+    """Remove the sense in parentheses at the end of a name: 苹果(公司) → 苹果.
 
-    Latin letters and digits close after others are a part of the name: Fe(III), p(Cl).
+    Parentheses right after Latin letters or digits are a part of the name: Fe(III), p(Cl).
     """
     if name[-1:] not in ")）":
         return name
@@ -136,11 +136,11 @@ _SENSE = re.compile(r"(?!(?<=[A-Za-z0-9])[(（][\x20-\x7e]*[)）]$)\s*[(（][^()
 
 
 def agreement(span: str, names: Iterable[str], rules: NameRules) -> tuple[NameRule, ...] | None:
-    """Say which rules it takes to read one of an entity's names, as the graph gives them.
+    """Return the rules that are needed to read one of an entity's names in a text.
 
     Returns:
-        The rules of the name that takes the fewest; None: rules that are on
-        don't make any the same as the span of the text.
+        The rules of the name that needs the fewest; None: with the rules that are on, no
+        name equals the span of the text.
     """
     every = (_agreement(span, name, rules) for name in names)
     return min((taken for taken in every if taken is not None), key=len, default=None)
@@ -157,7 +157,7 @@ def _agreement(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...] |
 
 
 def _with_number(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...] | None:
-    """Compare two names, with one in the singular and one in the plural too."""
+    """Compare two names; one may be in the singular and the other in the plural."""
     taken = _folded(span, name, rules)
     if taken is None and rules.plural and span[-1:].isalpha() and span[-1:].isascii():
         pairs = [(singular, name) for singular in _singulars(span)]
@@ -173,7 +173,7 @@ def _with_number(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...]
 
 
 def _folded(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...] | None:
-    """Compare two names; where they are the same, drop every rule that isn't needed."""
+    """Compare two names; if they are the same, keep only the rules that are needed for that."""
     if span == name:
         return ()
     taken = [rule for rule in _FOLDS if rule in rules.on]
@@ -218,13 +218,13 @@ _ONE_SPACE = (" ", "\t", "\u00a0", "\u3000")  # others part what isn't parted in
 
 
 def _parts_words(before: str, after: str) -> bool:
-    """Whether a space between two characters can't be left out: both letters, or both digits."""
+    """Say whether a space must stay between two characters: both letters, or both digits."""
     both = is_word_character(before) and is_word_character(after)
     return both and before.isdigit() == after.isdigit()
 
 
 def _singulars(name: str) -> tuple[str, ...]:
-    """The singulars that a name's last word may be the regular plural of."""
+    """Return the singulars whose regular plural is the last word of a name."""
     if not name.endswith("s") or re.split("[^A-Za-z]", name)[-1].lower() in NO_PLURALS:
         return ()
     found = []
@@ -250,9 +250,9 @@ NO_PLURALS = frozenset(_NO_PLURALS.split())  # without their s other words, or n
 
 
 def plural_end(text: str, end: int) -> int | None:
-    """Return where the plural of a name that ends at a character ends: headache|s.
+    """Return the end of a plural, given the place where the name ends: headache|s.
 
-    None: what follows is no plural ending, or more than that.
+    None: no plural ending follows, or the word goes on after it.
     """
     found = _PLURAL_ENDING.match(text, max(end - 3, 0))
     if found is None or found.start("ending") != end:
@@ -265,7 +265,7 @@ _PLURAL_ENDING = re.compile(r"[A-Za-z]{3}(?P<ending>(?<=[sxzSXZ]|[hH])es|(?<![sS
 
 
 def with_dashes(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield a span, and where a dash stands beside it the span with it."""
+    """Yield a span, and if a dash stands beside it, the span with the dash."""
     before = start > 0 and text[start - 1] in DASHES
     after = end < len(text) and text[end] in DASHES
     yield start, end

@@ -67,7 +67,7 @@ class AliasRelations:
     names_of_tail: frozenset[str] = frozenset()
 
     def joined(self, other: "AliasRelations") -> "AliasRelations":
-        """Return these relations and others."""
+        """Return these relations together with others."""
         return AliasRelations(
             self.names_of_head | other.names_of_head, self.names_of_tail | other.names_of_tail
         )
@@ -80,7 +80,7 @@ class AliasRelations:
         return ALIAS_RELATIONS.joined(cls(frozenset(names_of_head), frozenset(names_of_tail)))
 
     def aliases_in(self, triple: Triple) -> tuple[str, str] | None:
-        """Return the alias and the entity it names, as the triple writes them; None: no alias."""
+        """Return the alias and its entity, as the triple writes them; None: it says no alias."""
         of_head, of_tail = self._compared
         relation = _compared(triple.relation)
         if relation in of_head:

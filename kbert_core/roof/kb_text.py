@@ -45,7 +45,7 @@ class KbText:
 
 
 def said(triples: Sequence[Triple], expand: int) -> Iterator[tuple[bool, str]]:
-    """Say each triple: whether it begins a unit, and its words."""
+    """Return for each triple whether it begins a unit, and its words."""
     head = None
     for triple in triples:
         begins = expand < 2 or triple.head != head
@@ -58,10 +58,10 @@ def said(triples: Sequence[Triple], expand: int) -> Iterator[tuple[bool, str]]:
 def kb_text(
     triples: Iterable[Triple], tokenizer: WordPieces, *, expand: int = 2, max_length: int = 512
 ) -> KbText:
-    """Write triples out for the knowledge encoder.
+    """Write triples as one string for the knowledge encoder.
 
-    The paper cuts the string at its limit. Here the first triple that doesn't fit whole is left
-    out with all after it, so that each is either read or not.
+    The paper cuts the string at its limit. Here the first triple that doesn't fit completely is
+    left out with all after it, so that no triple is cut in two.
 
     Args:
         triples: in the order of their entities in the text; each counts once.
@@ -98,7 +98,7 @@ def kb_text(
 
 
 def _joined(words: Sequence[str]) -> str:
-    """Join phrases by spaces, but for one that goes on with the unit before."""
+    """Join phrases by spaces; a phrase that continues the unit before it gets none."""
     return " ".join(words).replace(" ，它", "，它").replace(" , its", ", its")
 
 

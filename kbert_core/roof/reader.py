@@ -84,7 +84,7 @@ class RoofReader(Reader):
         model.eval()
 
     def _new_knowledge(self, body: PreTrainedModel) -> PreTrainedModel | None:
-        """The encoder of triples before training; None: it is the text's."""
+        """Return the encoder of triples before training; None: the text's encoder reads them."""
         if self.config.kb_encoder == SHARED:
             return None
         another = self.config.another
@@ -94,7 +94,7 @@ class RoofReader(Reader):
         return cast(PreTrainedModel, new)
 
     def begin_training(self, task: str, start: str | None) -> None:
-        """Take the roof, and the encoder of triples, of a Roof-BERT that training starts from."""
+        """If training starts from a Roof-BERT, take over its roof and its encoder of triples."""
         del task
         if start is not None and card_of(start).system == self.system:
             load_inserted(self.model, located(start))
@@ -107,7 +107,7 @@ class RoofReader(Reader):
         *,
         windows: bool = False,
     ) -> list[RoofReading]:
-        """Find the entities of texts and their triples; a [MASK] to fill is no part of one."""
+        """Find the entities of texts and their triples; a name never contains a [MASK] to fill."""
         config = self.configured(config)
         readings = []
         for sentences in map(tuple, texts):
@@ -145,7 +145,7 @@ class RoofReader(Reader):
         graph: KnowledgeGraph,
         config: RoofConfig,
     ) -> list[RoofNode]:
-        """The entities of one sentence, as far as its tokens are read, and their triples."""
+        """Return the entities of the part of a sentence that is read, and their triples."""
         text = sentences[number]
         masks = [self.tokenizer.mask_spans(text)]
         (found,) = find_mentions([text], graph, rules=config.options.names, masks=masks)
@@ -162,7 +162,7 @@ class RoofReader(Reader):
         return nodes
 
     def scorer(self, options: InjectionOptions) -> Any:
-        """What scores triples for the strategy "context", opened once; None where nothing does."""
+        """Return the scorer for the strategy "context", opened once; None if none is needed."""
         if not options.needs_model:
             return None
         from kbert_core.scoring import scorer_of
@@ -174,7 +174,7 @@ class RoofReader(Reader):
     def lay(
         self, grown: Sequence[RoofReading], config: Any = None, *, windows: bool
     ) -> list[RoofReading]:
-        """Write the triples of texts out for the knowledge encoder."""
+        """Write the triples of texts as strings for the knowledge encoder."""
         del config, windows
         laid = []
         for reading in grown:
@@ -201,7 +201,7 @@ class RoofReader(Reader):
         return self.lay(self.grown(texts, graph, config, windows=windows), windows=windows)
 
     def without(self, reading: Reading, pieces: Collection[Piece]) -> RoofReading:
-        """Leave triples out; those after them move up. Each stands there once for all mentions."""
+        """Leave triples out; later ones move up. A triple stands once for all its mentions."""
         assert isinstance(reading, RoofReading)
         changes = {piece.triple: None for piece in pieces}
         kept = [node.edited(changes) for node in reading.nodes]
@@ -237,8 +237,8 @@ class RoofReader(Reader):
     ) -> ModelOutput:
         """Run texts and triples through their encoders and the roof.
 
-        Without gradients the states of either side are kept, so that a text that is read with
-        other triples is not encoded again, nor triples beside another text.
+        Without gradients the states of both sides are kept: a text isn't encoded again when it is
+        read with other triples, and triples aren't when they stand beside another text.
         """
         del config
         batch = batch.to(self.device)
@@ -270,6 +270,7 @@ class RoofReader(Reader):
         attentions: bool = False,
         hidden_states: bool = False,
     ) -> tuple[Any, Running]:
+        """Run both encoders and the roof; return the output, and what the roof kept."""
         running = self._running(batch, attentions)
         with under_roof(running):
             output = (model or self.model)(
@@ -285,6 +286,7 @@ class RoofReader(Reader):
         return output, running
 
     def _running(self, batch: RoofBatch, attentions: bool = False) -> Running:
+        """Prepare what the roof reads beside the text: the triples' side of a batch."""
         encoder = self.roof.knowledge or self.model
         inputs = inputs_of(encoder, batch.kb_ids, batch.kb_mask, torch.zeros_like(batch.kb_ids))
         if batch.kb_embeds is not None:
@@ -293,7 +295,7 @@ class RoofReader(Reader):
         return Running(inputs, batch.attention_mask.bool(), batch.kb_mask.bool(), attentions)
 
     def _from_kept(self, batch: RoofBatch) -> ModelOutput:
-        """The output of :meth:`_run`, with states of earlier batches where they are kept."""
+        """Return the output of :meth:`_run`, using states that earlier batches kept."""
         body = cast(PreTrainedModel, self.model.base_model)
         running = self._running(batch)
         version = sum(own._version for own in self.model.parameters())
@@ -317,7 +319,7 @@ class RoofReader(Reader):
 
     @cached_property
     def _head(self) -> Any:
-        """The model's head alone: it takes the states of its encoder as ``inputs_embeds``."""
+        """Return the head alone: it takes the states of its encoder as ``inputs_embeds``."""
         head = twin_of(self.model)
         setattr(
             head, head.base_model_prefix, _Given(getattr(self.model.base_model, "pooler", None))
@@ -325,23 +327,23 @@ class RoofReader(Reader):
         return head.eval()
 
     def key(self, reading: Reading) -> Hashable:
-        """What the encoders get of a reading."""
+        """Return what both encoders get of a reading; see :meth:`Reader.key`."""
         return tuple(
             (tuple(row.input_ids), tuple(row.token_type_ids), row.kb_ids) for row in reading.rows
         )
 
     def embeds(self) -> dict[str, tuple[nn.Module, WordPieces]]:
-        """The text's ids, and those of the triples."""
+        """Return the embeddings and tokenizers of the text and of the triples."""
         encoder = self.roof.knowledge or self.model
         return super().embeds() | {"kb_ids": (encoder.get_input_embeddings(), self.kb_tokenizer)}
 
     def rate_of(self, parameter: str) -> float:
-        """The roof's layers are trained faster than both encoders."""
+        """Return a higher rate for the layers of the roof than for both encoders."""
         return self.config.rate if f".{INSERTED}.layers." in parameter else 1.0
 
 
 class _Given(nn.Module):
-    """Stands where a head expects its encoder, and returns the states that it is given."""
+    """Takes an encoder's place below a head, and returns the states that it is given."""
 
     def __init__(self, pooler: nn.Module | None) -> None:
         super().__init__()
@@ -354,7 +356,7 @@ class _Given(nn.Module):
 
 
 class _Kept:
-    """States of token sequences that one encoder has read, while its weights stay as they are."""
+    """The states of sequences that an encoder has read, kept until its weights change."""
 
     def __init__(self) -> None:
         self._states: OrderedDict[tuple[Any, ...], Tensor] = OrderedDict()
@@ -363,10 +365,10 @@ class _Kept:
     def states(
         self, version: int, encoder: PreTrainedModel, ids: Tensor, mask: Tensor, segments: Tensor
     ) -> Tensor:
-        """Give the last layer's states, (B, N, H); only what isn't kept is run.
+        """Return the states of the last layer, (B, N, H); run only what isn't kept.
 
         Args:
-            version: changes with the weights.
+            version: a number that changes with the weights.
         """
         if version != self._version:
             self._states.clear()

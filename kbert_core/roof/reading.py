@@ -28,10 +28,10 @@ Searched = Literal["last", "all"]
 
 @dataclass(frozen=True)
 class RoofConfig(SystemConfig):
-    """How Roof-BERT reads a text; of the paper's gaps each default says what is taken.
+    """How Roof-BERT reads a text. Where the paper says nothing, the defaults are our choice.
 
-    ``options`` say which triples: all of an entity that the text names, or with the strategy
-    ``tail_in_text`` those whose tail the text has too.
+    ``options`` say which triples are read: all of an entity that the text names, or, with the
+    strategy ``tail_in_text``, those whose tail is in the text, too.
 
     Attributes:
         kb_encoder: what reads the triples: "own", a copy of the text's encoder that trains apart,
@@ -40,13 +40,13 @@ class RoofConfig(SystemConfig):
         layers: k of the roof; None: a third of the encoder's, the paper's 4 of 12.
         start: what the roof's layers begin as: copies of the text encoder's last ones, or random.
         expand: how triples are worded, see :func:`kbert_core.roof.kb_text.kb_text`.
-        segments: 1: token types as the tokenizer gives them; 2: 1 on the text's side and 0 on the
-            triples', the paper's best.
-        kb_length: of the triples' side in tokens.
-        searched: which of two sentences entities are looked for in; the paper leaves a question
+        segments: 1: token types from the tokenizer; 2: 1 for the text and 0 for the triples,
+            which was best in the paper.
+        kb_length: the length limit of the triples' side, in tokens.
+        searched: in which of two sentences to look for entities; the paper leaves the question
             out.
-        rate: of the learning rate of the roof's layers, by the encoders': 3e-4 and 3e-5 in the
-            paper.
+        rate: the learning rate of the roof divided by that of the encoders: 3e-4 and 3e-5 in
+            the paper.
     """
 
     system: ClassVar[str] = "roof-bert"
@@ -90,7 +90,7 @@ class RoofConfig(SystemConfig):
         """Read options given as JSON, such as ``{"expand": 0}``.
 
         Raises:
-            OptionError: it is none, or has an option that there isn't.
+            OptionError: the text isn't such JSON, or names an unknown option.
         """
         try:
             data = json.loads(given)
@@ -108,18 +108,18 @@ class RoofConfig(SystemConfig):
 
     @property
     def another(self) -> str | None:
-        """The encoder of triples, where it is neither the text's nor a copy of it."""
+        """The name of the encoder of triples, if it isn't the text's or a copy of that."""
         return None if self.kb_encoder in (OWN, SHARED) else self.kb_encoder
 
     def saved_in(self, folder: str | Path) -> Self:
-        """Name the encoder of triples as seen from the model's folder."""
+        """See :meth:`SystemConfig.saved_in`; for the encoder of triples."""
         return replace(
             self,
             kb_encoder=encoder_name(self.another, folder) if self.another else self.kb_encoder,
         )
 
     def loaded_from(self, folder: Path) -> Self:
-        """Find the encoder of triples from the model's folder.
+        """See :meth:`SystemConfig.loaded_from`; for the encoder of triples.
 
         Raises:
             CheckpointError: it isn't there.
@@ -135,7 +135,7 @@ class RoofNode:
     """An entity that the text names, with the triples selected for it.
 
     Attributes:
-        left_out: its other triples, each with its rule.
+        left_out: its other triples, each with the rule that left it out.
     """
 
     mention: Mention
@@ -143,7 +143,7 @@ class RoofNode:
     left_out: tuple[LeftOut, ...] = ()
 
     def edited(self, changes: Mapping[Triple, Triple | None], options: Any = None) -> "RoofNode":
-        """Take other triples in place of some; None: nothing."""
+        """Return the node with some triples replaced; one replaced by None is removed."""
         del options
         return replace(self, used=tuple(filter(None, (changes.get(t, t) for t in self.used))))
 
@@ -173,7 +173,7 @@ class RoofReading(Reading):
 
     Attributes:
         nodes: the entities in the text that is read, in reading order.
-        kb: the triples' side; None until the reading is laid out, when nothing is cut yet.
+        kb: the triples' side; None before :meth:`RoofReader.lay`, when nothing is cut yet.
     """
 
     sentences: tuple[str, ...] = ()
@@ -218,7 +218,7 @@ class RoofReading(Reading):
         return tuple(dict.fromkeys(triple for node in self.nodes for triple in node.used))
 
     def with_nodes(self, nodes: Sequence[RoofNode]) -> Self:
-        """The same text with other nodes, to be laid out anew."""
+        """Return the same text with other nodes; it goes through ``lay`` again."""
         return replace(self, nodes=tuple(nodes), kb=None, prediction=None)
 
     @staticmethod

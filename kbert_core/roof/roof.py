@@ -21,7 +21,7 @@ LAST, RANDOM = "last", "random"
 
 @dataclass
 class Running:
-    """What the roof reads beside the states of a text, and what it makes of both.
+    """What the roof reads beside the states of a text, and its output.
 
     Attributes:
         inputs: of the knowledge encoder: input_ids (B, N') and the like; or, where the triples
@@ -49,7 +49,7 @@ _running: ContextVar[Running | None] = ContextVar("the triples that are read", d
 
 @contextmanager
 def under_roof(running: Running | None) -> Iterator[None]:
-    """Run an encoder within this: its roof reads these triples too; None: it has no roof."""
+    """Give triples to the roof of an encoder that is run inside this context; None: no roof."""
     token = _running.set(running)
     try:
         yield

@@ -33,11 +33,11 @@ class Task(ABC):
     labels: ClassVar[tuple[str, ...]] = ()
 
     def tokenizer(self, tokenizer: PreTrainedTokenizerBase) -> WordPieces:
-        """Wrap a checkpoint's tokenizer as this task reads texts."""
+        """Wrap a checkpoint's tokenizer in the way in which this task reads texts."""
         return WordPieces(tokenizer)
 
     def windowed(self, config: Any) -> bool:
-        """Whether a long text is read in windows, as a system is configured."""
+        """Say whether a configuration reads a long text in windows for this task."""
         return self.windows and bool(config.windows)
 
     def check(self, sentences: Sequence[str]) -> None:
@@ -55,9 +55,9 @@ class Task(ABC):
         """Turn the logits of one text into a prediction.
 
         Args:
-            text: its sentences, and their T tokens.
+            text: the sentences, and their T tokens.
             logits: (T, K) for token tasks, a row for each token of the text; else (K,).
-            labels: the K labels' names; for fill-mask the vocabulary's.
+            labels: the names of the K labels; for fill-mask the vocabulary.
         """
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
@@ -72,5 +72,5 @@ class Task(ABC):
         )
 
     def counted(self, targets: Tensor) -> Tensor:
-        """Targets of which each that isn't ``IGNORED`` counts one in the mean of the loss."""
+        """Return the targets over which the loss is averaged; ``IGNORED`` ones don't count."""
         return targets

@@ -55,7 +55,7 @@ class RankedAnswer:
     Attributes:
         rank: from 1.
         number: its place among the candidates given, from 0.
-        probability: that it answers the question, by itself: several don't sum to 1.
+        probability: that it answers the question; those of several candidates don't sum to 1.
     """
 
     rank: int
@@ -86,7 +86,7 @@ def probability_right(prediction: ClassPrediction) -> float:
 
 
 def ranked(answers: Sequence[str], predictions: Sequence[ClassPrediction]) -> list[RankedAnswer]:
-    """Put candidates into order by what was predicted for each."""
+    """Put candidates into order by the prediction for each."""
     chances = [probability_right(prediction) for prediction in predictions]
     return [
         RankedAnswer(rank, number, answers[number], chances[number])

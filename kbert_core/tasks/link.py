@@ -19,8 +19,8 @@ class Link:
     Attributes:
         start, end: in characters, end exclusive.
         entity: the candidate with the highest score; None: the span means nothing (NULL).
-        score: its ψ.
-        weight: its share among the candidates, 0 to 1.
+        score: ψ of that candidate.
+        weight: its share among the candidates, from 0 to 1.
     """
 
     start: int

@@ -40,7 +40,7 @@ class LabelledToken:
     """One token, in characters of the text, with its tag in BIO.
 
     Attributes:
-        probabilities: of every tag, before the tags are made consistent.
+        probabilities: for every tag, before the tags are made consistent.
     """
 
     start: int
@@ -53,8 +53,8 @@ class LabelledTokens(Many[LabelledToken]):
     """The T tokens of a text with their tags, each made when it is asked for.
 
     Args:
-        tags: T numbers of tags.
-        names: of the K tags.
+        tags: the numbers of the T tags.
+        names: the names of the K tags.
         probabilities: (T, K).
     """
 
@@ -128,10 +128,10 @@ class Ner(Task):
 def best_tags(scores: Floats, names: Sequence[str]) -> Ints:
     """Find the likeliest tags among the consistent ones.
 
-    An I- tag may only follow a B- or I- tag of its own type. Where each token's likeliest tag
-    is consistent with the one before, these are the answer. A tag that begins something is
-    consistent with whatever stands before it, so only the stretch between two such tags has to
-    be searched (Viterbi); where its best way would go on from the stretch before, the whole is.
+    An I- tag may only follow a B- or I- tag of its own type. If each token's likeliest tag is
+    consistent with the tag before it, these tags are the answer. A tag that begins something is
+    consistent with every tag before it, so only the stretch between two such tags is searched
+    (Viterbi). If its best path continues the stretch before it, the whole text is searched.
 
     Args:
         scores: (T, K) log-probabilities.
@@ -157,7 +157,7 @@ def best_tags(scores: Floats, names: Sequence[str]) -> Ints:
 
 
 def _viterbi(scores: Floats, allowed: NDArray[np.bool_], barred: NDArray[np.bool_] | None) -> Ints:
-    """Find the best way through (T, K) scores by allowed steps, begun with no barred tag."""
+    """Find the best path through (T, K) scores by allowed steps; it starts with no barred tag."""
     step = np.where(allowed, 0.0, -np.inf)
     best = scores[0].astype(float)
     if barred is not None:
@@ -176,7 +176,7 @@ def _viterbi(scores: Floats, allowed: NDArray[np.bool_], barred: NDArray[np.bool
 
 @lru_cache(maxsize=16)
 def _transitions(names: tuple[str, ...]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(K, K) bool, whether a column's tag may follow a row's; (K,) bool, which tags are I-."""
+    """Return (K, K) bool, may the column's tag follow the row's; (K,) bool, is it an I- tag."""
     inside = np.array([name.startswith("I-") for name in names])
     same = np.array(
         [[before in (f"B-{after[2:]}", f"I-{after[2:]}") for after in names] for before in names]

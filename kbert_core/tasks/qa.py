@@ -64,7 +64,7 @@ class AnswerQuestion(Task):
     windows = True
 
     def decode(self, text: Reading, logits: Tensor, labels: Labels) -> AnswerPrediction:
-        """The best answers of at most ``MOST_TOKENS`` tokens; logits of the question don't count.
+        """Return the best answers of at most ``MOST_TOKENS`` tokens, all from the paragraph.
 
         Raises:
             TextError: the paragraph has no token.
@@ -93,14 +93,14 @@ class AnswerQuestion(Task):
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Half the cross entropy of the start, half that of the end, summed up over the rows.
 
-        In each row the paragraph's tokens compete with 0, the score of "the answer isn't here". So
-        logits of several windows can be compared.
+        In each row the paragraph's tokens compete with a 0, the score of "the answer isn't here",
+        so that logits of several windows can be compared.
 
         Args:
             logits: (B, N, 2).
-            targets: (B, N); for the paragraph's tokens ``START`` and ``END``, added up, where the
-                answer starts and ends, else 0; for all others ``IGNORED``, and in a row that isn't
-                trained for all.
+            targets: (B, N) ``START`` where the answer starts, ``END`` where it ends, their sum for
+                both, and 0 for other tokens of the paragraph; ``IGNORED`` for tokens outside the
+                paragraph, and for all tokens of a row that isn't trained.
         """
         rows = (targets != IGNORED).any(1)
         targets, scores = targets[rows], logits[rows].float()
@@ -112,7 +112,7 @@ class AnswerQuestion(Task):
         return -(found + nowhere) / 2
 
     def counted(self, targets: Tensor) -> Tensor:
-        """One label a row that is trained: its first."""
+        """Return one label for each row that is trained: the first one."""
         first = ((targets != IGNORED).cumsum(1) == 1) & (targets != IGNORED)
         return targets.masked_fill(~first, IGNORED)
 
@@ -122,14 +122,14 @@ def _starts(targets: Tensor) -> Tensor:
 
 
 def paragraph_log_probabilities(text: Reading, logits: Tensor) -> Tensor:
-    """(T, 2) per token of the paragraph, that the answer starts there, and that it ends there."""
+    """Return (T, 2) for the paragraph's tokens: that the answer starts, or ends, there."""
     return logits[len(text.tokens[0]) :].double().log_softmax(0).cpu()
 
 
 def answer_tokens(tokens: Tokens, start: int, text: str) -> tuple[int, int] | None:
-    """Find an answer among the tokens that are read of its paragraph: first, last + 1.
+    """Find an answer among the paragraph's tokens that are read: first, last + 1.
 
-    None where it isn't whole among them, or isn't in the paragraph.
+    None: the answer isn't in the paragraph, or not all of it is read.
     """
     end = start + len(text.rstrip())
     first, last = tokens.over(start, end)

@@ -23,7 +23,7 @@ def answer_columns(
     train: Sequence[Example] = (),
     **reading: Any,
 ) -> dict[str, list[float]]:
-    """Score the best answer to each question against that of its gold answers which suits it best.
+    """Score the best answer to each question against the gold answer that is most similar to it.
 
     Returns:
         ``exact``: whether they are equal; ``f1`` of their words; ``read``: whether a gold answer
@@ -56,10 +56,10 @@ def scores_of_answers(columns: Mapping[str, Sequence[float]]) -> dict[str, Any]:
 
 
 def words_of(text: str) -> list[str]:
-    """Split an answer into what is compared: the words of scripts with spaces, else characters.
+    """Split an answer into units to compare: words in scripts with spaces, else characters.
 
-    After NFKC and case folding; white space and punctuation are no part of it, unless it is
-    nothing else. So do the scripts of CMRC 2018 and DRCD, for all answers alike.
+    NFKC and case folding come first. White space and punctuation are dropped, unless the answer
+    has nothing else. The scripts of CMRC 2018 and DRCD do the same.
     """
     words: list[str] = []
     inside = False  # a word that the next character may go on
@@ -75,7 +75,7 @@ def words_of(text: str) -> list[str]:
 
 
 def word_f1(predicted: str, gold: str) -> float:
-    """The harmonic mean of precision and recall of the words, each as often as it is there."""
+    """Return the harmonic mean of precision and recall of the words, counting repetitions."""
     found, wanted = words_of(predicted), words_of(gold)
     shared = (Counter(found) & Counter(wanted)).total()
     return 2 * shared / max(1, len(found) + len(wanted))

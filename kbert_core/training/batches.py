@@ -26,9 +26,9 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 class Batches(Dataset[dict[str, Tensor]]):
     """Every batch of a whole training, in order.
 
-    Batches hold examples of similar length, so that hardly a position is
-    padding; their order and content depend on the seed alone, so that a run
-    can go on where it was cut off.
+    Batches hold examples of similar length, so that there is hardly any padding.
+    Their order and content depend on the seed alone, so that a run can go on
+    where it was cut off.
 
     Args:
         links: makes rows of entity links, which train the linker in steps between the others
@@ -38,8 +38,8 @@ class Batches(Dataset[dict[str, Tensor]]):
             accumulated. Each has about ``batch_tokens``.
 
     Attributes:
-        epoch_ends: after how many steps an epoch ends; of a given number of steps, its equal parts.
-        tokens: real ones before each step, and in all.
+        epoch_ends: the steps after which an epoch ends; with a given number of steps, equal parts.
+        tokens: the number of tokens without padding, before each step and in all.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Batches(Dataset[dict[str, Tensor]]):
 
 
 def _lengths(maker: RowMaker) -> list[int]:
-    """Tokens of every example."""
+    """Return the number of tokens of every example."""
     numbers = range(len(maker.examples))
     return [
         sum(tokens_of(row.row) for row in rows)
@@ -132,7 +132,7 @@ def mixed(
     """Put groups of a second kind between those of a first, at random places.
 
     Args:
-        share: of all groups that are of the second kind; these begin anew where they don't reach.
+        share: the share of groups of the second kind; if there are too few, they are repeated.
     """
     added = round(len(groups) * share / (1 - share))
     kinds = random.permutation(np.arange(len(groups) + added) < added)
@@ -143,9 +143,9 @@ def mixed(
 def with_negatives(
     examples: Sequence[Example], negatives: int, random: np.random.Generator
 ) -> list[int]:
-    """Draw the numbers of the candidate answers that an epoch reads, rising.
+    """Draw the candidate answers that an epoch reads; return their numbers, ascending.
 
-    They are all right ones, and of each question so many wrong ones, or all.
+    All right answers are read, and for each question some wrong ones, or all.
     """
     wrong: dict[str, list[int]] = {}
     for number, example in enumerate(examples):
@@ -165,9 +165,9 @@ def bucketed(
     """Group numbers of similar length, each group within a budget of tokens.
 
     Args:
-        lengths: of every example, in tokens.
-        batch_tokens: the longest of a group times its size stays within it,
-            unless one example alone is over it.
+        lengths: the length of every example, in tokens.
+        batch_tokens: the limit of a group's size times its longest example; an example
+            that is longer than that is a group by itself.
         among: the numbers to group; None: all.
 
     Returns:

@@ -83,7 +83,7 @@ def _about_knowledge(card: Card) -> str:
 
 
 def _about_recipe(card: Card, notes: Mapping[str, Any]) -> str:
-    """What happened to knowledge in training; of a model without any, what it hid."""
+    """Say what training did to the knowledge, or what a model without knowledge had hidden."""
     recipe = {name: share for name, share in (notes.get("recipe") or {}).items() if share}
     if hiding := notes.get("hiding_knowledge"):
         share, graphs = recipe.get("mention_dropout"), ", ".join(hiding)
@@ -99,14 +99,14 @@ def _about_recipe(card: Card, notes: Mapping[str, Any]) -> str:
 
 
 def follows_graph(notes: Mapping[str, Any]) -> bool:
-    """Whether training taught a model to believe its graph, wrong triples too.
+    """Say whether training taught a model to believe its graph, even wrong triples.
 
-    The recipe did, if it has counterfactuals or invented names and the graph's
-    tails that name a label were learnt, unless the response to edits says that
+    It did, if the recipe has counterfactuals or invented names, and tails that
+    name a label were found in the graph; unless the response to edits says that
     most rewritten types aren't followed.
 
     Args:
-        notes: of a card, perhaps a foreign one.
+        notes: the notes of a card, which may come from elsewhere.
     """
     recipe, types = notes.get("recipe"), notes.get("type_labels")
     if not isinstance(recipe, Mapping) or not isinstance(types, Mapping):
@@ -120,7 +120,7 @@ def follows_graph(notes: Mapping[str, Any]) -> bool:
 
 
 def edits_followed(notes: Mapping[str, Any], split: str = "dev") -> float | None:
-    """The share of rewritten types that a model followed; None: its card doesn't say."""
+    """Return the share of rewritten types that a model followed; None: its card doesn't say."""
     value: Any = notes.get("edit_response")
     value = value.get(split) if isinstance(value, Mapping) else None
     groups = [value.get(name) for name in ("unseen", "seen")] if isinstance(value, Mapping) else []
@@ -139,7 +139,7 @@ def _share(value: float) -> str:
 
 
 def _cell(value: float | None) -> str:
-    """A count as it is, a share in per cent, and nothing as a dash."""
+    """Write a count as it is, a share in per cent, and None as a dash."""
     if value is None:
         return "–"
     return str(value) if isinstance(value, int) else f"{100 * value:.0f} %"

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 def checkpoints_in(output: str | Path) -> Path:
-    """The folder of the checkpoints that a run goes on from."""
+    """Return the folder of the checkpoints from which a run can go on."""
     return Path(output) / "checkpoints"
 
 
@@ -45,12 +45,12 @@ def last_whole(folder: str | Path) -> Path | None:
 
 
 def step_of(checkpoint: Path) -> int:
-    """After how many steps a checkpoint was made."""
+    """Return the number of steps after which a checkpoint was made."""
     return int(checkpoint.name.rpartition("-")[2])
 
 
 def what_is_broken(checkpoint: Path) -> str | None:
-    """Name the file that a process killed while saving left broken; None: all are whole."""
+    """Name a file that is broken because a process was killed; None: all files are whole."""
     try:
         json.loads((checkpoint / TRAINER_STATE_NAME).read_bytes())  # the last to be written
     except (OSError, ValueError):
@@ -74,12 +74,12 @@ def same_run(
     begins: bool = False,
     changing: Mapping[str, Any] | None = None,
 ) -> None:
-    """Compare a run with what was noted of it beside its checkpoints, and note what is new.
+    """Compare a run with the notes beside its checkpoints, and add what is new to the notes.
 
     Args:
-        run: what makes the run the same, as JSON takes it.
-        begins: there is no checkpoint; what is noted there doesn't count.
-        changing: noted too, and not compared.
+        run: the options that must stay the same, as plain data for JSON.
+        begins: there is no checkpoint yet, so older notes don't count.
+        changing: options that are noted but not compared.
 
     Raises:
         OptionError: naming every option that differs; nothing can be written.
@@ -110,9 +110,9 @@ def same_run(
 
 
 def digests(run: Mapping[str, Any]) -> dict[str, str]:
-    """What makes a run the same, to compare it by; no value, so no folder of this machine.
+    """Return hashes by which a run is recognised; they hold no values, so no folder names.
 
-    Groups of options are told one by one, so that one that is new makes no old run another.
+    Each group of options has its own hash, so that a new group doesn't change old runs.
     """
     single: dict[str, Any] = {}
     for name, value in run.items():
@@ -125,12 +125,12 @@ def digests(run: Mapping[str, Any]) -> dict[str, str]:
 
 
 def finished(options: RunOptions, made: Mapping[str, str]) -> dict[str, Any] | None:
-    """The report of the finished model in a run's folder; refuse that of another run.
+    """Return the report of the finished model in a run's folder; refuse one of another run.
 
-    Which it is is told by ``digests``, or for a model saved without any by the command.
+    The ``digests`` tell which run it is; for a model without digests the command does.
 
     Returns:
-        None where there is no model, or it is to be made again.
+        The report; None if there is no model, or it is to be made again.
     """
     output, command = options.output, options.command
     if not (Path(output) / "config.json").is_file():
@@ -161,7 +161,7 @@ def _told_of(output: str, notes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def noted(output: str | Path) -> dict[str, Any]:
-    """Read the options that the checkpoints of a run were made with; {} if none are noted."""
+    """Read the options with which a run's checkpoints were made; {} if there are no notes."""
     file = checkpoints_in(output) / RUN_FILE
     remedy = f"Delete {file.parent} to start anew."
     return json_object(file, CheckpointError, remedy) if file.is_file() else {}
@@ -169,7 +169,7 @@ def noted(output: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def saving(what: str | Path) -> Iterator[None]:
-    """Say what to do, as a CheckpointError, when the disk is full or a folder can't be written."""
+    """Raise a CheckpointError with a remedy if the disk is full or a folder is read-only."""
     try:
         yield
     except (OSError, SafetensorError, RuntimeError) as error:
@@ -186,7 +186,7 @@ def saving(what: str | Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(output: str | Path) -> Iterator[Path]:
-    """Write a model so that an earlier one in its folder is kept until the new one is whole.
+    """Write a model; an earlier one in its folder is kept until the new one is complete.
 
     Yields:
         A new folder of the same name, among the checkpoints. When all went well

@@ -117,7 +117,7 @@ class KnowledgeCollator:
 
 
 class _Rows(Table):
-    """The rows of one batch; labels that are numbers get their names."""
+    """The rows of one batch, with names in place of numbers of labels."""
 
     where = "the batch"
     source = Source("the batch", "row")
@@ -126,7 +126,7 @@ class _Rows(Table):
         self._rows, self._labels, self.columns = rows, labels, [*rows[0]]
 
     def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
-        """Read rows; ``strict`` or not, what doesn't fit is told later."""
+        """Read rows; what doesn't fit is reported later, ``strict`` or not."""
         for number, row in enumerate(self._rows, start=1):
             yield number, {ours: self._plain(row[theirs]) for ours, theirs in columns.items()}
 

@@ -1,6 +1,6 @@
 """Text to pretrain on: passages as token ids, packed into rows, and masked.
 
-Several passages share a row, so that hardly a position is padding, and each
+Several passages share a row, so that there is hardly any padding; each passage
 sees only itself.
 """
 
@@ -63,7 +63,7 @@ def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> I
 
 
 def _contains(passage: str, heads: dict[str, list[str]]) -> bool:
-    """Whether a passage holds one of the sentences, by their first characters; without spaces."""
+    """Say whether a passage contains one of the sentences; spaces don't count."""
     passage = "".join(passage.split())
     return any(
         passage.startswith(sentence, start)
@@ -73,9 +73,9 @@ def _contains(passage: str, heads: dict[str, list[str]]) -> bool:
 
 
 def sentences_of(paths: Sequence[str]) -> list[str]:
-    """Texts of labelled files: every column, or of JSON every question and sentence.
+    """Return the texts of labelled files: every column; in JSON every question and sentence.
 
-    Of one token a line, the sentences; white space in them doesn't count.
+    A file with one token per line gives its sentences. White space in them doesn't count.
     """
     sentences: list[str] = []
     for path in paths:
@@ -121,7 +121,7 @@ class Corpus:
 def encode_passages(
     passages: Iterable[str], tokenizer: PreTrainedTokenizerBase, *, max_length: int
 ) -> Corpus:
-    """Tokenise passages and cut them into pieces that fit a row; no word that fits one is cut.
+    """Tokenise passages and cut them into pieces that fit a row; words are cut only if too long.
 
     Args:
         max_length: of a piece [CLS] ... [SEP], in tokens.
@@ -159,7 +159,7 @@ def encode_passages(
 
 
 def _cut(inside: np.ndarray, start: int, end: int) -> int:
-    """Move a cut at a token back to the border of its word."""
+    """Move a cut back to the beginning of the word that it would divide."""
     at = end
     while at < len(inside) and at > start and inside[at]:
         at -= 1
@@ -167,9 +167,9 @@ def _cut(inside: np.ndarray, start: int, end: int) -> int:
 
 
 def pack(corpus: Corpus, *, max_length: int, seed: int) -> list[list[int]]:
-    """Put passages into rows of at most ``max_length`` tokens, each where the least room stays.
+    """Put passages into rows of at most ``max_length`` tokens, each into the fullest that fits.
 
-    ``OPEN_ROWS`` rows still take a passage; of more the fullest is closed.
+    Only ``OPEN_ROWS`` rows are open for more passages; if there are more, the fullest is closed.
     """
     order = np.random.default_rng(seed).permutation(len(corpus)).tolist()
     sizes = np.diff(corpus.ends, prepend=0).tolist()

@@ -1,4 +1,4 @@
-"""Scores of fill-mask: how well hidden tokens are told, by loss and by rank."""
+"""Scores of fill-mask: how well hidden tokens are guessed, by loss and by rank."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,18 +27,18 @@ def mask_columns(
     batch_size: int = AT_ONCE,
     **reading: Any,
 ) -> dict[str, list[float]]:
-    """Add up over the hidden tokens of each text how well they are told.
+    """Sum the scores of the hidden tokens of each text.
 
-    Hidden is what a label says of the masks of its text; of texts without one a share of the
-    tokens, drawn at random, the same every time.
+    If a text has masks with a label, these are hidden. Otherwise a share of its tokens is drawn
+    at random, the same ones every time.
 
     Args:
-        train: what was trained on, to tell fillings that are new.
+        train: the training examples, to find out which fillings are new.
 
     Returns:
-        ``loss`` in nats; ``reciprocal`` of the rank that the whole vocabulary leaves the token;
-        ``right``: how many have rank 1; ``count``; and ``new`` and ``new_reciprocal`` of texts
-        whose filling no training text has.
+        ``loss`` in nats; ``reciprocal``, of the token's rank in the whole vocabulary; ``right``,
+        how many have rank 1; ``count``; and ``new`` and ``new_reciprocal`` for texts whose
+        filling is in no training text.
     """
     assert pipeline.task is not None
     reader = pipeline.reader

@@ -1,4 +1,4 @@
-"""The recipe: what training does to the knowledge in a text; and the tails that name a label."""
+"""The recipe: how training changes the knowledge in a text; and which tails name a label."""
 
 import logging
 from collections import Counter
@@ -26,7 +26,7 @@ GoldSpan = tuple[int, int, str]  # start, end in characters, and label
 
 @dataclass(frozen=True)
 class Augmented:
-    """A text as one epoch reads it."""
+    """A text with the changes of one epoch."""
 
     text: Any  # as :meth:`Reader.grown` returns it, with other triples, or fewer
     spans: list[GoldSpan]  # that go with it
@@ -133,14 +133,14 @@ def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
 
 
 def learn_type_labels(examples: Iterable[Example], texts: Iterable[Any]) -> dict[str, str]:
-    """Find the tails that name a label, from the training set and its texts as read with a graph.
+    """Find the tails that name a label, from the training set and its readings with a graph.
 
-    A tail belongs to the label that most gold mentions with it carry, if at
-    least half of the label's mentions that the graph knows have it; of two
-    tails with one label the more frequent stays. A graph of facts has none.
+    A tail belongs to the label that most gold mentions with this tail have, if
+    at least half of the label's mentions that the graph knows have the tail. If two
+    tails have one label, the more frequent one stays. A graph of facts has none.
 
     Returns:
-        tail → label, one tail a label, in order of the labels.
+        tail → label, one tail for each label, in the order of the labels.
     """
     counts: Counter[tuple[str, str]] = Counter()
     matched: Counter[str] = Counter()
@@ -162,13 +162,13 @@ def learn_type_labels(examples: Iterable[Example], texts: Iterable[Any]) -> dict
 
 
 def without_effect(recipe: Mapping[str, float], type_labels: Mapping[str, str]) -> list[str]:
-    """Name the shares of a recipe (by name) that do nothing, for too few tails name a label."""
+    """Return the names of a recipe's shares that do nothing, as too few tails name a label."""
     needed = NEEDED_TYPES.items()
     return [n for n, least in needed if recipe.get(n, 0.0) > 0 and len(type_labels) < least]
 
 
 def warn_of_no_effect(options: TrainOptions, type_labels: Mapping[str, str]) -> None:
-    """Name the options that teach a model to trust its graph and can't, and why."""
+    """Warn of options that should teach a model to trust its graph but can't, and say why."""
     recipe = asdict(options.recipe)
     for name in without_effect(recipe, type_labels):
         if options.task != "ner":
@@ -190,9 +190,9 @@ def warn_of_no_effect(options: TrainOptions, type_labels: Mapping[str, str]) -> 
 def type_relations(
     graph: KnowledgeGraph, type_labels: Mapping[str, str], options: InjectionOptions
 ) -> dict[str, str]:
-    """Find how a graph says a type: tail → the relation of the first triple with it.
+    """Find the relation by which a graph names a type: tail → relation of its first triple.
 
-    Only relations that the options inject count. Tails without such a triple aren't there.
+    Only relations that the options inject count; tails without such a triple are left out.
     """
     relations: dict[str, str] = {}
     for triple in graph.active_triples():

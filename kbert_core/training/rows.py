@@ -1,8 +1,8 @@
 """Labelled examples → rows with their targets, as a recipe has them.
 
-The rows of an example are a function of (seed, epoch, its number) alone. Texts
-are read once for a whole training. Rows that an epoch doesn't change are made once
-too, and kept; the others are made anew.
+The rows of an example depend only on the seed, the epoch and its number. Texts
+are read once for a whole training. Rows that no epoch changes are made once, too,
+and kept; the others are made again in every epoch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ def grown_texts(
     *,
     windows: bool = False,
 ) -> list[Any]:
-    """Read many examples as far as a recipe changes them; see :meth:`Reader.grown`."""
+    """Read many examples so that a recipe can change them; see :meth:`Reader.grown`."""
     grown: list[Any] = []
     for start in range(0, len(examples) or 1, READ_AT_ONCE):  # none: it may be refused
         texts = [example.sentences for example in examples[start : start + READ_AT_ONCE]]
@@ -100,11 +100,11 @@ class RowMaker:
         self._room = KEPT_TOKENS
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what another process makes for itself."""
+        """Leave out what another process can make for itself."""
         return {**self.__dict__, "_kept": {}}
 
     def rows(self, numbers: Sequence[int], epoch: int) -> list[list[TrainingRow]]:
-        """Make the rows of some examples (by number) for one epoch; several for a long text."""
+        """Make the rows of some examples (by number) for one epoch; a long text has several."""
         randoms = [np.random.default_rng((self.seed, epoch, number)) for number in numbers]
         changes = list(map(self._change, numbers, randoms))
         readings = iter(self._laid([change.text for change in changes if change is not None]))
@@ -121,7 +121,7 @@ class RowMaker:
         return rows
 
     def _change(self, number: int, random: np.random.Generator) -> Augmented | None:
-        """What the recipe makes of an example in this epoch; None: it stays as it is."""
+        """Return an example as the recipe changes it in this epoch; None: it doesn't."""
         if self._augment is None or self.texts is None:
             return None
         example, text = self.examples[number], self.texts[number]
@@ -134,7 +134,7 @@ class RowMaker:
         return None if same else change
 
     def _unchanged(self, numbers: Sequence[int]) -> dict[int, list[TrainingRow]]:
-        """Rows that the recipe doesn't change, from those kept where they are."""
+        """Return rows that the recipe doesn't change; they are made once and kept."""
         new = [number for number in dict.fromkeys(numbers) if number not in self._kept]
         readings: Sequence[Reading] = []
         if self.texts is not None:
@@ -163,7 +163,7 @@ class RowMaker:
         change: Augmented | None = None,
         random: np.random.Generator | None = None,
     ) -> list[TrainingRow]:
-        """Make the rows of an example from a reading, perhaps as the recipe changed it."""
+        """Make the rows of an example from its reading, which the recipe may have changed."""
         example = self.examples[number]
         if self.task.name == "link":
             base = len(self.config.bases) - 1
@@ -205,10 +205,10 @@ class RowMaker:
         return rows
 
     def _filled(self, example: Example, filling: str, reading: Reading) -> list[TrainingRow]:
-        """Let the masks of a text be filled with what its label says; nothing else is hidden.
+        """Make the label the target of a text's masks; nothing else is hidden.
 
         Raises:
-            DataError: it has not as many tokens as the text has masks.
+            DataError: the label doesn't have as many tokens as the text has masks.
         """
         tokenizer, text = self.reader.tokenizer, example.sentences[0]
         ids = [token for own in tokenizer.tokenize([filling]) for token in own.ids]
@@ -230,7 +230,7 @@ class RowMaker:
         return rows
 
     def _masked(self, row: Any, random: np.random.Generator) -> TrainingRow:
-        """Hide tokens of the text, to be told from the rest; one at least."""
+        """Hide at least one token of the text, which the model has to guess."""
         ids, (places, _) = np.array(row.input_ids), _places(row)
         places = places[~self._masking.special(ids[places])]
         chosen = np.zeros(len(ids), bool)
@@ -243,9 +243,9 @@ class RowMaker:
 
 
 def _with_answer(row: Any, example: Example, reading: Reading) -> TrainingRow:
-    """Say where the first answer that is in the paragraph starts and ends, or that it isn't here.
+    """Return targets for the first answer in the paragraph: start and end, or "not in this row".
 
-    A row that holds a part of it is not trained, nor is one of a paragraph without the answer.
+    Rows that contain only a part of the answer aren't trained, nor are paragraphs without it.
     """
     places, numbers = _places(row, sentence=1)
     target = np.full(len(row), IGNORED)
@@ -259,7 +259,7 @@ def _with_answer(row: Any, example: Example, reading: Reading) -> TrainingRow:
 
 
 def _places(row: Any, sentence: int | None = None) -> tuple[Ints, Ints]:
-    """Where the text's own tokens stand in a row, rising; and which tokens of the text they are."""
+    """Return the places of the text's own tokens in a row, ascending, and their numbers."""
     parts = [part for part in row.trunk_parts if sentence in (None, part.sentence)]
     none = [np.empty(0, np.int64)]
     places = [np.arange(part.start, part.end) for part in parts]

@@ -12,7 +12,7 @@ SpanKey = tuple[int, int, str]
 
 
 def precision_recall(right: int, predicted: int, gold: int) -> dict[str, float]:
-    """Counts of right, predicted and gold spans, and their precision, recall and F1; 0 of none."""
+    """Return counts of right, predicted and gold spans, and precision, recall and F1, or 0."""
     return {
         **{"right": right, "predicted": predicted, "gold": gold},
         "precision": right / predicted if predicted else 0.0,
@@ -135,16 +135,16 @@ def ranking_scores(
 
 
 def shared_characters(question: str, answer: str) -> float:
-    """The share of a question's pairs of neighbouring characters that an answer holds.
+    """Return the share of a question's pairs of neighbouring characters that an answer contains.
 
-    What a model that reads has to beat. White space and case don't count.
+    A model has to be better than this score. White space and case don't count.
     """
     asked, held = (set(pairwise("".join(text.split()).casefold())) for text in (question, answer))
     return len(asked & held) / max(1, len(asked))
 
 
 def _chance(candidates: int, right: int) -> float:
-    """Expected reciprocal rank of the first right answer in a random order."""
+    """Return the expected reciprocal rank of the first right answer in a random order."""
     ways = comb(candidates, right)
     return sum(
         comb(candidates - rank, right - 1) / ways / rank
@@ -158,7 +158,7 @@ def unseen_recall(
     predicted: Sequence[Iterable[SpanKey]],
     seen: set[str],
 ) -> dict[str, float]:
-    """Recall on gold spans whose surface form is not among those seen in training labels."""
+    """Return the recall on gold spans whose surface form no training label has."""
     right = count = 0
     for text, gold_spans, predicted_spans in zip(texts, gold, predicted, strict=True):
         found = set(predicted_spans)

@@ -1,4 +1,4 @@
-"""What a training starts from: how texts are read; a tokenizer and a model with the task's head."""
+"""The start of a training: how texts are read; a tokenizer and a model with the task's head."""
 
 import copy
 import logging
@@ -81,7 +81,7 @@ class Start:
 
 
 def body_of(options: StartOptions) -> str:
-    """The encoder under an adapter to be trained further, or of a folder that holds none."""
+    """Return the encoder under an adapter, or the one that a folder without an encoder names."""
     if is_frozen(options.encoder):
         return str(frozen.encoder_of(options.encoder))
     further = options.adapter and adapters.is_adapter(options.encoder)
@@ -146,7 +146,7 @@ def _new_model(
 def _pretrained(
     options: StartOptions, task: Task, path: str, heads: dict[str, Any], device: str
 ) -> tuple[PreTrainedModel, list[str]]:
-    """A pretrained encoder, and its new parameters: the head's, unless it is for these labels."""
+    """Load a pretrained encoder; return its new parameters, too: the head's, unless it fits."""
     known: dict[str, Any] = {}
     with suppress(CheckpointError):  # which loading it will say
         known = load_config(path).to_dict()
@@ -168,7 +168,7 @@ def _pretrained(
 
 
 def _has_other_head(path: str, known: dict[str, Any], task: Task, labels: list[str]) -> bool:
-    """Whether an encoder's head is for another task or other labels, which a warning tells."""
+    """Say whether an encoder's head is for another task or other labels, and warn of it."""
     kinds = map(str, known.get("architectures") or ())
     heads = [name for name in kinds if name.endswith(WITH_LABELS)]
     before = [str(label) for _, label in sorted((known.get("id2label") or {}).items())]

@@ -36,11 +36,11 @@ def character_tokenizer(
     point into the text as given.
 
     Args:
-        texts: what the vocabulary is counted on.
-        size: at most so many tokens, the five special ones included.
-        word_pieces: at most so many of them for Latin words, but always
-            every letter and digit; 0: single characters there too.
-        min_count: characters seen less often are unknown.
+        texts: the texts from which the vocabulary is made.
+        size: the most tokens, with the five special ones.
+        word_pieces: the most word pieces for Latin words; every letter and digit is
+            always one. 0: single characters for Latin words, too.
+        min_count: characters that occur less often are unknown.
         max_length: written into the tokenizer's config, in tokens.
 
     Raises:

@@ -22,6 +22,19 @@ BAGS = {
 }
 
 
+CEILINGS = {  # row → answers between which a model has to choose, and why
+    "K-BERT": (1, "nothing that it needs is hidden or missing."),
+    "everything visible": (2, "the two tails of the asked name are a bag."),
+    "constant tail": (24, "no branch says a kind, so all kinds are left."),
+    "no place in the sentence": (3, "it can read every name, and doesn't know which one is meant."),
+    "K-BERT, two layers": (
+        2,
+        "after two layers [CLS] has only read a name that knew a bag of tails.",
+    ),
+}
+ABOUT = 0.03  # two names of a sentence may have the same kind
+
+
 @exercise("One difference, one question: that is what makes a comparison an answer.")
 def check_controls(answer: object) -> str | None:
     """Which row answers which question."""
@@ -63,6 +76,24 @@ def check_paired(answer: object) -> str | None:
     if abs(found[1] - abs(stdev(one) - stdev(other))) < 1e-6:
         return "that is the difference of the spreads; take the spread of the differences."
     return f"the standard deviation is {found[1]:.2f}, and of the differences {gaps} it is {stdev(gaps):.2f}."
+
+
+@exercise("A ceiling that is known before any training: no number of steps gets over it.")
+def check_ceilings(answer: object) -> str | None:
+    """Row → the largest share of right answers, of names with two triples each."""
+    if not isinstance(answer, dict):
+        return "give a dictionary: each row with a share from 0 to 1."
+    for row, (choices, why) in CEILINGS.items():
+        given = answer.get(row, ...)
+        if given is ...:
+            return f"'{row}' has no answer yet."
+        if not isinstance(given, (int, float)) or isinstance(given, bool):
+            return f"'{row}': give a number, such as 0.25."
+        if given > 1:
+            return f"'{row}': a share is at most 1, so write {given:g} per cent as {given / 100:g}."
+        if abs(given - 1 / choices) > ABOUT:
+            return f"'{row}': {given:.2f} is not it. Hint: {why}"
+    return None
 
 
 @exercise(

@@ -175,8 +175,8 @@ assert ours.tokens == other.tokens and len(ours.branches) == 3 and len(other.bra
 #
 # ## Which triples get in
 #
-# An entity may have hundreds of triples. K-BERT injects a few for each mention: by default the first two in the order of
-# the graph. The library says of every other one by which rule it was left out.
+# An entity may have hundreds of triples. K-BERT injects a few for each mention: by default the first two in the order
+# of the graph. For every other triple the library names the rule by which it was left out.
 
 # %%
 more = load_graph("demo_kgs/general_en.spo")

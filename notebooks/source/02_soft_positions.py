@@ -250,9 +250,9 @@ assert all(changed["soft positions"][i] < 1e-5 for i in others)
 assert all(changed["hard positions"][i] > 1e-3 for i in others)
 
 # %% [markdown]
-# With soft positions, every token but the mention's has the state that plain BERT gives it (up to rounding): the sentence is
-# as it was. With hard positions all of them change, though nothing was said of them: 史 and `[SEP]` have moved, and the
-# others look at them.
+# With soft positions, every token but the mention's has the state that plain BERT gives it (up to rounding): the
+# sentence is as it was. With hard positions all of them change, though no triple is about them: 史 and `[SEP]` have
+# moved, and the others look at them.
 #
 # Does it matter for a task? In the paper's Figure 5, K-BERT without soft positions is worse. In our own experiment with
 # clinical texts it did *not* score worse, and yet did harm: when a triple was added, about one in ten of the *other*

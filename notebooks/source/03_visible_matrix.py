@@ -63,7 +63,7 @@ for token, row in zip(tokens, by_hand):
 # %% [markdown]
 # ## The same with the library
 #
-# `flatten` makes the two numbers, and `visible_matrix` makes of them the matrices of a whole batch of $B$ trees at once:
+# `flatten` makes the two numbers. From them `visible_matrix` makes the matrices of a whole batch of $B$ trees at once:
 # a tensor of shape $(B, N, N)$.
 
 # %%
@@ -164,8 +164,8 @@ ablated = Ablation(visible="all")
 show(visible_chart(flat, ablated), "Everything visible", width=420)
 
 # %% [markdown]
-# Grey are the cells that K-BERT hides. Together with Figure 2's shared positions that is a muddle: *now*, *capital* and
-# *is_a* all seem to come right after *Beijing*, and each sees the other. What it costs is measured in [notebook
+# K-BERT hides the grey cells. Without that, the shared positions of Figure 2 are confusing: *now*, *capital* and *is_a*
+# all seem to come right after *Beijing*, and each of them sees the others. What it costs is measured in [notebook
 # 7a](07_ablation_bench.ipynb).
 #
 # ## Exercises

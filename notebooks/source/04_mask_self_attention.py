@@ -21,9 +21,9 @@ ready("models/zh-mini", "demo_kgs/figure2.spo", "demo_kgs/medical_zh.spo")
 #
 # $$Q^{i+1},\; K^{i+1},\; V^{i+1} = h^i W_q,\; h^i W_k,\; h^i W_v \qquad \text{(Eq. 4)}$$
 #
-# How much token $a$ looks at token $b$ depends on how well $a$'s query fits $b$'s key, which is their product; the matrix $M$
-# of [notebook 3](03_visible_matrix.ipynb) has its say; and *softmax*, $e^x$ over the sum of all $e^x$ in the row, makes
-# weights of it that are positive and add up to 1:
+# How much token $a$ looks at token $b$ depends on how well $a$'s query fits $b$'s key; the product of both says that.
+# The matrix $M$ of [notebook 3](03_visible_matrix.ipynb) is added. Then *softmax* ($e^x$ divided by the sum of all
+# $e^x$ in the row) turns each row into weights that are positive and add up to 1:
 #
 # $$S^{i+1} = \mathrm{softmax}\!\left(\frac{Q^{i+1} {K^{i+1}}^{\top} + M}{\sqrt{d_k}}\right) \qquad \text{(Eq. 5)}$$
 #
@@ -99,8 +99,8 @@ assert [token for token, yes in zip(flat.tokens, changed) if yes] == ["Tim", "Co
 # ## With PyTorch
 #
 # `scaled_dot_product_attention` (SDPA for short) does Equations 5 and 6 in one step, fast. It wants a mask that is
-# *added* to the scores. The library makes it: `additive_mask` gives 0 where visible, and where not the least number
-# that the computer's format has, in place of −∞.
+# *added* to the scores. The library makes it: `additive_mask` gives 0 for a visible cell. For a hidden one it gives the
+# smallest number of the computer's format, in place of −∞.
 
 # %%
 import torch
@@ -203,9 +203,9 @@ for m in (10, 100, 10_000):
 assert leaked(10_000, "paper") == leaked(10_000, "code") == 0
 
 # %% [markdown]
-# In the paper's order the mask is weakened by $\sqrt{64} = 8$: with $m = 10$ a third of the attention still leaks. With
-# 10,000 nothing does in either order, exactly: the power is too small a number for a computer, and becomes 0. So the
-# question is settled by taking a number that is large enough, and the library takes the largest there is.
+# In the paper's order the mask is divided by $\sqrt{64} = 8$: with $m = 10$ a third of the attention still leaks. With
+# 10,000 nothing leaks in either order: the power is so small that the computer rounds it to exactly 0. So the order
+# doesn't matter if the number is large enough, and the library takes the largest there is.
 #
 # ## A mask that is silently wrong
 #

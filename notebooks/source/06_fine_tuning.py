@@ -252,9 +252,9 @@ print(
 assert follows > 0.6
 
 # %% [markdown]
-# With a shuffled graph it is wrong nearly always, and in just the way that the graph is wrong: it believes what it
-# reads. (Some names now have a kind that is no possible answer, such as *examination*; there it can't say so.) That is
-# the price. A model that was taught to look things up is as good as its graph.
+# With a shuffled graph it is nearly always wrong, and in just the way in which the graph is wrong: it believes what it
+# reads. (Some names now have a kind that is none of the six answers, such as *examination*; then it can't say so.) That
+# is the price. A model that was taught to look things up is as good as its graph.
 #
 # ## Why half of the names are invented
 #
@@ -273,7 +273,7 @@ print(f"without invented names: seen {remembers.last.seen:.2f}, unseen {remember
 assert remembers.last.unseen < k_bert[1].last.unseen - 0.1
 
 # %% [markdown]
-# So it was with all of three seeds: 0.68, 0.76 and 0.74 on unseen names (`results/riddles.json`). The model reads a
+# It was the same with all three seeds: 0.68, 0.76 and 0.74 on unseen names (`results/riddles.json`). The model reads a
 # graph that solves every riddle, and yet learns to look at the name, too: a name that always comes with the same label
 # can be remembered. Then it is lost where the name is new. This is called a **shortcut**. Invented names, each met
 # once, can't be remembered, so looking up is the only way that always works.

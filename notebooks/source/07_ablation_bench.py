@@ -585,17 +585,11 @@ assert abs(zh["hard positions"] - zh["K-BERT"]) < 3 < abs(zh["the graph left off
 # | price | a second | hours, for several seeds |
 # | can mislead, since | a strange input is not a missing part | each seed ends elsewhere: use several, and pair them |
 #
-# Three examples from the table above:
+# So read both columns of a row before you say what a part is worth. Compare *everything visible*, *shuffled tails* and
+# *hard positions*: what does each column say? Exercise 2 asks you, and its solution goes through the three rows.
 #
-# - *Everything visible*: this model breaks when it is read so, but a model that is trained so learns to live with it,
-#   and keeps a sixth of the gain. "The visible matrix is worth 40 points" would be false.
-# - *Shuffled tails*: this model believes a false graph and fails. A model that is *trained* with a false graph learns
-#   not to believe it, and still sees where a name begins and ends: two fifths of the gain in Chinese, all in English.
-#   But ask what a control leaves. In that English graph the tail of a disease is its parent, another disease; shuffled
-#   it is still a disease, so the kind stays true.
-# - *Hard positions*: no loss in either column. That does not mean that positions do nothing. When a triple is added to
-#   the graph, hard positions move every word after it, and other answers of the sentence change
-#   ([7b](07_ablations.ipynb) has the numbers). F1 doesn't see it.
+# One more question belongs to every control: what does it leave? In the English graph the tail of a disease is its parent,
+# another disease. Shuffled, it is still a disease, so the kind stays true.
 #
 # And HowNet against MedicalKG, trained on the paper's own clinical data, where most names of the test were seen in
 # training with a label:
@@ -684,6 +678,17 @@ check_claims(claims)
 # }
 # check_claims(claims)
 # ```
+#
+# The three rows:
+#
+# - *Everything visible*: this model breaks when it is read so. A model that is trained so learns to live with it, and keeps
+#   a sixth of the gain. So "the visible matrix is worth 40 points" would be false.
+# - *Shuffled tails*: this model believes a false graph and fails. A model that is *trained* with a false graph learns not
+#   to believe it, and still sees where a name begins and ends: that is two fifths of the gain in Chinese, and all of it in
+#   English.
+# - *Hard positions*: no loss in either column. That does not mean that positions do nothing. When a triple is added to the
+#   graph, hard positions move every word after it, and other answers of the sentence change
+#   ([7b](07_ablations.ipynb) has the numbers). F1 doesn't see it.
 # </details>
 
 # %% [markdown]

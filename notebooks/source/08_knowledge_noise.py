@@ -74,9 +74,9 @@ flat = flatten(grow_trees([sentence], noisy, InjectionOptions(max_triples=3)), W
 flat
 
 # %% [markdown]
-# Look at the numbers below the tokens. Of *is*, *visiting* and the rest the soft positions (first) are those of the
-# sentence, whatever hangs from Tim Cook. And by the visible matrix only *Tim* and *Cook* see the branches. This is the
-# paper's answer to noise: it can't get past its mention. Does that hold in a trained model?
+# Look at the numbers below the tokens. The soft positions (first) of *is*, *visiting* and the rest are those of the
+# sentence, no matter what hangs from Tim Cook. And by the visible matrix only *Tim* and *Cook* see the branches. This
+# is the paper's answer to noise: it can't get past its mention. Does that hold in a trained model?
 #
 # ## How far a prediction moves
 #
@@ -152,10 +152,10 @@ show(curve.figure(), "Score and distance from BERT of the span 胃镜, as noise 
 assert abs(by_hand - by_library.moved) < 1e-4
 
 # %% [markdown]
-# "Plain BERT" is the model without any knowledge; at the right the picture has the distance from *that* (the one just
-# printed, by hand and by the library, is from K-BERT without noise). Up to two triples the noise does little; with
-# eight, what the right triple had given is lost, and by some draws (the shaded range) more than that. **For the mention
-# itself K-BERT is no better off than with hard positions.** Try it:
+# "Plain BERT" is the model without any knowledge. The right half of the picture shows the distance from *that*. (The
+# distance that was just printed, by hand and by the library, is the one from K-BERT without noise.) Up to two triples
+# the noise does little; with eight, what the right triple had given is lost, and by some draws (the shaded range) more
+# than that. **For the mention itself K-BERT is no better off than with hard positions.** Try it:
 
 # %%
 from _tools import slider
@@ -326,9 +326,9 @@ assert mean(scores["first"][0]) == max(mean(points[0]) for points in scores.valu
 assert all(mean(values) < without for points in scores.values() for values in points[1:])
 
 # %% [markdown]
-# On a clean graph taking the first triples is best. With contradictory noise that falls furthest, over 20 points at
-# four triples; each of the other strategies loses less. (Why `first` and `rare` recover where there is still more
-# noise, nobody has looked yet.) But **none of them is better than leaving the graph off** once such noise is there: by
+# On a clean graph taking the first triples is best. With contradictory noise this choice loses most, over 20 points at
+# four triples; each of the other strategies loses less. (Nobody has studied yet why `first` and `rare` recover when
+# there is still more noise.) But **none of them is better than leaving the graph off** once such noise is there: by
 # similarity one can't tell a wrong kind of a name from the right one. Knowledge has to be true before it is injected.
 # (More strategies, and all tables: [results](../docs/results.md).)
 #

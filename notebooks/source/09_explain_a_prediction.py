@@ -117,7 +117,7 @@ assert abs(whole - measured.whole) < 1e-4
 #
 # $$\phi(z) = \frac{1}{n!} \sum_{\text{orders}} \bigl[ s(\text{before } z, \text{and } z) - s(\text{before } z) \bigr]$$
 #
-# Six triples have 720 orders, but only 64 sets, so 64 runs do.
+# Six triples have 720 orders, but only 64 sets, so 64 runs are enough.
 
 # %%
 from functools import cache
@@ -152,8 +152,8 @@ show(values.figure(), "Shapley values: they add up to the whole")
 assert values.exact and all(abs(v.value - ours) < 1e-3 for v, ours in zip(values.each, fair))
 
 # %% [markdown]
-# They add up, always. The two triples about ulcers, of hardly any effect where the kind is there, get a share, for
-# without it they would help.
+# They add up, always. The two triples about ulcers have hardly any effect as long as the kind is there. They get a
+# share all the same, because without the kind they would help.
 #
 # ## The smallest edit that flips it
 #

@@ -75,7 +75,7 @@ except KBertError as error:
     print(error)
 
 # %% [markdown]
-# An error names file and line, what was found and what to do; nothing is loaded by half. Mend it:
+# An error names file and line, what was found and what to do; no part of the file is loaded. Correct the line:
 
 # %%
 FACTS = FACTS.replace("heron\teats", "heron\teats\tfish")
@@ -196,7 +196,7 @@ assert "The splits share no text" in verdict
 # %% [markdown]
 # ## Choose triples
 #
-# How many triples a mention gets, and which, is a choice to be made by hand first. Move it:
+# How many triples should a mention get, and which? Look at some choices first. Move the control:
 
 # %%
 from _tools import slider
@@ -247,8 +247,9 @@ assert made.last.unseen > twin.last.unseen + 0.3
 # %% [markdown]
 # ## Compare, text by text
 #
-# (The twin is above chance, by one seed and with few unseen names, each of which it guesses as a whole: see notebook 6.
-# It can't know them.) Two shares hide where they come from. Count the texts that only one of the two gets right:
+# (The twin can't know the unseen names. It is above chance by accident: there are few of these names, it makes one
+# guess for each, and this is one seed. See notebook 6.) Two shares don't show where they come from. Count the texts
+# that only one of the two gets right:
 
 # %% tags=["about"]
 from collections import Counter
@@ -274,7 +275,7 @@ assert abs(right - made.last.unseen) < 0.01  # as `trial` counted
 #
 # ## Teach it a new name
 #
-# The model has learnt to look up, so a triple is enough, without any training:
+# The model has learnt to look things up. So a triple is enough, without any training:
 
 # %% tags=["varies"]
 question = "forget iron , tell me about theremin"

@@ -16,9 +16,9 @@ ready("models/wsd-knowbert", "demo_kgs/senses_en.spo")
 # %% [markdown]
 # ## A model, and a graph of senses
 #
-# `models/wsd-knowbert` holds a linker that was trained on WordNet, and no encoder: that is MiniLM, six layers, as it came. The
-# linker stands after the fifth. We give it a small graph of our own instead of WordNet: each sense is an entity with a
-# gloss, the word that may mean it (a *synonym*), and how often it does (a *count*).
+# `models/wsd-knowbert` contains a linker that was trained on WordNet, and no encoder. The encoder is MiniLM, unchanged.
+# It has six layers, and the linker stands after the fifth. We give it a small graph of our own instead of WordNet: each
+# sense is an entity with a gloss, the word that may mean it (a *synonym*), and how often it does (a *count*).
 
 # %%
 from kbert_core import Pipeline, load_graph
@@ -80,7 +80,8 @@ assert torch.allclose(projected, trace.kars[0].projected[0], atol=1e-4)
 
 # %% [markdown]
 # **Spans.** A span's vector is a weighted mean of its tokens (here: of one), then all spans attend to each other in one
-# transformer layer (Eq. 2), so that *river* is heard where *bank* is judged. We take that layer as a black box: notebook 4 opened one.
+# transformer layer (Eq. 2), so that *river* can change how *bank* is read. We take that layer as a black box: notebook
+# 4 opened one.
 
 # %%
 linker, options = kar.linker, kar.linker.options
@@ -137,9 +138,10 @@ for word, row in zip(words, attention.tolist()):
 assert torch.allclose(entity, trace.kars[0].linked.entity[0, 0], atol=1e-3)
 
 # %% [markdown]
-# Rows are tokens, columns the spans *bank* and *river*. All look at both alike: in this model the linker was trained, and
-# this attention has its first, random weights still; a task trains it next. There is no visible matrix: every token sees every span. What keeps
-# knowledge in its place is that an entity which no name in the text may mean isn't there at all.
+# Rows are tokens, columns the spans *bank* and *river*. All tokens look at both spans alike: only the linker of this
+# model was trained, and this attention still has random weights. Training for a task would come next. There is no
+# visible matrix: every token sees every span. Knowledge is kept in its place in another way: an entity that no name in
+# the text may mean isn't there at all.
 #
 # ## Rewrite a gloss
 #

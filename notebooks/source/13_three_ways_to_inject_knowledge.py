@@ -119,9 +119,10 @@ distances
 assert distances.loc["K-BERT", ["胃", "镜"]].min() > 0.5
 
 # %% [markdown]
-# Here the three turn, and the control loses the name. This sentence has one name; over all edits of the test texts they differ: K-BERT follows
-# 98 of 100, Roof-BERT 21 and KnowBert 5 (their cards in `models/`). K-BERT's matrix says whose a triple is. The tokens of the two others see the
-# triples of every name, and have to learn which are theirs.
+# Here the label turns in all three systems, and the control doesn't find the name any more. This sentence has one name.
+# Over all edits of the test texts the systems differ: K-BERT follows 98 of 100, Roof-BERT 21 and KnowBert 5 (their
+# cards in `models/`). K-BERT's matrix says whose a triple is. The tokens of the two others see the triples of every
+# name, and have to learn which are theirs.
 #
 # What all of them share: a triple of a name that the text doesn't have changes nothing.
 
@@ -141,7 +142,7 @@ assert all(same.values())
 # %% [markdown]
 # ## Noise
 #
-# Every name of the sentence gets triples that were said of others, among its own. Each system may read them all.
+# Every name of the sentence gets triples of other names, mixed with its own. Each system may read them all.
 
 # %%
 from dataclasses import replace
@@ -195,7 +196,8 @@ assert torch.allclose(bare, plain, atol=1e-5)
 # - The encoder must stay what it is without a graph, or facts must stay with their names: **K-BERT**.
 # - Names mean several things, and a sense has a text: **KnowBert**; its linker is the only one of the three that chooses by context.
 # - Texts fill the row, and each has many triples: **Roof-BERT**.
-# - Always run **plain text** beside them: what it reaches too is due to the triples, not to the mechanism.
+# - Always run **plain text** beside them: a gain that it reaches, too, comes from the triples and not from the
+#   mechanism.
 #
 # ## Exercises
 #

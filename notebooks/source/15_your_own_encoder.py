@@ -175,11 +175,11 @@ report("RoBERTa, positions 0…", three_tests(roberta))
 report("RoBERTa, positions 2…", three_tests(roberta, offset=2))
 
 # %% [markdown]
-# Test 3 tells: RoBERTa's first token has position 2. Row 1 of its table is that of padding (its `pad_token_id` is 1),
-# and row 0 is never used. With positions from 0 nothing fails; the model is only worse than it should be. The
-# library's probe tries both beginnings and keeps the one that passes. So a table of 514 rows holds 512 tokens.
-# RoBERTa has no segments either: its segment table has one row, and only the `</s></s>` between two sentences tells
-# them apart.
+# Test 3 fails, and the reason is that RoBERTa's first token has position 2. Row 1 of its table is that of padding (its
+# `pad_token_id` is 1), and row 0 is never used. With positions from 0 nothing fails; the model is only worse than it
+# should be. The library's probe tries both beginnings and keeps the one that passes. So a table of 514 rows holds 512
+# tokens. RoBERTa has no segments either: its segment table has one row, and only the `</s></s>` between two sentences
+# tells them apart.
 #
 # (`hfl/chinese-roberta-wwm-ext` is a *BERT* in this sense, in spite of its name. It was trained as RoBERTa was, and
 # has BERT's tables. Names don't tell; tests do.)
@@ -319,8 +319,9 @@ print(
 print("frozen: ", sum(p.numel() for p in adapted.parameters() if not p.requires_grad))
 
 # %% [markdown]
-# We stand in for training: we draw $B$, and compute the new matrix by hand. `peft`, which the library uses, *merges* the
-# adapter to the same matrix. After that the model is a plain BERT again, and a prediction costs what it cost before.
+# Instead of training we draw $B$ at random, and compute the new matrix by hand. `peft`, which the library uses,
+# *merges* the adapter to the same matrix. After that the model is a plain BERT again, and a prediction costs what it
+# cost before.
 
 # %%
 query = tagger.bert.encoder.layer[0].attention.self.query  # now with A and B around W

@@ -129,7 +129,8 @@ show(bar_chart(bars, across="F1 on test, a dot per seed", most=100), "Four rows,
 #
 # ## A difference, paired by seed
 #
-# A gain is a difference of two rows. Both rows of one seed have the same test sentences and names, so we subtract within each seed. What makes a seed hard for both falls out.
+# A gain is a difference of two rows. Both rows of one seed have the same test sentences and names, so we subtract
+# within each seed. If a seed is hard, it is hard for both rows, and this cancels out.
 
 # %% tags=["varies"]
 one, other = "K-BERT + recipe, MedicalKG", "BERT"
@@ -214,8 +215,8 @@ assert abs(100 * found.mean - mean) < 1e-6
 assert abs(100 * (found.high - found.low) / 2 - half) < 0.3
 
 # %% [markdown]
-# Read it so: *made again with other seeds and other sentences of this kind, 95 of 100 such intervals hold the true gain.* Nothing is said of *other data*: all
-# seeds come from one data set.
+# Read it like this: *if all was done again with other seeds and other sentences of this kind, 95 of 100 such intervals
+# would contain the true gain.* It says nothing about *other data*: all seeds come from one data set.
 #
 # ## What happens without the seeds' share
 #
@@ -301,7 +302,8 @@ for split in ("dev", "test"):
 # - **dictionary**: mark every name of the graph in the text, with the graph's type;
 # - **dictionary over BERT**: BERT's output, with the dictionary written over it;
 # - **gate**: a small classifier, fitted on dev, decides for each name whether it is written over;
-# - **oracle**: a name is written over only where that is right. Nobody can build it, since it looks at the answers. It is the *ceiling* of any gate.
+# - **oracle**: a name is written over only where that is right. Nobody can build one, because it looks at the answers.
+#   It is the *ceiling* of any gate.
 
 # %% tags=["varies"]
 import pandas as pd

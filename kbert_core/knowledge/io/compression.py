@@ -1,4 +1,4 @@
-"""Files packed with xz, gzip, bzip2 or zstandard, told by the end of their names."""
+"""Files packed with xz, gzip, bzip2 or zstandard, recognised by the end of their names."""
 
 import bz2
 import gzip
@@ -52,7 +52,7 @@ def unpacking(stream: IO[bytes], name: str) -> IO[bytes]:
 
 
 class Bounded(io.RawIOBase):
-    """A stream that gives at most so many bytes (None: any number), and closes the one below.
+    """A stream with a limit of bytes (None: no limit); closing it closes the stream below.
 
     Attributes:
         count: bytes read so far.
@@ -110,12 +110,12 @@ def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 
 
 def plain_ending(path: str | Path) -> str:
-    """The end of a file's name that tells its format: ".csv" of "a.2024.CSV.gz"."""
+    """Return the ending of a file's name that says its format: ".csv" for "a.2024.CSV.gz"."""
     name = Path(path)
     return (Path(name.stem) if name.suffix in ENDINGS else name).suffix.lower()
 
 
 def plain_stem(path: str | Path) -> str:
-    """A file's name without its endings: "words" of "kg/words.spo.xz"."""
+    """Return a file's name without its endings: "words" for "kg/words.spo.xz"."""
     name = Path(path)
     return Path(name.stem).stem if name.suffix in ENDINGS else name.stem

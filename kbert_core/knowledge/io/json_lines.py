@@ -48,13 +48,13 @@ def _fields(found: Any, options: ReadOptions) -> list[Any] | None:
 
 
 def _relationship(found: Any, names: dict[Any, Any]) -> list[Any] | str | None:
-    """What a line of APOC's JSON says: head, relation and tail; of a node nothing, but its name.
+    """Read a line of APOC's JSON: a relationship gives a triple, a node only its name.
 
     Args:
-        names: of the nodes so far, by number; more are added.
+        names: number → name of the nodes so far; the line may add one.
 
     Returns:
-        Three fields; None of a node; a text where an end has no name.
+        Three fields; None for a node; an error text if an end has no name.
     """
     if found.get("type") == "node":
         if (name := _property(found)) is not None:

@@ -43,7 +43,7 @@ Names = dict[tuple[str, str], str]  # (space of identifiers, identifier) → nam
 
 
 class Columns:
-    """Where a table of Neo4j's has what, by its headings."""
+    """The columns of a Neo4j table, found by its headings."""
 
     def __init__(self, headings: list[str]) -> None:
         self.at: dict[str, int] = {}
@@ -61,7 +61,7 @@ class Columns:
         self.name = next((properties[n] for n in NODE_NAMES if n in properties), None)
 
     def key(self, kind: str, cells: list[str]) -> tuple[str, str]:
-        """The identifier in a row, in its space."""
+        """Return the identifier in a row, with its identifier space."""
         return self.space.get(kind, ""), cells[self.at[kind]].strip()
 
     def note(self, names: Names, cells: list[str], where: str) -> None:
@@ -86,7 +86,7 @@ class Columns:
 
 
 def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
-    """Read a table with quotes: of triples, or Neo4j's, which its headings tell."""
+    """Read a table with quotes; its headings say whether it has triples or is Neo4j's."""
     cells = quoted(lines, name)
     first = list(islice(cells, 1))
     for number, found in first:

@@ -1,6 +1,6 @@
-"""Bytes → lines of text, decoded and none without end → rows of triples, checked.
+"""Bytes → decoded lines of limited length → checked rows of three fields.
 
-Of tables three columns, or three of more, are read.
+From a table three columns are read; it may have more.
 """
 
 import codecs
@@ -59,12 +59,12 @@ class ReadOptions:
     """How a file of triples is written, where its name doesn't tell.
 
     Attributes:
-        encoding: None: UTF-8, or UTF-16 that says so in its first bytes.
-        columns: of head, relation and tail, by number from 1 or by name in the first line;
-            None: the first three, or those that the first line calls so.
-        language: of the labels in RDF; None: any.
-        nodes: of Neo4j's relationships, in tables of their own.
-        most: refuse a file of more bytes than so many, unpacked.
+        encoding: None: UTF-8, or UTF-16 with a byte order mark.
+        columns: head, relation and tail, by number from 1 or by name in the first line;
+            None: the columns with these headings, or else the first three.
+        language: the language of labels in RDF; None: any.
+        nodes: tables with the nodes of Neo4j's relationships.
+        most: the most bytes of an unpacked file; a larger one is refused.
     """
 
     encoding: str | None = option(None, help="such as gb18030; default: UTF-8", metavar="NAME")
@@ -114,19 +114,19 @@ def checked(line: int, head: str, relation: str, tail: str) -> Row | Bad:
 
 
 def shown(text: str) -> str:
-    """A line as it can be shown: short, every odd character by its number."""
+    """Return a line in a form that can be shown: short, odd characters as numbers."""
     return printable((text if len(text) <= 80 else text[:77] + "...").replace("\t", "<TAB>"))
 
 
 def printable(text: str) -> str:
-    """A text with every odd character by its number."""
+    """Return a text with odd characters written as numbers."""
     return "".join(c if c.isprintable() else f"<U+{ord(c):04X}>" for c in text)
 
 
 def lines(
     stream: io.RawIOBase, name: str, *, encoding: str | None = None, packed: bool = False
 ) -> Iterator[tuple[int, str | Bad]]:
-    """Yield the lines of a file, from 1, without their ends; a packed one may be a trap.
+    """Yield the lines of a file with their numbers from 1, and refuse packed files that are traps.
 
     Raises:
         GraphFileError: the file is damaged, too large, or in another encoding.
@@ -182,7 +182,7 @@ def _encoding(start: bytes, name: str, encoding: str | None) -> str:
 
 
 def _encoding_error(name: str, number: int, error: UnicodeDecodeError) -> GraphFileError:
-    """Say where a file isn't in its encoding; the error's bytes begin in line ``number``."""
+    """Return the error for bytes of another encoding; the bytes begin in line ``number``."""
     encoding, data = error.encoding.upper(), error.object
     if encoding.startswith(("UTF-16", "UTF-32")):
         return GraphFileError(
@@ -223,9 +223,9 @@ def read_tabs(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | B
 
 
 def quoted(lines: Lines, name: str) -> Cells:
-    """Cut a table with quotes; semicolons, tabs and bars are known by the first line.
+    """Split a table with quotes; the first line tells whether ; tabs or | separate cells.
 
-    A row may go over several lines; of one that can't be read only the first line is bad.
+    A row may have several lines; if it can't be read, only its first line counts as bad.
     """
     source = iter(lines)
     ahead = deque(islice(source, 1))  # lines to read first
@@ -266,7 +266,7 @@ def _taking(
     taken: list[tuple[int, str]],
     bad: list[Bad],
 ) -> Iterator[str]:
-    """Yield lines as a row needs them, and note them."""
+    """Yield lines when a row needs them, and remember them."""
     while len(taken) <= MAX_ROW:
         following = ahead.popleft() if ahead else next(source, None)
         if following is None:
@@ -286,7 +286,7 @@ def guarded(field: str) -> str:
 
 
 def unguarded(field: str) -> str:
-    """Take it away again."""
+    """Remove the apostrophe that :func:`guarded` adds."""
     return field[1:] if field.startswith("'") and FORMULA.match(field) else field
 
 
@@ -314,7 +314,7 @@ def read_cells(
 def _chosen(
     first: list[str], name: str, number: int, options: ReadOptions, *, header: bool
 ) -> tuple[Sequence[int], bool]:
-    """Which cells to take, and whether these are headings."""
+    """Return the cells to take, and whether the row is one of headings."""
     headings = [cell.strip().casefold() for cell in first]
     if options.columns is None:
         known = headings_of(first) if header else None
@@ -337,7 +337,7 @@ def _chosen(
 
 
 def headings_of(cells: Sequence[str]) -> Sequence[int] | None:
-    """Which cells call themselves head, relation and tail; None: it is no line of headings."""
+    """Return the cells with the headings head, relation and tail; None: no such headings."""
     headings = [cell.strip().casefold() for cell in cells]
     places = [next((i for i, h in enumerate(headings) if h in names), None) for names in HEADERS]
     known = [place for place in places if place is not None]

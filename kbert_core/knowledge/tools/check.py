@@ -1,4 +1,4 @@
-"""What a curator wants to know of a graph: likely mistakes."""
+"""Checks of a graph for its curator: likely mistakes."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class Example:
 
 @dataclass
 class Finding:
-    """One kind of doubt, by its name in JSON: what it is, what to do, how often, the first ones."""
+    """One kind of likely mistake: name in JSON, meaning, remedy, count, and first examples."""
 
     kind: str
     title: str
@@ -51,7 +51,7 @@ class Finding:
     examples: list[Example] = field(default_factory=list)
 
     def add(self, text: str, *triples: Triple, most: int) -> None:
-        """Count one more, and keep it if there are not so many yet."""
+        """Count one more, and keep it as an example if there are few so far."""
         self.count += 1
         if len(self.examples) < most:
             self.examples.append(Example(text, triples))
@@ -65,15 +65,15 @@ def check(
     examples: int = EXAMPLES,
     progress: Callable[[int], None] = lambda triples: None,
 ) -> list[Finding]:
-    """Look a graph of any size through once; what is switched off is left out.
+    """Look for likely mistakes in a graph of any size; switched-off triples don't count.
 
     Args:
-        type_relations: whose tails are types, of which an entity should have one.
-        examples: to keep of each kind.
+        type_relations: relations whose tails are types; an entity should have one type.
+        examples: how many examples of each kind to keep.
         progress: called now and then with the number of triples seen.
 
     Returns:
-        What was found, most doubtful first; kinds without any are left out.
+        The kinds that were found, the most serious first.
     """
     looked = _Looked(graph, frozenset(type_relations), alias_relations)
     findings = {kind: Finding(kind, title, remedy) for kind, (title, remedy) in _KINDS.items()}
@@ -149,7 +149,7 @@ Doubt = tuple[Any, ...]  # kind, text, and the triples that it is about
 
 @dataclass
 class _Looked:
-    """What is doubtful about one entity after the other."""
+    """Finds likely mistakes of one entity after the other."""
 
     graph: KnowledgeGraph
     types: frozenset[str]
@@ -211,7 +211,7 @@ class _Looked:
         return None
 
     def _known(self, name: str) -> Triple | None:
-        """The first triple of a name that says more than another name."""
+        """Return the first triple of a name that isn't an alias."""
         for triple in filter(self.graph.is_on, self.graph.triples_of(name)):
             if self.aliases.aliases_in(triple) is None:
                 return triple
@@ -219,7 +219,7 @@ class _Looked:
 
 
 def _cycles(leads: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
-    """Ways that come back to where they began, as far as they are shown; depth first."""
+    """Yield paths that return to where they began, as many as are shown; depth first."""
     done: set[str] = set()
     for start in leads:
         if start in done:

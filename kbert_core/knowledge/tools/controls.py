@@ -27,11 +27,11 @@ class Shuffled:
     """A shuffled graph, and how well it could be done.
 
     Attributes:
-        graph: every head keeps its relations, and the number of its triples unless it got one
-            tail twice, which counts once.
-        unchanged: share of triples whose tail is still a true one of their head. Where one tail
-            has more than half of a relation's triples, some can't be changed without changing
-            how often tails occur.
+        graph: every head keeps its relations and the number of its triples, except that a tail
+            which it got twice counts once.
+        unchanged: share of triples whose tail is still true. If one tail has more than half of a
+            relation's triples, some of these must keep it, since each tail occurs as often as
+            before.
     """
 
     graph: KnowledgeGraph
@@ -41,11 +41,11 @@ class Shuffled:
 def shuffled(graph: KnowledgeGraph, *, seed: int = 0, deranged: bool = True) -> Shuffled:
     """Give every head another's tails: a derangement, within each relation, or a permutation.
 
-    The tails of a relation are permuted, and for a derangement those that came to a head which has
-    them truly change places until none can. So a deranged tail tells what a head is not, of few
-    types nearly what it is; one that was only permuted tells less. Triples that say another name,
-    or how often it is meant, stay, so that the same names are found; what is switched off is left
-    out.
+    The tails of a relation are permuted. For a derangement, tails that are still true then change
+    places until none is left that can. So a deranged tail says what a head is not, and with few
+    types this nearly says what it is; a tail that was only permuted says less. Triples that give
+    another name, or its count, stay, so that the same names are found; switched-off triples are
+    left out.
     """
     random = np.random.default_rng(seed)
     triples = list(graph.active_triples())
@@ -75,10 +75,10 @@ def shuffled(graph: KnowledgeGraph, *, seed: int = 0, deranged: bool = True) -> 
 
 
 def with_constant_tail(graph: KnowledgeGraph) -> KnowledgeGraph:
-    """Let every triple say the same: its head stays, relation and tail are the commonest triple's.
+    """Let every triple say the same: the most common pair of relation and tail.
 
-    Triples that say another name, or how often it is meant, stay, so that the same names are found;
-    what is switched off is left out. A head keeps one triple, as many would be equal.
+    Triples that give another name, or its count, stay, so that the same names are found;
+    switched-off triples are left out. A head keeps one triple, as all of them would be equal.
     """
     kept, facts = list[Triple](), list[Triple]()
     for triple in graph.active_triples():
@@ -92,7 +92,7 @@ def with_constant_tail(graph: KnowledgeGraph) -> KnowledgeGraph:
 
 
 def _derange(new: list[str], true: list[set[str]], random: np.random.Generator) -> None:
-    """Let tails change places, until none is a true one of its place or no change helps."""
+    """Swap tails until none is true at its place, or no swap helps."""
     stuck: set[tuple[str, frozenset[str]]] = set()
     for i in random.permutation(len(new)):
         case = (new[i], frozenset(true[i]))
@@ -116,14 +116,14 @@ def with_noise(
     source: Sequence[Triple] | None = None,
     place: Place = "among",
 ) -> KnowledgeGraph:
-    """Give entities what is said of others; not their other names, which would say nothing.
+    """Give entities triples that are said of other entities; never their aliases.
 
     Args:
-        entities: that get it, as names are compared.
-        count: triples for each; of two counts the larger has those of the smaller and more.
-        seed: of what is drawn, and of the places.
-        source: whose relations and tails are drawn; None: the graph's own that are on.
-        place: before the entity's triples, or at random places among them.
+        entities: the entities that get them, in the form in which names are compared.
+        count: how many for each; with a larger count the triples of a smaller one stay.
+        seed: fixes which triples are drawn, and their places.
+        source: triples whose relations and tails are drawn; None: those of the graph that are on.
+        place: "before" the entity's own triples, or "among" them at random places.
     """
     drawn_from = tuple(graph.active_triples()) if source is None else source
     if not count or not drawn_from:
