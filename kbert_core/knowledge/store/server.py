@@ -349,7 +349,7 @@ class FarNames:
 
     def __init__(self, names: NameLookup, expect: Callable[[Iterable[str]], None]) -> None:
         self._names, self._expect = names, expect
-        self.meant_by, self.may_start = names.meant_by, names.may_start
+        self.meant_by, self.may_start, self.large = names.meant_by, names.may_start, names.large
 
     def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
         """See ``NameLookup.keys_at``."""
