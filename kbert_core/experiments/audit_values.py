@@ -247,6 +247,7 @@ class Gain:
     mean: float
     low: float
     high: float
+    outside: bool  # the data set and graph are unlike all that the guess rests on
 
 
 @dataclass(frozen=True)

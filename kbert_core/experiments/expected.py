@@ -38,12 +38,14 @@ class Fit:
         spread: (1 + F, 1 + F), (XᵀX)⁻¹ of the points.
         deviation: of a point from the fit.
         freedom: P − 1 − F.
+        box: (2, F), the least and the most of each feature among the points.
     """
 
     weights: Floats
     spread: Floats
     deviation: float
     freedom: int
+    box: Floats
 
     @classmethod
     def of_points(cls, points: Sequence[Point], gains: Sequence[float]) -> Self:
@@ -53,7 +55,8 @@ class Fit:
         weights: Floats = spread @ design.T @ gained
         freedom = len(gained) - design.shape[1]
         deviation = float((((gained - design @ weights) ** 2).sum() / freedom) ** 0.5)
-        return cls(weights, spread, deviation, freedom)
+        box: Floats = np.array([np.min(points, axis=0), np.max(points, axis=0)])
+        return cls(weights, spread, deviation, freedom, box)
 
     def at(self, point: Point) -> Gain:
         """The gain expected of one data set and graph."""
@@ -63,18 +66,19 @@ class Fit:
         mean = float(row @ self.weights)
         away = self.deviation * float(1 + row @ self.spread @ row) ** 0.5
         half = float(stdtrit(self.freedom, (1 + LEVEL) / 2)) * away
-        return Gain(mean, mean - half, mean + half)
+        outside = bool((np.array(point) < self.box[0]).any() or (point > self.box[1]).any())
+        return Gain(mean, mean - half, mean + half, outside)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        arrays = {n: np.round(getattr(self, n), 6).tolist() for n in ("weights", "spread")}
+        arrays = {n: np.round(getattr(self, n), 6).tolist() for n in ("weights", "spread", "box")}
         return {**arrays, "deviation": round(self.deviation, 6), "freedom": self.freedom}
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
         """Back from plain data."""
-        weights, spread = np.array(data["weights"]), np.array(data["spread"])
-        return cls(weights, spread, float(data["deviation"]), int(data["freedom"]))
+        weights, spread, box = (np.array(data[name]) for name in ("weights", "spread", "box"))
+        return cls(weights, spread, float(data["deviation"]), int(data["freedom"]), box)
 
 
 def point_of(split: SplitAudit, found: float = 0.0) -> Point | None:

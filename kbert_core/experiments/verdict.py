@@ -194,7 +194,9 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
             for way, gain in audit.expected.items()
         }
         measured = audit.looked_up is not None and audit.looked_up.new_names is not None
-        yield "expected", _level(note=True), {"gains": expected, "measured": measured}
+        outside = any(gain.outside for gain in audit.expected.values())
+        values = {"gains": expected, "measured": measured, "outside": outside}
+        yield "expected", _level(note=True), values
     if (looked := audit.looked_up) is not None:
         ways = {"dictionary": looked.dictionary, "gate": looked.gate, "oracle": looked.oracle}
         gains = {way: 100 * (f1 - looked.alone) for way, f1 in ways.items() if f1 is not None}

@@ -12,12 +12,13 @@ def pages_of(source: str) -> list[str]:
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call) or ast.unparse(node.func) != "st.Page":
             continue
-        if not isinstance(node.args[0], ast.Constant):
+        place = node.args[0].body if isinstance(node.args[0], ast.IfExp) else node.args[0]
+        if not isinstance(place, ast.Constant):
             continue  # an old address, which leads to another page
         options = {word.arg: ast.literal_eval(word.value) for word in node.keywords if _plain(word)}
         if options.get("visibility") == "hidden":  # leads to another
             continue
-        file = ast.literal_eval(node.args[0])
+        file = ast.literal_eval(place)
         found.append("" if options.get("default") else options.get("url_path") or Path(file).stem)
     return found
 

@@ -25,6 +25,14 @@ def test_a_fit_finds_the_weights_that_made_the_gains():
     assert at.mean == pytest.approx(weights @ (1, 0.1, 0.3)) == pytest.approx(at.low)
 
 
+def test_a_point_beyond_all_others_is_told():
+    fit = Fit.of_points(
+        [Point(0.1, 0.4), Point(0.3, 0.6), Point(0.2, 0.8), Point(0.1, 0.7)], [0] * 4
+    )
+    assert not fit.at(Point(0.3, 0.5)).outside
+    assert fit.at(Point(0.31, 0.5)).outside and fit.at(Point(0.2, 0.3)).outside
+
+
 def test_95_of_100_new_gains_lie_in_the_interval():
     random = np.random.default_rng(2)
     weights, inside = np.array([-0.02, 0.2, 0.03]), 0
