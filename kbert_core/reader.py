@@ -298,11 +298,10 @@ class Reader(ABC):
         )
 
     def guarded(self, row: Any, hidden: Any, random: Any = None) -> Any:
-        """Hide the knowledge that would give masked tokens away; return the row so changed.
+        """Hide knowledge that gives the masked tokens ``hidden``, (N,) bool, away.
 
         Args:
-            hidden: (N,) bool, True = the model has to guess this token.
-            random: a generator; with it some of the knowledge stays. None: all is hidden.
+            random: a generator, with which some of it stays; None: all is hidden.
         """
         del hidden, random
         return row

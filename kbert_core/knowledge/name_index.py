@@ -124,10 +124,7 @@ class Names:
     """
 
     def __init__(
-        self,
-        tries: Iterable[tuple[str, marisa_trie.Trie]],
-        longest: int,
-        prefixes: PrefixFilter,
+        self, tries: Iterable[tuple[str, marisa_trie.Trie]], longest: int, prefixes: PrefixFilter
     ) -> None:
         self._firsts, self._tries = zip(*tries, strict=True)
         self._longest, self.prefixes = longest, prefixes

@@ -430,6 +430,7 @@ def test_without_ray_the_error_names_the_extra(monkeypatch, capsys):
 # With Ray itself
 
 
+@pytest.mark.soak  # Ray starts for 15 seconds
 def test_a_worker_of_ray_writes_what_one_writes_here(predict, tmp_path, monkeypatch):
     with running_ray(workers=1) as address:
         assert predict("--cluster", address, output="ray")["rows"] == 60
