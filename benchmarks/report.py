@@ -442,6 +442,8 @@ def _latency(result: Mapping[str, Any]) -> str:
         names = ("median_ms", "p95_ms", "aim_median_ms", "processor_ms")
         numbers = (f"{row[name]:,.0f}" if row.get(name) else "" for name in names)
         lines.append(f"| {row['action']} | {' | '.join(numbers)} |")
+    if remark := result.get("remark"):  # by hand
+        lines += ["", remark]
     return "\n".join([*lines, ""])
 
 
