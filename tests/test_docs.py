@@ -31,11 +31,11 @@ WRITTEN = subprocess.run(
     ["git", "ls-files", "-co", "--exclude-standard", "*.md"],
     **{"cwd": ROOT, "capture_output": True, "encoding": "utf-8", "check": True},
 ).stdout.split()
-PASTED = "results/selection/section.md"  # into docs/results.md
+PASTED = ("results/selection/section.md", "results/expected/section.md")  # into docs/results/
 LINKED = [  # the findings' links are those of docs/results.md, which is made of them
     file
     for file in WRITTEN
-    if file not in (PASTED, "results/findings.md") and not re.match("models/.*/", file)
+    if file not in (*PASTED, "results/findings.md") and not re.match("models/.*/", file)
 ]
 BLOCK = re.compile(  # with what stands below it as its output
     r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL
