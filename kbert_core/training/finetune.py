@@ -29,7 +29,7 @@ from kbert_core.training import checkpoints
 from kbert_core.training.batches import LINKED, TARGETS, Batches
 from kbert_core.training.cards import write_card
 from kbert_core.training.evaluate import edit_response, evaluate, surface_forms, tell_of_matches
-from kbert_core.training.options import SCRATCH, Recipe, TrainOptions
+from kbert_core.training.options import HOW_IT_RUNS, SCRATCH, Recipe, TrainOptions
 from kbert_core.training.recipe import learn_type_labels, warn_of_no_effect
 from kbert_core.training.rows import RowMaker, grown_texts
 from kbert_core.training.start import body_of, reading_in, started
@@ -42,32 +42,8 @@ MAIN_SCORE = {
 UNLABELLED = ("mask", "link", "qa")  # tasks whose labels aren't the data's
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
     *("data", "train", "dev", "test", "dev_share", "columns", "also_train", "links", "link_share"),
-    *(
-        "kg",
-        "hiding_kg",
-        "skip_bad",
-        "output",
-        "command",
-        "device",
-        "bf16",
-        "shard",
-        "gradient_checkpointing",
-        "float32",
-    ),
-    *(
-        "batch_tokens",
-        "accumulate",
-        "patience",
-        "log_every",
-        "save_minutes",
-        "again",
-        "system",
-        "injection",
-        "ablation",
-        "windows",
-        "base",
-        "roof",
-    ),
+    *("kg", "hiding_kg", "skip_bad", "float32", "batch_tokens", "accumulate", "patience"),
+    *("system", "injection", "ablation", "windows", "base", "roof", *HOW_IT_RUNS),
 }
 
 

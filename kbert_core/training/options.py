@@ -12,7 +12,7 @@ from kbert_core.data.tables import NEEDED
 from kbert_core.errors import OptionError
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.options import Options, group, option
+from kbert_core.options import Options, group, option, option_fields
 from kbert_core.systems import SYSTEMS
 
 SCRATCH = "scratch"
@@ -59,6 +59,9 @@ class RunOptions(Options):
         for path in (Path(self.output), *Path(self.output).parents):
             if path.is_file():
                 raise OptionError(f"{path} is a file. Name a folder for the model.")
+
+
+HOW_IT_RUNS = option_fields(RunOptions).keys() - {"seed"}  # may differ when a run goes on
 
 
 @dataclass(frozen=True)

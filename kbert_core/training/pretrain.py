@@ -29,7 +29,7 @@ from kbert_core.training.corpus import (
     sentences_of,
     stack,
 )
-from kbert_core.training.options import CorpusOptions, PretrainOptions
+from kbert_core.training.options import HOW_IT_RUNS, CorpusOptions, PretrainOptions
 from kbert_core.training.trainer import OrderedTrainer, Processes, arguments, join
 from kbert_core.training.vocabulary import character_tokenizer
 
@@ -40,18 +40,8 @@ VOCABULARIES = ("tokenizer.json", "vocab.txt")
 CORPUS = "text, its vocabulary and words"
 SCHEDULE = ("steps", "warmup", "decay")
 NOT_THE_RUN = {  # may differ when a run goes on; the corpus's fingerprint stands for its files
-    *(
-        "text",
-        "exclude",
-        "vocabulary",
-        "output",
-        "command",
-        "device",
-        "bf16",
-        "shard",
-        "gradient_checkpointing",
-    ),
-    *("save_every", "save_minutes", "again", "log_every", "batch_tokens", "accumulate", *SCHEDULE),
+    *("text", "exclude", "vocabulary", "save_every", "batch_tokens", "accumulate"),
+    *(*SCHEDULE, *HOW_IT_RUNS),
 }
 log = logging.getLogger(__name__)
 
