@@ -17,7 +17,8 @@ CORE = Path(__file__).parents[1] / "kbert_core"
 LOWEST = "errors files labels markup options shipped tokens"
 BELOW = f"{LOWEST} text knowledge systems layers reader checkpoints scoring"  # for systems
 SYSTEMS = "kbert knowbert roof"  # none imports another
-PREDICTS = f"{BELOW} {SYSTEMS} plain_text tasks pipeline"
+PEERS = "plain_text lexicon"  # made of K-BERT's reader
+PREDICTS = f"{BELOW} {SYSTEMS} {PEERS} tasks pipeline"
 
 ALLOWED = {  # package or module of the core: what it may import, the lowest first
     "errors": "",
@@ -29,7 +30,7 @@ ALLOWED = {  # package or module of the core: what it may import, the lowest fir
     "checkpoints": f"{LOWEST} text knowledge systems layers reader",
     "scoring": f"{LOWEST} text knowledge systems layers reader checkpoints",
     **dict.fromkeys(SYSTEMS.split(), BELOW),
-    "plain_text": f"{BELOW} kbert",
+    **dict.fromkeys(PEERS.split(), f"{BELOW} kbert"),
     "tasks": f"{LOWEST} text knowledge systems layers reader",
     "pipeline": f"{BELOW} {SYSTEMS} tasks",
     "data": f"{LOWEST} text knowledge",

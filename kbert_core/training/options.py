@@ -82,7 +82,8 @@ class KnowledgeOptions(Options):
         metavar="NAME",
         choices=SYSTEMS,
         help="how knowledge is read: k-bert, as branches; plain-text, written after the text; "
-        "knowbert, as vectors between two layers; roof-bert, by a second encoder; "
+        "lexicon, added to the states of a name's tokens; knowbert, as vectors between two "
+        "layers; roof-bert, by a second encoder; "
         "default: the encoder's card, else k-bert",
     )
     base: tuple[str, ...] = option(
