@@ -12,7 +12,9 @@ from kbert_core import InjectionOptions, Piece, Pipeline, Triple
 from kbert_core.checkpoints.checkpoint import load_model
 from kbert_core.errors import CheckpointError
 from kbert_core.layers import INSERTED, layers_of
-from kbert_core.lexicon import LAYER, LexiconConfig
+from kbert_core.lexicon import LAYER, RATE, LexiconConfig
+from kbert_core.training.finetune import train
+from kbert_core.training.options import TrainOptions
 
 
 @pytest.fixture
@@ -21,6 +23,10 @@ def lexicon(ner, checkpoints):
     card = dataclasses.replace(ner.card, reading=config)
     model = load_model(checkpoints["ner"], AutoModelForTokenClassification, device="cpu")
     return Pipeline(model, ner.hugging_face_tokenizer, card)
+
+
+def adapter_of(pipeline):
+    return getattr(layers_of(pipeline.reader.model.base_model)[LAYER - 1], INSERTED)
 
 
 def text_states(trace, layer):
@@ -34,9 +40,9 @@ def test_without_a_graph_it_is_bert(ner, lexicon):
 def test_after_the_first_layer_names_have_what_the_equations_give_and_others_what_bert_has(lexicon):
     plain = text_states(lexicon(TEXT, hidden_states=True), LAYER)
     trace = lexicon(TEXT, graph=GRAPH, hidden_states=True)
-    (row,), model = trace.rows, lexicon.reader.model
-    adapter = getattr(layers_of(model.base_model)[LAYER - 1], INSERTED)
-    words, expected = model.get_input_embeddings().weight, plain.clone()
+    (row,), adapter = trace.rows, adapter_of(lexicon)
+    words = lexicon.reader.model.get_input_embeddings().weight
+    expected = plain.clone()
     for number, node in enumerate(row.tree.nodes):
         vectors = [
             adapter.second(torch.tanh(adapter.first(words[row.input_ids[start:end]].mean(0))))
@@ -79,9 +85,8 @@ def test_a_triple_left_out_or_edited_counts_as_in_the_changed_graph(lexicon):
 
 
 def test_a_saved_model_is_read_back_with_its_adapter(lexicon, tmp_path):
-    adapter = getattr(layers_of(lexicon.reader.model.base_model)[LAYER - 1], INSERTED)
     with torch.no_grad():
-        adapter.second.weight.mul_(3)
+        adapter_of(lexicon).second.weight.mul_(3)
     lexicon.card.write_to(lexicon.reader.model.config)
     lexicon.reader.model.save_pretrained(tmp_path)
     lexicon.hugging_face_tokenizer.save_pretrained(tmp_path)
@@ -94,3 +99,20 @@ def test_a_saved_model_is_read_back_with_its_adapter(lexicon, tmp_path):
 def test_a_model_without_an_adapter_cant_be_read_so(ner):
     with pytest.raises(CheckpointError, match="The system 'lexicon' has layers of its own"):
         ner.read_as("lexicon")
+
+
+def test_it_is_trained_with_a_higher_rate_and_trained_further_with_its_adapter(data, checkpoints):
+    how = {"task": "ner", "epochs": 1, "device": "cpu", "max_length": 48}
+    files = {"data": str(data), "kg": (str(data / "kg.spo"),)}
+    first = {"system": "lexicon", "encoder": str(checkpoints["encoder"])}
+    report = train(TrainOptions.of(**how, **files, **first, output=str(data / "one")))
+    assert report["edit_response"].keys() == {"dev", "test"}
+    one = Pipeline.load(data / "one", device="cpu")
+    rates = {one.reader.rate_of(name) for name, _ in one.reader.model.named_parameters()}
+    assert rates == {1.0, RATE}
+    again = {"encoder": str(data / "one"), "learning_rate": 1e-12}
+    train(TrainOptions.of(**how, **files, **again, output=str(data / "two")))
+    two = Pipeline.load(data / "two", device="cpu")
+    assert two.card.system == "lexicon"
+    pairs = zip(adapter_of(one).parameters(), adapter_of(two).parameters(), strict=True)
+    assert all(torch.allclose(own, other, atol=1e-3) for own, other in pairs)
