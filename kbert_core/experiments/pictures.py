@@ -18,7 +18,7 @@ from kbert_core.experiments.results import Group, Tables
 from kbert_core.experiments.statistics import Difference, Metric, Spread
 from kbert_core.experiments.suite import Baseline, Condition, Run
 from kbert_core.explain.drawing import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
-from kbert_core.kbert.visible import FULL
+from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.training.finetune import MAIN_SCORE
 
 KINDS = {  # of a row: its colour
@@ -39,6 +39,13 @@ VARIED = {  # what a condition varies: its name below a panel
     "right": "matches that are right, %",
 }
 TITLE_WIDTH = 24  # characters a line above a panel
+CURVES_WIDE, CURVE_TITLE = 4, 34  # panels beside each other, characters a line above them
+ABLATED = {  # a line of curves: its name, colour and marker
+    FULL: ("the row named above", BLUE, "s"),
+    Ablation(positions="hard"): ("hard positions", ORANGE, "D"),
+    Ablation(visible="all"): ("everything visible", GREEN, "^"),
+    Ablation(positions="hard", visible="all"): ("both", INK, "v"),
+}
 
 
 def draw_suite(tables: Tables, folder: Path) -> list[Path]:
@@ -212,40 +219,61 @@ def _kind(row: Run | Baseline) -> str:
 
 
 def _draw_curves(tables: Tables, path: Path) -> bool:
-    """Draw dev scores by epoch, a line a run, as long as its shortest seed; see _draw_scores."""
-    main, curves = MAIN_SCORE[tables.suite.task], []
-    for number, run in enumerate(tables.suite.runs):
+    """Draw dev scores by epoch, of as many as all seeds have; see _draw_scores.
+
+    A panel has the runs that differ in nothing but the ablation, as in the paper's Figure 5, and
+    in grey the run without knowledge.
+    """
+    main, curves = MAIN_SCORE[tables.suite.task], {}
+    panels: dict[str, list[Run]] = {}  # by what their runs have in common
+    for run in tables.suite.runs:
         of_seeds = [curve for curve in tables.values(run.name, "learning_curve") if curve]
-        scores = ([epoch[main] for epoch in curve] for curve in of_seeds)
+        scores = ([100 * epoch[main] for epoch in curve] for curve in of_seeds)
         if of_seeds:
-            curves.append((number, run.name, [Spread.of(of) for of in zip(*scores, strict=False)]))
-    if not curves:
+            curves[run.name] = [Spread.of(of) for of in zip(*scores, strict=False)]
+            alone = {"name": "", "note": "", "seeds": (), "ablation": FULL}
+            panels.setdefault(repr(run.model_copy(update=alone)), []).append(run)
+    longest = max(map(len, curves.values()), default=0)
+    if longest < 2:  # points are no curve
         return False
-    curves.sort(key=lambda curve: -curve[-1][-1].mean)
-    with drawing(9, 4.4) as figure:
-        panel = figure.subplots()
-        longest = max(len(epochs) for *_, epochs in curves)
-        width = 0.05 * (longest - 0.2) / max(1, len(curves) - 1)  # deviations don't overlap
-        for at, (number, name, epochs) in enumerate(curves):
-            shift = (at - (len(curves) - 1) / 2) * width
-            values = [100 * epoch.mean for epoch in epochs]
-            panel.errorbar(
-                [epoch + shift for epoch in range(1, len(epochs) + 1)],
-                values,
-                yerr=[100 * (epoch.deviation or 0.0) for epoch in epochs],
-                color=LINES[number % len(LINES)],
-                marker=MARKERS[number % len(MARKERS)],
-                linestyle=("-", "--", ":")[number // len(LINES) % 3],
-                **CURVE,
-                label=f"{name}  {values[-1]:.1f}",
+    columns = min(len(panels), CURVES_WIDE)
+    lines = -(-len(panels) // columns)
+    with drawing(max(6.5, 0.6 + 2.7 * columns), 1.1 + 2.4 * lines) as figure:
+        grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+        shown: dict[str, Any] = {}
+        for panel, runs in zip(grid.flat, panels.values(), strict=False):
+            without = runs[0].compare_with
+            if without in curves and without != runs[0].name:
+                means = [epoch.mean for epoch in curves[without]]
+                grey = {"color": GREY, "linestyle": "--", "linewidth": 1.2}
+                (shown[without],) = panel.plot(range(1, len(means) + 1), means, **grey)
+            ends = []
+            for run in runs:
+                epochs, (name, colour, marker) = curves[run.name], ABLATED[run.ablation]
+                places, means = range(1, len(epochs) + 1), [epoch.mean for epoch in epochs]
+                looks = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.6}
+                (shown[name],) = panel.plot(places, means, **looks)
+                wide = [epoch.deviation or 0.0 for epoch in epochs]
+                band = [
+                    [m + sign * w for m, w in zip(means, wide, strict=True)] for sign in (-1, 1)
+                ]
+                panel.fill_between(places, *band, color=colour, alpha=0.13, linewidth=0)
+                ends.append(f"{name} {means[-1]:.1f}" if ends else f"{means[-1]:.1f}")
+            panel.set_title(
+                fill(runs[0].name, CURVE_TITLE) + "\n" + fill(", ".join(ends), CURVE_TITLE + 6),
+                fontsize=9,
             )
-        panel.set_xticks(range(1, longest + 1))
-        panel.set_xlim(0.6, longest + 0.4)
-        panel.set_xlabel("epoch")
-        panel.set_ylabel(f"{tables.metrics[0].name} on dev, %")
-        tidy(panel, "y")
-        title = "score at the last epoch"
-        figure.legend(loc="outside right center", frameon=False, fontsize=9, title=title)
+            tidy(panel, "y")
+        for number, panel in enumerate(grid.flat):
+            panel.set_visible(number < len(panels))
+            if number + columns >= len(panels):
+                panel.set_xlabel("epoch", fontsize=9)
+                panel.tick_params(labelbottom=True)
+        grid[0][0].set_xticks(range(1, longest + 1))
+        figure.supylabel(f"{tables.metrics[0].name} on dev, %", fontsize=10)
+        figure.legend(
+            shown.values(), shown, loc="outside lower center", ncols=5, frameon=False, fontsize=9
+        )
         _save(figure, path)
     return True
 
