@@ -183,7 +183,6 @@ def draw(sizes: list[dict[str, Any]]) -> None:
             panel.minorticks_off()
             panel.legend(frameon=False, fontsize=8)
             tidy(panel, "y")
-        figure.tight_layout()
         figure.savefig(PICTURE, dpi=160)
 
 
