@@ -4,13 +4,18 @@ import dataclasses
 
 import pytest
 import torch
-from explaining import GRAPH, IS_CURE, IS_DISEASE, TEXT
+from explaining import DISEASE, GRAPH, IS_CURE, IS_DISEASE, TEXT
 from torch.nn.functional import layer_norm
 from transformers import AutoModelForTokenClassification
 
 from kbert_core import InjectionOptions, Piece, Pipeline, Triple
 from kbert_core.checkpoints.checkpoint import load_model
 from kbert_core.errors import CheckpointError
+from kbert_core.explain.attention import attention_effect
+from kbert_core.explain.attributions import attributions
+from kbert_core.explain.case import Case
+from kbert_core.explain.effects import effects
+from kbert_core.explain.influence import influence
 from kbert_core.layers import INSERTED, layers_of
 from kbert_core.lexicon import LAYER, RATE, LexiconConfig
 from kbert_core.training.finetune import train
@@ -116,3 +121,15 @@ def test_it_is_trained_with_a_higher_rate_and_trained_further_with_its_adapter(d
     assert two.card.system == "lexicon"
     pairs = zip(adapter_of(one).parameters(), adapter_of(two).parameters(), strict=True)
     assert all(torch.allclose(own, other, atol=1e-3) for own, other in pairs)
+
+
+def test_explanations_that_follow_branches_are_refused_and_others_count_triples(lexicon):
+    case = Case.of(lexicon, TEXT, graph=GRAPH, target=DISEASE)
+    for follow in (influence, attention_effect):
+        with pytest.raises(CheckpointError, match="in the system 'lexicon' triples enter between"):
+            follow(case)
+    found = attributions(case, steps=8)
+    assert not [own for own in found.each if own.piece]
+    total = sum(own.share for own in found.each)
+    assert total == pytest.approx(found.score - found.masked, abs=0.05)
+    assert {own.piece.triple for own in effects(case).each} == {*GRAPH}

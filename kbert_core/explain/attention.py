@@ -193,7 +193,7 @@ def attention_effect(
         by_mention: make one piece for each mention from which a triple hangs.
         measured: the effects, if they are known already.
     """
-    case.needs_trees()
+    case.needs_branches()
     known = measured or effects(case, by_mention=by_mention, deleted=False)
     pieces = [effect.piece for effect in known.each]
     sums = np.zeros((len(pieces), 2, case.pipeline.encoder.layer_count))  # of target and trunk

@@ -77,8 +77,8 @@ def _same(own: Piece | None, asked: Piece | None) -> bool:
 def attributions(case: Case, *, steps: int = STEPS, probability: bool = False) -> Attributions:
     """Divide a prediction's score, or its ``probability``, among all tokens.
 
-    In K-BERT, plain text and Roof-BERT the tokens of triples have shares, too. KnowBert reads
-    entity vectors and no tokens of triples, so only the tokens of the text have shares.
+    In K-BERT, plain text and Roof-BERT the tokens of triples have shares, too. KnowBert and the
+    lexicon adapter read triples as vectors, so only the tokens of the text have shares.
 
     Raises:
         MissingPackageError: Captum isn't installed.
@@ -172,7 +172,7 @@ def _tokens(case: Case, shares: Places) -> list[TokenShare]:
         for sentence, first, start, end in row.trunk_parts:
             for at, value in enumerate(own[start:end].tolist(), start=first):
                 text[sentence][at] += value
-        for placed in getattr(row, "branches", ()):
+        for placed in () if reader.inserts else getattr(row, "branches", ()):
             piece = Piece(placed.branch.triple, placed.node)
             values = own[placed.start : placed.end].tolist()
             words = row.tokens[placed.start : placed.end]

@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
+from kbert_core.errors import CheckpointError
 from kbert_core.explain.targets import NOTHING, Target, target_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
@@ -141,6 +142,18 @@ class Case:
             CheckpointError: it has none.
         """
         _ = self.pipeline.kbert
+
+    def needs_branches(self) -> None:
+        """Check that tokens of the text see the triples.
+
+        Raises:
+            CheckpointError: there are no trees, or triples enter between two layers.
+        """
+        if self.pipeline.kbert.inserts:
+            raise CheckpointError(
+                f"This follows the visible matrix, and in the system '{self.pipeline.card.system}' "
+                "triples enter between two layers. Choose a model of the system k-bert."
+            )
 
     def key(self, variant: Reading) -> Hashable:
         """Return a key; variants with equal keys give the encoder equal inputs and need one run."""

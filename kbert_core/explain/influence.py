@@ -249,7 +249,7 @@ def stream_influence(
     Raises:
         OptionError: there is no such row, or a triple doesn't hang in it.
     """
-    case.needs_trees()
+    case.needs_branches()
     rows = case.trace.rows
     if window is None:
         window = next((n for n, row in enumerate(rows) if row.branches), 0)
