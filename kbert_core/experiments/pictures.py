@@ -247,7 +247,7 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
                 means = [epoch.mean for epoch in curves[without]]
                 grey = {"color": GREY, "linestyle": "--", "linewidth": 1.2}
                 (shown[without],) = panel.plot(range(1, len(means) + 1), means, **grey)
-            ends = []
+            ends: list[str] = []
             for run in runs:
                 epochs, (name, colour, marker) = curves[run.name], ABLATED[run.ablation]
                 places, means = range(1, len(epochs) + 1), [epoch.mean for epoch in epochs]
