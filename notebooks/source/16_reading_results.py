@@ -122,7 +122,7 @@ from _charts import bar_chart
 from _tools import show
 
 bars = {row: {"F1": list(of_seeds(row).values())} for row in shown}
-show(bar_chart(bars, across="F1 on test, a dot per seed", most=100), "Four rows, three seeds each")
+show(bar_chart(bars, across="F1 on test, a dot per seed", most=100), "Four rows of the table")
 
 # %% [markdown]
 # ± is how far *one training* lies from the mean. It is not how far the mean may be off, and not an interval.
@@ -148,7 +148,7 @@ print(
 #
 # Would other *seeds* give the same? Would other *sentences*? [The project's interval](../docs/decisions/statistics.md) asks both.
 #
-# **Seeds.** The mean of $n$ seeds has the variance $s^2/n$. With few seeds $s$ itself is uncertain, so the factor is not 1.96 but Student's $t$: 4.30 for three seeds.
+# **Seeds.** The mean of $n$ seeds has the variance $s^2/n$. With few seeds $s$ itself is uncertain, so the factor is not 1.96 but Student's $t$: 4.30 for three seeds, 2.78 for five.
 
 # %% tags=["varies"]
 from scipy.stats import t
