@@ -1,7 +1,6 @@
 """The systems there are, by the name that cards and the command line use.
 
-A system is a reader (see :mod:`kbert_core.reader`); it is imported when it is asked for, so that
-what needs none of it starts at once. A system of your own is one more line::
+A system is a reader (:mod:`kbert_core.reader`), imported when asked for. Yours is one line more::
 
     SYSTEMS["mine"] = "my_package.my_module:MyReader"
 """
