@@ -32,17 +32,17 @@ class Known:
     systems: Mapping[str, Scene] = field(default_factory=dict)
 
 
-def presets(now: Scene, known: Known, *, trees: bool = True) -> dict[str, tuple[Panel, ...]]:
+def presets(now: Scene, known: Known, *, matrix: bool = True) -> dict[str, tuple[Panel, ...]]:
     """What can be compared without choosing anything, by the keys of ``compare.…``.
 
     Args:
-        trees: whether what reads the scene grows sentence trees.
+        matrix: whether what reads the scene has positions and a visible matrix to change.
     """
     here = now.without_interventions()
     found: dict[str, tuple[Panel, ...]] = {}
     if len(known.systems) >= FEWEST:
         found["systems"] = tuple(Panel(*system) for system in known.systems.items())
-    if trees:
+    if matrix:
         found["parts"] = (
             Panel("bert", replace(now.without_knowledge(), ablation=Ablation())),
             Panel("kbert", replace(here, ablation=Ablation())),

@@ -20,7 +20,7 @@ from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.roof.reader import RoofReader
-from kbert_core.systems import reader_class
+from kbert_core.systems import K_BERT, reader_class
 from kbert_core.training.cards import follows_graph
 
 SUFFIXES = ("-kbert", "-knowbert", "-roof", "-bert", "")  # with a graph, and a twin without
@@ -62,6 +62,11 @@ class ModelInfo:
     def has_trees(self) -> bool:
         """Whether its system grows sentence trees, as K-BERT does."""
         return issubclass(reader_class(self.card.system), KBertReader)
+
+    @property
+    def has_matrix(self) -> bool:
+        """Whether positions and visible matrix can be changed: K-BERT's alone."""
+        return self.card.system == K_BERT
 
     @property
     def reads_beside(self) -> bool:
@@ -114,6 +119,11 @@ def read_model(path: str) -> ModelInfo:
     folder = Path(path).name
     try:
         card = card_of(path)
+        if issubclass(reader := reader_class(card.system), KBertReader) and reader.inserts:
+            raise CheckpointError(
+                f"{path} is for the system '{card.system}', which the Lab can't draw. Read with it "
+                "by `kbert predict`, or choose a model of another system."
+            )
     except KBertError as error:
         return ModelInfo(path, folder, Card(), str(error))
     info = ModelInfo(path, folder, card)

@@ -425,6 +425,11 @@ def has_trees(scene: Scene) -> bool:
     return not scene.has_model or model_info(scene.model).has_trees
 
 
+def has_matrix(scene: Scene) -> bool:
+    """Whether positions and visible matrix of what reads a scene can be changed."""
+    return not scene.has_model or model_info(scene.model).has_matrix
+
+
 def trace(scene: Scene, graph: KnowledgeGraph) -> Any:
     """Run a scene, or find it where it has run before.
 

@@ -293,7 +293,7 @@ def scene() -> Scene:
         intervening.standing(sentences),
         threshold=ss.get("lab.threshold") if services.links_entities(ss["lab.model"]) else None,
     )
-    return scene if services.has_trees(scene) else scene.without_interventions()
+    return scene if services.has_matrix(scene) else scene.without_interventions()
 
 
 def strategies() -> tuple[Strategy, ...]:
@@ -487,7 +487,7 @@ def _read_by(now: Scene, info: ModelInfo) -> Scene:
 
 def side_by_side(now: Scene) -> dict[str, tuple[Panel, ...]]:
     """What can stand side by side without choosing anything, by name."""
-    return comparing.presets(now, known(now), trees=services.has_trees(now))
+    return comparing.presets(now, known(now), matrix=services.has_matrix(now))
 
 
 def known(now: Scene) -> Known:

@@ -35,7 +35,7 @@ from kbert_core.systems import SystemConfig
 from kbert_core.text import WordPieces
 
 LAYER = 1  # the adapter stands after it: LEBERT's best
-RATE = 5.0  # of the adapter's learning rate, by the encoder's: 1e-4 and 2e-5 or so there
+RATE = 5.0  # of the adapter's learning rate, by the encoder's; as KnowBert's
 
 
 class Apart(Ablation):

@@ -8,6 +8,7 @@ from explaining import DISEASE, GRAPH, IS_CURE, IS_DISEASE, TEXT
 from torch.nn.functional import layer_norm
 from transformers import AutoModelForTokenClassification
 
+from app.models import read_model
 from kbert_core import InjectionOptions, Piece, Pipeline, Triple
 from kbert_core.checkpoints.checkpoint import load_model
 from kbert_core.errors import CheckpointError
@@ -99,6 +100,7 @@ def test_a_saved_model_is_read_back_with_its_adapter(lexicon, tmp_path):
     assert again.card.system == "lexicon"
     one, other = (pipeline(TEXT, graph=GRAPH).logits for pipeline in (lexicon, again))
     assert torch.equal(one, other)
+    assert "for the system 'lexicon', which the Lab can't draw" in read_model(str(tmp_path)).problem
 
 
 def test_a_model_without_an_adapter_cant_be_read_so(ner):

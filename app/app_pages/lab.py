@@ -290,7 +290,7 @@ def options() -> None:
         )
         trained_as()
     with three:
-        if trees:
+        if services.has_matrix(now):
             ablations()
         devices = services.devices()
         if len(devices) > 2:

@@ -87,7 +87,8 @@ def matrix_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
             difference_panel(now, compared, kind, window)
         else:
             one_panel(now, window, attention=view_name == "attention")
-        interventions_panel(now, window)
+        if services.has_matrix(now):
+            interventions_panel(now, window)
     except KBertError as error:
         st.error(markdown(error))
 
@@ -110,7 +111,10 @@ def one_panel(now: Scene, window: int, *, attention: bool) -> None:
             keep = tuple(drawn(side.flat.identities))
             small_maps(services.small_maps(now, state.graph_of(now), window, keep), side)
     with above or st.container():
-        draw(view, side, switch=partial(switch_link, side.trace, window))
+        if services.has_matrix(now):
+            draw(view, side, switch=partial(switch_link, side.trace, window))
+        else:
+            draw(view, side)
 
 
 def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:

@@ -249,16 +249,9 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
                 (shown[without],) = panel.plot(range(1, len(means) + 1), means, **grey)
             ends: list[str] = []
             for run in runs:
-                epochs, (name, colour, marker) = curves[run.name], ABLATED[run.ablation]
-                places, means = range(1, len(epochs) + 1), [epoch.mean for epoch in epochs]
-                looks = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.6}
-                (shown[name],) = panel.plot(places, means, **looks)
-                wide = [epoch.deviation or 0.0 for epoch in epochs]
-                band = [
-                    [m + sign * w for m, w in zip(means, wide, strict=True)] for sign in (-1, 1)
-                ]
-                panel.fill_between(places, *band, color=colour, alpha=0.13, linewidth=0)
-                ends.append(f"{name} {means[-1]:.1f}" if ends else f"{means[-1]:.1f}")
+                shown |= _draw_curve(panel, run, curves[run.name])
+                end = f"{curves[run.name][-1].mean:.1f}"
+                ends.append(f"{ABLATED[run.ablation][0]} {end}" if ends else end)
             panel.set_title(
                 fill(runs[0].name, CURVE_TITLE) + "\n" + fill(", ".join(ends), CURVE_TITLE + 6),
                 fontsize=9,
@@ -276,6 +269,18 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
         )
         _save(figure, path)
     return True
+
+
+def _draw_curve(panel: Any, run: Run, epochs: Sequence[Spread]) -> dict[str, Any]:
+    """Draw one run's means and a band of a deviation; return its line by its name in the legend."""
+    name, colour, marker = ABLATED[run.ablation]
+    places, means = range(1, len(epochs) + 1), [epoch.mean for epoch in epochs]
+    looks = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.6}
+    (line,) = panel.plot(places, means, **looks)
+    wide = [epoch.deviation or 0.0 for epoch in epochs]
+    low, high = ([m + sign * w for m, w in zip(means, wide, strict=True)] for sign in (-1, 1))
+    panel.fill_between(places, low, high, color=colour, alpha=0.13, linewidth=0)
+    return {name: line}
 
 
 def _save(figure: Any, path: Path) -> None:

@@ -81,7 +81,7 @@ def test_parts_are_the_papers_whatever_the_scenes_own_ablation_is():
 
 def test_presets_are_those_there_is_something_for():
     assert list(comparing.presets(NOW, Known())) == ["parts"]
-    assert list(comparing.presets(NOW, Known(), trees=False)) == []
+    assert list(comparing.presets(NOW, Known(), matrix=False)) == []
     read = {"k-bert": NOW, "knowbert": NOW.without_knowledge()}
     known = Known(NOW.without_knowledge(), replace(NOW, edits=()), read)
     assert list(comparing.presets(NOW, known)) == ["systems", "parts", "models", "graphs"]
