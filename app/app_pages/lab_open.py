@@ -18,6 +18,7 @@ from app.view_models.html import markdown
 from app.view_models.importing import ENCODINGS, page_words
 from app.words import TASK_TEXTS
 from kbert_core import KBertError, KnowledgeGraph
+from kbert_core.errors import CheckpointError
 
 OPEN_TEXTS = {"graph": N_("Open a graph…"), "model": N_("Open a model…")}
 
@@ -237,6 +238,8 @@ def _take_model() -> None:
     folder = os.path.abspath(Path(path).expanduser())
     try:
         services.pipeline(folder, ss["lab.device"])
+        if problem := services.model_info(folder).problem:
+            raise CheckpointError(problem)
     except KBertError as error:
         ss["lab.refused"] = (
             t("The model was not opened, and nothing was changed."),
