@@ -79,9 +79,14 @@ def effects_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
             icon=":material/play_arrow:",
         )
     ):
-        run = begin(RUN, key, lambda: steps(case), growing=True)
+        run = begin(RUN, key, lambda: steps(case), growing=True, enough=measured)
     if run is not None:
         follow(run, partial(show, case, info), key=RUN, again=True)
+
+
+def measured(look: Look[Found]) -> bool:
+    """Whether all effects are; attention and shares may come later."""
+    return any(isinstance(f, Effects) and len(f.each) == f.total for f in look.results)
 
 
 def steps(case: Case) -> Iterator[Found | Progress]:

@@ -1,5 +1,6 @@
 """Long runs of pages: kept in the session under a name, shown as they go, stopped, begun again."""
 
+import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import count
 from typing import Any, TypeVar
@@ -28,6 +29,7 @@ def begin(
     make: Callable[[], Iterable[T | Progress]],
     *,
     growing: bool = False,
+    enough: Callable[[Look[T]], bool] = lambda look: look.ended,
 ) -> Run[T] | None:
     """Start a run in the place of what was kept under the name, which is stopped.
 
@@ -35,6 +37,7 @@ def begin(
         name: of the session's state.
         key: what it is begun for.
         make, growing: see :meth:`Run.start`.
+        enough: whether there is something to draw, so that nothing more is waited for.
 
     Returns:
         None where too many others have one, which is said.
@@ -46,7 +49,9 @@ def begin(
         st.warning(markdown(error), icon=":material/hourglass_empty:")
         return None
     ss[name] = (key, run)
-    run.join(AT_FIRST)
+    latest = time.monotonic() + AT_FIRST
+    while not (look := run.look()).ended and not enough(look) and time.monotonic() < latest:
+        run.join(0.01)
     return run
 
 

@@ -84,3 +84,34 @@ def test_an_error_of_the_data_is_said_and_a_bug_surfaces(show):
     run.join(PATIENCE)
     at.run()
     assert at.exception
+
+
+def test_a_page_waits_no_longer_than_for_what_it_draws(monkeypatch):
+    def effects_page():
+        import streamlit as st
+
+        from app import state
+        from app.app_pages.long_run import begin
+        from tests.app.test_app_long_run import two_steps
+
+        state.visitor()
+        run = begin("run", (), two_steps, enough=lambda look: "effects" in look.results)
+        st.write(run.look().results)
+
+    monkeypatch.setattr("app.app_pages.long_run.AT_FIRST", PATIENCE)
+    at = AppTest.from_function(effects_page, default_timeout=120).run()
+    assert not at.exception
+    run = at.session_state["run"][1]
+    assert not run.look().ended and run.look().results == ("effects",)
+    HOLD.set()
+    run.join(PATIENCE)
+
+
+HOLD = threading.Event()
+
+
+def two_steps():
+    """The effects, and after a long time their shares."""
+    yield "effects"
+    HOLD.wait(PATIENCE)
+    yield "shares"
