@@ -35,7 +35,7 @@ from kbert_core.data.splits import (
 from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
 from kbert_core.experiments.dictionary import BOOSTS
 from kbert_core.experiments.gate import RECIPE
-from kbert_core.experiments.graph_controls import Controlled, controlled
+from kbert_core.experiments.graph_controls import Controlled, controlled, with_reliability
 from kbert_core.experiments.results import (
     GROUPS,
     Cell,
@@ -276,6 +276,9 @@ class Experiment:
         knowledge = row.knowledge if isinstance(row, Run) else "graph"
         if knowledge == "constant":
             graph = with_constant_tail(graph)
+        elif knowledge == "reliable":
+            data = read_present(str(self.split(seed, row.unseen)[0]), self.suite.task)
+            graph = with_reliability(graph, data["train"])
         elif knowledge in ("shuffled", "permuted"):
             mixed = shuffled(graph, seed=seed, deranged=knowledge == "shuffled")
             graph, about = mixed.graph, {**about, "shuffled_unchanged": mixed.unchanged}

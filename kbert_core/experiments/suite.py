@@ -154,7 +154,7 @@ class Run(Row):
     """A way to train."""
 
     # of the graph, or of a control made of it; default: graph if there is a kg
-    knowledge: Literal["none", "graph", "shuffled", "permuted", "constant"] = "none"
+    knowledge: Literal["none", "graph", "shuffled", "permuted", "constant", "reliable"] = "none"
     hiding_kg: Texts = ()  # without knowledge: hide the mentions that the recipe hides with it
     # how trees are read: full, hard-positions, everything-visible, or both of these
     ablation: Annotated[Ablation, BeforeValidator(_ablation)] = FULL

@@ -6,7 +6,7 @@ import pytest
 
 from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError, OptionError
-from kbert_core.experiments.graph_controls import controlled, tail_bits
+from kbert_core.experiments.graph_controls import controlled, tail_bits, with_reliability
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
@@ -128,3 +128,22 @@ def test_data_and_graphs_that_say_too_little_are_refused(splits, graph):
         controlled(silent, splits, known=0.5)
     with pytest.raises(DataError, match="No match of the graph G is a gold mention in train"):
         controlled(silent, splits, right=0.5)
+
+
+def test_a_relation_says_how_often_other_names_alike_are_right_and_never_the_name_itself():
+    def texts(right, wrong):
+        tags = {**dict.fromkeys(right, ("B-D", "I-D")), **dict.fromkeys(wrong, ("O", "O"))}
+        return [Example((name,), None, ((0, 1), (1, 2)), said) for name, said in tags.items()]
+
+    right, wrong = (
+        ["肺炎", "胃炎", "肝炎", "脑炎", "肾炎", "肠炎"],
+        ["发热", "低热", "高热", "潮热"],
+    )
+    graph = KnowledgeGraph(Triple(n, "类别", "疾病") for n in [*right, *wrong, "喉炎", "骨折"])
+    made = with_reliability(graph, texts(right, wrong))
+    digits = {t.head: int(t.relation.removeprefix("类别")) for t in made}
+    assert digits["喉炎"] == digits["肺炎"] == 4 and digits["发热"] == 1  # 喉炎 isn't in train
+    assert digits["骨折"] == 2  # as all its type: 6 of 10, and no name ends like it
+    turned = with_reliability(graph, texts([*right[1:], "发热"], [*wrong[1:], "肺炎"]))
+    again = {t.head: int(t.relation.removeprefix("类别")) for t in turned}
+    assert again["肺炎"] == 4 and again["发热"] == 1  # what they are themselves doesn't count
