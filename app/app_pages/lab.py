@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from app import editing, selecting, services, state
 from app.app_pages.knowledge_workspace import workspace_notices
@@ -69,8 +69,9 @@ def page() -> None:
     try_bar()
     workspace_notices()
     panels()
-    with drawer:  # last, as nobody sees into it before it is opened
-        reader()
+    if drawer.open:  # last, as nobody waits for it
+        with drawer:
+            reader()
 
 
 def panels() -> None:
@@ -134,7 +135,7 @@ def unread(now: Scene, error: KBertError) -> None:
 # The top: what is read, by what, with which knowledge
 
 
-def choosers() -> DeltaGenerator:
+def choosers() -> ExpanderContainer:
     """Sentence and example; the drawer for what reads them, still empty."""
     names = sentence_names()
     with st.container(key="lab_top"):
@@ -163,7 +164,9 @@ def choosers() -> DeltaGenerator:
         models, graphs = state.models_for(ss["lab.task"]), graph_names()
         task, model, graph = ss["lab.task"], ss["lab.model"], ss["lab.graph"]
         named = [t(TASK_TEXTS[task]), models.get(model, model), graphs.get(graph, graph)]
-        drawer = st.expander(markdown(" · ".join(named)), key="lab.drawer", icon=":material/tune:")
+        said, key = markdown(" · ".join(named)), "lab.drawer"
+        ss[key] = bool(ss.get(key))  # said again, as another line makes another drawer
+        drawer = st.expander(said, key=key, icon=":material/tune:", on_change="rerun")
         compare_chooser()
     notes()
     return drawer

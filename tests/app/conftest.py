@@ -8,7 +8,7 @@ import pytest
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
-from streamlit.testing.v1 import local_script_runner
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 from kbert_core import (
     InjectionOptions,
@@ -68,6 +68,18 @@ def chinese_example(monkeypatch):
     from app import examples
 
     monkeypatch.setitem(examples.FIRST, "en", examples.FIRST["zh"])
+
+
+@pytest.fixture(autouse=True)
+def open_drawer(monkeypatch):
+    """The Lab's drawer is open, so that what is in it can be chosen; a test of it closes it."""
+    begin = AppTest.__init__
+
+    def begun(self, *args, **how):
+        begin(self, *args, **how)
+        self.session_state["lab.drawer"] = True
+
+    monkeypatch.setattr(AppTest, "__init__", begun)
 
 
 @pytest.fixture(autouse=True)

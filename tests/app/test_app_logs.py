@@ -104,6 +104,7 @@ def test_causes_that_go_round_come_to_an_end():
 def test_a_server_at_debug_keeps_nothing_of_what_is_typed_behind_a_proxy(app_here):
     with Visitor(app_here.stream, f"text={SECRET}", headers=PROXIED) as page:
         page.open()
+        page.unfold("lab.drawer")
         page.press("lab.open_graph")
         assert page.has("lab.encoding")
         assert not page.has("lab.path") and not page.has("lab.open_model")
@@ -126,5 +127,6 @@ def test_a_server_at_debug_keeps_nothing_of_what_is_typed_behind_a_proxy(app_her
 def test_who_sits_at_the_machine_is_offered_paths(app_here):
     with Visitor(app_here.stream) as page:
         page.open()
+        page.unfold("lab.drawer")
         page.press("lab.open_graph")
         assert page.has("lab.path") and page.has("lab.open_model")

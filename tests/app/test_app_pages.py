@@ -97,6 +97,17 @@ def test_odd_texts_are_read_or_refused_with_a_reason(lab, text, said):
     assert said in everything(lab)
 
 
+def test_what_is_in_the_drawer_is_made_when_it_is_opened_and_stays_as_chosen(lab):
+    lab.number_input(key="lab.max_triples").set_value(1).run()
+    lab.session_state["lab.drawer"] = False
+    lab.run()
+    assert not [box for box in lab.selectbox if box.key == "lab.model"]
+    lab.session_state["lab.drawer"] = True
+    lab.run()
+    assert lab.number_input(key="lab.max_triples").value == 1
+    assert lab.selectbox(key="lab.model").value == "words"
+
+
 def test_ablations_and_limits_are_said(lab):
     example(lab, FIGURE_2)
     lab.session_state["lab.positions"] = "hard"

@@ -14,6 +14,7 @@ ADD = "FormSubmitter:lab.add-Add"
 def page(app_for_many):
     with Visitor(app_for_many.stream) as visitor:
         visitor.open()
+        visitor.unfold("lab.drawer")
         assert visitor.tree()
         yield visitor
     with Visitor(app_for_many.stream) as another:

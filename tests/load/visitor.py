@@ -54,6 +54,7 @@ class Visitor:
         self._page = ""
         self._values: dict[str, WidgetState] = {}
         self._shown: dict[tuple[int, ...], Any] = {}
+        self._folds: set[str] = set()  # expanders, by their ids
         self.pages: dict[str, str] = {}
         self.received: list[bytes] = []
         self.problems: list[str] = []
@@ -129,6 +130,12 @@ class Visitor:
         finally:
             self._values.pop(state.id)
 
+    def unfold(self, key: str) -> None:
+        """Open an expander, and run."""
+        name = next(name for name in self._folds if name.split("-", 2)[2] == key)
+        self._values[name] = WidgetState(id=name, bool_value=True)
+        self.run()
+
     def run(self) -> None:
         """Have the page run, and read until it is done."""
         asked = BackMsg()
@@ -152,6 +159,8 @@ class Visitor:
             element = message.delta.new_element
             self._shown[tuple(message.metadata.delta_path)] = element
             self._notice(element)
+        elif kind == "delta" and message.delta.add_block.expandable.id:
+            self._folds.add(message.delta.add_block.expandable.id)
         elif kind == "navigation":
             self.pages = {
                 "" if page.is_default else page.url_pathname: page.page_script_hash
