@@ -30,7 +30,7 @@ from app.view_models.matrix import MatrixView
 from app.view_models.selected import marks_of
 from app.view_models.targets import answer_name, name_of
 from app.view_models.twins import Side
-from app.view_models.why import visible_in
+from app.view_models.why import share_of_layers, visible_in
 from app.words import MATRIX_TEXTS
 from kbert_core import NO_KNOWLEDGE, FlatTree, KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.case import NOTHING, Target
@@ -76,6 +76,11 @@ class Column:
     def visible(self, layer: int = MEAN) -> np.ndarray:
         """(N, N) bool, row may attend to column."""
         return visible_in(self.trace, self.window, layer)
+
+    @property
+    def share(self) -> np.ndarray:
+        """(N, N), in which share of the layers row may attend to column."""
+        return share_of_layers(self.trace, self.window)
 
 
 def columns_of(now: Scene, *, edited: bool) -> list[Column]:
@@ -142,8 +147,9 @@ def draw_columns(columns: Sequence[Column]) -> None:
                 for place, number in zip(st.columns(several, gap="medium"), line, strict=False):
                     with place, st.container(gap="xsmall"):
                         part(columns[number], number)
-    if drawn.views:
-        st.html(sides.legend(list(drawn.views.values())))
+    if views := list(drawn.views.values()):
+        every = np.concatenate([view.codes.ravel() for view in views])
+        st.html(matrix.legend_html(replace(views[0], codes=every)))
 
 
 def in_window(columns: Sequence[Column]) -> list[Column]:
@@ -185,7 +191,8 @@ def predictions(columns: Sequence[Column]) -> None:
 
 def head(first: Column, one: Column, number: int) -> None:
     """What a column is, and the entities that it finds, on the text."""
-    st.html(sides.title_html(one.title, one.about))
+    title = f"<b>{escape(one.title)}</b> <span>{escape(one.about)}</span>"
+    st.html(f'<div class="kb-column">{title}</div>')
     found, was = one.trace.prediction, one.before and one.before.prediction
     if not isinstance(found, NerPrediction):
         return
@@ -277,7 +284,14 @@ def matrices(columns: Sequence[Column]) -> Drawn:
             MATRIX_TEXTS,
             default="visible",
         )
-        drawn = attention(shown) if view == "attention" else visible(shown)
+        if view == "attention":
+            drawn = attention(shown)
+        else:
+            views = {
+                number: matrix.visible_view(one.flat, one.trace.ablation, one.share)
+                for number, one in shown.items()
+            }
+            drawn = Drawn(views, {})
         st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
         action(
             t("Clear"),
@@ -293,38 +307,32 @@ def matrices(columns: Sequence[Column]) -> Drawn:
     return drawn
 
 
-def visible(shown: dict[int, Column]) -> Drawn:
-    """Who sees whom."""
-    views = {
-        number: sides.visible_panel(one.flat, one.scene, one.visible())
-        for number, one in shown.items()
-    }
-    return Drawn(views, {})
-
-
 def attention(shown: dict[int, Column]) -> Drawn:
     """One attention map of each, or a mean, on one scale."""
     try:
-        maps = [services.attention(one.scene, one.graph, one.window) for one in shown.values()]
+        maps = {
+            number: services.attention(one.scene, one.graph, one.window)
+            for number, one in shown.items()
+        }
     except KBertError as error:
         st.error(markdown(error))
         return Drawn({}, {})
-    layers, heads = (max(own.shape[axis] for own in maps) for axis in (0, 1))
+    layers, heads = (max(own.shape[axis] for own in maps.values()) for axis in (0, 1))
     layer, chosen = choose_attention_map(layers, heads)
-    if len({own.shape[:2] for own in maps}) > 1:
+    if len({own.shape[:2] for own in maps.values()}) > 1:
         st.caption(
             t(
                 "The models differ in layers or heads: layer and head are taken as far as each "
                 "has them."
             )
         )
-    flats = [one.flat for one in shown.values()]
-    seen = [one.visible(layer) for one in shown.values()]
-    views = sides.attention_panels(flats, maps, seen, layer, chosen)
-    weights = [matrix.picked(own, layer, chosen) for own in maps]
-    return Drawn(
-        dict(zip(shown, views, strict=True)), dict(zip(shown, weights, strict=True)), layer
-    )
+    weights = {number: matrix.picked(own, layer, chosen) for number, own in maps.items()}
+    high = max(float(own.max(initial=0.0)) for own in weights.values())
+    views = {
+        number: matrix.attention_view(one.flat, weights[number], one.visible(layer), high=high)
+        for number, one in shown.items()
+    }
+    return Drawn(views, weights, layer)
 
 
 def drawing(drawn: Drawn, one: Column, number: int) -> None:
