@@ -354,12 +354,11 @@ def drawing(drawn: Drawn, one: Column, number: int) -> None:
     chosen = state.selection()
     if chosen.cell is not None:
         weights, seen = drawn.weights.get(number), one.visible(drawn.layer)
-        said = matrix.cell_text(
-            view, chosen.cell, None, one.flat, one.trace.ablation, weights, visible=seen
-        )
-        why = why_now(one.trace, one.window, chosen.cell, said.sentence) if said else ""
-        parts = (why, said.value) if said else ()
-        st.caption(markdown(sentences(filter(None, parts)) or t("not in this panel")))
+        flats, ablation = (None, one.flat), one.trace.ablation
+        said = matrix.cell_text(view, chosen.cell, *flats, ablation, weights, None, seen)
+        why, value = said or ("", "")
+        why = why_now(one.trace, one.window, chosen.cell, why) if said else ""
+        st.caption(markdown(sentences(filter(None, (why, value))) or t("not in this panel")))
     elif chosen.token is not None and chosen.token not in view.identities:
         st.caption(t("not in this panel"))
 

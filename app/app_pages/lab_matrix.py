@@ -327,11 +327,11 @@ def say_cell(view: matrix.MatrixView, side: Side, before: Side | None, *, why: b
     weights = (side.weights, before.weights if before else None)
     ablation = side.scene.ablation
     said = matrix.cell_text(view, chosen, *flats, ablation, *weights, side.visible)
-    if said is None or not (why or said.value):
+    if said is None or not (why or said[1]):
         return
-    sentence = why_now(side.trace, side.window, chosen, said.sentence) if why else ""
+    sentence = why_now(side.trace, side.window, chosen, said[0]) if why else ""
     with st.container(border=True, key="lab_cell"):
-        st.markdown(markdown(sentences(part for part in (sentence, said.value) if part)))
+        st.markdown(markdown(sentences(filter(None, (sentence, said[1])))))
         query, key = (side.place(name) for name in chosen)
         if query is not None and key is not None:
             say_arithmetic(side, query, key)

@@ -9,7 +9,7 @@ from app.selection import Selection
 from app.view_models import matrix
 from app.view_models.diff import align, same_text
 from app.view_models.selected import marks_of
-from app.view_models.why import is_visible, why
+from app.view_models.why import why
 from kbert_core import Ablation, Triple
 
 FULL = Ablation()
@@ -82,8 +82,8 @@ def test_visible_view_agrees_with_the_visible_matrix(graph, run):
         assert ((view.codes != matrix.HIDDEN) == trace.visible[0].numpy()).all()
         for i in range(len(trace.rows[0])):
             for j in range(len(trace.rows[0])):
-                seen = is_visible(trace.rows[0], i, j, ablation)
-                assert seen == bool(trace.visible[0, i, j])
+                said = why(trace.rows[0], i, j, ablation)
+                assert ("may not attend" in said) != bool(trace.visible[0, i, j])
 
 
 @pytest.mark.parametrize(
