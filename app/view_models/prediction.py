@@ -21,6 +21,11 @@ from kbert_core.tasks.ner import LabelledToken
 
 LONG = 150  # characters of a text that scrolls line by line, each line of one height
 PREDICTION_TEXTS = {"type": N_("other type"), "new": N_("new"), "lost": N_("lost")}
+PREDICTION_CHANGE = {
+    "type": N_("“{text}” was {before}, is {after}"),
+    "new": N_("“{text}” is now {after}"),
+    "lost": N_("“{text}” is no longer {before}"),
+}
 
 Change = Literal["same", "type", "new", "lost"]
 
@@ -47,21 +52,14 @@ class SpanChange:
 
 def span_changes(before: Sequence[Span], after: Sequence[Span]) -> tuple[SpanChange, ...]:
     """Join the spans of two predictions on their place, in reading order."""
-    old = {(s.start, s.end): s for s in before}
-    new = {(s.start, s.end): s for s in after}
-    joined = []
-    for place in sorted(old.keys() | new.keys()):
-        was, now = old.get(place), new.get(place)
-        text = (now or was).text  # type: ignore[union-attr]
-        joined.append(
-            SpanChange(
-                *place,
-                text,
-                (was.label, was.probability) if was else None,
-                (now.label, now.probability) if now else None,
-            )
-        )
-    return tuple(joined)
+    texts = {(span.start, span.end): span.text for span in (*before, *after)}
+    was, now = (
+        {(span.start, span.end): (span.label, span.probability) for span in spans}
+        for spans in (before, after)
+    )
+    return tuple(
+        SpanChange(*place, texts[place], was.get(place), now.get(place)) for place in sorted(texts)
+    )
 
 
 def type_probabilities(prediction: NerPrediction, start: int, end: int) -> dict[str, float]:
@@ -275,22 +273,10 @@ def headline(changes: Sequence[SpanChange]) -> str:
     """Say in a line what changed between two predictions; plain text."""
     said = []
     for item in changes:
-        if item.change == "type" and item.before and item.after:
-            said.append(
-                t(
-                    "“{text}” was {before}, is {after}",
-                    text=item.text,
-                    before=type_name(item.before[0]),
-                    after=type_name(item.after[0]),
-                )
-            )
-        elif item.change == "new" and item.after:
-            said.append(
-                t("“{text}” is now {after}", text=item.text, after=type_name(item.after[0]))
-            )
-        elif item.change == "lost" and item.before:
-            text = N_("“{text}” is no longer {before}")
-            said.append(t(text, text=item.text, before=type_name(item.before[0])))
+        if item.change != "same":
+            was, now = (side and type_name(side[0]) for side in (item.before, item.after))
+            text = PREDICTION_CHANGE[item.change]
+            said.append(t(text, text=item.text, before=was, after=now))
     if not said:
         return t("The entities are the same before and now.")
     more = len(said) - 3
