@@ -42,7 +42,14 @@ from app.view_models.names import name_lines
 from app.view_models.selected import marks_of
 from app.view_models.styles import CSS
 from app.view_models.why import visible_in
-from app.words import KNOWLEDGE_TEXTS, NAME_RULE, OPTIONS_STRATEGY, OPTIONS_TEXTS, TASK_TEXTS
+from app.words import (
+    KNOWLEDGE_TEXTS,
+    NAME_RULE,
+    OPTIONS_STRATEGY,
+    OPTIONS_TEXTS,
+    RULE_TEXTS,
+    TASK_TEXTS,
+)
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
@@ -612,7 +619,9 @@ def state_of_knowledge(
         left = knowledge.left_out(rows)
         parts = [t("{used} of {total} triples injected.", used=used, total=len(rows))]
         if left:
-            what = listed(tree.left_out_lines(left.items()))
+            text = N_("{count} {rule}")
+            named = (t(text, count=n, rule=t(RULE_TEXTS[rule.name])) for rule, n in left.items())
+            what = listed(named)
             parts.append(t("Left out: {what}.", what=what))
         some = sum(1 for row in rows if 0 < row.used < row.mentions)
         if some:
