@@ -8,8 +8,7 @@ from app import audits, services, state
 from app.app_pages.data_found import show_audit, show_found, verdict_panel
 from app.app_pages.lab_open import open_graph_button, show_opened
 from app.app_pages.long_run import begin, follow, forget, kept
-from app.app_pages.parts import segments
-from app.app_pages.target_chooser import select
+from app.app_pages.parts import segments, select
 from app.audits import MOST_TEXTS, FileSetup, Report
 from app.background import Look, Run, State, alone
 from app.state import KEEP, graph_as_edited, graph_name

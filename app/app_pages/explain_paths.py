@@ -7,8 +7,7 @@ import streamlit as st
 
 from app import explained
 from app.app_pages.long_run import begin, follow, kept, with_progress
-from app.app_pages.parts import chart, no_triple, segments, table
-from app.app_pages.target_chooser import select
+from app.app_pages.parts import chart, choose_window, no_triple, segments, select, table
 from app.background import Look
 from app.scene import Scene
 from app.texts import N_, t
@@ -28,7 +27,9 @@ RUN = "explain.paths"
 
 def paths_part(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
     """Choose a window, follow every triple of it in the background, show what is known."""
-    window = choose_window(trace)
+    count = len(trace.rows)
+    first = next((n for n, row in enumerate(trace.rows) if row.branches), 0)  # with knowledge
+    window = choose_window(count, f"explain.window.{count}", first, width=320)
     if not now.has_model:
         panels(graph, trace, window, None)
         return
@@ -47,16 +48,6 @@ def paths_part(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
             panels(graph, trace, window, look.results[-1])
 
     follow(run, draw, key=RUN, again=True)
-
-
-def choose_window(trace: KBertTrace) -> int:
-    """Choose a window of a long text; the first with knowledge is the default."""
-    count = len(trace.rows)
-    if count == 1:
-        return 0
-    first = next((n for n, row in enumerate(trace.rows) if row.branches), 0)
-    name = lambda i: t("{number} of {count}", number=i + 1, count=count)  # noqa: E731
-    return select(t("Window"), range(count), f"explain.window.{count}", name, first)
 
 
 @st.fragment

@@ -25,7 +25,7 @@ from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import card, share_and_keep, something_waits
 from app.app_pages.lab_tail import answer_tails
 from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
-from app.app_pages.parts import graph_download, redo_button, segments, undo_button
+from app.app_pages.parts import choose_window, graph_download, redo_button, segments, undo_button
 from app.components.graph import draw_graph
 from app.components.tree import draw_tree
 from app.edit_log import EditLog
@@ -381,13 +381,7 @@ def window_chooser(trace: KBertTrace) -> int:
         return 0
     ss["lab.window"] = min(ss.get("lab.window") or 0, count - 1)  # of a link: of any text
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.selectbox(
-            t("Window"),
-            range(count),
-            key="lab.window",
-            format_func=lambda i: t("{number} of {count}", number=i + 1, count=count),
-            width=140,
-        )
+        chosen = choose_window(count, "lab.window", width=140)
         st.caption(
             t(
                 "The text is longer than the model can read at once, so it is read in {count} "
@@ -395,7 +389,7 @@ def window_chooser(trace: KBertTrace) -> int:
                 count=count,
             )
         )
-    return min(chosen or 0, count - 1)
+    return chosen
 
 
 # Knowledge

@@ -11,7 +11,7 @@ import streamlit as st
 from app import comparing, editing, explained, selecting, services, state
 from app.app_pages.lab_free import free_panels
 from app.app_pages.lab_selection import choose_attention_map
-from app.app_pages.parts import action, segments, table
+from app.app_pages.parts import action, choose_window, segments, table
 from app.app_pages.scene_bar import model_name
 from app.app_pages.target_chooser import choose_target
 from app.components.matrix import draw_matrix
@@ -128,7 +128,9 @@ def draw_columns(columns: Sequence[Column]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(gap="xsmall"):
             predictions(columns)
-        columns = in_window(columns)
+        count = max(len(one.trace.rows) for one in columns)
+        chosen = choose_window(count, f"lab.columns_window.{count}")
+        columns = [replace(one, window=min(chosen, len(one.trace.rows) - 1)) for one in columns]
         drawn = matrices(columns)
     several = len(columns)
     if several == 4 and max(len(one.trace.rows[one.window]) for one in columns) > FOUR_IN_A_LINE:
@@ -150,21 +152,6 @@ def draw_columns(columns: Sequence[Column]) -> None:
     if views := list(drawn.views.values()):
         every = np.concatenate([view.codes.ravel() for view in views])
         st.html(matrix.legend_html(replace(views[0], codes=every)))
-
-
-def in_window(columns: Sequence[Column]) -> list[Column]:
-    """Choose a window of a long text, and show it of each."""
-    count = max(len(one.trace.rows) for one in columns)
-    chosen = 0
-    if count > 1:
-        chosen = st.selectbox(
-            t("Window"),
-            range(count),
-            key=f"lab.columns_window.{count}",
-            format_func=lambda i: t("{number} of {count}", number=i + 1, count=count),
-            width=160,
-        )
-    return [replace(one, window=min(chosen or 0, len(one.trace.rows) - 1)) for one in columns]
 
 
 # Predictions

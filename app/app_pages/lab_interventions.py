@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import intervening, services, state
-from app.app_pages.parts import action, segments
+from app.app_pages.parts import action, segments, select
 from app.intervening import MOST, Standing, with_one_more
 from app.models import ModelInfo
 from app.scene import Scene
@@ -94,22 +94,12 @@ def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> 
         )
         return
     kinds = {scope.kind: scope for scope in found}
-    chosen = st.selectbox(
-        t("What"),
-        list(kinds),
-        key="lab.iv_scope",
-        format_func=lambda kind: kinds[kind].name if kind in kinds else kind,
-    )
-    scope = kinds[chosen or found[0].kind]
+    named = lambda kind: kinds[kind].name  # noqa: E731
+    scope = kinds[select(t("What"), list(kinds), "lab.iv_scope", named, width="stretch")]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        layer = st.selectbox(
-            t("Layers"),
-            range(layers + 1),
-            key="lab.iv_layer",
-            format_func=lambda n: t("layer {layer}", layer=n) if n else t("all"),
-            disabled=layers == 1,
-            width=110,
-        )
+        number = lambda n: t("layer {layer}", layer=n) if n else t("all")  # noqa: E731
+        how: dict[str, Any] = {"disabled": layers == 1, "width": 110}
+        layer = select(t("Layers"), range(layers + 1), "lab.iv_layer", number, **how)
         seer, seen = (interventions.tokens_name(x, row) for x in (scope.seer, scope.seen))
         said = N_("One direction: only that {seer} sees {seen}, not the other way round.")
         direction = segments(

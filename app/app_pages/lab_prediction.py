@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from app import intervening, services, state
-from app.app_pages.parts import action
+from app.app_pages.parts import action, select
 from app.scene import Scene
 from app.selecting import linked
 from app.state import AUTO, BERT, FREE, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCHED
@@ -155,17 +155,8 @@ def compare_chooser() -> None:
     if intervening.log().standing or ss.get("lab.compare") == UNTOUCHED:
         kinds.append(UNTOUCHED)
     kinds += [*state.side_by_side(now), FREE]
-    if ss.get("lab.compare") not in kinds:
-        ss["lab.compare"] = AUTO
-    st.selectbox(
-        t("Compare with"),
-        kinds,
-        key="lab.compare",
-        format_func=lambda name: t(COMPARE_TEXTS[name]),
-        width=270,
-        label_visibility="collapsed",
-        **KEEP,
-    )
+    how = {"width": 270, "label_visibility": "collapsed", **KEEP}
+    select(t("Compare with"), kinds, "lab.compare", lambda name: t(COMPARE_TEXTS[name]), **how)
     action(
         t("Pin"),
         "lab.pin",
