@@ -1,6 +1,5 @@
 """The Lab's interventions: block and open cells of the visible matrix, and see what it does."""
 
-from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -8,17 +7,15 @@ import streamlit as st
 
 from app import intervening, services, state
 from app.app_pages.parts import action, segments, select
-from app.intervening import MOST, Standing, with_one_more
-from app.models import ModelInfo
+from app.intervening import MOST, After, Standing, with_one_more
 from app.scene import Scene
 from app.texts import N_, t
-from app.view_models import interventions, prediction
+from app.view_models import interventions, prediction, twins
 from app.view_models.html import markdown
 from app.view_models.why import visible_in
 from app.words import IV_TEXTS
 from kbert_core import FlatTree, Intervention, KBertTrace
 from kbert_core.kbert.interventions import PRESETS, Action, Intervened
-from kbert_core.tasks import ClassPrediction, NerPrediction
 
 IV_PRESET = {
     "everything": N_("Everything visible: the paper's ablation"),
@@ -27,8 +24,6 @@ IV_PRESET = {
     "branches_alone": N_("Branches see no trunk: only themselves"),
     "cls_blind": N_("[CLS] sees no branch"),
 }
-
-After = Callable[[Standing], Intervened]  # what interventions make of the visible matrix
 
 ss = st.session_state
 
@@ -66,7 +61,7 @@ def head() -> None:
             list(PRESETS),
             key="lab.iv_preset",
             format_func=lambda name: t(IV_PRESET[name]),
-            on_click=lambda: intervening.use_preset(ss["lab.iv_preset"]),
+            on_click=lambda: intervening.stand(PRESETS[ss["lab.iv_preset"]]),
             icon=":material/tune:",
         )
         for name, icon, do, ready in (
@@ -122,7 +117,7 @@ def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> 
 
 def tried(new: Intervention, now: Standing, after: After) -> tuple[Standing, str]:
     """What stands with one more, and why it can't be made; empty: it can."""
-    then = with_one_more(now, new, lambda them: bool(after(tuple(them)).changed[-1]))
+    then = with_one_more(now, new, after)
     if len(then) > MOST:
         said = N_("{most} interventions are the most at once. Remove one first.")
         return then, t(said, most=MOST)
@@ -144,11 +139,8 @@ def switch_link(trace: KBertTrace, window: int) -> None:
     seen = visible_in(trace, window)[row.identities.index(looks), row.identities.index(at)]
     new = found[0].intervention("block" if seen else "open", both=True, layer=None)
     layers = len(trace.visible_layers or (trace.visible,))
-
-    def works(them: Sequence[Intervention]) -> bool:
-        return bool(interventions.of_trace(trace, tuple(them), layers).changed[-1])
-
-    intervening.stand(with_one_more(trace.interventions, new, works))
+    after = partial(interventions.of_trace, trace, layer_count=layers)
+    intervening.stand(with_one_more(trace.interventions, new, after))
 
 
 def standing_list(row: FlatTree, made: Intervened) -> None:
@@ -196,13 +188,14 @@ def what_it_does(now: Scene) -> None:
         for scene in (now.without_interventions(), now.without_knowledge())
     )
     found = trace.prediction
-    what = (
-        t("the same prediction, to the last shown digit.")
-        if prediction.same(untouched, found)
-        else since(services.model_info(now.model), untouched, found)
-    )
+    same = prediction.same(untouched, found)
+    what = t("the same prediction, to the last shown digit.")
+    if not same:
+        info = services.model_info(now.model)
+        said, _ = twins.drawn(now.sentences, info, found, untouched, ("", ""))
+        what = said or t("other candidates.")
     st.markdown(markdown(t("Against the same scene without interventions: {what}", what=what)))
-    if prediction.same(plain, found) and not prediction.same(untouched, found):
+    if prediction.same(plain, found) and not same:
         said = N_(
             "Equal to the model without any graph: nothing of a branch reaches what the prediction "
             "is read from. The link that is cut does all the work here."
@@ -219,12 +212,3 @@ def refused_list(now: Scene) -> None:
         for number, one in enumerate(now.interventions):
             removable(number, one, interventions.describe(one, None))
         action(t("Clear all"), "lab.iv_clear", intervening.clear, icon="clear_all")
-
-
-def since(info: ModelInfo, was: Any, now: Any) -> str:
-    """What has changed in a prediction; plain text."""
-    if isinstance(now, NerPrediction):
-        return prediction.headline(prediction.span_changes(was.spans, now.spans))
-    if isinstance(now, ClassPrediction):
-        return prediction.say_class(info, now, was)
-    return t("other candidates.")

@@ -61,18 +61,18 @@ def test_another_text_keeps_what_names_no_place_in_a_text():
 def test_what_an_intervention_takes_back_goes_instead_of_standing_beside_it(graph, run):
     trace = run(graph)
 
-    def works(some):
-        return bool(interventions.of_trace(trace, tuple(some), 2).changed[-1])
+    def after(some):
+        return interventions.of_trace(trace, some, 2)
 
-    assert with_one_more((), BLOCK, works) == (BLOCK,)
-    assert with_one_more((HUNG, BLOCK), OPEN, works) == (HUNG, OPEN)
-    assert with_one_more((OPEN,), BLOCK, works) == (
+    assert with_one_more((), BLOCK, after) == (BLOCK,)
+    assert with_one_more((HUNG, BLOCK), OPEN, after) == (HUNG, OPEN)
+    assert with_one_more((OPEN,), BLOCK, after) == (
         BLOCK,
     )  # the mention's own link was open before
     cell = [Intervention(action, CLS, BRANCHES) for action in ("open", "block")]
-    assert with_one_more((HUNG, cell[0]), cell[1], works) == (HUNG,)
+    assert with_one_more((HUNG, cell[0]), cell[1], after) == (HUNG,)
     layer = replace(cell[1], layers=(2,))
-    assert with_one_more((cell[0],), layer, works) == (cell[0], layer)
+    assert with_one_more((cell[0],), layer, after) == (cell[0], layer)
 
 
 # Scenes
