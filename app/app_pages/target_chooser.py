@@ -32,7 +32,7 @@ def choose_target(now: Scene, trace: Any, page: str) -> Target | None:
 def choose_any_target(now: Scene, trace: Any) -> Target | None:
     """Choose anything that the model could have said; None where it fits nothing, which is said."""
     info = services.model_info(now.model)
-    found = view.any_targets(trace)
+    found = view.targets(trace, every=True)
     other = [OTHER] if isinstance(trace.prediction, (MaskPrediction, NerPrediction)) else []
     if not found and not other:
         st.info(t("The text contains no name of the graph, so no entity is linked."))

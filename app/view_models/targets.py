@@ -23,7 +23,7 @@ CANDIDATES = 5  # tokens of each mask that are listed
 SPANS = re.compile(r"(\S.*?) \[(\d+), (\d+)\)(?:, |$)")
 
 
-def targets(trace: Any) -> tuple[Target, ...]:
+def targets(trace: Any, *, every: bool = False) -> tuple[Target, ...]:
     """What there is to explain, what is asked about first at the head.
 
     Of named entities those predicted, then the mentions where none is; of
@@ -31,14 +31,17 @@ def targets(trace: Any) -> tuple[Target, ...]:
 
     Args:
         trace: of a scene; without a prediction there is nothing.
+        every: of a class every label, of a mask its likeliest tokens, and not only the first.
     """
     found = trace.prediction
     if isinstance(found, ClassPrediction):
-        return (Target(found.label),)
+        labels = sorted(found.probabilities, key=lambda la: -found.probabilities[la])
+        return tuple(map(Target, labels)) if every else (Target(found.label),)
     if isinstance(found, MaskPrediction):
         return tuple(
-            Target(filling.candidates[0][0], filling.start, filling.end)
+            Target(token, filling.start, filling.end)
             for filling in found.fillings
+            for token, _ in filling.candidates[: CANDIDATES if every else 1]
         )
     if isinstance(found, LinkPrediction):
         each = [target_of(found, trace.reading, span=(own.start, own.end)) for own in found.links]
@@ -52,22 +55,6 @@ def targets(trace: Any) -> tuple[Target, ...]:
     first = [target_of(found, trace.reading)] if spans else []
     none = [Target(OUTSIDE, *place) for place in _mentions(trace) if _free(place, spans)]
     return tuple(dict.fromkeys([*first, *spans, *none]))
-
-
-def any_targets(trace: Any) -> tuple[Target, ...]:
-    """What is listed to be explained: of a class every label, of a mask its likeliest tokens."""
-    found = trace.prediction
-    if isinstance(found, ClassPrediction):
-        return tuple(
-            map(Target, sorted(found.probabilities, key=lambda la: -found.probabilities[la]))
-        )
-    if isinstance(found, MaskPrediction):
-        return tuple(
-            Target(token, filling.start, filling.end)
-            for filling in found.fillings
-            for token, _ in filling.candidates[:CANDIDATES]
-        )
-    return targets(trace)
 
 
 def kinds(labels: Iterable[str]) -> list[str]:

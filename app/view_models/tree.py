@@ -284,8 +284,6 @@ def _free_with(view: TreeView, back: BranchView | None, line: int) -> list[int]:
         own = [(i, node) for i, node in enumerate(view.nodes) if node.sentence == sentence]
         stay = [
             replace(n, branches=tuple(b for b in n.branches if b is back or b.status != "removed"))
-            if n.branches
-            else n
             for _, n in own
         ]
         found += [own[number][0] for number in _free(stay, line)]
@@ -370,7 +368,7 @@ def _node_html(
 
 
 def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) -> str:
-    kind = {"same": "", "added": " kb-added", "removed": " kb-removed"}[branch.status]
+    kind = "" if branch.status == "same" else f" kb-{branch.status}"
     note = {"same": "", "added": t("new"), "removed": t("gone")}[branch.status]
     if branch.cut:
         kind, note = " kb-cut", t(RULE_TEXTS[branch.cut.name])

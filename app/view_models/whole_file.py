@@ -58,24 +58,21 @@ def say_whole(found: WholeFile) -> str:
         return ""
     values = _interval(difference, turned=difference.high < 0)
     values["metric"] = metric_name(found.scores)
+    text = N_(
+        "It is unclear from {count} texts whether the graph helps: {metric} differs by "
+        "{difference} points ({low} to {high})."
+    )
     if difference.low > 0:
-        return t(
+        text = N_(
             "The graph helps here: {metric} is {difference} points higher with it than without "
-            "({low} to {high}).",
-            **values,
+            "({low} to {high})."
         )
     if difference.high < 0:
-        return t(
+        text = N_(
             "The graph hurts here: {metric} is {difference} points lower with it than without "
-            "({low} to {high}).",
-            **values,
+            "({low} to {high})."
         )
-    return t(
-        "It is unclear from {count} texts whether the graph helps: {metric} differs by "
-        "{difference} points ({low} to {high}).",
-        count=f"{len(found.rows):,}",
-        **values,
-    )
+    return t(text, count=f"{len(found.rows):,}", **values)
 
 
 def say_hurting(found: WholeFile, by: By) -> str:

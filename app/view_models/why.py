@@ -126,13 +126,10 @@ def visible_in(trace: "KBertTrace", window: int, layer: int = 0) -> np.ndarray:
     Returns:
         (N, N) bool, row may attend to column.
     """
-    size = len(trace.rows[window])
-    layers = trace.visible_layers or (trace.visible,)
-    chosen = (layers[layer - 1],) if layer and trace.visible_layers else layers
-    seen = np.zeros((size, size), dtype=bool)
-    for one in {id(one): one for one in chosen}.values():
-        seen |= one[window, :size, :size].cpu().numpy()
-    return seen
+    if layer and trace.visible_layers:
+        size = len(trace.rows[window])
+        return trace.visible_layers[layer - 1][window, :size, :size].cpu().numpy()
+    return share_of_layers(trace, window) > 0
 
 
 def layers_without_model(trace: "KBertTrace", window: int, count: int) -> "list[Tensor]":
