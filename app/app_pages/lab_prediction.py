@@ -72,7 +72,7 @@ def prediction_details(now: Scene, trace: Any, before: Any) -> None:
     st.html(prediction.changes_html(changes, compared=was is not None))
     for item in prediction.worth_a_look(changes) if was is not None else ():
         pair = [
-            prediction.named_outside(prediction.type_probabilities(own, item.start, item.end))
+            prediction.type_probabilities(own, item.start, item.end)
             for own in (was, after)
             if own is not None
         ]

@@ -264,25 +264,23 @@ def points(value: float | None) -> str:
 
 def tokens_chart(found: Attributions) -> go.Figure:
     """A bar a token, in reading order; each triple's tokens after the text's."""
-    groups: dict[str, list[int]] = {}
+    groups: dict[Any, list[int]] = {}  # by the triple at its mention; None: of the text
     for at, own in enumerate(found.each):
-        name = name_of(own.piece.triple) if own.piece else t("text")
-        groups.setdefault(name if own.piece is None else f"{name}\0{own.piece.node}", []).append(at)
+        groups.setdefault(own.piece, []).append(at)
     x: list[int] = []
     figure = go.Figure()
-    for number, (name, places) in enumerate(groups.items()):
+    for number, (piece, places) in enumerate(groups.items()):
         first = len(x) + number  # a gap before each group
         here = list(range(first, first + len(places)))
         x += here
         values = [100 * found.each[at].share for at in places]
         words = [plain(found.each[at].text) for at in places]
         total = points(sum(values))
-        title = escape(name.partition("\0")[0])
+        title = escape(name_of(piece.triple) if piece else t("text"))
         figure.add_bar(
             x=here,
             y=values,
             marker_color=TRUNK if not number else BRANCH,
-            opacity=1,
             customdata=[escape(word) for word in words],
             hovertemplate="%{customdata}: %{y:+.1f}<extra>" + title + "</extra>",
             showlegend=False,

@@ -194,7 +194,7 @@ def _legend(view: TreeView, states: Collection[Status]) -> str:
     return keys
 
 
-def switches(view: TreeView, off: Collection[Triple], *, line: int = ONE_LINE) -> dict[str, object]:
+def switches(view: TreeView, off: Collection[Triple]) -> dict[str, object]:
     """What the browser draws at once when a branch is switched; the page then draws the same.
 
     For a tree in which a switch changes nothing but its own branch. A triple that hangs from two
@@ -211,7 +211,7 @@ def switches(view: TreeView, off: Collection[Triple], *, line: int = ONE_LINE) -
     """
     every = view.branches
     triples = [branch.triple for branch in every]
-    flipped, free = {}, {"": _free_with(view, None, line)}
+    flipped, free = {}, {"": _free_with(view, None)}
     for branch in every:
         gone = branch.status == "removed"
         if branch.cut or triples.count(branch.triple) > 1 or (gone and branch.triple not in off):
@@ -220,7 +220,7 @@ def switches(view: TreeView, off: Collection[Triple], *, line: int = ONE_LINE) -
         handles = _Handles(Marks(), {branch.triple}, True)
         flipped[branch.name] = _branch_html(now, view.segments, handles)
         if gone:
-            free[branch.name] = _free_with(view, branch, line)
+            free[branch.name] = _free_with(view, branch)
     handles = _Handles(Marks(), (), True)
     settled = {
         branch.name: _branch_html(replace(branch, status="same"), view.segments, handles)
@@ -277,7 +277,7 @@ def _width(token: TokenView) -> int:
     return 13 + sum(9 if character.isascii() else 17 for character in token.text)
 
 
-def _free_with(view: TreeView, back: BranchView | None, line: int) -> list[int]:
+def _free_with(view: TreeView, back: BranchView | None) -> list[int]:
     """Which nodes are free once no branch is gone, but for one that comes back."""
     found = []
     for sentence in {node.sentence for node in view.nodes}:
@@ -286,7 +286,7 @@ def _free_with(view: TreeView, back: BranchView | None, line: int) -> list[int]:
             replace(n, branches=tuple(b for b in n.branches if b is back or b.status != "removed"))
             for _, n in own
         ]
-        found += [own[number][0] for number in _free(stay, line)]
+        found += [own[number][0] for number in _free(stay, ONE_LINE)]
     return found
 
 

@@ -9,7 +9,7 @@ from app.models import ModelInfo
 from app.texts import N_, listed, t
 from app.words import FILE_VERDICT
 from kbert_core.experiments.file_rows import FileRow, Verdict
-from kbert_core.experiments.statistics import LEVEL, Difference
+from kbert_core.experiments.statistics import LEVEL
 from kbert_core.experiments.whole_file import By, FileScores, Group, WholeFile
 from kbert_core.explain.result import name_of
 
@@ -56,7 +56,10 @@ def say_whole(found: WholeFile) -> str:
     difference = found.scores.difference
     if difference is None:
         return ""
-    values = _interval(difference, turned=difference.high < 0)
+    mean, low, high = difference.mean, difference.low, difference.high
+    if high < 0:  # said as a loss
+        mean, low, high = -mean, -high, -low
+    values = {"difference": points(mean), "low": points(low), "high": points(high)}
     values["metric"] = metric_name(found.scores)
     text = N_(
         "It is unclear from {count} texts whether the graph helps: {metric} differs by "
@@ -195,14 +198,6 @@ def scores(scores: FileScores) -> Columns:
         t("score"): [f"{points(own.mean)} %" for own in scores.main.values()],
         t("95 %"): [f"{points(own.low)} – {points(own.high)}" for own in scores.main.values()],
     }
-
-
-def _interval(difference: Difference, *, turned: bool = False) -> dict[str, str]:
-    """A difference and its interval in points; turned round where it is said as a loss."""
-    mean, low, high = difference.mean, difference.low, difference.high
-    if turned:
-        mean, low, high = -mean, -high, -low
-    return {"difference": points(mean), "low": points(low), "high": points(high)}
 
 
 def _hurting(group: Group) -> str:
