@@ -188,7 +188,7 @@ def summary(setup: FileSetup, found: WholeFile) -> None:
         note = t(
             "In parentheses: 95 % of {metric}'s differences where the texts are drawn anew, with "
             "repeats.",
-            metric=view.metric_name(found.scores),
+            metric=t(view.FILE_METRIC[found.scores.metric]),
         )
         st.caption(markdown(sentences([said, note])))
 

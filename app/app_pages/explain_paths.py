@@ -12,7 +12,7 @@ from app.background import Look
 from app.scene import Scene
 from app.texts import N_, t
 from app.view_models import paths as view
-from app.view_models.html import markdown
+from app.view_models.html import markdown, plain
 from app.view_models.why import layers_without_model
 from kbert_core import KBertTrace, KnowledgeGraph
 from kbert_core.explain.influence import Influence, reach, stream_influence
@@ -54,7 +54,10 @@ def paths_part(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
 def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influence | None) -> None:
     """The choosers and what they choose; nothing here runs a model."""
     flat = trace.rows[window]
-    names = view.token_names(flat)
+    names = [
+        t("{number}: {text}", number=number, text=plain(text))
+        for number, text in enumerate(flat.tokens)
+    ]
     measured = found if found is not None and found.pieces else None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         shown, piece = TOKEN, 0
@@ -77,9 +80,9 @@ def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influen
             )
         token = select(
             t("Token"),
-            list(names),
+            range(len(flat)),
             f"explain.path_token.{len(flat)}",
-            lambda n: names.get(n, str(n)),
+            lambda n: names[n],
             view.first_token(flat),
         )
     left, right = st.columns([6, 5], gap="large")

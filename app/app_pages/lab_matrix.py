@@ -135,8 +135,13 @@ def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> Non
         return
     before = Shown(compared, old, window)
     with controls():
-        attention = now.has_model and compared.has_model and difference_of() == "attention"
-        shown = difference_shown()
+        how: dict[str, Any] = {"hidden": False, "names": MATRIX_TEXTS, "default": "visible"}
+        attention = now.has_model and compared.has_model
+        if attention:
+            title, of = t("Difference of"), ["visible", "attention"]
+            attention = segments(title, of, "lab.difference_of", **how) == "attention"
+        how |= {"names": MATRIX_SHOWN, "default": "change"}
+        shown = segments(t("Show"), MATRIX_SHOWN, "lab.difference_shown", **how)
     alike = True
     with controls():
         token_chooser(after.flat)
@@ -225,19 +230,6 @@ def map_chooser(*sides: Shown) -> tuple[Shown, ...]:
         help = t("One small map for every layer and attention head.")
         st.toggle(t("All heads"), key="lab.all_heads", help=help, **KEEP)
     return tuple(replace(side, chosen=chosen) for side in sides)
-
-
-def difference_of() -> str:
-    """Of what the difference is."""
-    title, names = t("Difference of"), ["visible", "attention"]
-    how: dict[str, Any] = {"hidden": False, "default": "visible"}
-    return segments(title, names, "lab.difference_of", MATRIX_TEXTS, **how)
-
-
-def difference_shown() -> str:
-    """Which of the two is shown, or the change."""
-    how: dict[str, Any] = {"hidden": False, "default": "change"}
-    return segments(t("Show"), MATRIX_SHOWN, "lab.difference_shown", MATRIX_SHOWN, **how)
 
 
 # The drawing

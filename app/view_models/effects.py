@@ -103,11 +103,8 @@ class View:
             return ""
         first = self.ranked[0]
         if abs(first.effect) < NO_EFFECT:
-            return (
-                t("No triple changes this prediction.")
-                if len(self.found.each) == self.found.total
-                else ""
-            )
+            every = len(self.found.each) == self.found.total
+            return t("No triple changes this prediction.") if every else ""
         return t(
             "{triple} does most: without it {change} ({points}), and the prediction becomes "
             "{answer}."
@@ -139,12 +136,11 @@ class View:
         if found is None:
             return ()
         if found.each and not found.attended():
-            return (
-                t(
-                    "The trunk gives no triple any attention, so there is nothing to compare the "
-                    "effects with."
-                ),
+            text = N_(
+                "The trunk gives no triple any attention, so there is nothing to compare the "
+                "effects with."
             )
+            return (t(text),)
         rho, count = found.rank_correlation(), f"{len(found.each):,}"
         text = N_(
             "Rank correlation of attention and size of the effect: {rho}, over {count} triples."

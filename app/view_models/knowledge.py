@@ -242,8 +242,7 @@ def left_out(rows: Iterable[TripleRow]) -> dict[Rule, int]:
 
 def describe(edit: Edit) -> str:
     """Say in a few words what an edit does; plain text."""
-    new = edit.new if edit.new is not None else ""
-    return t(EDIT_TEXTS[edit.action], triple=edit.triple, new=new)
+    return t(EDIT_TEXTS[edit.action], triple=edit.triple, new=edit.new or "")
 
 
 def _edits_between(before: Row, after: Row) -> Iterable[Edit]:

@@ -135,7 +135,8 @@ def say_agreement(found: Influence) -> str:
 
 def arrivals(found: Influence, token: int) -> dict[str, list[str]]:
     """Every triple: when it can reach a token, and what it changed in the end; as columns."""
-    ranked = sorted(found.arrivals(token), key=lambda one: -_last(one.measured))
+    last = {one.piece: np.nan_to_num(one.measured[-1], nan=np.inf) for one in found.arrivals(token)}
+    ranked = sorted(found.arrivals(token), key=lambda one: -last[one.piece])
     never = t("never")
     return {
         t("Triple"): [str(one.piece.triple) for one in ranked],
@@ -189,14 +190,6 @@ def say_known(flat: FlatTree, ways: Reach, token: int) -> str:
 
 
 # Both
-
-
-def token_names(flat: FlatTree) -> dict[int, str]:
-    """What every token is called in a chooser: its place, and what it reads."""
-    return {
-        number: t("{number}: {text}", number=number, text=plain(text))
-        for number, text in enumerate(flat.tokens)
-    }
 
 
 def percent(value: float) -> str:
@@ -287,7 +280,3 @@ def _quickest(found: Influence, piece: int, token: int) -> tuple[int, ...]:
     """The quickest way from any token of a triple, the last where several are as quick."""
     ways = [way for at in found.own(piece) if (way := found.ways.way(at, token))]
     return min(reversed(ways), key=len, default=())
-
-
-def _last(measured: Sequence[float]) -> float:
-    return measured[-1] if measured[-1] == measured[-1] else float("inf")

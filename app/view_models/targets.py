@@ -53,7 +53,11 @@ def targets(trace: Any, *, every: bool = False) -> tuple[Target, ...]:
         return ()
     spans = [Target(span.label, span.start, span.end) for span in found.spans]
     first = [target_of(found, trace.reading)] if spans else []
-    none = [Target(OUTSIDE, *place) for place in _mentions(trace) if _free(place, spans)]
+    none = [
+        Target(OUTSIDE, start, end)
+        for start, end in _mentions(trace)
+        if all(end <= span.start or span.end <= start for span in spans)
+    ]
     return tuple(dict.fromkeys([*first, *spans, *none]))
 
 
@@ -111,7 +115,3 @@ def _mentions(trace: Any) -> Iterator[tuple[int, int]]:
         first, last = tokens.over(mention.start, mention.end)
         if last > first:
             yield mention.start, mention.end
-
-
-def _free(place: tuple[int, int], spans: list[Target]) -> bool:
-    return all(place[1] <= span.start or span.end <= place[0] for span in spans)

@@ -60,7 +60,7 @@ def say_whole(found: WholeFile) -> str:
     if high < 0:  # said as a loss
         mean, low, high = -mean, -high, -low
     values = {"difference": points(mean), "low": points(low), "high": points(high)}
-    values["metric"] = metric_name(found.scores)
+    values["metric"] = t(FILE_METRIC[found.scores.metric])
     text = N_(
         "It is unclear from {count} texts whether the graph helps: {metric} differs by "
         "{difference} points ({low} to {high})."
@@ -117,11 +117,6 @@ def by_chance(changed: int) -> float:
 
     most = math.ceil((changed - norm.ppf((1 + LEVEL) / 2) * math.sqrt(changed)) / 2) - 1
     return 2 * float(binom.cdf(most, changed, 0.5))
-
-
-def metric_name(scores: FileScores) -> str:
-    """What the metric is called."""
-    return t(FILE_METRIC[scores.metric])
 
 
 def points(share: float) -> str:
