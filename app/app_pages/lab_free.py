@@ -58,9 +58,8 @@ def choose(now: Scene, number: int, known: Known) -> Choice:
         t("Model"), list(models), f"{key}.model", lambda path: models[path], now.model, **wide
     )
     graphs = ["edited", *(["loaded"] if known.loaded is not None else []), "none"]
-    called = {name: t(SIDES_GRAPH[name]) for name in graphs}
-    if known.loaded is None:
-        called["edited"] = t("the Lab's")
+    edited = "own" if known.loaded is None else "edited"  # what the Lab's is called
+    called = {name: t(SIDES_GRAPH[edited if name == "edited" else name]) for name in graphs}
     graph = select(
         t("Knowledge graph"), graphs, f"{key}.graph", lambda g: called[g], default.graph, **wide
     )

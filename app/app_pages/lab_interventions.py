@@ -14,8 +14,8 @@ from app.view_models import interventions, prediction, twins
 from app.view_models.html import markdown
 from app.view_models.why import visible_in
 from app.words import IV_TEXTS
-from kbert_core import FlatTree, Intervention, KBertTrace
-from kbert_core.kbert.interventions import PRESETS, Action, Intervened
+from kbert_core import Intervention, KBertTrace
+from kbert_core.kbert.interventions import PRESETS, Action
 
 IV_PRESET = {
     "everything": N_("Everything visible: the paper's ablation"),
@@ -37,7 +37,12 @@ def interventions_panel(now: Scene, window: int) -> None:
         head()
         cell_controls(trace, layers, window, after)
         if now.interventions:
-            standing_list(trace.rows[window], after(now.interventions))
+            row, made = trace.rows[window], after(now.interventions)
+            for number, one in enumerate(made.interventions):
+                cells, said = made.changed[number], interventions.describe(one, row)
+                count = t("1 cell") if cells == 1 else t("{count} cells", count=cells)
+                note = count if cells else t("changes nothing here")
+                removable(number, one, said, note, idle=not cells)
             what_it_does(now)
 
 
@@ -141,14 +146,6 @@ def switch_link(trace: KBertTrace, window: int) -> None:
     layers = len(trace.visible_layers or (trace.visible,))
     after = partial(interventions.of_trace, trace, layer_count=layers)
     intervening.stand(with_one_more(trace.interventions, new, after))
-
-
-def standing_list(row: FlatTree, made: Intervened) -> None:
-    """The interventions in words, each with what it changes and a button that removes it."""
-    for number, (one, cells) in enumerate(zip(made.interventions, made.changed, strict=True)):
-        count = t("1 cell") if cells == 1 else t("{count} cells", count=cells)
-        said = interventions.describe(one, row)
-        removable(number, one, said, count if cells else t("changes nothing here"), idle=not cells)
 
 
 def removable(

@@ -174,10 +174,10 @@ def compared_view(before: Shown, after: Shown, shown: str) -> tuple[MatrixView, 
     """What is drawn of two scenes, and the change between them."""
     flats, high = (before.flat, after.flat), None
     if before.weights is None or after.weights is None:
-        change = matrix.visible_difference(*flats, (before.share, after.share))
+        change = matrix.difference(*flats, (before.share, after.share))
     else:
         weights = (before.weights, after.weights)
-        change = matrix.attention_difference(*flats, weights, (before.visible, after.visible))
+        change = matrix.difference(*flats, (before.visible, after.visible), weights)
         high = float(max(one.max() for one in weights))  # one scale for both
     if shown == "before":
         return matrix.spread(before.view(high), *flats, "before"), change

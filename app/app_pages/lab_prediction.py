@@ -70,12 +70,10 @@ def prediction_details(now: Scene, trace: Any, before: Any) -> None:
     was = was if isinstance(was, NerPrediction) else None
     changes = prediction.span_changes(was.spans if was else (), after.spans)
     st.html(prediction.changes_html(changes, compared=was is not None))
-    for item in prediction.worth_a_look(changes) if was is not None else ():
-        pair = [
-            prediction.type_probabilities(own, item.start, item.end)
-            for own in (was, after)
-            if own is not None
-        ]
+    if was is None:
+        return
+    for item in prediction.worth_a_look(changes):
+        pair = [prediction.type_probabilities(own, item.start, item.end) for own in (was, after)]
         head = t("Probability by type: “{text}”", text=item.text)
         st.html(twins.before_and_now(*pair, head=head, most=4))
 

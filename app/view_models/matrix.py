@@ -180,49 +180,37 @@ def spread(view: MatrixView, before: FlatTree, after: FlatTree, which: Which) ->
     return replace(laid, kind=view.kind, codes=kept, low=view.low, high=view.high, values=values)
 
 
-def visible_difference(
-    before: FlatTree, after: FlatTree, visible: tuple[np.ndarray, np.ndarray]
+def difference(
+    before: FlatTree,
+    after: FlatTree,
+    visible: tuple[np.ndarray, np.ndarray],
+    weights: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> MatrixView:
-    """Which cells became visible or hidden, token by token; in some layers is enough.
+    """Which cells became visible or hidden, in some layers is enough; or attention's change.
+
+    The change is attention after minus before, centred at zero. Tokens are joined by identity.
 
     Args:
         before, after: the tokens of two scenes.
         visible: (N, N), of each: in which share of the layers row may attend
             to column, or bool.
-    """
-    tokens, grid_before, grid_after, _ = _joined(before, after)
-    was = visible[0][grid_before]
-    now = visible[1][grid_after]
-    codes = np.full(was.shape, HIDDEN, dtype=np.uint8)
-    codes[(was == now) & (was > 0)] = KEPT
-    codes[now > was] = SEEN
-    codes[now < was] = UNSEEN
-    return _marked(codes, tokens, (before, after), (was > 0, now > 0), categorical=True)
-
-
-def attention_difference(
-    before: FlatTree,
-    after: FlatTree,
-    weights: tuple[np.ndarray, np.ndarray],
-    visible: tuple[np.ndarray, np.ndarray],
-) -> MatrixView:
-    """Attention after minus before, centred at zero; tokens joined by identity.
-
-    Args:
-        before, after: the tokens of two scenes.
-        weights: (N, N), of each.
-        visible: (N, N) bool, of each.
+        weights: (N, N), of each; None: the cells are told apart by what is visible.
     """
     tokens, grid_before, grid_after, both = _joined(before, after)
+    flats, was, now = (before, after), visible[0][grid_before], visible[1][grid_after]
+    codes, seen = np.full(was.shape, HIDDEN, dtype=np.uint8), (was > 0, now > 0)
+    if weights is None:
+        codes[(was == now) & (was > 0)] = KEPT
+        codes[now > was] = SEEN
+        codes[now < was] = UNSEEN
+        return _marked(codes, tokens, flats, seen, categorical=True)
     change = np.asarray(weights[1], np.float32)[grid_after]
     change = change - np.asarray(weights[0], np.float32)[grid_before]
     high = float(np.abs(change[both]).max(initial=0.0))
-    scale = high or 1.0
     centre = (LEVELS - 1) / 2
-    codes = np.clip(np.round(centre + change / scale * centre), 0, LEVELS - 1).astype(np.uint8)
-    seen = (visible[0][grid_before], visible[1][grid_after])
-    codes[~(seen[0] | seen[1])] = HIDDEN
-    marked = _marked(codes, tokens, (before, after), seen, categorical=False, low=-high, high=high)
+    scaled = np.clip(np.round(centre + change / (high or 1.0) * centre), 0, LEVELS - 1)
+    codes = np.where(seen[0] | seen[1], scaled.astype(np.uint8), codes)
+    marked = _marked(codes, tokens, flats, seen, categorical=False, low=-high, high=high)
     return replace(marked, values=change)
 
 

@@ -71,7 +71,7 @@ def neighbourhood(
         net.add_node(
             name,
             label=shorten(flat, LONGEST),
-            title=_meant(flat),
+            title=f"{flat} · {meaning}" if (meaning := gloss(flat)) else flat,
             x=x,
             y=y,
             shape="box",
@@ -175,10 +175,6 @@ def caption(
             total=len(rows),
         )
     return t(on)
-
-
-def _meant(name: str) -> str:
-    return f"{name} · {meaning}" if (meaning := gloss(name)) else name
 
 
 def _flat(name: str) -> str:

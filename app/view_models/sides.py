@@ -180,20 +180,13 @@ def entering_chart(reading: Reading, weights: np.ndarray, columns: Sequence[str]
     chart.update_layout(
         height=min(440, 60 + 16 * len(rows)), margin={"l": 8, "r": 8, "t": 4, "b": 4}
     )
-    ticks = {"tickmode": "array", "showgrid": False, "zeroline": False, "fixedrange": True}
     short = all(len(column) == 1 or column.startswith("[") for column in columns)
-    if short:
-        columns = ["·" if column.startswith("[") else column for column in columns]
-    chart.update_xaxes(
-        side="top",
-        tickangle=0 if short else None,
-        tickvals=list(range(len(columns))),
-        ticktext=list(columns),
-        **ticks,
-    )
-    chart.update_yaxes(
-        autorange="reversed", tickvals=list(range(len(rows))), ticktext=rows, **ticks
-    )
+    names = ["·" if short and column.startswith("[") else column for column in columns]
+    ticks = {"tickmode": "array", "showgrid": False, "zeroline": False, "fixedrange": True}
+    across = {**ticks, "tickvals": list(range(len(names))), "ticktext": names, "side": "top"}
+    chart.update_xaxes(across, tickangle=0 if short else None)
+    down = {**ticks, "tickvals": list(range(len(rows))), "ticktext": rows}
+    chart.update_yaxes(down, autorange="reversed")
     return chart
 
 

@@ -271,12 +271,12 @@ def test_a_difference_shows_what_is_blocked_in_one_layer_only(graph, run):
     trace = run(graph)
     row, made = trace.rows[0], intervened(trace, [replace(BLOCK, layers=(2,))])
     shares = (share_of_layers(trace, 0), share_of_layers(made, 0))
-    view = matrix.visible_difference(row, row, shares)
+    view = matrix.difference(row, row, shares)
     cook, apple = row.tokens.index("Cook"), row.tokens.index("Apple")
     assert view.codes[cook, apple] == view.codes[apple, cook] == matrix.UNSEEN
     assert matrix.largest_change(view) == 1
-    assert matrix.largest_change(matrix.visible_difference(row, row, shares[:1] * 2)) == 0
-    back = matrix.visible_difference(row, row, shares[::-1])
+    assert matrix.largest_change(matrix.difference(row, row, shares[:1] * 2)) == 0
+    back = matrix.difference(row, row, shares[::-1])
     assert back.codes[cook, apple] == matrix.SEEN
 
 
