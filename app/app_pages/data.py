@@ -220,13 +220,9 @@ def choose_reader(data: Data | None, split: str) -> FileSetup | None:
     ss.setdefault("data.max_triples", InjectionOptions().max_triples)
     ss.setdefault("data.tail_only", False)
     with st.expander(t("Task, injection")):
-        st.selectbox(
-            t("Task"),
-            [AUTO, *TASKS],
-            key="data.task",
-            format_func=task_name,
-            **KEEP,
-        )
+        names = {AUTO: t("as in the training set")} | {own: t(AUDIT_TASK[own]) for own in TASKS}
+        called = lambda task: names[task]  # noqa: E731
+        st.selectbox(t("Task"), list(names), key="data.task", format_func=called, **KEEP)
         st.number_input(
             t("Triples per mention"),
             0,
@@ -240,11 +236,6 @@ def choose_reader(data: Data | None, split: str) -> FileSetup | None:
         if model:
             st.caption(t("Set to how the model was trained."))
     return setup_of(data, split, model) if data is not None else None
-
-
-def task_name(task: str) -> str:
-    """What a task is called in the chooser."""
-    return t("as in the training set") if task == AUTO else t(AUDIT_TASK[task])
 
 
 def setup_of(data: Data, split: str, model: str) -> FileSetup:
