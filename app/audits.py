@@ -153,15 +153,12 @@ class FileSetup:
         """The texts to read, at most ``MOST_TEXTS``."""
         return self.data.splits[self.split][:MOST_TEXTS]
 
-    def reading(self, pipeline: Pipeline) -> dict[str, Any]:
-        """How the model reads, as far as its system has such options."""
-        given = {"options": self.options, "ablation": self.ablation}
-        return {name: value for name, value in given.items() if pipeline.reader.has(name)}
-
 
 def rows(pipeline: Pipeline, setup: FileSetup) -> Iterator[FileRow | Progress]:
     """Read every text with the graph and without."""
-    read = each_row(pipeline, setup.examples, setup.graph, **setup.reading(pipeline))
+    how = {"options": setup.options, "ablation": setup.ablation}
+    had: Any = {name: value for name, value in how.items() if pipeline.reader.has(name)}
+    read = each_row(pipeline, setup.examples, setup.graph, **had)
     for number, row in enumerate(read, start=1):
         yield row
         yield Progress(number, len(setup.examples))

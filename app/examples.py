@@ -35,14 +35,16 @@ class Example:
     turn: tuple[Triple, str | None] | None = None
 
 
+# graph, task and model of several examples; of the last two the language too
+MEDICAL = ("medical_zh", "ner", "medical-ner-kbert")
+MEDICAL_ENGLISH = ("medical_en", "ner", "ner-en", ENGLISH)
+TREE_IN_ENGLISH = (None, MINILM, ENGLISH)
 EXAMPLES = (
     Example(
         N_("胃镜: examination, says a triple"),
         "gastroscopy",
         ("患者行胃镜检查未见异常",),
-        "medical_zh",
-        "ner",
-        "medical-ner-kbert",
+        *MEDICAL,
         rests_on_triple=True,
         turn=(Triple("胃镜", "类别", "检查"), None),
     ),
@@ -50,9 +52,7 @@ EXAMPLES = (
         N_("癫痫: disease, says a triple"),
         "epilepsy",
         ("既往患癫痫多年",),
-        "medical_zh",
-        "ner",
-        "medical-ner-kbert",
+        *MEDICAL,
         rests_on_triple=True,
         turn=(Triple("癫痫", "类别", "疾病"), None),
     ),
@@ -62,19 +62,14 @@ EXAMPLES = (
         (
             "患者3天前无明显诱因出现发热、咳嗽，伴胸痛，胸部CT提示肺炎，既往有糖尿病、高血压病史，予阿司匹林治疗。",
         ),
-        "medical_zh",
-        "ner",
-        "medical-ner-kbert",
+        *MEDICAL,
         turn=(Triple("肺炎", "类别", "疾病"), "症状"),
     ),
     Example(
         N_("COPD: disease, says a triple"),
         "copd",
         ("The patient with COPD recovered",),
-        "medical_en",
-        "ner",
-        "ner-en",
-        ENGLISH,
+        *MEDICAL_ENGLISH,
         rests_on_triple=True,
         turn=(Triple("COPD", "is_a", "disease"), None),
     ),
@@ -82,10 +77,7 @@ EXAMPLES = (
         N_("Aspirin and diabetes: chemical and disease"),
         "aspirin",
         ("The patient with diabetes was given aspirin after a heart attack",),
-        "medical_en",
-        "ner",
-        "ner-en",
-        ENGLISH,
+        *MEDICAL_ENGLISH,
         turn=(Triple("aspirin", "is_a", "drug"), "disease"),
     ),
     Example(
@@ -161,17 +153,13 @@ EXAMPLES = (
         "figure2_minilm",
         ("Tim Cook is visiting Beijing now",),
         "general_en",
-        None,
-        MINILM,
-        ENGLISH,
+        *TREE_IN_ENGLISH,
     ),
     Example(
         N_("English: aspirin and diabetes"),
         "aspirin_minilm",
         ("The patient with diabetes was given aspirin after a heart attack",),
         "medical_en",
-        None,
-        MINILM,
-        ENGLISH,
+        *TREE_IN_ENGLISH,
     ),
 )

@@ -5,15 +5,16 @@ that name no place in a text, such as the presets; going back finds the old
 ones again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
 
 from kbert_core import Intervention
-from kbert_core.kbert.interventions import PRESETS
+from kbert_core.kbert.interventions import Intervened
 
 Standing = tuple[Intervention, ...]
+After = Callable[[Standing], Intervened]  # what interventions make of the visible matrix
 MOST = 32  # interventions at once
 MOST_STEPS = 200  # that can be undone
 
@@ -49,19 +50,17 @@ class InterventionLog:
         return InterventionLog(tuple(one for one in self.standing if not one.tied_to_text))
 
 
-def with_one_more(
-    standing: Standing, new: Intervention, works: Callable[[Sequence[Intervention]], bool]
-) -> Standing:
+def with_one_more(standing: Standing, new: Intervention, after: After) -> Standing:
     """Add an intervention; what it takes back goes instead of standing beside it.
 
     Args:
         standing: so far.
-        new: to be added.
-        works: whether the last of some interventions changes any cell.
+        new: to be added, unless it changes no cell.
+        after: what interventions make of the visible matrix.
     """
     same = (new.seer, new.seen, new.both, new.layers)
     kept = tuple(one for one in standing if (one.seer, one.seen, one.both, one.layers) != same)
-    return (*kept, new) if works((*kept, new)) else kept
+    return (*kept, new) if after((*kept, new)).changed[-1] else kept
 
 
 KEPT_TEXTS = 16  # whose interventions are remembered
@@ -120,11 +119,6 @@ def remove(number: int, one: Intervention) -> None:
 def clear() -> None:
     """Take all away."""
     stand(())
-
-
-def use_preset(name: str) -> None:
-    """Put a preset in the place of those that stand."""
-    stand(tuple(PRESETS[name]))
 
 
 def undo() -> None:

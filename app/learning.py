@@ -1,7 +1,6 @@
 """What the Learn page runs and opens: lessons' settings as scenes, and a visitor's progress."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import streamlit as st
 
@@ -11,16 +10,11 @@ from app.scene import WORDS, Scene
 from app.selection import Selection
 from app.share import Shared
 from app.state import NO_TASK
-from app.view_models.lessons import LESSONS, MODEL, Exercise, Setting, place
+from app.view_models.lessons import LESSONS, Exercise, Setting, place
 from kbert_core import InjectionOptions, KBertTrace
 
 ss = st.session_state
 NOTEBOOKS = services.ROOT / "notebooks"
-
-
-def model_path() -> Path:
-    """Where the model of the last lessons is looked for."""
-    return services.models_folder() / MODEL
 
 
 def scene_of(setting: Setting) -> Scene:

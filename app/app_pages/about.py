@@ -89,11 +89,14 @@ def model(info: ModelInfo) -> None:
             st.error(markdown(refusal(info.problem)))
             return
         config = services.config_of(info.path)
+        size = N_("{size} MB")
+        if adapters.is_adapter(info.path):
+            size = N_("{size} MB, an adapter; its encoder is elsewhere")
         task = t(TASK_TEXTS[info.card.task if info.card.task in TASKS else "tree"])
         facts = [
             (t("Task"), task),
             (t("Trained with"), listed(info.card.knowledge) or t("no graph")),
-            (t("Weights"), size_of(info)),
+            (t("Weights"), t(size, size=f"{services.model_size(info.path) / 1e6:.1f}")),
         ]
         if "num_hidden_layers" in config:
             shape = t(
@@ -113,16 +116,6 @@ def model(info: ModelInfo) -> None:
                 st.markdown(readme)
             else:
                 st.caption(t("This folder has no README.md."))
-
-
-def size_of(info: ModelInfo) -> str:
-    """The weights' size; an adapter's without its encoder's."""
-    key = (
-        N_("{size} MB, an adapter; its encoder is elsewhere")
-        if adapters.is_adapter(info.path)
-        else N_("{size} MB")
-    )
-    return t(key, size=f"{services.model_size(info.path) / 1e6:.1f}")
 
 
 def installation() -> None:

@@ -8,8 +8,7 @@ from app import audits, services, state
 from app.app_pages.data_found import show_audit, show_found, verdict_panel
 from app.app_pages.lab_open import open_graph_button, show_opened
 from app.app_pages.long_run import begin, follow, forget, kept
-from app.app_pages.parts import segments
-from app.app_pages.target_chooser import select
+from app.app_pages.parts import segments, select
 from app.audits import MOST_TEXTS, FileSetup, Report
 from app.background import Look, Run, State, alone
 from app.state import KEEP, graph_as_edited, graph_name
@@ -221,13 +220,9 @@ def choose_reader(data: Data | None, split: str) -> FileSetup | None:
     ss.setdefault("data.max_triples", InjectionOptions().max_triples)
     ss.setdefault("data.tail_only", False)
     with st.expander(t("Task, injection")):
-        st.selectbox(
-            t("Task"),
-            [AUTO, *TASKS],
-            key="data.task",
-            format_func=task_name,
-            **KEEP,
-        )
+        names = {AUTO: t("as in the training set")} | {own: t(AUDIT_TASK[own]) for own in TASKS}
+        called = lambda task: names[task]  # noqa: E731
+        st.selectbox(t("Task"), list(names), key="data.task", format_func=called, **KEEP)
         st.number_input(
             t("Triples per mention"),
             0,
@@ -241,11 +236,6 @@ def choose_reader(data: Data | None, split: str) -> FileSetup | None:
         if model:
             st.caption(t("Set to how the model was trained."))
     return setup_of(data, split, model) if data is not None else None
-
-
-def task_name(task: str) -> str:
-    """What a task is called in the chooser."""
-    return t("as in the training set") if task == AUTO else t(AUDIT_TASK[task])
 
 
 def setup_of(data: Data, split: str, model: str) -> FileSetup:

@@ -64,7 +64,7 @@ def verdict_panel(report: Report) -> None:
     """What the counts mean, and the numbers that answer most."""
     audit, facts = report.audit, audit_view.facts(report.audit)
     with st.container(border=True, key="data_verdict"):
-        headline = escape(audit_view.headline(report.verdict))
+        headline = escape(audit_view.in_words(report.verdict.headline))
         st.html(f'<div class="kb-headline">{headline}</div>')
         for column, fact in zip(st.columns(len(facts)), facts, strict=True):
             column.metric(fact.name, fact.value, help=fact.help)
@@ -188,7 +188,7 @@ def summary(setup: FileSetup, found: WholeFile) -> None:
         note = t(
             "In parentheses: 95 % of {metric}'s differences where the texts are drawn anew, with "
             "repeats.",
-            metric=view.metric_name(found.scores),
+            metric=t(view.FILE_METRIC[found.scores.metric]),
         )
         st.caption(markdown(sentences([said, note])))
 

@@ -7,13 +7,12 @@ import streamlit as st
 
 from app import explained
 from app.app_pages.long_run import begin, follow, kept, with_progress
-from app.app_pages.parts import chart, no_triple, segments, table
-from app.app_pages.target_chooser import select
+from app.app_pages.parts import chart, choose_window, no_triple, segments, select, table
 from app.background import Look
 from app.scene import Scene
 from app.texts import N_, t
 from app.view_models import paths as view
-from app.view_models.html import markdown
+from app.view_models.html import markdown, plain
 from app.view_models.why import layers_without_model
 from kbert_core import KBertTrace, KnowledgeGraph
 from kbert_core.explain.influence import Influence, reach, stream_influence
@@ -28,7 +27,9 @@ RUN = "explain.paths"
 
 def paths_part(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
     """Choose a window, follow every triple of it in the background, show what is known."""
-    window = choose_window(trace)
+    count = len(trace.rows)
+    first = next((n for n, row in enumerate(trace.rows) if row.branches), 0)  # with knowledge
+    window = choose_window(count, f"explain.window.{count}", first, width=320)
     if not now.has_model:
         panels(graph, trace, window, None)
         return
@@ -49,21 +50,14 @@ def paths_part(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
     follow(run, draw, key=RUN, again=True)
 
 
-def choose_window(trace: KBertTrace) -> int:
-    """Choose a window of a long text; the first with knowledge is the default."""
-    count = len(trace.rows)
-    if count == 1:
-        return 0
-    first = next((n for n, row in enumerate(trace.rows) if row.branches), 0)
-    name = lambda i: t("{number} of {count}", number=i + 1, count=count)  # noqa: E731
-    return select(t("Window"), range(count), f"explain.window.{count}", name, first)
-
-
 @st.fragment
 def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influence | None) -> None:
     """The choosers and what they choose; nothing here runs a model."""
     flat = trace.rows[window]
-    names = view.token_names(flat)
+    names = [
+        t("{number}: {text}", number=number, text=plain(text))
+        for number, text in enumerate(flat.tokens)
+    ]
     measured = found if found is not None and found.pieces else None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         shown, piece = TOKEN, 0
@@ -86,9 +80,9 @@ def panels(graph: KnowledgeGraph, trace: KBertTrace, window: int, found: Influen
             )
         token = select(
             t("Token"),
-            list(names),
+            range(len(flat)),
             f"explain.path_token.{len(flat)}",
-            lambda n: names.get(n, str(n)),
+            lambda n: names[n],
             view.first_token(flat),
         )
     left, right = st.columns([6, 5], gap="large")

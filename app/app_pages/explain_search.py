@@ -7,8 +7,7 @@ import streamlit as st
 
 from app import explained, services, state
 from app.app_pages.long_run import asked_for, follow, with_progress
-from app.app_pages.parts import segments
-from app.app_pages.target_chooser import select
+from app.app_pages.parts import segments, select
 from app.background import Look, Progress
 from app.models import ModelInfo
 from app.scene import Scene

@@ -25,7 +25,7 @@ from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import card, share_and_keep, something_waits
 from app.app_pages.lab_tail import answer_tails
 from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
-from app.app_pages.parts import graph_download, redo_button, segments, undo_button
+from app.app_pages.parts import choose_window, graph_download, redo_button, segments, undo_button
 from app.components.graph import draw_graph
 from app.components.tree import draw_tree
 from app.edit_log import EditLog
@@ -42,7 +42,14 @@ from app.view_models.names import name_lines
 from app.view_models.selected import marks_of
 from app.view_models.styles import CSS
 from app.view_models.why import visible_in
-from app.words import KNOWLEDGE_TEXTS, NAME_RULE, OPTIONS_STRATEGY, OPTIONS_TEXTS, TASK_TEXTS
+from app.words import (
+    KNOWLEDGE_TEXTS,
+    NAME_RULE,
+    OPTIONS_STRATEGY,
+    OPTIONS_TEXTS,
+    RULE_TEXTS,
+    TASK_TEXTS,
+)
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
@@ -377,13 +384,7 @@ def window_chooser(trace: KBertTrace) -> int:
         return 0
     ss["lab.window"] = min(ss.get("lab.window") or 0, count - 1)  # of a link: of any text
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.selectbox(
-            t("Window"),
-            range(count),
-            key="lab.window",
-            format_func=lambda i: t("{number} of {count}", number=i + 1, count=count),
-            width=140,
-        )
+        chosen = choose_window(count, "lab.window", width=140)
         st.caption(
             t(
                 "The text is longer than the model can read at once, so it is read in {count} "
@@ -391,7 +392,7 @@ def window_chooser(trace: KBertTrace) -> int:
                 count=count,
             )
         )
-    return min(chosen or 0, count - 1)
+    return chosen
 
 
 # Knowledge
@@ -495,7 +496,7 @@ def last_edit(
 
 def triple_table(rows: tuple[knowledge.TripleRow, ...], columns: Sequence[Column]) -> None:
     """The editable table; its changes are read in the callbacks."""
-    key, given = editing.begun(knowledge.shown_rows(rows))
+    key, given = editing.begun(tuple((row.triple, row.on) for row in rows))
     states = {one.title: knowledge.states(rows, one.trace, one.graph) for one in columns}
     linked = any(row.in_vectors for row in rows)
     # A gloss is long, and would push the columns after it out of sight.
@@ -615,7 +616,9 @@ def state_of_knowledge(
         left = knowledge.left_out(rows)
         parts = [t("{used} of {total} triples injected.", used=used, total=len(rows))]
         if left:
-            what = listed(tree.left_out_lines(left.items()))
+            text = N_("{count} {rule}")
+            named = (t(text, count=n, rule=t(RULE_TEXTS[rule.name])) for rule, n in left.items())
+            what = listed(named)
             parts.append(t("Left out: {what}.", what=what))
         some = sum(1 for row in rows if 0 < row.used < row.mentions)
         if some:

@@ -10,8 +10,9 @@ import streamlit as st
 
 from app import comparing, editing, explained, selecting, services, state
 from app.app_pages.lab_free import free_panels
+from app.app_pages.lab_matrix import Shown
 from app.app_pages.lab_selection import choose_attention_map
-from app.app_pages.parts import action, segments, table
+from app.app_pages.parts import action, choose_window, segments, table
 from app.app_pages.scene_bar import model_name
 from app.app_pages.target_chooser import choose_target
 from app.components.matrix import draw_matrix
@@ -19,7 +20,6 @@ from app.components.tree import draw_tree
 from app.models import ModelInfo
 from app.scene import NO_GRAPH, Scene
 from app.selecting import linked
-from app.selection import MEAN
 from app.state import FREE, KEEP
 from app.texts import N_, refusal, sentences, t
 from app.view_models import links, matrix, model_facts, sides, tree, twins
@@ -32,7 +32,7 @@ from app.view_models.targets import answer_name, name_of
 from app.view_models.twins import Side
 from app.view_models.why import visible_in
 from app.words import MATRIX_TEXTS
-from kbert_core import NO_KNOWLEDGE, FlatTree, KBertError, KBertTrace, KnowledgeGraph
+from kbert_core import NO_KNOWLEDGE, KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.case import NOTHING, Target
 from kbert_core.reader import Reading
 from kbert_core.roof.reading import RoofTrace
@@ -43,20 +43,19 @@ FOUR_IN_A_LINE = 36  # tokens up to which four readings stand in one line
 PAGE = 1320  # pixels of a wide page that columns share
 
 
-@dataclass(frozen=True)
-class Column:
-    """A reading that was run."""
+@dataclass(frozen=True, kw_only=True)
+class Column(Shown):
+    """A reading that was run, beside others."""
 
-    scene: Scene  # what was run
+    trace: Any  # what came of it; of sentence trees or not
     title: str  # what it is called, at its head
     about: str  # what it reads, and how
     graph: KnowledgeGraph  # the scene's, with the edits made
-    trace: Any  # what came of it
     bare: Reading  # the text as the same model reads it without a graph
     before: Any  # its trace before the last edit; None: without a graph
     # how far the last edit, or knowledge, has moved each token of the text
     moved: Mapping[tuple[int, int], float]
-    window: int = 0  # its row that is shown
+    drawn: MatrixView | None = None  # its matrix, where it is one of sentence trees
 
     @property
     def trees(self) -> bool:
@@ -64,18 +63,9 @@ class Column:
         return isinstance(self.trace, KBertTrace)
 
     @property
-    def flat(self) -> FlatTree:
-        """The N tokens of its row, where it is a tree's."""
-        return self.trace.rows[self.window]
-
-    @property
     def info(self) -> ModelInfo:
         """Of its model."""
         return services.model_info(self.scene.model)
-
-    def visible(self, layer: int = MEAN) -> np.ndarray:
-        """(N, N) bool, row may attend to column."""
-        return visible_in(self.trace, self.window, layer)
 
 
 def columns_of(now: Scene, *, edited: bool) -> list[Column]:
@@ -110,7 +100,8 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
         named = replace(scene, system="") if panel.name == scene.system else scene
         about = sides.about(named, model_name(scene) if several else "", len(set(trace.used)))
         earlier = was if before is not bare else None
-        columns.append(Column(scene, title, about, graph, trace, read, earlier, moved))
+        made = {"trace": trace, "graph": graph, "bare": read, "before": earlier, "moved": moved}
+        columns.append(Column(scene, title=title, about=about, **made))
     if panels and len(columns) < comparing.FEWEST:
         st.info(t("Fewer than two panels can be run, so there is nothing to compare."))
         return []
@@ -123,8 +114,10 @@ def draw_columns(columns: Sequence[Column]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(gap="xsmall"):
             predictions(columns)
-        columns = in_window(columns)
-        drawn = matrices(columns)
+        count = max(len(one.trace.rows) for one in columns)
+        chosen = choose_window(count, f"lab.columns_window.{count}")
+        columns = [replace(one, window=min(chosen, len(one.trace.rows) - 1)) for one in columns]
+        columns = matrices(columns)
     several = len(columns)
     if several == 4 and max(len(one.trace.rows[one.window]) for one in columns) > FOUR_IN_A_LINE:
         several = 2
@@ -133,7 +126,7 @@ def draw_columns(columns: Sequence[Column]) -> None:
         partial(head, columns[0]),
         partial(effect, most),
         partial(knowledge, PAGE // several),
-        partial(drawing, drawn),
+        drawing,
     )
     for start in range(0, len(columns), several):
         line = range(start, min(start + several, len(columns)))
@@ -142,23 +135,9 @@ def draw_columns(columns: Sequence[Column]) -> None:
                 for place, number in zip(st.columns(several, gap="medium"), line, strict=False):
                     with place, st.container(gap="xsmall"):
                         part(columns[number], number)
-    if drawn.views:
-        st.html(sides.legend(list(drawn.views.values())))
-
-
-def in_window(columns: Sequence[Column]) -> list[Column]:
-    """Choose a window of a long text, and show it of each."""
-    count = max(len(one.trace.rows) for one in columns)
-    chosen = 0
-    if count > 1:
-        chosen = st.selectbox(
-            t("Window"),
-            range(count),
-            key=f"lab.columns_window.{count}",
-            format_func=lambda i: t("{number} of {count}", number=i + 1, count=count),
-            width=160,
-        )
-    return [replace(one, window=min(chosen or 0, len(one.trace.rows) - 1)) for one in columns]
+    if views := [one.drawn for one in columns if one.drawn is not None]:
+        every = np.concatenate([view.codes.ravel() for view in views])
+        st.html(matrix.legend_html(replace(views[0], codes=every)))
 
 
 # Predictions
@@ -185,7 +164,8 @@ def predictions(columns: Sequence[Column]) -> None:
 
 def head(first: Column, one: Column, number: int) -> None:
     """What a column is, and the entities that it finds, on the text."""
-    st.html(sides.title_html(one.title, one.about))
+    title = f"<b>{escape(one.title)}</b> <span>{escape(one.about)}</span>"
+    st.html(f'<div class="kb-column">{title}</div>')
     found, was = one.trace.prediction, one.before and one.before.prediction
     if not isinstance(found, NerPrediction):
         return
@@ -205,7 +185,7 @@ def head(first: Column, one: Column, number: int) -> None:
 def knowledge(width: int, one: Column, number: int) -> None:
     """Where knowledge enters: branches of a tree, spans with candidates, a string beside."""
     if one.trees:
-        marks = marks_of(one.flat.identities, state.selection(), one.visible())
+        marks = marks_of(one.flat.identities, state.selection(), visible_in(one.trace, one.window))
         key = called("tree", number, one.flat.identities)
         if one.trace.reading.config.system == state.PLAIN_TEXT:
             st.caption(t("Triples after the text, in the same row."))
@@ -254,21 +234,12 @@ def effect(most: float, one: Column, number: int) -> None:
 # Matrices
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The matrices of all columns."""
-
-    views: dict[int, MatrixView]  # by number of the column; weights where attention is shown
-    weights: dict[int, np.ndarray]
-    layer: int = MEAN  # that is shown; 0: any
-
-
-def matrices(columns: Sequence[Column]) -> Drawn:
+def matrices(columns: Sequence[Column]) -> Sequence[Column]:
     """Choose what the matrices show, and make them: one view, one scale."""
-    shown = {number: one for number, one in enumerate(columns) if one.trees}
+    shown = [one for one in columns if one.trees]
     if not shown:
-        return Drawn({}, {})
-    able = all(one.scene.has_model for one in shown.values())
+        return columns
+    able = all(one.scene.has_model for one in shown)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
         view = segments(
             t("Panel"),
@@ -277,7 +248,10 @@ def matrices(columns: Sequence[Column]) -> Drawn:
             MATRIX_TEXTS,
             default="visible",
         )
-        drawn = attention(shown) if view == "attention" else visible(shown)
+        try:
+            columns = with_matrices(attention(columns) if view == "attention" else columns)
+        except KBertError as error:
+            st.error(markdown(error))
         st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
         action(
             t("Clear"),
@@ -287,52 +261,44 @@ def matrices(columns: Sequence[Column]) -> Drawn:
             disabled=state.selection().empty,
             help=t("Choose nothing"),
         )
-    if ss.get("lab.specials"):
-        views = {number: matrix.without_specials(own) for number, own in drawn.views.items()}
-        drawn = replace(drawn, views=views)
-    return drawn
+    return columns
 
 
-def visible(shown: dict[int, Column]) -> Drawn:
-    """Who sees whom."""
-    views = {
-        number: sides.visible_panel(one.flat, one.scene, one.visible())
-        for number, one in shown.items()
-    }
-    return Drawn(views, {})
-
-
-def attention(shown: dict[int, Column]) -> Drawn:
-    """One attention map of each, or a mean, on one scale."""
-    try:
-        maps = [services.attention(one.scene, one.graph, one.window) for one in shown.values()]
-    except KBertError as error:
-        st.error(markdown(error))
-        return Drawn({}, {})
-    layers, heads = (max(own.shape[axis] for own in maps) for axis in (0, 1))
-    layer, chosen = choose_attention_map(layers, heads)
-    if len({own.shape[:2] for own in maps}) > 1:
+def attention(columns: Sequence[Column]) -> list[Column]:
+    """Choose one attention map of each, or a mean."""
+    maps = [
+        services.attention(one.scene, one.graph, one.window) if one.trees else None
+        for one in columns
+    ]
+    shapes = {own.shape[:2] for own in maps if own is not None}
+    layers, heads = map(max, zip(*shapes, strict=True))
+    chosen = choose_attention_map(layers, heads)
+    if len(shapes) > 1:
         st.caption(
             t(
                 "The models differ in layers or heads: layer and head are taken as far as each "
                 "has them."
             )
         )
-    flats = [one.flat for one in shown.values()]
-    seen = [one.visible(layer) for one in shown.values()]
-    views = sides.attention_panels(flats, maps, seen, layer, chosen)
-    weights = [matrix.picked(own, layer, chosen) for own in maps]
-    return Drawn(
-        dict(zip(shown, views, strict=True)), dict(zip(shown, weights, strict=True)), layer
-    )
+    return [replace(one, maps=own, chosen=chosen) for one, own in zip(columns, maps, strict=True)]
 
 
-def drawing(drawn: Drawn, one: Column, number: int) -> None:
+def with_matrices(columns: Sequence[Column]) -> list[Column]:
+    """Each with its matrix, on one scale."""
+    weights = [one.weights for one in columns if one.weights is not None]
+    high = max((float(own.max(initial=0.0)) for own in weights), default=None)
+    views = [one.view(high) if one.trees else None for one in columns]
+    if ss.get("lab.specials"):
+        views = [view and matrix.without_specials(view) for view in views]
+    return [replace(one, drawn=view) for one, view in zip(columns, views, strict=True)]
+
+
+def drawing(one: Column, number: int) -> None:
     """A column's matrix, and the chosen cell of it in words; where a token isn't there, that."""
     if not one.trees:
         attends(one, number)
         return
-    view = drawn.views.get(number)
+    view = one.drawn
     if view is None:
         return
     key = called("matrix", number, view.identities)
@@ -345,13 +311,12 @@ def drawing(drawn: Drawn, one: Column, number: int) -> None:
     )
     chosen = state.selection()
     if chosen.cell is not None:
-        weights, seen = drawn.weights.get(number), one.visible(drawn.layer)
-        said = matrix.cell_text(
-            view, chosen.cell, None, one.flat, one.trace.ablation, weights, visible=seen
-        )
-        why = why_now(one.trace, one.window, chosen.cell, said.sentence) if said else ""
-        parts = (why, said.value) if said else ()
-        st.caption(markdown(sentences(filter(None, parts)) or t("not in this panel")))
+        flats, ablation = (None, one.flat), one.trace.ablation
+        weights, seen = one.weights, one.visible
+        said = matrix.cell_text(view, chosen.cell, *flats, ablation, weights, None, seen)
+        why, value = said or ("", "")
+        why = why_now(one.trace, one.window, chosen.cell, why) if said else ""
+        st.caption(markdown(sentences(filter(None, (why, value))) or t("not in this panel")))
     elif chosen.token is not None and chosen.token not in view.identities:
         st.caption(t("not in this panel"))
 

@@ -1,11 +1,12 @@
 """Free choice of what stands side by side: a model, a graph and an ablation for every panel."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
 from app import comparing, services, state
-from app.app_pages.parts import segments
+from app.app_pages.parts import segments, select
 from app.comparing import Choice, Known, Panel
 from app.scene import NO_MODEL, Scene
 from app.texts import N_, t
@@ -52,32 +53,20 @@ def choose(now: Scene, number: int, known: Known) -> Choice:
     key = f"lab.free.{number}"
     st.markdown(f"**{t('Panel {number}', number=number + 1)}**")
     models = state.models_for(ss["lab.task"])
-    model = st.selectbox(
-        t("Model"),
-        list(models),
-        index=list(models).index(now.model) if now.model in models else 0,
-        key=f"{key}.model",
-        format_func=lambda path: models.get(path, path),
+    wide: dict[str, Any] = {"width": "stretch"}
+    model = select(
+        t("Model"), list(models), f"{key}.model", lambda path: models[path], now.model, **wide
     )
     graphs = ["edited", *(["loaded"] if known.loaded is not None else []), "none"]
-    called = {name: t(SIDES_GRAPH[name]) for name in graphs}
-    if known.loaded is None:
-        called["edited"] = t("the Lab's")
-    graph = st.selectbox(
-        t("Knowledge graph"),
-        graphs,
-        index=graphs.index(default.graph),
-        key=f"{key}.graph",
-        format_func=lambda name: called.get(name, name),
+    edited = "own" if known.loaded is None else "edited"  # what the Lab's is called
+    called = {name: t(SIDES_GRAPH[edited if name == "edited" else name]) for name in graphs}
+    graph = select(
+        t("Knowledge graph"), graphs, f"{key}.graph", lambda g: called[g], default.graph, **wide
     )
     read_by_any = [name for name in SYSTEMS if not reader_class(name).inserts]
     systems = ["", *([] if model in NO_MODEL else read_by_any)]
-    system = st.selectbox(
-        t("How knowledge is read"),
-        systems,
-        key=f"{key}.system",
-        format_func=lambda name: t(SIDES_SYSTEM[name or "own"]),
-    )
+    system_name = lambda name: t(SIDES_SYSTEM[name or "own"])  # noqa: E731
+    system = select(t("How knowledge is read"), systems, f"{key}.system", system_name, **wide)
     own = model not in NO_MODEL and services.model_info(model).card.system
     tree = (system or own or K_BERT) == K_BERT  # positions and visibility are K-BERT's
     for part, title, names in (

@@ -1,24 +1,21 @@
 """The Lab's interventions: block and open cells of the visible matrix, and see what it does."""
 
-from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
 import streamlit as st
 
 from app import intervening, services, state
-from app.app_pages.parts import action, segments
-from app.intervening import MOST, Standing, with_one_more
-from app.models import ModelInfo
+from app.app_pages.parts import action, segments, select
+from app.intervening import MOST, After, Standing, with_one_more
 from app.scene import Scene
 from app.texts import N_, t
-from app.view_models import interventions, prediction
+from app.view_models import interventions, prediction, twins
 from app.view_models.html import markdown
 from app.view_models.why import visible_in
 from app.words import IV_TEXTS
-from kbert_core import FlatTree, Intervention, KBertTrace
-from kbert_core.kbert.interventions import PRESETS, Action, Intervened
-from kbert_core.tasks import ClassPrediction, NerPrediction
+from kbert_core import Intervention, KBertTrace
+from kbert_core.kbert.interventions import PRESETS, Action
 
 IV_PRESET = {
     "everything": N_("Everything visible: the paper's ablation"),
@@ -27,8 +24,6 @@ IV_PRESET = {
     "branches_alone": N_("Branches see no trunk: only themselves"),
     "cls_blind": N_("[CLS] sees no branch"),
 }
-
-After = Callable[[Standing], Intervened]  # what interventions make of the visible matrix
 
 ss = st.session_state
 
@@ -42,7 +37,12 @@ def interventions_panel(now: Scene, window: int) -> None:
         head()
         cell_controls(trace, layers, window, after)
         if now.interventions:
-            standing_list(trace.rows[window], after(now.interventions))
+            row, made = trace.rows[window], after(now.interventions)
+            for number, one in enumerate(made.interventions):
+                cells, said = made.changed[number], interventions.describe(one, row)
+                count = t("1 cell") if cells == 1 else t("{count} cells", count=cells)
+                note = count if cells else t("changes nothing here")
+                removable(number, one, said, note, idle=not cells)
             what_it_does(now)
 
 
@@ -66,7 +66,7 @@ def head() -> None:
             list(PRESETS),
             key="lab.iv_preset",
             format_func=lambda name: t(IV_PRESET[name]),
-            on_click=lambda: intervening.use_preset(ss["lab.iv_preset"]),
+            on_click=lambda: intervening.stand(PRESETS[ss["lab.iv_preset"]]),
             icon=":material/tune:",
         )
         for name, icon, do, ready in (
@@ -94,22 +94,12 @@ def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> 
         )
         return
     kinds = {scope.kind: scope for scope in found}
-    chosen = st.selectbox(
-        t("What"),
-        list(kinds),
-        key="lab.iv_scope",
-        format_func=lambda kind: kinds[kind].name if kind in kinds else kind,
-    )
-    scope = kinds[chosen or found[0].kind]
+    named = lambda kind: kinds[kind].name  # noqa: E731
+    scope = kinds[select(t("What"), list(kinds), "lab.iv_scope", named, width="stretch")]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        layer = st.selectbox(
-            t("Layers"),
-            range(layers + 1),
-            key="lab.iv_layer",
-            format_func=lambda n: t("layer {layer}", layer=n) if n else t("all"),
-            disabled=layers == 1,
-            width=110,
-        )
+        number = lambda n: t("layer {layer}", layer=n) if n else t("all")  # noqa: E731
+        how: dict[str, Any] = {"disabled": layers == 1, "width": 110}
+        layer = select(t("Layers"), range(layers + 1), "lab.iv_layer", number, **how)
         seer, seen = (interventions.tokens_name(x, row) for x in (scope.seer, scope.seen))
         said = N_("One direction: only that {seer} sees {seen}, not the other way round.")
         direction = segments(
@@ -132,7 +122,7 @@ def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> 
 
 def tried(new: Intervention, now: Standing, after: After) -> tuple[Standing, str]:
     """What stands with one more, and why it can't be made; empty: it can."""
-    then = with_one_more(now, new, lambda them: bool(after(tuple(them)).changed[-1]))
+    then = with_one_more(now, new, after)
     if len(then) > MOST:
         said = N_("{most} interventions are the most at once. Remove one first.")
         return then, t(said, most=MOST)
@@ -154,19 +144,8 @@ def switch_link(trace: KBertTrace, window: int) -> None:
     seen = visible_in(trace, window)[row.identities.index(looks), row.identities.index(at)]
     new = found[0].intervention("block" if seen else "open", both=True, layer=None)
     layers = len(trace.visible_layers or (trace.visible,))
-
-    def works(them: Sequence[Intervention]) -> bool:
-        return bool(interventions.of_trace(trace, tuple(them), layers).changed[-1])
-
-    intervening.stand(with_one_more(trace.interventions, new, works))
-
-
-def standing_list(row: FlatTree, made: Intervened) -> None:
-    """The interventions in words, each with what it changes and a button that removes it."""
-    for number, (one, cells) in enumerate(zip(made.interventions, made.changed, strict=True)):
-        count = t("1 cell") if cells == 1 else t("{count} cells", count=cells)
-        said = interventions.describe(one, row)
-        removable(number, one, said, count if cells else t("changes nothing here"), idle=not cells)
+    after = partial(interventions.of_trace, trace, layer_count=layers)
+    intervening.stand(with_one_more(trace.interventions, new, after))
 
 
 def removable(
@@ -206,13 +185,14 @@ def what_it_does(now: Scene) -> None:
         for scene in (now.without_interventions(), now.without_knowledge())
     )
     found = trace.prediction
-    what = (
-        t("the same prediction, to the last shown digit.")
-        if prediction.same(untouched, found)
-        else since(services.model_info(now.model), untouched, found)
-    )
+    same = prediction.same(untouched, found)
+    what = t("the same prediction, to the last shown digit.")
+    if not same:
+        info = services.model_info(now.model)
+        said, _ = twins.drawn(now.sentences, info, found, untouched, ("", ""))
+        what = said or t("other candidates.")
     st.markdown(markdown(t("Against the same scene without interventions: {what}", what=what)))
-    if prediction.same(plain, found) and not prediction.same(untouched, found):
+    if prediction.same(plain, found) and not same:
         said = N_(
             "Equal to the model without any graph: nothing of a branch reaches what the prediction "
             "is read from. The link that is cut does all the work here."
@@ -229,12 +209,3 @@ def refused_list(now: Scene) -> None:
         for number, one in enumerate(now.interventions):
             removable(number, one, interventions.describe(one, None))
         action(t("Clear all"), "lab.iv_clear", intervening.clear, icon="clear_all")
-
-
-def since(info: ModelInfo, was: Any, now: Any) -> str:
-    """What has changed in a prediction; plain text."""
-    if isinstance(now, NerPrediction):
-        return prediction.headline(prediction.span_changes(was.spans, now.spans))
-    if isinstance(now, ClassPrediction):
-        return prediction.say_class(info, now, was)
-    return t("other candidates.")

@@ -1,8 +1,8 @@
 """The Lab's matrix: visible, attention, difference; what a chosen cell and row are."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from app.view_models import heads, matrix, row
 from app.view_models.diff import Identity, row_of
 from app.view_models.html import markdown, plain
 from app.view_models.interventions import why_now
+from app.view_models.matrix import MatrixView
 from app.view_models.selected import marks_of
 from app.view_models.why import in_browser, share_of_layers, visible_in
 from app.words import COMPARE_NAME, MATRIX_TEXTS
@@ -35,12 +36,12 @@ ss = st.session_state
 
 
 @dataclass(frozen=True)
-class Side:
+class Shown:
     """One scene's part of the panel."""
 
     scene: Scene  # what was run
     trace: KBertTrace  # what came of it
-    window: int  # the row shown
+    window: int = 0  # the row shown
     maps: np.ndarray | None = None  # (L, A, N, N) attention; None: not shown
     chosen: tuple[int, int] | None = None  # the layer and head of them, from 1; 0 is the mean
 
@@ -49,7 +50,7 @@ class Side:
         """The N tokens."""
         return self.trace.rows[self.window]
 
-    @property
+    @cached_property
     def weights(self) -> np.ndarray | None:
         """(N, N), the map chosen."""
         if self.maps is None or self.chosen is None:
@@ -65,6 +66,12 @@ class Side:
     def share(self) -> np.ndarray:
         """(N, N), in which share of the layers row may attend to column."""
         return share_of_layers(self.trace, self.window)
+
+    def view(self, high: float | None = None) -> MatrixView:
+        """The map chosen, on a scale that ends at ``high``; without one, who sees whom."""
+        if self.weights is None:
+            return matrix.visible_view(self.flat, self.trace.ablation, self.share)
+        return matrix.attention_view(self.flat, self.weights, self.visible, high=high)
 
     def place(self, name: Identity | None) -> int | None:
         """Where a token stands; None where it doesn't."""
@@ -103,18 +110,15 @@ def one_panel(now: Scene, window: int, *, attention: bool) -> None:
     with controls():
         token_chooser(side.flat)
         (side,) = map_chooser(side)
-    if side.weights is None:
-        view = matrix.visible_view(side.flat, now.ablation, side.share)
-    else:
-        view = matrix.attention_view(side.flat, side.weights, side.visible)
-        if ss.get("lab.all_heads"):
-            keep = tuple(drawn(side.flat.identities))
-            small_maps(services.small_maps(now, state.graph_of(now), window, keep), side)
+    if attention and ss.get("lab.all_heads"):
+        names, specials = side.flat.identities, not ss.get("lab.specials")
+        keep = tuple(matrix.places_drawn(names, specials=specials))
+        small_maps(services.small_maps(now, state.graph_of(now), window, keep), side)
     with above or st.container():
         if services.has_matrix(now):
-            draw(view, side, switch=partial(switch_link, side.trace, window))
+            draw(side.view(), side, switch=partial(switch_link, side.trace, window))
         else:
-            draw(view, side)
+            draw(side.view(), side)
 
 
 def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
@@ -129,10 +133,15 @@ def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> Non
             )
         )
         return
-    before = Side(compared, old, window)
+    before = Shown(compared, old, window)
     with controls():
-        attention = now.has_model and compared.has_model and difference_of() == "attention"
-        shown = difference_shown()
+        how: dict[str, Any] = {"hidden": False, "names": MATRIX_TEXTS, "default": "visible"}
+        attention = now.has_model and compared.has_model
+        if attention:
+            title, of = t("Difference of"), ["visible", "attention"]
+            attention = segments(title, of, "lab.difference_of", **how) == "attention"
+        how |= {"names": MATRIX_SHOWN, "default": "change"}
+        shown = segments(t("Show"), MATRIX_SHOWN, "lab.difference_shown", **how)
     alike = True
     with controls():
         token_chooser(after.flat)
@@ -161,36 +170,27 @@ def difference_panel(now: Scene, compared: Scene, kind: str, window: int) -> Non
     draw(view, after, before)
 
 
-def compared_view(
-    before: Side, after: Side, shown: str
-) -> tuple[matrix.MatrixView, matrix.MatrixView]:
+def compared_view(before: Shown, after: Shown, shown: str) -> tuple[MatrixView, MatrixView]:
     """What is drawn of two scenes, and the change between them."""
-    sides = (before, after)
-    flats = (before.flat, after.flat)
+    flats, high = (before.flat, after.flat), None
     if before.weights is None or after.weights is None:
-        change = matrix.visible_difference(*flats, (before.share, after.share))
-        views = [matrix.visible_view(one.flat, one.scene.ablation, one.share) for one in sides]
+        change = matrix.difference(*flats, (before.share, after.share))
     else:
-        visible = (before.visible, after.visible)
         weights = (before.weights, after.weights)
-        change = matrix.attention_difference(*flats, weights, visible)
+        change = matrix.difference(*flats, (before.visible, after.visible), weights)
         high = float(max(one.max() for one in weights))  # one scale for both
-        views = [
-            matrix.attention_view(*one, high=high)
-            for one in zip(flats, weights, visible, strict=True)
-        ]
     if shown == "before":
-        return matrix.spread(views[0], *flats, "before"), change
+        return matrix.spread(before.view(high), *flats, "before"), change
     if shown == "after":
-        return matrix.spread(views[1], *flats, "after"), change
+        return matrix.spread(after.view(high), *flats, "after"), change
     return change, change
 
 
-def side_of(scene: Scene, window: int, *, attention: bool = False) -> Side:
+def side_of(scene: Scene, window: int, *, attention: bool = False) -> Shown:
     """Lay a scene out; its model runs where its attention is shown."""
     graph = state.graph_of(scene)
     trace = services.laid(scene, graph)
-    return Side(
+    return Shown(
         scene, trace, window, services.attention(scene, graph, window) if attention else None
     )
 
@@ -220,7 +220,7 @@ def token_chooser(flat: FlatTree) -> None:
     )
 
 
-def map_chooser(*sides: Side) -> tuple[Side, ...]:
+def map_chooser(*sides: Shown) -> tuple[Shown, ...]:
     """Choose a layer and an attention head, or the mean; return the sides with that map."""
     maps = sides[0].maps
     if maps is None:
@@ -232,28 +232,10 @@ def map_chooser(*sides: Side) -> tuple[Side, ...]:
     return tuple(replace(side, chosen=chosen) for side in sides)
 
 
-def difference_of() -> str:
-    """Of what the difference is."""
-    title, names = t("Difference of"), ["visible", "attention"]
-    how: dict[str, Any] = {"hidden": False, "default": "visible"}
-    return segments(title, names, "lab.difference_of", MATRIX_TEXTS, **how)
-
-
-def difference_shown() -> str:
-    """Which of the two is shown, or the change."""
-    how: dict[str, Any] = {"hidden": False, "default": "change"}
-    return segments(t("Show"), MATRIX_SHOWN, "lab.difference_shown", MATRIX_SHOWN, **how)
-
-
-def drawn(names: Sequence[Identity]) -> list[int]:
-    """The tokens drawn: all, or all but [CLS] and [SEP]."""
-    return matrix.places_drawn(names, specials=not ss.get("lab.specials"))
-
-
 # The drawing
 
 
-def small_maps(view: heads.HeadsView, side: Side) -> None:
+def small_maps(view: heads.HeadsView, side: Shown) -> None:
     """All maps at once."""
     assert side.chosen is not None
     draw_heads(view, side.chosen, key="lab.heads", on_map=selecting.click_map)
@@ -281,9 +263,9 @@ def small_maps(view: heads.HeadsView, side: Side) -> None:
 
 
 def draw(
-    view: matrix.MatrixView,
-    side: Side,
-    before: Side | None = None,
+    view: MatrixView,
+    side: Shown,
+    before: Shown | None = None,
     switch: Callable[[], None] = lambda: None,
 ) -> None:
     """The matrix, and what is said of what is chosen in it; ``switch``: of a cell clicked twice."""
@@ -318,7 +300,7 @@ def draw(
         )
 
 
-def say_cell(view: matrix.MatrixView, side: Side, before: Side | None, *, why: bool) -> None:
+def say_cell(view: MatrixView, side: Shown, before: Shown | None, *, why: bool) -> None:
     """Why the chosen cell is visible or not, if asked, and where its value comes from."""
     chosen = state.selection().cell
     if chosen is None:
@@ -327,17 +309,17 @@ def say_cell(view: matrix.MatrixView, side: Side, before: Side | None, *, why: b
     weights = (side.weights, before.weights if before else None)
     ablation = side.scene.ablation
     said = matrix.cell_text(view, chosen, *flats, ablation, *weights, side.visible)
-    if said is None or not (why or said.value):
+    if said is None or not (why or said[1]):
         return
-    sentence = why_now(side.trace, side.window, chosen, said.sentence) if why else ""
+    sentence = why_now(side.trace, side.window, chosen, said[0]) if why else ""
     with st.container(border=True, key="lab_cell"):
-        st.markdown(markdown(sentences(part for part in (sentence, said.value) if part)))
+        st.markdown(markdown(sentences(filter(None, (sentence, said[1])))))
         query, key = (side.place(name) for name in chosen)
         if query is not None and key is not None:
             say_arithmetic(side, query, key)
 
 
-def say_arithmetic(side: Side, query: int, key: int) -> None:
+def say_arithmetic(side: Shown, query: int, key: int) -> None:
     """The calculation of one weight; of a mean, which heads it is made of."""
     if side.maps is None or side.chosen is None:
         return
@@ -355,7 +337,7 @@ def say_arithmetic(side: Side, query: int, key: int) -> None:
     st.html(heads.table_html(found))
 
 
-def say_row(side: Side, before: Side | None) -> None:
+def say_row(side: Shown, before: Shown | None) -> None:
     """The chosen token's row in words and as a table."""
     token = state.selection().token
     place = side.place(token)
@@ -373,7 +355,7 @@ def say_row(side: Side, before: Side | None) -> None:
             table(seen, most=360)
 
 
-def say_triple(side: Side) -> None:
+def say_triple(side: Shown) -> None:
     """How much attention the chosen triple's branch gets."""
     triple = state.selection().triple
     if triple is None or not side.scene.has_model:

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from app import intervening, services, state
-from app.app_pages.parts import action
+from app.app_pages.parts import action, select
 from app.scene import Scene
 from app.selecting import linked
 from app.state import AUTO, BERT, FREE, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCHED
@@ -70,12 +70,10 @@ def prediction_details(now: Scene, trace: Any, before: Any) -> None:
     was = was if isinstance(was, NerPrediction) else None
     changes = prediction.span_changes(was.spans if was else (), after.spans)
     st.html(prediction.changes_html(changes, compared=was is not None))
-    for item in prediction.worth_a_look(changes) if was is not None else ():
-        pair = [
-            prediction.named_outside(prediction.type_probabilities(own, item.start, item.end))
-            for own in (was, after)
-            if own is not None
-        ]
+    if was is None:
+        return
+    for item in prediction.worth_a_look(changes):
+        pair = [prediction.type_probabilities(own, item.start, item.end) for own in (was, after)]
         head = t("Probability by type: “{text}”", text=item.text)
         st.html(twins.before_and_now(*pair, head=head, most=4))
 
@@ -155,17 +153,8 @@ def compare_chooser() -> None:
     if intervening.log().standing or ss.get("lab.compare") == UNTOUCHED:
         kinds.append(UNTOUCHED)
     kinds += [*state.side_by_side(now), FREE]
-    if ss.get("lab.compare") not in kinds:
-        ss["lab.compare"] = AUTO
-    st.selectbox(
-        t("Compare with"),
-        kinds,
-        key="lab.compare",
-        format_func=lambda name: t(COMPARE_TEXTS[name]),
-        width=270,
-        label_visibility="collapsed",
-        **KEEP,
-    )
+    how = {"width": 270, "label_visibility": "collapsed", **KEEP}
+    select(t("Compare with"), kinds, "lab.compare", lambda name: t(COMPARE_TEXTS[name]), **how)
     action(
         t("Pin"),
         "lab.pin",

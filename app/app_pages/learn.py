@@ -40,7 +40,10 @@ def page() -> None:
 
 def chooser() -> None:
     """The lessons by number and name, those revealed marked; how far one has come."""
-    names = {lesson: name_of(lesson) for lesson in LESSONS}
+    names = {}
+    for lesson, title in LEARN_TITLE.items():
+        mark = " ✓" if learning.given(lesson) is not None else ""
+        names[lesson] = f"{lessons.place(lesson)} {t(title)}{mark}"
     st.pills(
         t("Lesson"),
         LESSONS,
@@ -55,19 +58,14 @@ def chooser() -> None:
     st.progress(done / len(LESSONS), t(said, done=done, all=len(LESSONS), right=right))
 
 
-def name_of(lesson: str) -> str:
-    """What a lesson is called in the chooser."""
-    mark = " ✓" if learning.given(lesson) is not None else ""
-    return f"{lessons.place(lesson)} {t(LEARN_TITLE[lesson])}{mark}"
-
-
 def show(lesson: str) -> None:
     """Text, picture and question; then the answer."""
     title = f"{lessons.place(lesson)} · {t(LEARN_TITLE[lesson])}"
     st.subheader(title, anchor=False)
-    if lessons.needs_model(lesson) and not (learning.model_path() / "config.json").is_file():
+    folder = services.models_folder()
+    if lessons.needs_model(lesson) and not (folder / lessons.MODEL / "config.json").is_file():
         said = N_("This lesson runs the model {name}, which isn't in {folder}. Restore it with")
-        st.info(markdown(t(said, name=lessons.MODEL, folder=services.models_folder())))
+        st.info(markdown(t(said, name=lessons.MODEL, folder=folder)))
         st.code(t("git checkout -- models"), language="bash")
         return
     try:

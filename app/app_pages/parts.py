@@ -1,6 +1,6 @@
 """What several pages draw alike: buttons, choices, files to take away, tables, charts, a notice."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
@@ -11,7 +11,7 @@ from app.view_models.html import markdown
 if TYPE_CHECKING:  # not imported to run: the router draws with this before PyTorch is loaded
     from kbert_core import KnowledgeGraph
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Hashable)
 ss = st.session_state
 ROW, HEAD = 35, 38  # pixels of a table's row, and of its head
 
@@ -50,6 +50,35 @@ def segments(
     how |= {"required": True, "label_visibility": "collapsed" if hidden else "visible"}
     chosen: Any = st.segmented_control(label, list(options), key=key, format_func=called, **how)
     return chosen
+
+
+def select(
+    label: str,
+    options: Sequence[T],
+    key: str,
+    name: Callable[[T], str],
+    first: T | None = None,
+    **how: Any,
+) -> T:
+    """A box that begins anew where what was chosen is no option any more.
+
+    Args:
+        label, options, key: as Streamlit's.
+        name: of an option.
+        first: what is chosen at first, if it is an option.
+        how: more of ``st.selectbox``.
+    """
+    if ss.get(key) not in options:
+        ss[key] = first if first in options else options[0]
+    names = {option: name(option) for option in options}
+    called = lambda option: names.get(option, str(option))  # noqa: E731
+    return st.selectbox(label, options, key=key, format_func=called, **{"width": 320, **how})
+
+
+def choose_window(count: int, key: str, first: int = 0, width: int = 160) -> int:
+    """Choose one of the windows of a long text; of a short one there is nothing to choose."""
+    name = lambda i: t("{number} of {count}", number=i + 1, count=count)  # noqa: E731
+    return select(t("Window"), range(count), key, name, first, width=width) if count > 1 else 0
 
 
 def undo_button(page: str, take_back: Callable[[], Any], what: str | None) -> None:

@@ -7,7 +7,7 @@ from app.scene import Scene
 from app.state import NO_TASK
 from app.texts import N_, listed, t, tn
 from app.view_models import shared
-from app.view_models.html import markdown
+from app.view_models.html import markdown, shorten
 from kbert_core import KnowledgeGraph
 
 ss = st.session_state
@@ -25,7 +25,7 @@ def scene_bar(now: Scene, graph: KnowledgeGraph, page: str) -> None:
 
 def said(now: Scene, graph: KnowledgeGraph) -> str:
     """The scene in a line; plain text."""
-    texts = [t("“{text}”", text=_short(text)) for text in now.sentences]
+    texts = [t("“{text}”", text=shorten(text, MOST_SHOWN)) for text in now.sentences]
     parts = [
         model_name(now),
         t("{name}, {count} triples", name=graph.name, count=f"{len(graph):,}"),
@@ -120,7 +120,3 @@ def no_prediction(now: Scene, page: str) -> None:
         )
     st.info(markdown(said), icon=":material/info:")
     to_lab(f"{page}.none")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"

@@ -1,13 +1,13 @@
 """What of a prediction a page explains: what is predicted, or another label, span or token."""
 
 import re
-from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
 
 from app import services
+from app.app_pages.parts import select
 from app.scene import Scene
 from app.texts import t
 from app.view_models import targets as view
@@ -16,8 +16,6 @@ from kbert_core.explain.case import Target
 from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import LinkPrediction, MaskPrediction, NerPrediction
 
-T = TypeVar("T", bound=Hashable)
-ss = st.session_state
 OTHER = Target("", -2, -2)  # stands for another one than those listed
 
 
@@ -34,7 +32,7 @@ def choose_target(now: Scene, trace: Any, page: str) -> Target | None:
 def choose_any_target(now: Scene, trace: Any) -> Target | None:
     """Choose anything that the model could have said; None where it fits nothing, which is said."""
     info = services.model_info(now.model)
-    found = view.any_targets(trace)
+    found = view.targets(trace, every=True)
     other = [OTHER] if isinstance(trace.prediction, (MaskPrediction, NerPrediction)) else []
     if not found and not other:
         st.info(t("The text contains no name of the graph, so no entity is linked."))
@@ -53,18 +51,6 @@ def choose_any_target(now: Scene, trace: Any) -> Target | None:
             entity = select(t("Entity"), entities, "explain.entity", str, chosen.label)
             return replace(chosen, label=entity)
     return chosen
-
-
-def select(
-    label: str, options: Sequence[T], key: str, name: Callable[[T], str], first: T | None = None
-) -> T:
-    """A box that begins anew where what was chosen is no option any more."""
-    if ss.get(key) not in options:
-        ss[key] = first if first in options else options[0]
-    names = {option: name(option) for option in options}
-    return st.selectbox(
-        label, options, key=key, format_func=lambda one: names.get(one, str(one)), width=320
-    )
 
 
 def _token(now: Scene, trace: Any) -> Target | None:

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.texts import N_, listed, t
+from app.view_models.html import shorten
+from app.view_models.whole_file import points
 from app.words import AUDIT_SPLIT
 from kbert_core.experiments.audit_values import Audit, Coverage, Share
-from kbert_core.experiments.verdict import Finding, Verdict, english
+from kbert_core.experiments.verdict import Finding, english
 
 AUDIT_FACT = {  # its name, and what exactly is counted
     "known": (
@@ -41,7 +43,7 @@ AUDIT_FACT = {  # its name, and what exactly is counted
 
 
 MOST_GROUPS = 12
-LONGEST_TEXT = 60  # characters of a text quoted
+LONGEST_TEXT = 61  # characters of a text quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
         Part(
             t("Between the splits"),
             (splits_table(audit), leaks_table(audit)),
-            (mixed, *mixed_texts(audit)),
+            (mixed, *(shorten(text, LONGEST_TEXT) for text in audit.conflicts.examples)),
         ),
     ]
     right = [
@@ -152,7 +154,7 @@ def facts(audit: Audit) -> tuple[Fact, ...]:
         worst = max(audit.leaks, key=lambda leak: leak.texts.share)
         found.append(("leak", percent(worst.texts)))
     if split.dictionary is not None:
-        found.append(("dictionary", score(split.dictionary["f1"])))
+        found.append(("dictionary", points(split.dictionary["f1"])))
     elif split.majority is not None:
         found.append(("majority", percent(split.majority)))
     found.append(("added", percent(split.injection.added)))
@@ -161,11 +163,6 @@ def facts(audit: Audit) -> tuple[Fact, ...]:
         Fact(t(AUDIT_FACT[name][0]), value, t(AUDIT_FACT[name][1], split=where))
         for name, value in found
     )
-
-
-def headline(verdict: Verdict) -> str:
-    """The verdict in one or two sentences; plain text."""
-    return in_words(verdict.headline)
 
 
 def in_words(finding: Finding) -> str:
@@ -250,20 +247,12 @@ def dictionary_table(audit: Audit) -> Table | None:
     for name, split in audit.splits.items():
         scores = split.dictionary
         if scores is not None:
-            unseen = score(scores["unseen"]["recall"]) if scores["unseen"]["gold"] else "–"
+            unseen = points(scores["unseen"]["recall"]) if scores["unseen"]["gold"] else "–"
             rows.append((split_name(name), *_scores(scores), unseen))
         if scores is not None and name == audit.held_out:
             rows += [(f"\u2003{la}", *_scores(of), "") for la, of in scores["by_label"].items()]
     heads = (t("split"), t("precision"), t("recall"), t("F1"), t("recall, unseen"))
     return _table(heads, rows)
-
-
-def mixed_texts(audit: Audit) -> tuple[str, ...]:
-    """The beginnings of some texts that are labelled in more than one way."""
-    return tuple(
-        text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
-        for text in audit.conflicts.examples
-    )
 
 
 def split_name(split: str) -> str:
@@ -282,11 +271,6 @@ def share_text(share: Share) -> str:
     return t("{percent} ({count} of {total})", percent=share.percent, count=count, total=total)
 
 
-def score(value: float) -> str:
-    """A score from 0 to 1, as it is shown: of 100."""
-    return f"{100 * value:.1f}"
-
-
 def _table(heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table | None:
     if not rows:
         return None
@@ -300,4 +284,4 @@ def _known(coverage: Coverage | None) -> tuple[str, str]:
 
 
 def _scores(scores: Mapping[str, float]) -> tuple[str, ...]:
-    return tuple(score(scores[name]) for name in ("precision", "recall", "f1"))
+    return tuple(points(scores[name]) for name in ("precision", "recall", "f1"))

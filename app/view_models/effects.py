@@ -103,11 +103,8 @@ class View:
             return ""
         first = self.ranked[0]
         if abs(first.effect) < NO_EFFECT:
-            return (
-                t("No triple changes this prediction.")
-                if len(self.found.each) == self.found.total
-                else ""
-            )
+            every = len(self.found.each) == self.found.total
+            return t("No triple changes this prediction.") if every else ""
         return t(
             "{triple} does most: without it {change} ({points}), and the prediction becomes "
             "{answer}."
@@ -139,12 +136,11 @@ class View:
         if found is None:
             return ()
         if found.each and not found.attended():
-            return (
-                t(
-                    "The trunk gives no triple any attention, so there is nothing to compare the "
-                    "effects with."
-                ),
+            text = N_(
+                "The trunk gives no triple any attention, so there is nothing to compare the "
+                "effects with."
             )
+            return (t(text),)
         rho, count = found.rank_correlation(), f"{len(found.each):,}"
         text = N_(
             "Rank correlation of attention and size of the effect: {rho}, over {count} triples."
@@ -264,25 +260,23 @@ def points(value: float | None) -> str:
 
 def tokens_chart(found: Attributions) -> go.Figure:
     """A bar a token, in reading order; each triple's tokens after the text's."""
-    groups: dict[str, list[int]] = {}
+    groups: dict[Any, list[int]] = {}  # by the triple at its mention; None: of the text
     for at, own in enumerate(found.each):
-        name = name_of(own.piece.triple) if own.piece else t("text")
-        groups.setdefault(name if own.piece is None else f"{name}\0{own.piece.node}", []).append(at)
+        groups.setdefault(own.piece, []).append(at)
     x: list[int] = []
     figure = go.Figure()
-    for number, (name, places) in enumerate(groups.items()):
+    for number, (piece, places) in enumerate(groups.items()):
         first = len(x) + number  # a gap before each group
         here = list(range(first, first + len(places)))
         x += here
         values = [100 * found.each[at].share for at in places]
         words = [plain(found.each[at].text) for at in places]
         total = points(sum(values))
-        title = escape(name.partition("\0")[0])
+        title = escape(name_of(piece.triple) if piece else t("text"))
         figure.add_bar(
             x=here,
             y=values,
             marker_color=TRUNK if not number else BRANCH,
-            opacity=1,
             customdata=[escape(word) for word in words],
             hovertemplate="%{customdata}: %{y:+.1f}<extra>" + title + "</extra>",
             showlegend=False,

@@ -9,7 +9,6 @@ from app.view_models.prediction import percent
 from app.view_models.targets import SPANS, answer_name
 from kbert_core.explain.case import MOST_READ
 from kbert_core.explain.counterfactuals import Counterfactual, Counterfactuals
-from kbert_core.knowledge.edit import Edit
 
 SEARCH_DO = {
     "remove": N_("delete {triple}"),
@@ -31,7 +30,8 @@ def line_html(
     chance: Callable[[float], float],
 ) -> str:
     """What a set of edits does and what becomes of the prediction; escaped."""
-    what = "".join(f"<div>{escape(_do(edit))}</div>" for edit in one.edits)
+    edits = (t(SEARCH_DO[own.action], triple=own.triple, new=own.new or "") for own in one.edits)
+    what = "".join(f"<div>{escape(edit)}</div>" for edit in edits)
     answer = answer_name(one.after.answer, info, found.sentences[0])
     changed = one.after.answer != one.before.answer  # if not to what was wished for
     said = escape(t("becomes {answer}" if changed else "stays {answer}", answer=answer))
@@ -42,11 +42,6 @@ def line_html(
         f'<div class="kb-flip"><div>{what}</div><div>{badge} '
         f'<span class="kb-delta">{escape(score)}</span></div></div>'
     )
-
-
-def _do(edit: Edit) -> str:
-    new = edit.new if edit.new is not None else ""
-    return t(SEARCH_DO[edit.action], triple=edit.triple, new=new)
 
 
 def say_now(found: Counterfactuals, info: ModelInfo) -> str:

@@ -164,8 +164,9 @@ def of_mean(maps: np.ndarray, layer: int, head: int, query: int, key: int) -> st
         values = values[layer - 1 : layer]
     if head:
         values = values[:, head - 1 : head]
+    choose = t("Choose one layer and one head to see how the weight is worked out.")
     if not values.any():
-        return t("Choose one layer and one head to see how the weight is worked out.")
+        return choose
     best = np.argsort(-values, axis=None, kind="stable")[:3]
     found = [np.unravel_index(i, values.shape) for i in best]
     named = [
@@ -176,12 +177,8 @@ def of_mean(maps: np.ndarray, layer: int, head: int, query: int, key: int) -> st
         )
         for i, j in found
     ]
-    return sentences(
-        [
-            t("A mean of {n} maps, the largest: {most}.", n=values.size, most=listed(named)),
-            t("Choose one layer and one head to see how the weight is worked out."),
-        ]
-    )
+    said = t("A mean of {n} maps, the largest: {most}.", n=values.size, most=listed(named))
+    return sentences([said, choose])
 
 
 def number(value: float) -> str:

@@ -46,6 +46,11 @@ _ADDRESS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
 _COMMAND = re.compile("`(?:kbert |--)[A-Za-z0-9 ._-]*[A-Za-z0-9]`")
 
 
+def shorten(text: str, most: int) -> str:
+    """The beginning of a text that has more characters than are shown."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def table_html(
     heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int = 0, more: str = ""
 ) -> str:

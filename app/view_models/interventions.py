@@ -119,10 +119,6 @@ def layers_name(one: Intervention) -> str:
 
 def tokens_name(tokens: Tokens, row: FlatTree | None) -> str:
     """What tokens are called; plain text."""
-    if tokens.kind in ("all", "trunk", "branches", "specials"):
-        return t(IV_TOKENS[tokens.kind])
-    if tokens.kind == "branch":
-        return t("the branch {triple}", triple=tokens.triple)
     if tokens.kind == "token":
         names = row.identities if row else []
         if row and tokens.identity in names:
@@ -132,7 +128,7 @@ def tokens_name(tokens: Tokens, row: FlatTree | None) -> str:
     place = (
         f"“{text}”" if text else t("what is named at character {number}", number=tokens.start + 1)
     )
-    return t(IV_TOKENS[tokens.kind], mention=place)
+    return t(IV_TOKENS[tokens.kind], mention=place, triple=tokens.triple)
 
 
 def _gone(identity: Identity) -> str:

@@ -107,13 +107,8 @@ def triple_rows(trace: Any, graph: KnowledgeGraph, before: Any = None) -> tuple[
 
 def _rows_in_vectors(trace: Any, graph: KnowledgeGraph) -> tuple[TripleRow, ...]:
     """Of a system that makes entity vectors of triples: first those in a vector or off."""
-    used: dict[Triple, int] = {}
-    for piece in trace.reading.pieces:
-        used[piece.triple] = used.get(piece.triple, 0) + 1
-    mentions: dict[str, int] = {}
-    for mention in trace.reading.mentions:
-        for entity in mention.entities:
-            mentions[entity] = mentions.get(entity, 0) + 1
+    used = Counter(piece.triple for piece in trace.reading.pieces)
+    mentions = Counter(entity for own in trace.reading.mentions for entity in own.entities)
     config, texts = trace.reading.config, trace.reading.sentences
     for entity in entities_named(texts, graph, config.options, config.bases):
         if entity in mentions:  # in an order that doesn't change with what is on
@@ -124,7 +119,7 @@ def _rows_in_vectors(trace: Any, graph: KnowledgeGraph) -> tuple[TripleRow, ...]
         TripleRow(
             triple,
             graph.is_on(triple),
-            used.get(triple, 0),
+            used[triple],
             count,
             () if graph.is_on(triple) else (Rule.OFF,),
             in_vectors=True,
@@ -225,11 +220,6 @@ def read_changes(now: Sequence[Row], wanted: Sequence[Row], graph: KnowledgeGrap
     return Read(tuple(edits))
 
 
-def shown_rows(rows: Iterable[TripleRow]) -> tuple[Row, ...]:
-    """What the table shows of each row that can be changed in it."""
-    return tuple((row.triple, row.on) for row in rows)
-
-
 def rows_changed(rows: Sequence[Row], state: Mapping[str, Any]) -> tuple[Row, ...]:
     """Return what a table editor shows: the rows it was given, and over them its own changes.
 
@@ -247,17 +237,12 @@ def rows_changed(rows: Sequence[Row], state: Mapping[str, Any]) -> tuple[Row, ..
 
 def left_out(rows: Iterable[TripleRow]) -> dict[Rule, int]:
     """Count the triples that are injected nowhere, each once, by the first rule."""
-    counts: dict[Rule, int] = {}
-    for row in rows:
-        if not row.used and row.rules:
-            counts[row.rules[0]] = counts.get(row.rules[0], 0) + 1
-    return counts
+    return Counter(row.rules[0] for row in rows if not row.used and row.rules)
 
 
 def describe(edit: Edit) -> str:
     """Say in a few words what an edit does; plain text."""
-    new = edit.new if edit.new is not None else ""
-    return t(EDIT_TEXTS[edit.action], triple=edit.triple, new=new)
+    return t(EDIT_TEXTS[edit.action], triple=edit.triple, new=edit.new or "")
 
 
 def _edits_between(before: Row, after: Row) -> Iterable[Edit]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import torch
 
@@ -80,7 +81,7 @@ LEARN_NOISE = {
     "both": N_("In both readings"),
 }
 
-LESSONS = ("tokens", "tree", "positions", "visible", "attention", "noise", "hurts")
+LESSONS = tuple(LEARN_TITLE)
 MODEL = "medical-ner-kbert"  # of the lessons that need one; shipped
 TIM_COOK = "Tim Cook is visiting Beijing now"
 HISTORY = "患者有高血压病史，予阿司匹林治疗"  # history of hypertension, given aspirin
@@ -105,10 +106,7 @@ class Setting:
     @property
     def edited(self) -> KnowledgeGraph:
         """The graph with the edits made."""
-        graph = self.graph
-        for edit in self.edits:
-            graph = graph.apply(edit)
-        return graph
+        return reduce(KnowledgeGraph.apply, self.edits, self.graph)
 
 
 Read = Callable[[Setting], KBertTrace]
@@ -330,29 +328,32 @@ def _noise(read: Read, demo: Demo) -> Exercise:
     )
     noisy_graph.name = "lesson-6-noise"
     noisy = Setting(HISTORY, noisy_graph, MODEL, more_triples=NOISE)
-    found: dict[str, tuple[NerPrediction, NerPrediction]] = {}
-    for name, ablation in (("tree", FULL), ("all", Ablation(visible="all"))):
-        pair = (quiet, noisy)
-        first, second = (read(replace(one, ablation=ablation)).prediction for one in pair)
-        found[name] = (first, second)
-    changed = {name: _changed(*pair) for name, pair in found.items()}
-    turns = (bool(changed["tree"]), bool(changed["all"]))
-    right = list(LEARN_NOISE)[turns[1] + 2 * turns[0]]
-    without_matrix = _changed(found["tree"][0], found["all"][0])
-    tokens = len(found["tree"][0].tokens)
-    unfamiliar = t(
-        "And this model was trained with the matrix: to read without it is new to it, and {n} of "
-        "{tokens} tags differ even without noise.",
-        n=without_matrix,
-        tokens=tokens,
+    tree, every = (
+        [read(replace(one, ablation=ablation)).prediction for one in (quiet, noisy)]
+        for ablation in (FULL, Ablation(visible="all"))
     )
+    changed, without = _changed(*tree), _changed(*every)
+    right = list(LEARN_NOISE)[bool(without) + 2 * bool(changed)]
+    tokens = len(tree[0].tokens)
+    how_often = [t("One sentence shows how it happens, not how often.")]
+    if without_matrix := _changed(tree[0], every[0]):
+        text = N_(
+            "And this model was trained with the matrix: to read without it is new to it, and {n} "
+            "of {tokens} tags differ even without noise."
+        )
+        how_often.append(t(text, n=without_matrix, tokens=tokens))
+    lines = ""  # the tags of each reading without noise and with it; those that changed are ringed
+    for title, found in (t("Visible matrix"), tree), (t("Everything visible"), every):
+        names = t("without noise"), t("with noise")
+        pair = [Side(title, name, one) for name, one in zip(names, found, strict=True)]
+        lines += spans_lines(HISTORY, pair)
     why_it_is = t(
         "Of {tokens} tags, noise changes {tree} with the visible matrix and {all} where "
         "everything is visible. Behind the matrix only the mention itself can hear its branches; "
         "the rest of the sentence hears of them at second hand.",
         tokens=tokens,
-        tree=changed["tree"],
-        all=changed["all"],
+        tree=changed,
+        all=without,
     )
     return Exercise(
         noisy,
@@ -360,16 +361,8 @@ def _noise(read: Read, demo: Demo) -> Exercise:
         t("Where do tags change because of the noise?"),
         {kind: t(text) for kind, text in LEARN_NOISE.items()},
         right,
-        (
-            why_it_is,
-            sentences(
-                [
-                    t("One sentence shows how it happens, not how often."),
-                    *([unfamiliar] if without_matrix else []),
-                ]
-            ),
-        ),
-        _tree(read(noisy)) + _noise_lines(found),
+        (why_it_is, sentences(how_often)),
+        _tree(read(noisy)) + lines,
         {"count": NOISE, "seed": SEED},
     )
 
@@ -382,66 +375,41 @@ def _hurts(read: Read, demo: Demo) -> Exercise:
     before, after = Setting(HISTORY, graph, MODEL), read(setting)
     plain = Setting(HISTORY, KnowledgeGraph(), MODEL)
     told = read(before).prediction
-    labels = {
-        name: _label(prediction)
-        for name, prediction in (
-            ("right", told),
-            ("wrong", after.prediction),
-            ("plain", read(plain).prediction),
-        )
-    }
+    found = {"right": told, "wrong": after.prediction, "plain": read(plain).prediction}
+    labels = {name: _label(prediction) for name, prediction in found.items()}
     hurt = labels["plain"][0] == labels["right"][0] != labels["wrong"][0]
-    said = {name: _named(*found) for name, found in labels.items()}
+    text = N_(
+        "With the right triple: {right}. With the wrong one: {wrong}. Without any knowledge: "
+        "{plain}."
+    )
+    said = t(text, **{name: _named(*label) for name, label in labels.items()})
     outcome = t(
         "The model knew better by itself: here the graph made a right answer wrong."
         if hurt
-        else "Here the wrong triple did no harm.",
-        mention=MENTION,
+        else "Here the wrong triple did no harm."
     )
+    now, before_that = t("with the wrong triple"), t("with the right triple")
     kinds = sorted({tag.split("-", 1)[1] for tag in told.tokens[0].probabilities if "-" in tag})
     return Exercise(
         setting,
         _tree(after),
         t("What does the model take “{mention}” for?", mention=MENTION),
-        {**{kind: kind for kind in kinds}, NONE: t("no entity")},
+        {kind: kind for kind in kinds} | {NONE: t("no entity")},
         labels["wrong"][0],
         (
-            sentences(
-                [
-                    t(
-                        "With the right triple: {right}. With the wrong one: {wrong}. Without any "
-                        "knowledge: {plain}.",
-                        **said,
-                    ),
-                    outcome,
-                ]
-            ),
+            sentences([said, outcome]),
             t(
                 "What makes a model use knowledge also makes it believe mistakes. So count over a "
                 "whole file what a graph helps and what it hurts, and look after the graph."
             ),
         ),
-        _tree(after)
-        + now_and_before(
-            HISTORY,
-            after.prediction,
-            t("with the wrong triple"),
-            told,
-            t("with the right triple"),
-        ),
+        _tree(after) + now_and_before(HISTORY, after.prediction, now, told, before_that),
         {"mention": MENTION, "old": right, "new": wrong},
     )
 
 
-_MAKERS: dict[str, Callable[[Read, Demo], Exercise]] = {
-    "tokens": _tokens,
-    "tree": _tree_lesson,
-    "positions": _positions,
-    "visible": _visible,
-    "attention": _attention,
-    "noise": _noise,
-    "hurts": _hurts,
-}
+_ALL = (_tokens, _tree_lesson, _positions, _visible, _attention, _noise, _hurts)
+_MAKERS: dict[str, Callable[[Read, Demo], Exercise]] = dict(zip(LESSONS, _ALL, strict=True))
 
 
 def _about(text: str, graph: KnowledgeGraph, name: str, read: Read) -> KnowledgeGraph:
@@ -460,10 +428,9 @@ def _changed(before: NerPrediction, after: NerPrediction) -> int:
 def _label(prediction: NerPrediction) -> tuple[str, float]:
     """The type of ``MENTION`` and its probability; ``NONE`` where it is found otherwise."""
     start = HISTORY.index(MENTION)
-    for span in prediction.spans:
-        if (span.start, span.end) == (start, start + len(MENTION)):
-            return span.label, span.probability
-    return NONE, 0.0
+    place = (start, start + len(MENTION))
+    spans = (own for own in prediction.spans if (own.start, own.end) == place)
+    return next(((own.label, own.probability) for own in spans), (NONE, 0.0))
 
 
 def _named(label: str, probability: float) -> str:
@@ -512,13 +479,3 @@ def _scores_table(
     told = [t("e^(score + mask)"), t("weight")] if weights is not None else []
     heads = [t("token"), t("score"), t("mask"), *told]
     return table_html(heads, rows, numbers=len(heads) - 1, more="kb-narrow")
-
-
-def _noise_lines(found: dict[str, tuple[NerPrediction, NerPrediction]]) -> str:
-    """The tags of each reading without noise and with it; spans that changed are ringed."""
-    lines = ""
-    for reading, (quiet, noisy) in found.items():
-        title = t("Visible matrix" if reading == "tree" else "Everything visible")
-        pair = [Side(title, t("without noise"), quiet), Side(title, t("with noise"), noisy)]
-        lines += spans_lines(HISTORY, pair)
-    return lines

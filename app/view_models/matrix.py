@@ -11,7 +11,7 @@ from app.texts import N_, sentences, t
 from app.view_models.diff import Aligned, Identity, align, code_of
 from app.view_models.html import escape, plain
 from app.view_models.selected import Marks
-from app.view_models.why import is_visible, why
+from app.view_models.why import why
 from app.words import MATRIX_TEXTS
 from kbert_core import Ablation, FlatTree
 
@@ -71,7 +71,7 @@ class MatrixView:
             "n": len(self.tokens),
             "kind": self.kind,
             "categorical": self.categorical,
-            "cells": _packed(self._cells),
+            "cells": base64.b64encode(self._cells.tobytes()).decode(),
             "tokens": [plain(token.text) for token in self.tokens],
             "identities": [code_of(identity) for identity in self.identities],
             "status": [token.status for token in self.tokens],
@@ -82,7 +82,7 @@ class MatrixView:
             "token": marks.token,
             "cell": list(marks.cell) if marks.cell else None,
             "branch": list(marks.branch),
-            "names": names_of(self.kind),
+            "names": {str(code): t(name) for code, name in CELLS.items()},
             "label": t(said, kind=t(MATRIX_TEXTS[self.kind]), n=len(self.tokens)),
             "texts": {name: t(text) for name, text in CANVAS.items()},
         }
@@ -97,24 +97,22 @@ class MatrixView:
         return np.where(self.codes >= LEVELS, FINE + self.codes.astype("<u2"), fine)
 
 
-def names_of(kind: Kind) -> dict[str, str]:
-    """What each category is called in the tool tip and the legend."""
-    return {
-        str(TRUNK): t("both on the trunk"),
-        str(BRANCH): t("on the same branch"),
-        str(LINK): t("a mention and its branch"),
-        str(ABLATED): t("visible only because of the ablation"),
-        str(SEEN): t("now visible"),
-        str(UNSEEN): t("now hidden"),
-        str(KEPT): t("visible in both"),
-        str(BLOCKED): t("× blocked"),
-        str(OPENED): t("○ opened"),
-        str(PART_BLOCKED): t("/ blocked in some layers"),
-        str(PART_OPENED): t("· opened in some layers"),
-        str(ONLY_BEFORE): t("− token only before"),
-        str(ONLY_AFTER): t("+ token only now"),
-        str(HIDDEN): t("hidden"),
-    }
+CELLS = {  # what each kind of cell is called in the tool tip and the legend, in its order
+    TRUNK: N_("both on the trunk"),
+    BRANCH: N_("on the same branch"),
+    LINK: N_("a mention and its branch"),
+    ABLATED: N_("visible only because of the ablation"),
+    KEPT: N_("visible in both"),
+    SEEN: N_("now visible"),
+    UNSEEN: N_("now hidden"),
+    BLOCKED: N_("× blocked"),
+    PART_BLOCKED: N_("/ blocked in some layers"),
+    OPENED: N_("○ opened"),
+    PART_OPENED: N_("· opened in some layers"),
+    ONLY_AFTER: N_("+ token only now"),
+    ONLY_BEFORE: N_("− token only before"),
+    HIDDEN: N_("hidden"),
+}
 
 
 def visible_view(flat: FlatTree, ablation: Ablation, share: np.ndarray | None = None) -> MatrixView:
@@ -141,7 +139,7 @@ def visible_view(flat: FlatTree, ablation: Ablation, share: np.ndarray | None = 
         some = (share > 0) & (share < 1)
         codes[was & (share == 0)], codes[was & some] = BLOCKED, PART_BLOCKED
         codes[~was & (share == 1)], codes[~was & some] = OPENED, PART_OPENED
-    return MatrixView("visible", True, codes, _alone(flat), *_roles(flat))
+    return MatrixView("visible", True, codes, *_axis(flat, flat))
 
 
 def attention_view(
@@ -160,7 +158,7 @@ def attention_view(
     high = high or float(max(weights.max(initial=0.0), 1e-6))
     codes = np.clip(np.round(weights / high * (LEVELS - 1)), 0, LEVELS - 1).astype(np.uint8)
     codes[~visible] = HIDDEN
-    return MatrixView("attention", False, codes, _alone(flat), *_roles(flat), 0.0, high, weights)
+    return MatrixView("attention", False, codes, *_axis(flat, flat), 0.0, high, weights)
 
 
 def spread(view: MatrixView, before: FlatTree, after: FlatTree, which: Which) -> MatrixView:
@@ -182,49 +180,37 @@ def spread(view: MatrixView, before: FlatTree, after: FlatTree, which: Which) ->
     return replace(laid, kind=view.kind, codes=kept, low=view.low, high=view.high, values=values)
 
 
-def visible_difference(
-    before: FlatTree, after: FlatTree, visible: tuple[np.ndarray, np.ndarray]
+def difference(
+    before: FlatTree,
+    after: FlatTree,
+    visible: tuple[np.ndarray, np.ndarray],
+    weights: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> MatrixView:
-    """Which cells became visible or hidden, token by token; in some layers is enough.
+    """Which cells became visible or hidden, in some layers is enough; or attention's change.
+
+    The change is attention after minus before, centred at zero. Tokens are joined by identity.
 
     Args:
         before, after: the tokens of two scenes.
         visible: (N, N), of each: in which share of the layers row may attend
             to column, or bool.
-    """
-    tokens, grid_before, grid_after, _ = _joined(before, after)
-    was = visible[0][grid_before]
-    now = visible[1][grid_after]
-    codes = np.full(was.shape, HIDDEN, dtype=np.uint8)
-    codes[(was == now) & (was > 0)] = KEPT
-    codes[now > was] = SEEN
-    codes[now < was] = UNSEEN
-    return _marked(codes, tokens, (before, after), (was > 0, now > 0), categorical=True)
-
-
-def attention_difference(
-    before: FlatTree,
-    after: FlatTree,
-    weights: tuple[np.ndarray, np.ndarray],
-    visible: tuple[np.ndarray, np.ndarray],
-) -> MatrixView:
-    """Attention after minus before, centred at zero; tokens joined by identity.
-
-    Args:
-        before, after: the tokens of two scenes.
-        weights: (N, N), of each.
-        visible: (N, N) bool, of each.
+        weights: (N, N), of each; None: the cells are told apart by what is visible.
     """
     tokens, grid_before, grid_after, both = _joined(before, after)
+    flats, was, now = (before, after), visible[0][grid_before], visible[1][grid_after]
+    codes, seen = np.full(was.shape, HIDDEN, dtype=np.uint8), (was > 0, now > 0)
+    if weights is None:
+        codes[(was == now) & (was > 0)] = KEPT
+        codes[now > was] = SEEN
+        codes[now < was] = UNSEEN
+        return _marked(codes, tokens, flats, seen, categorical=True)
     change = np.asarray(weights[1], np.float32)[grid_after]
     change = change - np.asarray(weights[0], np.float32)[grid_before]
     high = float(np.abs(change[both]).max(initial=0.0))
-    scale = high or 1.0
     centre = (LEVELS - 1) / 2
-    codes = np.clip(np.round(centre + change / scale * centre), 0, LEVELS - 1).astype(np.uint8)
-    seen = (visible[0][grid_before], visible[1][grid_after])
-    codes[~(seen[0] | seen[1])] = HIDDEN
-    marked = _marked(codes, tokens, (before, after), seen, categorical=False, low=-high, high=high)
+    scaled = np.clip(np.round(centre + change / (high or 1.0) * centre), 0, LEVELS - 1)
+    codes = np.where(seen[0] | seen[1], scaled.astype(np.uint8), codes)
+    marked = _marked(codes, tokens, flats, seen, categorical=False, low=-high, high=high)
     return replace(marked, values=change)
 
 
@@ -241,24 +227,6 @@ def links_changed(view: MatrixView) -> tuple[int, int]:
     return int(counts[0]), int(counts[1])
 
 
-def legend(view: MatrixView) -> tuple[int, ...]:
-    """The categories that occur, in a fixed order."""
-    found = set(np.unique(view.codes).tolist())
-    order = [TRUNK, BRANCH, LINK, ABLATED, KEPT, SEEN, UNSEEN]
-    order += [BLOCKED, PART_BLOCKED, OPENED, PART_OPENED]
-    if not view.categorical:
-        order = []
-    return tuple(c for c in [*order, ONLY_AFTER, ONLY_BEFORE, HIDDEN] if c in found)
-
-
-@dataclass(frozen=True, slots=True)
-class CellText:
-    """What the page says of the selected cell; plain text."""
-
-    sentence: str
-    value: str
-
-
 def cell_text(
     view: MatrixView,
     selected: tuple[Identity, Identity],
@@ -266,18 +234,17 @@ def cell_text(
     after: FlatTree,
     ablation: Ablation,
     weights: np.ndarray | None,
-    old: np.ndarray | None = None,
-    visible: np.ndarray | None = None,
-) -> CellText | None:
-    """Say why a cell is visible and what it holds.
+    old: np.ndarray | None,
+    visible: np.ndarray,
+) -> tuple[str, str] | None:
+    """Say why a cell is visible, and what it holds; plain text. None: it isn't there.
 
     Args:
         selected: the cell, who looks and at whom.
         before, after: the tokens of the scenes; only one where none is compared.
         ablation: of ``after``.
         weights, old: (N, N) attention of ``after`` and ``before``, if shown.
-        visible: (N, N) bool, of ``after``, where interventions may have
-            changed it; None: as the ablation says.
+        visible: (N, N) bool, of ``after``, interventions included.
     """
     places = {token.identity: token for token in view.tokens}
     if selected[0] not in places or selected[1] not in places:
@@ -285,22 +252,20 @@ def cell_text(
     row, column = places[selected[0]], places[selected[1]]
     if row.after is None or column.after is None:
         if before is None or row.before is None or column.before is None:
-            return CellText(
-                t("“{a}” and “{b}” are never in the same tree.", a=row.text, b=column.text), ""
-            )
+            text = N_("“{a}” and “{b}” are never in the same tree.")
+            return t(text, a=row.text, b=column.text), ""
         said = why(before, row.before, column.before, ablation)
-        return CellText(t("Before: {sentence}", sentence=said), "")
+        return t("Before: {sentence}", sentence=said), ""
     sentence = why(after, row.after, column.after, ablation)
     if weights is None:
-        return CellText(sentence, "")
-    value = float(weights[row.after, column.after])
-    said = t("“{a}” gives “{b}” {p} of its attention.", a=row.text, b=column.text, p=share(value))
-    seen = is_visible(after, row.after, column.after, ablation)
-    if not (seen if visible is None else visible[row.after, column.after]):
+        return sentence, ""
+    value = share(float(weights[row.after, column.after]))
+    said = t("“{a}” gives “{b}” {p} of its attention.", a=row.text, b=column.text, p=value)
+    if not visible[row.after, column.after]:
         said = t("Its attention there is exactly 0.")
     if old is not None and row.before is not None and column.before is not None:
         said = sentences([said, t("Before: {p}.", p=share(float(old[row.before, column.before])))])
-    return CellText(sentence, said)
+    return sentence, said
 
 
 def _joined(
@@ -331,35 +296,23 @@ def _marked(
         theirs = only[:, None] | only[None, :]
         codes[theirs] = HIDDEN
         codes[theirs & links & there[:, None] & there[None, :]] = code
-    roles_before, groups_before = _roles(flats[0])
-    roles_after, groups_after = _roles(flats[1])
+    return MatrixView("difference", categorical, codes, *_axis(*flats), low, high)
+
+
+def _axis(
+    before: FlatTree, after: FlatTree
+) -> tuple[tuple[Aligned, ...], tuple[int, ...], tuple[int, ...]]:
+    """The tokens of two trees, or of one twice: each with its role, and mention or branch."""
+    tokens = align(before, after)
+    most = max((*before.anchor_ids, *after.anchor_ids), default=0) + 1
     roles, groups = [], []
-    for token in tokens:
-        if token.after is not None:
-            roles.append(roles_after[token.after])
-            groups.append(groups_after[token.after])
-        else:
-            assert token.before is not None
-            roles.append(roles_before[token.before])
-            groups.append(groups_before[token.before] + 10_000)
-    return MatrixView(
-        "difference", categorical, codes, tokens, tuple(roles), tuple(groups), low, high
-    )
-
-
-def _alone(flat: FlatTree) -> tuple[Aligned, ...]:
-    return tuple(
-        Aligned(name, text, i, i)
-        for i, (name, text) in enumerate(zip(flat.identities, flat.tokens, strict=True))
-    )
-
-
-def _roles(flat: FlatTree) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Per token its role, and the mention or branch it is part of."""
-    codes = list(zip(flat.branch_ids, flat.anchor_ids, strict=True))
-    most = max(flat.anchor_ids, default=0) + 1
-    roles = tuple(1 if b else (2 if a else 0) for b, a in codes)
-    return roles, tuple(most + b if b else a for b, a in codes)
+    for own in tokens:
+        gone = own.after is None
+        flat, at = (before, own.before or 0) if gone else (after, own.after or 0)
+        branch, anchor = flat.branch_ids[at], flat.anchor_ids[at]
+        roles.append(1 if branch else 2 if anchor else 0)
+        groups.append((most + branch if branch else anchor) + 10_000 * gone)
+    return tokens, tuple(roles), tuple(groups)
 
 
 def share(value: float) -> str:
@@ -367,10 +320,6 @@ def share(value: float) -> str:
     if value == 0:
         return "0"
     return f"{100 * value:.1f} %" if value >= 0.0005 else "< 0.1 %"
-
-
-def _packed(values: np.ndarray) -> str:
-    return base64.b64encode(values.tobytes()).decode()
 
 
 def places_drawn(names: Sequence[Identity], *, specials: bool) -> list[int]:
@@ -400,10 +349,10 @@ def picked(maps: np.ndarray, layer: int, head: int) -> np.ndarray:
 
 
 def legend_html(view: MatrixView) -> str:
-    """The categories that occur, each with its colour and its name."""
-    names = names_of(view.kind)
+    """The kinds of cell that occur, each with its colour and its name."""
     keys = "".join(
-        f'<span class="kb-key"><i class="kb-m-{code}"></i>{escape(names[str(code)])}</span>'
-        for code in legend(view)
+        f'<span class="kb-key"><i class="kb-m-{code}"></i>{escape(t(name))}</span>'
+        for code, name in CELLS.items()
+        if (view.categorical or code >= LEVELS) and (view.codes == code).any()
     )
     return f'<div class="kb-legend">{keys}</div>'

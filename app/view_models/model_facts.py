@@ -93,7 +93,7 @@ def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
                 _at(plain.notes, "scores", split, key),
             ]
             if all(_is_number(value) for value in values):
-                texts = [_percent(value) for value in values]
+                graph, off, plain_score = map(_percent, values)
                 return t(
                     "On the {split} set of {data}: {score} {graph} with the graph and {off} with "
                     "the graph off ({model}), and {plain} for its twin trained without knowledge "
@@ -103,9 +103,9 @@ def scores_of_twins(now: ModelInfo, twin: ModelInfo) -> str | None:
                     score=t(name, value="").strip(),
                     model=with_graph.name,
                     twin=plain.name,
-                    graph=texts[0],
-                    off=texts[1],
-                    plain=texts[2],
+                    graph=graph,
+                    off=off,
+                    plain=plain_score,
                 )
     return None
 

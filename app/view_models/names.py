@@ -66,18 +66,12 @@ def _first(lines: list[str]) -> list[str]:
     return [*lines[:SHOWN], t("and {count} more", count=more)] if more > 0 else lines
 
 
+MOST_NEAR = 5
 MOST_LOOKED_AT = 50_000  # heads; a visitor waits for them
 
 
-def nearest_names(
-    sentences: Sequence[str], graph: KnowledgeGraph, *, most: int = 5
-) -> tuple[str, ...]:
-    """Return heads that share most of their character pairs with the text.
-
-    Args:
-        graph: whose heads are offered, as the graph writes them; the first ``MOST_LOOKED_AT``.
-        most: at most so many.
-    """
+def nearest_names(sentences: Sequence[str], graph: KnowledgeGraph) -> tuple[str, ...]:
+    """Return heads that share most of their character pairs with the text, as in the graph."""
     text = " ".join(normalise_name(sentence) for sentence in sentences)
     pairs, characters = _pairs(text), set(text) - {" "}
     scored = []
@@ -89,7 +83,7 @@ def nearest_names(
         alike = len(set(entity) & characters) / len(set(entity))
         if shared >= 0.3 or (alike >= 0.5 and not entity.isascii() and len(entity) <= 4):
             scored.append((-shared - 0.3 * alike, len(entity), entity))
-    best = [entity for _, _, entity in sorted(scored)[:most]]
+    best = [entity for _, _, entity in sorted(scored)[:MOST_NEAR]]
     return tuple(graph.triples_of(entity)[0].head for entity in best)
 
 

@@ -10,12 +10,14 @@ from pyvis.network import Network
 
 from app.texts import N_, t
 from app.view_models.diff import Identity, code_of
+from app.view_models.html import shorten
 from app.view_models.knowledge import TripleRow
 from app.view_models.names import gloss, with_glosses
 from app.view_models.styles import BRANCH, TRUNK
 from kbert_core import FlatTree, Triple
 from kbert_core.knowledge.names import normalise_name
 
+LONGEST = 22  # characters of a label
 MOST = 80  # triples drawn; the table has them all
 Places = Mapping[str, tuple[float, float]]
 NOWHERE: Places = {}
@@ -68,8 +70,8 @@ def neighbourhood(
         flat = _flat(name)
         net.add_node(
             name,
-            label=_short(flat),
-            title=_meant(flat),
+            label=shorten(flat, LONGEST),
+            title=f"{flat} · {meaning}" if (meaning := gloss(flat)) else flat,
             x=x,
             y=y,
             shape="box",
@@ -89,7 +91,7 @@ def neighbourhood(
             names=names.get(row.triple, ()),
             on=row.on,
             chosen=row.triple == chosen,
-            label=_short(_flat(row.triple.relation)),
+            label=shorten(_flat(row.triple.relation), LONGEST),
             title=with_glosses(_flat(f"{row.triple}: {row.state}"), row.triple),
             color="branch" if row.used else "faint",
             dashes=not row.used,
@@ -173,14 +175,6 @@ def caption(
             total=len(rows),
         )
     return t(on)
-
-
-def _short(name: str, most: int = 22) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
-
-
-def _meant(name: str) -> str:
-    return f"{name} · {meaning}" if (meaning := gloss(name)) else name
 
 
 def _flat(name: str) -> str:

@@ -8,7 +8,7 @@ from app.models import ModelInfo
 from app.texts import N_, listed, sentences, t, tn
 from app.view_models.html import escape, plain
 from app.view_models.prediction import percent
-from app.view_models.styles import BRANCH, LINK, TRUNK
+from app.view_models.styles import BRANCH, LINK, TRUNK, faint
 from app.view_models.targets import answer_name
 from kbert_core.explain.noise import K_BERT, NoiseCurve, Point
 from kbert_core.knowledge.triple import Triple
@@ -143,7 +143,7 @@ def chart(curve: NoiseCurve, measure: str, dial: int, label: str) -> go.Figure:
             y=[100 * y for y in (*(s.high for s in spreads), *(s.low for s in reversed(spreads)))],
             mode="lines",
             fill="toself",
-            fillcolor=_faint(colour),
+            fillcolor=faint(colour, 0.14),
             line={"width": 0},
             hoverinfo="skip",
             showlegend=False,
@@ -227,8 +227,3 @@ def _flips(curve: NoiseCurve, count: int) -> list[str]:
             text = N_("{count} of {total} draws for {way}")
             found.append(t(text, count=flips, total=len(points), way=way_name(way)))
     return found
-
-
-def _faint(colour: str) -> str:
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.14)"

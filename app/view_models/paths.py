@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from app.texts import N_, listed, sentences, t
 from app.view_models.html import escape, plain
-from app.view_models.styles import BRANCH, CHANGED, TRUNK
+from app.view_models.styles import BRANCH, CHANGED, TRUNK, faint
 from kbert_core import FlatTree
 from kbert_core.explain.influence import NEVER, ROUNDING, Influence, Reach
 
@@ -29,14 +29,8 @@ def change_chart(found: Influence, piece: int, token: int) -> go.Figure:
     own[list(found.own(piece))] = True
     shown = (reached.numpy() & ~own).astype(bool)
     changes = measured.nan_to_num().numpy()
-    text = [
-        [short_percent(value) if here else "" for value, here in zip(*row, strict=True)]
-        for row in zip(changes, shown, strict=True)
-    ]
-    said = [
-        [percent(value) if here else t("out of reach") for value, here in zip(*row, strict=True)]
-        for row in zip(changes, shown, strict=True)
-    ]
+    text = np.where(shown, np.vectorize(short_percent)(changes), "")
+    said = np.where(shown, np.vectorize(percent)(changes), t("out of reach"))
     figure = _map(found.flat, found.layers, token)
     _layer(figure, own, BRANCH, t("gone"))
     figure.add_heatmap(
@@ -44,7 +38,7 @@ def change_chart(found: Influence, piece: int, token: int) -> go.Figure:
         text=text,
         texttemplate="%{text}",
         customdata=said,
-        colorscale=[[0, _faint(TRUNK, 0.06)], [1, _faint(TRUNK, 1)]],
+        colorscale=[[0, faint(TRUNK, 0.06)], [1, faint(TRUNK, 1)]],
         zmin=0,
         showscale=False,
         hoverongaps=True,
@@ -141,7 +135,8 @@ def say_agreement(found: Influence) -> str:
 
 def arrivals(found: Influence, token: int) -> dict[str, list[str]]:
     """Every triple: when it can reach a token, and what it changed in the end; as columns."""
-    ranked = sorted(found.arrivals(token), key=lambda one: -_last(one.measured))
+    last = {one.piece: np.nan_to_num(one.measured[-1], nan=np.inf) for one in found.arrivals(token)}
+    ranked = sorted(found.arrivals(token), key=lambda one: -last[one.piece])
     never = t("never")
     return {
         t("Triple"): [str(one.piece.triple) for one in ranked],
@@ -195,14 +190,6 @@ def say_known(flat: FlatTree, ways: Reach, token: int) -> str:
 
 
 # Both
-
-
-def token_names(flat: FlatTree) -> dict[int, str]:
-    """What every token is called in a chooser: its place, and what it reads."""
-    return {
-        number: t("{number}: {text}", number=number, text=plain(text))
-        for number, text in enumerate(flat.tokens)
-    }
 
 
 def percent(value: float) -> str:
@@ -281,7 +268,7 @@ def _layer(figure: go.Figure, cells: Any, colour: str, name: str) -> None:
     """Fill some cells with one colour."""
     figure.add_heatmap(
         z=np.where(cells, 1.0, np.nan),
-        colorscale=[[0, _faint(colour, 0.55)], [1, _faint(colour, 0.55)]],
+        colorscale=[[0, faint(colour, 0.55)], [1, faint(colour, 0.55)]],
         showscale=False,
         xgap=1,
         ygap=1,
@@ -289,16 +276,7 @@ def _layer(figure: go.Figure, cells: Any, colour: str, name: str) -> None:
     )
 
 
-def _faint(colour: str, share: float) -> str:
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{share})"
-
-
 def _quickest(found: Influence, piece: int, token: int) -> tuple[int, ...]:
     """The quickest way from any token of a triple, the last where several are as quick."""
     ways = [way for at in found.own(piece) if (way := found.ways.way(at, token))]
     return min(reversed(ways), key=len, default=())
-
-
-def _last(measured: Sequence[float]) -> float:
-    return measured[-1] if measured[-1] == measured[-1] else float("inf")

@@ -21,6 +21,11 @@ from kbert_core.tasks.ner import LabelledToken
 
 LONG = 150  # characters of a text that scrolls line by line, each line of one height
 PREDICTION_TEXTS = {"type": N_("other type"), "new": N_("new"), "lost": N_("lost")}
+PREDICTION_CHANGE = {
+    "type": N_("“{text}” was {before}, is {after}"),
+    "new": N_("“{text}” is now {after}"),
+    "lost": N_("“{text}” is no longer {before}"),
+}
 
 Change = Literal["same", "type", "new", "lost"]
 
@@ -47,30 +52,23 @@ class SpanChange:
 
 def span_changes(before: Sequence[Span], after: Sequence[Span]) -> tuple[SpanChange, ...]:
     """Join the spans of two predictions on their place, in reading order."""
-    old = {(s.start, s.end): s for s in before}
-    new = {(s.start, s.end): s for s in after}
-    joined = []
-    for place in sorted(old.keys() | new.keys()):
-        was, now = old.get(place), new.get(place)
-        text = (now or was).text  # type: ignore[union-attr]
-        joined.append(
-            SpanChange(
-                *place,
-                text,
-                (was.label, was.probability) if was else None,
-                (now.label, now.probability) if now else None,
-            )
-        )
-    return tuple(joined)
+    texts = {(span.start, span.end): span.text for span in (*before, *after)}
+    was, now = (
+        {(span.start, span.end): (span.label, span.probability) for span in spans}
+        for spans in (before, after)
+    )
+    return tuple(
+        SpanChange(*place, texts[place], was.get(place), now.get(place)) for place in sorted(texts)
+    )
 
 
 def type_probabilities(prediction: NerPrediction, start: int, end: int) -> dict[str, float]:
-    """Mean probability of each entity type over the tokens of a place; O is none."""
+    """Mean probability of each entity type, by its name, over the tokens of a place."""
     tokens = [tok for tok in prediction.tokens if tok.start < end and tok.end > start]
     totals: dict[str, float] = {}
     for token in tokens:
         for tag, probability in token.probabilities.items():
-            label = tag.split("-", 1)[-1]
+            label = t("O (none)") if tag == "O" else type_name(tag.split("-", 1)[-1])
             totals[label] = totals.get(label, 0.0) + probability / len(tokens)
     return totals
 
@@ -144,21 +142,15 @@ def changes_html(changes: Sequence[SpanChange], *, compared: bool) -> str:
         return f'<p class="kb-table">{escape(t("No named entity found."))}</p>'
     rows = []
     for item in changes:
-        before = _side(item.before)
-        after = _side(item.after)
-        badge = ""
-        if compared and item.change != "same":
-            badge = f'<span class="kb-badge">{escape(t(PREDICTION_TEXTS[item.change]))}</span>'
-        delta = ""
-        if item.before and item.after and item.change == "same":
-            delta = signed(item.after[1] - item.before[1])
-        rows.append([shown(item.text), before, after, badge or delta])
-    if compared:
-        heads = (t("Entity"), t("Before"), t("Now"), t("Change"))
-        return scrolling(table_html(heads, rows, numbers=1))
-    return scrolling(
-        table_html((t("Entity"), t("Type")), ([text, now] for text, _, now, _ in rows))
-    )
+        before, after, change = _side(item.before), _side(item.after), ""
+        if item.change != "same":
+            change = f'<span class="kb-badge">{escape(t(PREDICTION_TEXTS[item.change]))}</span>'
+        elif item.before and item.after:
+            change = signed(item.after[1] - item.before[1])
+        rows.append([shown(item.text), *([before, after, change] if compared else [after])])
+    both = (t("Entity"), t("Before"), t("Now"), t("Change"))
+    heads = both if compared else (t("Entity"), t("Type"))
+    return scrolling(table_html(heads, rows, numbers=int(compared)))
 
 
 def gate_html(text: str, gated: GatedPrediction, own: NerPrediction) -> str:
@@ -275,22 +267,10 @@ def headline(changes: Sequence[SpanChange]) -> str:
     """Say in a line what changed between two predictions; plain text."""
     said = []
     for item in changes:
-        if item.change == "type" and item.before and item.after:
-            said.append(
-                t(
-                    "“{text}” was {before}, is {after}",
-                    text=item.text,
-                    before=type_name(item.before[0]),
-                    after=type_name(item.after[0]),
-                )
-            )
-        elif item.change == "new" and item.after:
-            said.append(
-                t("“{text}” is now {after}", text=item.text, after=type_name(item.after[0]))
-            )
-        elif item.change == "lost" and item.before:
-            text = N_("“{text}” is no longer {before}")
-            said.append(t(text, text=item.text, before=type_name(item.before[0])))
+        if item.change != "same":
+            was, now = (side and type_name(side[0]) for side in (item.before, item.after))
+            text = PREDICTION_CHANGE[item.change]
+            said.append(t(text, text=item.text, before=was, after=now))
     if not said:
         return t("The entities are the same before and now.")
     more = len(said) - 3
@@ -323,12 +303,7 @@ def _side(value: tuple[str, float] | None) -> str:
     return f"{escape(type_name(value[0]))} {percent(value[1])}"
 
 
-def named_outside(totals: Mapping[str, float]) -> dict[str, float]:
-    """Call the label of no entity by its name for people."""
-    return {t("O (none)") if k == "O" else type_name(k): v for k, v in totals.items()}
-
-
-def worth_a_look(changes: Sequence[SpanChange], *, most: int = 2) -> tuple[SpanChange, ...]:
+def worth_a_look(changes: Sequence[SpanChange]) -> tuple[SpanChange, ...]:
     """Choose the changed places whose probabilities are shown: now's, then those lost."""
     chosen: list[SpanChange] = []
     order = [c for c in changes if c.change in ("type", "new")]
@@ -336,4 +311,4 @@ def worth_a_look(changes: Sequence[SpanChange], *, most: int = 2) -> tuple[SpanC
     for item in order:
         if all(item.end <= other.start or item.start >= other.end for other in chosen):
             chosen.append(item)
-    return tuple(chosen[:most])
+    return tuple(chosen[:2])

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from app.selection import triple_of
-from app.texts import listed, sentences, t
+from app.texts import N_, listed, sentences, t
 from app.view_models.diff import Identity
-from app.view_models.matrix import HIDDEN, names_of, share, visible_view
+from app.view_models.matrix import CELLS, HIDDEN, share, visible_view
 from app.view_models.why import branch_of
 from kbert_core import Ablation, FlatTree, Triple
 
@@ -36,7 +36,7 @@ def row_view(
         first, or in reading order.
     """
     codes = visible_view(flat, ablation).codes[row]
-    names = {**names_of("visible"), str(HIDDEN): t("an intervention opens it")}
+    names = {**CELLS, HIDDEN: N_("an intervention opens it")}
     token, seen = flat.tokens[row], np.flatnonzero(visible[row]).tolist()
     hidden = [place for place in range(len(flat)) if not visible[row, place]]
     counts = {"a": token, "seen": len(seen), "n": len(flat)}
@@ -52,7 +52,7 @@ def row_view(
         t("Token"): [f"{flat.tokens[place]} ({place})" for place in seen],
         t("Stands on"): [t("branch “{branch}”", branch=b) if b else t("trunk") for b in branches],
         t("Seen because"): [
-            t("the token itself") if place == row else names[str(codes[place])] for place in seen
+            t("the token itself") if place == row else t(names[codes[place]]) for place in seen
         ],
     }
     if weights is not None:

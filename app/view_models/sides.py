@@ -1,7 +1,6 @@
 """Readings side by side: what they are called, their differences, and why two are equal."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,6 @@ from app.scene import NO_GRAPH, Scene
 from app.texts import N_, listed, sentences, t
 from app.view_models.diff import code_of
 from app.view_models.html import escape, plain, shown
-from app.view_models.matrix import (
-    ABLATED,
-    HIDDEN,
-    MatrixView,
-    attention_view,
-    legend_html,
-    picked,
-    visible_view,
-)
 from app.view_models.paths import power_of_ten
 from app.view_models.selected import Marks
 from app.view_models.styles import TRUNK
@@ -87,11 +77,6 @@ def about(scene: Scene, model: str, triples: int) -> str:
     return listed(parts)
 
 
-def title_html(title: str, about: str) -> str:
-    """A column's head, in one line; escaped."""
-    return f'<div class="kb-column"><b>{escape(title)}</b> <span>{escape(about)}</span></div>'
-
-
 def row_html(flat: FlatTree, marks: Marks) -> str:
     """Draw all tokens of a row one after the other, those of triples set off; escaped."""
     drawn = ""
@@ -104,12 +89,6 @@ def row_html(flat: FlatTree, marks: Marks) -> str:
             f'<span class="kb-text">{shown(text)}</span></span>'
         )
     return f'<div class="kb-tree kb-strip" role="group">{drawn}</div>'
-
-
-def legend(views: Sequence[MatrixView]) -> str:
-    """The categories that occur in any of several matrices."""
-    codes = np.concatenate([view.codes.ravel() for view in views])
-    return legend_html(replace(views[0], codes=codes))
 
 
 # What knowledge does to the text
@@ -201,20 +180,13 @@ def entering_chart(reading: Reading, weights: np.ndarray, columns: Sequence[str]
     chart.update_layout(
         height=min(440, 60 + 16 * len(rows)), margin={"l": 8, "r": 8, "t": 4, "b": 4}
     )
-    ticks = {"tickmode": "array", "showgrid": False, "zeroline": False, "fixedrange": True}
     short = all(len(column) == 1 or column.startswith("[") for column in columns)
-    if short:
-        columns = ["·" if column.startswith("[") else column for column in columns]
-    chart.update_xaxes(
-        side="top",
-        tickangle=0 if short else None,
-        tickvals=list(range(len(columns))),
-        ticktext=list(columns),
-        **ticks,
-    )
-    chart.update_yaxes(
-        autorange="reversed", tickvals=list(range(len(rows))), ticktext=rows, **ticks
-    )
+    names = ["·" if short and column.startswith("[") else column for column in columns]
+    ticks = {"tickmode": "array", "showgrid": False, "zeroline": False, "fixedrange": True}
+    across = {**ticks, "tickvals": list(range(len(names))), "ticktext": names, "side": "top"}
+    chart.update_xaxes(across, tickangle=0 if short else None)
+    down = {**ticks, "tickvals": list(range(len(rows))), "ticktext": rows}
+    chart.update_yaxes(down, autorange="reversed")
     return chart
 
 
@@ -323,44 +295,3 @@ def _groups(comparison: Comparison) -> list[tuple[list[str], list[Difference]]]:
         else:
             groups.append(([pair.one, pair.other], [pair]))
     return groups
-
-
-# Their matrices
-
-
-def visible_panel(flat: FlatTree, scene: Scene, seen: np.ndarray) -> MatrixView:
-    """The visible matrix of one panel, interventions included.
-
-    Args:
-        flat: N tokens.
-        scene: of the panel.
-        seen: (N, N) bool, row may attend to column.
-    """
-    view = visible_view(flat, scene.ablation)
-    codes = view.codes.copy()
-    codes[seen & (codes == HIDDEN)] = ABLATED
-    codes[~seen] = HIDDEN
-    return MatrixView("visible", True, codes, view.tokens, view.roles, view.groups)
-
-
-def attention_panels(
-    flats: Sequence[FlatTree],
-    maps: Sequence[np.ndarray],
-    seen: Sequence[np.ndarray],
-    layer: int,
-    head: int,
-) -> list[MatrixView]:
-    """Attention of every panel under one scale.
-
-    Args:
-        flats: their tokens.
-        maps: (L, A, N, N) of each.
-        seen: (N, N) bool of each, row may attend to column.
-        layer, head: from 1; 0 is a mean. Where a model has fewer, its last.
-    """
-    chosen = [picked(own, layer, head) for own in maps]
-    high = max(float(weights.max(initial=0.0)) for weights in chosen)
-    return [
-        attention_view(flat, weights, own, high=high)
-        for flat, weights, own in zip(flats, chosen, seen, strict=True)
-    ]

@@ -23,7 +23,7 @@ CANDIDATES = 5  # tokens of each mask that are listed
 SPANS = re.compile(r"(\S.*?) \[(\d+), (\d+)\)(?:, |$)")
 
 
-def targets(trace: Any) -> tuple[Target, ...]:
+def targets(trace: Any, *, every: bool = False) -> tuple[Target, ...]:
     """What there is to explain, what is asked about first at the head.
 
     Of named entities those predicted, then the mentions where none is; of
@@ -31,14 +31,17 @@ def targets(trace: Any) -> tuple[Target, ...]:
 
     Args:
         trace: of a scene; without a prediction there is nothing.
+        every: of a class every label, of a mask its likeliest tokens, and not only the first.
     """
     found = trace.prediction
     if isinstance(found, ClassPrediction):
-        return (Target(found.label),)
+        labels = sorted(found.probabilities, key=lambda la: -found.probabilities[la])
+        return tuple(map(Target, labels)) if every else (Target(found.label),)
     if isinstance(found, MaskPrediction):
         return tuple(
-            Target(filling.candidates[0][0], filling.start, filling.end)
+            Target(token, filling.start, filling.end)
             for filling in found.fillings
+            for token, _ in filling.candidates[: CANDIDATES if every else 1]
         )
     if isinstance(found, LinkPrediction):
         each = [target_of(found, trace.reading, span=(own.start, own.end)) for own in found.links]
@@ -50,24 +53,12 @@ def targets(trace: Any) -> tuple[Target, ...]:
         return ()
     spans = [Target(span.label, span.start, span.end) for span in found.spans]
     first = [target_of(found, trace.reading)] if spans else []
-    none = [Target(OUTSIDE, *place) for place in _mentions(trace) if _free(place, spans)]
+    none = [
+        Target(OUTSIDE, start, end)
+        for start, end in _mentions(trace)
+        if all(end <= span.start or span.end <= start for span in spans)
+    ]
     return tuple(dict.fromkeys([*first, *spans, *none]))
-
-
-def any_targets(trace: Any) -> tuple[Target, ...]:
-    """What is listed to be explained: of a class every label, of a mask its likeliest tokens."""
-    found = trace.prediction
-    if isinstance(found, ClassPrediction):
-        return tuple(
-            map(Target, sorted(found.probabilities, key=lambda la: -found.probabilities[la]))
-        )
-    if isinstance(found, MaskPrediction):
-        return tuple(
-            Target(token, filling.start, filling.end)
-            for filling in found.fillings
-            for token, _ in filling.candidates[:CANDIDATES]
-        )
-    return targets(trace)
 
 
 def kinds(labels: Iterable[str]) -> list[str]:
@@ -124,7 +115,3 @@ def _mentions(trace: Any) -> Iterator[tuple[int, int]]:
         first, last = tokens.over(mention.start, mention.end)
         if last > first:
             yield mention.start, mention.end
-
-
-def _free(place: tuple[int, int], spans: list[Target]) -> bool:
-    return all(place[1] <= span.start or span.end <= place[0] for span in spans)

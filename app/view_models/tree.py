@@ -1,23 +1,24 @@
 """The sentence tree: the trunk on one line, branches below their mention."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from typing import TYPE_CHECKING
 
 from app.texts import N_, t, tn
-from app.view_models.diff import Status, code_of
+from app.view_models.diff import Identity, Status, code_of
 from app.view_models.html import escape, shown
 from app.view_models.names import gloss, with_glosses
 from app.view_models.selected import Marks
 from app.words import RULE_TEXTS
 from kbert_core import Ablation, FlatTree, Rule, Triple
-from kbert_core.kbert.sentence_tree import Branch
+from kbert_core.kbert.flat_tree import PlacedBranch
 
 if TYPE_CHECKING:  # see app/view_models/why.py
     from kbert_core import KBertTrace
 
 ONE_LINE = 600  # pixels of a trunk that surely fits
+MOST = 4000  # mentions and other tokens of a trunk that are drawn
 AROUND = 80  # pixels beside a branch's tokens
 
 
@@ -70,8 +71,6 @@ class TreeView:
     nodes: tuple[NodeView, ...]  # the trunk in order
     segments: int  # how many segments it has
     hard_used: bool  # whether the model was given the hard positions
-    # what the length limit took from the text, per sentence
-    cut_text: tuple[tuple[int, int, int], ...]
 
     @property
     def branches(self) -> tuple[BranchView, ...]:
@@ -93,7 +92,7 @@ class Laid:
 
 
 def tree_view(
-    trace: "KBertTrace | Laid", window: int = 0, before: FlatTree | None = None, *, most: int = 4000
+    trace: "KBertTrace | Laid", window: int = 0, before: FlatTree | None = None
 ) -> TreeView:
     """Lay out one row of a trace.
 
@@ -101,42 +100,30 @@ def tree_view(
         window: which row, where a long text was read in windows.
         before: the row of the scene compared with; its branches that are
             gone are drawn as removed.
-        most: at most so many trunk tokens.
     """
     flat = trace.rows[window]
     branches = _branches(flat, before)
-    special = {index for index, _ in flat.specials}
-    nodes: list[NodeView] = []
-    run: list[TokenView] = []
-    anchor = sentence = 0
-
-    def close() -> None:
-        nonlocal run
-        if run:
-            below = tuple(branches.get(anchor, ()))
-            means = _meaning(flat, anchor - 1) if anchor else ""
-            nodes.append(NodeView(tuple(run), bool(anchor), below, means, sentence))
-        run = []
-
-    for index, place in enumerate(flat.branch_ids):
-        if place > 0:
+    runs: list[tuple[int, int, list[TokenView]]] = []  # sentence, anchor, tokens
+    sentence = 0
+    for index, branch in enumerate(flat.branch_ids):
+        if branch:
             continue
-        if flat.trunk_places[index][0] > sentence:
-            close()
-            sentence = flat.trunk_places[index][0]
-        token = _token(flat, index, index in special)
-        own = flat.anchor_ids[index]
-        if not own or own != anchor:
-            close()
-        anchor = own
-        run.append(token)
-        if len(nodes) >= most:
-            break
-    close()
-    cuts = tuple((cut.sentence, cut.kept, cut.total) for cut in flat.trunk_cuts)
-    return TreeView(
-        tuple(nodes), len(set(flat.token_type_ids)), trace.ablation.positions == "hard", cuts
-    )
+        sentence, anchor = max(sentence, flat.trunk_places[index][0]), flat.anchor_ids[index]
+        if not (anchor and runs and runs[-1][:2] == (sentence, anchor)):
+            runs.append((sentence, anchor, []))
+        runs[-1][2].append(_token(flat, index))
+    nodes = [
+        NodeView(
+            tuple(run),
+            bool(anchor),
+            tuple(branches.get(anchor, ())),
+            _meaning(flat, anchor - 1) if anchor else "",
+            sentence,
+        )
+        for sentence, anchor, run in runs[:MOST]
+    ]
+    segments, hard = len(set(flat.token_type_ids)), trace.ablation.positions == "hard"
+    return TreeView(tuple(nodes), segments, hard)
 
 
 @dataclass(frozen=True)
@@ -207,7 +194,7 @@ def _legend(view: TreeView, states: Collection[Status]) -> str:
     return keys
 
 
-def switches(view: TreeView, off: Collection[Triple], *, line: int = ONE_LINE) -> dict[str, object]:
+def switches(view: TreeView, off: Collection[Triple]) -> dict[str, object]:
     """What the browser draws at once when a branch is switched; the page then draws the same.
 
     For a tree in which a switch changes nothing but its own branch. A triple that hangs from two
@@ -224,7 +211,7 @@ def switches(view: TreeView, off: Collection[Triple], *, line: int = ONE_LINE) -
     """
     every = view.branches
     triples = [branch.triple for branch in every]
-    flipped, free = {}, {"": _free_with(view, None, line)}
+    flipped, free = {}, {"": _free_with(view, None)}
     for branch in every:
         gone = branch.status == "removed"
         if branch.cut or triples.count(branch.triple) > 1 or (gone and branch.triple not in off):
@@ -233,7 +220,7 @@ def switches(view: TreeView, off: Collection[Triple], *, line: int = ONE_LINE) -
         handles = _Handles(Marks(), {branch.triple}, True)
         flipped[branch.name] = _branch_html(now, view.segments, handles)
         if gone:
-            free[branch.name] = _free_with(view, branch, line)
+            free[branch.name] = _free_with(view, branch)
     handles = _Handles(Marks(), (), True)
     settled = {
         branch.name: _branch_html(replace(branch, status="same"), view.segments, handles)
@@ -290,63 +277,49 @@ def _width(token: TokenView) -> int:
     return 13 + sum(9 if character.isascii() else 17 for character in token.text)
 
 
-def _free_with(view: TreeView, back: BranchView | None, line: int) -> list[int]:
+def _free_with(view: TreeView, back: BranchView | None) -> list[int]:
     """Which nodes are free once no branch is gone, but for one that comes back."""
     found = []
     for sentence in {node.sentence for node in view.nodes}:
         own = [(i, node) for i, node in enumerate(view.nodes) if node.sentence == sentence]
         stay = [
             replace(n, branches=tuple(b for b in n.branches if b is back or b.status != "removed"))
-            if n.branches
-            else n
             for _, n in own
         ]
-        found += [own[number][0] for number in _free(stay, line)]
+        found += [own[number][0] for number in _free(stay, ONE_LINE)]
     return found
 
 
 def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchView]]:
     """Branches by anchor: those in, those cut by length; those gone since where they stood."""
     found: dict[int, list[BranchView]] = {}
-    earlier = _hung_names(before) if before is not None else None
-    for placed in flat.branches:
-        name = _name(flat, placed.node, placed.branch.triple)
+    now, earlier = _hung(flat), _hung(before) if before is not None else None
+    for name, placed in now.items():
         status: Status = "same" if earlier is None or name in earlier else "added"
-        tokens = tuple(_token(flat, i, False) for i in range(placed.start, placed.end))
-        found.setdefault(placed.node + 1, []).append(
-            BranchView(
-                placed.branch.triple,
-                code_of(name),
-                tokens,
-                _parts(flat, placed.branch),
-                status,
-            )
-        )
+        found.setdefault(placed.node + 1, []).append(_branch(flat, name, placed, status))
     for node, item in flat.left_out:
         if item.rule in (Rule.LENGTH, Rule.NO_TOKENS):
-            token = TokenView(_reads(flat, node, item.triple), None, None, 0)
-            name = _name(flat, node, item.triple)
-            found.setdefault(node + 1, []).append(
-                BranchView(item.triple, code_of(name), (token,), (1,), "same", item.rule)
-            )
-    if before is not None:
-        now = _hung_names(flat)
-        anchors = {
-            (node.mention.sentence, node.mention.start): number + 1
-            for number, node in enumerate(flat.tree.nodes)
-        }
-        places: dict[int, int] = {}  # where a branch that is gone stood, and stays
-        for placed in before.branches:
-            at = places[placed.node] = places.get(placed.node, -1) + 1
-            name = _name(before, placed.node, placed.branch.triple)
-            anchor = anchors.get(name[:2])
-            if name in now or anchor is None:
-                continue
-            tokens = tuple(_token(before, i, False) for i in range(placed.start, placed.end))
-            parts = _parts(before, placed.branch)
-            gone = BranchView(placed.branch.triple, code_of(name), tokens, parts, "removed")
-            found.setdefault(anchor, []).insert(at, gone)
+            branches = flat.tree.nodes[node].branches
+            texts = (own.texts for own in branches if own.triple == item.triple)
+            reads = next(texts, (item.triple.relation, item.triple.tail))
+            token = TokenView(" ".join(reads), None, None, 0)
+            code = code_of(_name(flat, node, item.triple))
+            cut = BranchView(item.triple, code, (token,), (1,), "same", item.rule)
+            found.setdefault(node + 1, []).append(cut)
+    anchors = {_name(flat, n, None)[:2]: n + 1 for n in range(len(flat.tree.nodes))}
+    places: dict[int, int] = {}  # where a branch that is gone stood, and stays
+    for name, placed in (earlier or {}).items():
+        at = places[placed.node] = places.get(placed.node, -1) + 1
+        if name not in now and name[:2] in anchors and before is not None:
+            gone = _branch(before, name, placed, "removed")
+            found.setdefault(anchors[name[:2]], []).insert(at, gone)
     return found
+
+
+def _branch(flat: FlatTree, name: Identity, placed: PlacedBranch, status: Status) -> BranchView:
+    tokens = tuple(_token(flat, index) for index in range(placed.start, placed.end))
+    parts = flat.tokenizer.tokenize_branches(placed.branch.texts).sizes.tolist()
+    return BranchView(placed.branch.triple, code_of(name), tokens, tuple(parts), status)
 
 
 def _meaning(flat: FlatTree, node: int) -> str:
@@ -357,33 +330,23 @@ def _meaning(flat: FlatTree, node: int) -> str:
     return gloss(text) or (gloss(heads.pop()) if len(heads) == 1 else "")
 
 
-def _parts(flat: FlatTree, branch: Branch) -> tuple[int, ...]:
-    return tuple(flat.tokenizer.tokenize_branches(branch.texts).sizes.tolist())
-
-
-def _reads(flat: FlatTree, node: int, triple: Triple) -> str:
-    for branch in flat.tree.nodes[node].branches:
-        if branch.triple == triple:
-            return " ".join(branch.texts)
-    return f"{triple.relation} {triple.tail}"
-
-
-def _name(flat: FlatTree, node: int, triple: Triple) -> tuple[int, int, Triple]:
+def _name(flat: FlatTree, node: int, triple: Triple | None) -> Identity:
     mention = flat.tree.nodes[node].mention
     return mention.sentence, mention.start, triple
 
 
-def _hung_names(flat: FlatTree) -> set[tuple[int, int, Triple]]:
-    return {_name(flat, placed.node, placed.branch.triple) for placed in flat.branches}
+def _hung(flat: FlatTree) -> dict[Identity, PlacedBranch]:
+    """The branches that stand in a row, by where they hang and what they say."""
+    return {_name(flat, own.node, own.branch.triple): own for own in flat.branches}
 
 
-def _token(flat: FlatTree, index: int, special: bool) -> TokenView:
+def _token(flat: FlatTree, index: int) -> TokenView:
     return TokenView(
         flat.tokens[index],
         flat.soft_positions[index],
         index,
         flat.token_type_ids[index],
-        special,
+        flat.identities[index][0] == "special",
         code_of(flat.identities[index]),
     )
 
@@ -405,7 +368,7 @@ def _node_html(
 
 
 def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) -> str:
-    kind = {"same": "", "added": " kb-added", "removed": " kb-removed"}[branch.status]
+    kind = "" if branch.status == "same" else f" kb-{branch.status}"
     note = {"same": "", "added": t("new"), "removed": t("gone")}[branch.status]
     if branch.cut:
         kind, note = " kb-cut", t(RULE_TEXTS[branch.cut.name])
@@ -501,8 +464,3 @@ def summary(flat: FlatTree, ablation: Ablation) -> str:
     if ablation.visible == "all":
         parts.append(t("everything visible"))
     return " · ".join(parts)
-
-
-def left_out_lines(items: Iterable[tuple[Rule, int]]) -> tuple[str, ...]:
-    """Say how many triples each rule left out; plain text."""
-    return tuple(t("{count} {rule}", count=n, rule=t(RULE_TEXTS[rule.name])) for rule, n in items)

@@ -1,6 +1,6 @@
 """Sentences to try a graph on: made of its own names, kept where the graph changes what is read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -77,16 +77,13 @@ class Tried:
     after: tuple[str, float] | None = None
 
 
-def candidates(
-    graph: KnowledgeGraph, task: str | None, head: str = "", most: int = MOST
-) -> tuple[Candidate, ...]:
+def candidates(graph: KnowledgeGraph, task: str | None, head: str = "") -> tuple[Candidate, ...]:
     """Make texts of a graph's own names, of each kind of entity as many.
 
     Args:
         graph: as edited; its first ``MOST_LOOKED_AT`` entities are looked at.
         task: of the model that is to read them.
         head: make them of this entity alone; "": of any.
-        most: so many.
     """
     items = [(head, graph.triples_of(head))] if head else islice(graph.items(), MOST_LOOKED_AT)
     kinds: dict[str, dict[str, Triple]] = {}
@@ -96,7 +93,7 @@ def candidates(
         chinese = any("\u4e00" <= c <= "\u9fff" for c in name)
         if head or (1 < len(name) <= LONGEST[chinese] and name.isprintable()):
             kinds.setdefault(_kind(on), {}).setdefault(name, on[0])
-    each = -(-most // max(1, len(kinds)))
+    each = -(-MOST // max(1, len(kinds)))
     made = []
     for kind, names in kinds.items():
         step = max(1, len(names) // each)
@@ -106,11 +103,11 @@ def candidates(
             chosen = forms if head else forms[number % len(forms) :][:1]
             made += [
                 Candidate(_filled(form, name, triple), name, kind, triple)
-                for form in chosen[: most if head else each]
+                for form in chosen[: MOST if head else each]
             ]
             if not head and number + 1 >= each:
                 break
-    return tuple(made[:most])
+    return tuple(made[:MOST])
 
 
 def effect(candidate: Candidate, before: Any, after: Any) -> Tried:
@@ -135,7 +132,7 @@ def effect(candidate: Candidate, before: Any, after: Any) -> Tried:
     return Tried(candidate, 0.0)
 
 
-def best(tried: Sequence[Tried], most: int = SHOWN) -> tuple[Tried, ...]:
+def best(tried: Sequence[Tried]) -> tuple[Tried, ...]:
     """The texts that the graph changes most, of different kinds where there are some."""
     order = sorted((one for one in tried if one.weight >= LEAST), key=lambda one: -one.weight)
     first: dict[str, Tried] = {}
@@ -146,7 +143,7 @@ def best(tried: Sequence[Tried], most: int = SHOWN) -> tuple[Tried, ...]:
     names: dict[str, Tried] = {}
     for one in chosen:
         names.setdefault(one.candidate.name, one)
-    return tuple(sorted([*names.values()][:most], key=lambda one: -one.weight))
+    return tuple(sorted([*names.values()][:SHOWN], key=lambda one: -one.weight))
 
 
 def said(tried: Tried, info: ModelInfo | None) -> str:
@@ -203,13 +200,12 @@ def _span(prediction: NerPrediction, place: tuple[int, int]) -> tuple[str, float
 
 def _moved(before: NerPrediction, after: NerPrediction) -> float:
     """The largest share of a token's probability that went to other tags."""
-
-    def shifts() -> Iterator[float]:
-        for one, other in zip(before.tokens, after.tokens, strict=True):
-            now = other.probabilities
-            yield sum(max(0.0, p - now.get(tag, 0.0)) for tag, p in one.probabilities.items())
-
-    return max(shifts(), default=0.0)
+    pairs = zip(before.tokens, after.tokens, strict=True)
+    shifts = (
+        sum(max(0.0, p - now.probabilities.get(tag, 0.0)) for tag, p in was.probabilities.items())
+        for was, now in pairs
+    )
+    return max(shifts, default=0.0)
 
 
 def _chosen(prediction: ClassPrediction | MaskPrediction) -> tuple[str, float]:

@@ -1,6 +1,6 @@
 """Predictions side by side, joined on what they are about; each is held against the first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -10,17 +10,18 @@ from app.view_models import links, prediction
 from app.view_models.html import escape, scrolling
 from app.view_models.prediction import (
     NOTHING,
+    PREDICTION_TEXTS,
     Place,
     line_html,
     percent,
     signed,
+    span_changes,
     tints,
 )
 from kbert_core.tasks import AnswerPrediction, ClassPrediction, LinkPrediction, NerPrediction
 
 MOST_SAID = 2  # differences told in words; the table has all
 SMALL = 0.0005  # a difference of probability that isn't shown: less than 0.1 points
-Found = tuple[str, float]  # label and probability
 P = TypeVar("P")
 PAIR = 2  # sides that are before and now
 
@@ -107,20 +108,15 @@ def compared(
 # Named entities
 
 
-def places(sides: Sequence[Side[NerPrediction]]) -> dict[Place, list[Found | None]]:
-    """Join the spans of all sides on their place, in reading order; None: not there."""
-    found: dict[Place, list[Found | None]] = {}
-    for number, side in enumerate(sides):
-        for span in side.prediction.spans:
-            row = found.setdefault((span.start, span.end), [None] * len(sides))
-            row[number] = (type_name(span.label), span.probability)
-    return dict(sorted(found.items()))
-
-
 def say_spans(text: str, sides: Sequence[Side[NerPrediction]]) -> str:
     """Say where the sides differ, or that they don't; plain text."""
-    rows = places(sides)
-    differing = [group for group in _overlapping(rows) if _differs(rows, group)]
+    rows: dict[Place, list[str | None]] = {}  # the types that each side finds; None: not there
+    for number, side in enumerate(sides):
+        for span in side.prediction.spans:
+            row = rows.setdefault((span.start, span.end), [None] * len(sides))
+            row[number] = type_name(span.label)
+    groups = _overlapping(sorted(rows))
+    differing = [group for group in groups if any(len(set(rows[place])) > 1 for place in group)]
     if not differing:
         return t(
             "{n} find the same entities, with the same types." if rows else "{n} find no entity.",
@@ -130,10 +126,8 @@ def say_spans(text: str, sides: Sequence[Side[NerPrediction]]) -> str:
     for group in differing[:MOST_SAID]:
         values = []
         for number in range(len(sides)):
-            here = [(place, rows[place][number]) for place in group]
-            named = [
-                t("“{text}” {label}", text=text[p[0] : p[1]], label=f[0]) for p, f in here if f
-            ]
+            here = [(text[slice(*place)], rows[place][number]) for place in group]
+            named = [t("“{text}” {label}", text=own, label=label) for own, label in here if label]
             values.append(listed(named) or t("no entity"))
         said.append(_grouped(values, sides) + t("."))
     more = len(differing) - MOST_SAID
@@ -142,21 +136,17 @@ def say_spans(text: str, sides: Sequence[Side[NerPrediction]]) -> str:
     return sentences(said)
 
 
-def _overlapping(rows: Mapping[Place, object]) -> list[list[Place]]:
+def _overlapping(places: Iterable[Place]) -> list[list[Place]]:
     """Put places that overlap into one group, all in reading order."""
     groups: list[list[Place]] = []
     end = 0
-    for place in rows:
+    for place in places:
         if groups and place[0] < end:
             groups[-1].append(place)
         else:
             groups.append([place])
         end = max(end, place[1])
     return groups
-
-
-def _differs(rows: Mapping[Place, Sequence[Found | None]], group: Sequence[Place]) -> bool:
-    return any(len({found and found[0] for found in rows[place]}) > 1 for place in group)
 
 
 def now_and_before(
@@ -194,17 +184,14 @@ def spans_lines(
     """
     firsts = [token for side in sides for token in side.prediction.tokens[:1]]
     colours = tints([tag for token in firsts for tag in token.probabilities])
-    labels = [{(s.start, s.end): s.label for s in side.prediction.spans} for side in sides]
     lines = []
-    for number, side in enumerate(sides):
+    for number, side in enumerate(sides):  # of the first, marks what a second has lost
+        against = sides[1] if not number and len(sides) == PAIR else side
         marks = {}
-        for place, label in labels[number].items():
-            if number and place not in labels[0]:
-                marks[place] = "kb-ring", t("new")
-            elif number and labels[0][place] != label:
-                marks[place] = "kb-ring", t("other type")
-            elif not number and len(sides) == PAIR and place not in labels[1]:
-                marks[place] = "kb-lost", t("lost")
+        for item in span_changes(sides[0].prediction.spans, against.prediction.spans):
+            if item.change in (("new", "type") if number else ("lost",)):
+                ring = "kb-ring" if number else "kb-lost"
+                marks[item.start, item.end] = ring, t(PREDICTION_TEXTS[item.change])
         names = ("", "") if last else (side.title, side.name)
         lines.append(line_html(text, side.prediction, *names, colours, marks, chosen))
     return f'<div class="kb-ner">{"".join(lines[-1:] if last else lines)}</div>'

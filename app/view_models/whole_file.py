@@ -9,7 +9,7 @@ from app.models import ModelInfo
 from app.texts import N_, listed, t
 from app.words import FILE_VERDICT
 from kbert_core.experiments.file_rows import FileRow, Verdict
-from kbert_core.experiments.statistics import LEVEL, Difference
+from kbert_core.experiments.statistics import LEVEL
 from kbert_core.experiments.whole_file import By, FileScores, Group, WholeFile
 from kbert_core.explain.result import name_of
 
@@ -56,26 +56,26 @@ def say_whole(found: WholeFile) -> str:
     difference = found.scores.difference
     if difference is None:
         return ""
-    values = _interval(difference, turned=difference.high < 0)
-    values["metric"] = metric_name(found.scores)
+    mean, low, high = difference.mean, difference.low, difference.high
+    if high < 0:  # said as a loss
+        mean, low, high = -mean, -high, -low
+    values = {"difference": points(mean), "low": points(low), "high": points(high)}
+    values["metric"] = t(FILE_METRIC[found.scores.metric])
+    text = N_(
+        "It is unclear from {count} texts whether the graph helps: {metric} differs by "
+        "{difference} points ({low} to {high})."
+    )
     if difference.low > 0:
-        return t(
+        text = N_(
             "The graph helps here: {metric} is {difference} points higher with it than without "
-            "({low} to {high}).",
-            **values,
+            "({low} to {high})."
         )
     if difference.high < 0:
-        return t(
+        text = N_(
             "The graph hurts here: {metric} is {difference} points lower with it than without "
-            "({low} to {high}).",
-            **values,
+            "({low} to {high})."
         )
-    return t(
-        "It is unclear from {count} texts whether the graph helps: {metric} differs by "
-        "{difference} points ({low} to {high}).",
-        count=f"{len(found.rows):,}",
-        **values,
-    )
+    return t(text, count=f"{len(found.rows):,}", **values)
 
 
 def say_hurting(found: WholeFile, by: By) -> str:
@@ -117,11 +117,6 @@ def by_chance(changed: int) -> float:
 
     most = math.ceil((changed - norm.ppf((1 + LEVEL) / 2) * math.sqrt(changed)) / 2) - 1
     return 2 * float(binom.cdf(most, changed, 0.5))
-
-
-def metric_name(scores: FileScores) -> str:
-    """What the metric is called."""
-    return t(FILE_METRIC[scores.metric])
 
 
 def points(share: float) -> str:
@@ -198,14 +193,6 @@ def scores(scores: FileScores) -> Columns:
         t("score"): [f"{points(own.mean)} %" for own in scores.main.values()],
         t("95 %"): [f"{points(own.low)} – {points(own.high)}" for own in scores.main.values()],
     }
-
-
-def _interval(difference: Difference, *, turned: bool = False) -> dict[str, str]:
-    """A difference and its interval in points; turned round where it is said as a loss."""
-    mean, low, high = difference.mean, difference.low, difference.high
-    if turned:
-        mean, low, high = -mean, -high, -low
-    return {"difference": points(mean), "low": points(low), "high": points(high)}
 
 
 def _hurting(group: Group) -> str:

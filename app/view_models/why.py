@@ -6,28 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.texts import N_, t
-from kbert_core import Ablation, FlatTree, Visibility, why_visible
+from kbert_core import Ablation, FlatTree, why_visible
 from kbert_core.kbert.interventions import intervene
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and the first look doesn't wait for it
     from torch import Tensor
 
     from kbert_core import KBertTrace
-
-
-def clause(flat: FlatTree, row: int, column: int) -> Visibility:
-    """Name the clause of Eq. 3 that decides a cell."""
-    return why_visible(
-        flat.branch_ids[row],
-        flat.anchor_ids[row],
-        flat.branch_ids[column],
-        flat.anchor_ids[column],
-    )
-
-
-def is_visible(flat: FlatTree, row: int, column: int, ablation: Ablation) -> bool:
-    """Say whether row may attend to column."""
-    return ablation.visible == "all" or clause(flat, row, column).visible
 
 
 REASONS = {
@@ -63,7 +48,9 @@ SAID = {
 
 def why(flat: FlatTree, row: int, column: int, ablation: Ablation) -> str:
     """Say in one or two sentences why a cell is visible or hidden; plain text."""
-    found = clause(flat, row, column)
+    found = why_visible(
+        flat.branch_ids[row], flat.anchor_ids[row], flat.branch_ids[column], flat.anchor_ids[column]
+    )
     one, other = (row, column) if flat.branch_ids[row] else (column, row)
     names = {
         "a": flat.tokens[row],
@@ -139,13 +126,10 @@ def visible_in(trace: "KBertTrace", window: int, layer: int = 0) -> np.ndarray:
     Returns:
         (N, N) bool, row may attend to column.
     """
-    size = len(trace.rows[window])
-    layers = trace.visible_layers or (trace.visible,)
-    chosen = (layers[layer - 1],) if layer and trace.visible_layers else layers
-    seen = np.zeros((size, size), dtype=bool)
-    for one in {id(one): one for one in chosen}.values():
-        seen |= one[window, :size, :size].cpu().numpy()
-    return seen
+    if layer and trace.visible_layers:
+        size = len(trace.rows[window])
+        return trace.visible_layers[layer - 1][window, :size, :size].cpu().numpy()
+    return share_of_layers(trace, window) > 0
 
 
 def layers_without_model(trace: "KBertTrace", window: int, count: int) -> "list[Tensor]":

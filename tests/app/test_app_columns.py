@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from conftest import BIO, save_checkpoint
 from explaining_pages import (
@@ -18,6 +17,7 @@ from explaining_pages import (
 from transformers import AutoModelForTokenClassification
 
 from app import comparing, explained, intervening, services
+from app.app_pages import lab_columns
 from app.comparing import Choice, Known, Panel
 from app.edit_log import EditLog
 from app.intervening import InterventionLog
@@ -25,7 +25,7 @@ from app.scene import NO_GRAPH, GraphRef, Scene
 from app.selection import Selection
 from app.texts import t
 from app.view_models import sides
-from app.view_models.matrix import ABLATED, HIDDEN, visible_view
+from app.view_models.matrix import BLOCKED, LINK
 from app.view_models.selected import Marks
 from kbert_core import (
     NO_KNOWLEDGE,
@@ -158,33 +158,6 @@ def test_table_without_predictions_has_their_columns_left_out(checkpoints):
     bare = Case.of(encoder, TEXT, graph=GRAPH, target=Target(""))
     table = sides.differences(compare(ablations_of(bare), of=bare), NAMES)
     assert "Score" not in table and "Cells" in table
-
-
-# Matrices
-
-
-def test_attention_of_all_panels_is_on_one_scale(case):
-    flats = [case.trace.rows[0], case.without_knowledge().rows[0]]
-    dice = np.random.default_rng(0)
-    maps = [scale * dice.random((3, 2, len(f), len(f))) for scale, f in enumerate(flats, start=1)]
-    seen = [np.ones((len(flat), len(flat)), dtype=bool) for flat in flats]
-    views = sides.attention_panels(flats, maps, seen, 2, 1)
-    assert {view.high for view in views} == {float(np.float32(maps[1][1, 0].max()))}
-    assert views[1].codes.max() > views[0].codes.max()
-
-
-def test_visible_panel_shows_what_interventions_opened_and_blocked(case):
-    flat = case.trace.rows[0]
-    by_tree = visible_view(flat, Ablation())
-    seen = by_tree.codes != HIDDEN
-    seen[0, :], seen[:, 0] = True, False
-    seen[0, 0] = True
-    codes = sides.visible_panel(flat, NOW.without_interventions(), seen).codes
-    assert ((codes != HIDDEN) == seen).all()
-    scene = Scene((TEXT,), "m", GraphRef("f", "kg"))
-    codes = sides.visible_panel(flat, scene, seen).codes
-    assert set(codes[0][by_tree.codes[0] == HIDDEN]) == {ABLATED}
-    assert (codes[1:, 0] == HIDDEN).all()
 
 
 # What knowledge does to the text
@@ -325,7 +298,24 @@ def test_a_token_chosen_in_one_column_is_chosen_in_all(page):
     assert not page.exception
 
 
-def test_a_blocked_cell_is_called_so_where_it_is_blocked(monkeypatch, tmp_path):
+@pytest.fixture
+def matrices(monkeypatch):
+    """The matrices that a page draws, in order."""
+    views = []
+    monkeypatch.setattr(lab_columns, "draw_matrix", lambda view, *_, **__: views.append(view))
+    return views
+
+
+def test_attention_of_all_columns_is_on_one_scale(page, matrices):
+    preset(page, "parts")
+    matrices.clear()
+    page.session_state["lab.columns_view"] = "attention"
+    page.run()
+    assert len(matrices) == 4 and {view.kind for view in matrices} == {"attention"}
+    assert {view.high for view in matrices} == {max(float(v.values.max()) for v in matrices)}
+
+
+def test_a_blocked_cell_is_called_so_where_it_is_blocked(monkeypatch, tmp_path, matrices):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     at = opened("lab.py", **{"lab.example": FIGURE_2})
     preset(at, "parts")
@@ -335,10 +325,14 @@ def test_a_blocked_cell_is_called_so_where_it_is_blocked(monkeypatch, tmp_path):
     at.session_state["lab.selection"] = Selection().with_cell(cook, apple)
     text = at.session_state[intervening.TEXT]
     at.session_state[intervening.LOGS] = {text: InterventionLog(PRESETS["no_link"])}
-    preset(at.run(), "matrix")
+    at.run()
+    matrices.clear()
+    preset(at, "matrix")
     assert titles(at) == ["Matrix by the tree", "Matrix as edited"]
     assert said(at).count("“Cook” may attend to “Apple”") == 2  # one of them without it
     assert said(at).count("Blocked by an intervention") == 1
+    untouched, edited = (view.codes for view in matrices)
+    assert set(untouched[edited == BLOCKED]) == {LINK} and BLOCKED not in untouched
 
 
 def test_a_panel_can_read_its_triples_as_plain_text(checkpoints):

@@ -61,18 +61,18 @@ def test_another_text_keeps_what_names_no_place_in_a_text():
 def test_what_an_intervention_takes_back_goes_instead_of_standing_beside_it(graph, run):
     trace = run(graph)
 
-    def works(some):
-        return bool(interventions.of_trace(trace, tuple(some), 2).changed[-1])
+    def after(some):
+        return interventions.of_trace(trace, some, 2)
 
-    assert with_one_more((), BLOCK, works) == (BLOCK,)
-    assert with_one_more((HUNG, BLOCK), OPEN, works) == (HUNG, OPEN)
-    assert with_one_more((OPEN,), BLOCK, works) == (
+    assert with_one_more((), BLOCK, after) == (BLOCK,)
+    assert with_one_more((HUNG, BLOCK), OPEN, after) == (HUNG, OPEN)
+    assert with_one_more((OPEN,), BLOCK, after) == (
         BLOCK,
     )  # the mention's own link was open before
     cell = [Intervention(action, CLS, BRANCHES) for action in ("open", "block")]
-    assert with_one_more((HUNG, cell[0]), cell[1], works) == (HUNG,)
+    assert with_one_more((HUNG, cell[0]), cell[1], after) == (HUNG,)
     layer = replace(cell[1], layers=(2,))
-    assert with_one_more((cell[0],), layer, works) == (cell[0], layer)
+    assert with_one_more((cell[0],), layer, after) == (cell[0], layer)
 
 
 # Scenes
@@ -271,12 +271,12 @@ def test_a_difference_shows_what_is_blocked_in_one_layer_only(graph, run):
     trace = run(graph)
     row, made = trace.rows[0], intervened(trace, [replace(BLOCK, layers=(2,))])
     shares = (share_of_layers(trace, 0), share_of_layers(made, 0))
-    view = matrix.visible_difference(row, row, shares)
+    view = matrix.difference(row, row, shares)
     cook, apple = row.tokens.index("Cook"), row.tokens.index("Apple")
     assert view.codes[cook, apple] == view.codes[apple, cook] == matrix.UNSEEN
     assert matrix.largest_change(view) == 1
-    assert matrix.largest_change(matrix.visible_difference(row, row, shares[:1] * 2)) == 0
-    back = matrix.visible_difference(row, row, shares[::-1])
+    assert matrix.largest_change(matrix.difference(row, row, shares[:1] * 2)) == 0
+    back = matrix.difference(row, row, shares[::-1])
     assert back.codes[cook, apple] == matrix.SEEN
 
 

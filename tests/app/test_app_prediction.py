@@ -55,7 +55,7 @@ def test_changed_spans_are_ringed_and_named_and_all_text_is_escaped():
 
 def test_type_probabilities_are_means_over_the_tokens_and_sum_to_one():
     totals = prediction.type_probabilities(ner((0, 3, "Cure")), 0, 3)
-    assert totals == pytest.approx({"O": 0.25, "Cure": 0.75})
+    assert totals == pytest.approx({"O (none)": 0.25, "Cure": 0.75})
 
 
 def model(task, **notes):

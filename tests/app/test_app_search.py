@@ -79,8 +79,9 @@ def test_lines_say_what_is_edited_and_what_it_becomes(found, info):
         (Edit("add", Triple("a", "r", "c"), index=0), "add (a, r, c)"),
     ],
 )
-def test_edits_are_proposed_in_words(edit, words):
-    assert view._do(edit) == words
+def test_edits_are_proposed_in_words(edit, words, found, info):
+    one = replace(found.found[0], edits=(edit,))
+    assert f"<div>{words}</div>" in view.line_html(one, found, info, CHANCE)
 
 
 def test_words_count_what_was_found_and_say_why_it_ended(found, info):

@@ -235,7 +235,7 @@ def test_the_first_visit_has_read_the_example(page):
     found, report = (page.session_state[f"data.{name}"] for name in ("found", "report"))
     assert (found.graph, page.session_state["data.setup"].split) == ("medical_zh", "dev")
     assert view.say_whole(found) in headlines(page)[-1]
-    assert audit_view.headline(report.verdict) in headlines(page)[0]
+    assert audit_view.in_words(report.verdict.headline) in headlines(page)[0]
     assert list(page.dataframe[-1].value["knowledge"]) == [t("helped")] * 2
 
 
