@@ -23,8 +23,8 @@ def test_the_report_is_made_of_the_committed_runs(tmp_path, monkeypatch):
     monkeypatch.delenv("KBERT_DATA", raising=False)
     dot = Image.new("RGB", (1, 1))  # pictures are drawn in test_report.py
     monkeypatch.setattr(Figure, "savefig", lambda self, file, **_: dot.save(file, "PNG"))
-    command = next(line for line in PUBLISHED.read_text("utf-8").splitlines() if "`kbert" in line)
-    words = command.partition("`kbert ")[2].partition("`")[0].split()
+    lines = PUBLISHED.read_text("utf-8").splitlines()
+    _, *words = next(line for line in lines if line.startswith("kbert experiment")).split()
     assert words[0] == "experiment"
     shutil.copytree(PUBLISHED.parent / "decisions", tmp_path / "decisions")  # it links to them
     again = tmp_path / "results.md"
