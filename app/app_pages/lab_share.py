@@ -14,6 +14,7 @@ from app.share import (
     MOST_BYTES,
     MOST_EDITS_IN_FILE,
     PARAMETER,
+    TOO_LONG,
     Shared,
     ShareError,
     TooLong,
@@ -282,13 +283,7 @@ def _session_file(shared: Shared) -> None:
     """Download and open again."""
     graph = state.base()
     if len(shared.scene.edits) > MOST_EDITS_IN_FILE:
-        st.info(
-            t(
-                "This is too long for a session file, which holds up to {most} edits. Download "
-                "the edited graph, open it, and share from there.",
-                most=f"{MOST_EDITS_IN_FILE:,}",
-            )
-        )
+        st.info(t(TOO_LONG, most=f"{MOST_EDITS_IN_FILE:,}"))
     else:
         download(
             "lab.share_download",
