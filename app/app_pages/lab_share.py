@@ -112,7 +112,7 @@ def read_only(shared: Shared) -> None:
         else:
             st.caption(t("The graph was not edited."))
     with right:
-        if sharing.has_graph(scene.graph):
+        if sharing.graph_named(scene):
             said = N_(
                 "It was made with the model {model}, which isn't here, and no other model here "
                 "reads two texts for that task. Put the model's folder into the models folder, and "
