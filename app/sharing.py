@@ -83,18 +83,14 @@ def page() -> Page:
     compared, kind, before = state.compared_with(now, trace)
     window = min(ss.get("lab.window") or 0, len(trace.rows) - 1)
     chosen = state.selection()
-    shown = (-1 if chosen.layer is None else chosen.layer, chosen.head)
+    layer, head = chosen.map_of(services.layer_count(now), chosen.head)
     mean = t("mean")
-    layers = services.layer_count(now)
-    layer = min(layers if shown[0] < 0 else shown[0], layers)
-    task = t(TASK_TEXTS[ss["lab.task"]])
 
     def side(name: str, scene: Scene, trace: Any) -> Side:
         graph = state.graph_of(scene)
 
         def weights() -> np.ndarray:
-            maps = services.attention(scene, graph, window)
-            return picked(maps, min(layer, len(maps)), min(shown[1], maps.shape[1]))
+            return picked(services.attention(scene, graph, window), layer, head)
 
         return Side(name, scene, graph, trace, weights if scene.has_model else None)
 
@@ -103,9 +99,9 @@ def page() -> Page:
         side(after, now, trace),
         side(t(COMPARE_NAME[kind]), compared, before) if before is not None else None,
         services.model_info(now.model) if now.has_model else None,
-        task,
+        t(TASK_TEXTS[ss["lab.task"]]),
         window,
-        f"{t('Layer')} {layer or mean} · {t('Head')} {shown[1] or mean}",
+        f"{t('Layer')} {layer or mean} · {t('Head')} {head or mean}",
         kind != BERT,
     )
 
