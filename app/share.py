@@ -11,8 +11,8 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Self, TypeVar, get_args
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -26,9 +26,7 @@ from pydantic import (
     StrictStr,
     TypeAdapter,
     ValidationError,
-    model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from app import comparing
 from app.comparing import GRAPHS, Choice
@@ -36,7 +34,6 @@ from app.intervening import MOST
 from app.scene import GraphRef, Scene
 from app.selection import MEAN, Selection
 from app.texts import N_, t
-from app.view_models.diff import Identity
 from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import Strategy
@@ -54,20 +51,10 @@ MOST_BYTES = 4 * 1024 * 1024  # of a session file
 MOST_EDITS_IN_FILE = 2_000
 MOST_TRIPLES = 20_000  # of a graph that a session file carries
 MOST_LAYERS = 1000  # that an intervention may name; a scene without a model has as many
-Comparison = Literal[  # as ``state`` and ``comparing`` name them
-    "auto",
-    "bert",
-    "original",
-    "pinned",
-    "untouched",
-    "systems",
-    "parts",
-    "models",
-    "graphs",
-    "matrix",
-    "free",
-]
-COMPARISONS: tuple[str, ...] = get_args(Comparison)
+COMPARISONS = (  # as ``state`` and ``comparing`` name them
+    *("auto", "bert", "original", "pinned", "untouched"),
+    *("systems", "parts", "models", "graphs", "matrix", "free"),
+)
 VIEWS: dict[str, tuple[str | bool, ...]] = {  # what panels can show; the first unless said
     "matrix_view": ("visible", "attention", "difference"),
     "difference_of": ("visible", "attention"),
@@ -78,14 +65,14 @@ VIEWS: dict[str, tuple[str | bool, ...]] = {  # what panels can show; the first 
     "specials": (False, True),
 }
 
-
-S = TypeVar("S", bound="Shared")
-
-
 CUT_OFF = N_("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
 HALF = N_(
     "This can't be put into a link or a file: the text or a name contains half a character. Type "
     "it again."
+)
+TOO_LONG = N_(
+    "This is too long for a session file, which holds up to {most} edits. Download the edited "
+    "graph, open it, and share from there."
 )
 
 
@@ -120,11 +107,15 @@ class Shared:
     part: tuple[Triple, ...] = ()
     off: tuple[Triple, ...] = ()  # those of them that are switched off
 
-    def on_part(self, name: str = "") -> tuple[Self, KnowledgeGraph]:
+    def on_part(self, name: str = "") -> tuple["Shared", KnowledgeGraph]:
         """Return the same of a graph that has the carried triples only, and that graph."""
         graph = KnowledgeGraph(self.part, name=name, off=self.off)
-        renamed = _renamed(self, self.scene.graph.fingerprint, graph.fingerprint)
-        return replace(renamed, part=(), off=()), graph
+        before = self.scene.graph
+        scene = replace(self.scene, graph=GraphRef(graph.fingerprint, before.name))
+        pinned = self.pinned
+        if pinned is not None and pinned.graph.fingerprint == before.fingerprint:
+            pinned = replace(pinned, graph=GraphRef(graph.fingerprint, pinned.graph.name))
+        return replace(self, scene=scene, pinned=pinned, part=(), off=()), graph
 
 
 # Links
@@ -174,7 +165,10 @@ def from_link(value: str) -> Shared:
         raise ShareError(t(CUT_OFF)) from error
     if not unpack.eof or unpack.unconsumed_tail or unpack.unused_data:
         raise ShareError(t(CUT_OFF))
-    return _read(_InLink, _parsed(plain), MOST_EDITS).shared()
+    shared, graph = _read(_parsed(plain), MOST_EDITS)
+    if graph is not None:
+        raise _refused("triples")
+    return shared
 
 
 # Session files
@@ -192,15 +186,12 @@ def to_file(shared: Shared, graph: KnowledgeGraph) -> bytes:
     """
     named = graph.fingerprint == shared.scene.graph.fingerprint
     if named and graph.aliases == ALIAS_RELATIONS and len(graph) <= MOST_TRIPLES:
-        carried = KnowledgeGraph(graph, name=graph.name, off=graph.off)
-        renamed = _renamed(shared, graph.fingerprint, carried.fingerprint)
-        renamed = replace(renamed, part=(), off=())  # all of it goes along
-        data = data_of(renamed)
-        data["triples"] = [_triple_data(triple) for triple in carried]
-        data["off"] = [_triple_data(triple) for triple in sorted(carried.off)]
+        all_of_it = replace(shared, part=tuple(graph), off=tuple(graph.off))
+        whole, carried = all_of_it.on_part(graph.name)
+        data = {**data_of(whole), "triples": [*carried], "off": sorted(carried.off)}
         plain = _lines(data)
         if len(plain) <= MOST_BYTES:
-            return _checked(plain, renamed)
+            return _checked(plain, whole)
     return _checked(_lines(data_of(shared)), shared)
 
 
@@ -216,41 +207,15 @@ def from_file(data: bytes) -> tuple[Shared, KnowledgeGraph | None]:
     parsed = _parsed(data)
     if not isinstance(parsed, dict) or "kbert" not in parsed:
         raise ShareError(t("This is no session file of K-BERT Lab (.kbert.json)."))
-    read = _read(_InFile, parsed, MOST_EDITS_IN_FILE)
-    shared = read.shared()
-    if read.triples is None:
-        return shared, None
-    graph = KnowledgeGraph(read.triples, name=shared.scene.graph.name, off=read.off)
-    if any(triple not in graph for triple in graph.off):
-        raise _refused("off")
-    if graph.fingerprint != shared.scene.graph.fingerprint:
-        raise _refused("triples")
-    return shared, graph
+    return _read(parsed, MOST_EDITS_IN_FILE)
 
 
 def _checked(plain: bytes, shared: Shared) -> bytes:
     if len(plain) > MOST_BYTES or max(_edits(shared)) > MOST_EDITS_IN_FILE:
-        raise ShareError(
-            t(
-                "This is too long for a session file, which holds up to {most} edits. Download "
-                "the edited graph, open it, and share from there.",
-                most=f"{MOST_EDITS_IN_FILE:,}",
-            )
-        )
+        raise ShareError(t(TOO_LONG, most=f"{MOST_EDITS_IN_FILE:,}"))
     if from_file(plain)[0] != portable(shared):
         raise ShareError(t(HALF))
     return plain
-
-
-def _renamed(shared: S, old: str, new: str) -> S:
-    """The same with the graph called by the fingerprint it has once it is read from the file."""
-
-    def renamed(scene: Scene) -> Scene:
-        named = scene.graph.fingerprint == old
-        return replace(scene, graph=GraphRef(new, scene.graph.name)) if named else scene
-
-    pinned = renamed(shared.pinned) if shared.pinned is not None else None
-    return replace(shared, scene=renamed(shared.scene), pinned=pinned)
 
 
 # Out
@@ -260,32 +225,12 @@ def data_of(shared: Shared) -> dict[str, Any]:
     """Return plain data, ready for JSON; what is as usual is left out."""
     shared = portable(shared)
     chosen, views = shared.selection, dict(shared.views)
-    data: dict[str, Any] = {"kbert": VERSION, "task": shared.task, **_scene_data(shared.scene)}
-    parts: dict[str, Any] = {
-        "steps": list(shared.steps),
-        "compare": shared.compare if shared.compare != "auto" else None,
-        "pinned": _scene_data(shared.pinned) if shared.pinned is not None else None,
-        "cell": [_identity_data(name) for name in chosen.cell or ()],
-        "token": _identity_data(chosen.token) if chosen.token and not chosen.cell else None,
-        "triple": _triple_data(chosen.triple) if chosen.triple is not None else None,
-        "layer": chosen.layer,
-        "head": chosen.head if chosen.head != MEAN else None,
-        "panel": views.pop("matrix_view", None),
-        "views": views,
-        "window": shared.window or None,
-        "panels": [
-            {
-                "model": own.model,
-                "graph": own.graph,
-                "ablation": _ablation_data(own.ablation),
-                "system": own.system,
-            }
-            for own in shared.panels
-        ],
-        "part": [_triple_data(triple) for triple in shared.part],
-        "off": [_triple_data(triple) for triple in shared.off],
-    }
-    return data | {name: own for name, own in parts.items() if own not in (None, [], {})}
+    given = {**_values(shared.scene), **_values(chosen), **_values(shared)}
+    given |= {"kbert": VERSION, "panel": views.pop("matrix_view", "visible"), "views": views}
+    if chosen.cell:
+        del given["token"]
+    plain: dict[str, Any] = json.loads(_json(_written(_Given, given)))
+    return plain
 
 
 def portable(shared: Shared) -> Shared:
@@ -313,43 +258,34 @@ def _edits(shared: Shared) -> list[int]:
     return [len(scene.edits) for scene in (shared.scene, shared.pinned) if scene is not None]
 
 
-def _scene_data(scene: Scene) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        "sentences": list(scene.sentences),
-        "model": scene.model,
-        "graph": {"name": scene.graph.name, "fingerprint": scene.graph.fingerprint},
-        "edits": [_edit_data(edit) for edit in scene.edits],
-        "options": scene.options.as_dict(),
-        "ablation": _ablation_data(scene.ablation),
-    }
-    if scene.interventions:
-        data["interventions"] = [one.as_dict() for one in scene.interventions]
-    if scene.system:
-        data["system"] = scene.system
-    if scene.threshold is not None:
-        data["threshold"] = float(scene.threshold)
-    return data
+def _values(part: Any) -> dict[str, Any]:
+    return {field.name: getattr(part, field.name) for field in fields(part)}
 
 
-def _ablation_data(ablation: Ablation) -> dict[str, str]:
-    return {"positions": ablation.positions, "visible": ablation.visible}
+def _written(kind: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is written of the fields that are read, without those that are as usual."""
+    known = kind.model_fields.items()
+    return {name: given[name] for name, f in known if given.get(name, f.default) != f.default}
 
 
-def _triple_data(triple: Triple) -> list[str]:
-    return [triple.head, triple.relation, triple.tail]
-
-
-def _edit_data(edit: Edit) -> list[Any]:
-    more = [_triple_data(edit.new) if edit.new is not None else None, edit.index]
-    return [edit.action, _triple_data(edit.triple), *(own for own in more if own is not None)]
-
-
-def _identity_data(identity: Identity) -> list[Any]:
-    return [_triple_data(part) if isinstance(part, Triple) else part for part in identity]
+def _plain(part: object) -> object:
+    """A value of the scene, as JSON has it."""
+    match part:
+        case Triple():
+            return [part.head, part.relation, part.tail]
+        case Edit():
+            every = (part.action, part.triple, part.new, part.index)
+            return [own for own in every if own is not None]
+        case InjectionOptions() | Intervention():
+            return part.as_dict()
+        case Scene():
+            return _written(_Scene, _values(part))
+        case _:
+            return {name: own for name, own in _values(part).items() if own is not None}
 
 
 def _json(data: object) -> bytes:
-    plain = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    plain = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=_plain)
     return plain.encode("utf-8", "replace")
 
 
@@ -360,12 +296,6 @@ def _lines(data: Mapping[str, object]) -> bytes:
 
 
 # Back: what each part has to be
-
-
-def _filled(text: str) -> str:
-    if not text.strip():
-        raise ValueError("empty")
-    return text
 
 
 def _folder(name: str) -> str:
@@ -379,49 +309,40 @@ _Count = Annotated[StrictInt, Field(ge=0, le=_ANY)]
 _Number = Annotated[StrictFloat, Field(ge=-_ANY, le=_ANY)]
 _Text = Annotated[StrictStr, Field(max_length=_ANY)]
 _Name = Annotated[StrictStr, Field(max_length=1000)]
-_Filled = Annotated[_Name, AfterValidator(_filled)]
+_Filled = Annotated[_Name, Field(pattern=r"\S")]
 _Folder = Annotated[_Filled, AfterValidator(_folder)]
 _System = Literal["", *SYSTEMS]  # type: ignore[valid-type]
 _Names = Annotated[tuple[_Name, ...], Field(fail_fast=True)]
-_THREE = TypeAdapter[tuple[str, str, str]](tuple[_Text, _Text, _Text])
 
 
-def _triple(value: object) -> Triple:
-    triple = Triple(*_THREE.validate_python(value))
+def _triple(three: tuple[str, str, str]) -> Triple:
+    triple = Triple(*three)
     if problem := triple.problem():
         raise ValueError(problem)
     return triple
 
 
-_Triple = Annotated[Triple, PlainValidator(_triple)]
-_Triples = Annotated[list[_Triple], Field(max_length=MOST_TRIPLES, fail_fast=True)]
-_EDIT = TypeAdapter[tuple[Any, ...]](
+def _edit(parts: tuple[Any, ...]) -> Edit:
+    action, triple, *rest = parts
+    last = rest[0] if rest else None
+    return Edit(action, triple, last) if action == "replace" else Edit(action, triple, index=last)
+
+
+_Triple = Annotated[tuple[_Text, _Text, _Text], AfterValidator(_triple)]
+_Triples = Annotated[tuple[_Triple, ...], Field(max_length=MOST_TRIPLES, fail_fast=True)]
+_Edit = Annotated[
     tuple[Literal["remove", "switch_off", "switch_on", "add"], _Triple]
     | tuple[Literal["add"], _Triple, _Count]
-    | tuple[Literal["replace"], _Triple, _Triple]
-)
+    | tuple[Literal["replace"], _Triple, _Triple],
+    AfterValidator(_edit),
+]
 _Identity = (
     tuple[Literal["special"], _Count]
     | tuple[Literal["trunk"], _Count, _Count]
     | tuple[Literal["branch"], _Count, _Count, _Triple, _Count]
 )
-_IDENTITY = TypeAdapter[Identity](_Identity)
-_PLACE = TypeAdapter[tuple[int, int]](tuple[_Count, _Count])
-
-
-def _edit(value: object) -> Edit:
-    action, triple, *rest = _EDIT.validate_python(value)
-    last = rest[0] if rest else None
-    return Edit(action, triple, last) if action == "replace" else Edit(action, triple, index=last)
-
-
-def _strategy(value: object) -> Strategy:
-    if value == "learned":  # of a link from before it went
-        raise PydanticCustomError("learned", "gone")
-    try:
-        return Strategy(value)  # type: ignore[arg-type]
-    except KBertError as error:
-        raise ValueError("no strategy") from error
+_Tokens = tuple[_Count, _Count, _Triple | None, _Identity | tuple[()]]
+_TOKENS = TypeAdapter[_Tokens](_Tokens)
 
 
 def _intervention(value: Any) -> Intervention:
@@ -432,12 +353,9 @@ def _intervention(value: Any) -> Intervention:
         raise ValueError("no intervention") from error
     if one.as_dict() != value or any(layer > MOST_LAYERS for layer in one.layers):
         raise ValueError("not in its own words")
-    for tokens in (one.seer, one.seen):
-        _PLACE.validate_python((tokens.sentence, tokens.start))
-        if tokens.triple is not None:
-            _triple(_triple_data(tokens.triple))
-        if tokens.identity:
-            _IDENTITY.validate_python(_identity_data(tokens.identity))
+    for own in (value["seer"], value["seen"]):
+        place = own.get("sentence", 0), own.get("start", 0)
+        _TOKENS.validate_python((*place, own.get("triple"), own.get("identity", ())))
     return one
 
 
@@ -452,6 +370,15 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+def _made(kind: Any, read: _Part, **more: Any) -> Any:
+    """A value of the fields that were read under its names, and of more."""
+    return kind(**{n: own for n, own in read if n in kind.__dataclass_fields__} | more)
+
+
+def _as(kind: type) -> AfterValidator:
+    return AfterValidator(lambda read: _made(kind, read))
+
+
 class _Graph(_Part):
     fingerprint: _Filled
     name: _Name
@@ -461,10 +388,6 @@ class _Ablation(_Part):
     positions: Literal["soft", "hard"]
     visible: Literal["tree", "all"]
 
-    def made(self) -> Ablation:
-        """The ablation."""
-        return Ablation(self.positions, self.visible)
-
 
 class _Options(_Part):
     max_triples: Annotated[StrictInt, Field(ge=0, le=1000)]
@@ -473,32 +396,28 @@ class _Options(_Part):
     names: Annotated[tuple[Literal[RULES], ...], Field(fail_fast=True)]  # type: ignore[valid-type]
     not_relations: _Names = ()
     first_relations: _Names = ()
-    strategy: Annotated[Strategy, PlainValidator(_strategy)] = Strategy.FIRST
+    strategy: Literal[*Strategy] = Strategy.FIRST  # type: ignore[valid-type]
     threshold: _Number | None = None
     one_sense: StrictBool = False
     keep_places: StrictBool = False
     scorer: _Folder | None = None
 
-    @model_validator(mode="after")
-    def _goes_together(self) -> Self:
-        try:
-            self.made()
-        except KBertError as error:
-            raise ValueError(str(error)) from error
-        return self
 
-    def made(self) -> InjectionOptions:
-        """The options."""
-        return InjectionOptions(**{**dict(self), "names": NameRules.of(self.names)})
+def _options(read: _Options) -> InjectionOptions:
+    try:
+        options: InjectionOptions = _made(InjectionOptions, read, names=NameRules.of(read.names))
+    except KBertError as error:
+        raise ValueError(str(error)) from error
+    return options
 
 
 class _Scene(_Part):
     sentences: Annotated[tuple[_Text, ...], Field(min_length=1, max_length=2)]
     model: _Folder
-    graph: _Graph
-    edits: Annotated[tuple[Annotated[Edit, PlainValidator(_edit)], ...], Field(fail_fast=True)]
-    options: _Options
-    ablation: _Ablation
+    graph: Annotated[_Graph, _as(GraphRef)]
+    edits: Annotated[tuple[_Edit, ...], Field(fail_fast=True)]
+    options: Annotated[_Options, AfterValidator(_options)]
+    ablation: Annotated[_Ablation, _as(Ablation)]
     interventions: Annotated[
         tuple[Annotated[Intervention, PlainValidator(_intervention)], ...],
         Field(max_length=MOST, fail_fast=True),
@@ -506,38 +425,22 @@ class _Scene(_Part):
     system: _System = ""
     threshold: _Number | None = None
 
-    def scene(self) -> Scene:
-        """The scene."""
-        return Scene(
-            self.sentences,
-            self.model,
-            GraphRef(self.graph.fingerprint, self.graph.name),
-            self.edits,
-            self.options.made(),
-            self.ablation.made(),
-            interventions=self.interventions,
-            system=self.system,
-            threshold=self.threshold,
-        )
-
 
 class _Panel(_Part):
     model: _Folder
     graph: Literal[GRAPHS]  # type: ignore[valid-type]
-    ablation: _Ablation
+    ablation: Annotated[_Ablation, _as(Ablation)]
     system: _System
 
-    def made(self) -> Choice:
-        """What was chosen."""
-        return Choice(self.model, None, self.graph, self.ablation.made(), self.system)
 
+class _Given(_Scene):
+    """What a link or a file holds; only a file has ``triples``."""
 
-class _InLink(_Scene):
     kbert: Literal[1]
     task: _Filled
     steps: Annotated[tuple[Annotated[_Count, Field(ge=1)], ...], Field(fail_fast=True)] = ()
-    compare: Comparison = "auto"
-    pinned: _Scene | None = None
+    compare: Literal[COMPARISONS] = "auto"  # type: ignore[valid-type]
+    pinned: Annotated[_Scene, _as(Scene)] | None = None
     twin: StrictBool = False  # of links of old
     cell: tuple[_Identity, _Identity] | None = None
     token: _Identity | None = None
@@ -547,35 +450,15 @@ class _InLink(_Scene):
     head: Annotated[StrictInt, Field(ge=0, le=MOST_LAYERS)] = MEAN
     views: Annotated[dict[str, StrictStr | StrictBool], AfterValidator(_known_views)] = {}
     window: _Count = 0
-    panels: Annotated[tuple[_Panel, ...], Field(max_length=comparing.MOST)] = ()
-    part: _Triples = []
-    off: _Triples = []
-
-    def shared(self) -> Shared:
-        """What is shared."""
-        token = self.cell[0] if self.cell else self.token
-        panel = [("matrix_view", self.panel)] if self.panel != "visible" else []
-        return Shared(
-            self.scene(),
-            self.task,
-            self.steps,
-            "models" if self.twin else self.compare,
-            self.pinned.scene() if self.pinned is not None else None,
-            Selection(token, self.triple, self.cell, self.layer, self.head),
-            (*panel, *self.views.items()),
-            self.window,
-            tuple(own.made() for own in self.panels),
-            tuple(self.part),
-            tuple(self.off) if self.part else (),
-        )
-
-
-class _InFile(_InLink):
+    panels: Annotated[
+        tuple[Annotated[_Panel, _as(Choice)], ...], Field(max_length=comparing.MOST)
+    ] = ()
+    part: _Triples = ()
+    off: _Triples = ()
     triples: _Triples | None = None
 
 
-L = TypeVar("L", bound=_InLink)
-_NAMES = {name for part in (_InFile, _Graph, _Ablation, _Options) for name in part.model_fields}
+_NAMES = {name for kind in (_Given, _Graph, _Ablation, _Options) for name in kind.model_fields}
 
 
 def _parsed(data: bytes) -> object:
@@ -585,8 +468,8 @@ def _parsed(data: bytes) -> object:
         raise ShareError(t(CUT_OFF)) from error
 
 
-def _read(kind: type[L], data: object, most_edits: int) -> L:
-    """Check plain data.
+def _read(data: object, most_edits: int) -> tuple[Shared, KnowledgeGraph | None]:
+    """Check plain data, and return what it restores, with its graph where it has all of it.
 
     Raises:
         ShareError: a part is missing, unknown, of another type or out of bounds.
@@ -599,25 +482,41 @@ def _read(kind: type[L], data: object, most_edits: int) -> L:
     if type(given) is not int:
         raise _refused("kbert")
     try:
-        read = kind.model_validate(data)
+        read: Any = _Given.model_validate(data)
     except ValidationError as error:
         raise _said(error) from error
-    pinned = read.pinned.edits if read.pinned is not None else ()
-    if max(len(read.edits), len(pinned)) > most_edits:
+    panel = [("matrix_view", read.panel)] if read.panel != "visible" else []
+    shared: Shared = _made(
+        Shared,
+        read,
+        scene=_made(Scene, read),
+        compare="models" if read.twin else read.compare,
+        selection=_made(Selection, read, token=read.cell[0] if read.cell else read.token),
+        views=(*panel, *read.views.items()),
+        off=read.off if read.part else (),
+    )
+    if max(_edits(shared)) > most_edits:
         raise _refused("edits")
-    if read.steps and sum(read.steps) != len(read.edits):
+    if shared.steps and sum(shared.steps) != len(shared.scene.edits):
         raise _refused("steps")
-    if read.compare == "pinned" and read.pinned is None:
+    if read.compare == "pinned" and shared.pinned is None:
         raise _refused("pinned")
-    if read.part and not set(read.off) <= set(read.part):
+    if not {*shared.off} <= {*shared.part}:
         raise _refused("off")
-    return read
+    if read.triples is None:
+        return shared, None
+    graph = KnowledgeGraph(read.triples, name=shared.scene.graph.name, off=read.off)
+    if any(triple not in graph for triple in graph.off):
+        raise _refused("off")
+    if graph.fingerprint != shared.scene.graph.fingerprint:
+        raise _refused("triples")
+    return shared, graph
 
 
 def _said(error: ValidationError) -> ShareError:
     """Name the innermost part that isn't as it should be."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    if first["type"] == "learned":
+    first = error.errors(include_url=False, include_context=False)[0]
+    if (*first["loc"][-1:], first["input"]) == ("strategy", "learned"):  # of links of old
         return ShareError(
             t(
                 "This can't be opened: its triples were chosen by a learned scorer (strategy "

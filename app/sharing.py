@@ -1,7 +1,8 @@
 """What a visitor shares, and what a link or a session file puts on their page."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,15 +27,6 @@ from kbert_core.tasks import TASKS
 
 ss = st.session_state
 Note = tuple[str, Mapping[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """What became of a link or a session file."""
-
-    scene: Scene  # that it put on the page
-    # what of it could not be had here: keys of texts with their values
-    notes: tuple[Note, ...] = ()
 
 
 # Out
@@ -91,18 +83,14 @@ def page() -> Page:
     compared, kind, before = state.compared_with(now, trace)
     window = min(ss.get("lab.window") or 0, len(trace.rows) - 1)
     chosen = state.selection()
-    shown = (-1 if chosen.layer is None else chosen.layer, chosen.head)
+    layer, head = chosen.map_of(services.layer_count(now), chosen.head)
     mean = t("mean")
-    layers = services.layer_count(now)
-    layer = min(layers if shown[0] < 0 else shown[0], layers)
-    task = t(TASK_TEXTS[ss["lab.task"]])
 
     def side(name: str, scene: Scene, trace: Any) -> Side:
         graph = state.graph_of(scene)
 
         def weights() -> np.ndarray:
-            maps = services.attention(scene, graph, window)
-            return picked(maps, min(layer, len(maps)), min(shown[1], maps.shape[1]))
+            return picked(services.attention(scene, graph, window), layer, head)
 
         return Side(name, scene, graph, trace, weights if scene.has_model else None)
 
@@ -111,9 +99,9 @@ def page() -> Page:
         side(after, now, trace),
         side(t(COMPARE_NAME[kind]), compared, before) if before is not None else None,
         services.model_info(now.model) if now.has_model else None,
-        task,
+        t(TASK_TEXTS[ss["lab.task"]]),
         window,
-        f"{t('Layer')} {layer or mean} · {t('Head')} {shown[1] or mean}",
+        f"{t('Layer')} {layer or mean} · {t('Head')} {head or mean}",
         kind != BERT,
     )
 
@@ -211,7 +199,7 @@ def take(shared: Shared, graph: KnowledgeGraph | None = None) -> None:
     if graph is not None:
         state.take_graph(OpenedGraph(graph, source=graph.name, own=True), choose=False)
     said: list[Note] = []
-    name = _graph_named(shared.scene)
+    name = graph_named(shared.scene)
     if name is None and shared.part:
         whole = shared.scene.graph.name
         shared, part = shared.on_part(t("part of {graph}", graph=whole))
@@ -221,10 +209,11 @@ def take(shared: Shared, graph: KnowledgeGraph | None = None) -> None:
             "text needs. To read another text with it, open the graph."
         )
         said.append((missing, {"graph": whole}))
-    if name is None or _needs_two_texts(shared):
+    # a single text needs no model for its tree
+    if name is None or (len(shared.scene.sentences) > 1 and not has_model(shared)):
         ss["lab.waiting"] = shared
-        return
-    _put(shared, name, said)
+    else:
+        _put(shared, name, said)
 
 
 def waiting() -> Shared | None:
@@ -233,15 +222,10 @@ def waiting() -> Shared | None:
     Raises:
         ShareError: its edits don't fit its graph.
     """
-    shared: Shared | None = ss.get("lab.waiting")
-    if shared is None:
-        return None
-    name = _graph_named(shared.scene)
-    if name is None or _needs_two_texts(shared):
-        return shared
-    leave()
-    _put(shared, name)
-    return None
+    shared: Shared | None = ss.pop("lab.waiting", None)
+    if shared is not None:
+        take(shared)
+    return ss.get("lab.waiting")
 
 
 def leave() -> None:
@@ -259,11 +243,6 @@ def read_otherwise() -> None:
     _put(Shared(scene, shared.task), name)
 
 
-def has_graph(ref: GraphRef) -> bool:
-    """Whether this session has the graph that a scene names."""
-    return any(graph.fingerprint == ref.fingerprint for graph in ss["lab.graphs"].values())
-
-
 def has_model(shared: Shared) -> bool:
     """Whether a model of this name is here, for the same task."""
     return _path_of(shared.scene.model, shared.task) is not None
@@ -271,8 +250,7 @@ def has_model(shared: Shared) -> bool:
 
 def as_arrived() -> bool:
     """Whether the page still shows what the last link or file put there."""
-    arrived: Arrived | None = ss.get("lab.arrived")
-    return arrived is not None and arrived.scene == state.scene()
+    return "lab.arrived" in ss and bool(ss["lab.arrived"][0] == state.scene())
 
 
 def open_card() -> None:
@@ -282,15 +260,14 @@ def open_card() -> None:
 
 def notes() -> tuple[str, ...]:
     """What of the last link or file could not be had here, while the page shows it."""
-    return (
-        tuple(t(key, **values) for key, values in ss["lab.arrived"].notes) if as_arrived() else ()
-    )
+    said: Sequence[Note] = ss["lab.arrived"][1] if as_arrived() else ()
+    return tuple(t(key, **values) for key, values in said)
 
 
 _EMPTY = KnowledgeGraph().fingerprint
 
 
-def _graph_named(scene: Scene) -> str | None:
+def graph_named(scene: Scene) -> str | None:
     """What the graph of a scene is called in this session; None where it isn't here.
 
     A workspace takes no edits that aren't its own.
@@ -302,11 +279,6 @@ def _graph_named(scene: Scene) -> str | None:
     if wanted == _EMPTY:
         return state.take_graph(OpenedGraph(KnowledgeGraph(name=scene.graph.name)), choose=False)
     return None
-
-
-def _needs_two_texts(shared: Shared) -> bool:
-    """Whether nothing here reads the pair of texts; a single one needs no model for its tree."""
-    return len(shared.scene.sentences) > 1 and not has_model(shared)
 
 
 def _path_of(model: str, task: str) -> str | None:
@@ -326,7 +298,8 @@ def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
         text = N_("Its edits don't fit the graph “{graph}”, so nothing was opened: {reason}")
         raise ShareError(t(text, graph=base.name, reason=refusal(error))) from error
     task, path, options = shared.task, _path_of(scene.model, shared.task), scene.options
-    if path is None or _texts_of(task) != len(scene.sentences):
+    texts = 1 if task == NO_TASK else TASKS[task].sentences
+    if path is None or texts != len(scene.sentences):
         missing = N_(
             "This was made with the model {model}, which isn't here: you see everything but the "
             "prediction. Put the model's folder into the models folder, and open the link again."
@@ -339,13 +312,14 @@ def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
                 "The triples were chosen by a model; here the first in graph order are taken."
             )
             said.append((missing, {}))
-    ss["lab.task"], ss["lab.model"], ss["lab.graph"] = task, path, graph
-    ss["lab.text"], ss["lab.text_b"] = (*scene.sentences, "")[:2]
+    state.put_text(scene.sentences, task=task, model=path, graph=graph)
     intervening.put(scene.sentences, scene.interventions)
-    state.model_options()
     said += _put_options(options, scene.ablation)
     if graph != WORKSPACE:
-        ss["lab.logs"][graph] = _log_of(shared, base)
+        log = ss["lab.logs"][graph] = EditLog(base)
+        left = iter(scene.edits)
+        for count in shared.steps or (1,) * len(scene.edits):  # each can be undone
+            log.commit(*islice(left, count))
     ss["lab.compare"] = shared.compare
     if shared.pinned is not None and not _pin(shared.pinned, shared.task):
         ss["lab.compare"] = AUTO
@@ -357,10 +331,9 @@ def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
     ss["lab.threshold"] = scene.threshold
     if scene.system:  # the page reads as the model was trained, and so beside it
         ss["lab.compare"] = "systems"
-    ss["lab.example"] = ss["lab.shown_example"] = None
     ss["lab.hint"] = False
     ss.pop("lab.problem", None)
-    ss["lab.arrived"] = Arrived(state.scene(), tuple(said))
+    ss["lab.arrived"] = state.scene(), said
 
 
 def _put_panels(shared: Shared) -> None:
@@ -373,10 +346,6 @@ def _put_panels(shared: Shared) -> None:
         ss[f"{key}.model"] = _path_of(own.model, ss["lab.task"]) or ss["lab.model"]
         ss[f"{key}.graph"], ss[f"{key}.system"] = own.graph, own.system
         ss[f"{key}.positions"], ss[f"{key}.visible"] = own.ablation.positions, own.ablation.visible
-
-
-def _texts_of(task: str) -> int:
-    return 1 if task == NO_TASK else TASKS[task].sentences
 
 
 def _reader_of(text: str) -> str:
@@ -426,18 +395,9 @@ def _put_options(options: InjectionOptions, ablation: Ablation) -> list[Note]:
     return said
 
 
-def _log_of(shared: Shared, base: KnowledgeGraph) -> EditLog:
-    """The edits as steps, each of which can be undone."""
-    log, done = EditLog(base), 0
-    for count in shared.steps or (1,) * len(shared.scene.edits):
-        log.commit(*shared.scene.edits[done : done + count])
-        done += count
-    return log
-
-
 def _pin(pinned: Scene, task: str) -> bool:
     """Pin a scene, if its graph and its model are here."""
-    name = _graph_named(pinned)
+    name = graph_named(pinned)
     path = _path_of(pinned.model, task) or _path_of(pinned.model, NO_TASK)
     if name is None or name == WORKSPACE or path is None or pinned.options.scorer is not None:
         return False

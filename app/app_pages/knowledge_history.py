@@ -8,11 +8,11 @@ import streamlit as st
 from app import curating, exports, services, state
 from app.app_pages.parts import action, download, table, the_first
 from app.catalogue import Catalogue, counted, kind
+from app.edit_log import EditLog
 from app.texts import N_, t
 from app.view_models import history
-from app.view_models.history import Row
 from app.view_models.html import markdown
-from kbert_core.knowledge.store.log import Change
+from kbert_core.knowledge.store.log import Change, Entry
 
 DIFFERENCE_TEXTS = {
     "added": N_("Added"),
@@ -30,7 +30,7 @@ STEP = 20
 def history_view(look: Catalogue) -> None:
     """Entries, the newest first; any single one can be taken back."""
     entries = look.log.entries()
-    rows = history.rows_of(look.log, entries[: int(ss["knowledge.rows"])], history.now())
+    shown = entries[: int(ss["knowledge.rows"])]
     st.caption(
         t(
             "Everyone's edits in this workspace, newest first. Each can be undone by itself, "
@@ -40,48 +40,50 @@ def history_view(look: Catalogue) -> None:
             "later one depends on it."
         )
     )
-    if not rows:
+    if not entries:
         st.info(t("No edits yet."), icon=":material/history:")
         return
-    for row in rows:
-        entry(row)
-    if len(entries) > len(rows):
+    for entry in shown:
+        entry_row(look.log, entry)
+    if len(entries) > len(shown):
         action(
-            t("Show {count} more", count=f"{len(entries) - len(rows):,}"),
+            t("Show {count} more", count=f"{len(entries) - len(shown):,}"),
             "knowledge.more",
             lambda: ss.update({"knowledge.rows": ss["knowledge.rows"] + STEP}),
         )
 
 
-def entry(row: Row) -> None:
+def entry_row(log: EditLog, entry: Entry) -> None:
     """One entry, with the button that takes it back."""
+    said, changes = history.said(log.store, entry)
+    number = entry.revision
     with st.container(
         border=True,
         horizontal=True,
         vertical_alignment="center",
         gap="small",
-        key=f"knowledge_entry_{row.number}",
+        key=f"knowledge_entry_{number}",
     ):
         with st.container(gap=None, width="stretch"):
-            who = f" · {row.who}" if row.who else ""
-            when = t("{number} · {at}", number=row.number, at=row.at)
-            undone = f" · :orange[{t('undone')}]" if row.undone else ""
-            what = markdown(row.what)
+            who = f" · {entry.who}" if entry.who else ""
+            when = t("{number} · {at}", number=number, at=history.ago(entry.at))
+            undone = f" · :orange[{t('undone')}]" if entry.undone else ""
+            what = markdown(said)
             st.caption(f"{markdown(when + who)}{undone}")
-            st.markdown(f"~~{what}~~" if row.undone else what)
-            if row.changes:
-                listed = "  \n".join(f"– {markdown(change)}" for change in row.changes)
-                rest = row.count - len(row.changes)
+            st.markdown(f"~~{what}~~" if entry.undone else what)
+            if changes:
+                listed = "  \n".join(f"– {markdown(change)}" for change in changes)
+                rest = entry.edits - len(changes)
                 more = t("… and {count} more", count=f"{rest:,}") if rest > 0 else ""
                 with st.expander(t("What it changed")):
                     st.markdown(f"{listed}  \n{markdown(more)}")
-        if row.can_change:
+        if number > log.base and entry.undoes is None:
             action(
-                t("Redo" if row.undone else "Undo"),
-                f"knowledge.entry_{row.number}",
-                curating.redo if row.undone else curating.undo,
-                row.number,
-                icon="redo" if row.undone else "undo",
+                t("Redo" if entry.undone else "Undo"),
+                f"knowledge.entry_{number}",
+                curating.redo if entry.undone else curating.undo,
+                number,
+                icon="redo" if entry.undone else "undo",
             )
 
 

@@ -146,7 +146,7 @@ def overtaken(look: Catalogue, triple: Triple) -> None:
 
 def about(look: Catalogue, triple: Triple) -> None:
     """Where it comes from, and what is around it."""
-    st.caption(markdown(history.origin(look, triple, history.now())))
+    st.caption(markdown(history.origin(look, triple)))
     if not look.graph.is_on(triple):
         st.caption(t("Switched off: kept, but not injected."))
     draw = st.toggle(t("Draw its neighbours"), key="knowledge.around", **KEEP)

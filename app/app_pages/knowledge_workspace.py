@@ -130,9 +130,7 @@ def export_popover() -> None:
         download(
             "knowledge.log",
             t("Download the log of edits"),
-            lambda: exports.lines_of(
-                history.log_as_rows(history.rows_of(log, log.entries(), history.now()))
-            ),
+            lambda: exports.lines_of(history.log_as_rows(log)),
             f"{name}-edits.jsonl",
             "application/x-ndjson",
             help=t("JSON Lines: what, who, when, and whether it was undone."),

@@ -14,6 +14,7 @@ from app.share import (
     MOST_BYTES,
     MOST_EDITS_IN_FILE,
     PARAMETER,
+    TOO_LONG,
     Shared,
     ShareError,
     TooLong,
@@ -111,7 +112,7 @@ def read_only(shared: Shared) -> None:
         else:
             st.caption(t("The graph was not edited."))
     with right:
-        if sharing.has_graph(scene.graph):
+        if sharing.graph_named(scene):
             said = N_(
                 "It was made with the model {model}, which isn't here, and no other model here "
                 "reads two texts for that task. Put the model's folder into the models folder, and "
@@ -282,13 +283,7 @@ def _session_file(shared: Shared) -> None:
     """Download and open again."""
     graph = state.base()
     if len(shared.scene.edits) > MOST_EDITS_IN_FILE:
-        st.info(
-            t(
-                "This is too long for a session file, which holds up to {most} edits. Download "
-                "the edited graph, open it, and share from there.",
-                most=f"{MOST_EDITS_IN_FILE:,}",
-            )
-        )
+        st.info(t(TOO_LONG, most=f"{MOST_EDITS_IN_FILE:,}"))
     else:
         download(
             "lab.share_download",

@@ -1,7 +1,5 @@
 """The log of a graph as it is read: who did what, when; and where a triple comes from."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from app.catalogue import Catalogue, kind
@@ -15,33 +13,12 @@ from kbert_core.knowledge.store.log import Change, Entry
 from kbert_core.knowledge.store.store import GraphStore
 
 SHOWN = 3  # changes of an entry that are told at once
-MOST = 50  # that are told when asked
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One entry of a log."""
-
-    number: int  # by which it is taken back
-    at: str  # when, as people say it
-    exactly: str  # when, UTC; "": not known
-    who: str  # "": not known
-    what: str  # in one line
-    changes: tuple[str, ...]  # triple by triple, in words; the first ones
-    count: int  # how many triples it touched
-    undone: bool = False  # whether it doesn't count any more
-    can_change: bool = True  # whether it can be taken back or made again
-
-
-def rows_of(log: EditLog, entries: Iterable[Entry], now: datetime) -> tuple[Row, ...]:
-    """Entries of a log, in the order given."""
-    return tuple(_row_of(log.store, entry, now, log.base) for entry in entries)
-
-
-def ago(at: str, now: datetime) -> str:
+def ago(at: str, now: datetime | None = None) -> str:
     """Say how long ago something was; "" for a time that can't be read."""
     try:
-        seconds = (now - datetime.fromisoformat(at)).total_seconds()
+        seconds = ((now or datetime.now(UTC)) - datetime.fromisoformat(at)).total_seconds()
     except ValueError:
         return ""
     minutes = max(0, int(seconds // 60))
@@ -62,31 +39,19 @@ def in_words(change: Change) -> str:
     return t(EDIT_TEXTS[action], triple=triple, new=change.after or "")
 
 
-def log_as_rows(rows: Sequence[Row]) -> list[dict[str, object]]:
+def log_as_rows(log: EditLog) -> list[dict[str, object]]:
     """A log as plain data, oldest first, for a file."""
-    return [
-        {
-            "entry": row.number,
-            "at": row.exactly,
-            "who": row.who,
-            "what": row.what,
-            "changes": list(row.changes),
-            "undone": row.undone,
-        }
-        for row in reversed(rows)
-    ]
-
-
-def now() -> datetime:
-    """The time, with its zone."""
-    return datetime.now(UTC)
+    rows = []
+    for entry in reversed(log.entries()):
+        what, changes = said(log.store, entry)
+        row = {"entry": entry.revision, "at": entry.at, "who": entry.who, "what": what}
+        rows.append({**row, "changes": list(changes), "undone": entry.undone})
+    return rows
 
 
 def what(log: EditLog, entry: Entry | None) -> str | None:
-    """Say in a few words what an entry did."""
-    if entry is None or entry.edits == 1:
-        return said(log.store, entry)[0] if entry else None
-    return t("{count} edits together", count=f"{entry.edits:,}")
+    """Say in a line what an entry did."""
+    return said(log.store, entry)[0] if entry is not None else None
 
 
 def said(store: GraphStore, entry: Entry) -> tuple[str, tuple[str, ...]]:
@@ -104,21 +69,6 @@ def said(store: GraphStore, entry: Entry) -> tuple[str, tuple[str, ...]]:
     else:
         what = t("{count} edits together", count=f"{entry.edits:,}")
     return what, changes
-
-
-def _row_of(store: GraphStore, entry: Entry, now: datetime, base: int) -> Row:
-    what, changes = said(store, entry)
-    return Row(
-        entry.revision,
-        ago(entry.at, now),
-        entry.at,
-        entry.who,
-        what,
-        changes,
-        entry.edits,
-        entry.undone,
-        entry.revision > base and entry.undoes is None,
-    )
 
 
 def source_of(store: GraphStore, entry: Entry) -> str:
@@ -141,7 +91,7 @@ ORIGIN_TEXTS = {
 }
 
 
-def origin(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
+def origin(catalogue: Catalogue, triple: Triple) -> str:
     """Say where a triple comes from: an edit, or the graph as it was opened."""
     search = catalogue.search
     try:
@@ -149,21 +99,16 @@ def origin(catalogue: Catalogue, triple: Triple, now: datetime) -> str:
         found = store.origins(triple.head).get(triple)
         shared = store.path == search.path
         if found is not None and (shared or triple not in catalogue.base):
-            return _of(store, triple, now, t("somebody") if shared else t("you"))
+            return _of(store, triple, t("somebody") if shared else t("you"))
         if not search.in_memory:
             with open_store(search.path) as file:
-                return _of(file, triple, now, t("somebody"))
+                return _of(file, triple, t("somebody"))
     except KBertError:
         pass  # it is gone; what is known here is said
-    line = catalogue.lines.get(triple, 0)
-    if line:
-        return t(
-            "From {file}, {place}.", file=catalogue.source, place=_place(catalogue.source, line)
-        )
-    return t("From {file}, as it was opened.", file=catalogue.source or catalogue.base.name)
+    return _from(catalogue.source or catalogue.base.name, catalogue.lines.get(triple))
 
 
-def _of(store: GraphStore, triple: Triple, now: datetime, nobody: str) -> str:
+def _of(store: GraphStore, triple: Triple, nobody: str) -> str:
     """The same of a log that has the triple.
 
     Args:
@@ -171,18 +116,19 @@ def _of(store: GraphStore, triple: Triple, now: datetime, nobody: str) -> str:
     """
     origin = store.origin(triple)
     if origin.file is not None:
-        if not origin.line:
-            return t("From {file}, as it was opened.", file=origin.file)
-        return t("From {file}, {place}.", file=origin.file, place=_place(origin.file, origin.line))
+        return _from(origin.file, origin.line)
     entries = {entry.revision: entry for entry in store.history(entity=triple.head)}
     entry = entries.get(origin.revision)
     return t(
         "Edited by {who}, {when} (entry {number}).",
         who=(entry.who if entry else "") or nobody,
-        when=ago(entry.at, now) if entry else "",
+        when=ago(entry.at) if entry else "",
         number=origin.revision,
     )
 
 
-def _place(file: str, number: int) -> str:
-    return t(ORIGIN_TEXTS[unit_of(file)], number=number)
+def _from(file: str, line: int | None) -> str:
+    if not line:
+        return t("From {file}, as it was opened.", file=file)
+    place = t(ORIGIN_TEXTS[unit_of(file)], number=line)
+    return t("From {file}, {place}.", file=file, place=place)

@@ -11,7 +11,7 @@ from app import exports, services, state, workspaces
 from app.catalogue import Catalogue
 from app.edit_log import EditLog
 from app.texts import t
-from app.view_models.history import ago, log_as_rows, now, rows_of
+from app.view_models.history import ago, log_as_rows
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import FetchError
 from kbert_core.knowledge.edit import Edit
@@ -509,7 +509,7 @@ def test_a_graph_goes_out_in_every_format_and_comes_back_the_same():
 def test_the_log_goes_out_with_what_was_taken_back():
     log = EditLog(KnowledgeGraph(FIGURE_2), Edit("remove", COOK), Edit("add", COOK))
     log.undo()
-    rows = log_as_rows(rows_of(log, log.entries(), now()))
+    rows = log_as_rows(log)
     lines = [json.loads(line) for line in exports.lines_of(rows).decode().splitlines()]
     told = [(line["entry"], line["undone"]) for line in lines]
     assert told == [(1, False), (2, True), (3, False)]
