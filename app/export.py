@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 import numpy as np
-import torch
-import transformers
 
 from app.components import source
 from app.components.tree import SCRIPTS as TREE_SCRIPTS
@@ -92,28 +90,25 @@ def page_html(page: Page) -> bytes:
         body += f'<div class="kb-when">{_choice("now", page.now)}{_choice("before", was)}</div>'
         body += f'<div class="kb-before">{_titled(_side(page, was, None))}</div>'
     body += f'<div class="kb-now">{_titled(_side(page, page.now, was))}</div>'
-    body += _titled([(t("Versions"), _definitions(_versions()))])
+    versions = [(name, version(name)) for name in ("kbert-lab", "torch", "transformers")]
+    versions.append(("Python", platform.python_version()))
+    body += _titled([(t("Versions"), _definitions(versions))])
     script = source(*SCRIPTS).replace("export default ", "")
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
     text = scene.sentences[0]
     title = f"{text if len(text) <= 40 else text[:39] + '…'} · {t('K-BERT Lab')}"
     style = f"<style>{source('export.css')}.kb-matrix {{{source('matrix.css')}}}</style>"
-    heading, about = (
-        escape(t("K-BERT Lab")),
-        _said(
-            t(
-                "What a language model makes of a text with injected knowledge (K-BERT). This "
-                "file contains everything it shows, and loads nothing from the network."
-            )
-        ),
+    about = t(
+        "What a language model makes of a text with injected knowledge (K-BERT). This file "
+        "contains everything it shows, and loads nothing from the network."
     )
     return (
         f'<!doctype html>\n<html lang="{language()}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n{CSS}{style}</head>\n<body>\n"
-        f"<h1>{heading}</h1>{about}{body}\n"
+        f"<h1>{escape(t('K-BERT Lab'))}</h1>{_said(about)}{body}\n"
         f"<script>{script}</script>\n</body>\n</html>\n"
     ).encode("utf-8", "replace")
 
@@ -129,9 +124,8 @@ def _side(page: Page, side: Side, was: Side | None) -> list[tuple[str, str]]:
     visible = matrix.visible_view(row, scene.ablation, share)
     group = "now" if side is page.now else "before"
     tree = tree_html(tree_view(trace, page.window, earlier), Marks())
-    tree = (
-        f'<div class="kb-linked" data-group="{group}"><div class="kb-tree-root">{tree}</div></div>'
-    )
+    tree = f'<div class="kb-tree-root">{tree}</div>'
+    tree = f'<div class="kb-linked" data-group="{group}">{tree}</div>'
     sections = [
         (t("Prediction"), _prediction(page, side, was)),
         (t("Knowledge for this sentence"), _triples(side, was)),
@@ -155,7 +149,7 @@ def _choice(when: str, side: Side) -> str:
 
 
 def _titled(sections: Sequence[tuple[str, str]]) -> str:
-    return "".join((f"<h2>{escape(t)}</h2>" if t else "") + html for t, html in sections)
+    return "".join((f"<h2>{escape(name)}</h2>" if name else "") + html for name, html in sections)
 
 
 def _said(*texts: str) -> str:
@@ -221,12 +215,3 @@ def _matrix(view: MatrixView, name: str, group: str) -> str:
         f'<button class="kb-save">{escape(t("Save as PNG"))}</button>'
         f'<script type="application/json">{plain}</script></div>'
     )
-
-
-def _versions() -> list[tuple[str, str]]:
-    return [
-        ("kbert-lab", version("kbert-lab")),
-        ("Python", platform.python_version()),
-        ("PyTorch", torch.__version__),
-        ("transformers", transformers.__version__),
-    ]

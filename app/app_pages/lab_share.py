@@ -2,27 +2,14 @@
 
 import streamlit as st
 
-from app import services, sharing, state
+from app import services, share, sharing, state
 from app.addresses import address
 from app.app_pages.lab_open import open_graph_form, show_opened
 from app.app_pages.lab_prediction import comparable, draw_prediction
 from app.app_pages.parts import action, download, graph_download
 from app.export import page_html
 from app.scene import Scene
-from app.share import (
-    ENDING,
-    MOST_BYTES,
-    MOST_EDITS_IN_FILE,
-    PARAMETER,
-    TOO_LONG,
-    Shared,
-    ShareError,
-    TooLong,
-    folder_name,
-    from_file,
-    to_file,
-    to_link,
-)
+from app.share import Shared, ShareError, TooLong
 from app.state import AUTO, KEY, ORIGINAL
 from app.texts import N_, language, refusal, speaking, t
 from app.view_models.html import markdown
@@ -160,7 +147,7 @@ def _ask_for_graph(shared: Shared) -> None:
 
 def _facts(scene: Scene) -> list[str]:
     return [
-        f"{t('Model')}: {model_name(folder_name(scene.model))}",
+        f"{t('Model')}: {model_name(share.folder_name(scene.model))}",
         f"{t('Knowledge graph')}: {scene.graph.name}",
         *how_it_is_read(scene),
     ]
@@ -194,9 +181,9 @@ def _share() -> None:
             raise ShareError(t("Write a text that can be read; then there is something to share."))
         carrying = sharing.with_triples(shared)
         try:
-            query = {PARAMETER: to_link(carrying)}
+            query = {share.PARAMETER: share.to_link(carrying)}
         except TooLong:
-            query, carrying = {PARAMETER: to_link(shared)}, shared
+            query, carrying = {share.PARAMETER: share.to_link(shared)}, shared
     except TooLong as error:
         st.info(markdown(error), icon=":material/straighten:")
     except ShareError as error:
@@ -282,14 +269,14 @@ def _link(shared: Shared, query: dict[str, str]) -> None:
 def _session_file(shared: Shared) -> None:
     """Download and open again."""
     graph = state.base()
-    if len(shared.scene.edits) > MOST_EDITS_IN_FILE:
-        st.info(t(TOO_LONG, most=f"{MOST_EDITS_IN_FILE:,}"))
+    if len(shared.scene.edits) > share.MOST_EDITS_IN_FILE:
+        st.info(t(share.TOO_LONG, most=f"{share.MOST_EDITS_IN_FILE:,}"))
     else:
         download(
             "lab.share_download",
             t("Save the session"),
-            lambda: to_file(shared, graph),
-            sharing.file_name(shared.scene, "scene", ENDING),
+            lambda: share.to_file(shared, graph),
+            sharing.file_name(shared.scene, "scene", share.ENDING),
             "application/json",
             help=t(
                 "The same content as the link, of any length, and the graph before the edits, if "
@@ -299,7 +286,7 @@ def _session_file(shared: Shared) -> None:
     st.file_uploader(
         t("Open a session file (.kbert.json)"),
         type=["json"],
-        max_upload_size=MOST_BYTES >> 20,
+        max_upload_size=share.MOST_BYTES >> 20,
         key=f"lab.share_upload.{ss.get('lab.share_uploads', 0)}",
         on_change=_take_file,
         help=t("It replaces what is on the page, and your edits to its graph."),
@@ -312,7 +299,7 @@ def _take_file() -> None:
         return
     ss["lab.share_uploads"] = ss.get("lab.share_uploads", 0) + 1
     try:
-        sharing.take(*from_file(file.getvalue()))
+        sharing.take(*share.from_file(file.getvalue()))
     except KBertError as error:  # it can't be read, or there is no room for its graph
         ss["lab.share_problem"] = refusal(error)
     ss["lab.share_taken"] = True

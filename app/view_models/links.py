@@ -61,11 +61,8 @@ def spans_table(links: Sequence[Any], sentences: Sequence[str]) -> str:
             first = ""
     if not rows:
         return _none()
-    heads = (t("name"), t("entity"), f"{t('prior')} → {t('weight')}")
-    top = "".join(
-        f"<th{' class=kb-num' if number == 2 else ''}>{escape(head)}</th>"
-        for number, head in enumerate(heads)
-    )
+    top = "".join(f"<th>{escape(head)}</th>" for head in (t("name"), t("entity")))
+    top += f'<th class="kb-num">{escape(t("prior"))} → {escape(t("weight"))}</th>'
     return f'<table class="kb-table kb-beside"><tr>{top}</tr>{rows}</table>'
 
 
@@ -79,16 +76,14 @@ def links_html(text: str, after: LinkPrediction, before: LinkPrediction | None) 
     new, old = _by_place(after), _by_place(before)
     if not new and not old:
         return _none()
-    heads = [t("name"), *([t("Before")] if before else []), t("Now")]
     rows = []
     for place in sorted(new.keys() | old.keys()):
-        changed = before is not None and _entity(old, place) != _entity(new, place)
-        cells = [f"<b>{escape(text[slice(*place)])}</b>"]
-        cells += [_cell(old, place)] if before is not None else []
-        now = _cell(new, place)
-        mark = f' <span class="kb-badge">{escape(t("other entity"))}</span>' if changed else ""
-        cells.append(now + mark)
-        rows.append(cells)
+        was, now = old.get(place), new.get(place)
+        name, mark = f"<b>{escape(text[slice(*place)])}</b>", ""
+        if before is not None and _entity(was) != _entity(now):
+            mark = f' <span class="kb-badge">{escape(t("other entity"))}</span>'
+        rows.append([name, *([_cell(was)] if before is not None else []), _cell(now) + mark])
+    heads = [t("name"), *([t("Before")] if before is not None else []), t("Now")]
     return scrolling(table_html(heads, rows))
 
 
@@ -107,7 +102,7 @@ def meant(after: LinkPrediction, before: LinkPrediction) -> list[tuple[Place, tu
     """What each name meant before and means now, in reading order."""
     new, old = _by_place(after), _by_place(before)
     places = sorted(new.keys() | old.keys())
-    return [(place, (_entity(old, place), _entity(new, place))) for place in places]
+    return [(place, (_entity(old.get(place)), _entity(new.get(place)))) for place in places]
 
 
 def beside_table(rows: Sequence[TripleRow], reading: RoofReading) -> dict[str, list[str]]:
@@ -140,12 +135,11 @@ def _by_place(prediction: LinkPrediction | None) -> dict[Place, Any]:
     return {(own.start, own.end): own for own in prediction.links} if prediction else {}
 
 
-def _entity(links: dict[Place, Any], place: Place) -> str:
-    return (links[place].entity or NULL) if place in links else NULL
+def _entity(link: Any) -> str:
+    return (link.entity if link is not None else None) or NULL
 
 
-def _cell(links: dict[Place, Any], place: Place) -> str:
-    if place not in links:
+def _cell(link: Any) -> str:
+    if link is None:
         return "–"
-    own = links[place]
-    return f'{escape(own.entity or NULL)} <span class="kb-delta">{percent(own.weight)}</span>'
+    return f'{escape(_entity(link))} <span class="kb-delta">{percent(link.weight)}</span>'

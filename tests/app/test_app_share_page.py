@@ -29,7 +29,7 @@ def test_a_session_file_without_room_for_its_graph_says_so(monkeypatch):
     file = SimpleNamespace(getvalue=lambda: b"a session file")
     session = {"lab.share_upload.0": file}
     monkeypatch.setattr(lab_share, "ss", session)
-    monkeypatch.setattr(lab_share, "from_file", lambda data: (data,))
+    monkeypatch.setattr(lab_share.share, "from_file", lambda data: (data,))
 
     def full(_):
         raise RoomError("There is no room for it.")
