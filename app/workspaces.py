@@ -10,7 +10,7 @@ import os
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,6 @@ from app.texts import N_, refusal, t
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.io import Row
 from kbert_core.knowledge.store import ENDING, SERVER
 from kbert_core.knowledge.store.anywhere import copy_graph, is_there, open_store
 from kbert_core.knowledge.store.importing import Source, import_triples
@@ -34,6 +33,7 @@ MEGABYTES = "KBERT_WORKSPACES_MB"  # and for how much they may take there togeth
 DEFAULT_MEGABYTES = 4096
 MOST_TRIPLES = 1_000_000  # of a graph that is saved here; larger ones belong on the command line
 LONGEST_KEY = 200
+UNREADABLE = (GraphFileError, MissingPackageError)
 _OPEN, _OPEN_FAR = 64, 16  # stores kept open; on a server each has three connections or more
 _stores: "OrderedDict[Path | str, tuple[tuple[int, int], GraphStore]]" = OrderedDict()
 _lock = threading.Lock()
@@ -122,8 +122,10 @@ def create(
             "a graph file of it with kbert kg import and edit that."
         )
         raise WorkspaceError(t(text, count=f"{len(base):,}", most=f"{MOST_TRIPLES:,}"))
-    key = secrets.token_urlsafe(24)
+    key, name = secrets.token_urlsafe(24), title or base.name
     place = place_of(key)
+    rows = ((lines.get(t, 0) if lines else 0, t.head, t.relation, t.tail) for t in base)
+    off = Step(tuple(Edit("switch_off", triple) for triple in sorted(base.off)))
     with ExitStack() as until_saved:
         if isinstance(place, Path):
             path = place
@@ -131,11 +133,25 @@ def create(
             path = Path(until_saved.enter_context(TemporaryDirectory())) / f"graph{ENDING}"
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _fill(path, base, steps, title, source or base.name, lines or {}, who, progress)
+            if len(base):
+                read = Source(source or base.name, rows)
+                import_triples(path, [read], name=name, who=who, progress=progress)
+            else:
+                GraphStore.create(path, name=name).close()
+            for step in (off, *steps):
+                if step.source:
+                    import_triples(path, [step.source], who=who)
+                elif step.edits:
+                    with GraphStore(path, write=True) as made:
+                        made.apply(*step.edits, who=who)
+            os.chmod(path, 0o600)
             if path != place:
                 copy_graph(path, place)
-        except (OSError, GraphFileError, MissingPackageError) as error:
-            _remove(path)
+        except BaseException as error:
+            for left in path.parent.glob(f"{path.name}*") if path.parent.is_dir() else ():
+                left.unlink(missing_ok=True)
+            if not isinstance(error, (OSError, *UNREADABLE)):
+                raise
             reason = error.strerror if isinstance(error, OSError) else None
             raise WorkspaceError(
                 t(
@@ -144,9 +160,6 @@ def create(
                     reason=reason or without_path(error, place, ""),
                 )
             ) from error
-        except BaseException:
-            _remove(path)
-            raise
     return key
 
 
@@ -157,24 +170,30 @@ def store(key: str) -> GraphStore:
         WorkspaceError: no workspace has this key, or it can't be read.
     """
     key = key.strip()
-    place = place_of(key)
-    which = _which(place) if 0 < len(key) <= LONGEST_KEY else None
-    if which is None:
-        raise WorkspaceError(
-            t(
-                "No workspace has this key. Check that you copied all of it. A deleted workspace "
-                "can't be restored."
+    place, which = place_of(key), None
+    try:
+        if 0 < len(key) <= LONGEST_KEY:
+            which = _which(place)
+        if which is None:
+            raise WorkspaceError(
+                t(
+                    "No workspace has this key. Check that you copied all of it. A deleted "
+                    "workspace can't be restored."
+                )
             )
-        )
-    with _lock:
-        found = _stores.get(place)
-        if found is None or found[0] != which:
-            found = _stores[place] = (which, _opened(place))
-            while len(_stores) > (_OPEN_FAR if server() else _OPEN):
-                _, (_, oldest) = _stores.popitem(last=False)
-                if server():
-                    oldest.let_go()
-        _stores.move_to_end(place)
+        with _lock:
+            found = _stores.get(place)
+            if found is None or found[0] != which:
+                far = not isinstance(place, Path)
+                write = far or all(os.access(own, os.W_OK) for own in (place, folder()))
+                found = _stores[place] = (which, open_store(place, write=write))
+                while len(_stores) > (_OPEN_FAR if far else _OPEN):
+                    _, (_, oldest) = _stores.popitem(last=False)
+                    if far:
+                        oldest.let_go()
+            _stores.move_to_end(place)
+    except UNREADABLE as error:
+        raise WorkspaceError(without_path(error, place, t("The workspace"))) from error
     return found[1]
 
 
@@ -206,60 +225,9 @@ def without_path(error: Exception, place: Path | str, title: str) -> str:
 
 def _which(place: Path | str) -> tuple[int, int] | None:
     """By what a workspace is told from another that got its place; None: there is none."""
-    try:
-        if isinstance(place, Path):
-            stat = place.stat()
-            return stat.st_dev, stat.st_ino
-        return (0, 0) if is_there(place) else None
-    except OSError:
-        return None
-    except (GraphFileError, MissingPackageError) as error:
-        raise WorkspaceError(without_path(error, place, t("The workspace"))) from error
-
-
-def _opened(place: Path | str) -> GraphStore:
-    far = not isinstance(place, Path)
-    try:
-        write = far or all(os.access(path, os.W_OK) for path in (place, Path(place).parent))
-        return open_store(place, write=write)
-    except (GraphFileError, MissingPackageError) as error:
-        raise WorkspaceError(without_path(error, place, t("The workspace"))) from error
-
-
-def _fill(
-    path: Path,
-    base: KnowledgeGraph,
-    steps: Sequence[Step],
-    title: str,
-    source: str,
-    lines: Mapping[Triple, int],
-    who: str,
-    progress: Callable[[int], None],
-) -> None:
-    name = title or base.name
-    if len(base):
-        import_triples(
-            path, [Source(source, _rows(base, lines))], name=name, who=who, progress=progress
-        )
-    else:
-        GraphStore.create(path, name=name).close()
-    with GraphStore(path, write=True) as made:
-        if base.off:
-            made.apply(*(Edit("switch_off", triple) for triple in sorted(base.off)), who=who)
-    for step in steps:
-        if step.source:
-            import_triples(path, [step.source], who=who)
-            continue
-        with GraphStore(path, write=True) as made:
-            made.apply(*step.edits, who=who)
-    os.chmod(path, 0o600)
-
-
-def _rows(graph: KnowledgeGraph, lines: Mapping[Triple, int]) -> Iterator[Row]:
-    return ((lines.get(t, 0), t.head, t.relation, t.tail) for t in graph)
-
-
-def _remove(path: Path) -> None:
-    if path.parent.is_dir():
-        for found in path.parent.glob(f"{path.name}*"):
-            found.unlink(missing_ok=True)
+    with suppress(OSError):
+        if not isinstance(place, Path):
+            return (0, 0) if is_there(place) else None
+        stat = place.stat()
+        return stat.st_dev, stat.st_ino
+    return None
