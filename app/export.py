@@ -1,17 +1,19 @@
-"""What is on the Lab's page, as one file of HTML that works with the network off. No streamlit.
+"""What is taken away as a file: the Lab's page, a graph, a log. No streamlit.
 
-It draws as the page does. Between before and now CSS switches; the only script is that of the
-app's own tree and matrix, which the file's policy names by its hash. Texts of people and files are
-escaped.
+The page is one file of HTML that works with the network off. It draws as the Lab does. Between
+before and now CSS switches; the only script is that of the app's own tree and matrix, which the
+file's policy names by its hash. Texts of people and files are escaped.
 """
 
 import base64
 import hashlib
 import json
 import platform
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 
@@ -33,8 +35,12 @@ from app.view_models.tree import summary, tree_html, tree_view
 from app.view_models.why import share_of_layers, visible_in
 from kbert_core import FlatTree, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
+from kbert_core.knowledge.io.write import write_triples
 from kbert_core.tasks import NerPrediction
 
+FORMATS = (".spo", ".tsv", ".csv", ".jsonl", ".nt", ".ttl")
+PACKED = ("", ".gz", ".xz", ".zst")
+MOST_TRIPLES = 2_000_000  # in the app; the command line writes any number
 SCRIPTS = ("colours.js", "why.js", "matrix.js", *TREE_SCRIPTS, "export.js")
 
 
@@ -215,3 +221,24 @@ def _matrix(view: MatrixView, name: str, group: str) -> str:
         f'<button class="kb-save">{escape(t("Save as PNG"))}</button>'
         f'<script type="application/json">{plain}</script></div>'
     )
+
+
+# Graphs and logs
+
+
+def graph_as(graph: KnowledgeGraph, ending: str, *, switched_off: bool = False) -> bytes:
+    """Write a graph in the format of a file name's ending.
+
+    Args:
+        ending: one of ``FORMATS``, with one of ``PACKED``.
+        switched_off: also what is switched off; a file can't say so.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"graph{ending}"
+        write_triples((x for x in graph if switched_off or graph.is_on(x)), path)
+        return path.read_bytes()
+
+
+def lines_of(rows: Iterable[Mapping[str, object]]) -> bytes:
+    """Write plain data as JSON Lines."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()

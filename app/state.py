@@ -9,10 +9,9 @@ import streamlit as st
 
 from app import comparing, intervening, services
 from app.comparing import Known, Panel
-from app.edit_log import EditLog
+from app.edit_log import EditLog, OpenWorkspace
 from app.examples import EXAMPLES, FIRST, MINILM, Example
 from app.models import ModelInfo, alike
-from app.open_workspace import OpenWorkspace
 from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
 from app.selection import Selection
 from app.services import OpenedGraph, RoomError

@@ -19,7 +19,7 @@ from load.visitor import Visitor
 from served import HOST
 from websockets.exceptions import InvalidStatus
 
-from app import audits, background, exports, services, share, state, workspaces
+from app import audits, background, export, services, share, state, workspaces
 from app.app_pages import long_run
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -119,8 +119,8 @@ def test_an_uploaded_data_set_is_read_without_a_cache_on_disk(monkeypatch):
 def test_downloads_of_graphs_are_made_in_memory_or_removed(tmp_path, monkeypatch):
     from kbert_core import KnowledgeGraph, Triple
 
-    monkeypatch.setattr(exports.tempfile, "tempdir", str(tmp_path))
-    assert b"geheim" in exports.graph_as(KnowledgeGraph([Triple("geheim", "is", "it")]), ".spo")
+    monkeypatch.setattr(export.tempfile, "tempdir", str(tmp_path))
+    assert b"geheim" in export.graph_as(KnowledgeGraph([Triple("geheim", "is", "it")]), ".spo")
     assert list(tmp_path.rglob("*")) == []
 
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import curating, exports, services, state
+from app import curating, export, services, state
 from app.app_pages.parts import action, download, table, the_first
 from app.catalogue import Catalogue, counted, kind
 from app.edit_log import EditLog
@@ -119,7 +119,7 @@ def difference_view(look: Catalogue) -> None:
     download(
         "knowledge.difference",
         t("Download the difference"),
-        lambda: exports.lines_of({"kind": kind(c), **asdict(c)} for c in changes),
+        lambda: export.lines_of({"kind": kind(c), **asdict(c)} for c in changes),
         f"{services.safe_name(look.graph.name)}-difference.jsonl",
         "application/x-ndjson",
     )

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import curating, exports, services, state
+from app import curating, export, services, state
 from app.addresses import address
 from app.app_pages.parts import action, download
 from app.texts import N_, t
@@ -97,18 +97,18 @@ def export_popover() -> None:
     graph = state.graph()
     name = services.safe_name(graph.name)
     with st.popover(t("Export"), icon=":material/download:", key="knowledge.export"):
-        if len(graph) > exports.MOST_TRIPLES:
+        if len(graph) > export.MOST_TRIPLES:
             text = N_("A graph of over {most} triples is better exported on the command line:")
-            st.info(t(text, most=f"{exports.MOST_TRIPLES:,}"))
+            st.info(t(text, most=f"{export.MOST_TRIPLES:,}"))
             st.code("kbert kg export GRAPH.kg FILE.spo.gz", language="bash")
         else:
             with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
                 ending = st.selectbox(
-                    t("Format"), exports.FORMATS, key="knowledge.format", width=110
+                    t("Format"), export.FORMATS, key="knowledge.format", width=110
                 )
                 packed = st.selectbox(
                     t("Packed"),
-                    exports.PACKED,
+                    export.PACKED,
                     key="knowledge.packed",
                     format_func=lambda kind: kind or t("no"),
                     width=110,
@@ -122,7 +122,7 @@ def export_popover() -> None:
             download(
                 "knowledge.download",
                 t("Download the graph"),
-                lambda: exports.graph_as(graph, f"{ending}{packed}", switched_off=every),
+                lambda: export.graph_as(graph, f"{ending}{packed}", switched_off=every),
                 f"{name}{ending}{packed}",
                 "application/octet-stream",
             )
@@ -130,7 +130,7 @@ def export_popover() -> None:
         download(
             "knowledge.log",
             t("Download the log of edits"),
-            lambda: exports.lines_of(history.log_as_rows(log)),
+            lambda: export.lines_of(history.log_as_rows(log)),
             f"{name}-edits.jsonl",
             "application/x-ndjson",
             help=t("JSON Lines: what, who, when, and whether it was undone."),

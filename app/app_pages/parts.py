@@ -129,16 +129,16 @@ def graph_download(
     graph: "KnowledgeGraph", label: str, *, key: str, file_name: str, help: str | None = None
 ) -> None:
     """Write the graph as ``.spo`` when asked; above ``MOST_TRIPLES`` say what does it instead."""
-    from app import exports
+    from app import export
 
-    large = len(graph) > exports.MOST_TRIPLES
+    large = len(graph) > export.MOST_TRIPLES
     if large:
         said = t(
             "A graph of over {most} triples is better exported on the command line:",
-            most=f"{exports.MOST_TRIPLES:,}",
+            most=f"{export.MOST_TRIPLES:,}",
         )
         help = f"{said} `kbert kg export GRAPH.kg FILE.spo.gz`"
-    spo = lambda: exports.graph_as(graph, ".spo")  # noqa: E731
+    spo = lambda: export.graph_as(graph, ".spo")  # noqa: E731
     mime = "text/tab-separated-values"
     download(key, t(label), spo, file_name, mime, help=help, disabled=large)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from app import workspaces
-from app.open_workspace import OpenWorkspace
+from app.edit_log import OpenWorkspace
 from app.workspaces import WorkspaceError
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.store.importing import Source

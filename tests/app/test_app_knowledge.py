@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import exports, services, state, workspaces
+from app import export, services, state, workspaces
 from app.catalogue import Catalogue
 from app.edit_log import EditLog
 from app.texts import t
@@ -497,20 +497,20 @@ def test_the_lab_edits_the_open_workspace(page):
 
 def test_a_graph_goes_out_in_every_format_and_comes_back_the_same():
     graph = KnowledgeGraph([*FIGURE_2, Triple("=1+1", "@is", '<b>, "x"')]).switch_off(COOK)
-    for ending in exports.FORMATS:
-        for packed in exports.PACKED:
-            data = exports.graph_as(graph, ending + packed, switched_off=True)
+    for ending in export.FORMATS:
+        for packed in export.PACKED:
+            data = export.graph_as(graph, ending + packed, switched_off=True)
             back = parse_triples(data, name=f"graph{ending}{packed}").triples
             assert set(back) == set(graph), ending
-    assert b"'=1+1" in exports.graph_as(graph, ".csv")
-    assert b"Tim Cook" not in exports.graph_as(graph, ".spo")
+    assert b"'=1+1" in export.graph_as(graph, ".csv")
+    assert b"Tim Cook" not in export.graph_as(graph, ".spo")
 
 
 def test_the_log_goes_out_with_what_was_taken_back():
     log = EditLog(KnowledgeGraph(FIGURE_2), Edit("remove", COOK), Edit("add", COOK))
     log.undo()
     rows = log_as_rows(log)
-    lines = [json.loads(line) for line in exports.lines_of(rows).decode().splitlines()]
+    lines = [json.loads(line) for line in export.lines_of(rows).decode().splitlines()]
     told = [(line["entry"], line["undone"]) for line in lines]
     assert told == [(1, False), (2, True), (3, False)]
     assert lines[0]["what"] == f"deleted {COOK}"

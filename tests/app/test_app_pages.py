@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import exports, services
+from app import export, services
 from kbert_core import Triple
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -149,7 +149,7 @@ def test_a_models_card_fetches_no_picture(tmp_path):
 
 def test_a_graph_too_large_to_be_made_in_memory_is_not_offered_for_download(lab, monkeypatch):
     assert not button(lab, "lab.download").disabled
-    monkeypatch.setattr(exports, "MOST_TRIPLES", 1)
+    monkeypatch.setattr(export, "MOST_TRIPLES", 1)
     lab.run()
     assert button(lab, "lab.download").disabled
     assert "kbert kg export" in button(lab, "lab.download").help

@@ -8,8 +8,7 @@ from postgres import running_cluster
 from streamlit.testing.v1 import AppTest
 
 from app import services, state, workspaces
-from app.edit_log import EditLog
-from app.open_workspace import OpenWorkspace
+from app.edit_log import EditLog, OpenWorkspace
 from app.texts import speaking
 from app.workspaces import WorkspaceError
 from kbert_core import KnowledgeGraph, Triple, find_mentions
