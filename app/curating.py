@@ -1,7 +1,7 @@
 """The session of the Knowledge page: what is looked for, chosen, typed, and done about it."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -41,10 +41,7 @@ def begin() -> None:
         ss.setdefault(key, value)
     if ss.get("knowledge.of") != ss["lab.graph"]:
         ss["knowledge.of"] = ss["lab.graph"]
-        ss["knowledge.text"] = ""
-        ss["knowledge.where"] = "head_starts" if len(state.graph()) > LARGE else "anywhere"
-        ss["knowledge.relations"], ss["knowledge.types"], ss["knowledge.off"] = [], [], False
-        new_query()
+        _look("", "head_starts" if len(state.graph()) > LARGE else "anywhere")
         show(None)
         for name in ("checked", "preview", "problem", "structure"):
             ss.pop(f"knowledge.{name}", None)
@@ -98,11 +95,11 @@ def query() -> Query:
 
 def found(look: Catalogue) -> Found:
     """The page of what is found, looked for once."""
-    key = (look.graph.fingerprint, query(), ss["knowledge.starts"][-1])
-    kept = ss.get("knowledge.found")
+    start = ss["knowledge.starts"][-1]
+    key = (look.graph.fingerprint, query(), start)
+    kept: tuple[object, Found] | None = ss.get("knowledge.found")
     if kept is None or kept[0] != key:
-        kept = (key, look.find(query(), ss["knowledge.starts"][-1]))
-        ss["knowledge.found"] = kept
+        kept = ss["knowledge.found"] = (key, look.find(query(), start))
     return kept[1]
 
 
@@ -129,10 +126,14 @@ def look_for(head: str) -> None:
     """Show the triples of a head in the table, and one of them in the form; of a tail, those."""
     ss["knowledge.view"] = TRIPLES
     triples = state.graph().triples_of(head)
-    ss["knowledge.text"], ss["knowledge.where"] = head, "head" if triples else "tail"
+    _look(head, "head" if triples else "tail")
+    show(triples[0] if triples else None)
+
+
+def _look(text: str, where: Where) -> None:
+    ss["knowledge.text"], ss["knowledge.where"] = text, where
     ss["knowledge.relations"], ss["knowledge.types"], ss["knowledge.off"] = [], [], False
     new_query()
-    show(triples[0] if triples else None)
 
 
 # The triple in the form
@@ -194,25 +195,17 @@ def typed() -> tuple[str, str, str]:
     return head, relation, tail
 
 
-def add() -> None:
-    """Callback: add what was typed."""
-    _make("add", index=0 if ss["knowledge.first"] else None)
-
-
-def save() -> None:
-    """Callback: put what was typed in the place of the triple."""
-    _make("replace")
-
-
-def _make(action: Any, index: int | None = None) -> None:
+def make(action: Literal["add", "replace"]) -> None:
+    """Callback: add what was typed, or put it in the place of the triple."""
     rerun()
     try:
         new = Triple.checked(*typed())
     except KBertError as error:
         ss["knowledge.problem"] = refusal(error)
         return
-    old: Triple = ss["knowledge.triple"]
-    edit = Edit(action, new, index=index) if action == "add" else Edit(action, old, new)
+    edit = Edit(action, new, index=0 if ss["knowledge.first"] else None)
+    if action == "replace":
+        edit = Edit(action, ss["knowledge.triple"], new)
     if _done(state.commit(edit)):
         new_table()  # what was ticked is not what stands there now
         show(new)
@@ -310,14 +303,12 @@ def save_workspace(progress: Any) -> None:
         who=ss["knowledge.who"].strip(),
         progress=progress,
     )
-    ss["lab.who"] = ss["knowledge.who"].strip()
     if state.open_workspace(key):
         ss["knowledge.saved"] = key
 
 
 def set_who() -> None:
     """Callback: what this visitor calls themselves in the log."""
-    ss["lab.who"] = ss["knowledge.who"].strip()[:80]
     shared = ss.get("lab.workspace")
     if shared is not None:
-        shared.who = ss["lab.who"]
+        shared.who = ss["knowledge.who"].strip()

@@ -362,35 +362,31 @@ def _put_options(options: InjectionOptions, ablation: Ablation) -> list[Note]:
     """Choose options as they were; what the page doesn't ask for stands among the model's own."""
     own: InjectionOptions = ss["lab.model_injection"]
     said: list[Note] = []
-    scorer = options.scorer
-    if scorer is not None:
-        if own.scorer is not None and folder_name(own.scorer) == scorer:
-            scorer = own.scorer
-        else:
-            missing = N_(
-                "The triples were chosen by the scorer {scorer}, which isn't here; here the first "
-                "in graph order are taken."
-            )
-            said.append((missing, {"scorer": scorer}))
-            options, scorer = _first(options), None
+    if own.scorer is not None and options.scorer == folder_name(own.scorer):
+        options = replace(options, scorer=own.scorer)
+    elif options.scorer is not None:
+        missing = N_(
+            "The triples were chosen by the scorer {scorer}, which isn't here; here the first in "
+            "graph order are taken."
+        )
+        said.append((missing, {"scorer": options.scorer}))
+        options = _first(options)
+    state.put_options(options, ablation)
     ss["lab.max_triples"] = min(options.max_triples, state.most_triples(ss["lab.model"]))
-    ss["lab.tail_only"] = options.tail_only
-    ss["lab.relations"] = (
-        [] if options.relations == own.relations else list(options.relations or ())
-    )
-    ss["lab.strategy"], ss["lab.one_sense"] = options.strategy, options.one_sense
-    ss["lab.names"], ss["lab.move_up"] = options.names.as_list(), not options.keep_places
-    ss["lab.positions"], ss["lab.visible"] = ablation.positions, ablation.visible
-    chosen = {"strategy": options.strategy, "threshold": options.threshold, "scorer": scorer}
-    kept = {name: getattr(own, name) for name in chosen}
-    as_given = options.strategy is own.strategy or options.threshold is not None or scorer
+    ss["lab.move_up"] = not options.keep_places
+    if options.relations != own.relations:
+        ss["lab.relations"] = list(options.relations or ())
+    as_given = options.strategy is own.strategy or options.threshold is not None or options.scorer
+    chosen = options if as_given else own
     ss["lab.model_injection"] = replace(
         own,
         relations=own.relations if options.relations else options.relations,
         not_relations=options.not_relations,
         first_relations=options.first_relations,
+        strategy=chosen.strategy,
+        threshold=chosen.threshold,
         one_sense=False,
-        **(chosen if as_given else kept),
+        scorer=chosen.scorer,
     )
     return said
 

@@ -219,7 +219,11 @@ def most_triples(model: str) -> int:
 
 def model_options() -> None:
     """Take the options the chosen model was trained with."""
-    options, ablation = options_of(ss["lab.model"])
+    put_options(*options_of(ss["lab.model"]))
+
+
+def put_options(options: InjectionOptions, ablation: Ablation) -> None:
+    """Choose options; what the page doesn't ask for stands among the model's own."""
     ss["lab.positions"], ss["lab.visible"] = ablation.positions, ablation.visible
     ss["lab.max_triples"] = options.max_triples
     ss["lab.tail_only"] = options.tail_only
@@ -629,7 +633,7 @@ def _begin_workspace() -> None:
 def open_workspace(key: str) -> bool:
     """Open a workspace by its key and choose it; say so where none has it."""
     try:
-        shared = OpenWorkspace(key, who=ss.get("lab.who", ""))
+        shared = OpenWorkspace(key, who=ss.get("knowledge.who", "").strip())
     except KBertError as error:
         ss["lab.workspace_problem"] = refusal(error)
         ss["lab.refused_key"] = key

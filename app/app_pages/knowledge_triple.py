@@ -1,5 +1,7 @@
 """The chosen triple: its form, what may be wrong with it, where it comes from, what is around."""
 
+from typing import Any
+
 import streamlit as st
 
 from app import curating
@@ -87,9 +89,10 @@ def doubt_line(doubt: Doubt) -> None:
 def buttons(look: Catalogue, triple: Triple | None, said: tuple[Doubt, ...], *, gone: bool) -> None:
     """What can be done with what was typed."""
     ready = all(part.strip() for part in curating.typed()) and not any(d.refused for d in said)
+    primary: dict[str, Any] = {"type": "primary"}
     if triple is None or gone:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            action(t("Add"), "knowledge.add", curating.add, type="primary", disabled=not ready)
+            action(t("Add"), "knowledge.add", curating.make, "add", disabled=not ready, **primary)
             st.checkbox(
                 t("first among the head's triples"),
                 key="knowledge.first",
@@ -101,19 +104,10 @@ def buttons(look: Catalogue, triple: Triple | None, said: tuple[Doubt, ...], *, 
             )
         return
     on = look.graph.is_on(triple)
-    changed = tuple(part.strip() for part in curating.typed()) != (
-        triple.head,
-        triple.relation,
-        triple.tail,
-    )
+    ready &= Triple(*map(str.strip, curating.typed())) != triple  # something was changed
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        action(
-            t("Save the change"),
-            "knowledge.save",
-            curating.save,
-            type="primary",
-            disabled=not (ready and changed),
-        )
+        label = t("Save the change")
+        action(label, "knowledge.save", curating.make, "replace", disabled=not ready, **primary)
         action(
             t("Switch off" if on else "Switch on"),
             "knowledge.switch",
