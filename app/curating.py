@@ -62,7 +62,7 @@ def catalogue() -> Catalogue:
     if shared is not None:
         searched = shared.searched
         facets = services.facets_of(searched)
-        return Catalogue(shared.graph, shared.graph, searched, facets, shared, shared.title)
+        return Catalogue(shared.graph, shared.graph, searched, facets, shared, shared.graph.name)
     base, graph, log = state.base(), state.graph(), state.log()
     opened: OpenedGraph = ss["lab.opened_as"].get(ss["lab.graph"], OpenedGraph(base))
     if opened.stored is not None:

@@ -178,11 +178,6 @@ class OpenWorkspace(EditLog):
         self._entries = (-1, [])
 
     @property
-    def title(self) -> str:
-        """What it is called."""
-        return self.graph.name
-
-    @property
     def store(self) -> GraphStore:
         """Its file, or its graph on a server; may raise ``WorkspaceError`` where that is gone."""
         return workspaces.store(self.key)
@@ -234,7 +229,7 @@ class OpenWorkspace(EditLog):
 
     def said(self, error: Exception) -> str:
         """What an error says, without the workspace's place on this machine."""
-        return workspaces.without_path(error, workspaces.place_of(self.key), self.title)
+        return workspaces.without_path(error, workspaces.place_of(self.key), self.graph.name)
 
     def _undo(self, revision: int) -> Entry:
         entry = super()._undo(revision)

@@ -33,7 +33,7 @@ from app.view_models.shared import edits_html, how_it_is_read, model_name
 from app.view_models.styles import CSS
 from app.view_models.tree import summary, tree_html, tree_view
 from app.view_models.why import share_of_layers, visible_in
-from kbert_core import FlatTree, KBertTrace, KnowledgeGraph
+from kbert_core import KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.tasks import NerPrediction
@@ -68,21 +68,13 @@ class Page:
     map: str = ""  # which attention is shown, in words
     hung: bool = True  # whether the tree marks what has changed
 
-    @property
-    def was(self) -> Side | None:
-        """The scene compared with, where its row can be laid beside the present one."""
-        row = row_of(self.before.trace if self.before else None, self.window, self.row)
-        return self.before if row is not None else None
-
-    @property
-    def row(self) -> FlatTree:
-        """The row that is shown."""
-        return self.now.trace.rows[self.window]
-
 
 def page_html(page: Page) -> bytes:
     """Write the page."""
-    scene, was = page.now.scene, page.was
+    scene, before = page.now.scene, page.before
+    row = page.now.trace.rows[page.window]
+    same = before is not None and row_of(before.trace, page.window, row) is not None
+    was = before if same else None
     sections = [
         ("", "".join(f'<p class="kb-sentence">{escape(text)}</p>' for text in scene.sentences)),
         (t("How it was read"), _facts(page)),

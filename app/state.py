@@ -622,7 +622,7 @@ def _begin_workspace() -> None:
         shared.refresh()
     except KBertError as error:
         text = N_("The workspace {title} can no longer be reached, and was closed: {reason}")
-        ss["lab.workspace_problem"] = t(text, title=shared.title, reason=shared.said(error))
+        ss["lab.workspace_problem"] = t(text, title=shared.graph.name, reason=shared.said(error))
         close_workspace()
         return
     ss["lab.graphs"][WORKSPACE] = shared.graph

@@ -89,7 +89,7 @@ def summary(look: Catalogue) -> str:
         return t(
             "Workspace {name}: {count} triples, at entry {number} of its log. Every edit is saved "
             "at once. Everyone with the link sees and edits the same graph.",
-            name=shared.title,
+            name=shared.graph.name,
             count=count,
             number=shared.revision,
         )

@@ -29,7 +29,7 @@ def workspace_popover() -> None:
             persist_state="session",
         )
         if shared is not None:
-            st.markdown(f"**{markdown(t('Open: {title}', title=shared.title))}**")
+            st.markdown(f"**{markdown(t('Open: {title}', title=shared.graph.name))}**")
             way_back(shared.key)
             action(t("Close the workspace"), "knowledge.close", state.close_workspace)
             return
@@ -74,7 +74,8 @@ def saved_notice() -> None:
     if key is None or shared is None or shared.key != key:
         return
     with st.container(border=True, key="knowledge_saved"):
-        st.markdown(f":material/check: **{markdown(t('Saved as {title}', title=shared.title))}**")
+        said = t("Saved as {title}", title=shared.graph.name)
+        st.markdown(f":material/check: **{markdown(said)}**")
         way_back(key)
         action(
             t("I have saved the link"), "knowledge.dismiss", lambda: ss.pop("knowledge.saved", None)

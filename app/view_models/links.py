@@ -13,16 +13,7 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.roof.reading import RoofReading
 from kbert_core.tasks import NULL, LinkPrediction
 
-LINKED_TEXTS = {
-    "entity": N_("entity"),
-    "prior": N_("prior"),
-    "dot": N_("dot product"),
-    "weight": N_("weight"),
-    "says": N_("what it says"),
-    "none": N_("The text contains no name of the graph, so no entity is linked."),
-}
-
-
+NO_NAME = N_("The text contains no name of the graph, so no entity is linked.")
 Place = tuple[int, int]
 FEW = 3  # candidates of a span, where there is little room
 
@@ -34,10 +25,17 @@ def has_more(links: Sequence[Any]) -> bool:
 
 def linked_table(links: Sequence[Any], sentences: Sequence[str], *, every: bool = False) -> str:
     """The spans of a trace with their candidates, the best first; escaped."""
-    words = {name: t(LINKED_TEXTS[name]) for name in HEADS if name not in ("more", "base", "score")}
-    words["score"] = HEADS["score"]
-    words["more"] = t("and {count} more", count="{count}")
-    words["base"] = t("knowledge base {number}", number="{number}")
+    words = {
+        "entity": t("entity"),
+        "prior": t("prior"),
+        "dot": t("dot product"),
+        "score": HEADS["score"],
+        "weight": t("weight"),
+        "says": t("what it says"),
+        "more": t("and {count} more"),
+        "base": t("knowledge base {number}"),
+        "none": t(NO_NAME),
+    }
     return linked_html(links, sentences, most=None if every else SHOWN, words=words)
 
 
@@ -67,8 +65,7 @@ def spans_table(links: Sequence[Any], sentences: Sequence[str]) -> str:
 
 
 def _none() -> str:
-    said = t("The text contains no name of the graph, so no entity is linked.")
-    return f'<p class="kb-table">{escape(said)}</p>'
+    return f'<p class="kb-table">{escape(t(NO_NAME))}</p>'
 
 
 def links_html(text: str, after: LinkPrediction, before: LinkPrediction | None) -> str:

@@ -111,7 +111,7 @@ def test_page_holds_all_and_asks_for_nothing(hostile):
     for triple in hostile.now.trace.used:
         assert triple.tail in found.text
     for data in matrices(found):
-        assert data["n"] in (len(hostile.row), len(hostile.before.trace.rows[0]))
+        assert data["n"] in (len(hostile.now.trace.rows[0]), len(hostile.before.trace.rows[0]))
 
 
 def test_page_may_run_the_one_script_that_it_carries(hostile):
@@ -132,7 +132,7 @@ def test_page_switches_between_before_and_now_and_marks_what_changed(plain, run,
     assert before.count("kb-branch kb-removed") == 0
     assert now.count("kb-branch kb-removed") == 1
     assert [data["n"] for data in matrices(Reader(page))] == [
-        *(len(run(graph).rows[0]), len(gone.row))
+        *(len(run(graph).rows[0]), len(gone.now.trace.rows[0]))
     ]
     assert 'id="kb-now" checked' in page and 'id="kb-before"' in page
     alone = page_of(replace(gone, before=None))
@@ -142,7 +142,7 @@ def test_page_switches_between_before_and_now_and_marks_what_changed(plain, run,
 
 
 def test_page_draws_the_attention_that_the_page_shows(plain):
-    count = len(plain.row)
+    count = len(plain.now.trace.rows[0])
     weights = np.full((count, count), 1 / count)
     seen = replace(plain, now=replace(plain.now, attention=lambda: weights), map="layer 1")
     kinds = [data["kind"] for data in matrices(Reader(page_of(seen)))]

@@ -41,7 +41,7 @@ def key(cluster, tmp_path, monkeypatch):
 
 def test_two_visitors_edit_undo_search_and_import(key):
     ann, bob = OpenWorkspace(key, who="ann"), OpenWorkspace(key, who="bob")
-    assert (ann.title, ann.base) == ("Fruit", 1)
+    assert (ann.graph.name, ann.base) == ("Fruit", 1)
     assert ann.store.origin(PEAR).line == 7
     ann.commit(Edit("add", FIG))
     with pytest.raises(GraphConflict, match="edited by ann meanwhile"):
