@@ -30,7 +30,7 @@ from kbert_core.experiments.dictionary import TagScores, dictionary_spans, learn
 from kbert_core.experiments.gate import Record, fit_gate, gated_spans
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.results import write_json
-from kbert_core.experiments.statistics import METRICS, Counts, Resampled, unpacked
+from kbert_core.experiments.statistics import METRICS, Resampled, unpacked
 from kbert_core.experiments.suite import Run, read_suite, train_options
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import NO_KNOWLEDGE
@@ -118,7 +118,7 @@ def student(experiment: Experiment, name: str, seed: int, work: Path) -> dict[st
     assert isinstance(run, Run)
     more = gate_labels(experiment, seed, work)
     began = time.monotonic()
-    epochs = experiment.suite.row(name).train["epochs"] // 2
+    epochs = run.train["epochs"] // 2
     fitted = trained(
         experiment, run, seed, path.with_suffix(""), also_train=(str(more),), epochs=epochs
     )
@@ -127,13 +127,6 @@ def student(experiment: Experiment, name: str, seed: int, work: Path) -> dict[st
     scored["rows"] = {split: len(of) for split, of in fitted.splits.items()}
     write_json(path, scored)
     return scored
-
-
-def of_suite(experiment: Experiment, row: str, seeds: Sequence[int]) -> dict[int, Counts]:
-    """What the suite's own row did, from its results."""
-    cells = [c for c in experiment.cells(only=[row], seeds=seeds)]
-    read = {c.seed: json.loads(experiment.file(c).read_text(encoding="utf-8")) for c in cells}
-    return {seed: unpacked(result["sentences"]) for seed, result in read.items()}
 
 
 def main() -> None:
@@ -148,9 +141,11 @@ def main() -> None:
         title: {seed: student(experiment, name, seed, args.work) for seed in args.seeds}
         for name, title in STUDENTS.items()
     }
-    counts = {name: of_suite(experiment, name, args.seeds) for name in STUDENTS}
+    counts = dict(experiment.tables(resamples=1).resampled.counts)
     for title, of in made.items():
-        counts[title] = {seed: unpacked(one["sentences"]) for seed, one in of.items()}
+        counts[title] = {
+            seed: unpacked(one["sentences"], experiment.split(seed)[1]) for seed, one in of.items()
+        }
     resampled, metrics, rows = Resampled(counts), METRICS["ner"], []
     for name, title in STUDENTS.items():
         for metric in metrics:

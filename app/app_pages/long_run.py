@@ -29,7 +29,7 @@ def begin(
     make: Callable[[], Iterable[T | Progress]],
     *,
     growing: bool = False,
-    enough: Callable[[Look[T]], bool] = lambda look: look.ended,
+    enough: Callable[[Look[T]], bool] = lambda look: False,
 ) -> Run[T] | None:
     """Start a run in the place of what was kept under the name, which is stopped.
 
@@ -37,7 +37,7 @@ def begin(
         name: of the session's state.
         key: what it is begun for.
         make, growing: see :meth:`Run.start`.
-        enough: whether there is something to draw, so that nothing more is waited for.
+        enough: whether there is already something to draw, so that its end isn't waited for.
 
     Returns:
         None where too many others have one, which is said.
@@ -50,7 +50,7 @@ def begin(
         return None
     ss[name] = (key, run)
     latest = time.monotonic() + AT_FIRST
-    while not (look := run.look()).ended and not enough(look) and time.monotonic() < latest:
+    while not ((look := run.look()).ended or enough(look)) and time.monotonic() < latest:
         run.join(0.01)
     return run
 

@@ -15,6 +15,7 @@ import numpy as np
 from kbert_core.data.labelled import SPLITS, Example
 from kbert_core.data.splits import drawn_within
 from kbert_core.errors import DataError, OptionError
+from kbert_core.experiments.gate import TRUST
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
@@ -23,7 +24,6 @@ from kbert_core.knowledge.triple import Triple
 
 TOLERANCE = 0.02  # how far a share may be from the one wished
 PASSES = 12  # over the texts: names put in hide others
-FEW_ALIKE = 2.0  # names that those less alike count for
 LONGEST = 4  # words, in Chinese characters, of a head that is no mention
 NO_LABEL = ""
 Splits = Mapping[str, Sequence[Example]]
@@ -149,9 +149,9 @@ def with_reliability(graph: KnowledgeGraph, train: Sequence[Example]) -> Knowled
             return triple
         name, of = groups(triple)
         rate = 0.5
-        for group in of:  # from the widest; each counts for a few names of the next
+        for group in of:  # from the widest; each counts for TRUST names of the next
             right, count = sums[group] - ((shares[name], 1) if name in shares else (0, 0))
-            rate = (right + FEW_ALIKE * rate) / (count + FEW_ALIKE)
+            rate = (right + TRUST * rate) / (count + TRUST)
         return replace(triple, relation=f"{triple.relation}{min(4, int(5 * rate))}")
 
     triples = map(said, graph.active_triples())
