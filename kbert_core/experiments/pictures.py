@@ -4,7 +4,7 @@ Colours are Okabe and Ito's, told apart by the colour-blind too; every curve
 also has its own marker.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
@@ -86,39 +86,55 @@ def gains_by_axis(tables: Tables) -> dict[str, dict[str, list[tuple[float, Diffe
 
 
 def _draw_map(tables: Tables, path: Path) -> bool:
-    """Draw a panel an axis and a line a row; return whether there was anything to draw."""
-    axes = gains_by_axis(tables)
+    """Draw a panel an axis and a line a row; return whether there was anything to draw.
+
+    Other systems than K-BERT have panels of their own, with the first row of the others.
+    """
+    axes, runs = gains_by_axis(tables), tables.suite.runs
     if not axes:
         return False
-    with drawing(3.4 * len(axes) + 0.6, 4.6) as figure:
-        panels = figure.subplots(1, len(axes), sharey=True, squeeze=False)[0]
-        for panel, (axis, lines) in zip(panels, axes.items(), strict=True):
-            shares = sorted({share for points in lines.values() for share, _ in points})
-            step = (shares[-1] - shares[0]) / 60
-            for number, (name, points) in enumerate(lines.items(), 1):
-                shift = step * (number - (len(lines) + 1) / 2)
-                means = [100 * gain.mean for _, gain in points]
-                low = [100 * (gain.mean - gain.low) for _, gain in points]
-                high = [100 * (gain.high - gain.mean) for _, gain in points]
-                panel.errorbar(
-                    [100 * (share + shift) for share, _ in points],
-                    means,
-                    yerr=[low, high],
-                    color=LINES[number % len(LINES)],
-                    marker=MARKERS[number % len(MARKERS)],
-                    **CURVE,
-                    label=name,
-                )
-            panel.axhline(0, color=GREY, linewidth=1.0)
-            panel.set_xticks([100 * share for share in shares])
+    systems = {run.name.partition(": ")[0] for run in runs if "system" in run.train}
+    panels = [(axis, [n for n in lines if n not in systems]) for axis, lines in axes.items()]
+    for axis, lines in axes.items():
+        if shown := [name for name in lines if name in systems and lines[name]]:
+            panels.append((axis, [panels[0][1][0], *shown]))
+    with drawing(3.4 * len(panels) + 0.6, 4.6) as figure:
+        drawn = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for panel, (axis, names) in zip(drawn, panels, strict=True):
+            _draw_gains(panel, {name: axes[axis][name] for name in names})
             panel.set_xlabel(VARIED[axis])
             panel.set_title(_but(tables.suite.conditions[0], axis).in_words, fontsize=10)
-            tidy(panel, "y")
-        panels[0].set_ylabel(f"{tables.metrics[0].name} gained, points")
-        shown = panels[0].get_legend_handles_labels()
+        for panel in drawn[len(axes) :]:
+            panel.set_title(f"{panel.get_title()}: other systems", fontsize=10)
+            panel.legend(loc="upper left", frameon=False, fontsize=9)
+        drawn[0].set_ylabel(f"{tables.metrics[0].name} gained, points")
+        shown = drawn[0].get_legend_handles_labels()
         figure.legend(*shown, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
         _save(figure, path)
     return True
+
+
+def _draw_gains(panel: Any, lines: Mapping[str, Sequence[tuple[float, Difference]]]) -> None:
+    """Draw a line a row along what is varied."""
+    shares = sorted({share for points in lines.values() for share, _ in points})
+    step = (shares[-1] - shares[0]) / 60
+    for number, (name, points) in enumerate(lines.items(), 1):
+        shift = step * (number - (len(lines) + 1) / 2)
+        means = [100 * gain.mean for _, gain in points]
+        low = [100 * (gain.mean - gain.low) for _, gain in points]
+        high = [100 * (gain.high - gain.mean) for _, gain in points]
+        panel.errorbar(
+            [100 * (share + shift) for share, _ in points],
+            means,
+            yerr=[low, high],
+            color=LINES[number % len(LINES)],
+            marker=MARKERS[number % len(MARKERS)],
+            **CURVE,
+            label=name,
+        )
+    panel.axhline(0, color=GREY, linewidth=1.0)
+    panel.set_xticks([100 * share for share in shares])
+    tidy(panel, "y")
 
 
 def _but(condition: Condition, axis: str) -> Condition:

@@ -248,7 +248,7 @@ class Suite(Keys):
     train: Train = Field(default_factory=dict)  # options of training
     seeds: Seeds  # each row is run once per seed
     compare_with: str | None = None  # name of the run without knowledge
-    conditions: tuple[Condition, ...] = ()  # every row is run under each; none: as rows say
+    conditions: tuple[Condition, ...] = ()  # every row is run under each that agrees with it
     covered_by: Texts = ()  # graph that tells covered from uncovered mentions; default: kg
     runs: tuple[Run, ...]  # the rows, in the order shown
     baselines: tuple[Baseline, ...] = ()  # rows without training
@@ -399,7 +399,8 @@ def _inheriting(row: Any, suite: Mapping[str, Any], kind: type[Keys]) -> Any:
 def _under_each(rows: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, Any]:
     """Rows, and what a suite compares besides, under each of its conditions.
 
-    A row without a graph is there once for conditions that differ in the graph alone.
+    A row without a graph is there once for conditions that differ in the graph alone. A row that
+    itself gives a part of a condition is there under those that agree with it.
     """
     try:
         conditions = [Condition.model_validate(given) for given in suite.get("conditions") or ()]
@@ -410,21 +411,35 @@ def _under_each(rows: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, 
         return {}
     bare = {row.get("name") for row in rows.get("runs", ()) if row["knowledge"] == "none"}
 
+    def agrees(condition: Condition, row: Mapping[str, Any]) -> bool:
+        return all(row.get(key) in (None, value) for key, value in condition)
+
     def under(condition: Condition, name: Any) -> tuple[Condition, str]:
         own = Condition(unseen=condition.unseen) if name in bare else condition
         return own, f"{name}: {own.in_words}" if own.in_words else name
 
+    for row in every:
+        if not any(agrees(condition, row) for condition in conditions):
+            raise OptionError(
+                f"'{row.get('name')}' has an unseen, known or right that no condition has. "
+                "Correct it, or add a condition."
+            )
     made: dict[str, dict[str, Any]] = {key: {} for key in rows}
     pairs: dict[tuple[str, ...], None] = {}
     for condition in conditions:
-        for key, of in rows.items():
+        here = {key: [row for row in of if agrees(condition, row)] for key, of in rows.items()}
+        for key, of in here.items():
             for row in of:
                 own, name = under(condition, row.get("name"))
                 referred = {k: under(condition, row[k])[1] for k in REFERRING if row.get(k)}
                 row = {**row, **own.model_dump(exclude_none=True), **referred, "name": name}
                 made[key].setdefault(name, row)
+        absent = {r.get("name") for r in every} - {
+            r.get("name") for of in here.values() for r in of
+        }
         for pair in suite.get("also_compare") or ():
-            pairs[tuple(under(condition, name)[1] for name in pair)] = None
+            if absent.isdisjoint(pair):
+                pairs[tuple(under(condition, name)[1] for name in pair)] = None
     return {**{k: [*of.values()] for k, of in made.items()}, "also_compare": [*map(list, pairs)]}
 
 

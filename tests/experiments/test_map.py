@@ -1,10 +1,15 @@
 """What rows gain under a suite's conditions, as the map shows it."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from kbert_core.errors import OptionError
+from kbert_core.experiments import pictures
 from kbert_core.experiments.pictures import draw_suite, gains_by_axis
 from kbert_core.experiments.results import Tables
-from kbert_core.experiments.statistics import Counts, packed
+from kbert_core.experiments.statistics import Counts, Difference, packed
 from kbert_core.experiments.suite import read_suite
 
 SUITE = """
@@ -64,3 +69,40 @@ def test_a_map_is_drawn_in_place_of_bars_and_curves(tables, tmp_path):
     assert (tmp_path / "small-map.png").stat().st_size > 5_000
     nothing = Tables(tables.suite, {}, resamples=10)
     assert draw_suite(nothing, tmp_path / "none") == []
+
+
+def test_a_row_that_gives_a_part_of_a_condition_is_run_under_those_that_agree(tmp_path):
+    path = tmp_path / "small.yaml"
+    peer = "  - {name: Peer, unseen: 0.25, right: 0.6, train: {system: plain-text}}\n"
+    pairs = "also_compare: [[K-BERT, Peer], [K-BERT, BERT]]\n"
+    path.write_text(SUITE + peer + pairs, encoding="utf-8")
+    suite = read_suite(path)
+    agreeing = ["25 % new, 60 % known, 60 % right", "25 % new, 0 % known, 60 % right"]
+    assert [r.name for r in suite.rows if "Peer" in r.name] == [f"Peer: {c}" for c in agreeing]
+    compared = [(f"K-BERT: {c}", f"Peer: {c}") for c in agreeing]
+    assert [tuple(pair) for pair in suite.also_compare if "Peer" in pair[1]] == compared
+    assert len(suite.also_compare) == len(compared) + len(suite.conditions)
+
+    path.write_text(SUITE + peer.replace("0.25", "0.3"), encoding="utf-8")
+    with pytest.raises(OptionError, match="'Peer' has an unseen, known or right that no condition"):
+        read_suite(path)
+
+
+def test_other_systems_are_drawn_beside_the_first_row_in_a_panel_of_their_own(tables, monkeypatch):
+    panels, draw = [], pictures._draw_gains
+
+    def noted(panel, lines):
+        panels.append([*lines])
+        draw(panel, lines)
+
+    monkeypatch.setattr(pictures, "_draw_gains", noted)
+    monkeypatch.setattr(pictures, "_save", lambda *_: None)
+    gain = Difference(0.1, 0.0, 0.0, 0.2, 2)
+    known = {"K-BERT": [(0.0, gain)], "Peer": [(0.0, gain)]}
+    axes = {"unseen": {"K-BERT": [(0.25, gain)], "Peer": []}, "known": known}
+    monkeypatch.setattr(pictures, "gains_by_axis", lambda _: axes)
+    peer = tables.suite.runs[-1].model_copy(update={"name": "Peer: x", "train": {"system": "a"}})
+    runs = (*tables.suite.runs, peer)
+    tables = replace(tables, suite=tables.suite.model_copy(update={"runs": runs}))
+    assert pictures._draw_map(tables, Path("map.png"))
+    assert panels == [["K-BERT"], ["K-BERT"], ["K-BERT", "Peer"]]
