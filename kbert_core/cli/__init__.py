@@ -9,7 +9,7 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from typing import Any
@@ -32,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; returns its exit code."""
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    told = logging.StreamHandler()
+    told.addFilter(_once())
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[told])
     logging.getLogger("kbert_core").setLevel(logging.INFO)
     try:
         words = sys.argv[1:] if arguments is None else arguments
@@ -52,6 +54,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("kbert: stopped", file=sys.stderr)
         return 130
     return 0
+
+
+def _once() -> Callable[[logging.LogRecord], bool]:
+    """Let each warning through once: an experiment reads its data for every run."""
+    told: set[str] = set()
+
+    def new(record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        known = record.levelno >= logging.WARNING and text in told
+        told.add(text)
+        return not known
+
+    return new
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import os
 import random
 import subprocess
@@ -486,3 +487,13 @@ def test_a_file_of_texts_gives_a_json_object_a_line_without_asking(tmp_path, cap
     assert cli.main(["tree", "--file", str(tmp_path / "texts.txt")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert ["".join(json.loads(line)["tokens"]) for line in lines] == ["患者有糖尿病史", "行心电图"]
+
+
+def test_a_warning_is_told_once_and_a_step_each_time():
+    def record(level, text):
+        return logging.LogRecord("kbert_core", level, "", 0, "%s", (text,), None)
+
+    new = cli._once()
+    told = [logging.WARNING, logging.INFO, logging.WARNING, logging.INFO]
+    assert [new(record(level, "scoring")) for level in told] == [True, True, False, True]
+    assert new(record(logging.WARNING, "another"))
