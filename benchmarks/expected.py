@@ -42,8 +42,8 @@ FITTED = {  # suite → its rows, in the order of WAYS
 }
 TRIED = {  # never fitted: other texts, other graphs, another language
     "ner-en": ("K-BERT, English medical graph", MEDICAL[1], GATE),
-    "weibo-ner": ("K-BERT (paper), HowNet", "", ""),
-    "resume-ner": ("K-BERT (paper), HowNet", "", ""),
+    "weibo-ner": ("K-BERT (paper), HowNet", MEDICAL[1], GATE),
+    "resume-ner": ("K-BERT (paper), HowNet", MEDICAL[1], GATE),
     "msra-ner": ("K-BERT (paper), HowNet", "", ""),
 }
 

@@ -27,8 +27,11 @@ KINDS = {  # of a row: its colour
     "control or ablation": ORANGE,
     "with a dictionary": GREEN,
 }
-LINES = ("#777777", "#0072B2", "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7")
-MARKERS = "osD^vPX*"
+LINES = (  # the last two are Tol's
+    *("#777777", "#0072B2", "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7"),
+    *("#882255", "#332288"),
+)
+MARKERS = "osD^vPX*hp"
 CURVE: Any = {"markersize": 5, "linewidth": 1.6, "elinewidth": 0.9, "capsize": 2}
 ON_TEST = "Test: mean (bar), seeds (dots), 95 % interval (line; none of one seed)"
 PALE = "; pale: not all seeds yet"
@@ -93,15 +96,16 @@ def _draw_map(tables: Tables, path: Path) -> bool:
     axes, runs = gains_by_axis(tables), tables.suite.runs
     if not axes:
         return False
-    systems = {run.name.partition(": ")[0] for run in runs if "system" in run.train}
+    systems = [*dict.fromkeys(run.name.split(": ")[0] for run in runs if "system" in run.train)]
     panels = [(axis, [n for n in lines if n not in systems]) for axis, lines in axes.items()]
+    numbers = {name: number for number, name in enumerate([*panels[0][1], *systems], 1)}
     for axis, lines in axes.items():
-        if shown := [name for name in lines if name in systems and lines[name]]:
+        if shown := [name for name in systems if lines.get(name)]:
             panels.append((axis, [panels[0][1][0], *shown]))
     with drawing(3.4 * len(panels) + 0.6, 4.6) as figure:
         drawn = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for panel, (axis, names) in zip(drawn, panels, strict=True):
-            _draw_gains(panel, {name: axes[axis][name] for name in names})
+            _draw_gains(panel, {name: axes[axis][name] for name in names}, numbers)
             panel.set_xlabel(VARIED[axis])
             panel.set_title(_but(tables.suite.conditions[0], axis).in_words, fontsize=10)
         for panel in drawn[len(axes) :]:
@@ -114,12 +118,17 @@ def _draw_map(tables: Tables, path: Path) -> bool:
     return True
 
 
-def _draw_gains(panel: Any, lines: Mapping[str, Sequence[tuple[float, Difference]]]) -> None:
-    """Draw a line a row along what is varied."""
+def _draw_gains(
+    panel: Any,
+    lines: Mapping[str, Sequence[tuple[float, Difference]]],
+    numbers: Mapping[str, int],
+) -> None:
+    """Draw a line a row along what is varied; its number says its colour and marker."""
     shares = sorted({share for points in lines.values() for share, _ in points})
     step = (shares[-1] - shares[0]) / 60
-    for number, (name, points) in enumerate(lines.items(), 1):
-        shift = step * (number - (len(lines) + 1) / 2)
+    for place, (name, points) in enumerate(lines.items(), 1):
+        number = numbers[name]
+        shift = step * (place - (len(lines) + 1) / 2)
         means = [100 * gain.mean for _, gain in points]
         low = [100 * (gain.mean - gain.low) for _, gain in points]
         high = [100 * (gain.high - gain.mean) for _, gain in points]

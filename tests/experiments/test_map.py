@@ -91,9 +91,9 @@ def test_a_row_that_gives_a_part_of_a_condition_is_run_under_those_that_agree(tm
 def test_other_systems_are_drawn_beside_the_first_row_in_a_panel_of_their_own(tables, monkeypatch):
     panels, draw = [], pictures._draw_gains
 
-    def noted(panel, lines):
-        panels.append([*lines])
-        draw(panel, lines)
+    def noted(panel, lines, numbers):
+        panels.append({name: numbers[name] for name in lines})
+        draw(panel, lines, numbers)
 
     monkeypatch.setattr(pictures, "_draw_gains", noted)
     monkeypatch.setattr(pictures, "_save", lambda *_: None)
@@ -105,4 +105,4 @@ def test_other_systems_are_drawn_beside_the_first_row_in_a_panel_of_their_own(ta
     runs = (*tables.suite.runs, peer)
     tables = replace(tables, suite=tables.suite.model_copy(update={"runs": runs}))
     assert pictures._draw_map(tables, Path("map.png"))
-    assert panels == [["K-BERT"], ["K-BERT"], ["K-BERT", "Peer"]]
+    assert panels == [{"K-BERT": 1}, {"K-BERT": 1}, {"K-BERT": 1, "Peer": 2}]
