@@ -400,7 +400,7 @@ def _under_each(rows: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, 
     """Rows, and what a suite compares besides, under each of its conditions.
 
     A row without a graph is there once for conditions that differ in the graph alone. A row that
-    itself gives a part of a condition is there under those that agree with it.
+    itself gives a part of a condition, as a value or a list, is there under those that agree.
     """
     try:
         conditions = [Condition.model_validate(given) for given in suite.get("conditions") or ()]
@@ -412,7 +412,10 @@ def _under_each(rows: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, 
     bare = {row.get("name") for row in rows.get("runs", ()) if row["knowledge"] == "none"}
 
     def agrees(condition: Condition, row: Mapping[str, Any]) -> bool:
-        return all(row.get(key) in (None, value) for key, value in condition)
+        asked = {key: row[key] for key, _ in condition if row.get(key) is not None}
+        return all(
+            getattr(condition, k) in (v if isinstance(v, list) else [v]) for k, v in asked.items()
+        )
 
     def under(condition: Condition, name: Any) -> tuple[Condition, str]:
         own = Condition(unseen=condition.unseen) if name in bare else condition

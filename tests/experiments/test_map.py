@@ -73,7 +73,8 @@ def test_a_map_is_drawn_in_place_of_bars_and_curves(tables, tmp_path):
 
 def test_a_row_that_gives_a_part_of_a_condition_is_run_under_those_that_agree(tmp_path):
     path = tmp_path / "small.yaml"
-    peer = "  - {name: Peer, unseen: 0.25, right: 0.6, train: {system: plain-text}}\n"
+    given = "unseen: 0.25, known: [0, 0.6], right: 0.6"
+    peer = f"  - {{name: Peer, {given}, train: {{system: plain-text}}}}\n"
     pairs = "also_compare: [[K-BERT, Peer], [K-BERT, BERT]]\n"
     path.write_text(SUITE + peer + pairs, encoding="utf-8")
     suite = read_suite(path)
