@@ -100,7 +100,7 @@ def _draw_map(tables: Tables, path: Path) -> bool:
     panels = [(axis, [n for n in lines if n not in systems]) for axis, lines in axes.items()]
     numbers = {name: number for number, name in enumerate([*panels[0][1], *systems], 1)}
     for axis, lines in axes.items():
-        if shown := [name for name in systems if lines.get(name)]:
+        if shown := [name for name in systems if len(lines.get(name, ())) > 1]:
             panels.append((axis, [panels[0][1][0], *shown]))
     with drawing(3.4 * len(panels) + 0.6, 4.6) as figure:
         drawn = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]

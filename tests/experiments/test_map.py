@@ -99,8 +99,11 @@ def test_other_systems_are_drawn_beside_the_first_row_in_a_panel_of_their_own(ta
     monkeypatch.setattr(pictures, "_draw_gains", noted)
     monkeypatch.setattr(pictures, "_save", lambda *_: None)
     gain = Difference(0.1, 0.0, 0.0, 0.2, 2)
-    known = {"K-BERT": [(0.0, gain)], "Peer": [(0.0, gain)]}
-    axes = {"unseen": {"K-BERT": [(0.25, gain)], "Peer": []}, "known": known}
+    both = [(0.25, gain), (0.6, gain)]
+    axes = {  # the centre alone is no line
+        "unseen": {"K-BERT": both, "Peer": both[:1]},
+        "known": {"K-BERT": both, "Peer": both},
+    }
     monkeypatch.setattr(pictures, "gains_by_axis", lambda _: axes)
     peer = tables.suite.runs[-1].model_copy(update={"name": "Peer: x", "train": {"system": "a"}})
     runs = (*tables.suite.runs, peer)
