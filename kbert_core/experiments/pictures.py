@@ -96,12 +96,14 @@ def _draw_map(tables: Tables, path: Path) -> bool:
     axes, runs = gains_by_axis(tables), tables.suite.runs
     if not axes:
         return False
-    systems = [*dict.fromkeys(run.name.split(": ")[0] for run in runs if "system" in run.train)]
-    panels = [(axis, [n for n in lines if n not in systems]) for axis, lines in axes.items()]
-    numbers = {name: number for number, name in enumerate([*panels[0][1], *systems], 1)}
+    systems = dict.fromkeys(run.name.split(": ")[0] for run in runs if "system" in run.train)
+    names = [*next(iter(axes.values()))]
+    own = [name for name in names if name not in systems] or names
+    numbers = {name: number for number, name in enumerate(dict.fromkeys([*own, *names]), 1)}
+    panels = [(axis, own) for axis in axes]
     for axis, lines in axes.items():
-        if shown := [name for name in systems if len(lines.get(name, ())) > 1]:
-            panels.append((axis, [panels[0][1][0], *shown]))
+        if shown := [name for name in names if name not in own and len(lines[name]) > 1]:
+            panels.append((axis, [own[0], *shown]))
     with drawing(3.4 * len(panels) + 0.6, 4.6) as figure:
         drawn = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for panel, (axis, names) in zip(drawn, panels, strict=True):
