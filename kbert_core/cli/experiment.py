@@ -24,7 +24,9 @@ log = logging.getLogger(__name__)
     "experiment",
     argument("suite", "suite files (.yaml), each taken once", nargs="+", metavar="SUITE"),
     argument("--list", "only show what is done, stale, failed and left", False),
-    argument("--only", "run only this row; repeatable", [], metavar="RUN"),
+    argument(
+        "--only", "run only this row, under one or all conditions; repeatable", [], metavar="RUN"
+    ),
     argument("--seeds", "only these seeds", type=int, nargs="+", metavar="N"),
     argument("--again", "also run what is done already", False),
     argument("--jobs", "processes at a time", 1),

@@ -282,8 +282,21 @@ def _of_entities(
     if seen is None:
         return made
     tagged = dictionary_spans(examples, used.graph, used.tail_labels)
-    unseen = unseen_recall(texts, spans, tagged, seen)
-    return {**made, "dictionary": {**span_scores(spans, tagged), "unseen": unseen}}
+    unseen = {"unseen": unseen_recall(texts, spans, tagged, seen)}
+    return {**made, "dictionary": span_scores(spans, tagged) | unseen | _wrong(spans, tagged)}
+
+
+def _wrong(
+    gold: Sequence[Sequence[SpanKey]], tagged: Sequence[Sequence[SpanKey]]
+) -> dict[str, int]:
+    """Count the wrong spans that overlap a mention, and those outside of all."""
+    over = [
+        any(low < end and start < high for low, high, _ in of_gold)
+        for of_gold, of_text in zip(gold, tagged, strict=True)
+        for start, end, label in of_text
+        if (start, end, label) not in of_gold
+    ]
+    return {"over_mentions": over.count(True), "outside": over.count(False)}
 
 
 def _kind(mention: Mention, gold: Sequence[SpanKey], labels: Collection[str]) -> str:

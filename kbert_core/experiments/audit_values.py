@@ -167,7 +167,8 @@ class SplitAudit:
     mentions: GoldMentions | None = None
     injection: Injection
     majority: Share | None = None  # rows with the training set's most frequent label
-    dictionary: dict[str, Any] | None = None  # ``span_scores`` of the dictionary, and ``unseen``
+    # ``span_scores`` of the dictionary, ``unseen``; wrong spans ``over_mentions``, and ``outside``
+    dictionary: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

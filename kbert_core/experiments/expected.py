@@ -1,10 +1,10 @@
 """What injecting or looking up a graph can be expected to change, before it is tried.
 
-Two shares tell most of it: mentions whose name training doesn't label and the graph knows, and
-matches of the graph that are mentions. Where a BERT trained alike is there, only the new names
-that it misses count. A linear fit to the gains measured on the map and on four splits (one point a
-data set and graph) says what they are worth; its prediction interval, how far another data set may
-lie from it. Both are in ``expected.json``, which ``python -m benchmarks.expected`` makes.
+Two counts tell most of it: names that training doesn't label, a dictionary of the graph gets right
+and a BERT misses; and names that the dictionary gets wrong. What each is worth is fitted to the
+gains measured on the map and on four splits (one point a data set and graph), through the origin:
+a graph that names nothing changes nothing. A prediction interval says how far another data set may
+lie from it. The fits are in ``expected.json``, which ``python -m benchmarks.expected`` makes.
 """
 
 import json
@@ -19,28 +19,32 @@ import numpy as np
 from kbert_core.experiments.audit_values import Gain, SplitAudit
 from kbert_core.experiments.statistics import LEVEL, Floats
 
-WAYS = ("K-BERT", "dictionary", "gate")  # over a BERT trained alike, as in the paper
+# What the gain of each way over a BERT trained alike, as in the paper, depends on: of ``Point``.
+WAYS = {"K-BERT": ("new",), "dictionary": ("new", "wrong"), "gate": ("new",)}
+FOUND = (0.2, 0.55, 0.9)  # share of the new names that BERT finds: least, middle, most
 
 
 class Point(NamedTuple):
-    """What a gain depends on, of a held-out split."""
+    """What a gain depends on, of a held-out split, as shares of its mentions."""
 
-    new: float  # share of the mentions: names that train doesn't label and the graph knows
-    right: float  # share of the matches that are mentions, border for border
+    new: float  # not labelled in train, right in the dictionary, missed by BERT
+    wrong: float  # in the dictionary: over a mention; of no mention, which costs half as much
 
 
 @dataclass(frozen=True)
 class Fit:
-    """gain = bias + weights · point, fitted to P points of F features.
+    """gain = weights · what a way depends on, fitted to P points of F features.
 
     Attributes:
-        weights: (1 + F,), the bias first.
-        spread: (1 + F, 1 + F), (XᵀX)⁻¹ of the points.
+        uses: the F features, fields of ``Point``.
+        weights: (F,).
+        spread: (F, F), (XᵀX)⁻¹ of the points.
         deviation: of a point from the fit.
-        freedom: P − 1 − F.
+        freedom: P − F.
         box: (2, F), the least and the most of each feature among the points.
     """
 
+    uses: tuple[str, ...]
     weights: Floats
     spread: Floats
     deviation: float
@@ -48,69 +52,85 @@ class Fit:
     box: Floats
 
     @classmethod
-    def of_points(cls, points: Sequence[Point], gains: Sequence[float]) -> Self:
+    def of_points(
+        cls, points: Sequence[Point], gains: Sequence[float], uses: Sequence[str] = Point._fields
+    ) -> Self:
         """Least squares, to the F1 gained over BERT at each point."""
-        design, gained = _design(points), np.array(gains)
+        design, gained = np.array([_used(point, uses) for point in points]), np.array(gains)
         spread: Floats = np.linalg.pinv(design.T @ design).astype(np.float64)
         weights: Floats = spread @ design.T @ gained
-        freedom = len(gained) - design.shape[1]
+        freedom = len(gained) - len(weights)
         deviation = float((((gained - design @ weights) ** 2).sum() / freedom) ** 0.5)
-        box: Floats = np.array([np.min(points, axis=0), np.max(points, axis=0)])
-        return cls(weights, spread, deviation, freedom, box)
+        box: Floats = np.array([design.min(0), design.max(0)])
+        return cls(tuple(uses), weights, spread, deviation, freedom, box)
 
     def at(self, point: Point) -> Gain:
         """The gain expected of one data set and graph."""
         from scipy.special import stdtrit  # slow to start
 
-        row = _design([point])[0]
+        row = _used(point, self.uses)
         mean = float(row @ self.weights)
         away = self.deviation * float(1 + row @ self.spread @ row) ** 0.5
         half = float(stdtrit(self.freedom, (1 + LEVEL) / 2)) * away
-        outside = bool((np.array(point) < self.box[0]).any() or (point > self.box[1]).any())
+        outside = bool((row < self.box[0]).any() or (row > self.box[1]).any())
         return Gain(mean, mean - half, mean + half, outside)
+
+    def among(self, new: float, wrong: float, found: float | None = None) -> Gain:
+        """The gain expected where BERT's share of the new names is known, or isn't.
+
+        Args:
+            new, wrong: as of a point, but names that BERT finds are among the new ones.
+            found: of the new names BERT finds so many; None: it isn't known, and the interval
+                holds those of the least and the most of ``FOUND``.
+        """
+        least, mean, most = (
+            self.at(Point(new * (1 - share), wrong))
+            for share in (FOUND if found is None else (found,) * 3)
+        )
+        ends = (least.low, most.low, least.high, most.high)
+        return Gain(mean.mean, min(ends), max(ends), mean.outside)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         arrays = {n: np.round(getattr(self, n), 6).tolist() for n in ("weights", "spread", "box")}
-        return {**arrays, "deviation": round(self.deviation, 6), "freedom": self.freedom}
+        told = {"deviation": round(self.deviation, 6), "freedom": self.freedom}
+        return {"uses": [*self.uses], **arrays, **told}
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
         """Back from plain data."""
         weights, spread, box = (np.array(data[name]) for name in ("weights", "spread", "box"))
-        return cls(weights, spread, float(data["deviation"]), int(data["freedom"]), box)
+        deviation, freedom = float(data["deviation"]), int(data["freedom"])
+        return cls(tuple(data["uses"]), weights, spread, deviation, freedom, box)
 
 
-def point_of(split: SplitAudit, found: float = 0.0) -> Point | None:
-    """None where a split has no mentions or matches, or nothing is said of training.
+def point_of(split: SplitAudit) -> Point | None:
+    """What the dictionary gets right of the new names, found by BERT or not, and what wrong.
 
-    Args:
-        found: share of the new names that a model without knowledge finds.
+    None where a split has no mentions or matches, or is the training set.
     """
-    gold, kinds = split.mentions, split.kinds
-    if gold is None or kinds is None or gold.unseen is None or not kinds.exact.total:
+    scores, kinds = split.dictionary, split.kinds
+    if scores is None or kinds is None or not kinds.exact.total or not scores["gold"]:
         return None
-    new = gold.unseen.known.count / gold.all.known.total
-    return Point(new * (1 - found), kinds.exact.count / kinds.exact.total)
+    wrong = scores["over_mentions"] + scores["outside"] / 2
+    return Point(scores["unseen"]["right"] / scores["gold"], wrong / scores["gold"])
 
 
 def expected_gains(split: SplitAudit, found: float | None = None) -> dict[str, Gain]:
     """By way, of a held-out split of named entities; empty for others.
 
     Args:
-        found: as for :func:`point_of`; None: not known.
+        found: as for :meth:`Fit.among`.
     """
-    point = point_of(split, found or 0.0)
-    fits = _fits()["new" if found is None else "missed"]
-    return {} if point is None else {way: fit.at(point) for way, fit in fits.items()}
+    point = point_of(split)
+    return {} if point is None else {way: f.among(*point, found) for way, f in _fits().items()}
 
 
 @cache
-def _fits() -> dict[str, dict[str, Fit]]:
+def _fits() -> dict[str, Fit]:
     text = files("kbert_core.experiments").joinpath("expected.json").read_text(encoding="utf-8")
-    kinds = json.loads(text)
-    return {kind: {way: Fit.of(data) for way, data in kinds[kind].items()} for kind in kinds}
+    return {way: Fit.of(data) for way, data in json.loads(text).items()}
 
 
-def _design(points: Sequence[Point]) -> Floats:
-    return np.column_stack([np.ones(len(points)), np.array(points)])
+def _used(point: Point, uses: Sequence[str]) -> Floats:
+    return np.array([getattr(point, name) for name in uses])

@@ -98,17 +98,18 @@ class Experiment:
         """Every cell, seed by seed; a baseline after the run that it is written over.
 
         Args:
-            only: names or file names of rows; none: all.
+            only: names or file names of rows, with their condition or under all; none: all.
             seeds: none: all.
 
         Raises:
             DataError: there is no such row, or none of them has such a seed.
         """
         wanted = {slug(name) for name in only}
-        if unknown := wanted - {slug(row.name) for row in self.suite.rows}:
+        called = {row.name: {slug(row.name), slug(row.called)} for row in self.suite.rows}
+        if unknown := wanted - set().union(*called.values()):
             names = ", ".join(f"'{row.name}'" for row in self.suite.rows)
             raise DataError(f"{self.suite.path}: no run '{min(unknown)}'. There are: {names}.")
-        rows = [row for row in self.suite.rows if not wanted or slug(row.name) in wanted]
+        rows = [row for row in self.suite.rows if not wanted or called[row.name] & wanted]
         every = sorted({seed for row in rows for seed in row.seeds})
         if unknown_seeds := set(seeds).difference(every):
             raise DataError(

@@ -75,7 +75,7 @@ def gains_by_axis(tables: Tables) -> dict[str, dict[str, list[tuple[float, Diffe
             gain = tables.resampled.difference(row.name, str(row.compare_with), metric)
             if gain is not None:
                 at = Condition(unseen=row.unseen, known=row.known, right=row.right)
-                gains[row.name.partition(": ")[0], at] = gain
+                gains[row.called, at] = gain
     found: dict[str, dict[str, list[tuple[float, Difference]]]] = {}
     for axis in VARIED:
         along = [c for c in conditions if _but(c, axis) == _but(conditions[0], axis)]

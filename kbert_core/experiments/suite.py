@@ -149,6 +149,11 @@ class Row(Condition):
     compare_with: str | None = None  # the run without knowledge to compare with
     note: Text = ""  # shown below the table
 
+    @property
+    def called(self) -> str:
+        """Its name without the condition that it runs under."""
+        return self.name.removesuffix(f": {self.in_words}")
+
 
 class Run(Row):
     """A way to train."""

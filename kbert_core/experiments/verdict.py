@@ -188,15 +188,16 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         shown["unseen"] = scores["unseen"]["recall"]
         shown = {name: f"{100 * score:.1f}" for name, score in shown.items()}
         yield "dictionary", Level.NOTE, {"predicted": scores["predicted"], **shown}
-    if audit.expected and split.matches:
+    if audit.expected and scores is not None and split.matches:
         expected = {
             way: tuple(f"{100 * value:+.0f}" for value in (gain.mean, gain.low, gain.high))
             for way, gain in audit.expected.items()
         }
         measured = audit.looked_up is not None and audit.looked_up.new_names is not None
         outside = any(gain.outside for gain in audit.expected.values())
+        new = scores["unseen"]["right"] / scores["gold"]
         values = {"gains": expected, "measured": measured, "outside": outside}
-        yield "expected", _level(note=True), values
+        yield "expected", _level(note=True), {**values, "unsure": new >= LITTLE_NEW}
     if (looked := audit.looked_up) is not None:
         ways = {"dictionary": looked.dictionary, "gate": looked.gate, "oracle": looked.oracle}
         gains = {way: 100 * (f1 - looked.alone) for way, f1 in ways.items() if f1 is not None}

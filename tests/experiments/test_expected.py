@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbert_core.experiments.expected import WAYS, Fit, Point
+from kbert_core.experiments.expected import FOUND, WAYS, Fit, Point
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,28 +17,55 @@ def drawn(random, count):
 
 
 def test_a_fit_finds_the_weights_that_made_the_gains():
-    weights = np.array([-0.02, 0.2, 0.03])
+    weights = np.array([0.9, -0.7])
     points = drawn(np.random.default_rng(1), 9)
-    fit = Fit.of_points(points, [float(weights @ (1, *point)) for point in points])
+    fit = Fit.of_points(points, [float(weights @ point) for point in points])
     assert fit.weights == pytest.approx(weights)
     at = fit.at(Point(0.1, 0.3))
-    assert at.mean == pytest.approx(weights @ (1, 0.1, 0.3)) == pytest.approx(at.low)
+    assert at.mean == pytest.approx(weights @ (0.1, 0.3)) == pytest.approx(at.low)
+
+
+def test_a_graph_that_names_nothing_is_expected_to_change_nothing():
+    points = drawn(np.random.default_rng(4), 9)
+    fit = Fit.of_points(points, [0.3 * point.new - 0.1 for point in points])
+    assert fit.at(Point(0, 0)).mean == 0
+
+
+def test_a_fit_uses_the_features_that_it_names():
+    points = drawn(np.random.default_rng(5), 9)
+    fit = Fit.of_points(points, [0.4 * point.new for point in points], ("new",))
+    assert fit.weights == pytest.approx([0.4]) and fit.freedom == 8
+    assert fit.at(Point(0.1, 0.9)).mean == pytest.approx(0.04)
 
 
 def test_a_point_beyond_all_others_is_told():
-    fit = Fit.of_points(
-        [Point(0.1, 0.4), Point(0.3, 0.6), Point(0.2, 0.8), Point(0.1, 0.7)], [0] * 4
-    )
+    points = [Point(0.1, 0.4), Point(0.3, 0.6), Point(0.2, 0.8), Point(0.1, 0.7)]
+    fit = Fit.of_points(points, [0] * 4)
     assert not fit.at(Point(0.3, 0.5)).outside
     assert fit.at(Point(0.31, 0.5)).outside and fit.at(Point(0.2, 0.3)).outside
 
 
+def test_what_bert_finds_by_itself_is_not_gained():
+    fit = Fit.of_points(drawn(np.random.default_rng(6), 9), [0.1] * 9)
+    found, exact = fit.among(0.4, 0.2, 0.75), fit.at(Point(0.1, 0.2))
+    assert (found.mean, found.low, found.high) == pytest.approx((exact.mean, exact.low, exact.high))
+
+
+def test_where_it_is_not_known_what_bert_finds_the_interval_holds_every_case():
+    fit = Fit.of_points(drawn(np.random.default_rng(7), 9), [*np.linspace(-0.1, 0.3, 9)])
+    unknown = fit.among(0.4, 0.2)
+    for found in (FOUND[0], 0.3, 0.5, 0.7, FOUND[-1]):
+        known = fit.among(0.4, 0.2, found)
+        assert unknown.low <= known.low + 1e-9 and known.high <= unknown.high + 1e-9
+    assert unknown.mean == fit.among(0.4, 0.2, FOUND[1]).mean
+
+
 def test_95_of_100_new_gains_lie_in_the_interval():
     random = np.random.default_rng(2)
-    weights, inside = np.array([-0.02, 0.2, 0.03]), 0
+    weights, inside = np.array([0.9, -0.7]), 0
     for _ in range(1000):
         *points, new = drawn(random, 13)
-        gains = [weights @ (1, *point) + random.normal(0, 0.01) for point in [*points, new]]
+        gains = [weights @ point + random.normal(0, 0.01) for point in [*points, new]]
         at = Fit.of_points(points, gains[:-1]).at(new)
         inside += at.low <= gains[-1] <= at.high
     assert 930 <= inside <= 970
@@ -59,6 +86,5 @@ def test_the_shipped_fit_is_that_of_the_points_kept():
     points = json.loads((benchmark.KEPT / "points.json").read_text("utf-8"))
     shipped = json.loads(Path(benchmark.expected.__file__).with_name("expected.json").read_text())
     fitted = [point for point in points if point["fitted"]]
-    for kind in benchmark.KINDS:
-        for way in WAYS:
-            assert benchmark.fit_of(fitted, kind, way).as_dict() == shipped[kind][way]
+    for way in WAYS:
+        assert benchmark.fit_of(fitted, way).as_dict() == shipped[way]

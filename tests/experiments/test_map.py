@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kbert_core.errors import OptionError
+from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments import pictures
+from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.pictures import draw_suite, gains_by_axis
 from kbert_core.experiments.results import Tables
 from kbert_core.experiments.statistics import Counts, Difference, packed
@@ -110,3 +111,16 @@ def test_other_systems_are_drawn_beside_the_first_row_in_a_panel_of_their_own(ta
     tables = replace(tables, suite=tables.suite.model_copy(update={"runs": runs}))
     assert pictures._draw_map(tables, Path("map.png"))
     assert panels == [{"K-BERT": 1}, {"K-BERT": 1}, {"K-BERT": 1, "Peer": 2}]
+
+
+def test_a_row_is_asked_for_under_one_condition_or_under_all(tmp_path):
+    path = tmp_path / "small.yaml"
+    path.write_text(SUITE, encoding="utf-8")
+    experiment = Experiment(read_suite(path), tmp_path, tmp_path)
+    every = [row.name for row in experiment.suite.rows if row.called == "K-BERT"]
+    assert len(every) == 4
+    assert [cell.row.name for cell in experiment.cells(only=["K-BERT"], seeds=[1])] == every
+    (one,) = experiment.cells(only=["K-BERT: 50 % new, 60 % known, 60 % right"], seeds=[1])
+    assert one.row.name == every[1]
+    with pytest.raises(DataError, match="no run 'k-bert-50-new'"):
+        experiment.cells(only=["K-BERT: 50 % new"])
