@@ -263,8 +263,9 @@ def test_the_map_varies_one_thing_at_a_time_around_its_centre():
     centre, *others = [condition.model_dump() for condition in suite.conditions]
     assert all(sum(of[name] != centre[name] for name in of) == 1 for of in others)
     names = {row.name for row in suite.rows}
-    peers = {name for name in names if name.startswith(("Plain text", "Lexicon adapter"))}
+    systems = ("Plain text", "Lexicon adapter", "KnowBert", "Roof-BERT")
+    peers = {name for name in names if name.startswith(systems)}
     assert len(names - peers) == 3 + 8 * 6  # BERT sees no graph
-    assert len(peers) == 3 * 2  # along what the graph knows
+    assert len(peers) == 3 * len(systems)  # along what the graph knows
     assert {row.compare_with for row in suite.rows} <= names
     assert {run.train["steps"] for run in suite.runs} == {900}
