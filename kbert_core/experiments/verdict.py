@@ -167,7 +167,9 @@ def _of_knowledge(_: Audit, split: SplitAudit) -> Findings:
         share, new = Share(unseen.total, total), Share(unseen.count, total)
         few = unseen.count < LITTLE_NEW * total
         level = _level(warn=share.share < LITTLE_UNSEEN, note=few)
-        yield "room", level, {"share": share, "known": unseen, "new": new}
+        values = {"share": share, "known": unseen, "new": new}
+        spoken = gold.seen is not None and gold.seen.known.share >= MUCH_KNOWN
+        yield "room", level, {**values, "spoken": spoken}
 
 
 def _of_graph(audit: Audit, split: SplitAudit) -> Findings:

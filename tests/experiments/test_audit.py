@@ -323,6 +323,11 @@ def test_a_graph_that_is_silent_where_training_is_is_noted():
     made = audited(splits, graph_of([*range(101), *range(1000, 1100)]))
     assert level(made, "room") is Level.NOTE  # 50 are new, and the graph knows 1 of them
     assert "at most 1.0 % of all mentions are new" in said(made, "room")
+    harm = "K-BERT learns to expect a branch at a name"  # as on the map
+    assert harm in said(made, "room")
+    strange = audited(splits, graph_of([*range(95, 101), *range(1000, 1100)]))
+    assert "Where training is silent" in said(strange, "room")  # 5 of the 50 others are known
+    assert harm not in said(strange, "room")
     made = audited(splits, graph_of([*range(102), *range(1000, 1100)]))
     assert level(made, "room") is Level.GOOD
 
