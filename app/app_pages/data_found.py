@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from app import services, state
-from app.app_pages.parts import download, segments, table
+from app.app_pages.parts import chart, download, segments, table
 from app.audits import FileSetup, Report
 from app.state import KEEP, graph_as_edited
 from app.texts import N_, sentences, t
@@ -68,6 +68,8 @@ def verdict_panel(report: Report) -> None:
         st.html(f'<div class="kb-headline">{headline}</div>')
         for column, fact in zip(st.columns(len(facts)), facts, strict=True):
             column.metric(fact.name, fact.value, help=fact.help)
+        if figure := audit_view.expected_chart(audit):
+            chart(figure, "data.expected")
         warnings = [own for own in report.verdict.findings if own.level is Level.WARNING]
         say_findings(warnings)
         others = [own for own in report.verdict.findings if own.level is not Level.WARNING]

@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import plotly.graph_objects as go
+
 from app.texts import N_, listed, t
 from app.view_models.html import shorten
+from app.view_models.styles import TRUNK
 from app.view_models.whole_file import points
 from app.words import AUDIT_SPLIT
 from kbert_core.experiments.audit_values import Audit, Coverage, Share
@@ -41,6 +44,12 @@ AUDIT_FACT = {  # its name, and what exactly is counted
     ),
 }
 
+
+EXPECTED_WAY = {
+    "K-BERT": N_("K-BERT reads the graph"),
+    "gate": N_("dictionary through a gate"),
+    "dictionary": N_("dictionary written over BERT"),
+}
 
 MOST_GROUPS = 12
 LONGEST_TEXT = 61  # characters of a text quoted
@@ -109,6 +118,39 @@ def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
     ]
     some = [[part for part in column if any(part.tables)] for column in (left, right)]
     return some[0], some[1]
+
+
+def expected_chart(audit: Audit) -> go.Figure | None:
+    """What to expect of each way over BERT, in points of F1 with intervals; None where not known."""
+    if not audit.expected or not audit.splits[audit.held_out].matches:
+        return None
+    gains = [audit.expected[way] for way in EXPECTED_WAY]
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[100 * gain.mean for gain in gains],
+        y=[t(name) for name in EXPECTED_WAY.values()],
+        error_x={
+            "array": [100 * (gain.high - gain.mean) for gain in gains],
+            "arrayminus": [100 * (gain.mean - gain.low) for gain in gains],
+        },
+        customdata=[(100 * gain.low, 100 * gain.high) for gain in gains],
+        mode="markers+text",
+        text=[f"{100 * gain.mean:+.0f}" for gain in gains],
+        textposition="top center",
+        marker={"color": TRUNK, "size": 9},
+        hovertemplate="%{x:+.1f} [%{customdata[0]:+.1f}, %{customdata[1]:+.1f}]<extra>%{y}</extra>",
+    )
+    figure.add_vline(x=0, line={"dash": "dot", "width": 1, "color": "#8a8f94"})
+    figure.update_layout(height=190, margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    said = t(
+        "points of F1 to expect over BERT: only a guess, as no data that it was fitted to are "
+        "like these"
+        if any(gain.outside for gain in gains)
+        else "points of F1 to expect over BERT; a line is where one more data set may lie"
+    )
+    figure.update_xaxes(title=said, zeroline=False)
+    figure.update_yaxes(range=[len(gains) - 0.5, -0.8])
+    return figure
 
 
 def gold_heads(audit: Audit) -> list[str]:

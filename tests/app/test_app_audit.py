@@ -98,6 +98,22 @@ def test_types_made_of_the_answers_are_marked():
     assert "检查" in types  # of a single head nothing can be told
 
 
+def test_what_to_expect_is_drawn_with_its_intervals():
+    found = made()
+    (drawn,) = view.expected_chart(found).data
+    gains = [found.expected[way] for way in ("K-BERT", "gate", "dictionary")]
+    assert list(drawn.y) == [t(name) for name in view.EXPECTED_WAY.values()]
+    assert list(drawn.x) == [100 * gain.mean for gain in gains]
+    for low, gain in zip(drawn.error_x.arrayminus, gains, strict=True):
+        assert gain.mean - low / 100 == pytest.approx(gain.low)
+    assert "only a guess" in view.expected_chart(found).layout.xaxis.title.text  # half is wrong
+    nothing = {**SPLITS, "test": [tagged("无")]}
+    assert view.expected_chart(made(nothing)) is None
+    assert (
+        view.expected_chart(made({"train": [Example(("有病1号",), "1")]}, task="classify")) is None
+    )
+
+
 # Reading
 
 
