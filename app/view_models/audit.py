@@ -121,7 +121,7 @@ def parts(audit: Audit) -> tuple[list[Part], list[Part]]:
 
 
 def expected_chart(audit: Audit) -> go.Figure | None:
-    """What to expect of each way over BERT, in points of F1 with intervals; None where not known."""
+    """What to expect of each way over BERT, in points of F1; None where it isn't known."""
     if not audit.expected or not audit.splits[audit.held_out].matches:
         return None
     gains = [audit.expected[way] for way in EXPECTED_WAY]
