@@ -14,25 +14,29 @@ seen it.
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kbert_core.data.sources import read_present
 from kbert_core.experiments import expected
 from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_values import Data, plain_tokenizer
+from kbert_core.experiments.audit_values import Data, Gain, plain_tokenizer
 from kbert_core.experiments.expected import WAYS, Fit, Point
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.suite import read_suite
+from kbert_core.explain.drawing import BLUE, EDGE, GREY, drawing, tidy
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "results" / "expected"
+PICTURE = ROOT / "docs" / "results" / "expected-and-measured.png"
 MEDICAL = "K-BERT (paper), MedicalKG", "BERT with the dictionary written over it"
 GATE = "BERT, dictionary through a gate"
-KINDS = {False: "expected", True: "expected with BERT at hand"}
+KINDS = "expected", "expected with BERT at hand"
+NO = " **no**"  # the interval doesn't hold what was measured
+NAMES = {"ner-en": "English", "weibo-ner": "Weibo", "resume-ner": "Résumés", "msra-ner": "MSRA"}
 FITTED = {  # suite → its rows, in the order of WAYS
     "map": ("K-BERT (paper)", "Dictionary over BERT", "Dictionary through a gate, over BERT"),
     "medical-ner-official": (*MEDICAL, GATE),
@@ -92,6 +96,30 @@ def _mean(values: Iterable[float]) -> float:
     return float(np.mean([*values]))
 
 
+class Guess(NamedTuple):
+    """A gain that was measured, beside those expected of it without and with BERT at hand."""
+
+    point: dict[str, Any]
+    way: str
+    gain: float
+    expected: tuple[Gain, Gain]
+
+    @property
+    def inside(self) -> tuple[bool, ...]:
+        """Whether each interval holds the gain."""
+        return tuple(own.low <= self.gain <= own.high for own in self.expected)
+
+
+def guesses(points: list[dict[str, Any]]) -> Iterator[Guess]:
+    """Predict every point without itself."""
+    for point in points:
+        new, wrong, found = (point[name] for name in ("new", "wrong", "found"))
+        for way, by_seed in ((way, by) for way, by in point["gains"].items() if by):
+            fit = fit_of([p for p in points if p["fitted"] and p is not point], way)
+            expected = fit.among(new, wrong), fit.among(new, wrong, found)
+            yield Guess(point, way, _mean(by_seed.values()), expected)
+
+
 def main() -> None:
     """Count where asked to, fit, and predict what was left out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -101,42 +129,70 @@ def main() -> None:
     if not parser.parse_args().fit:
         file.write_text(json.dumps(counted(), indent=1) + "\n", encoding="utf-8")
     points = json.loads(file.read_text("utf-8"))
-    fitted = [point for point in points if point["fitted"]]
-    fits = {way: fit_of(fitted, way).as_dict() for way in WAYS}
+    fits = {way: fit_of([p for p in points if p["fitted"]], way).as_dict() for way in WAYS}
     path = Path(expected.__file__).with_name("expected.json")
     path.write_text(json.dumps(fits, indent=1) + "\n", encoding="utf-8")
-    lines, hits = [], defaultdict(list)
-    for point in points:
-        for way, by_seed in ((way, by) for way, by in point["gains"].items() if by):
-            gain, said = _mean(by_seed.values()), []
-            fit = fit_of([other for other in fitted if other is not point], way)
-            for kind in KINDS:
-                found = point["found"] if kind else None
-                at = fit.among(point["new"], point["wrong"], found)
-                within = at.low <= gain <= at.high
-                hits[kind, point["fitted"]].append((within, 100 * abs(at.mean - gain)))
-                guess = f"{points_of(at.mean)} [{points_of(at.low)}, {points_of(at.high)}]"
-                said.append(guess if within else f"{guess} **no**")
-            shares = (f"{100 * point[name]:.0f} %" for name in ("new", "wrong", "found"))
-            cells = (
-                point["name"].replace("medical-ner-", "clinical, "),
-                *shares,
-                way,
-                points_of(gain),
-                *said,
+    guessed = [*guesses(points)]
+    about = (KEPT / "section.md").read_text("utf-8").split("In sum: ")[0]
+    (KEPT / "section.md").write_text(f"{about}{in_words(guessed)}\n", encoding="utf-8")
+    draw(guessed, PICTURE)
+
+
+def in_words(guessed: list[Guess]) -> str:
+    """How many are inside, and a table."""
+    told, lines = [], []
+    for title, fitted in (("map and splits", True), ("others", False)):
+        some = [guess for guess in guessed if guess.point["fitted"] == fitted]
+        for number, kind in enumerate(KINDS):
+            away = _mean(100 * abs(g.expected[number].mean - g.gain) for g in some)
+            within = sum(g.inside[number] for g in some)
+            told.append(
+                f"{title}, {kind}: {within} of {len(some)} inside, {away:.1f} points off on average"
             )
-            lines.append(f"| {' | '.join(cells)} |")
-    told = [
-        f"{'map and splits' if of_fit else 'others'}, {KINDS[kind]}: {sum(w for w, _ in of)} of "
-        f"{len(of)} inside, {_mean(away for _, away in of):.1f} points off on average"
-        for (kind, of_fit), of in hits.items()
-    ]
-    about = (KEPT / "section.md").read_text("utf-8").split("| | ")[0].split("In sum: ")[0]
+    for guess in guessed:
+        first = guess.way == next(iter(guess.point["gains"]))
+        shares = (f"{100 * guess.point[name]:.0f} %" for name in ("new", "wrong", "found"))
+        point = (name_of(guess.point), *shares) if first else ("", "", "", "")
+        said = (
+            f"{points_of(at.mean)} [{points_of(at.low)}, {points_of(at.high)}]{'' if ok else NO}"
+            for at, ok in zip(guess.expected, guess.inside, strict=True)
+        )
+        lines.append(f"| {' | '.join((*point, guess.way, points_of(guess.gain), *said))} |")
     shares = "new, right in the dictionary", "wrong in it", "BERT finds"
-    columns = ("", *shares, "way", "measured", *KINDS.values())
+    columns = ("", *shares, "way", "measured", *KINDS)
     table = [f"| {' | '.join(columns)} |", "|---|---:|---:|---:|---|---:|---:|---:|", *lines]
-    text = "\n".join([f"In sum: {'; '.join(told)}.", "", *table])
-    (KEPT / "section.md").write_text(f"{about}{text}\n", encoding="utf-8")
+    return "\n".join([f"In sum: {'; '.join(told)}.", "", *table])
+
+
+def draw(guessed: list[Guess], path: Path) -> None:
+    """Draw what was measured over what was expected, a panel a way and kind of guess."""
+    markers = dict(zip(NAMES.values(), "Ds^v", strict=True))
+    with drawing(10.5, 6.6) as figure:
+        grid = figure.subplots(len(KINDS), len(WAYS), sharex=True, sharey=True)
+        for row, (panels, kind) in enumerate(zip(grid, KINDS, strict=True)):
+            for panel, way in zip(panels, WAYS, strict=True):
+                panel.axline((0, 0), slope=1, color=EDGE, linewidth=1)
+                for guess in (g for g in guessed if g.way == way):
+                    name = "" if guess.point["fitted"] else name_of(guess.point)
+                    looks = {"color": BLUE if name else GREY, "alpha": 0.9 if name else 0.5}
+                    at, gain = guess.expected[row], 100 * guess.gain
+                    panel.hlines(gain, 100 * at.low, 100 * at.high, linewidth=1, **looks)
+                    panel.plot(100 * at.mean, gain, marker=markers.get(name, "o"), **looks)
+                panel.set_title(f"{way}, {kind}", fontsize=10)
+                tidy(panel, "both")
+        figure.supxlabel("expected, points of F1 over BERT; a line is the 95 % interval")
+        figure.supylabel("measured, points of F1 over BERT")
+        for name, marker in {"the map and four splits": "o", **markers}.items():
+            looks = {"color": BLUE if name in markers else GREY, "linestyle": ""}
+            panel.plot([], [], marker=marker, label=name, **looks)
+        figure.legend(loc="outside upper center", ncols=5, frameon=False)
+        figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+def name_of(point: dict[str, Any]) -> str:
+    """What a point is called."""
+    name = str(point["name"])
+    return NAMES.get(name, name.replace("medical-ner-", "clinical, "))
 
 
 def points_of(gain: float) -> str:

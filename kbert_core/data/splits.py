@@ -11,7 +11,7 @@ import logging
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -128,7 +128,7 @@ def substituted(
             f"There is no mention in {where}, so there is no name to hold out. Give labelled "
             "entities in train, and in dev, test or both."
         )
-    known: set[str] = set() if graph is None else set(graph.entities())
+    known: Collection[str] = () if graph is None else set(graph.entities())
     shared = sorted({name for split in held_out for name in named[split]} & {*named["train"]})
     eligible = [n for n in shared if graph is None or normalise_name(n) in known]
     totals = np.array([named[split].total() for split in held_out])
@@ -151,16 +151,40 @@ def substituted(
                 f"{unseen:.1%}. {len(eligible)} names{where} are in train and also in dev or "
                 "test. Ask for another share, or take names at random."
             )
-    stand_ins = _stand_ins(splits["train"], out, set()) | _stand_ins(splits["train"], out, known)
     others = {_key(example) for split in held_out for example in splits[split]}
-    train = []
-    for example in splits["train"]:
-        for _ in range(TRIES if out & _names(example) else 0):
-            renamed = _renamed(example, out, stand_ins, random)
-            if _key(renamed) not in others:
-                break
-        train.append(renamed if out & _names(example) else example)
+    train = renamed(splits["train"], out, random, known=known, never=others)
     return {**{split: list(of) for split, of in splits.items()}, "train": train}
+
+
+def renamed(
+    train: Sequence[Example],
+    out: set[str],
+    random: np.random.Generator,
+    *,
+    known: Collection[str] = (),
+    never: Collection[tuple[str, ...]] = (),
+) -> list[Example]:
+    """Replace names: a mention of one of ``out`` gets another of its type that stays.
+
+    The stand-in has the same length if there is one, and is drawn as often as train mentions it.
+
+    Args:
+        known: only such names are put in, normalised, as far as there are any of the type.
+        never: texts, as ``_key`` compares them, that a row should not become.
+
+    Raises:
+        DataError: no name of a type stays.
+    """
+    stand_ins = _stand_ins(train, out, ()) | _stand_ins(train, out, known)
+    rows = []
+    for example in train:
+        other = example
+        for _ in range(TRIES if out & _names(example) else 0):
+            other = _with_names(example, out, stand_ins, random)
+            if _key(other) not in never:
+                break
+        rows.append(other)
+    return rows
 
 
 def drawn_within(weights: np.ndarray, room: np.ndarray, order: Iterable[int]) -> list[int]:
@@ -182,7 +206,7 @@ def drawn_within(weights: np.ndarray, room: np.ndarray, order: Iterable[int]) ->
 
 
 def _stand_ins(
-    train: Iterable[Example], out: set[str], known: set[str]
+    train: Iterable[Example], out: set[str], known: Collection[str]
 ) -> dict[str, dict[int, list[Example]]]:
     """Return the mentions whose name stays: type → length in characters → their rows."""
     found: dict[str, dict[int, list[Example]]] = {}
@@ -193,7 +217,7 @@ def _stand_ins(
     return found
 
 
-def _renamed(
+def _with_names(
     example: Example,
     out: set[str],
     stand_ins: Mapping[str, Mapping[int, Sequence[Example]]],
