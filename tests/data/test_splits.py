@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.folds import by_fold
 from kbert_core.data.labelled import SPLITS, Example, read_examples, tagged_examples
 from kbert_core.data.splits import (
     EntityDisjoint,
@@ -153,6 +154,16 @@ def test_substitution_repeats_no_row_of_test_where_another_name_does():
         pairs = zip(train, after["train"], strict=True)
         changed = [new for old, new in pairs if new != old]
         assert changed and not {e.sentences for e in changed} & {e.sentences for e in test}
+
+
+def test_a_fold_of_names_stands_in_the_place_of_the_others():
+    train = three_splits()["train"]
+    folds = by_fold(train, 3, seed=1)
+    named = [names_of(fold) for fold in folds]
+    assert set.union(*named) == names_of(train) and sum(map(len, named)) == len(names_of(train))
+    for fold in folds:
+        types = [[label for *_, label in example.spans] for example in fold]
+        assert types == [[label for *_, label in example.spans] for example in train]
 
 
 def test_substitution_among_a_graphs_names_puts_such_names_in_their_place():
