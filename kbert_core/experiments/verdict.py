@@ -15,6 +15,7 @@ import yaml
 from jinja2 import Environment, Template
 
 from kbert_core.experiments.audit_values import Audit, Share, SplitAudit
+from kbert_core.experiments.expected import point_of
 
 LITTLE_KNOWN = 0.05  # of the gold mentions: with less in the graph, hardly a gain is to be expected
 MUCH_KNOWN = 0.2
@@ -32,7 +33,7 @@ SHOWN_NAMES = 3  # of those with several heads, and heads of each
 CONFLICTS = 0.01  # of the rows: more with a text that is labelled in several ways
 LONG = 0.01  # of the inputs: more over the length limit with their branches
 COSTLY = 0.5  # tokens that the branches add: more, and training takes notably longer
-HEADLINE = ("leaks", "room", "made_from_data", "coverage")  # warnings that it speaks of
+HEADLINE = ("missing", "leaks", "room", "made_from_data", "coverage")  # warnings that it speaks of
 
 
 class Level(StrEnum):
@@ -195,11 +196,14 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
             way: tuple(f"{100 * value:+.0f}" for value in (gain.mean, gain.low, gain.high))
             for way, gain in audit.expected.items()
         }
-        measured = audit.looked_up is not None and audit.looked_up.new_names is not None
+        found = audit.looked_up.new_names if audit.looked_up is not None else None
         outside = any(gain.outside for gain in audit.expected.values())
-        new = scores["unseen"]["right"] / scores["gold"]
-        values = {"gains": expected, "measured": measured, "outside": outside}
-        yield "expected", _level(note=True), {**values, "unsure": new >= LITTLE_NEW}
+        point = point_of(split)
+        assert point is not None
+        values = {name: f"{100 * share:.1f} %" for name, share in point._asdict().items()}
+        values["found"] = f"{100 * found:.1f} %" if found is not None else ""
+        values |= {"gains": expected, "measured": found is not None, "outside": outside}
+        yield "expected", _level(note=True), {**values, "unsure": point.new >= LITTLE_NEW}
     if (looked := audit.looked_up) is not None:
         ways = {"dictionary": looked.dictionary, "gate": looked.gate, "oracle": looked.oracle}
         gains = {way: 100 * (f1 - looked.alone) for way, f1 in ways.items() if f1 is not None}
