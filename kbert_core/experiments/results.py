@@ -257,8 +257,10 @@ class Tables:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The task's metrics, the main one first."""
-        return METRICS[self.suite.task]
+        """The task's metrics, the main one first; no graph covers anything: without those of it."""
+        hidden = () if self.suite.covered_by else ("covered",)
+        every = METRICS[self.suite.task]
+        return tuple(metric for metric in every if not {*hidden} & {*metric.below})
 
     @property
     def main_metrics(self) -> tuple[Metric, ...]:

@@ -1,6 +1,7 @@
 """The report, from results written by hand."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -91,6 +92,15 @@ def rows_of(text, first):
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in text.splitlines()
         if line.startswith(f"| {first} |")
+    ]
+
+
+def test_a_suite_whose_graph_covers_nothing_has_no_column_of_covered_names(done):
+    tables = tables_of(done, resamples=200)
+    without = replace(tables, suite=tables.suite.model_copy(update={"covered_by": ()}))
+    assert [metric.name for metric in without.metrics] == ["F1", "recall, unseen"]
+    assert [metric.name for metric in tables.metrics][2:] == [
+        *("recall, unseen covered", "recall, unseen uncovered")
     ]
 
 

@@ -406,6 +406,45 @@ def test_rows_run_under_each_condition_on_their_own_split_and_graph(
     assert results[f"K-BERT, graph: {few}"][1]["learning_curve"][-1]["step"] == 6
 
 
+def _without_dev(folder):
+    (folder / "data" / "dev.tsv").unlink()
+
+
+def _without_a_match(folder):
+    (folder / "kg.spo").write_text("天\t类别\t疾病\n", "utf-8")
+
+
+def _with_one_label(folder):
+    for file in (folder / "data").iterdir():
+        lines = (line.split("\t")[0] for line in file.read_text("utf-8").splitlines()[1:])
+        rows = [f"{line}\t{' '.join('O' * len(line.split()))}" for line in lines]
+        file.write_text("\n".join(["text_a\tlabel", *rows, ""]), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (_without_dev, "data: no dev.tsv"),
+        (_without_a_match, "gives no type for any mention of the type"),
+        (_with_one_label, "There is no mention in train"),
+    ],
+)
+def test_a_map_of_data_that_cannot_have_one_is_refused_and_nothing_is_trained_or_written(
+    written, suite_data, folder, monkeypatch, capsys, caplog, spoil, reason
+):
+    monkeypatch.setattr(runner, "fit", Mock(side_effect=AssertionError("trained")))
+    spoil(folder)
+    suite_data["data"] |= {"split": "substitution"}
+    suite_data["runs"] = suite_data["runs"][1:]
+    suite_data["runs"][0]["compare_with"] = None
+    suite_data["baselines"] = suite_data["also_compare"] = suite_data["compare_with"] = None
+    suite_data = {key: value for key, value in suite_data.items() if value is not None}
+    path = written({**suite_data, "conditions": [{"unseen": 0.5, "known": 0.5}]})
+    assert kbert(path, "--device", "cpu") == 2
+    assert reason in capsys.readouterr().err + caplog.text
+    assert not list(folder.glob("results/tiny/*.json"))
+
+
 def test_more_sets_to_train_on_go_into_the_split(written, suite_data, folder):
     (folder / "more.tsv").write_text("text_a\tlabel\n甲 炎 早 。\tB-D I-D O O\n", "utf-8")
     alone = experiment(written(suite_data)).split(1)[0] / "train.tsv"
