@@ -7,7 +7,7 @@ is shown as missing.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,8 @@ def write_report(
         raise ExperimentError(f"--report is {output}, expected the name of a .md file.")
     suites = sorted(suites, key=lambda tables: not tables.results)
     folder, beside, twice = output.parent / output.stem, groups(suites), reruns(suites)
-    said = Findings(suites, folder.name).filled_in(findings) if findings is not None else ""
+    told = Findings(suites, folder.name)
+    said = told.filled_in(findings) if findings is not None else ""
     others = [_appendix(path) for path in appendices]
     if published is not None:
         figures = _published(published)
@@ -127,6 +128,7 @@ def write_report(
     for tables in suites:
         pictures = [path.name for path in of_suites[tables.suite.name]]
         shown = {"tables": tables, "suite": tables.suite, "pictures": pictures, "back": back}
+        shown["discussion"] = told.discussion(tables.suite.name)
         page = _rendered("report_suite.md.jinja", **shown, reruns=twice)
         pages[folder / f"{tables.suite.name}.md"] = page
     pages |= {folder / name: f"# {title}\n\n{back}\n\n{text}" for title, name, text in others}
@@ -163,7 +165,8 @@ class Findings:
 
     In the text ``{{ score(suite, row) }}`` stands for a row's score,
     ``{{ gain(suite, row, other) }}`` for one row minus another; a metric may follow, and
-    ``seeds=5`` refuses a claim on fewer. Suites and rows are given by name.
+    ``seeds=5`` refuses a claim on fewer. Suites and rows are given by name. In a suite's own
+    discussion, which stands below its tables, ``{{ gain(row, other) }}`` is enough, without a link.
     """
 
     def __init__(self, suites: Sequence[Tables], folder: str) -> None:
@@ -172,17 +175,21 @@ class Findings:
 
     def filled_in(self, path: Path) -> str:
         """The text of a file with its figures; ExperimentError where one can't be had."""
-        environment = SandboxedEnvironment(undefined=StrictUndefined)
-        environment.globals |= {"score": self.score, "gain": self.gain}
         try:
-            return environment.from_string(path.read_text(encoding="utf-8")).render()
-        except (OSError, UnicodeDecodeError, TemplateError, TypeError) as error:
-            raise ExperimentError(
-                f"{path}: can't be filled in ({error}). Write figures as "
-                "{{ gain('suite', 'row', 'other') }} or {{ score('suite', 'row') }}."
-            ) from error
-        except ExperimentError as error:
-            raise ExperimentError(f"{path}: {error}") from error
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ExperimentError(f"{path}: can't be read ({error}). Name another file.") from error
+        return _filled_in(path, text, score=self.score, gain=self.gain)
+
+    def discussion(self, suite: str) -> str:
+        """What a suite's file says of its results, with its figures; "–" where one isn't there."""
+        tables = self._suites[suite]
+
+        def gain(row: str, other: str, metric: str = "") -> str:
+            _, of = self._of(suite, metric, row, other)
+            return _difference(tables.resampled.difference(row, other, of), MISSING)
+
+        return _filled_in(tables.suite.path, tables.suite.discussion, gain=gain)
 
     def score(self, suite: str, row: str, metric: str = "", *, seeds: int = 1) -> str:
         """A row's score in per cent, with its deviation over the seeds."""
@@ -224,6 +231,22 @@ class Findings:
                 f"'{claim}' is claimed on {wanted} seeds, and {suite} holds {held}. Run the "
                 "others, or claim less."
             )
+
+
+def _filled_in(path: Path, text: str, **figures: Callable[..., str]) -> str:
+    """A file's text with its figures; ExperimentError where one can't be had."""
+    environment = SandboxedEnvironment(undefined=StrictUndefined)
+    environment.globals |= figures
+    try:
+        return environment.from_string(text).render()
+    except (TemplateError, TypeError) as error:
+        raise ExperimentError(
+            f"{path}: can't be filled in ({error}). Write figures as "
+            "{{ gain('suite', 'row', 'other') }} or {{ score('suite', 'row') }}, in a suite's "
+            "own discussion as {{ gain('row', 'other') }}."
+        ) from error
+    except ExperimentError as error:
+        raise ExperimentError(f"{path}: {error}") from error
 
 
 def _appendix(path: Path) -> tuple[str, str, str]:

@@ -259,7 +259,7 @@ class Suite(Keys):
     baselines: tuple[Baseline, ...] = ()  # rows without training
     # more pairs of names to compare, [A, B]
     also_compare: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = ()
-    discussion: Text = ""  # Markdown, pasted into the report as it is
+    discussion: Text = ""  # Markdown for the report; {{ gain("row", "other") }} is filled in
     side_by_side: SideBySide | None = None  # a table over several suites
     _path: Path = PrivateAttr(Path())
 

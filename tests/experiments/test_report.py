@@ -486,6 +486,21 @@ def findings(folder, text):
     return folder / "findings.md"
 
 
+def test_figures_of_a_discussion_are_filled_in(done, folder):
+    def says(text):
+        tables = tables_of(done, resamples=50)
+        return replace(tables, suite=tables.suite.model_copy(update={"discussion": text}))
+
+    told = says(
+        "It adds {{ gain('K-BERT, graph', 'BERT') }}, {{ gain('everything | visible', 'BERT') }}."
+    )
+    assert "It adds +25.0 [+25.0, +25.0], missing." in page_of(
+        write_report([told], folder / "r.md")
+    )
+    with pytest.raises(ExperimentError, match=r"tiny\.yaml: tiny has no row 'X'"):
+        write_report([says("{{ gain('X', 'BERT') }}")], folder / "r.md")
+
+
 def test_figures_of_the_findings_are_filled_in_and_linked(done, folder):
     text = findings(
         folder,

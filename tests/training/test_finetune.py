@@ -332,6 +332,14 @@ def test_a_test_label_unseen_in_training_is_named_before_training(data):
     assert not (data / "model").exists()
 
 
+def test_data_with_one_label_are_refused_before_training(data):
+    for file in data.glob("*.tsv"):
+        file.write_text("text_a\tlabel\n甲 乙\tO O\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"its only label is 'O'. Training needs at least two"):
+        train(options(data))
+    assert not (data / "model").exists()
+
+
 def test_a_data_folder_without_a_test_set_trains(data, caplog):
     (data / "test.tsv").unlink()
     assert list(train(options(data, epochs=1))["scores"]) == ["dev"]
