@@ -31,7 +31,7 @@ from kbert_core.explain.drawing import BLUE, EDGE, GREY, drawing, tidy
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "results" / "expected"
-PICTURE = ROOT / "docs" / "results" / "expected-and-measured.png"
+PICTURE = ROOT / "docs" / "expected" / "measured.png"
 MEDICAL = "K-BERT (paper), MedicalKG", "BERT with the dictionary written over it"
 GATE = "BERT, dictionary through a gate"
 KINDS = "expected", "expected with BERT at hand"

@@ -208,8 +208,18 @@ def _check_folder(option: str, folder: Path, *, written: bool) -> None:
 
 
 def _report_command(args: Namespace, output: Path) -> str:
-    words = ["kbert experiment", *args.suite, "--report-only"]
+    words = ["kbert experiment", *_in_short(args.suite), "--report-only"]
     words += ["--findings", args.findings] if args.findings else []
     words += [word for name in args.appendix for word in ("--appendix", name)]
     words += ["--published", args.published] if args.published else []
     return " ".join([*words, "--report", str(output)])
+
+
+def _in_short(paths: Sequence[str]) -> Sequence[str]:
+    """Write the suites of a whole folder, but for some that come first, as ``FOLDER/*.yaml``."""
+    folder = Path(paths[0]).parent
+    every = sorted(str(path) for path in folder.glob("*.yaml"))
+    for number in range(len(paths) - 1):
+        if list(paths[number:]) == [path for path in every if path not in paths[:number]]:
+            return [*paths[:number], str(folder / "*.yaml")]
+    return paths

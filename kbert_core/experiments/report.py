@@ -204,11 +204,10 @@ class Findings:
         found = tables.resampled.difference(row, other, of)
         self._check(suite, f"{row} − {other}", found.seeds if found else 0, seeds)
         assert found is not None
-        said = [f"{_signed(found.low)} to {_signed(found.high)}"] * (found.seeds > 1)
+        shown = _difference(found, MISSING)
         if found.seeds < SURE_SEEDS:
-            said.append(f"{found.seeds} seed{'s' * (found.seeds > 1)}")
-        said += ["exploratory"] * found.exploratory
-        shown = f"{_signed(found.mean)} ({', '.join(said)})"
+            shown += f", {found.seeds} seed{'s' * (found.seeds > 1)}"
+        shown += ", exploratory" * found.exploratory
         return f"[{shown}]({self._folder}/{suite}.md#differences)"
 
     def _of(self, suite: str, metric: str, *rows: str) -> tuple[Tables, Metric]:

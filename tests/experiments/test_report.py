@@ -510,9 +510,9 @@ def test_figures_of_the_findings_are_filled_in_and_linked(done, folder):
     )
     files = write_report([tables_of(done, resamples=50)], folder / "r.md", findings=text)
     assert (
-        "BERT gets [50.0 ± 0.0](r/tiny.md#scores); a graph adds [+50.0 (+50.0 to +50.0, 2 seeds, "
-        "exploratory)](r/tiny.md#differences), a dictionary "
-        "[−25.0 (−25.0 to −25.0, 3 seeds)](r/tiny.md#differences)."
+        "BERT gets [50.0 ± 0.0](r/tiny.md#scores); a graph adds [+50.0 [+50.0, +50.0], 2 seeds, "
+        "exploratory](r/tiny.md#differences), a dictionary "
+        "[−25.0 [−25.0, −25.0], 3 seeds](r/tiny.md#differences)."
     ) in files[0].read_text("utf-8")
 
 
