@@ -10,25 +10,32 @@ the suite's rows, which have train alone. What is done is kept in ``--work``; th
 ``results/distilled.json``.
 """
 
+import argparse
+import json
 import lzma
 import random
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import data_folder
-from benchmarks.variants import arguments, beside, scored, trained
+import torch
+
+from benchmarks.common import data_folder, machine, print_table
 from kbert_core.data.labelled import Example
 from kbert_core.data.splits import write_rows
+from kbert_core.experiments.counts import score_run
 from kbert_core.experiments.dictionary import TagScores, dictionary_spans, learn_tail_labels
 from kbert_core.experiments.gate import Record, fit_gate, gated_spans
 from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.suite import Run, read_suite
+from kbert_core.experiments.results import write_json
+from kbert_core.experiments.statistics import METRICS, Resampled, unpacked
+from kbert_core.experiments.suite import Run, read_suite, train_options
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.training.evaluate import predict_all
-from kbert_core.training.finetune import Fitted
+from kbert_core.training.finetune import Fitted, fit
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "results" / "distilled.json"
@@ -62,6 +69,22 @@ def labelled(text: str, spans: Sequence[tuple[int, int, str]]) -> Example:
     return Example((text,), None, tuple((i, i + 1) for i in range(len(text))), tuple(tags))
 
 
+def trained(experiment: Experiment, run: Run, seed: int, folder: Path, **more: Any) -> Fitted:
+    suite = experiment.suite
+    return fit(
+        train_options(
+            suite,
+            run,
+            seed=seed,
+            data=str(experiment.split(seed)[0]),
+            kg=experiment.graph_files(run, seed)[0],
+            encoder=suite.resolved(run.encoder),
+            output=str(folder),
+            **more,
+        )
+    )
+
+
 def gate_labels(experiment: Experiment, seed: int, work: Path) -> Path:
     """Train the teacher, and write what it and its gate say of unlabelled sentences."""
     path = work / f"labelled-seed{seed}.tsv"
@@ -88,32 +111,68 @@ def gate_labels(experiment: Experiment, seed: int, work: Path) -> Path:
 
 def student(experiment: Experiment, name: str, seed: int, work: Path) -> dict[str, Any]:
     """Train one on train and the gate's labels, and score it as the suite does."""
+    path = work / f"{'bert' if name == BERT else 'k-bert'}-seed{seed}.json"
+    if path.is_file():
+        return json.loads(path.read_text(encoding="utf-8"))
     run = experiment.suite.row(name)
     assert isinstance(run, Run)
-    folder = work / f"{'bert' if name == BERT else 'k-bert'}-seed{seed}"
-
-    def train() -> Fitted:
-        more = (str(gate_labels(experiment, seed, work)),)
-        epochs = run.train["epochs"] // 2
-        return trained(experiment, run, seed, folder, also_train=more, epochs=epochs)
-
-    return scored(experiment, folder, train)
+    more = gate_labels(experiment, seed, work)
+    began = time.monotonic()
+    epochs = run.train["epochs"] // 2
+    fitted = trained(
+        experiment, run, seed, path.with_suffix(""), also_train=(str(more),), epochs=epochs
+    )
+    scored, _, _ = score_run(fitted, experiment.covering)
+    scored["seconds"] = round(time.monotonic() - began)
+    scored["rows"] = {split: len(of) for split, of in fitted.splits.items()}
+    write_json(path, scored)
+    return scored
 
 
 def main() -> None:
-    args = arguments(__doc__, ROOT / "runs" / "distilled")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=(1, 2, 3))
+    parser.add_argument("--work", type=Path, default=ROOT / "runs" / "distilled")
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
     experiment = Experiment(read_suite(ROOT / "results" / "suites" / "medical-ner-random.yaml"))
     made = {
         title: {seed: student(experiment, name, seed, args.work) for seed in args.seeds}
         for name, title in STUDENTS.items()
     }
+    counts = dict(experiment.tables(resamples=1).resampled.counts)
+    for title, of in made.items():
+        counts[title] = {
+            seed: unpacked(one["sentences"], experiment.split(seed)[1]) for seed, one in of.items()
+        }
+    resampled, metrics, rows = Resampled(counts), METRICS["ner"], []
+    for name, title in STUDENTS.items():
+        for metric in metrics:
+            one, two = resampled.score(title, metric), resampled.difference(title, name, metric)
+            assert one is not None and two is not None
+            rows.append(
+                {
+                    "row": title,
+                    "beside": name,
+                    "metric": metric.name,
+                    "score": round(100 * one.mean, 2),
+                    "by seed": {seed: round(100 * value, 2) for seed, value in one.seeds.items()},
+                    "difference": round(100 * two.mean, 2),
+                    "interval": [round(100 * two.low, 2), round(100 * two.high, 2)],
+                }
+            )
     about = {
         "what": "models trained on a gate's labels of unlabelled text beside train, for half as "
         "many epochs, beside those trained on train alone",
         "command": f"python -m benchmarks.distilled --seeds {' '.join(map(str, args.seeds))}",
+        "machine": machine("torch", "transformers"),
         "sentences": SENTENCES,
+        "rows": rows,
     }
-    beside(RESULT, about, experiment, made, [(title, name) for name, title in STUDENTS.items()])
+    write_json(RESULT, about)
+    shown = ("row", "metric", "score", "difference", "interval")
+    print_table([shown, *([str(row[name]) for name in shown] for row in rows)])
 
 
 if __name__ == "__main__":

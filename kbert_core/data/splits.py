@@ -187,6 +187,29 @@ def renamed(
     return rows
 
 
+def by_fold(train: Sequence[Example], folds: int, number: int, *, seed: int = 0) -> list[Example]:
+    """Return rows with the names of one fold alone, as far as it has any of a type.
+
+    The names of each type are dealt to the folds at random. A name of another fold is replaced by
+    one of this: see :func:`renamed`.
+
+    Args:
+        folds, number: how many there are, and which is taken, from 0.
+        seed: of the dealing, and with the number of the stand-ins.
+    """
+    types: dict[str, dict[str, None]] = {}  # of a name, the first mention's first
+    for example in train:
+        for start, end, label in example.spans:
+            types.setdefault(example.sentences[0][start:end], {})[label] = None
+    random, own = np.random.default_rng(seed), set()
+    for label in sorted({label for of_name in types.values() for label in of_name}):
+        names = sorted(name for name, of_name in types.items() if next(iter(of_name)) == label)
+        own |= {names[place] for place in random.permutation(len(names))[number::folds]}
+    having = {label for name in own for label in types[name]}
+    out = {name for name, of_name in types.items() if name not in own and {*of_name} <= having}
+    return renamed(train, out, np.random.default_rng((seed, number)))
+
+
 def drawn_within(weights: np.ndarray, room: np.ndarray, order: Iterable[int]) -> list[int]:
     """Take items in an order; an item is taken if it fits into the rest of every budget.
 

@@ -268,6 +268,11 @@ class Recipe(Options):
         "and this type as its label; teaches the model to trust where a branch's name begins and "
         "ends. Half of the names are gold mentions, half are other words"
     )
+    new_names: float = _share_of(
+        "sentences whose mentions get other names of their types, from another sixth of training's "
+        "names in each epoch; named entities only. So names are new when their epoch begins, and "
+        "what the graph says of them has to be read"
+    )
     mismatch_dropout: float = _share_of(
         "branches left out at names that aren't gold mentions, if more than the branch dropout; "
         "named entities only. With it a match is right as often in training as later (`kbert "

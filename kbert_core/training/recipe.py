@@ -170,7 +170,9 @@ def without_effect(recipe: Mapping[str, float], type_labels: Mapping[str, str]) 
 def warn_of_no_effect(options: TrainOptions, type_labels: Mapping[str, str]) -> None:
     """Warn of options that should teach a model to trust its graph but can't, and say why."""
     recipe = asdict(options.recipe)
-    for name in without_effect(recipe, type_labels):
+    idle = without_effect(recipe, type_labels)
+    idle += ["new_names"] * bool(recipe["new_names"] and options.task != "ner")
+    for name in idle:
         if options.task != "ner":
             why = f"it needs named entities, and the task is '{options.task}'. Leave it out"
         elif not (options.knowledge.kg or options.knowledge.hiding_kg):
@@ -184,7 +186,7 @@ def warn_of_no_effect(options: TrainOptions, type_labels: Mapping[str, str]) -> 
                 "the graph knows. Give a graph with the types of its names, or leave the option "
                 "out"
             )
-        log.warning("--%s %g has no effect: %s.", name, recipe[name], why)
+        log.warning("--%s %g has no effect: %s.", name.replace("_", "-"), recipe[name], why)
 
 
 def type_relations(

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from kbert_core.data.labelled import Example
+from kbert_core.data.splits import by_fold
 from kbert_core.errors import DataError
 from kbert_core.knowbert.reader import link_targets
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -26,6 +27,7 @@ from kbert_core.training.recipe import Augmented, Augmenter, type_relations
 from kbert_core.training.vocabulary import MASKED_SHARE, Masking
 
 READ_AT_ONCE = 512  # texts
+FOLDS = 6  # of training's names, of which an epoch has one
 KEPT_TOKENS = 5_000_000  # of rows, about a gigabyte
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -95,16 +97,42 @@ class RowMaker:
                 self.texts = grown_texts(
                     *(self.reader, self.examples, self.graph, self.config), windows=self._windows
                 )
+        self._fold: tuple[int, RowMaker] | None = None  # of the newest epoch
         self._masking = Masking(self.reader.tokenizer.hugging_face)
         self._kept: dict[int, list[TrainingRow]] = {}
         self._room = KEPT_TOKENS
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what another process can make for itself."""
-        return {**self.__dict__, "_kept": {}}
+        return {**self.__dict__, "_kept": {}, "_fold": None}
 
     def rows(self, numbers: Sequence[int], epoch: int) -> list[list[TrainingRow]]:
         """Make the rows of some examples (by number) for one epoch; a long text has several."""
+        share = self.recipe.new_names if self.task.name == "ner" else 0.0
+        draws = (np.random.default_rng((self.seed, FOLDS, epoch, n)).random() for n in numbers)
+        new = [n for n, draw in zip(numbers, draws, strict=True) if draw < share]
+        rest = [n for n in numbers if n not in {*new}]
+        made = dict(zip(rest, self._rows(rest, epoch), strict=True))
+        if new:
+            made |= zip(new, self._of_fold(epoch)._rows(new, epoch), strict=True)
+        return [made[n] for n in numbers]
+
+    def _of_fold(self, epoch: int) -> "RowMaker":
+        """The maker of the rows that have this epoch's names."""
+        number = epoch % FOLDS
+        if self._fold is None or self._fold[0] != number:
+            examples = by_fold(self.examples, FOLDS, number, seed=self.seed)
+            common = (self.task, self.reader, self.labels, self.graph, self.config)
+            how: dict[str, Any] = {"recipe": self.recipe, "type_labels": self.type_labels}
+            if self.hiding:
+                read = grown_texts(
+                    self.reader, examples, self.hiding[0], self.config, windows=self._windows
+                )
+                how["hiding"] = self.hiding[0], read
+            self._fold = number, RowMaker(examples, *common, **how, seed=self.seed)
+        return self._fold[1]
+
+    def _rows(self, numbers: Sequence[int], epoch: int) -> list[list[TrainingRow]]:
         randoms = [np.random.default_rng((self.seed, epoch, number)) for number in numbers]
         changes = list(map(self._change, numbers, randoms))
         readings = iter(self._laid([change.text for change in changes if change is not None]))

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.folds import by_fold
 from kbert_core.data.labelled import SPLITS, Example, read_examples, tagged_examples
 from kbert_core.data.splits import (
     EntityDisjoint,
+    by_fold,
     deduplicated,
     entity_disjoint,
     substituted,
@@ -158,12 +158,21 @@ def test_substitution_repeats_no_row_of_test_where_another_name_does():
 
 def test_a_fold_of_names_stands_in_the_place_of_the_others():
     train = three_splits()["train"]
-    folds = by_fold(train, 3, seed=1)
+    folds = [by_fold(train, 3, number, seed=1) for number in range(3)]
     named = [names_of(fold) for fold in folds]
     assert set.union(*named) == names_of(train) and sum(map(len, named)) == len(names_of(train))
     for fold in folds:
         types = [[label for *_, label in example.spans] for example in fold]
         assert types == [[label for *_, label in example.spans] for example in train]
+    assert by_fold(train, 3, 0, seed=1) == folds[0] != by_fold(train, 3, 0, seed=2)
+
+
+def test_a_fold_without_a_name_of_a_type_leaves_those_of_it():
+    train = [typed("甲病"), typed("乙病"), typed("丙炎")]
+    folds = [by_fold(train, 2, number) for number in range(2)]
+    assert {frozenset(names_of(fold)) for fold in folds} == {
+        frozenset({one, "丙炎"}) for one in ("甲病", "乙病")
+    }
 
 
 def test_substitution_among_a_graphs_names_puts_such_names_in_their_place():

@@ -103,6 +103,73 @@ def test_an_invented_name_gets_a_type_and_its_label_where_the_graph_has_none():
     assert {("肾结石", "检查"), ("肾结石", "疾病"), ("有", "检查"), ("史", "疾病")} <= seen
 
 
+NAMED = [f"{first}{second}病" for first in "甲乙丙丁" for second in "子丑寅"]
+NAMES_GRAPH = KnowledgeGraph([Triple(name, "类别", "疾病") for name in NAMED])
+
+
+def of_names(recipe, **how):
+    """Rows of as many examples as there are names, each of one."""
+    tags = ("O", "B-D", "I-D", "I-D", "O")
+    spans = tuple((i, i + 1) for i in range(5))
+    examples = [Example((f"有{name}史",), None, spans, tags) for name in NAMED]
+    reader = reader_of(character_tokenizer([*NAMED, "有史类别疾病"]))
+    how = {"graph": NAMES_GRAPH, "seed": 3, **how}
+    return RowMaker(examples, TASKS["ner"], reader, LABELS, recipe=recipe, **how)
+
+
+def name_in(row):
+    text = "".join(row.row.tokens)
+    return next(name for name in NAMED if f"有{name}" in text)
+
+
+def test_new_names_stand_in_one_epoch_of_six_with_their_branch_and_label():
+    made = of_names(Recipe(new_names=1.0))
+    named = []
+    for epoch in range(6):
+        rows = drawn(made, epoch)
+        named.append({name_in(row) for row in rows})
+        for row in rows:
+            (node,) = row.row.tree.nodes
+            assert node.mention.entity == name_in(row)
+            assert target_of(row)[2:5] == [1, 2, 2]
+    assert all(len(names) == 2 for names in named) and set.union(*named) == set(NAMED)
+    again = [name_in(row) for row in drawn(of_names(Recipe(new_names=1.0)), 7)]
+    assert again == [name_in(row) for row in drawn(made, 7)] and {*again} == named[1]
+    whole = [row for (row,) in made.rows(range(12), 2)]
+    parts = [row for (row,) in [*made.rows([7, 3], 2), *made.rows([5], 2)]]
+    assert [row.row.tokens for row in parts] == [whole[n].row.tokens for n in (7, 3, 5)]
+
+
+def test_some_sentences_keep_their_names_others_in_every_epoch():
+    made = of_names(Recipe(new_names=0.5))
+    kept = [
+        [name_in(row) == name for row, name in zip(drawn(made, epoch), NAMED, strict=True)]
+        for epoch in range(30)
+    ]
+    assert 0.4 < np.mean(kept) < 0.75  # some of the new ones are their own
+    assert all(0 < np.mean(of_one) < 1 for of_one in zip(*kept, strict=True))
+
+
+def test_the_twin_without_knowledge_gets_the_same_new_names():
+    recipe = Recipe(new_names=0.5, mention_dropout=0.5)
+    hiding = (
+        NAMES_GRAPH,
+        grown_texts(
+            reader_of(character_tokenizer([*NAMED, "有史类别疾病"])),
+            of_names(Recipe()).examples,
+            NAMES_GRAPH,
+            READER.config,
+        ),
+    )
+    for one, other in zip(
+        drawn(of_names(recipe)),
+        drawn(of_names(recipe, graph=NO_KNOWLEDGE, hiding=hiding)),
+        strict=True,
+    ):
+        assert name_in(one) == name_in(other)
+        assert (one.input_ids is None) == (other.input_ids is None)
+
+
 def test_branches_of_names_that_are_no_mention_can_be_dropped_alone():
     graph = KnowledgeGraph([*GRAPH, Triple("病史", "类别", "检查"), Triple("史", "类别", "检查")])
     recipe = Recipe(mismatch_dropout=1.0)
