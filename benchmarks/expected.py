@@ -133,9 +133,22 @@ def main() -> None:
     path = Path(expected.__file__).with_name("expected.json")
     path.write_text(json.dumps(fits, indent=1) + "\n", encoding="utf-8")
     guessed = [*guesses(points)]
-    about = (KEPT / "section.md").read_text("utf-8").split("In sum: ")[0]
-    (KEPT / "section.md").write_text(f"{about}{in_words(guessed)}\n", encoding="utf-8")
+    about = (KEPT / "section.md").read_text("utf-8").split("Per hundredth ")[0]
+    (KEPT / "section.md").write_text(
+        f"{about}{weights(fits)}\n\n{in_words(guessed)}\n", encoding="utf-8"
+    )
     draw(guessed, PICTURE)
+
+
+def weights(fits: dict[str, dict[str, Any]]) -> str:
+    """What each count is worth to each way."""
+    new = {way: f"{fit['weights'][0]:.2f}" for way, fit in fits.items()}
+    wrong = f"{-fits['dictionary']['weights'][1]:.2f}"
+    return (
+        f"Per hundredth of new names that BERT misses K-BERT gains {new['K-BERT']} points, the "
+        f"gate {new['gate']} and the dictionary {new['dictionary']}, which loses {wrong} per "
+        "hundredth of wrong ones."
+    )
 
 
 def in_words(guessed: list[Guess]) -> str:
