@@ -270,8 +270,8 @@ class Recipe(Options):
     )
     new_names: float = _share_of(
         "sentences whose mentions get other names of their types, from another sixth of training's "
-        "names in each epoch; named entities only. So names are new when their epoch begins, and "
-        "what the graph says of them has to be read"
+        "names in each epoch; named entities only. So names are worth less to learn by heart, and "
+        "what the graph says of them more; at 1 a name is new when its epoch begins"
     )
     mismatch_dropout: float = _share_of(
         "branches left out at names that aren't gold mentions, if more than the branch dropout; "
