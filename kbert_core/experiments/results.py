@@ -257,10 +257,9 @@ class Tables:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The task's metrics, the main one first; no graph covers anything: without those of it."""
-        hidden = () if self.suite.covered_by else ("covered",)
-        every = METRICS[self.suite.task]
-        return tuple(metric for metric in every if not {*hidden} & {*metric.below})
+        """The task's metrics, the main one first; without a covering graph, those without it."""
+        every, covered = METRICS[self.suite.task], self.suite.covered_by
+        return tuple(metric for metric in every if covered or "covered" not in metric.below)
 
     @property
     def main_metrics(self) -> tuple[Metric, ...]:
