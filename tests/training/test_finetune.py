@@ -21,6 +21,7 @@ from kbert_core.training.checkpoints import last_whole, replacing, step_of
 from kbert_core.training.evaluate import edit_response
 from kbert_core.training.finetune import KnowledgeTrainer, fit, save, train
 from kbert_core.training.options import Recipe, TrainOptions
+from kbert_core.training.recipe import warn_of_no_effect
 from kbert_core.training.trainer import Processes, SavesByTime
 
 SIZE = {"hidden_size": 64, "num_hidden_layers": 2}
@@ -330,6 +331,14 @@ def test_a_test_label_unseen_in_training_is_named_before_training(data):
     with pytest.raises(DataError, match=r"test\.tsv, line 2: the label 'B-X' is not among"):
         train(options(data, epochs=1))
     assert not (data / "model").exists()
+
+
+def test_new_names_without_named_entities_have_no_effect_and_this_is_said(data, caplog):
+    warn_of_no_effect(options(data, task="classify", recipe=Recipe(new_names=0.5)), {})
+    assert "--new-names 0.5 has no effect: it needs named entities" in caplog.text
+    caplog.clear()
+    warn_of_no_effect(options(data, recipe=Recipe(new_names=0.5)), {})
+    assert not caplog.text
 
 
 def test_data_with_one_label_are_refused_before_training(data):
