@@ -200,6 +200,7 @@ class Experiment:
                 "hiding_kg": self._graphs(row.hiding_kg, hashed),
                 "encoder": {"name": row.encoder, "sha256": digest},
                 "options": {n: v for n, v in options.flat().items() if n not in OTHER_INPUTS},
+                **({"retrained": True} if row.retrained else {}),
             }
             injection = options.knowledge.injection
             if injection is not None and (scorer := injection.scorer) is not None:

@@ -374,17 +374,18 @@ def scores(tables: Tables) -> str:
 def differences(tables: Tables, reruns: Sequence[Rerun] = ()) -> str:
     """A line a comparison; nothing where no two rows can be compared.
 
-    Below them, marked *none*, lines where nothing differs but the seed, or the day: the two seeds
-    of a row that are furthest apart, and runs that another suite has too.
+    Marked *none*, lines where nothing differs but the seed, or the day: a row that was retrained,
+    the two seeds of a row that are furthest apart, and runs that another suite has too.
     """
     metrics = tables.main_metrics
     names = [metric.name for metric in metrics]
+    retrained = {run.name for run in tables.suite.runs if run.retrained}
     by_metric = {metric.name: tables.differences(metric) for metric in metrics}
     if not any(by_metric.values()):
         return ""
     rows = [
         [
-            " − ".join(pair),
+            "*none:* " * (pair[0] in retrained) + " − ".join(pair),
             *_paired({n: of[pair] for n, of in by_metric.items() if pair in of}, names),
         ]
         for pair in tables.pairs

@@ -57,6 +57,7 @@ TAG_SCORES = "tag_scores.npz"  # and this: decoding may be guided by others
 SECONDS = "seconds.json"
 FAILED = 1  # exit code of a process whose run failed and was recorded
 ORPHANED = 2  # of one whose parent was killed
+RETRAINED_BY = 1000  # added to the seed by which training draws
 log = logging.getLogger(__name__)
 
 
@@ -108,7 +109,7 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
     options = train_options(
         suite,
         run,
-        seed=seed,
+        seed=seed + RETRAINED_BY * run.retrained,
         data=str(experiment.split(seed, run.unseen)[0]),
         kg=kg,
         hiding_kg=suite.resolved_all(run.hiding_kg),

@@ -167,6 +167,7 @@ class Run(Row):
     injection: Injection = None  # which triples are used
     encoder: str = SCRATCH  # to start from
     train: Train = Field(default_factory=dict)  # options of training
+    retrained: StrictBool = False  # by the same data and graph, but training draws by another seed
 
     @model_validator(mode="after")
     def _check(self) -> Self:

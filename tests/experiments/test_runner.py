@@ -88,6 +88,25 @@ def test_masked_tails_are_scored_by_rank_with_the_graph_and_without(written, sui
     assert mrr == pytest.approx(knowing["scores"]["test"]["mrr"], abs=1e-5)
 
 
+def test_a_retrained_row_draws_anew_over_the_same_data_and_is_told_as_noise(
+    written, suite_data, folder
+):
+    again = {"name": "BERT again", "knowledge": "none", "retrained": True}
+    suite_data |= {"runs": [*suite_data["runs"], again], "seeds": [1]}
+    path = written(suite_data)
+    report = ("--report", folder / "r.md")
+    for row in ("BERT", "BERT again"):
+        assert kbert(path, "--device", "cpu", "--only", row, *report) == 0
+    first, second = (
+        json.loads((folder / f"results/tiny/{name}-seed1.json").read_text("utf-8"))
+        for name in ("bert", "bert-again")
+    )
+    assert first["inputs"] | {"retrained": True} == second["inputs"]
+    assert first["learning_curve"] != second["learning_curve"]
+    page = (folder / "r" / "tiny.md").read_text("utf-8")
+    assert "| *none:* BERT again − BERT | 1, *exploratory* |" in page
+
+
 def test_the_counts_of_a_result_give_its_scores(written, suite_data, folder):
     path = written({**suite_data, "seeds": [1]})
     assert kbert(path, "--device", "cpu", "--only", "dictionary") == 0
