@@ -218,7 +218,7 @@ def fit_of(points: list[dict[str, Any]], way: str) -> Fit:
     having = [point for point in points if point["gains"].get(way)]
     gains = [_mean(point["gains"][way].values()) for point in having]
     at = [Point(point["new"] * (1 - point["found"]), point["wrong"]) for point in having]
-    return Fit.of_points(at, gains, WAYS[way])
+    return Fit.of_points(at, gains, [p["name"].partition(":")[0] for p in having], WAYS[way])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ Two counts tell most of it: names that training doesn't label, a dictionary of t
 and a BERT misses; and names that the dictionary gets wrong. What each is worth is fitted to the
 gains measured on the map and on four splits (one point a data set and graph), through the origin:
 a graph that names nothing changes nothing. A prediction interval says how far another data set may
-lie from it. The fits are in ``expected.json``, which ``python -m benchmarks.expected`` makes.
+lie from it, as far as a group of points lies from a fit to the others: the map's conditions share
+records and trainings, and are one group. The fits are in ``expected.json``, which ``python -m benchmarks.expected`` makes.
 """
 
 import json
@@ -39,8 +40,8 @@ class Fit:
         uses: the F features, fields of ``Point``.
         weights: (F,).
         spread: (F, F), (XᵀX)⁻¹ of the points.
-        deviation: of a point from the fit.
-        freedom: P − F.
+        deviation: of a group of points from a fit to the others, where these say all they can.
+        freedom: groups − F.
         box: (2, F), the least and the most of each feature among the points.
     """
 
@@ -53,16 +54,28 @@ class Fit:
 
     @classmethod
     def of_points(
-        cls, points: Sequence[Point], gains: Sequence[float], uses: Sequence[str] = Point._fields
+        cls,
+        points: Sequence[Point],
+        gains: Sequence[float],
+        groups: Sequence[str],
+        uses: Sequence[str] = Point._fields,
     ) -> Self:
-        """Least squares, to the F1 gained over BERT at each point."""
+        """Least squares, to the F1 gained over BERT at each point.
+
+        Args:
+            groups: which points share data and trainings, so that they aren't independent.
+        """
         design, gained = np.array([_used(point, uses) for point in points]), np.array(gains)
-        spread: Floats = np.linalg.pinv(design.T @ design).astype(np.float64)
-        weights: Floats = spread @ design.T @ gained
-        freedom = len(gained) - len(weights)
-        deviation = float((((gained - design @ weights) ** 2).sum() / freedom) ** 0.5)
+        spread, weights = _least_squares(design, gained)
+        errors = []
+        for group in sorted({*groups}):
+            own = np.array([name == group for name in groups])
+            of_rest, without = _least_squares(design[~own], gained[~own])
+            unsure = 1 + np.einsum("pf,fg,pg->p", design[own], of_rest, design[own])
+            errors.append(np.mean((gained[own] - design[own] @ without) ** 2 / unsure))
         box: Floats = np.array([design.min(0), design.max(0)])
-        return cls(tuple(uses), weights, spread, deviation, freedom, box)
+        freedom = len(errors) - len(weights)
+        return cls(tuple(uses), weights, spread, float(np.mean(errors)) ** 0.5, freedom, box)
 
     def at(self, point: Point) -> Gain:
         """The gain expected of one data set and graph."""
@@ -130,6 +143,12 @@ def expected_gains(split: SplitAudit, found: float | None = None) -> dict[str, G
 def _fits() -> dict[str, Fit]:
     text = files("kbert_core.experiments").joinpath("expected.json").read_text(encoding="utf-8")
     return {way: Fit.of(data) for way, data in json.loads(text).items()}
+
+
+def _least_squares(design: Floats, gained: Floats) -> tuple[Floats, Floats]:
+    """(XᵀX)⁻¹ and the weights."""
+    spread: Floats = np.linalg.pinv(design.T @ design).astype(np.float64)
+    return spread, spread @ design.T @ gained
 
 
 def _used(point: Point, uses: Sequence[str]) -> Floats:

@@ -16,10 +16,15 @@ def drawn(random, count):
     return [Point(*random.uniform(0, 1, 2)) for _ in range(count)]
 
 
+def fitted(points, gains, *uses):
+    """Every point is a group of its own."""
+    return Fit.of_points(points, gains, [*map(str, range(len(points)))], *uses)
+
+
 def test_a_fit_finds_the_weights_that_made_the_gains():
     weights = np.array([0.9, -0.7])
     points = drawn(np.random.default_rng(1), 9)
-    fit = Fit.of_points(points, [float(weights @ point) for point in points])
+    fit = fitted(points, [float(weights @ point) for point in points])
     assert fit.weights == pytest.approx(weights)
     at = fit.at(Point(0.1, 0.3))
     assert at.mean == pytest.approx(weights @ (0.1, 0.3)) == pytest.approx(at.low)
@@ -27,32 +32,32 @@ def test_a_fit_finds_the_weights_that_made_the_gains():
 
 def test_a_graph_that_names_nothing_is_expected_to_change_nothing():
     points = drawn(np.random.default_rng(4), 9)
-    fit = Fit.of_points(points, [0.3 * point.new - 0.1 for point in points])
+    fit = fitted(points, [0.3 * point.new - 0.1 for point in points])
     assert fit.at(Point(0, 0)).mean == 0
 
 
 def test_a_fit_uses_the_features_that_it_names():
     points = drawn(np.random.default_rng(5), 9)
-    fit = Fit.of_points(points, [0.4 * point.new for point in points], ("new",))
+    fit = fitted(points, [0.4 * point.new for point in points], ("new",))
     assert fit.weights == pytest.approx([0.4]) and fit.freedom == 8
     assert fit.at(Point(0.1, 0.9)).mean == pytest.approx(0.04)
 
 
 def test_a_point_beyond_all_others_is_told():
     points = [Point(0.1, 0.4), Point(0.3, 0.6), Point(0.2, 0.8), Point(0.1, 0.7)]
-    fit = Fit.of_points(points, [0] * 4)
+    fit = fitted(points, [0] * 4)
     assert not fit.at(Point(0.3, 0.5)).outside
     assert fit.at(Point(0.31, 0.5)).outside and fit.at(Point(0.2, 0.3)).outside
 
 
 def test_what_bert_finds_by_itself_is_not_gained():
-    fit = Fit.of_points(drawn(np.random.default_rng(6), 9), [0.1] * 9)
+    fit = fitted(drawn(np.random.default_rng(6), 9), [0.1] * 9)
     found, exact = fit.among(0.4, 0.2, 0.75), fit.at(Point(0.1, 0.2))
     assert (found.mean, found.low, found.high) == pytest.approx((exact.mean, exact.low, exact.high))
 
 
 def test_where_it_is_not_known_what_bert_finds_the_interval_holds_every_case():
-    fit = Fit.of_points(drawn(np.random.default_rng(7), 9), [*np.linspace(-0.1, 0.3, 9)])
+    fit = fitted(drawn(np.random.default_rng(7), 9), [*np.linspace(-0.1, 0.3, 9)])
     unknown = fit.among(0.4, 0.2)
     for found in (FOUND[0], 0.3, 0.5, 0.7, FOUND[-1]):
         known = fit.among(0.4, 0.2, found)
@@ -66,14 +71,34 @@ def test_95_of_100_new_gains_lie_in_the_interval():
     for _ in range(1000):
         *points, new = drawn(random, 13)
         gains = [weights @ point + random.normal(0, 0.01) for point in [*points, new]]
-        at = Fit.of_points(points, gains[:-1]).at(new)
+        at = fitted(points, gains[:-1]).at(new)
         inside += at.low <= gains[-1] <= at.high
     assert 930 <= inside <= 970
 
 
+def test_points_that_share_what_disturbs_them_count_as_one():
+    """Eight conditions of a group err together: taken as eight points they promise too much."""
+    random = np.random.default_rng(8)
+    weights, inside = np.array([0.9, -0.7]), {"groups": 0, "points": 0}
+    groups = ["map"] * 8 + ["a", "b", "c", "d"]
+    for _ in range(1000):
+        *points, new = drawn(random, 13)
+        shared = dict(zip(["new", "map", *"abcd"], random.normal(0, 0.05, 6), strict=True))
+        gains = [
+            weights @ point + shared[group] + random.normal(0, 0.01)
+            for point, group in zip([*points, new], [*groups, "new"], strict=True)
+        ]
+        for how, at in (
+            ("groups", Fit.of_points(points, gains[:-1], groups).at(new)),
+            ("points", fitted(points, gains[:-1]).at(new)),
+        ):
+            inside[how] += at.low <= gains[-1] <= at.high
+    assert 930 <= inside["groups"] and inside["points"] < inside["groups"] - 50, inside
+
+
 def test_a_fit_comes_back_from_its_json():
     points = drawn(np.random.default_rng(3), 9)
-    fit = Fit.of_points(points, [0.1 * sum(point) ** 2 for point in points])
+    fit = fitted(points, [0.1 * sum(point) ** 2 for point in points])
     back = Fit.of(json.loads(json.dumps(fit.as_dict())))
     where = Point(0.2, 0.7)
     assert back.at(where).low == pytest.approx(fit.at(where).low, abs=1e-4)
