@@ -90,13 +90,13 @@ EXAMPLES = (
         turn=(Triple("冷淡", "义原", "差"), None),
     ),
     Example(
-        N_("医院, 医生: the same question?"),
-        "hospital",
-        ("怎么找医院", "怎么找医生"),
+        N_("服务员, 快递员: the same question?"),
+        "courier",
+        ("怎么找服务员", "怎么找快递员"),
         "everyday_zh",
         "pair",
         "matching-zh",
-        turn=(Triple("医院", "义原", "场所"), None),
+        turn=(Triple("快递员", "义原", "人"), None),
     ),
     Example(
         N_("糖尿病: does this sentence answer?"),

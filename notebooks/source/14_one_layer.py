@@ -15,8 +15,8 @@ ready("models/matching-zh", "models/zh-mini", "demo_kgs/everyday_zh.spo")
 # %% [markdown]
 # ## Two questions and a graph
 #
-# `models/matching-zh` reads two questions and says whether they ask the same. Its questions here are 怎么找医院 (*how do I find a hospital?*)
-# and 怎么找医生 (*how do I find a doctor?*). The graph knows a triple of each name: 医院 is a place (场所), 医生 is a person (人). This model
+# `models/matching-zh` reads two questions and says whether they ask the same. Its questions here are 怎么找服务员 (*how do I find a waiter?*)
+# and 怎么找快递员 (*how do I find a courier?*). The graph knows a triple of each name: 服务员 is a person (人), and so is 快递员. This model
 # was trained with *tails only*, so a branch is the tail without its relation.
 
 # %%
@@ -24,7 +24,7 @@ from kbert_core import Pipeline, load_graph
 
 kbert = Pipeline.load("models/matching-zh", device="cpu")
 graph = load_graph("demo_kgs/everyday_zh.spo")
-pair = ("怎么找医院", "怎么找医生")
+pair = ("怎么找服务员", "怎么找快递员")
 trace = kbert(*pair, graph=graph, hidden_states=True)
 (flat,) = trace.rows
 flat
@@ -253,7 +253,7 @@ assert abs(same(flat, **ablations["both"]) - hard.logits.softmax(-1)[0, 1].item(
 
 # %%
 pairs = {
-    ("怎么找医院", "怎么找医生"): "find a hospital / find a doctor",
+    ("怎么找服务员", "怎么找快递员"): "find a waiter / find a courier",
     ("苹果是水果吗", "苹果是什么"): "is an apple a fruit / what is an apple",
     ("猫吃鱼吗", "鱼吃猫吗"): "do cats eat fish / do fish eat cats",
     ("怎样才能减肥", "怎样减肥"): "how can I lose weight / how to lose weight",
@@ -294,25 +294,27 @@ chart = bar_chart(
     levels={"undecided": 0.5},
     most=1.0,
 )
-show(chart, "Four pairs read in four ways: without segments every pair is different")
+show(chart, "Four pairs read in four ways: only the undecided pair moves far")
 
 # %%
-without = [ways["all A"] for ways in rows.values()]
-turned = [abs(ways["sentences exchanged"] - ways["A and B"]) for ways in rows.values()]
-print(f"all A: at most {max(without):.2f} in every pair")
-print(f"sentences exchanged: moved by {min(turned):.2f} to {max(turned):.2f}")
+moved = {
+    way: [abs(ways[way] - ways["A and B"]) for ways in rows.values()]
+    for way in ("all A", "A and B exchanged", "sentences exchanged")
+}
+for way, by in moved.items():
+    print(f"{way:20} the first pair moves by {by[0]:.2f}, the others by at most {max(by[1:]):.2f}")
 
 # %% tags=["test"]
-assert max(without) < 0.2 < max(turned)
+assert all(max(by[1:]) < 0.05 <= by[0] for by in moved.values())
 
 # %% [markdown]
 # Three things to take home:
 #
-# - **Without segments the model says *different*, whatever the pair.** It never saw a row like that in training, so this says that the segments are
-#   *used*, and not how well a model would do that was trained without them. (RoBERTa was trained without segments, and does well.)
-# - **Exchanging A and B, or the sentences, moves the answer.** Whether two questions ask the same doesn't depend on which comes first. Nothing in the
-#   architecture says so, and the training data didn't teach it.
-# - **Knowledge obeys the same sum.** A branch gets its mention's segment, so 人 *(person)* says "I belong to B" as 医生 does.
+# - **Without segments this model answers much the same.** They are *used*: the pair that it is least sure of crosses the middle. But a row without them
+#   still has its `[SEP]` between the questions, which says as much. (RoBERTa was trained without segments, and does well.)
+# - **Exchanging A and B, or the sentences, moves the answer too.** Whether two questions ask the same doesn't depend on which comes first. Nothing in the
+#   architecture says so, and the training data teach it only by example.
+# - **Knowledge obeys the same sum.** A branch gets its mention's segment, so 人 *(person)* says "I belong to B" as 快递员 does.
 #
 # What a segment does **not** do: it closes no cell. In the visible matrix both sentences are one trunk, and each token of A sees each token of B.
 

@@ -34,7 +34,7 @@ print([waits + [[gc.isenabled()]], drawn, [info.value for info in at.info], list
 """
 
 
-@pytest.mark.parametrize("key", ["gastroscopy", "copd", "hospital", "mask"])
+@pytest.mark.parametrize("key", ["gastroscopy", "copd", "courier", "mask"])
 def test_the_first_look_lays_an_example_out_as_its_model_reads_it(key):
     (example,) = (own for own in EXAMPLES if own.key == key)
     laid = first_look.lay(example)

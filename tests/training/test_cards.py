@@ -2,13 +2,16 @@
 
 import json
 import shlex
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kbert_core.checkpoints.checkpoint import Card, card_of
 from kbert_core.cli import parser
 from kbert_core.cli.commands import COMMANDS, build, injection_of
+from kbert_core.data.labelled import Example
 from kbert_core.kbert.interventions import ReadConfig
 from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.knowledge.selection import InjectionOptions
@@ -167,10 +170,41 @@ def test_the_command_of_a_shipped_card_makes_a_model_that_reads_as_this_one_does
         assert injection_of(args, InjectionOptions()) == card.reading.options
 
 
-@pytest.mark.parametrize(
-    "trial", json.loads((ROOT / "results" / "matching_trials.json").read_text("utf-8"))["trials"]
-)
-def test_a_trial_on_the_page_of_models_is_what_was_recorded(trial):
-    dev, test = (f"{100 * trial['accuracy'][split]:.1f}" for split in ("dev", "test"))
-    row = f"| {trial['trial']} | {dev} | {test} |"
-    assert row in (ROOT / "models" / "README.md").read_text("utf-8").splitlines()
+def test_the_figures_of_sentence_matching_are_those_of_the_one_reading():
+    made = json.loads((ROOT / "results" / "matching.json").read_text("utf-8"))
+    rows = {
+        name: [read for read in made["tested once"] if read["model"] == name]
+        for name in ("matching-zh", "matching-zh-bert")
+    }
+    cells = {
+        "`matching-zh`, HowNet": [read["accuracy"] for read in rows["matching-zh"]],
+        "`matching-zh`, graph off": [read["graph off"] for read in rows["matching-zh"]],
+        "`matching-zh-bert`, the twin": [read["accuracy"] for read in rows["matching-zh-bert"]],
+        "counting shared characters, with the threshold that is best on train": [
+            *made["counting shared characters"].values()
+        ],
+    }
+    page = (ROOT / "models" / "README.md").read_text("utf-8").splitlines()
+    for title, of in cells.items():
+        assert f"| {title} | {' | '.join(f'{100 * share:.1f}' for share in of)} |" in page
+
+
+def test_the_pairs_of_sentence_matching_keep_texts_apart_and_labels_even(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "models")
+    import matching
+
+    draw = np.random.default_rng(1)
+    pairs = [
+        Example(tuple(f"问{n}" for n in draw.integers(0, 60, 2)), "01"[n % 3 == 0])
+        for n in range(90)
+    ]
+    never = {"问1", "问2"}
+    even = matching.balanced(pairs, never, seed=1)
+    assert Counter(pair.label for pair in even)["0"] == Counter(p.label for p in even)["1"] > 0
+    assert not never & {text for pair in even for text in pair.sentences}
+    train, dev = matching.apart(even[:12], 0.2, seed=1)
+    assert len(train) + len(dev) == 12 and train and dev
+    texts = [{text for pair in part for text in pair.sentences} for part in (train, dev)]
+    assert not texts[0] & texts[1]
+    alike = [Example(("甲乙丙丁", "甲乙丙戊"), "1"), Example(("甲乙丙丁", "己庚辛丁"), "0")]
+    assert matching.counted(alike, alike) == 1.0
