@@ -2,7 +2,7 @@
 
 Two counts tell most of it: names that training doesn't label, a dictionary of the graph gets right
 and a BERT misses; and names that the dictionary gets wrong. What each is worth is fitted to the
-gains measured on the map and on four splits (one point a data set and graph), through the origin: a
+gains measured on the map and on five splits (one point a data set and graph), through the origin: a
 graph that names nothing changes nothing. A prediction interval says how far another data set may
 lie from it, as far as a group of points lies from a fit to the others: the map's conditions share
 records and trainings, and are one group. The fits are in ``expected.json``, which ``python -m

@@ -91,14 +91,17 @@ def gains_by_axis(tables: Tables) -> dict[str, dict[str, list[tuple[float, Diffe
 def _draw_map(tables: Tables, path: Path) -> bool:
     """Draw a panel an axis and a line a row; return whether there was anything to draw.
 
-    Other systems than K-BERT have panels of their own, with the first row of the others.
+    Other systems than K-BERT and other encoders have panels of their own, with the first of the
+    other rows.
     """
-    axes, runs = gains_by_axis(tables), tables.suite.runs
+    axes, suite = gains_by_axis(tables), tables.suite
     if not axes:
         return False
-    systems = dict.fromkeys(run.name.split(": ")[0] for run in runs if "system" in run.train)
+    others = {
+        run.called for run in suite.runs if "system" in run.train or run.encoder != suite.encoder
+    }
     names = [*next(iter(axes.values()))]
-    own = [name for name in names if name not in systems] or names
+    own = [name for name in names if name not in others] or names
     numbers = {name: number for number, name in enumerate(dict.fromkeys([*own, *names]), 1)}
     panels = [(axis, own) for axis in axes]
     for axis, lines in axes.items():
@@ -109,9 +112,9 @@ def _draw_map(tables: Tables, path: Path) -> bool:
         for panel, (axis, names) in zip(drawn, panels, strict=True):
             _draw_gains(panel, {name: axes[axis][name] for name in names}, numbers)
             panel.set_xlabel(VARIED[axis])
-            panel.set_title(_but(tables.suite.conditions[0], axis).in_words, fontsize=10)
+            panel.set_title(_but(suite.conditions[0], axis).in_words, fontsize=10)
         for panel in drawn[len(axes) :]:
-            panel.set_title(f"{panel.get_title()}: other systems", fontsize=10)
+            panel.set_title(f"{panel.get_title()}:\nother systems and encoders", fontsize=10)
             panel.legend(loc="upper left", frameon=False, fontsize=9)
         drawn[0].set_ylabel(f"{tables.metrics[0].name} gained, points")
         shown = drawn[0].get_legend_handles_labels()

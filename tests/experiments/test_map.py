@@ -90,7 +90,10 @@ def test_a_row_that_gives_a_part_of_a_condition_is_run_under_those_that_agree(tm
         read_suite(path)
 
 
-def test_other_systems_are_drawn_beside_the_first_row_in_a_panel_of_their_own(tables, monkeypatch):
+@pytest.mark.parametrize("other", [{"train": {"system": "a"}}, {"encoder": "larger"}])
+def test_other_systems_and_encoders_are_drawn_with_the_first_row_in_a_panel_of_their_own(
+    tables, monkeypatch, other
+):
     panels, draw = [], pictures._draw_gains
 
     def noted(panel, lines, numbers):
@@ -106,7 +109,8 @@ def test_other_systems_are_drawn_beside_the_first_row_in_a_panel_of_their_own(ta
         "known": {"K-BERT": both, "Peer": both},
     }
     monkeypatch.setattr(pictures, "gains_by_axis", lambda _: axes)
-    peer = tables.suite.runs[-1].model_copy(update={"name": "Peer: x", "train": {"system": "a"}})
+    last = tables.suite.runs[-1]
+    peer = last.model_copy(update={"name": f"Peer: {last.in_words}", **other})
     runs = (*tables.suite.runs, peer)
     tables = replace(tables, suite=tables.suite.model_copy(update={"runs": runs}))
     assert pictures._draw_map(tables, Path("map.png"))
