@@ -27,11 +27,11 @@ KINDS = {  # of a row: its colour
     "control or ablation": ORANGE,
     "with a dictionary": GREEN,
 }
-LINES = (  # the last two are Tol's
+LINES = (  # the last four are Tol's
     *("#777777", "#0072B2", "#000000", "#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7"),
-    *("#882255", "#332288"),
+    *("#882255", "#332288", "#999933", "#661100"),
 )
-MARKERS = "osD^vPX*hp"
+MARKERS = "osD^vPX*hp<>"
 CURVE: Any = {"markersize": 5, "linewidth": 1.6, "elinewidth": 0.9, "capsize": 2}
 ON_TEST = "Test: mean (bar), seeds (dots), 95 % interval (line; none of one seed)"
 PALE = "; pale: not all seeds yet"
