@@ -159,13 +159,15 @@ def list_text(report: Mapping[str, Any]) -> str:
         cells, left = suite["cells"], suite["seconds_left"]
         took = [None if (t := cell["seconds"]) is None else duration(t) for cell in cells]
         rows = (
-            {**cell, "seconds": time, "unchecked": None, "not checked": cell["unchecked"]}
+            {**cell, "seconds": time, "unchecked": None}
             for cell, time in zip(cells, took, strict=True)
         )
+        unchecked = dict.fromkeys(why for cell in cells for why in cell["unchecked"].values())
         done = sum(cell["state"] == "done" for cell in cells)
         time = "no run to tell the time left by" if left is None else f"about {duration(left)} left"
         left_too = f", {time}" if done < len(cells) else ""
         lines += [name, *table(rows, shown=0), f"  {done} of {len(cells)} done{left_too}"]
+        lines += [f"  not checked: {why}" for why in unchecked]
     return "\n".join([*lines, *(f"report: {file}" for file in report.get("report", [])[:1])])
 
 
