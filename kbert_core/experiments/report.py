@@ -7,7 +7,7 @@ is shown as missing.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from kbert_core.experiments.statistics import (
     Metric,
     Spread,
 )
-from kbert_core.experiments.suite import AT_RANDOM, slug
+from kbert_core.experiments.suite import AT_RANDOM, Baseline, Condition, Run, Suite, slug
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.training.finetune import MAIN_SCORE
 
@@ -149,7 +149,7 @@ def _rendered(template: str, **values: Any) -> str:
         loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True
     )
     shown = (contents, facts, others, scores, differences, few_seeds, by_label, edits)
-    shown_too = (named_by_tails, group_data, group_scores, noise, rerun_rows, table)
+    shown_too = (named_by_tails, notes, group_data, group_scores, noise, rerun_rows, table)
     templates.globals |= {f.__name__: f for f in (*shown, *shown_too)}
     about = {
         "level": f"{100 * LEVEL:.0f}",
@@ -166,7 +166,7 @@ class Findings:
     In the text ``{{ score(suite, row) }}`` stands for a row's score,
     ``{{ gain(suite, row, other) }}`` for one row minus another; a metric may follow, and
     ``seeds=5`` refuses a claim on fewer. Suites and rows are given by name. In a suite's own
-    discussion, which stands below its tables, ``{{ gain(row, other) }}`` is enough, without a link.
+    discussion, which stands above its tables, ``{{ gain(row, other) }}`` is enough, without a link.
     """
 
     def __init__(self, suites: Sequence[Tables], folder: str) -> None:
@@ -355,19 +355,24 @@ def others(tables: Tables) -> dict[str, str]:
 
 
 def scores(tables: Tables) -> str:
-    """A line a row: its seeds and scores."""
-    graph_off = "without_knowledge", "test", MAIN_SCORE[tables.suite.task]
-    paths = {title: ("scores", "test", other) for other, title in others(tables).items()}
+    """A line a row: its seeds and scores. Under conditions, see :func:`_by_condition`."""
+    suite = tables.suite
+    graph_off = "without_knowledge", "test", MAIN_SCORE[suite.task]
+    further = {} if suite.conditions else others(tables)
+    paths = {title: ("scores", "test", other) for other, title in further.items()}
     if tables.values(None, *graph_off):
         paths = {f"{tables.metrics[0].name}, graph off": graph_off, **paths}
     head = ["", "seeds", *(metric.name for metric in tables.metrics), *paths]
     rows = []
-    for row in tables.suite.rows:
+    for row in suite.rows:
         values: list[Spread | None] = [tables.score(row.name, m) for m in tables.metrics]
         values += [tables.spread(row.name, *path) for path in paths.values()]
         done = tables.done(row)
         cells = [*map(_per_cent, values)] if done else [MISSING, *[""] * (len(head) - 3)]
         rows.append([row.name, tables.lacking(row).removesuffix(" seeds") or str(done), *cells])
+    if suite.conditions:
+        lines = ((row.called, row, *line[1:]) for row, line in zip(suite.rows, rows, strict=True))
+        return _by_condition(suite, head[2:], lines)
     return table(head, rows)
 
 
@@ -376,51 +381,93 @@ def differences(tables: Tables, reruns: Sequence[Rerun] = ()) -> str:
 
     Marked *none*, lines where nothing differs but the seed, or the day: a row that was retrained,
     the two seeds of a row that are furthest apart, and runs that another suite has too.
+    Under conditions, see :func:`_by_condition`.
     """
-    metrics = tables.main_metrics
+    suite, metrics = tables.suite, tables.main_metrics
     names = [metric.name for metric in metrics]
-    retrained = {run.name for run in tables.suite.runs if run.retrained}
     by_metric = {metric.name: tables.differences(metric) for metric in metrics}
     if not any(by_metric.values()):
         return ""
-    rows = [
-        [
-            "*none:* " * (pair[0] in retrained) + " − ".join(pair),
-            *_paired({n: of[pair] for n, of in by_metric.items() if pair in of}, names),
-        ]
-        for pair in tables.pairs
-    ]
+    lines: list[tuple[str, Run | Baseline, list[str]]] = []
+    for pair in tables.pairs:
+        row, other = map(suite.row, pair)
+        null = "*none:* " * getattr(row, "retrained", False)
+        told = f"{row.called} − {other.called}" if suite.conditions else " − ".join(pair)
+        found = {name: of[pair] for name, of in by_metric.items() if pair in of}
+        lines.append((null + told, row, _paired(found, names)))
     compared = {row for pair in tables.pairs for row in pair}
-    for row in (row.name for row in tables.suite.runs if row.name in compared):
-        nulls = [tables.resampled.between_seeds(row, metric) for metric in metrics]
+    for run in (run for run in suite.runs if run.name in compared):
+        nulls = [tables.resampled.between_seeds(run.name, metric) for metric in metrics]
         if any(nulls):
             largest = [max((abs(d.mean) for d in of), default=None) for of in nulls]
             cells = [NONE if value is None else f"{100 * value:.1f}" for value in largest]
-            rows.append([f"*none:* {row}, one seed and another, at most", "1", *cells])
+            called = run.called if suite.conditions else run.name
+            lines.append((f"*none:* {called}, one seed and another, at most", run, ["1", *cells]))
+    if suite.conditions:
+        shown = [f"{name}, points" for name in names]
+        return _by_condition(suite, shown, ((name, row, *cells) for name, row, cells in lines))
+    rows = [[name, *cells] for name, _, cells in lines]
     for again in reruns:
         if tables in again.suites:
-            (other,) = (of.suite.name for of in again.suites if of is not tables)
-            cells = _paired(again.differences, names)
-            rows.append([f"*none:* {again.row}, run twice (also in [{other}]({other}.md))", *cells])
+            (other_suite,) = (of.suite.name for of in again.suites if of is not tables)
+            also = f"also in [{other_suite}]({other_suite}.md)"
+            rows.append(
+                [f"*none:* {again.row}, run twice ({also})", *_paired(again.differences, names)]
+            )
     return table(["difference, points", "seeds", *by_metric], rows)
+
+
+def _by_condition(suite: Suite, columns: Sequence[str], lines: Iterable[tuple[Any, ...]]) -> str:
+    """A table a figure: a line a row, a column a condition, named by what isn't as in the first.
+
+    Args:
+        columns: names of the figures.
+        lines: each a label, the row whose conditions it is of, its seeds, and its figures.
+    """
+    centre, lines = suite.conditions[0], [*lines]
+    varied = (Condition(**dict({*c} - {*centre})) for c in suite.conditions)
+    conditions = {c.in_words: v.in_words for c, v in zip(suite.conditions, varied, strict=True)}
+    tables = []
+    for place, name in enumerate(columns):
+        cells: dict[str, dict[str, str]] = {}
+        seeds: dict[str, dict[str, None]] = {}
+        for label, row, of, *figures in lines:
+            seeds.setdefault(label, {})[of] = None
+            under = (c.in_words for c in suite.conditions if row.is_under(c))
+            cells.setdefault(label, {}).update(dict.fromkeys(under, figures[place]))
+        rows = [
+            [label, " or ".join(seeds[label]), *(of.get(words, "") for words in conditions)]
+            for label, of in cells.items()
+            if {*of.values()} - {NONE, ""}
+        ]
+        head = [name, "seeds", *(differing or words for words, differing in conditions.items())]
+        tables.append(table(head, rows))
+    return "\n\n".join(tables)
 
 
 def few_seeds(tables: Tables) -> str:
     """Which comparisons are of fewer seeds than a sure claim needs."""
     found = tables.differences(tables.metrics[0])
     few = [" − ".join(pair) for pair, difference in found.items() if difference.seeds < SURE_SEEDS]
-    if not few:
+    if not few or tables.suite.conditions:  # where a column says it
         return ""
     which = "all comparisons" if len(few) == len(found) else "; ".join(few)
     return f"Of fewer than {SURE_SEEDS} seeds: {which}."
+
+
+def _in_the_centre(suite: Suite, rows: Sequence[Run | Baseline]) -> list[tuple[str, str]]:
+    """What rows are called and their names; under conditions those of the first, the centre."""
+    if not suite.conditions:
+        return [(row.name, row.name) for row in rows]
+    return [(row.called, row.name) for row in rows if row.is_under(suite.conditions[0])]
 
 
 def by_label(tables: Tables) -> str:
     """F1 on test by label."""
     path = ("scores", "test", "by_label")
     rows = [
-        [name, *(_per_cent(tables.spread(name, *path, label, "f1")) for label in tables.labels)]
-        for name in (row.name for row in tables.suite.rows)
+        [called, *(_per_cent(tables.spread(name, *path, label, "f1")) for label in tables.labels)]
+        for called, name in _in_the_centre(tables.suite, tables.suite.rows)
         if any(tables.values(name, *path))
     ]
     return table(["", *(f"{la} ({_counts(gold)})" for la, gold in tables.labels.items())], rows)
@@ -433,14 +480,14 @@ def edits(tables: Tables, *added: str) -> str:
         added: "added", for triples that were added; else tails were replaced.
     """
     rows: list[tuple[str, str, int, dict[str, Spread]]] = []
-    for run in tables.suite.runs:
+    for called, name in _in_the_centre(tables.suite, tables.suite.runs):
         for group in ("unseen", "seen"):
-            values = tables.values(run.name, "edit_response", "test", *added, group)
+            values = tables.values(name, "edit_response", "test", *added, group)
             responses = [response for response in values if response.get("n")]
             shares = {o: [r[o] for r in responses if r.get(o) is not None] for o in OUTCOMES}
             spreads = {outcome: Spread.of(of) for outcome, of in shares.items() if of}
             if responses:
-                rows.append((run.name, group, sum(r["n"] for r in responses), spreads))
+                rows.append((called, group, sum(r["n"] for r in responses), spreads))
     outcomes = [o for o in OUTCOMES if any(o in spreads for *_, spreads in rows)]
     cells = [
         [name, group, f"{n:,}", *(_per_cent(spreads.get(o), 0, " %") for o in outcomes)]
@@ -460,8 +507,14 @@ def named_by_tails(tables: Tables) -> dict[str, str]:
             count, seeds = sum(label in labels for labels in of_seeds), tables.done(row)
             named.append(label if count == seeds else f"{label} ({count} of {seeds} seeds)")
         if named:
-            rows.setdefault(", ".join(named), []).append(f"**{row.name}**")
-    return {named: "; ".join(of) for named, of in rows.items()}
+            called = row.called if tables.suite.conditions else row.name
+            rows.setdefault(", ".join(named), []).append(f"**{called}**")
+    return {named: "; ".join(dict.fromkeys(of)) for named, of in rows.items()}
+
+
+def notes(suite: Suite) -> dict[str, str]:
+    """What rows are called → their notes."""
+    return {(row.called if suite.conditions else row.name): row.note for row in suite.rows}
 
 
 # Suites side by side

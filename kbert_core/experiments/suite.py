@@ -139,6 +139,10 @@ class Condition(Keys):
         values = ((getattr(self, name), word) for name, word in told.items())
         return ", ".join(f"{100 * value:g} % {word}" for value, word in values if value is not None)
 
+    def is_under(self, other: "Condition") -> bool:
+        """Whether another says the same of all that this one says."""
+        return all(getattr(self, k) in (None, getattr(other, k)) for k in Condition.model_fields)
+
 
 class Row(Condition):
     """One row of the table."""
@@ -224,7 +228,7 @@ class SideBySide(Keys):
     """Suites of one task whose rows of the same names are shown in one table."""
 
     title: Text = "Side by side"
-    about: Text = ""  # Markdown, below the tables
+    about: Text = ""  # Markdown, above the tables
     suites: Mapping[str, str]  # name → what it is called here, in the order shown
 
     @model_validator(mode="after")

@@ -1,5 +1,6 @@
 """What rows gain under a suite's conditions, as the map shows it."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments import pictures
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.pictures import draw_suite, gains_by_axis
+from kbert_core.experiments.report import differences, scores
 from kbert_core.experiments.results import Tables
 from kbert_core.experiments.statistics import Counts, Difference, packed
 from kbert_core.experiments.suite import read_suite
@@ -70,6 +72,16 @@ def test_a_map_is_drawn_in_place_of_bars_and_curves(tables, tmp_path):
     assert (tmp_path / "small-map.png").stat().st_size > 5_000
     nothing = Tables(tables.suite, {}, resamples=10)
     assert draw_suite(nothing, tmp_path / "none") == []
+
+
+def test_a_page_has_a_line_a_row_and_a_column_a_condition_named_by_what_it_varies(tables):
+    head = "| F1 | seeds | 25 % new, 60 % known, 60 % right | 50 % new | 0 % known | 90 % known"
+    first, _, bert, kbert = scores(tables).split("\n\n")[0].splitlines()
+    assert first == head + ", 20 % right |"
+    assert bert == "| BERT | 2 | 50.0 ± 0.0 | 40.0 ± 0.0 | 50.0 ± 0.0 | 50.0 ± 0.0 |"
+    assert kbert == "| K-BERT | 2 | 60.0 ± 0.0 | 70.0 ± 0.0 | 50.0 ± 0.0 | 30.0 ± 0.0 |"
+    gains = next(line for line in differences(tables).splitlines() if "K-BERT − BERT" in line)
+    assert re.findall(r"([+−][\d.]+) \[", gains) == ["+10.0", "+30.0", "+0.0", "−20.0"]
 
 
 def test_a_row_that_gives_a_part_of_a_condition_is_run_under_those_that_agree(tmp_path):
