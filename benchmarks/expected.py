@@ -36,7 +36,10 @@ MEDICAL = "K-BERT (paper), MedicalKG", "BERT with the dictionary written over it
 GATE = "BERT, dictionary through a gate"
 KINDS = "expected", "expected with BERT at hand"
 NO = " **no**"  # the interval doesn't hold what was measured
-NAMES = {"ner-en": "English", "weibo-ner": "Weibo", "resume-ner": "Résumés", "msra-ner": "MSRA"}
+NAMES = {
+    "map, from scratch": "map, BERT without pretraining",
+    **{"ner-en": "English", "weibo-ner": "Weibo", "resume-ner": "Résumés", "msra-ner": "MSRA"},
+}
 FITTED = {  # suite → its rows, in the order of WAYS
     "map": ("K-BERT (paper)", "Dictionary over BERT", "Dictionary through a gate, over BERT"),
     "medical-ner-official": (*MEDICAL, GATE),
@@ -45,7 +48,12 @@ FITTED = {  # suite → its rows, in the order of WAYS
     "medical-ner-random": (*MEDICAL, GATE),
     "medical-ner-disjoint": (*MEDICAL, GATE),
 }
-TRIED = {  # never fitted: other texts, other graphs, another language
+TRIED = {  # never fitted: another encoder, other texts, other graphs, another language
+    "map, from scratch": (
+        "K-BERT (paper), from scratch",
+        "Dictionary over BERT from scratch",
+        "Dictionary through a gate, over BERT from scratch",
+    ),
     "ner-en": ("K-BERT (paper), English medical graph", MEDICAL[1], GATE),
     "weibo-ner": ("K-BERT (paper), HowNet", MEDICAL[1], GATE),
     "resume-ner": ("K-BERT (paper), HowNet", MEDICAL[1], GATE),
@@ -57,7 +65,8 @@ def counted() -> list[dict[str, Any]]:
     """What the suites measured and what their data and graphs hold, a point a condition."""
     points = []
     for name, rows in {**FITTED, **TRIED}.items():
-        experiment = Experiment(read_suite(ROOT / "results" / "suites" / f"{name}.yaml"))
+        suite = name.partition(",")[0]
+        experiment = Experiment(read_suite(ROOT / "results" / "suites" / f"{suite}.yaml"))
         tables = experiment.tables(resamples=1)
         gains: dict[str, dict[str, dict[int, float]]] = defaultdict(dict)
         counts: dict[str, list[dict[str, float]]] = defaultdict(list)
@@ -180,14 +189,14 @@ def in_words(guessed: list[Guess]) -> str:
 
 def draw(guessed: list[Guess], path: Path) -> None:
     """Draw what was measured over what was expected, a panel a way and kind of guess."""
-    markers = dict(zip(NAMES.values(), "Ds^v", strict=True))
+    markers = dict(zip(NAMES.values(), "PDs^v", strict=True))
     with drawing(10.5, 6.6) as figure:
         grid = figure.subplots(len(KINDS), len(WAYS), sharex=True, sharey=True)
         for row, (panels, kind) in enumerate(zip(grid, KINDS, strict=True)):
             for panel, way in zip(panels, WAYS, strict=True):
                 panel.axline((0, 0), slope=1, color=EDGE, linewidth=1)
                 for guess in (g for g in guessed if g.way == way):
-                    name = "" if guess.point["fitted"] else name_of(guess.point)
+                    name = NAMES.get(guess.point["name"].partition(":")[0], "")
                     looks = {"color": BLUE if name else GREY, "alpha": 0.9 if name else 0.5}
                     at, gain = guess.expected[row], 100 * guess.gain
                     panel.hlines(gain, 100 * at.low, 100 * at.high, linewidth=1, **looks)
@@ -205,8 +214,8 @@ def draw(guessed: list[Guess], path: Path) -> None:
 
 def name_of(point: dict[str, Any]) -> str:
     """What a point is called."""
-    name = str(point["name"])
-    return NAMES.get(name, name.replace("medical-ner-", "clinical, "))
+    name, *condition = str(point["name"]).split(":")
+    return ":".join([NAMES.get(name, name.replace("medical-ner-", "clinical, ")), *condition])
 
 
 def points_of(gain: float) -> str:

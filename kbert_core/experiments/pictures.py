@@ -4,6 +4,7 @@ Colours are Okabe and Ito's, told apart by the colour-blind too; every curve
 also has its own marker.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from io import BytesIO
 from operator import attrgetter
@@ -92,7 +93,7 @@ def _draw_map(tables: Tables, path: Path) -> bool:
     """Draw a panel an axis and a line a row; return whether there was anything to draw.
 
     Other systems than K-BERT and other encoders have panels of their own, with the first of the
-    other rows.
+    other rows. What is looked up under some of the conditions alone stands in the tables.
     """
     axes, suite = gains_by_axis(tables), tables.suite
     if not axes:
@@ -100,7 +101,11 @@ def _draw_map(tables: Tables, path: Path) -> bool:
     others = {
         run.called for run in suite.runs if "system" in run.train or run.encoder != suite.encoder
     }
-    names = [*next(iter(axes.values()))]
+    asked = Counter(row.called for row in suite.baselines)
+    everywhere = max(asked.values(), default=0)
+    names = [
+        name for name in next(iter(axes.values())) if asked.get(name, everywhere) == everywhere
+    ]
     own = [name for name in names if name not in others] or names
     numbers = {name: number for number, name in enumerate(dict.fromkeys([*own, *names]), 1)}
     panels = [(axis, own) for axis in axes]
