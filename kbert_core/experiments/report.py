@@ -8,6 +8,7 @@ is shown as missing.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -123,8 +124,9 @@ def write_report(
         )
     }
     for group in beside:
-        name = f"{group.name}-side-by-side"
-        pages[folder / f"{name}.md"] = _rendered("report_group.md.jinja", group=group, back=back)
+        about = told.of_group(group)
+        page = _rendered("report_group.md.jinja", group=group, back=back, about=about)
+        pages[folder / f"{group.name}-side-by-side.md"] = page
     for tables in suites:
         pictures = [path.name for path in of_suites[tables.suite.name]]
         shown = {"tables": tables, "suite": tables.suite, "pictures": pictures, "back": back}
@@ -181,15 +183,23 @@ class Findings:
             raise ExperimentError(f"{path}: can't be read ({error}). Name another file.") from error
         return _filled_in(path, text, score=self.score, gain=self.gain)
 
+    def of_group(self, group: Group) -> str:
+        """What a suite's file says of several side by side, with figures as in a discussion."""
+        path = self._suites[group.name].suite.path
+        return _filled_in(path, group.declared.about, gain=self._bare_gain)
+
     def discussion(self, suite: str) -> str:
-        """What a suite's file says of its results, with its figures; "–" where one isn't there."""
+        """What a suite's file says of its results, with its figures; "missing" for want of them."""
         tables = self._suites[suite]
-
-        def gain(row: str, other: str, metric: str = "") -> str:
-            _, of = self._of(suite, metric, row, other)
-            return _difference(tables.resampled.difference(row, other, of), MISSING)
-
+        gain = partial(self._bare_gain, suite)
         return _filled_in(tables.suite.path, tables.suite.discussion, gain=gain)
+
+    def _bare_gain(self, suite: str, row: str, other: str, metric: str = "") -> str:
+        """One row minus another, without a link; "missing" where the report hasn't both."""
+        if suite not in self._suites:
+            return MISSING
+        tables, of = self._of(suite, metric, row, other)
+        return _difference(tables.resampled.difference(row, other, of), MISSING)
 
     def score(self, suite: str, row: str, metric: str = "", *, seeds: int = 1) -> str:
         """A row's score in per cent, with its deviation over the seeds."""

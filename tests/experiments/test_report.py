@@ -14,6 +14,10 @@ from kbert_core.experiments.statistics import Counts, packed
 from kbert_core.experiments.suite import Run, read_suite
 
 SKILL = {"BERT": 2, "K-BERT, graph": 3, "dictionary": 1, "BERT + dictionary": 4}  # of 4 right
+ABOUT = ", ".join(
+    f'{{{{ gain("{suite}", "{row}", "BERT") }}}}'
+    for suite, row in {"tiny": "K-BERT, graph", "other": "dictionary", "gone": "dictionary"}.items()
+)
 
 
 def result(experiment, cell, *, right, scale=1):
@@ -141,7 +145,7 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
 def three(done, written, suite_data):
     """The suite above, one of its rows at seed 1 alone, and one that nothing was run of."""
     names = {"tiny": "as it is", "other": "otherwise", "new": "new", "gone": "gone"}
-    declared = {"title": "Both ways", "about": "They *differ*.", "suites": names}
+    declared = {"title": "Both ways", "about": "They *differ*: " + ABOUT, "suites": names}
     suite_data |= {"also_compare": [], "side_by_side": declared}
     first = Experiment(read_suite(written(suite_data)))
     others = []
@@ -164,7 +168,7 @@ def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
     beside = page_of(files, "tiny-side-by-side")
     assert "- otherwise: [A tiny suite](other.md)" in beside
     assert "Not in this report: gone." in beside
-    assert "They *differ*." in beside
+    assert "They *differ*: +25.0 [+25.0, +25.0], +50.0, missing" in beside
     assert "| F1, % | as it is | otherwise (1 of 3 seeds) | new |" in beside
     # mentions not labelled in training: 2 of 4; of these the graph knows 1 of 2
     (unseen,) = rows_of(beside, "mentions not labelled in training, %")
