@@ -4,7 +4,6 @@ Colours are Okabe and Ito's, told apart by the colour-blind too; every curve
 also has its own marker.
 """
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from io import BytesIO
 from operator import attrgetter
@@ -92,21 +91,16 @@ def gains_by_axis(tables: Tables) -> dict[str, dict[str, list[tuple[float, Diffe
 def _draw_map(tables: Tables, path: Path) -> bool:
     """Draw a panel an axis and a line a row; return whether there was anything to draw.
 
-    Other systems than K-BERT and other encoders have panels of their own, with the first of the
-    other rows. What is looked up under some of the conditions alone stands in the tables.
+    Runs that aren't a line along every axis have panels of their own, with the first that is; such
+    baselines stand in the tables alone.
     """
     axes, suite = gains_by_axis(tables), tables.suite
     if not axes:
         return False
-    others = {
-        run.called for run in suite.runs if "system" in run.train or run.encoder != suite.encoder
-    }
-    asked = Counter(row.called for row in suite.baselines)
-    everywhere = max(asked.values(), default=0)
-    names = [
-        name for name in next(iter(axes.values())) if asked.get(name, everywhere) == everywhere
-    ]
-    own = [name for name in names if name not in others] or names
+    runs = {run.called for run in suite.runs}
+    names = [*next(iter(axes.values()))]
+    own = [n for n in names if all(len(lines[n]) > 1 for lines in axes.values())] or names
+    names = [name for name in names if name in runs or name in own]
     numbers = {name: number for number, name in enumerate(dict.fromkeys([*own, *names]), 1)}
     panels = [(axis, own) for axis in axes]
     for axis, lines in axes.items():
@@ -119,7 +113,7 @@ def _draw_map(tables: Tables, path: Path) -> bool:
             panel.set_xlabel(VARIED[axis])
             panel.set_title(_but(suite.conditions[0], axis).in_words, fontsize=10)
         for panel in drawn[len(axes) :]:
-            panel.set_title(f"{panel.get_title()}:\nother systems and encoders", fontsize=10)
+            panel.set_title(f"{panel.get_title()}:\nother models", fontsize=10)
             panel.legend(loc="upper left", frameon=False, fontsize=9)
         drawn[0].set_ylabel(f"{tables.metrics[0].name} gained, points")
         shown = drawn[0].get_legend_handles_labels()

@@ -102,9 +102,8 @@ def test_a_row_that_gives_a_part_of_a_condition_is_run_under_those_that_agree(tm
         read_suite(path)
 
 
-@pytest.mark.parametrize("other", [{"train": {"system": "a"}}, {"encoder": "larger"}])
-def test_other_systems_and_encoders_are_drawn_with_the_first_row_in_a_panel_of_their_own(
-    tables, monkeypatch, other
+def test_a_model_along_one_axis_is_drawn_with_the_first_row_in_a_panel_of_its_own(
+    tables, monkeypatch
 ):
     panels, draw = [], pictures._draw_gains
 
@@ -117,12 +116,12 @@ def test_other_systems_and_encoders_are_drawn_with_the_first_row_in_a_panel_of_t
     gain = Difference(0.1, 0.0, 0.0, 0.2, 2)
     both = [(0.25, gain), (0.6, gain)]
     axes = {  # the centre alone is no line
-        "unseen": {"K-BERT": both, "Peer": both[:1]},
-        "known": {"K-BERT": both, "Peer": both},
+        "unseen": {"K-BERT": both, "Peer": both[:1], "Looked up": []},
+        "known": {"K-BERT": both, "Peer": both, "Looked up": both},
     }
     monkeypatch.setattr(pictures, "gains_by_axis", lambda _: axes)
     last = tables.suite.runs[-1]
-    peer = last.model_copy(update={"name": f"Peer: {last.in_words}", **other})
+    peer = last.model_copy(update={"name": f"Peer: {last.in_words}"})
     runs = (*tables.suite.runs, peer)
     tables = replace(tables, suite=tables.suite.model_copy(update={"runs": runs}))
     assert pictures._draw_map(tables, Path("map.png"))
