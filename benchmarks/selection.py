@@ -24,7 +24,7 @@ from benchmarks.common import data_folder, print_table
 from kbert_core import InjectionOptions, KnowledgeGraph, load_graph
 from kbert_core.data.labelled import read_examples
 from kbert_core.experiments.pictures import LINES, MARKERS, _save
-from kbert_core.experiments.report import table
+from kbert_core.experiments.report_tables import table
 from kbert_core.experiments.suite import slug
 from kbert_core.explain.drawing import drawing, tidy
 from kbert_core.knowledge.mentions import Mention, find_mentions

@@ -10,7 +10,7 @@ from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments import pictures
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.pictures import draw_suite, gains_by_axis
-from kbert_core.experiments.report import differences, scores
+from kbert_core.experiments.report_tables import differences, scores
 from kbert_core.experiments.results import Tables
 from kbert_core.experiments.statistics import Counts, Difference, packed
 from kbert_core.experiments.suite import read_suite

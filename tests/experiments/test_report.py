@@ -8,7 +8,8 @@ import pytest
 from kbert_core import cli
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.report import table, write_report
+from kbert_core.experiments.report import write_report
+from kbert_core.experiments.report_tables import table
 from kbert_core.experiments.results import Tables, write_json
 from kbert_core.experiments.statistics import Counts, packed
 from kbert_core.experiments.suite import Run, read_suite
