@@ -35,7 +35,7 @@ TEST_SETS: dict[str, tuple[Metric, ...]] = {  # by task: what makes a test set e
         Metric("of these known to the graph", {"covered": 1}, {"unseen": 1}),
     ),
 }
-MISSING, NONE = "missing", "–"
+MISSING, NONE, TIE = "missing", "–", "\N{NO-BREAK SPACE}"
 
 
 def contents(
@@ -190,13 +190,14 @@ def _by_condition(suite: Suite, columns: Sequence[str], lines: Iterable[tuple[An
         for label, row, of, *figures in lines:
             seeds.setdefault(label, {})[of] = None
             under = (c.in_words for c in suite.conditions if row.is_under(c))
-            cells.setdefault(label, {}).update(dict.fromkeys(under, figures[place]))
+            cells.setdefault(label, {}).update(dict.fromkeys(under, _tied(figures[place])))
         rows = [
-            [label, " or ".join(seeds[label]), *(of.get(words, "") for words in conditions)]
+            [label, " or ".join(filter(None, seeds[label])), *(of.get(words, "") for words in conditions)]
             for label, of in cells.items()
             if {*of.values()} - {NONE, ""}
         ]
-        head = [name, "seeds", *(differing or words for words, differing in conditions.items())]
+        told = (differing or words for words, differing in conditions.items())
+        head = [name, "seeds", *(words.replace(" %", f"{TIE}%") for words in told)]
         tables.append(table(head, rows))
     return "\n\n".join(tables)
 
@@ -327,6 +328,11 @@ def per_cent(spread: Spread | None, digits: int = 1, unit: str = "") -> str:
         return NONE
     mean, deviation = f"{100 * spread.mean:.{digits}f}", spread.deviation
     return mean + ("" if deviation is None else f" ± {100 * deviation:.{digits}f}") + unit
+
+
+def _tied(cell: str) -> str:
+    """A figure that a narrow column breaks before its interval alone."""
+    return " [".join(part.replace(" ", TIE) for part in cell.split(" ["))
 
 
 def _signed(value: float) -> str:
