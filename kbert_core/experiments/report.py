@@ -132,7 +132,8 @@ class Findings:
 
     In the text ``{{ score(suite, row) }}`` stands for a row's score,
     ``{{ gain(suite, row, other) }}`` for one row minus another; a metric may follow, and
-    ``seeds=5`` refuses a claim on fewer. Suites and rows are given by name. In a suite's own
+    ``seeds=5`` refuses a claim on fewer. ``{{ followed(suite, row) }}`` stands for the share of
+    edits that a row follows. Suites and rows are given by name. In a suite's own
     discussion, which stands above its tables, ``{{ gain(row, other) }}`` is enough, without a link.
     """
 
@@ -146,7 +147,7 @@ class Findings:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ExperimentError(f"{path}: can't be read ({error}). Name another file.") from error
-        return _filled_in(path, text, score=self.score, gain=self.gain)
+        return _filled_in(path, text, score=self.score, gain=self.gain, followed=self.followed)
 
     def of_group(self, group: Group) -> str:
         """What a suite's file says of several side by side, with figures as in a discussion."""
@@ -156,8 +157,8 @@ class Findings:
     def discussion(self, suite: str) -> str:
         """What a suite's file says of its results, with its figures; "missing" for want of them."""
         tables = self._suites[suite]
-        gain = partial(self._bare_gain, suite)
-        return _filled_in(tables.suite.path, tables.suite.discussion, gain=gain)
+        gain, followed = partial(self._bare_gain, suite), partial(self._bare_followed, suite)
+        return _filled_in(tables.suite.path, tables.suite.discussion, gain=gain, followed=followed)
 
     def _bare_gain(self, suite: str, row: str, other: str, metric: str = "") -> str:
         """One row minus another, without a link; "missing" where the report hasn't both."""
@@ -165,6 +166,15 @@ class Findings:
             return MISSING
         tables, of = self._of(suite, metric, row, other)
         return in_points(tables.resampled.difference(row, other, of), MISSING)
+
+    def _bare_followed(self, suite: str, row: str) -> str:
+        tables, _ = self._of(suite, "", row)
+        found = tables.spread(row, "edit_response", "test", "unseen", "new")
+        return per_cent(found, 0, " %") if found else MISSING
+
+    def followed(self, suite: str, row: str) -> str:
+        """How many rewritten types of unseen names a row follows, with its deviation."""
+        return f"[{self._bare_followed(suite, row)}]({self._folder}/{suite}.md#edits)"
 
     def score(self, suite: str, row: str, metric: str = "", *, seeds: int = 1) -> str:
         """A row's score in per cent, with its deviation over the seeds."""

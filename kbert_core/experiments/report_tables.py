@@ -192,7 +192,11 @@ def _by_condition(suite: Suite, columns: Sequence[str], lines: Iterable[tuple[An
             under = (c.in_words for c in suite.conditions if row.is_under(c))
             cells.setdefault(label, {}).update(dict.fromkeys(under, _tied(figures[place])))
         rows = [
-            [label, " or ".join(filter(None, seeds[label])), *(of.get(words, "") for words in conditions)]
+            [
+                label,
+                " or ".join(filter(None, seeds[label])),
+                *(of.get(words, "") for words in conditions),
+            ]
             for label, of in cells.items()
             if {*of.values()} - {NONE, ""}
         ]

@@ -497,11 +497,11 @@ def test_figures_of_a_discussion_are_filled_in(done, folder):
         return replace(tables, suite=tables.suite.model_copy(update={"discussion": text}))
 
     told = says(
-        "It adds {{ gain('K-BERT, graph', 'BERT') }}, {{ gain('everything | visible', 'BERT') }}."
+        "It adds {{ gain('K-BERT, graph', 'BERT') }}, {{ gain('everything | visible', 'BERT') }}; "
+        "it follows {{ followed('K-BERT, graph') }}, BERT {{ followed('BERT') }}."
     )
-    assert "It adds +25.0 [+25.0, +25.0], missing." in page_of(
-        write_report([told], folder / "r.md")
-    )
+    page = page_of(write_report([told], folder / "r.md"))
+    assert "It adds +25.0 [+25.0, +25.0], missing; it follows 80 ± 0 %, BERT missing." in page
     with pytest.raises(ExperimentError, match=r"tiny\.yaml: tiny has no row 'X'"):
         write_report([says("{{ gain('X', 'BERT') }}")], folder / "r.md")
 
@@ -511,13 +511,13 @@ def test_figures_of_the_findings_are_filled_in_and_linked(done, folder):
         folder,
         "BERT gets {{ score('tiny', 'BERT') }}; a graph adds "
         "{{ gain('tiny', 'K-BERT, graph', 'BERT', 'recall, unseen') }}, a dictionary "
-        "{{ gain('tiny', 'dictionary', 'BERT', seeds=3) }}.",
+        "{{ gain('tiny', 'dictionary', 'BERT', seeds=3) }}. {{ followed('tiny', 'K-BERT, graph') }}",
     )
     files = write_report([tables_of(done, resamples=50)], folder / "r.md", findings=text)
     assert (
         "BERT gets [50.0 ± 0.0](r/tiny.md#scores); a graph adds [+50.0 [+50.0, +50.0], 2 seeds, "
         "exploratory](r/tiny.md#differences), a dictionary "
-        "[−25.0 [−25.0, −25.0], 3 seeds](r/tiny.md#differences)."
+        "[−25.0 [−25.0, −25.0], 3 seeds](r/tiny.md#differences). [80 ± 0 %](r/tiny.md#edits)"
     ) in files[0].read_text("utf-8")
 
 
