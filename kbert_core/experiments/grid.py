@@ -142,8 +142,21 @@ class Experiment:
             return Status(cell, "left")
         missing: Missing = {}
         changed = differences(without_defaults(result["inputs"]), self.inputs(cell, missing))
+        was, is_ = result.get("over_sha256"), self.over_hash(cell)
+        if None not in (was, is_) and was != is_:
+            changed.append("the run under it has another result")
         state: State = "stale" if changed else "done"
         return Status(cell, state, "; ".join(changed), result["seconds"], missing)
+
+    def over_hash(self, cell: Cell) -> str | None:
+        """Hash of what the run under a baseline got in every sentence; None if there is none."""
+        row = cell.row
+        if not isinstance(row, Baseline) or row.over is None:
+            return None
+        result = read_json(self.file(Cell(self.suite.row(row.over), cell.seed)))
+        if result is None:
+            return None
+        return hashlib.sha256(canonical(result["sentences"]).encode()).hexdigest()
 
     def tables(self, *, resamples: int = RESAMPLES) -> Tables:
         """Read the results, as far as they and what they were made from are there.

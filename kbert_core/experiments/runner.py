@@ -72,6 +72,8 @@ def run_cell(experiment: Experiment, cell: Cell, device: str = "auto") -> dict[s
     if isinstance(row, Baseline):
         began = time.monotonic()
         made = _dictionary(experiment, row, cell.seed)
+        if row.over is not None:
+            made["over_sha256"] = experiment.over_hash(cell)
         seconds = time.monotonic() - began
     else:
         made = _trained(experiment, row, cell.seed, device)

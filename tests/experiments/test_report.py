@@ -511,7 +511,8 @@ def test_figures_of_the_findings_are_filled_in_and_linked(done, folder):
         folder,
         "BERT gets {{ score('tiny', 'BERT') }}; a graph adds "
         "{{ gain('tiny', 'K-BERT, graph', 'BERT', 'recall, unseen') }}, a dictionary "
-        "{{ gain('tiny', 'dictionary', 'BERT', seeds=3) }}. {{ followed('tiny', 'K-BERT, graph') }}",
+        "{{ gain('tiny', 'dictionary', 'BERT', seeds=3) }}. "
+        "{{ followed('tiny', 'K-BERT, graph') }}",
     )
     files = write_report([tables_of(done, resamples=50)], folder / "r.md", findings=text)
     assert (

@@ -303,8 +303,12 @@ def test_a_gate_and_an_oracle_judge_what_is_written_over_a_run(written, suite_da
     f1 = [result["scores"]["test"]["f1"] for result in (over, gate, oracle)]
     assert f1[0] < f1[1] <= f1[2]
     made = experiment(path)
-    assert ("oracle", "BERT") not in made.tables(resamples=50).pairs  # it knows the answers
     assert ("gate", "BERT") in made.tables(resamples=50).pairs
+    assert ("oracle", "BERT") not in made.tables(resamples=50).pairs  # it knows the answers
+    bert["sentences"]["columns"]["right"] = bert["sentences"]["columns"]["gold"]
+    write_json(folder / "results/tiny/bert-seed1.json", bert)  # as if made on another machine
+    (told,) = {made.status(cell).reason for cell in made.cells(only=rows[1:])}
+    assert told == "the run under it has another result"
 
 
 def test_a_gate_without_a_dev_set_or_names_to_judge_is_recorded_as_failed(
