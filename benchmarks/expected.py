@@ -208,7 +208,7 @@ def draw(guessed: list[Guess], path: Path) -> None:
         for name, marker in {"the map and five splits": "o", **markers}.items():
             looks = {"color": BLUE if name in markers else GREY, "linestyle": ""}
             panel.plot([], [], marker=marker, label=name, **looks)
-        figure.legend(loc="outside upper center", ncols=5, frameon=False)
+        figure.legend(loc="outside upper center", ncols=3, frameon=False)
         figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
