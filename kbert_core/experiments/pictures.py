@@ -32,6 +32,7 @@ LINES = (  # the last four are Tol's
     *("#882255", "#332288", "#999933", "#661100"),
 )
 MARKERS = "osD^vPX*hp<>"
+LONGEST = 0.05  # half of an interval that a map has room for
 CURVE: Any = {"markersize": 5, "linewidth": 1.6, "elinewidth": 0.9, "capsize": 2}
 ON_TEST = "Test: mean (bar), seeds (dots), 95 % interval (line; none of one seed)"
 PALE = "; pale: not all seeds yet"
@@ -114,12 +115,24 @@ def _draw_map(tables: Tables, path: Path) -> bool:
             panel.set_title(_but(suite.conditions[0], axis).in_words, fontsize=10)
         for panel in drawn[len(axes) :]:
             panel.set_title(f"{panel.get_title()}:\nother models", fontsize=10)
-            panel.legend(loc="upper left", frameon=False, fontsize=9)
+        drawn[0].set_ylim(*_within(axes))
         drawn[0].set_ylabel(f"{tables.metrics[0].name} gained, points")
-        shown = drawn[0].get_legend_handles_labels()
-        figure.legend(*shown, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+        told = (zip(*panel.get_legend_handles_labels(), strict=True) for panel in drawn)
+        lines_by_name = {name: line for of_panel in told for line, name in of_panel}
+        handles, looks = lines_by_name.values(), {"frameon": False, "fontsize": 9}
+        figure.legend(handles, lines_by_name, loc="outside lower center", ncols=4, **looks)
         _save(figure, path)
     return True
+
+
+def _within(
+    axes: Mapping[str, Mapping[str, Sequence[tuple[float, Difference]]]],
+) -> tuple[float, float]:
+    """The least and the most that a map shows; an interval of few seeds ends at the edge."""
+    gains = [gain for lines in axes.values() for points in lines.values() for _, gain in points]
+    low = min(max(gain.low, gain.mean - LONGEST) for gain in gains)
+    high = max(min(gain.high, gain.mean + LONGEST) for gain in gains)
+    return 100 * low - 1, 100 * high + 1
 
 
 def _draw_gains(
