@@ -142,8 +142,8 @@ class Experiment:
             return Status(cell, "left")
         missing: Missing = {}
         changed = differences(without_defaults(result["inputs"]), self.inputs(cell, missing))
-        was, is_ = result.get("over_sha256"), self.over_hash(cell)
-        if None not in (was, is_) and was != is_:
+        was = result.get("over_sha256")
+        if was is not None and self.over_hash(cell) not in (was, None):
             changed.append("the run under it has another result")
         state: State = "stale" if changed else "done"
         return Status(cell, state, "; ".join(changed), result["seconds"], missing)

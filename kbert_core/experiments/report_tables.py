@@ -148,21 +148,21 @@ def differences(tables: Tables, reruns: Sequence[Rerun] = ()) -> str:
     for pair in tables.pairs:
         row, other = map(suite.row, pair)
         null = "*none:* " * getattr(row, "retrained", False)
-        told = f"{row.called} − {other.called}" if suite.conditions else " − ".join(pair)
         found = {name: of[pair] for name, of in by_metric.items() if pair in of}
-        lines.append((null + told, row, _paired(found, names)))
+        lines.append((f"{null}{row.called} − {other.called}", row, _paired(found, names)))
     compared = {row for pair in tables.pairs for row in pair}
     for run in (run for run in suite.runs if run.name in compared):
         nulls = [tables.resampled.between_seeds(run.name, metric) for metric in metrics]
         if any(nulls):
             largest = [max((abs(d.mean) for d in of), default=None) for of in nulls]
             cells = [NONE if value is None else f"{100 * value:.1f}" for value in largest]
-            called = run.called if suite.conditions else run.name
-            lines.append((f"*none:* {called}, one seed and another, at most", run, ["1", *cells]))
+            told = f"*none:* {run.called}, one seed and another, at most"
+            lines.append((told, run, ["1", *cells]))
+    made, rows = [], [[name, *cells] for name, _, cells in lines]
     if suite.conditions:
         shown = [f"{name}, points" for name in names]
-        return _by_condition(suite, shown, ((name, row, *cells) for name, row, cells in lines))
-    rows = [[name, *cells] for name, _, cells in lines]
+        by_condition = ((name, row, *cells) for name, row, cells in lines)
+        made, rows = [_by_condition(suite, shown, by_condition)], []
     for again in reruns:
         if tables in again.suites:
             (other_suite,) = (of.suite.name for of in again.suites if of is not tables)
@@ -170,7 +170,9 @@ def differences(tables: Tables, reruns: Sequence[Rerun] = ()) -> str:
             rows.append(
                 [f"*none:* {again.row}, run twice ({also})", *_paired(again.differences, names)]
             )
-    return table(["difference, points", "seeds", *by_metric], rows)
+    if rows:
+        made.append(table(["difference, points", "seeds", *by_metric], rows))
+    return "\n\n".join(made)
 
 
 def _by_condition(suite: Suite, columns: Sequence[str], lines: Iterable[tuple[Any, ...]]) -> str:
@@ -218,9 +220,8 @@ def few_seeds(tables: Tables) -> str:
 
 def _in_the_centre(suite: Suite, rows: Sequence[Run | Baseline]) -> list[tuple[str, str]]:
     """What rows are called and their names; under conditions those of the first, the centre."""
-    if not suite.conditions:
-        return [(row.name, row.name) for row in rows]
-    return [(row.called, row.name) for row in rows if row.is_under(suite.conditions[0])]
+    centre = suite.conditions[:1]
+    return [(row.called, row.name) for row in rows if all(map(row.is_under, centre))]
 
 
 def by_label(tables: Tables) -> str:
@@ -268,14 +269,13 @@ def named_by_tails(tables: Tables) -> dict[str, str]:
             count, seeds = sum(label in labels for labels in of_seeds), tables.done(row)
             named.append(label if count == seeds else f"{label} ({count} of {seeds} seeds)")
         if named:
-            called = row.called if tables.suite.conditions else row.name
-            rows.setdefault(", ".join(named), []).append(f"**{called}**")
+            rows.setdefault(", ".join(named), []).append(f"**{row.called}**")
     return {named: "; ".join(dict.fromkeys(of)) for named, of in rows.items()}
 
 
 def notes(suite: Suite) -> dict[str, str]:
     """What rows are called → their notes."""
-    return {(row.called if suite.conditions else row.name): row.note for row in suite.rows}
+    return {row.called: row.note for row in suite.rows}
 
 
 # Suites side by side

@@ -11,7 +11,7 @@ from kbert_core.experiments import pictures
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.pictures import draw_suite, gains_by_axis
 from kbert_core.experiments.report_tables import differences, scores
-from kbert_core.experiments.results import Tables
+from kbert_core.experiments.results import Rerun, Tables
 from kbert_core.experiments.statistics import Counts, Difference, packed
 from kbert_core.experiments.suite import read_suite
 
@@ -83,6 +83,11 @@ def test_a_page_has_a_line_a_row_and_a_column_a_condition_named_by_what_it_varie
     assert kbert == "| K-BERT | 2 | 60.0 ± 0.0 | 70.0 ± 0.0 | 50.0 ± 0.0 | 30.0 ± 0.0 |"
     gains = next(line for line in differences(tables).splitlines() if "K-BERT − BERT" in line)
     assert re.findall(r"([+−][\d.]+) \[", gains) == ["+10.0", "+30.0", "+0.0", "−20.0"]
+
+    other = replace(tables, suite=tables.suite.model_copy(update={"name": "other"}))
+    again = Rerun("BERT: 25 % new", (other, tables), {"F1": Difference(0.1, 0.1, 0.1, 0.1, 2)})
+    last = differences(tables, [again]).splitlines()[-1]
+    assert last.startswith("| *none:* BERT: 25 % new, run twice (also in [other](other.md)) | 2, ")
 
 
 def test_a_row_that_gives_a_part_of_a_condition_is_run_under_those_that_agree(tmp_path):

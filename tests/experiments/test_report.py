@@ -502,6 +502,8 @@ def test_figures_of_a_discussion_are_filled_in(done, folder):
     )
     page = page_of(write_report([told], folder / "r.md"))
     assert "It adds +25.0 [+25.0, +25.0], missing; it follows 80 ± 0 %, BERT missing." in page
+    page = page_of(write_report([replace(told, results={})], folder / "r.md"))
+    assert "What it shows" not in page  # of nothing
     with pytest.raises(ExperimentError, match=r"tiny\.yaml: tiny has no row 'X'"):
         write_report([says("{{ gain('X', 'BERT') }}")], folder / "r.md")
 
