@@ -134,7 +134,8 @@ class Findings:
     ``{{ gain(suite, row, other) }}`` for one row minus another; a metric may follow, and
     ``seeds=5`` refuses a claim on fewer. ``{{ followed(suite, row) }}`` stands for the share of
     edits that a row follows. Suites and rows are given by name. In a suite's own
-    discussion, which stands above its tables, ``{{ gain(row, other) }}`` is enough, without a link.
+    discussion, which stands above its tables, ``{{ gain(row, other) }}`` is enough, without a link;
+    ``score`` and ``followed`` likewise.
     """
 
     def __init__(self, suites: Sequence[Tables], folder: str) -> None:
@@ -157,8 +158,9 @@ class Findings:
     def discussion(self, suite: str) -> str:
         """What a suite's file says of its results, with its figures; "missing" for want of them."""
         tables = self._suites[suite]
-        gain, followed = partial(self._bare_gain, suite), partial(self._bare_followed, suite)
-        return _filled_in(tables.suite.path, tables.suite.discussion, gain=gain, followed=followed)
+        bare = {"score": self._bare_score, "gain": self._bare_gain, "followed": self._bare_followed}
+        figures = {name: partial(figure, suite) for name, figure in bare.items()}
+        return _filled_in(tables.suite.path, tables.suite.discussion, **figures)
 
     def _bare_gain(self, suite: str, row: str, other: str, metric: str = "") -> str:
         """One row minus another, without a link; "missing" where the report hasn't both."""
@@ -166,6 +168,11 @@ class Findings:
             return MISSING
         tables, of = self._of(suite, metric, row, other)
         return in_points(tables.resampled.difference(row, other, of), MISSING)
+
+    def _bare_score(self, suite: str, row: str, metric: str = "") -> str:
+        tables, of = self._of(suite, metric, row)
+        found = tables.score(row, of)
+        return per_cent(found) if found else MISSING
 
     def _bare_followed(self, suite: str, row: str) -> str:
         tables, _ = self._of(suite, "", row)

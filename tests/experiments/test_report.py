@@ -498,10 +498,12 @@ def test_figures_of_a_discussion_are_filled_in(done, folder):
 
     told = says(
         "It adds {{ gain('K-BERT, graph', 'BERT') }}, {{ gain('everything | visible', 'BERT') }}; "
-        "it follows {{ followed('K-BERT, graph') }}, BERT {{ followed('BERT') }}."
+        "it follows {{ followed('K-BERT, graph') }}, BERT {{ followed('BERT') }}; "
+        "BERT gets {{ score('BERT') }}, everything visible {{ score('everything | visible') }}."
     )
     page = page_of(write_report([told], folder / "r.md"))
-    assert "It adds +25.0 [+25.0, +25.0], missing; it follows 80 ± 0 %, BERT missing." in page
+    assert "It adds +25.0 [+25.0, +25.0], missing; it follows 80 ± 0 %, BERT missing;" in page
+    assert "BERT gets 50.0 ± 0.0, everything visible missing." in page
     page = page_of(write_report([replace(told, results={})], folder / "r.md"))
     assert "What it shows" not in page  # of nothing
     with pytest.raises(ExperimentError, match=r"tiny\.yaml: tiny has no row 'X'"):
