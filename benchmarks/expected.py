@@ -6,9 +6,9 @@
 A point is one data set and graph, the mean over its seeds. Counting reads the data and makes the
 graphs again (KBERT_DATA) and keeps what it found beside the gains in results/expected/points.json.
 The fits go to kbert_core/experiments/expected.json. results/expected/section.md shows every point
-as it is predicted without it, once with the share of new names that BERT finds, once without: a
-point of the map or of a split with that point left out, another data set by a fit that has never
-seen it.
+as it is predicted without it, once with the share of new names that BERT finds, once without: the
+map by a fit to the splits alone, a split by one to the map and the other splits, another data set
+by one to all of these.
 """
 
 import argparse
@@ -47,6 +47,12 @@ FITTED = {  # suite → its rows, in the order of WAYS
     "medical-ner-substitution": (*MEDICAL, GATE),
     "medical-ner-random": (*MEDICAL, GATE),
     "medical-ner-disjoint": (*MEDICAL, GATE),
+}
+OTHERS = "other data sets"
+KINDS_OF_POINTS = {
+    **dict.fromkeys(FITTED, "five splits"),
+    "map": "map",
+    "map, from scratch": "map, BERT without pretraining",
 }
 TRIED = {  # never fitted: another encoder, other texts, other graphs, another language
     "map, from scratch": (
@@ -121,11 +127,12 @@ class Guess(NamedTuple):
 
 
 def guesses(points: list[dict[str, Any]]) -> Iterator[Guess]:
-    """Predict every point without itself."""
+    """Predict every point by a fit to the other groups: the map is one, and so is every split."""
     for point in points:
         new, wrong, found = (point[name] for name in ("new", "wrong", "found"))
         for way, by_seed in ((way, by) for way, by in point["gains"].items() if by):
-            fit = fit_of([p for p in points if p["fitted"] and p is not point], way)
+            others = [p for p in points if p["fitted"] and group_of(p) != group_of(point)]
+            fit = fit_of(others, way)
             expected = fit.among(new, wrong), fit.among(new, wrong, found)
             yield Guess(point, way, _mean(by_seed.values()), expected)
 
@@ -162,16 +169,21 @@ def weights(fits: dict[str, dict[str, Any]]) -> str:
 
 
 def in_words(guessed: list[Guess]) -> str:
-    """How many are inside, and a table."""
-    told, lines = [], []
-    for title, fitted in (("map and splits", True), ("others", False)):
-        some = [guess for guess in guessed if guess.point["fitted"] == fitted]
-        for number, kind in enumerate(KINDS):
-            away = _mean(100 * abs(g.expected[number].mean - g.gain) for g in some)
-            within = sum(g.inside[number] for g in some)
-            told.append(
-                f"{title}, {kind}: {within} of {len(some)} inside, {away:.1f} points off on average"
-            )
+    """How far off the guesses are, beside that of no change; and all of them."""
+    of_groups: dict[tuple[str, str], list[Guess]] = defaultdict(list)
+    for guess in guessed:
+        of_groups[KINDS_OF_POINTS.get(group_of(guess.point), OTHERS), guess.way].append(guess)
+    summed = []
+    for (group, way), some in of_groups.items():
+        cells = [group, way, str(len(some)), f"{_mean(abs(100 * g.gain) for g in some):.1f}"]
+        for number in range(len(KINDS)):
+            off = _mean(100 * abs(g.expected[number].mean - g.gain) for g in some)
+            cells.append(f"{off:.1f}; {sum(g.inside[number] for g in some)} of {len(some)}")
+        summed.append(f"| {' | '.join(cells)} |")
+    kinds = (f"{kind}: off; inside" for kind in KINDS)
+    head = ("", "way", "gains", "“nothing changes”: points off", *kinds)
+    told = [f"| {' | '.join(head)} |", "|---|---|---:|---:|---:|---:|", *summed]
+    lines = []
     for guess in guessed:
         first = guess.way == next(iter(guess.point["gains"]))
         shares = (f"{100 * guess.point[name]:.0f} %" for name in ("new", "wrong", "found"))
@@ -184,7 +196,7 @@ def in_words(guessed: list[Guess]) -> str:
     shares = "new, right in the dictionary", "wrong in it", "BERT finds"
     columns = ("", *shares, "way", "measured", *KINDS)
     table = [f"| {' | '.join(columns)} |", "|---|---:|---:|---:|---|---:|---:|---:|", *lines]
-    return "\n".join([f"In sum: {'; '.join(told)}.", "", *table])
+    return "\n".join([*told, "", *table])
 
 
 def draw(guessed: list[Guess], path: Path) -> None:
@@ -196,7 +208,7 @@ def draw(guessed: list[Guess], path: Path) -> None:
             for panel, way in zip(panels, WAYS, strict=True):
                 panel.axline((0, 0), slope=1, color=EDGE, linewidth=1)
                 for guess in (g for g in guessed if g.way == way):
-                    name = NAMES.get(guess.point["name"].partition(":")[0], "")
+                    name = NAMES.get(group_of(guess.point), "")
                     looks = {"color": BLUE if name else GREY, "alpha": 0.9 if name else 0.5}
                     at, gain = guess.expected[row], 100 * guess.gain
                     panel.hlines(gain, 100 * at.low, 100 * at.high, linewidth=1, **looks)
@@ -210,6 +222,11 @@ def draw(guessed: list[Guess], path: Path) -> None:
             panel.plot([], [], marker=marker, label=name, **looks)
         figure.legend(loc="outside upper center", ncols=3, frameon=False)
         figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+def group_of(point: dict[str, Any]) -> str:
+    """Which points share its data and trainings."""
+    return str(point["name"]).partition(":")[0]
 
 
 def name_of(point: dict[str, Any]) -> str:
@@ -228,7 +245,7 @@ def fit_of(points: list[dict[str, Any]], way: str) -> Fit:
     having = [point for point in points if point["gains"].get(way)]
     gains = [_mean(point["gains"][way].values()) for point in having]
     at = [Point(point["new"] * (1 - point["found"]), point["wrong"]) for point in having]
-    return Fit.of_points(at, gains, [p["name"].partition(":")[0] for p in having], WAYS[way])
+    return Fit.of_points(at, gains, [*map(group_of, having)], WAYS[way])
 
 
 if __name__ == "__main__":
