@@ -22,7 +22,7 @@ from kbert_core.experiments import report_tables
 from kbert_core.experiments.pictures import draw_group, draw_suite
 from kbert_core.experiments.report_tables import MISSING, in_points, per_cent
 from kbert_core.experiments.results import Group, Tables, groups, reruns
-from kbert_core.experiments.statistics import LEVEL, RESAMPLES, SURE_SEEDS, Metric
+from kbert_core.experiments.statistics import LEVEL, RESAMPLES, SURE_SEEDS, Difference, Metric
 from kbert_core.experiments.suite import slug
 
 UNCHECKED = "Not checked for being up to date where this was made"
@@ -163,11 +163,15 @@ class Findings:
         return _filled_in(tables.suite.path, tables.suite.discussion, **figures)
 
     def _bare_gain(self, suite: str, row: str, other: str, metric: str = "") -> str:
-        """One row minus another, without a link; "missing" where the report hasn't both."""
+        """One row minus another, without a link; "missing" where the report hasn't both.
+
+        How many seeds it is of is said where the suite asks for more.
+        """
         if suite not in self._suites:
             return MISSING
         tables, of = self._of(suite, metric, row, other)
-        return in_points(tables.resampled.difference(row, other, of), MISSING)
+        found = tables.resampled.difference(row, other, of)
+        return in_points(found, MISSING) + _on_few(found, len(tables.suite.seeds))
 
     def _bare_score(self, suite: str, row: str, metric: str = "") -> str:
         tables, of = self._of(suite, metric, row)
@@ -196,9 +200,7 @@ class Findings:
         found = tables.resampled.difference(row, other, of)
         self._check(suite, f"{row} − {other}", found.seeds if found else 0, seeds)
         assert found is not None
-        shown = in_points(found, MISSING)
-        if found.seeds < SURE_SEEDS:
-            shown += f", {found.seeds} seed{'s' * (found.seeds > 1)}"
+        shown = in_points(found, MISSING) + _on_few(found, SURE_SEEDS)
         shown += ", exploratory" * found.exploratory
         return f"[{shown}]({self._folder}/{suite}.md#differences)"
 
@@ -222,6 +224,13 @@ class Findings:
                 f"'{claim}' is claimed on {wanted} seeds, and {suite} holds {held}. Run the "
                 "others, or claim less."
             )
+
+
+def _on_few(found: Difference | None, usual: int) -> str:
+    """Of how many seeds a difference is, where these are fewer than usual."""
+    if found is None or found.seeds >= usual:
+        return ""
+    return f" ({found.seeds} seed{'s' * (found.seeds > 1)})"
 
 
 def _filled_in(path: Path, text: str, **figures: Callable[..., str]) -> str:

@@ -33,7 +33,8 @@ SHOWN_NAMES = 3  # of those with several heads, and heads of each
 CONFLICTS = 0.01  # of the rows: more with a text that is labelled in several ways
 LONG = 0.01  # of the inputs: more over the length limit with their branches
 COSTLY = 0.5  # tokens that the branches add: more, and training takes notably longer
-HEADLINE = ("missing", "leaks", "room", "made_from_data", "coverage")  # warnings that it speaks of
+# warnings that the headline speaks of
+HEADLINE = ("unlabelled", "missing", "leaks", "room", "made_from_data", "coverage")
 
 
 class Level(StrEnum):
@@ -155,6 +156,9 @@ def _of_knowledge(_: Audit, split: SplitAudit) -> Findings:
         yield "coverage", level, {"texts": texts, "per": split.matches / split.examples}
         return
     known, reached = gold.all.known, gold.all.reached
+    if not known.total:
+        yield "unlabelled", Level.WARNING, {}
+        return
     values: dict[str, Any] = {"known": known}
     labels = sorted(gold.by_label.items(), key=lambda item: item[1].known.share)
     if len(labels) > 1 and known.count:

@@ -169,7 +169,7 @@ def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
     beside = page_of(files, "tiny-side-by-side")
     assert "- otherwise: [A tiny suite](other.md)" in beside
     assert "Not in this report: gone." in beside
-    assert "They *differ*: +25.0 [+25.0, +25.0], +50.0, missing" in beside
+    assert "They *differ*: +25.0 [+25.0, +25.0] (2 seeds), +50.0 (1 seed), missing" in beside
     assert "| F1, % | as it is | otherwise (1 of 3 seeds) | new |" in beside
     # mentions not labelled in training: 2 of 4; of these the graph knows 1 of 2
     (unseen,) = rows_of(beside, "mentions not labelled in training, %")
@@ -502,8 +502,14 @@ def test_figures_of_a_discussion_are_filled_in(done, folder):
         "BERT gets {{ score('BERT') }}, everything visible {{ score('everything | visible') }}."
     )
     page = page_of(write_report([told], folder / "r.md"))
-    assert "It adds +25.0 [+25.0, +25.0], missing; it follows 80 ± 0 %, BERT missing;" in page
+    assert (
+        "It adds +25.0 [+25.0, +25.0] (2 seeds), missing; it follows 80 ± 0 %, BERT missing;"
+        in page
+    )
     assert "BERT gets 50.0 ± 0.0, everything visible missing." in page
+    held = {row: {1: of[1]} for row, of in told.results.items()}
+    page = page_of(write_report([replace(told, results=held)], folder / "r.md"))
+    assert "It adds +25.0 (1 seed), missing;" in page
     page = page_of(write_report([replace(told, results={})], folder / "r.md"))
     assert "What it shows" not in page  # of nothing
     with pytest.raises(ExperimentError, match=r"tiny\.yaml: tiny has no row 'X'"):
@@ -520,9 +526,9 @@ def test_figures_of_the_findings_are_filled_in_and_linked(done, folder):
     )
     files = write_report([tables_of(done, resamples=50)], folder / "r.md", findings=text)
     assert (
-        "BERT gets [50.0 ± 0.0](r/tiny.md#scores); a graph adds [+50.0 [+50.0, +50.0], 2 seeds, "
+        "BERT gets [50.0 ± 0.0](r/tiny.md#scores); a graph adds [+50.0 [+50.0, +50.0] (2 seeds), "
         "exploratory](r/tiny.md#differences), a dictionary "
-        "[−25.0 [−25.0, −25.0], 3 seeds](r/tiny.md#differences). [80 ± 0 %](r/tiny.md#edits)"
+        "[−25.0 [−25.0, −25.0] (3 seeds)](r/tiny.md#differences). [80 ± 0 %](r/tiny.md#edits)"
     ) in files[0].read_text("utf-8")
 
 
