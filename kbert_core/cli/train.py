@@ -270,6 +270,8 @@ def gate(args: Namespace) -> dict[str, Any]:
     fitted = Gate.fit(pipeline, args.model, splits, graph, injected=args.inject)
     path = args.output or Path(located(args.model)) / FILE
     fitted.save(path)
+    if fitted.fitted.threshold == 1:
+        log.warning("The gate lets no name through, as on dev the model alone does best.")
     return {
         "gate": str(path),
         "model": args.model,
