@@ -6,7 +6,7 @@ also has its own marker.
 
 from collections.abc import Collection, Mapping, Sequence
 from io import BytesIO
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -261,22 +261,29 @@ def _kind(row: Run | Baseline) -> str:
 
 
 def _draw_curves(tables: Tables, path: Path) -> bool:
-    """Draw dev scores by epoch, of as many as all seeds have; see _draw_scores.
+    """Draw scores by epoch, of as many as all seeds have; see _draw_scores.
 
     A panel has the runs that differ in nothing but the ablation, as in the paper's Figure 5, and
-    in grey the run without knowledge.
+    in grey the run without knowledge. Where runs have test curves these alone are drawn: after
+    each epoch, of the epoch that is best on dev so far; else scores on dev.
     """
     main, curves = MAIN_SCORE[tables.suite.task], {}
     panels: dict[str, list[Run]] = {}  # by what their runs have in common
+    learnt = {run.name: tables.values(run.name, "learning_curve") for run in tables.suite.runs}
+    on_test = any(f"test_{main}" in epoch for of in learnt.values() for one in of for epoch in one)
     for run in tables.suite.runs:
-        of_seeds = [curve for curve in tables.values(run.name, "learning_curve") if curve]
-        scores = ([100 * epoch[main] for epoch in curve] for curve in of_seeds)
-        if of_seeds:
+        found = [
+            _chosen(curve, main) if on_test else _dev(curve, main) for curve in learnt[run.name]
+        ]
+        scores = [curve for curve in found if curve]
+        if scores:
             curves[run.name] = [Spread.of(of) for of in zip(*scores, strict=False)]
             alone = {"name": "", "note": "", "seeds": (), "ablation": FULL}
             panels.setdefault(repr(run.model_copy(update=alone)), []).append(run)
+    if on_test:  # the grey line alone is no panel
+        panels = {key: runs for key, runs in panels.items() if len(runs) > 1}
     longest = max(map(len, curves.values()), default=0)
-    if longest < 2:  # points are no curve
+    if longest < 2 or not panels:  # points are no curve
         return False
     columns = min(len(panels), CURVES_WIDE)
     lines = -(-len(panels) // columns)
@@ -305,12 +312,30 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
                 panel.set_xlabel("epoch", fontsize=9)
                 panel.tick_params(labelbottom=True)
         grid[0][0].set_xticks(range(1, longest + 1))
-        figure.supylabel(f"{tables.metrics[0].name} on dev, %", fontsize=10)
+        split = "test, of the epoch best on dev so far" if on_test else "dev"
+        figure.supylabel(f"{tables.metrics[0].name} on {split}, %", fontsize=10)
         figure.legend(
             shown.values(), shown, loc="outside lower center", ncols=5, frameon=False, fontsize=9
         )
         _save(figure, path)
     return True
+
+
+def _dev(curve: Sequence[Mapping[str, float]], main: str) -> list[float]:
+    """Scores on dev by epoch, in per cent."""
+    return [100 * epoch[main] for epoch in curve]
+
+
+def _chosen(curve: Sequence[Mapping[str, float]], main: str) -> list[float]:
+    """Scores on test by epoch, in per cent: of the first that is best on dev up to there.
+
+    None where test wasn't scored by epoch.
+    """
+    if not all(f"test_{main}" in epoch for epoch in curve):
+        return []
+    so_far = (curve[:number] for number in range(1, len(curve) + 1))
+    best = (max(epochs, key=itemgetter(main)) for epochs in so_far)  # the first of equal ones
+    return [100 * epoch[f"test_{main}"] for epoch in best]
 
 
 def _draw_curve(panel: Any, run: Run, epochs: Sequence[Spread]) -> dict[str, Any]:

@@ -28,9 +28,10 @@ from kbert_core.experiments.suite import slug
 UNCHECKED = "Not checked for being up to date where this was made"
 ALT = {  # of a picture, by the end of its name
     "scores.png": "scores on test",
-    "curves.png": "scores on dev by epoch",
+    "curves.png": "scores by epoch",
     "map.png": "what each row gains where one thing is varied",
 }
+RAISED = dict(zip(map(ord, "0123456789"), "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True))
 STATISTICS = Path("decisions/statistics.md")  # beside the report, in this project's docs
 
 
@@ -97,7 +98,8 @@ def write_report(
     for tables in suites:
         pictures = [path.name for path in of_suites[tables.suite.name]]
         shown = {"tables": tables, "suite": tables.suite, "pictures": pictures, "back": back}
-        shown["discussion"] = told.discussion(tables.suite.name)
+        shown["discussion"] = discussion = told.discussion(tables.suite.name)
+        shown["raised"] = any(map(discussion.__contains__, RAISED.values()))
         page = _rendered("report_suite.md.jinja", **shown, reruns=twice)
         pages[folder / f"{tables.suite.name}.md"] = page
     pages |= {folder / name: f"# {title}\n\n{back}\n\n{text}" for title, name, text in others}
@@ -132,9 +134,10 @@ class Findings:
 
     In the text ``{{ score(suite, row) }}`` stands for a row's score,
     ``{{ gain(suite, row, other) }}`` for one row minus another; a metric may follow, and
-    ``seeds=5`` refuses a claim on fewer. ``{{ followed(suite, row) }}`` stands for the share of
-    edits that a row follows. Suites and rows are given by name. In a suite's own
-    discussion, which stands above its tables, ``{{ gain(row, other) }}`` is enough, without a link;
+    ``seeds=5`` refuses a claim on fewer. A raised number says of how many seeds a difference is,
+    where fewer than five. ``{{ followed(suite, row) }}`` stands for the share of edits that a row
+    follows. Suites and rows are given by name. In a suite's own discussion, which stands above its
+    tables, ``{{ gain(row, other) }}`` is enough, without a link;
     ``score`` and ``followed`` likewise.
     """
 
@@ -158,14 +161,18 @@ class Findings:
     def discussion(self, suite: str) -> str:
         """What a suite's file says of its results, with its figures; "missing" for want of them."""
         tables = self._suites[suite]
-        bare = {"score": self._bare_score, "gain": self._bare_gain, "followed": self._bare_followed}
-        figures = {name: partial(figure, suite) for name, figure in bare.items()}
-        return _filled_in(tables.suite.path, tables.suite.discussion, **figures)
+        return _filled_in(
+            tables.suite.path,
+            tables.suite.discussion,
+            score=partial(self._bare_score, suite),
+            gain=partial(self._bare_gain, suite),
+            followed=partial(self._bare_followed, suite),
+        )
 
     def _bare_gain(self, suite: str, row: str, other: str, metric: str = "") -> str:
         """One row minus another, without a link; "missing" where the report hasn't both.
 
-        How many seeds it is of is said where the suite asks for more.
+        A raised number says of how many seeds it is, where the suite asks for more.
         """
         if suite not in self._suites:
             return MISSING
@@ -227,10 +234,8 @@ class Findings:
 
 
 def _on_few(found: Difference | None, usual: int) -> str:
-    """Of how many seeds a difference is, where these are fewer than usual."""
-    if found is None or found.seeds >= usual:
-        return ""
-    return f" ({found.seeds} seed{'s' * (found.seeds > 1)})"
+    """Of how many seeds a difference is, as a raised number, where these are fewer than usual."""
+    return "" if found is None or found.seeds >= usual else str(found.seeds).translate(RAISED)
 
 
 def _filled_in(path: Path, text: str, **figures: Callable[..., str]) -> str:

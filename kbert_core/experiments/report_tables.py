@@ -69,6 +69,18 @@ def noise(suites: Sequence[Tables]) -> tuple[int, int]:
     return len(pairs), sum(pair.low > 0 or pair.high < 0 for pair in pairs)
 
 
+def again(suites: Sequence[Tables]) -> tuple[int, int]:
+    """How many rows were trained again by another seed, and how many then seem to differ."""
+    found = [
+        tables.resampled.difference(run.name, run.compare_with, tables.metrics[0])
+        for tables in suites
+        for run in tables.suite.runs
+        if run.retrained and run.compare_with is not None
+    ]
+    moved = [each.low > 0 or each.high < 0 for each in found if each is not None]
+    return len(moved), sum(moved)
+
+
 def rerun_rows(reruns: Sequence[Rerun]) -> str:
     """A line a row that was run twice."""
     names = [*dict.fromkeys(name for again in reruns for name in again.differences)]

@@ -122,7 +122,7 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
         bf16=run.train.get("bf16", False),  # on a GPU too, so that rows of any machine compare
     )
     with _clock(folder / SECONDS):
-        fitted = fit(options)
+        fitted = fit(options, test_curve=run.test_curve)
         scored, predictions, tags = score_run(fitted, experiment.covering)
     write_json(folder / PREDICTIONS, {"format": FORMAT, "test": predictions})
     if tags:

@@ -172,6 +172,7 @@ class Run(Row):
     encoder: str = SCRATCH  # to start from
     train: Train = Field(default_factory=dict)  # options of training
     retrained: StrictBool = False  # by the same data and graph, but training draws by another seed
+    test_curve: StrictBool = False  # score every epoch on test too, for curves; it chooses nothing
 
     @model_validator(mode="after")
     def _check(self) -> Self:

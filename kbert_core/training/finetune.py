@@ -58,7 +58,8 @@ class Fitted:
     splits: Mapping[str, list[Example]]  # train, dev and, where there is one, test
     graph: KnowledgeGraph
     type_labels: Mapping[str, str]  # tails that name a label, see ``learn_type_labels``
-    curve: Sequence[Mapping[str, float]]  # dev scores by epoch, and the training loss in nats
+    # by epoch: dev scores, the training loss in nats, and where asked for "test_" and its score
+    curve: Sequence[Mapping[str, float]]
     attached: Any = None  # the adapter; None: the whole model was trained
     together: Processes = Processes()
     run: Mapping[str, str] = field(default_factory=dict)  # what makes it this run: ``digests``
@@ -92,19 +93,22 @@ def train(options: TrainOptions) -> dict[str, Any]:
     return fitted.together.shared(finish)
 
 
-def fit(options: TrainOptions) -> Fitted:
+def fit(options: TrainOptions, *, test_curve: bool = False) -> Fitted:
     """Fine-tune a model and keep the best epoch on dev, in memory.
 
+    With ``test_curve`` every epoch is scored on test as well; nothing is chosen by that.
     Checkpoints stay in the output folder until :func:`save` or the caller
     removes them; a finished model in it doesn't matter. Errors are those of
     :func:`train`.
     """
-    fitted = _fitted(options, replacing_others=True)
+    fitted = _fitted(options, replacing_others=True, test_curve=test_curve)
     assert isinstance(fitted, Fitted)
     return fitted
 
 
-def _fitted(options: TrainOptions, *, replacing_others: bool) -> Fitted | dict[str, Any]:
+def _fitted(
+    options: TrainOptions, *, replacing_others: bool, test_curve: bool = False
+) -> Fitted | dict[str, Any]:
     """The model of :func:`fit`; or the report of one that the same run has made before."""
     knowledge, steps, output = options.knowledge, options.optimiser, options.run.output
     device = device_named(options.run.device)
@@ -173,7 +177,8 @@ def _fitted(options: TrainOptions, *, replacing_others: bool) -> Fitted | dict[s
     def score() -> dict[str, float]:
         pipeline.reader.model.eval()
         name = MAIN_SCORE[options.task]
-        return {name: evaluate(pipeline, splits["dev"], graph)[name]}
+        scored = {name: "dev", **({f"test_{name}": "test"} if test_curve else {})}
+        return {n: evaluate(pipeline, splits[of], graph)[name] for n, of in scored.items()}
 
     trainer = KnowledgeTrainer(options, pipeline, batches, score, rate=rate, processes=together)
     trainer.train_on(last)

@@ -8,6 +8,7 @@ import pytest
 from kbert_core import cli
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments.grid import Experiment
+from kbert_core.experiments.pictures import _chosen
 from kbert_core.experiments.report import write_report
 from kbert_core.experiments.report_tables import table
 from kbert_core.experiments.results import Tables, write_json
@@ -169,7 +170,7 @@ def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
     beside = page_of(files, "tiny-side-by-side")
     assert "- otherwise: [A tiny suite](other.md)" in beside
     assert "Not in this report: gone." in beside
-    assert "They *differ*: +25.0 [+25.0, +25.0] (2 seeds), +50.0 (1 seed), missing" in beside
+    assert "They *differ*: +25.0 [+25.0, +25.0]², +50.0¹, missing" in beside
     assert "| F1, % | as it is | otherwise (1 of 3 seeds) | new |" in beside
     # mentions not labelled in training: 2 of 4; of these the graph knows 1 of 2
     (unseen,) = rows_of(beside, "mentions not labelled in training, %")
@@ -491,6 +492,12 @@ def findings(folder, text):
     return folder / "findings.md"
 
 
+def test_test_curves_are_of_the_epochs_best_on_dev_so_far(done):
+    curve = [{"f1": 0.5, "test_f1": 0.4}, {"f1": 0.4, "test_f1": 0.9}, {"f1": 0.6, "test_f1": 0.3}]
+    assert _chosen(curve, "f1") == pytest.approx([40, 40, 30])
+    assert _chosen([{"f1": 0.5}], "f1") == []
+
+
 def test_figures_of_a_discussion_are_filled_in(done, folder):
     def says(text):
         tables = tables_of(done, resamples=50)
@@ -502,14 +509,11 @@ def test_figures_of_a_discussion_are_filled_in(done, folder):
         "BERT gets {{ score('BERT') }}, everything visible {{ score('everything | visible') }}."
     )
     page = page_of(write_report([told], folder / "r.md"))
-    assert (
-        "It adds +25.0 [+25.0, +25.0] (2 seeds), missing; it follows 80 ± 0 %, BERT missing;"
-        in page
-    )
+    assert "It adds +25.0 [+25.0, +25.0]², missing; it follows 80 ± 0 %, BERT missing;" in page
     assert "BERT gets 50.0 ± 0.0, everything visible missing." in page
     held = {row: {1: of[1]} for row, of in told.results.items()}
     page = page_of(write_report([replace(told, results=held)], folder / "r.md"))
-    assert "It adds +25.0 (1 seed), missing;" in page
+    assert "It adds +25.0¹, missing;" in page
     page = page_of(write_report([replace(told, results={})], folder / "r.md"))
     assert "What it shows" not in page  # of nothing
     with pytest.raises(ExperimentError, match=r"tiny\.yaml: tiny has no row 'X'"):
@@ -526,9 +530,9 @@ def test_figures_of_the_findings_are_filled_in_and_linked(done, folder):
     )
     files = write_report([tables_of(done, resamples=50)], folder / "r.md", findings=text)
     assert (
-        "BERT gets [50.0 ± 0.0](r/tiny.md#scores); a graph adds [+50.0 [+50.0, +50.0] (2 seeds), "
+        "BERT gets [50.0 ± 0.0](r/tiny.md#scores); a graph adds [+50.0 [+50.0, +50.0]², "
         "exploratory](r/tiny.md#differences), a dictionary "
-        "[−25.0 [−25.0, −25.0] (3 seeds)](r/tiny.md#differences). [80 ± 0 %](r/tiny.md#edits)"
+        "[−25.0 [−25.0, −25.0]³](r/tiny.md#differences). [80 ± 0 %](r/tiny.md#edits)"
     ) in files[0].read_text("utf-8")
 
 

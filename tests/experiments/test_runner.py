@@ -107,6 +107,23 @@ def test_a_retrained_row_draws_anew_over_the_same_data_and_is_told_as_noise(
     assert "| *none:* BERT again − BERT | 1, *exploratory* |" in page
 
 
+def test_a_test_curve_changes_nothing_of_a_run(written, suite_data, folder):
+    watched = {"name": "watched", "knowledge": "none", "test_curve": True}
+    path = written({**suite_data, "runs": [*suite_data["runs"], watched], "seeds": [1]})
+    for row in ("BERT", "watched"):
+        assert kbert(path, "--device", "cpu", "--only", row) == 0
+    plain, curved = (
+        json.loads((folder / f"results/tiny/{name}-seed1.json").read_text("utf-8"))
+        for name in ("bert", "watched")
+    )
+    assert plain["inputs"] == curved["inputs"] and plain["sentences"] == curved["sentences"]
+    curve = curved["learning_curve"]
+    on_test = [epoch.pop("test_f1") for epoch in curve]
+    assert curve == plain["learning_curve"]
+    best = max(range(len(curve)), key=lambda epoch: curve[epoch]["f1"])
+    assert on_test[best] == pytest.approx(curved["scores"]["test"]["f1"], abs=1e-4)
+
+
 def test_the_counts_of_a_result_give_its_scores(written, suite_data, folder):
     path = written({**suite_data, "seeds": [1]})
     assert kbert(path, "--device", "cpu", "--only", "dictionary") == 0
