@@ -239,6 +239,8 @@ class LookedUp:
     gate: float | None  # those that a gate fitted on dev lets through; None: it can't be fitted
     oracle: float  # those that are right, which is the most that judging can give
     new_names: float | None  # share of the names new to it that it finds; None: it reads a graph
+    # by way: what it adds to the model alone, with the least and most of 95 % of resampled texts
+    gains: Mapping[str, tuple[float, float, float]]
 
 
 @dataclass(frozen=True, slots=True)

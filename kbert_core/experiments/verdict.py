@@ -209,11 +209,13 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         values |= {"gains": expected, "measured": found is not None, "outside": outside}
         yield "expected", _level(note=True), {**values, "unsure": point.new >= LITTLE_NEW}
     if (looked := audit.looked_up) is not None:
-        ways = {"dictionary": looked.dictionary, "gate": looked.gate, "oracle": looked.oracle}
-        gains = {way: 100 * (f1 - looked.alone) for way, f1 in ways.items() if f1 is not None}
         values = {"model": looked.model, "alone": f"{100 * looked.alone:.1f}"}
-        level = _level(warn=gains["dictionary"] < -HARM, note=True)
-        yield "looked_up", level, {**values, "gains": {w: f"{g:+.1f}" for w, g in gains.items()}}
+        values["gains"] = {
+            way: f"{100 * mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+            for way, (mean, low, high) in looked.gains.items()
+        }
+        harms = 100 * (looked.dictionary - looked.alone) < -HARM
+        yield "looked_up", _level(warn=harms, note=True), values
     if (kinds := split.kinds) is not None and kinds.exact.total:
         noise = kinds.other.share + kinds.outside.share
         yield "noise", _level(note=noise > 1 - NOISE), {"kinds": kinds}

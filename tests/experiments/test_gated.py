@@ -256,4 +256,7 @@ def test_an_audit_with_a_model_says_what_looking_up_makes_of_it(folder, monkeypa
     assert 0 <= looked["new_names"] < 1 and "over the F1 of this model: K-BERT" in texts["expected"]
     said = texts["looked_up"]
     gain = 100 * (looked["gate"] - looked["alone"])
-    assert said.startswith("model reaches F1") and f"dev {gain:+.1f}, a perfect judge" in said
+    mean, low, high = (100 * value for value in looked["gains"]["gate"])
+    assert mean == pytest.approx(gain, abs=0.01) and low <= mean <= high
+    assert said.startswith("model reaches F1")
+    assert f"dev {gain:+.1f} [{low:+.1f}, {high:+.1f}], a perfect judge" in said
