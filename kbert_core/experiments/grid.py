@@ -32,7 +32,7 @@ from kbert_core.data.splits import (
     substituted,
     write_split,
 )
-from kbert_core.errors import CheckpointError, DataError, KBertError, SplitError
+from kbert_core.errors import CheckpointError, DataError, ExperimentError, KBertError, SplitError
 from kbert_core.experiments.dictionary import BOOSTS
 from kbert_core.experiments.gate import RECIPE
 from kbert_core.experiments.graph_controls import Controlled, controlled, with_reliability
@@ -290,13 +290,23 @@ class Experiment:
         about = {"control": about} if made.known or made.right else {}
         knowledge = row.knowledge if isinstance(row, Run) else "graph"
         if knowledge == "constant":
-            graph = with_constant_tail(graph)
+            graph = with_constant_tail(graph, row.injection if isinstance(row, Run) else None)
         elif knowledge == "reliable":
             data = read_present(str(self.split(seed, row.unseen)[0]), self.suite.task)
             graph = with_reliability(graph, data["train"])
         elif knowledge in ("shuffled", "permuted"):
             mixed = shuffled(graph, seed=seed, deranged=knowledge == "shuffled")
             graph, about = mixed.graph, {**about, "shuffled_unchanged": mixed.unchanged}
+        injection = row.injection if isinstance(row, Run) else None
+        if (
+            injection is not None
+            and len(graph)
+            and not any(map(injection.allows, graph.relations()))
+        ):
+            raise ExperimentError(
+                f"{row.name}: its graph ({knowledge}) has no relation that injection uses. Leave "
+                "relations out of injection, or choose another knowledge."
+            )
         return graph, about
 
     def graph_files(self, run: Run, seed: int) -> tuple[tuple[str, ...], dict[str, Any]]:

@@ -15,8 +15,8 @@ from conftest import save_checkpoint
 from filelock import FileLock
 from transformers import AutoModel
 
-from kbert_core import Card, cli, load_graph
-from kbert_core.errors import DataError
+from kbert_core import Card, Triple, cli, load_graph
+from kbert_core.errors import DataError, ExperimentError
 from kbert_core.experiments import results, runner
 from kbert_core.experiments.dictionary import load_scores
 from kbert_core.experiments.grid import Experiment
@@ -400,6 +400,18 @@ def test_control_graphs_keep_the_names_and_lose_what_is_said_of_them(written, su
         unchanged = {"shuffled": 0, "constant": None}
         if control in unchanged:
             assert about.get("shuffled_unchanged") == unchanged[control]
+
+
+def test_a_control_has_a_relation_that_is_injected(written, suite_data, folder):
+    (folder / "kg.spo").write_text("甲\t类别\t疾病\n乙\t类别\t疾病\n甲\t见\t丙\n", "utf-8")
+    suite_data["runs"][1] |= {"knowledge": "constant", "injection": {"relations": ["见"]}}
+    made = experiment(written(suite_data))
+    graph, _ = made.graph(made.suite.runs[1], 1)
+    assert [*graph] == [Triple("甲", "见", "丙")]
+    suite_data["runs"][1] |= {"knowledge": "shuffled", "injection": {"relations": ["属于"]}}
+    made = experiment(written(suite_data))
+    with pytest.raises(ExperimentError, match="has no relation that injection uses"):
+        made.graph(made.suite.runs[1], 1)
 
 
 def test_rows_run_under_each_condition_on_their_own_split_and_graph(

@@ -15,6 +15,7 @@ import numpy as np
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import COUNT, AliasRelations, Triple
 
 Place = Literal["before", "among"]
@@ -74,16 +75,24 @@ def shuffled(graph: KnowledgeGraph, *, seed: int = 0, deranged: bool = True) -> 
     return Shuffled(result, unchanged / max(1, moved))
 
 
-def with_constant_tail(graph: KnowledgeGraph) -> KnowledgeGraph:
+def with_constant_tail(
+    graph: KnowledgeGraph, options: InjectionOptions | None = None
+) -> KnowledgeGraph:
     """Let every triple say the same: the most common pair of relation and tail.
 
     Triples that give another name, or its count, stay, so that the same names are found;
     switched-off triples are left out. A head keeps one triple, as all of them would be equal.
+
+    Args:
+        options: which relations are injected; only their triples stay, all made the same.
     """
     kept, facts = list[Triple](), list[Triple]()
     for triple in graph.active_triples():
         name = graph.aliases.aliases_in(triple) is not None or triple.relation == COUNT
-        (kept if name else facts).append(triple)
+        if name:
+            kept.append(triple)
+        elif options is None or options.allows(triple.relation):
+            facts.append(triple)
     said = Counter((triple.relation, triple.tail) for triple in facts).most_common(1)
     same = (Triple(triple.head, *fact) for fact, _ in said for triple in facts)
     return KnowledgeGraph(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail, with_noise
 from kbert_core.knowledge.triple import AliasRelations, Triple
 
@@ -136,4 +137,6 @@ def test_a_constant_tail_leaves_the_names_and_says_the_same_of_each():
         *(Triple(name, "类别", "症状") for name in ("胃镜", "血尿", "发热")),
     ]
     assert made.aliases == graph.aliases
+    rough = with_constant_tail(graph, InjectionOptions(relations=("程度",)))
+    assert [*rough] == [other_name, Triple("血尿", "程度", "轻")]
     assert [*with_constant_tail(KnowledgeGraph())] == []
