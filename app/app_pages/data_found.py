@@ -54,7 +54,7 @@ LEVELS = {
 
 ss = st.session_state
 ROWS, GROUPS, AUDIT = "rows", "groups", "audit"
-METRIC = 118  # pixels a number takes with its name
+METRIC = "content"  # how wide a number is with its name
 
 
 # Before any model
