@@ -6,7 +6,7 @@ from typing import Any
 
 from kbert_core.checkpoints.encoders import PACKAGE
 from kbert_core.experiments.results import Group, Rerun, Tables
-from kbert_core.experiments.statistics import SURE_SEEDS, Difference, Metric, Spread
+from kbert_core.experiments.statistics import Difference, Metric, Spread
 from kbert_core.experiments.suite import AT_RANDOM, Baseline, Condition, Run, Suite
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.training.finetune import MAIN_SCORE
@@ -218,16 +218,6 @@ def _by_condition(suite: Suite, columns: Sequence[str], lines: Iterable[tuple[An
         head = [name, "seeds", *(words.replace(" %", f"{TIE}%") for words in told)]
         tables.append(table(head, rows))
     return "\n\n".join(tables)
-
-
-def few_seeds(tables: Tables) -> str:
-    """Which comparisons are of fewer seeds than a sure claim needs."""
-    found = tables.differences(tables.metrics[0])
-    few = [" − ".join(pair) for pair, difference in found.items() if difference.seeds < SURE_SEEDS]
-    if not few or tables.suite.conditions:  # where a column says it
-        return ""
-    which = "all comparisons" if len(few) == len(found) else "; ".join(few)
-    return f"Of fewer than {SURE_SEEDS} seeds: {which}."
 
 
 def _in_the_centre(suite: Suite, rows: Sequence[Run | Baseline]) -> list[tuple[str, str]]:
