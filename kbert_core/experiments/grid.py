@@ -63,6 +63,7 @@ from kbert_core.experiments.suite import (
 from kbert_core.knowledge import SERVER, load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.write import write_triples
+from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.store.anywhere import open_store
 from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
 from kbert_core.training.options import SCRATCH
@@ -288,21 +289,20 @@ class Experiment:
         made = self._controlled[kept]
         graph, about = made.graph, {n: v for n, v in vars(made).items() if n != "graph"}
         about = {"control": about} if made.known or made.right else {}
-        knowledge = row.knowledge if isinstance(row, Run) else "graph"
+        if not isinstance(row, Run):
+            return graph, about
+        knowledge, injection = row.knowledge, row.injection or InjectionOptions()
+        empty = not len(graph)
         if knowledge == "constant":
-            graph = with_constant_tail(graph, row.injection if isinstance(row, Run) else None)
+            graph = with_constant_tail(graph, injection)
         elif knowledge == "reliable":
             data = read_present(str(self.split(seed, row.unseen)[0]), self.suite.task)
             graph = with_reliability(graph, data["train"])
         elif knowledge in ("shuffled", "permuted"):
             mixed = shuffled(graph, seed=seed, deranged=knowledge == "shuffled")
             graph, about = mixed.graph, {**about, "shuffled_unchanged": mixed.unchanged}
-        injection = row.injection if isinstance(row, Run) else None
-        if (
-            injection is not None
-            and len(graph)
-            and not any(map(injection.allows, graph.relations()))
-        ):
+        used = (injection.allows(triple.relation) for triple in graph.active_triples())
+        if not empty and not any(used):
             raise ExperimentError(
                 f"{row.name}: its graph ({knowledge}) has no relation that injection uses. Leave "
                 "relations out of injection, or choose another knowledge."

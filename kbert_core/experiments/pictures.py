@@ -278,12 +278,13 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
         scores = [curve for curve in found if curve]
         if scores:
             curves[run.name] = [Spread.of(of) for of in zip(*scores, strict=False)]
-            alone = {"name": "", "note": "", "seeds": (), "ablation": FULL}
+            alone = {"name": "", "note": "", "seeds": (), "ablation": FULL, "test_curve": False}
             panels.setdefault(repr(run.model_copy(update=alone)), []).append(run)
-    if on_test:  # the grey line alone is no panel
-        panels = {key: runs for key, runs in panels.items() if len(runs) > 1}
+    if on_test and len(panels) > 1:  # what is grey in the others needs no panel
+        without_graph = {runs[0].compare_with for runs in panels.values()}
+        panels = {key: runs for key, runs in panels.items() if runs[0].name not in without_graph}
     longest = max(map(len, curves.values()), default=0)
-    if longest < 2 or not panels:  # points are no curve
+    if longest < 2:  # points are no curve
         return False
     columns = min(len(panels), CURVES_WIDE)
     lines = -(-len(panels) // columns)

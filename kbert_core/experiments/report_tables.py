@@ -69,7 +69,7 @@ def noise(suites: Sequence[Tables]) -> tuple[int, int]:
     return len(pairs), sum(pair.low > 0 or pair.high < 0 for pair in pairs)
 
 
-def again(suites: Sequence[Tables]) -> tuple[int, int]:
+def retrained(suites: Sequence[Tables]) -> tuple[int, int]:
     """How many rows were trained again by another seed, and how many then seem to differ."""
     found = [
         tables.resampled.difference(run.name, run.compare_with, tables.metrics[0])

@@ -335,8 +335,7 @@ def test_a_graph_that_is_silent_where_training_is_is_noted():
 def test_data_without_an_entity_are_said_to_have_none():
     made = audited({"train": names(20), "test": [tagged("病3号已愈")]}, graph_of(range(40)))
     assert verdict_of(made).headline.in_words() == (
-        "No entity is labelled in the test set, so that nothing says what a graph would help to "
-        "find."
+        "No entity is labelled in the test set, so nothing says what a graph would help to find."
     )
     assert "begins with B-" in said(made, "unlabelled")
     assert "room" not in {finding.kind for finding in verdict_of(made).findings}

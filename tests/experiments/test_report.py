@@ -491,10 +491,15 @@ def findings(folder, text):
     return folder / "findings.md"
 
 
-def test_test_curves_are_of_the_epochs_best_on_dev_so_far(done):
+def test_test_curves_are_of_the_epochs_best_on_dev_so_far(done, folder):
     curve = [{"f1": 0.5, "test_f1": 0.4}, {"f1": 0.4, "test_f1": 0.9}, {"f1": 0.6, "test_f1": 0.3}]
     assert _chosen(curve, "f1") == pytest.approx([40, 40, 30])
     assert _chosen([{"f1": 0.5}], "f1") == []
+    tables = tables_of(done, resamples=50)
+    for row in ("BERT", "K-BERT, graph"):
+        for made in tables.results[row].values():
+            made["learning_curve"] = curve
+    assert "tiny-curves.png" in [f.name for f in write_report([tables], folder / "r.md")]
 
 
 def test_figures_of_a_discussion_are_filled_in(done, folder):
@@ -513,6 +518,7 @@ def test_figures_of_a_discussion_are_filled_in(done, folder):
     held = {row: {1: of[1]} for row, of in told.results.items()}
     page = page_of(write_report([replace(told, results=held)], folder / "r.md"))
     assert "It adds +25.0¹, missing;" in page
+    assert "A raised number says of how many seeds a difference is" in page
     page = page_of(write_report([replace(told, results={})], folder / "r.md"))
     assert "What it shows" not in page  # of nothing
     with pytest.raises(ExperimentError, match=r"tiny\.yaml: tiny has no row 'X'"):

@@ -104,6 +104,7 @@ def test_a_retrained_row_draws_anew_over_the_same_data_and_is_told_as_noise(
     assert first["inputs"] | {"retrained": True} == second["inputs"]
     assert first["learning_curve"] != second["learning_curve"]
     page = (folder / "r" / "tiny.md").read_text("utf-8")
+    assert "there is one; the interval of" in (folder / "r.md").read_text("utf-8")
     assert "| *none:* BERT again − BERT | 1, *exploratory* |" in page
 
 
@@ -408,10 +409,11 @@ def test_a_control_has_a_relation_that_is_injected(written, suite_data, folder):
     made = experiment(written(suite_data))
     graph, _ = made.graph(made.suite.runs[1], 1)
     assert [*graph] == [Triple("甲", "见", "丙")]
-    suite_data["runs"][1] |= {"knowledge": "shuffled", "injection": {"relations": ["属于"]}}
-    made = experiment(written(suite_data))
-    with pytest.raises(ExperimentError, match="has no relation that injection uses"):
-        made.graph(made.suite.runs[1], 1)
+    for control in ("graph", "shuffled", "constant"):
+        suite_data["runs"][1] |= {"knowledge": control, "injection": {"relations": ["属于"]}}
+        made = experiment(written(suite_data))
+        with pytest.raises(ExperimentError, match="has no relation that injection uses"):
+            made.graph(made.suite.runs[1], 1)
 
 
 def test_rows_run_under_each_condition_on_their_own_split_and_graph(
