@@ -54,7 +54,6 @@ LEVELS = {
 
 ss = st.session_state
 ROWS, GROUPS, AUDIT = "rows", "groups", "audit"
-METRIC = "content"  # how wide a number is with its name
 
 
 # Before any model
@@ -176,7 +175,7 @@ def summary(setup: FileSetup, found: WholeFile) -> None:
         left, right = st.columns([7, 4], gap="large", vertical_alignment="center")
         with left, st.container(horizontal=True, gap="medium"):
             for name, (count, note) in counts.items():
-                st.metric(name, f"{count:,}", help=t(note) if note else None, width=METRIC)
+                st.metric(name, f"{count:,}", help=t(note) if note else None, width="content")
         with right:
             table(view.scores(found.scores), "data.scores")
         said = t(
