@@ -76,7 +76,7 @@ README_ROWS = {
     "every triple the same": "K-BERT (paper), constant tail",
     "K-BERT + our recipe": "K-BERT + recipe, MedicalKG",
     "MedicalKG written over BERT": "BERT with the dictionary written over it",
-    "MedicalKG through a gate": "BERT, dictionary through a gate",
+    "the same through a gate": "BERT, dictionary through a gate",
 }
 
 

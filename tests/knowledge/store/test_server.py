@@ -133,6 +133,9 @@ def test_an_edit_waits_for_the_server_five_times_and_is_what_the_server_has(addr
             waits.clear()
             graph = store.graph()
             assert not waits  # its own edits it knows
+            end = time.monotonic() + 10  # the other one is told, which may take a moment
+            while content(other.graph()) != content(graph) and time.monotonic() < end:
+                time.sleep(0.01)
             assert content(graph) == content(other.graph())
 
 
