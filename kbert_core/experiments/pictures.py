@@ -313,11 +313,10 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
                 panel.set_xlabel("epoch", fontsize=9)
                 panel.tick_params(labelbottom=True)
         grid[0][0].set_xticks(range(1, longest + 1))
-        split = "test, of the epoch best on dev so far" if on_test else "dev"
-        figure.supylabel(f"{tables.metrics[0].name} on {split}, %", fontsize=10)
-        figure.legend(
-            shown.values(), shown, loc="outside lower center", ncols=5, frameon=False, fontsize=9
-        )
+        split = "test, %\n(epoch best on dev so far)" if on_test else "dev, %"
+        figure.supylabel(f"{tables.metrics[0].name} on {split}", fontsize=10)
+        looks: Any = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
+        figure.legend(shown.values(), shown, ncols=5 if columns > 1 else 3, **looks)
         _save(figure, path)
     return True
 
