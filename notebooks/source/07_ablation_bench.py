@@ -530,9 +530,9 @@ TRAINED = {
         "shuffled tails": "k-bert-recipe-shuffled-medicalkg",
     },
     ("English", "ner-en"): {
-        "K-BERT": "k-bert-english-medical-graph",
+        "K-BERT": "k-bert-tree-dropout-english-medical-graph",
         "the graph left off": "bert",
-        "shuffled tails": "k-bert-shuffled-graph",
+        "shuffled tails": "k-bert-tree-dropout-shuffled-graph",
     },
 }
 
