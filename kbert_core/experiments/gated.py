@@ -343,12 +343,19 @@ def look_up(
             fitted = fit_gate(*read("dev"), record)
             ways["gate"] = gated_spans(fitted, examples, dictionary, scores, record)
     scored = {way: f1(spans) for way, spans in ways.items()}
-    written = scored["dictionary"], scored.get("gate"), scored["oracle"]
     new = None
     if not pipeline.card.knowledge:
         texts, seen = [e.sentences[0] for e in examples], surface_forms(splits["train"])
         new = unseen_recall(texts, gold, found, seen)["recall"]
-    return LookedUp(name, f1(found), *written, new, _gains(examples, found, ways))
+    return LookedUp(
+        name,
+        f1(found),
+        scored["dictionary"],
+        scored.get("gate"),
+        scored["oracle"],
+        new,
+        _gains(examples, found, ways),
+    )
 
 
 def _gains(

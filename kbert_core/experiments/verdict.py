@@ -208,9 +208,8 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         values["found"] = f"{100 * found:.1f} %" if found is not None else ""
         values |= {"gains": expected, "measured": found is not None, "outside": outside}
         yield "expected", _level(note=True), {**values, "unsure": point.new >= LITTLE_NEW}
-    if (
-        looked := audit.looked_up
-    ) is not None and looked.gains:  # else nothing is labelled or found
+    looked = audit.looked_up
+    if looked is not None and looked.gains:  # else nothing is labelled or found
         values = {"model": looked.model, "alone": f"{100 * looked.alone:.1f}"}
         values["gains"] = {
             way: f"{100 * mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"

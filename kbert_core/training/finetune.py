@@ -177,8 +177,10 @@ def _fitted(
     def score() -> dict[str, float]:
         pipeline.reader.model.eval()
         name = MAIN_SCORE[options.task]
-        scored = {name: "dev", **({f"test_{name}": "test"} if test_curve else {})}
-        return {n: evaluate(pipeline, splits[of], graph)[name] for n, of in scored.items()}
+        scores = {name: evaluate(pipeline, splits["dev"], graph)[name]}
+        if test_curve:
+            scores[f"test_{name}"] = evaluate(pipeline, splits["test"], graph)[name]
+        return scores
 
     trainer = KnowledgeTrainer(options, pipeline, batches, score, rate=rate, processes=together)
     trainer.train_on(last)
