@@ -231,15 +231,14 @@ class Answers:
 
 @dataclass(frozen=True)
 class LookedUp:
-    """F1 on the held-out split of a trained model, and with names looked up in the graph."""
+    """F1 on the held-out split of a trained model, and what names looked up in the graph add."""
 
     model: str  # what it is called
     alone: float
-    dictionary: float  # each name that the graph has a label for written over it
-    gate: float | None  # those that a gate fitted on dev lets through; None: it can't be fitted
-    oracle: float  # those that are right, which is the most that judging can give
     new_names: float | None  # share of the names new to it that it finds; None: it reads a graph
-    # by way: what it adds to the model alone, with the least and most of 95 % of resampled texts
+    # by way, with the least and most of 95 % of resampled texts. "dictionary": each name that the
+    # graph has a label for is written over the model; "gate": those that a gate fitted on dev lets
+    # through (left out where none can be fitted); "oracle": those that are right, the most there is
     gains: Mapping[str, tuple[float, float, float]]
 
 

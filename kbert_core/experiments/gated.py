@@ -48,7 +48,7 @@ from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.reader import Reading
 from kbert_core.tasks.ner import LabelledTokens, NerPrediction, Span
 from kbert_core.training.evaluate import predict_all, surface_forms
-from kbert_core.training.scores import SpanKey, span_scores, unseen_recall
+from kbert_core.training.scores import span_scores, unseen_recall
 
 FILE = "gate.json"  # beside a model
 FORMAT = 1
@@ -331,9 +331,6 @@ def look_up(
     examples, dictionary, scores = read(held_out)
     found, gold = found_by(scores), [example.spans for example in examples]
 
-    def f1(spans: Sequence[Sequence[SpanKey]]) -> float:
-        return round(float(span_scores(gold, spans)["f1"]), 4)
-
     ways = {
         "dictionary": written_over(found, dictionary),
         "oracle": written_over(found, oracle(examples, dictionary)),
@@ -342,20 +339,12 @@ def look_up(
         with suppress(DataError):  # too little in dev to tell right from wrong
             fitted = fit_gate(*read("dev"), record)
             ways["gate"] = gated_spans(fitted, examples, dictionary, scores, record)
-    scored = {way: f1(spans) for way, spans in ways.items()}
     new = None
     if not pipeline.card.knowledge:
         texts, seen = [e.sentences[0] for e in examples], surface_forms(splits["train"])
         new = unseen_recall(texts, gold, found, seen)["recall"]
-    return LookedUp(
-        name,
-        f1(found),
-        scored["dictionary"],
-        scored.get("gate"),
-        scored["oracle"],
-        new,
-        _gains(examples, found, ways),
-    )
+    alone = round(float(span_scores(gold, found)["f1"]), 4)
+    return LookedUp(name, alone, new, _gains(examples, found, ways))
 
 
 def _gains(

@@ -215,7 +215,7 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
             way: f"{100 * mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
             for way, (mean, low, high) in looked.gains.items()
         }
-        harms = 100 * (looked.dictionary - looked.alone) < -HARM
+        harms = 100 * looked.gains["dictionary"][0] < -HARM
         yield "looked_up", _level(warn=harms, note=True), values
     if (kinds := split.kinds) is not None and kinds.exact.total:
         noise = kinds.other.share + kinds.outside.share

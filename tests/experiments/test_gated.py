@@ -249,14 +249,15 @@ def test_an_audit_with_a_model_says_what_looking_up_makes_of_it(folder, monkeypa
     looked = report["looked_up"]
     read = {"model": Pipeline.load("model"), "gate": Gated.load("model")}
     f1 = {name: evaluate(own, TEXTS, GRAPH)["f1"] for name, own in read.items()}
-    assert looked["gate"] == pytest.approx(f1["gate"], abs=1e-4)
-    assert looked["oracle"] >= max(looked["gate"], looked["dictionary"], looked["alone"])
-    assert looked["oracle"] > looked["alone"] == pytest.approx(f1["model"], abs=1e-4)
+    alone, gains = looked["alone"], looked["gains"]
+    assert alone == pytest.approx(f1["model"], abs=1e-4)
+    assert alone + gains["gate"][0] == pytest.approx(f1["gate"], abs=1e-3)
+    assert gains["oracle"][0] >= max(gains["gate"][0], gains["dictionary"][0])
+    assert gains["oracle"][0] > 0
     texts = {f["kind"]: f["text"] for f in report["verdict"]["findings"]}
     assert 0 <= looked["new_names"] < 1 and "over the F1 of this model: K-BERT" in texts["expected"]
     said = texts["looked_up"]
-    gain = 100 * (looked["gate"] - looked["alone"])
-    mean, low, high = (100 * value for value in looked["gains"]["gate"])
-    assert mean == pytest.approx(gain, abs=0.01) and low <= mean <= high
+    mean, low, high = (100 * value for value in gains["gate"])
+    assert low <= mean <= high
     assert said.startswith("model reaches F1")
-    assert f"dev {gain:+.1f} [{low:+.1f}, {high:+.1f}], a perfect judge" in said
+    assert f"dev {mean:+.1f} [{low:+.1f}, {high:+.1f}], a perfect judge" in said
