@@ -22,6 +22,7 @@ MUCH_KNOWN = 0.2
 FEW_ROWS = 100  # in the held-out set: with fewer a share says little
 LITTLE_UNSEEN = 0.1  # of the gold mentions: with fewer new ones, training has shown nearly all
 LITTLE_NEW = 0.02  # of the gold mentions: fewer that are new to the model and known to the graph
+TAUGHT = 0.1  # of training's mentions: with more in the graph, a branch is expected at a name
 FEW_TEXTS = 0.2  # of the texts: with fewer that name a head, most are read as by plain BERT
 LEAK = 0.01  # of the rows: with more that stand in another split, the score is too good
 BAD_LEAK = 0.05
@@ -148,7 +149,7 @@ def _of_data(audit: Audit, split: SplitAudit) -> Findings:
         yield "conflicts", level, {"count": count, "rows": rows}
 
 
-def _of_knowledge(_: Audit, split: SplitAudit) -> Findings:
+def _of_knowledge(audit: Audit, split: SplitAudit) -> Findings:
     """Yield findings about what the graph knows of the texts, and the room for a gain."""
     if (gold := split.mentions) is None:
         texts = split.with_match
@@ -173,8 +174,10 @@ def _of_knowledge(_: Audit, split: SplitAudit) -> Findings:
         few = unseen.count < LITTLE_NEW * total
         level = _level(warn=share.share < LITTLE_UNSEEN, note=few)
         values = {"share": share, "known": unseen, "new": new}
-        spoken = gold.seen is not None and gold.seen.known.share >= MUCH_KNOWN
-        yield "room", level, {**values, "spoken": spoken}
+        of_train = audit.splits["train"].mentions
+        assert of_train is not None
+        taught = of_train.all.known
+        yield "room", level, {**values, "taught": taught if taught.share >= TAUGHT else None}
 
 
 def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
