@@ -15,13 +15,14 @@ import yaml
 from jinja2 import Environment, Template
 
 from kbert_core.experiments.audit_values import Audit, Share, SplitAudit
-from kbert_core.experiments.expected import point_of
+from kbert_core.experiments.expected import costs, point_of
 
 LITTLE_KNOWN = 0.05  # of the gold mentions: with less in the graph, hardly a gain is to be expected
 MUCH_KNOWN = 0.2
 FEW_ROWS = 100  # in the held-out set: with fewer a share says little
 LITTLE_UNSEEN = 0.1  # of the gold mentions: with fewer new ones, training has shown nearly all
 LITTLE_NEW = 0.02  # of the gold mentions: fewer that are new to the model and known to the graph
+MANY_NEW = 0.1  # of the gold mentions: more of them are worth a gate
 TAUGHT = 0.1  # of training's mentions: with more in the graph, a branch is expected at a name
 FEW_TEXTS = 0.2  # of the texts: with fewer that name a head, most are read as by plain BERT
 LEAK = 0.01  # of the rows: with more that stand in another split, the score is too good
@@ -210,6 +211,7 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         values = {name: f"{100 * share:.1f} %" for name, share in point._asdict().items()}
         values["found"] = f"{100 * found:.1f} %" if found is not None else ""
         values |= {"gains": expected, "measured": found is not None, "outside": outside}
+        values |= {"costs": costs(point), "many": point.new >= MANY_NEW}
         yield "expected", _level(note=True), {**values, "unsure": point.new >= LITTLE_NEW}
     looked = audit.looked_up
     if looked is not None and looked.gains:  # else nothing is labelled or found

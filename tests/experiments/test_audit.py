@@ -561,3 +561,13 @@ def test_the_verdict_says_what_to_expect_of_every_way(made):
     for gain in made.expected.values():
         mean, low, high = (f"{100 * f1:+.0f}" for f1 in (gain.mean, gain.low, gain.high))
         assert f"{mean} [{low}, {high}]" in text
+
+
+def test_the_verdict_says_what_to_do_with_a_graphs_names(made):
+    never, gate = "never write this graph over a model", "through a gate (`kbert gate`)"
+    assert never in said(made, "expected") and gate in said(made, "expected")  # a third each
+    splits = {"train": names(100), "test": names(100, start=50)}  # 50 are new
+    right = audited(splits, graph_of([*range(60), *range(140, 150), *range(1000, 1100)]))
+    assert gate in said(right, "expected") and never not in said(right, "expected")
+    few = audited(splits, graph_of([*range(60), *range(145, 150), *range(1000, 1100)]))
+    assert gate not in said(few, "expected") and never not in said(few, "expected")
