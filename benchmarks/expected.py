@@ -27,7 +27,7 @@ from kbert_core.experiments.audit_values import Data, Gain, plain_tokenizer
 from kbert_core.experiments.expected import WAYS, Fit, Point
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.suite import read_suite
-from kbert_core.experiments.verdict import MANY_NEW
+from kbert_core.experiments.verdict import HARM, WORTH
 from kbert_core.explain.drawing import BLUE, EDGE, GREY, drawing, tidy
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -153,7 +153,7 @@ def main() -> None:
     guessed = [*guesses(points)]
     about = (KEPT / "section.md").read_text("utf-8").split("Per hundredth ")[0]
     (KEPT / "section.md").write_text(
-        f"{about}{weights(fits)}\n\n{rules(points)}\n\n{in_words(guessed)}\n", encoding="utf-8"
+        f"{about}{weights(fits)}\n\n{advice(guessed)}\n\n{in_words(guessed)}\n", encoding="utf-8"
     )
     draw(guessed, PICTURE)
 
@@ -169,24 +169,25 @@ def weights(fits: dict[str, dict[str, Any]]) -> str:
     )
 
 
-def rules(points: list[dict[str, Any]]) -> str:
-    """What came of the audit's two rules of thumb."""
-    missed: dict[str, str] = {}
-    gains: dict[bool, list[float]] = {True: [], False: []}
-    for point in points:
-        gate, gain = (_mean(point["gains"][way].values()) for way in ("gate", "dictionary"))
-        gains[point["new"] >= MANY_NEW].append(gate)
-        if expected.costs(Point(point["new"], point["wrong"])) != (gain < 0):
-            missed[name_of(point)] = points_of(gain)
-    told = "; ".join(f"{name} ({gain})" for name, gain in missed.items())
-    many, few = (f"{points_of(min(of))} to {points_of(max(of))}" for of in gains.values())
+def advice(guessed: list[Guess]) -> str:
+    """What an audit without a model advises at these points, and what came of it."""
+    gains: dict[tuple[str, bool], list[float]] = defaultdict(list)
+    for guess in guessed:
+        mean = 100 * guess.expected[0].mean
+        said = mean < -HARM if guess.way == "dictionary" else mean >= WORTH
+        gains[guess.way, said].append(guess.gain)
+    over, kept = gains["dictionary", True], gains["dictionary", False]
+    many, few = (
+        f"{points_of(min(of))} to {points_of(max(of))}"
+        for of in (gains["gate", True], gains["gate", False])
+    )
     return (
-        "An audit says two things outright; both rules were made with these lines in view. *Never "
-        "write this graph over a model*: more is wrong in the dictionary than half of what is new "
-        f"and right. This tells loss from gain at {len(points) - len(missed)} of {len(points)} "
-        f"lines below, not at: {told}. *Look its names up through a gate*: new and right are "
-        f"{100 * MANY_NEW:.0f} % of the mentions or more. The gate gains {many} there, and {few} "
-        "elsewhere."
+        "Without a BERT at hand an audit says *don't write the graph over a model* where the "
+        f"dictionary is expected to cost more than {HARM} points: at {len(over)} of the points "
+        f"below, and at {sum(gain < 0 for gain in over)} of them it costs something. At the other "
+        f"{len(kept)} it gains at {sum(gain > 0 for gain in kept)}. It says *look its names up "
+        f"through a gate* where that is expected to gain {WORTH} points or more: at "
+        f"{len(gains['gate', True])} points, where a gate gains {many}, and {few} at the others."
     )
 
 

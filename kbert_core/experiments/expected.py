@@ -130,14 +130,6 @@ def point_of(split: SplitAudit) -> Point | None:
     return Point(scores["unseen"]["right"] / scores["gold"], wrong / scores["gold"])
 
 
-def costs(point: Point) -> bool:
-    """Whether a dictionary, written over a model, gets more wrong than it adds, as a rule of thumb.
-
-    A BERT finds about half of the new names by itself; ``point`` is of :func:`point_of`.
-    """
-    return point.wrong > point.new / 2
-
-
 def expected_gains(split: SplitAudit, found: float | None = None) -> dict[str, Gain]:
     """By way, of a held-out split of named entities; empty for others.
 

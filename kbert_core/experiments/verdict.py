@@ -15,14 +15,13 @@ import yaml
 from jinja2 import Environment, Template
 
 from kbert_core.experiments.audit_values import Audit, Share, SplitAudit
-from kbert_core.experiments.expected import costs, point_of
+from kbert_core.experiments.expected import point_of
 
 LITTLE_KNOWN = 0.05  # of the gold mentions: with less in the graph, hardly a gain is to be expected
 MUCH_KNOWN = 0.2
 FEW_ROWS = 100  # in the held-out set: with fewer a share says little
 LITTLE_UNSEEN = 0.1  # of the gold mentions: with fewer new ones, training has shown nearly all
 LITTLE_NEW = 0.02  # of the gold mentions: fewer that are new to the model and known to the graph
-MANY_NEW = 0.1  # of the gold mentions: more of them are worth a gate
 TAUGHT = 0.1  # of training's mentions: with more in the graph, a branch is expected at a name
 FEW_TEXTS = 0.2  # of the texts: with fewer that name a head, most are read as by plain BERT
 LEAK = 0.01  # of the rows: with more that stand in another split, the score is too good
@@ -30,6 +29,7 @@ BAD_LEAK = 0.05
 MADE_FROM_DATA = 0.25  # of the known mentions: more of them of types that are nearly all gold
 NOISE = 0.5  # of the matches: with fewer on a mention of their type, most branches are noise
 HARM = 0.5  # points of F1: a dictionary that costs a model more is not to be written over it
+WORTH = 2  # points of F1: a gate that adds as much is worth having
 AMBIGUOUS = 0.1  # of the matches: more with heads whose tails disagree, or with several heads
 SHOWN_NAMES = 3  # of those with several heads, and heads of each
 CONFLICTS = 0.01  # of the rows: more with a text that is labelled in several ways
@@ -211,7 +211,10 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         values = {name: f"{100 * share:.1f} %" for name, share in point._asdict().items()}
         values["found"] = f"{100 * found:.1f} %" if found is not None else ""
         values |= {"gains": expected, "measured": found is not None, "outside": outside}
-        values |= {"costs": costs(point), "many": point.new >= MANY_NEW}
+        mean = {way: 100 * gain.mean for way, gain in audit.expected.items()}
+        guessed = audit.looked_up is None  # else it is measured what a dictionary and a gate do
+        values["costs"] = guessed and mean["dictionary"] < -HARM
+        values["gate"] = guessed and mean["gate"] >= WORTH
         yield "expected", _level(note=True), {**values, "unsure": point.new >= LITTLE_NEW}
     looked = audit.looked_up
     if looked is not None and looked.gains:  # else nothing is labelled or found

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,15 @@ from kbert_core.data.labelled import Example
 from kbert_core.data.sources import guess_task, other_task
 from kbert_core.errors import DataError
 from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_values import Group, Matches, Share, plain_tokenizer, read_data
+from kbert_core.experiments.audit_values import (
+    Gain,
+    Group,
+    LookedUp,
+    Matches,
+    Share,
+    plain_tokenizer,
+    read_data,
+)
 from kbert_core.experiments.expected import WAYS, Point, expected_gains, point_of
 from kbert_core.experiments.verdict import Level, verdict_of
 from kbert_core.knowledge import load_graph
@@ -563,11 +571,22 @@ def test_the_verdict_says_what_to_expect_of_every_way(made):
         assert f"{mean} [{low}, {high}]" in text
 
 
-def test_the_verdict_says_what_to_do_with_a_graphs_names(made):
-    never, gate = "never write this graph over a model", "through a gate (`kbert gate`)"
-    assert never in said(made, "expected") and gate in said(made, "expected")  # a third each
-    splits = {"train": names(100), "test": names(100, start=50)}  # 50 are new
-    right = audited(splits, graph_of([*range(60), *range(140, 150), *range(1000, 1100)]))
-    assert gate in said(right, "expected") and never not in said(right, "expected")
-    few = audited(splits, graph_of([*range(60), *range(145, 150), *range(1000, 1100)]))
-    assert gate not in said(few, "expected") and never not in said(few, "expected")
+@pytest.mark.parametrize(
+    ("dictionary", "gate", "advice"),
+    [
+        (-0.004, 0.019, ""),
+        (-0.006, 0.019, "Don't write the graph over a model. "),
+        (0.05, 0.02, "Look the graph's names up through a gate (`kbert gate`). "),
+        (-0.006, 0.02, "Don't write the graph over a model; look its names up through a gate"),
+    ],
+)
+def test_the_verdict_says_what_to_do_with_a_graphs_names(made, dictionary, gate, advice):
+    means = {"K-BERT": 0.01, "dictionary": dictionary, "gate": gate}
+    expected = {way: Gain(mean, -0.2, 0.2, outside=False) for way, mean in means.items()}
+    text = said(replace(made, expected=expected), "expected")
+    assert advice in text and ("Don't" in text) == ("Don't" in advice)
+    assert ("a gate (" in text) == ("a gate" in advice)
+    read = LookedUp("model", alone=0.5, new_names=None, gains={"dictionary": (0.1, 0, 0.2)})
+    measured = replace(made, expected=expected, looked_up=read)
+    assert "Don't" not in said(measured, "expected")
+    assert "a gate (" not in said(measured, "expected")

@@ -251,7 +251,7 @@ def test_an_audit_with_a_model_says_what_looking_up_makes_of_it(folder, monkeypa
     f1 = {name: evaluate(own, TEXTS, GRAPH)["f1"] for name, own in read.items()}
     alone, gains = looked["alone"], looked["gains"]
     assert alone == pytest.approx(f1["model"], abs=1e-4)
-    assert alone + gains["gate"][0] == pytest.approx(f1["gate"], abs=1e-3)
+    assert alone + gains["gate"][0] == pytest.approx(f1["gate"], abs=2e-4)
     assert gains["oracle"][0] >= max(gains["gate"][0], gains["dictionary"][0])
     assert gains["oracle"][0] > 0
     texts = {f["kind"]: f["text"] for f in report["verdict"]["findings"]}
