@@ -69,9 +69,10 @@ def verdict_panel(report: Report) -> None:
             column.metric(fact.name, fact.value, help=fact.help)
         if figure := audit_view.expected_chart(audit):
             chart(figure, "data.expected")
-        warnings = [own for own in report.verdict.findings if own.level is Level.WARNING]
-        say_findings(warnings)
-        others = [own for own in report.verdict.findings if own.level is not Level.WARNING]
+        findings = report.verdict.findings
+        first = [own for own in findings if own.level is Level.WARNING or own.kind == "advice"]
+        say_findings(first)
+        others = [own for own in findings if own not in first]
         if others:
             with st.expander(t("{count} more findings", count=len(others))):
                 say_findings(others)

@@ -288,6 +288,7 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
         return False
     columns = min(len(panels), CURVES_WIDE)
     lines = -(-len(panels) // columns)
+    wide = CURVE_TITLE if columns > 1 else 3 * CURVE_TITLE  # a panel alone is as wide as the page
     with drawing(max(6.5, 0.6 + 2.7 * columns), 1.1 + 2.4 * lines) as figure:
         grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
         shown: dict[str, Any] = {}
@@ -302,10 +303,8 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
                 shown |= _draw_curve(panel, run, curves[run.name])
                 end = f"{curves[run.name][-1].mean:.1f}"
                 ends.append(f"{ABLATED[run.ablation][0]} {end}" if ends else end)
-            panel.set_title(
-                fill(runs[0].name, CURVE_TITLE) + "\n" + fill(", ".join(ends), CURVE_TITLE + 6),
-                fontsize=9,
-            )
+            title = fill(runs[0].name, wide) + "\n" + fill(", ".join(ends), wide + 6)
+            panel.set_title(title, fontsize=9)
             tidy(panel, "y")
         for number, panel in enumerate(grid.flat):
             panel.set_visible(number < len(panels))

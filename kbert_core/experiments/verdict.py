@@ -211,11 +211,14 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         values = {name: f"{100 * share:.1f} %" for name, share in point._asdict().items()}
         values["found"] = f"{100 * found:.1f} %" if found is not None else ""
         values |= {"gains": expected, "measured": found is not None, "outside": outside}
-        mean = {way: 100 * gain.mean for way, gain in audit.expected.items()}
-        guessed = audit.looked_up is None  # else it is measured what a dictionary and a gate do
-        values["costs"] = guessed and mean["dictionary"] < -HARM
-        values["gate"] = guessed and mean["gate"] >= WORTH
         yield "expected", _level(note=True), {**values, "unsure": point.new >= LITTLE_NEW}
+        over, gate = (100 * audit.expected[way].mean for way in ("dictionary", "gate"))
+        advised = {  # where a model was read the two are measured
+            "costs": f"{-over:.0f}" if over < -HARM else "",
+            "adds": f"{gate:.0f}" if gate >= WORTH else "",
+        }
+        if audit.looked_up is None and any(advised.values()):
+            yield "advice", _level(warn=over < -HARM, note=True), advised
     looked = audit.looked_up
     if looked is not None and looked.gains:  # else nothing is labelled or found
         values = {"model": looked.model, "alone": f"{100 * looked.alone:.1f}"}

@@ -574,19 +574,28 @@ def test_the_verdict_says_what_to_expect_of_every_way(made):
 @pytest.mark.parametrize(
     ("dictionary", "gate", "advice"),
     [
-        (-0.004, 0.019, ""),
-        (-0.006, 0.019, "Don't write the graph over a model. "),
-        (0.05, 0.02, "Look the graph's names up through a gate (`kbert gate`). "),
-        (-0.006, 0.02, "Don't write the graph over a model; look its names up through a gate"),
+        (-0.006, 0.019, {"Don't write the graph over a model: this is expected to lower F1 by 1."}),
+        (0.05, 0.02, {"Look the graph's names up through a gate", "to raise F1 by 2."}),
+        (-0.006, 0.02, {"Don't write the graph over a model", "through a gate (`kbert gate`)"}),
     ],
 )
 def test_the_verdict_says_what_to_do_with_a_graphs_names(made, dictionary, gate, advice):
+    audited = expecting(made, dictionary, gate)
+    text = said(audited, "advice")
+    assert all(each in text for each in advice)
+    assert level(audited, "advice") is (Level.WARNING if dictionary < 0 else Level.NOTE)
+    assert ("Don't" in text, "gate" in text) == (dictionary < 0, gate >= 0.02)
+
+
+def test_no_advice_where_little_is_expected_or_a_model_was_read(made):
+    little = expecting(made, -0.004, 0.019)
+    read = LookedUp("model", alone=0.5, new_names=None, gains={"dictionary": (0.1, 0, 0.2)})
+    measured = replace(expecting(made, -0.006, 0.02), looked_up=read)
+    for audited in (little, measured):
+        assert "advice" not in {finding.kind for finding in verdict_of(audited).findings}
+
+
+def expecting(made, dictionary, gate):
     means = {"K-BERT": 0.01, "dictionary": dictionary, "gate": gate}
     expected = {way: Gain(mean, -0.2, 0.2, outside=False) for way, mean in means.items()}
-    text = said(replace(made, expected=expected), "expected")
-    assert advice in text and ("Don't" in text) == ("Don't" in advice)
-    assert ("a gate (" in text) == ("a gate" in advice)
-    read = LookedUp("model", alone=0.5, new_names=None, gains={"dictionary": (0.1, 0, 0.2)})
-    measured = replace(made, expected=expected, looked_up=read)
-    assert "Don't" not in said(measured, "expected")
-    assert "a gate (" not in said(measured, "expected")
+    return replace(made, expected=expected)
