@@ -185,8 +185,8 @@ def advice(guessed: list[Guess]) -> str:
         "Without a BERT at hand an audit says *don't write the graph over a model* where the "
         f"dictionary is expected to cost more than {HARM} points: at {len(over)} of the points "
         f"below, and at {sum(gain < 0 for gain in over)} of them it costs something. At the other "
-        f"{len(kept)} it gains at {sum(gain > 0 for gain in kept)}. It says *look the graph's names up "
-        f"through a gate* where that is expected to gain {WORTH} points or more: at "
+        f"{len(kept)} it gains at {sum(gain > 0 for gain in kept)}. It says *look the graph's "
+        f"names up through a gate* where that is expected to gain {WORTH} points or more: at "
         f"{len(gains['gate', True])} points, where a gate gains {many}, and {few} at the others."
     )
 
