@@ -96,11 +96,13 @@ bench: $(DEV) ## run the benchmarks; writes benchmarks/results
 	$(BIN)/python -m benchmarks.systems
 	$(BIN)/python -m benchmarks.graph_store
 
+# Matplotlib keeps a list of fonts, which may be older than the Chinese one.
 browser: ## Chromium and a Chinese font for the browser tests, where they may be installed
 	@command -v chromium >/dev/null 2>&1 && fc-list 2>/dev/null | grep -qi "noto.*cjk" || \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-	      chromium fonts-noto-cjk fontconfig >/dev/null; \
+	      chromium fonts-noto-cjk fontconfig >/dev/null && \
+	    rm -f "$${XDG_CACHE_HOME:-$$HOME/.cache}"/matplotlib/fontlist-*.json; \
 	  else \
 	    echo "No Chromium: the browser tests will be skipped. Install chromium and fonts-noto-cjk."; \
 	  fi
