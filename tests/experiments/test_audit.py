@@ -299,6 +299,7 @@ def test_a_graph_made_of_the_answers_is_found_out():
 def test_a_small_type_says_nothing_about_where_the_graph_comes_from():
     made = audited({"train": names(20), "test": names(20, start=20)}, graph_of(range(40)))
     assert level(made, "made_from_data") is Level.GOOD
+    assert "It can't be told whether the graph was made from" in said(made, "made_from_data")
 
 
 def test_a_split_that_leaks_and_has_no_new_name_is_said_to_show_little():
