@@ -15,6 +15,7 @@ import argparse
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from kbert_core.experiments.audit_values import Data, Gain, plain_tokenizer
 from kbert_core.experiments.expected import WAYS, Fit, Point
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.suite import read_suite
-from kbert_core.experiments.verdict import HARM, WORTH
+from kbert_core.experiments.verdict import HARM, WORTH, costs, pays, verdict_of
 from kbert_core.explain.drawing import BLUE, EDGE, GREY, drawing, tidy
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -90,7 +91,8 @@ def counted() -> list[dict[str, Any]]:
                 of_bert = tables.results[row.compare_with]
                 counts[condition] = [_counts(experiment, row, of_bert, s) for s in seeds]
         for condition, of in gains.items():
-            means = {n: _mean(c[n] for c in counts[condition]) for n in ("new", "wrong", "found")}
+            kept = counts[condition]
+            means = {n: _mean(c[n] for c in kept) for n in ("new", "wrong", "found", "warned")}
             said = {way: {str(s): round(g, 6) for s, g in by.items()} for way, by in of.items()}
             named = f"{name}: {condition}" if condition else name
             points.append({"name": named, "fitted": name in FITTED, **means, "gains": said})
@@ -103,10 +105,16 @@ def _counts(experiment: Experiment, row: Any, of_bert: Any, seed: int) -> dict[s
     splits = {name: splits[name] for name in ("train", "test")}
     graph, _ = experiment.graph(row, seed)
     tokenizer = plain_tokenizer(Data("", task, splits))
-    point = expected.point_of(audit(splits, graph, task=task, tokenizer=tokenizer).splits["test"])
+    made = audit(splits, graph, task=task, tokenizer=tokenizer)
+    point = expected.point_of(made.splits["test"])
     assert point is not None
-    found = of_bert[seed]["scores"]["test"]["unseen"]["recall"]
-    return {name: round(value, 6) for name, value in {**point._asdict(), "found": found}.items()}
+    room = (finding for finding in verdict_of(made).findings if finding.kind == "room")
+    counts = {
+        **point._asdict(),
+        "found": of_bert[seed]["scores"]["test"]["unseen"]["recall"],
+        "warned": any("may find fewer" in finding.in_words() for finding in room),
+    }
+    return {name: round(float(value), 6) for name, value in counts.items()}
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -173,13 +181,13 @@ def advice(guessed: list[Guess]) -> str:
     """What an audit without a model advises at these points, and what came of it."""
     gains: dict[tuple[str, bool], list[float]] = defaultdict(list)
     for guess in guessed:
-        mean = 100 * guess.expected[0].mean
-        said = mean < -HARM if guess.way == "dictionary" else mean >= WORTH
+        says = {"dictionary": costs, "gate": pays}.get(guess.way)
+        said = says(guess.expected[0].mean) if says else guess.point["warned"] >= 0.5
         gains[guess.way, said].append(guess.gain)
     over, kept = gains["dictionary", True], gains["dictionary", False]
-    many, few = (
+    many, few, warned, silent = (
         f"{points_of(min(of))} to {points_of(max(of))}"
-        for of in (gains["gate", True], gains["gate", False])
+        for of in (gains[key] for key in product(("gate", "K-BERT"), (True, False)))
     )
     return (
         "Without a BERT at hand an audit says *don't write the graph over a model* where the "
@@ -187,7 +195,10 @@ def advice(guessed: list[Guess]) -> str:
         f"below, and at {sum(gain < 0 for gain in over)} of them it costs something. At the other "
         f"{len(kept)} it gains at {sum(gain > 0 for gain in kept)}. It says *look the graph's "
         f"names up through a gate* where that is expected to gain {WORTH} points or more: at "
-        f"{len(gains['gate', True])} points, where a gate gains {many}, and {few} at the others."
+        f"{len(gains['gate', True])} points, where a gate gains {many}, and {few} at the others. "
+        "With or without one it warns that K-BERT *may find fewer of the new names*, where the "
+        f"graph knows training's names and hardly a new one: at {len(gains['K-BERT', True])} "
+        f"points, where K-BERT changes F1 by {warned}, and {silent} at the others."
     )
 
 

@@ -109,13 +109,14 @@ def _draw_map(tables: Tables, path: Path) -> bool:
             panels.append((axis, [own[0], *shown]))
     with drawing(3.4 * len(panels) + 0.6, 4.6) as figure:
         drawn = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        within = _within(axes)
         for panel, (axis, names) in zip(drawn, panels, strict=True):
-            _draw_gains(panel, {name: axes[axis][name] for name in names}, numbers)
+            _draw_gains(panel, {name: axes[axis][name] for name in names}, numbers, within)
             panel.set_xlabel(VARIED[axis])
             panel.set_title(_but(suite.conditions[0], axis).in_words, fontsize=10)
         for panel in drawn[len(axes) :]:
             panel.set_title(f"{panel.get_title()}:\nother models", fontsize=10)
-        drawn[0].set_ylim(*_within(axes))
+        drawn[0].set_ylim(*within)
         drawn[0].set_ylabel(f"{tables.metrics[0].name} gained, points")
         told = (zip(*panel.get_legend_handles_labels(), strict=True) for panel in drawn)
         lines_by_name = {name: line for of_panel in told for line, name in of_panel}
@@ -128,7 +129,7 @@ def _draw_map(tables: Tables, path: Path) -> bool:
 def _within(
     axes: Mapping[str, Mapping[str, Sequence[tuple[float, Difference]]]],
 ) -> tuple[float, float]:
-    """The least and the most that a map shows; an interval of few seeds ends at the edge."""
+    """The least and the most that a map shows; a long interval of few seeds ends at the edge."""
     gains = [gain for lines in axes.values() for points in lines.values() for _, gain in points]
     low = min(max(gain.low, gain.mean - LONGEST) for gain in gains)
     high = max(min(gain.high, gain.mean + LONGEST) for gain in gains)
@@ -139,25 +140,37 @@ def _draw_gains(
     panel: Any,
     lines: Mapping[str, Sequence[tuple[float, Difference]]],
     numbers: Mapping[str, int],
+    within: tuple[float, float],
 ) -> None:
-    """Draw a line a row along what is varied; its number says its colour and marker."""
+    """Draw a line a row along what is varied; its number says its colour and marker.
+
+    Where an interval goes on beyond what is shown, an arrow at the edge says so.
+    """
+    from matplotlib.markers import CARETDOWNBASE, CARETUPBASE  # slow to start
+
     shares = sorted({share for points in lines.values() for share, _ in points})
     step = (shares[-1] - shares[0]) / 60
     for place, (name, points) in enumerate(lines.items(), 1):
         number = numbers[name]
-        shift = step * (place - (len(lines) + 1) / 2)
+        colour, shift = LINES[number % len(LINES)], step * (place - (len(lines) + 1) / 2)
+        at = [100 * (share + shift) for share, _ in points]
         means = [100 * gain.mean for _, gain in points]
         low = [100 * (gain.mean - gain.low) for _, gain in points]
         high = [100 * (gain.high - gain.mean) for _, gain in points]
         panel.errorbar(
-            [100 * (share + shift) for share, _ in points],
+            at,
             means,
             yerr=[low, high],
-            color=LINES[number % len(LINES)],
+            color=colour,
             marker=MARKERS[number % len(MARKERS)],
             **CURVE,
             label=name,
         )
+        for x, mean, below, above in zip(at, means, low, high, strict=True):
+            if mean - below < within[0]:
+                panel.plot(x, within[0], marker=CARETDOWNBASE, color=colour, clip_on=False)
+            if mean + above > within[1]:
+                panel.plot(x, within[1], marker=CARETUPBASE, color=colour, clip_on=False)
     panel.axhline(0, color=GREY, linewidth=1.0)
     panel.set_xticks([100 * share for share in shares])
     tidy(panel, "y")

@@ -128,6 +128,16 @@ def _level(*, warn: bool = False, note: bool = False) -> Level:
     return Level.WARNING if warn else Level.NOTE if note else Level.GOOD
 
 
+def costs(change: float) -> bool:
+    """Whether a dictionary that changes F1 by so much isn't to be written over a model."""
+    return 100 * change < -HARM
+
+
+def pays(change: float) -> bool:
+    """Whether a gate that changes F1 by so much is worth having."""
+    return 100 * change >= WORTH
+
+
 def _of_data(audit: Audit, split: SplitAudit) -> Findings:
     """Yield findings about the data: splits, size, leaks, conflicting labels."""
     if audit.missing:
@@ -212,13 +222,13 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         values["found"] = f"{100 * found:.1f} %" if found is not None else ""
         values |= {"gains": expected, "measured": found is not None, "outside": outside}
         yield "expected", _level(note=True), {**values, "unsure": point.new >= LITTLE_NEW}
-        over, gate = (100 * audit.expected[way].mean for way in ("dictionary", "gate"))
+        over, gate = (audit.expected[way].mean for way in ("dictionary", "gate"))
         advised = {  # where a model was read the two are measured
-            "costs": f"{-over:.0f}" if over < -HARM else "",
-            "adds": f"{gate:.0f}" if gate >= WORTH else "",
+            "costs": f"{-100 * over:.0f}" if costs(over) else "",
+            "adds": f"{100 * gate:.0f}" if pays(gate) else "",
         }
         if audit.looked_up is None and any(advised.values()):
-            yield "advice", _level(warn=over < -HARM, note=True), advised
+            yield "advice", _level(warn=costs(over), note=True), advised
     looked = audit.looked_up
     if looked is not None and looked.gains:  # else nothing is labelled or found
         values = {"model": looked.model, "alone": f"{100 * looked.alone:.1f}"}
@@ -226,8 +236,7 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
             way: f"{100 * mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
             for way, (mean, low, high) in looked.gains.items()
         }
-        harms = 100 * looked.gains["dictionary"][0] < -HARM
-        yield "looked_up", _level(warn=harms, note=True), values
+        yield "looked_up", _level(warn=costs(looked.gains["dictionary"][0]), note=True), values
     if (kinds := split.kinds) is not None and kinds.exact.total:
         noise = kinds.other.share + kinds.outside.share
         yield "noise", _level(note=noise > 1 - NOISE), {"kinds": kinds}

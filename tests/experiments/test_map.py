@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 
 from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments import pictures
@@ -113,9 +114,9 @@ def test_a_model_along_one_axis_is_drawn_with_the_first_row_in_a_panel_of_its_ow
 ):
     panels, draw = [], pictures._draw_gains
 
-    def noted(panel, lines, numbers):
+    def noted(panel, lines, numbers, within):
         panels.append({name: numbers[name] for name in lines})
-        draw(panel, lines, numbers)
+        draw(panel, lines, numbers, within)
 
     monkeypatch.setattr(pictures, "_draw_gains", noted)
     monkeypatch.setattr(pictures, "_save", lambda *_: None)
@@ -132,6 +133,19 @@ def test_a_model_along_one_axis_is_drawn_with_the_first_row_in_a_panel_of_its_ow
     tables = replace(tables, suite=tables.suite.model_copy(update={"runs": runs}))
     assert pictures._draw_map(tables, Path("map.png"))
     assert panels == [{"K-BERT": 1}, {"K-BERT": 1}, {"K-BERT": 1, "Peer": 2}]
+
+
+def test_an_interval_longer_than_the_map_ends_in_an_arrow_at_its_edge():
+    long, short = Difference(0.01, 0.0, -0.4, 0.42, 2), Difference(0.02, 0.0, 0.0, 0.04, 5)
+    lines = {"Few seeds": [(0.25, long), (0.6, short)]}
+    within = pictures._within({"unseen": lines})
+    assert within == pytest.approx((-5.0, 7.0))
+    with pictures.drawing(3, 3) as figure:
+        panel = figure.subplots()
+        pictures._draw_gains(panel, lines, {"Few seeds": 1}, within)
+        markers = {line.get_marker(): line.get_xydata() for line in panel.get_lines()}
+    assert markers[CARETDOWNBASE].tolist() == [[25.0, within[0]]]
+    assert markers[CARETUPBASE].tolist() == [[25.0, within[1]]]
 
 
 def test_a_row_is_asked_for_under_one_condition_or_under_all(tmp_path):
