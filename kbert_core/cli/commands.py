@@ -183,7 +183,10 @@ SYSTEM = options_of(KnowledgeOptions, only=("system",))
 TRAINING_DEVICE = argument("--device", "auto, cpu or cuda", "auto")
 DEVICE = argument("--device", "auto, cpu, cuda or cuda:N", "auto")
 BF16 = argument(
-    "--bf16", "compute in bfloat16: faster, but the second digit of a probability may differ", False
+    "--bf16",
+    "compute in bfloat16: faster where the processor has instructions for it, but the second "
+    "digit of a probability may differ",
+    False,
 )
 READING = several(GRAPH, FORM, SYSTEM, DEVICE, BF16)
 GATE = argument(
@@ -260,11 +263,13 @@ def loaded(args: Namespace, *, why: str = "", device: str = "") -> tuple["Pipeli
     """
     from torch import autocast, bfloat16  # seconds to start
 
+    from kbert_core.checkpoints.checkpoint import check_bf16
     from kbert_core.pipeline import Pipeline
 
     graph = graph_of(args)
     pipeline = Pipeline.load(model_of(args), device=device or args.device)
     if getattr(args, "bf16", False):  # `kbert tree` computes nothing
+        check_bf16(pipeline.reader.device)
         args.until_its_end.enter_context(autocast(pipeline.reader.device.type, bfloat16))
     if why and pipeline.task is None:
         raise CheckpointError(f"{model_of(args)} is an encoder without a task head, {why}")

@@ -30,6 +30,7 @@ from transformers import (
 from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from kbert_core.checkpoints.checkpoint import check_bf16
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.training import sharding
 from kbert_core.training.batches import BATCH
@@ -389,16 +390,16 @@ def arguments(
 ) -> TrainingArguments:
     """Make the trainer's arguments that all training here shares; others are given by name."""
     cuda = device.type == "cuda"
-    able = not cuda or torch.cuda.is_bf16_supported(including_emulation=False)
-    if run.bf16 and not able:
-        raise OptionError("This CUDA device can't compute in bfloat16. Give --no-bf16.")
+    by_itself = cuda and torch.cuda.is_bf16_supported(including_emulation=False)
+    if bf16 := by_itself if run.bf16 is None else run.bf16:
+        check_bf16(device)
     workers = 0  # make batches while a GPU trains; a CPU's cores are at work
     if cuda and get_start_method() == "fork":  # others would copy the model
         cores = len(os.sched_getaffinity(0)) // processes.count
         workers = max(1, min(MOST_WORKERS, cores - 1))
     made = TrainingArguments(
         output_dir=str(checkpoints_in(run.output)),
-        bf16=(cuda and able) if run.bf16 is None else run.bf16,
+        bf16=bf16,
         use_cpu=not cuda,
         dataloader_pin_memory=cuda,
         dataloader_num_workers=workers,

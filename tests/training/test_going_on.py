@@ -397,5 +397,14 @@ def test_computing_in_bfloat16_trains_about_as_well(options):
 
 def test_bfloat16_is_refused_where_the_device_cannot(monkeypatch, tmp_path):
     monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda **how: False)
-    with pytest.raises(OptionError, match="Give --no-bf16"):
+    with pytest.raises(OptionError, match="Leave --bf16 out"):
         arguments(torch.device("cuda"), RunOptions(output=str(tmp_path), bf16=True))
+
+
+@pytest.mark.parametrize("able", [False, True])
+def test_a_cpu_that_is_slow_in_bfloat16_is_warned_of(able, monkeypatch, tmp_path, caplog):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx2": True, "amx_bf16": able})
+    arguments(torch.device("cpu"), RunOptions(output=str(tmp_path)))
+    assert not caplog.text
+    arguments(torch.device("cpu"), RunOptions(output=str(tmp_path), bf16=True))
+    assert ("no instructions for bfloat16" in caplog.text) is not able
