@@ -2,11 +2,13 @@
 
     python -m benchmarks.expected          # count, fit, write
     python -m benchmarks.expected --fit    # fit again from the counts that are kept
+    python -m benchmarks.expected --only ner-en    # count anew in this suite alone
 
 A point is one data set and graph, the mean over its seeds. Counting reads the data and makes the
 graphs again (KBERT_DATA) and keeps what it found beside the gains in results/expected/points.json.
-The fits go to kbert_core/experiments/expected.json. results/expected/section.md shows every point
-as it is predicted without it, once with the share of new names that BERT finds, once without: the
+The fits go to kbert_core/experiments/expected.json, with how far BERT is ahead of a linear tagger
+in finding new names. results/expected/section.md shows every point as it is predicted without it,
+once with the share of new names that BERT finds, once with that judged by the linear tagger: the
 map by a fit to the splits alone, a split by one to the map and the other splits, another data set
 by one to all of these.
 """
@@ -14,18 +16,19 @@ by one to all of these.
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logit
 
 from kbert_core.data.sources import read_present
 from kbert_core.experiments import expected
 from kbert_core.experiments.audit import audit
 from kbert_core.experiments.audit_values import Data, Gain, plain_tokenizer
-from kbert_core.experiments.expected import WAYS, Fit, Point
+from kbert_core.experiments.expected import WAYS, Fit, Point, found_by_bert
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.suite import read_suite
 from kbert_core.experiments.verdict import HARM, WORTH, costs, pays, verdict_of
@@ -38,8 +41,9 @@ MEDICAL = "K-BERT (paper), MedicalKG", "BERT with the dictionary written over it
 GATE = "BERT, dictionary through a gate"
 KINDS = "expected", "expected with BERT at hand"
 NO = " **no**"  # the interval doesn't hold what was measured
+UNTRAINED = "map, from scratch"
 NAMES = {
-    "map, from scratch": "map, BERT without pretraining",
+    UNTRAINED: "map, BERT without pretraining",
     **{"ner-en": "English", "weibo-ner": "Weibo", "resume-ner": "Résumés", "msra-ner": "MSRA"},
 }
 FITTED = {  # suite → its rows, in the order of WAYS
@@ -69,10 +73,12 @@ TRIED = {  # never fitted: another encoder, other texts, other graphs, another l
 }
 
 
-def counted() -> list[dict[str, Any]]:
-    """What the suites measured and what their data and graphs hold, a point a condition."""
+def counted(names: Collection[str]) -> list[dict[str, Any]]:
+    """What suites measured and what their data and graphs hold, a point a condition."""
     points = []
     for name, rows in {**FITTED, **TRIED}.items():
+        if name not in names:
+            continue
         suite = name.partition(",")[0]
         experiment = Experiment(read_suite(ROOT / "results" / "suites" / f"{suite}.yaml"))
         tables = experiment.tables(resamples=1)
@@ -92,7 +98,7 @@ def counted() -> list[dict[str, Any]]:
                 counts[condition] = [_counts(experiment, row, of_bert, s) for s in seeds]
         for condition, of in gains.items():
             kept = counts[condition]
-            means = {n: _mean(c[n] for c in kept) for n in ("new", "wrong", "found", "warned")}
+            means = {n: _mean(c[n] for c in kept) for n in kept[0]}
             said = {way: {str(s): round(g, 6) for s, g in by.items()} for way, by in of.items()}
             named = f"{name}: {condition}" if condition else name
             points.append({"name": named, "fitted": name in FITTED, **means, "gains": said})
@@ -112,6 +118,7 @@ def _counts(experiment: Experiment, row: Any, of_bert: Any, seed: int) -> dict[s
     counts = {
         **point._asdict(),
         "found": of_bert[seed]["scores"]["test"]["unseen"]["recall"],
+        "linear": made.linear.inside if made.linear else 0.5,
         "warned": any("may find fewer" in finding.in_words() for finding in room),
     }
     return {name: round(float(value), 6) for name, value in counts.items()}
@@ -140,24 +147,42 @@ def guesses(points: list[dict[str, Any]]) -> Iterator[Guess]:
     for point in points:
         new, wrong, found = (point[name] for name in ("new", "wrong", "found"))
         for way, by_seed in ((way, by) for way, by in point["gains"].items() if by):
-            others = [p for p in points if p["fitted"] and group_of(p) != group_of(point)]
-            fit = fit_of(others, way)
-            expected = fit.among(new, wrong), fit.among(new, wrong, found)
+            others = [p for p in points if group_of(p) != group_of(point)]
+            fit = fit_of([p for p in others if p["fitted"]], way)
+            judged = found_by_bert(point["linear"], ahead(others))
+            expected = fit.among(new, wrong, judged), fit.among(new, wrong, (found,) * 3)
             yield Guess(point, way, _mean(by_seed.values()), expected)
+
+
+def ahead(points: list[dict[str, Any]]) -> list[float]:
+    """By how much BERT is ahead of a linear tagger in finding new names, in logits, by group."""
+    groups: dict[str, list[float]] = defaultdict(list)
+    for point in points:
+        if group_of(point) != UNTRAINED:
+            groups[group_of(point)].append(logit(point["found"]) - logit(point["linear"]))
+    return [round(_mean(of), 6) for of in groups.values()]
 
 
 def main() -> None:
     """Count where asked to, fit, and predict what was left out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fit", action="store_true", help="from the counts that are kept")
+    every = [*FITTED, *TRIED]
+    parser.add_argument("--only", nargs="+", choices=every, help="count these, keep the others")
+    args = parser.parse_args()
     KEPT.mkdir(exist_ok=True)
     file = KEPT / "points.json"
-    if not parser.parse_args().fit:
-        file.write_text(json.dumps(counted(), indent=1) + "\n", encoding="utf-8")
+    if not args.fit:
+        anew = args.only or every
+        kept = json.loads(file.read_text("utf-8")) if args.only else []
+        points = [*counted(anew), *(p for p in kept if group_of(p) not in anew)]
+        points.sort(key=lambda point: every.index(group_of(point)))
+        file.write_text(json.dumps(points, indent=1) + "\n", encoding="utf-8")
     points = json.loads(file.read_text("utf-8"))
     fits = {way: fit_of([p for p in points if p["fitted"]], way).as_dict() for way in WAYS}
     path = Path(expected.__file__).with_name("expected.json")
-    path.write_text(json.dumps(fits, indent=1) + "\n", encoding="utf-8")
+    fitted = {"ways": fits, "ahead": ahead(points)}
+    path.write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
     guessed = [*guesses(points)]
     about = (KEPT / "section.md").read_text("utf-8").split("Per hundredth ")[0]
     (KEPT / "section.md").write_text(

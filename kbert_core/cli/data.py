@@ -147,8 +147,10 @@ def audit_data(args: Namespace) -> Report:
 
         try:
             read = look_up(Pipeline.load(args.model), args.model, data.splits, graph)
-            expected = expected_gains(counts.splits[counts.held_out], read.new_names)
-            counts = replace(counts, looked_up=read, expected=expected)
+            counts = replace(counts, looked_up=read)
+            if (found := read.new_names) is not None:
+                expected = expected_gains(counts.splits[counts.held_out], (found,) * 3)
+                counts = replace(counts, expected=expected)
         except DataError as error:  # its labels aren't the data's
             log.warning("The model isn't read: %s", error)
     return Report(counts, verdict_of(counts))

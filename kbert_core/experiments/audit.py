@@ -31,7 +31,8 @@ from kbert_core.experiments.audit_values import (
     SplitAudit,
 )
 from kbert_core.experiments.dictionary import dictionary_spans, learn_tail_labels
-from kbert_core.experiments.expected import expected_gains
+from kbert_core.experiments.expected import expected_gains, found_by_bert, point_of
+from kbert_core.experiments.linear import linear_recall
 from kbert_core.kbert.flattening import flatten
 from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -127,7 +128,10 @@ def audit(
         tail_labels=used.most_used_tails(),
     )
     held_out = made.splits[made.held_out]
-    made = replace(made, expected=expected_gains(held_out))
+    if point_of(held_out) is not None:
+        linear = linear_recall(train, splits[made.held_out])
+        gains = expected_gains(held_out, found_by_bert(linear.inside))
+        made = replace(made, linear=linear, expected=gains)
     if not held_out.matches:
         log.warning(
             "The graph '%s' finds no mention in the %s set: %s of the set's rows contain a head "

@@ -87,6 +87,11 @@ class Share:
         return cls(sum(true), len(true))
 
     @property
+    def inside(self) -> float:
+        """The share, kept off 0 and 1 by half a count, so that it has a logit."""
+        return (self.count + 0.5) / (self.total + 1)
+
+    @property
     def percent(self) -> str:
         """The share in per cent, such as "21.1 %"."""
         return f"{100 * self.share:.1f} %"
@@ -269,6 +274,7 @@ class Audit:
     ambiguity: Heads
     answers: Answers | None  # for named entities
     tail_labels: dict[str, str]  # the most frequent tails → labels, as learnt from training
+    linear: Share | None = None  # of the held-out mentions with a new name a linear tagger finds
     expected: Mapping[str, Gain] = field(default_factory=dict)  # by way; named entities, held out
     looked_up: LookedUp | None = None  # where a trained model was given
 

@@ -23,7 +23,7 @@ from kbert_core.experiments.statistics import LEVEL, Floats
 
 # What the gain of each way over a BERT trained alike, as in the paper, depends on: of ``Point``.
 WAYS = {"K-BERT": ("new",), "dictionary": ("new", "wrong"), "gate": ("new",)}
-FOUND = (0.2, 0.55, 0.9)  # share of the new names that BERT finds: least, middle, most
+Found = tuple[float, float, float]  # share of the new names that BERT finds: least, middle, most
 
 
 class Point(NamedTuple):
@@ -89,18 +89,14 @@ class Fit:
         outside = bool((row < self.box[0]).any() or (row > self.box[1]).any())
         return Gain(mean, mean - half, mean + half, outside)
 
-    def among(self, new: float, wrong: float, found: float | None = None) -> Gain:
-        """The gain expected where BERT's share of the new names is known, or isn't.
+    def among(self, new: float, wrong: float, found: Found) -> Gain:
+        """The gain expected where BERT finds a share of the new names; see :func:`found_by_bert`.
 
         Args:
             new, wrong: as of a point, but names that BERT finds are among the new ones.
-            found: of the new names BERT finds so many; None: it isn't known, and the interval
-                holds those of the least and the most of ``FOUND``.
+            found: the interval holds those of the least and the most.
         """
-        least, mean, most = (
-            self.at(Point(new * (1 - share), wrong))
-            for share in (FOUND if found is None else (found,) * 3)
-        )
+        least, mean, most = (self.at(Point(new * (1 - share), wrong)) for share in found)
         ends = (least.low, most.low, least.high, most.high)
         return Gain(mean.mean, min(ends), max(ends), mean.outside)
 
@@ -130,20 +126,43 @@ def point_of(split: SplitAudit) -> Point | None:
     return Point(scores["unseen"]["right"] / scores["gold"], wrong / scores["gold"])
 
 
-def expected_gains(split: SplitAudit, found: float | None = None) -> dict[str, Gain]:
+def found_by_bert(linear: float, ahead: Sequence[float] | None = None) -> Found:
+    """The share of the new names that a BERT finds, judged by what a linear tagger finds.
+
+    The logit of the one is that of the other and about as much more for all data sets; the interval
+    is a prediction's for one more.
+
+    Args:
+        linear: between 0 and 1, as :meth:`Share.inside` of
+            :func:`~kbert_core.experiments.linear.linear_recall`.
+        ahead: by how much in other data sets; None: in all that were measured.
+    """
+    from scipy.special import expit, logit, stdtrit  # slow to start
+
+    many = np.array(_fitted()["ahead"] if ahead is None else ahead)
+    away = float(stdtrit(len(many) - 1, (1 + LEVEL) / 2) * many.std(ddof=1))
+    away *= (1 + 1 / len(many)) ** 0.5
+    at = float(logit(linear) + many.mean())
+    least, middle, most = (float(expit(at + by)) for by in (-away, 0, away))
+    return least, middle, most
+
+
+def expected_gains(split: SplitAudit, found: Found) -> dict[str, Gain]:
     """By way, of a held-out split of named entities; empty for others.
 
     Args:
         found: as for :meth:`Fit.among`.
     """
-    point = point_of(split)
-    return {} if point is None else {way: f.among(*point, found) for way, f in _fits().items()}
+    if (point := point_of(split)) is None:
+        return {}
+    return {way: Fit.of(fit).among(*point, found) for way, fit in _fitted()["ways"].items()}
 
 
 @cache
-def _fits() -> dict[str, Fit]:
+def _fitted() -> dict[str, Any]:
     text = files("kbert_core.experiments").joinpath("expected.json").read_text(encoding="utf-8")
-    return {way: Fit.of(data) for way, data in json.loads(text).items()}
+    fitted: dict[str, Any] = json.loads(text)
+    return fitted
 
 
 def _least_squares(design: Floats, gained: Floats) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbert_core.experiments.expected import FOUND, WAYS, Fit, Point
+from kbert_core.experiments.expected import WAYS, Fit, Point, found_by_bert
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,17 +52,42 @@ def test_a_point_beyond_all_others_is_told():
 
 def test_what_bert_finds_by_itself_is_not_gained():
     fit = fitted(drawn(np.random.default_rng(6), 9), [0.1] * 9)
-    found, exact = fit.among(0.4, 0.2, 0.75), fit.at(Point(0.1, 0.2))
+    found, exact = fit.among(0.4, 0.2, (0.75,) * 3), fit.at(Point(0.1, 0.2))
     assert (found.mean, found.low, found.high) == pytest.approx((exact.mean, exact.low, exact.high))
 
 
 def test_where_it_is_not_known_what_bert_finds_the_interval_holds_every_case():
     fit = fitted(drawn(np.random.default_rng(7), 9), [*np.linspace(-0.1, 0.3, 9)])
-    unknown = fit.among(0.4, 0.2)
-    for found in (FOUND[0], 0.3, 0.5, 0.7, FOUND[-1]):
-        known = fit.among(0.4, 0.2, found)
+    guessed = found_by_bert(0.3, [0.9, 1.2, 1.6])
+    unknown = fit.among(0.4, 0.2, guessed)
+    for found in (guessed[0], *np.linspace(guessed[0], guessed[2], 5), guessed[2]):
+        known = fit.among(0.4, 0.2, (found,) * 3)
         assert unknown.low <= known.low + 1e-9 and known.high <= unknown.high + 1e-9
-    assert unknown.mean == fit.among(0.4, 0.2, FOUND[1]).mean
+    assert unknown.mean == fit.among(0.4, 0.2, (guessed[1],) * 3).mean
+
+
+def test_bert_is_as_far_ahead_of_a_linear_tagger_as_elsewhere():
+    def odds(share):
+        return np.log(share / (1 - share))
+
+    ahead = [0.9, 1.2, 1.6]
+    least, middle, most = found_by_bert(0.3, ahead)
+    assert 0 < least < middle < most < 1
+    assert odds(middle) - odds(0.3) == pytest.approx(np.mean(ahead))
+    away = 4.3027 * np.std(ahead, ddof=1) * np.sqrt(1 + 1 / 3)  # t of two degrees of freedom
+    assert [odds(least), odds(most)] == pytest.approx(
+        [odds(middle) - away, odds(middle) + away], abs=1e-3
+    )
+    assert found_by_bert(0.5, ahead)[1] > middle
+
+
+def test_95_of_100_berts_lie_between_the_least_and_the_most():
+    random, inside = np.random.default_rng(9), 0
+    for _ in range(1000):
+        *ahead, new = random.normal(1.3, 0.4, 11)
+        least, _, most = found_by_bert(0.25, ahead)
+        inside += least <= 1 / (1 + 3 * np.exp(-new)) <= most
+    assert 930 <= inside <= 970
 
 
 def test_95_of_100_new_gains_lie_in_the_interval():
@@ -112,4 +137,5 @@ def test_the_shipped_fit_is_that_of_the_points_kept():
     shipped = json.loads(Path(benchmark.expected.__file__).with_name("expected.json").read_text())
     fitted = [point for point in points if point["fitted"]]
     for way in WAYS:
-        assert benchmark.fit_of(fitted, way).as_dict() == shipped[way]
+        assert benchmark.fit_of(fitted, way).as_dict() == shipped["ways"][way]
+    assert benchmark.ahead(points) == shipped["ahead"]

@@ -1,0 +1,131 @@
+"""A linear tagger, fitted in seconds: how many new names their letters and neighbours give away.
+
+No encoder, no graph: a token's tag is guessed from it, its two neighbours to each side and pairs of
+these; of words also from their endings, beginnings and letters' shapes. What it finds of the names
+that training doesn't label tells, before anything is trained, how many a BERT will find
+(:func:`kbert_core.experiments.expected.found_by_bert`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from kbert_core.data.labelled import Example, labels_of
+from kbert_core.experiments.audit_values import Share
+from kbert_core.labels import OUTSIDE
+from kbert_core.tokens import Ints
+from kbert_core.training.evaluate import surface_forms
+from kbert_core.training.scores import unseen_recall
+
+STEPS, RATE = 20, 0.1  # of Adam over all tokens at once
+MOST = 300_000  # tokens of train; of more every second text is read, or every third …
+REACH = 2  # neighbours to each side
+WINDOWS = ((0,), (-1,), (1,), (-2,), (2,), (-1, 0), (0, 1), (-2, -1), (1, 2), (-1, 0, 1))
+WORDS = 1.5  # characters: longer tokens on average are words, with endings and shapes of their own
+
+
+def linear_recall(train: Sequence[Example], held_out: Sequence[Example]) -> Share:
+    """Of the held-out mentions with a name new to train, those that a linear tagger finds.
+
+    Borders and label must be right.
+    """
+    texts, gold, seen = (
+        [e.sentences[0] for e in held_out],
+        [e.spans for e in held_out],
+        surface_forms(train),
+    )
+    some = train[:: 1 + sum(len(e.words) for e in train) // MOST]
+    names = labels_of(some)
+    tags = np.array([names.index(tag) for e in some for tag in e.tags])
+    found: Sequence[Any] = [[] for _ in held_out]
+    if len(names) > 1 and any(e.words for e in held_out):
+        scores = _scores(some, held_out, tags, len(names))
+        ends = np.cumsum([len(e.words) for e in held_out])[:-1]
+        best = ([names[tag] for tag in own] for own in np.split(scores.argmax(1), ends))
+        found = [replace(e, tags=_begun(own)).spans for e, own in zip(held_out, best, strict=True)]
+    recall = unseen_recall(texts, gold, found, seen)
+    return Share(int(recall["right"]), int(recall["gold"]))
+
+
+def _begun(tags: Sequence[str]) -> tuple[str, ...]:
+    """Tags whose entities all begin with B-."""
+    return tuple(
+        f"B-{tag[2:]}" if tag[:2] == "I-" and before[2:] != tag[2:] else tag
+        for before, tag in pairwise([OUTSIDE, *tags])
+    )
+
+
+def _scores(train: Sequence[Example], held_out: Sequence[Example], tags: Ints, count: int) -> Any:
+    """(T, count): scores of the tags of T held-out tokens."""
+    words = bool(np.mean([b - a for e in train for a, b in e.words]) > WORDS)
+    known, ids = np.unique(_features(train, words), return_inverse=True)
+    weights = _fitted(_rows(ids.reshape(len(tags), -1), len(known)), tags, count)
+    asked = _features(held_out, words)
+    at = np.minimum(np.searchsorted(known, asked), len(known) - 1)
+    at = np.where(known[at] == asked, at, len(known))  # what train doesn't have weighs nothing
+    return _rows(at, len(known) + 1) @ np.vstack([weights, np.zeros(count, np.float32)])
+
+
+def _features(examples: Sequence[Example], words: bool) -> Ints:
+    """(N, F): a number for each feature of each token, the same wherever it has the feature."""
+    tokens, starts = [], []
+    for example in examples:
+        starts += [len(tokens) + REACH + i for i in range(len(example.words))]
+        text = example.sentences[0]
+        tokens += [*[""] * REACH, *(text[a:b] for a, b in example.words), *[""] * REACH]
+    distinct, of = np.unique(np.array(tokens, dtype=object), return_inverse=True)
+    at = np.array(starts)
+    codes = np.array([crc32(token.encode()) for token in distinct], np.uint64)[of]
+    made = []
+    for window in WINDOWS:
+        made.append(_mixed(len(made), *(codes[at + step] for step in window)))
+    for part in range(len(_parts("a"))) if words else ():
+        own = np.array([crc32(_parts(token)[part].encode()) for token in distinct], np.uint64)
+        made.append(_mixed(len(made), own[of][at]))
+    return np.stack(made, axis=1)
+
+
+def _parts(word: str) -> tuple[str, ...]:
+    """What a word's own letters say: endings, beginnings, itself in small letters, its shape."""
+    shape = "".join("A" if c.isupper() else "a" if c.islower() else "0" for c in word[:6])
+    return word[-2:], word[-3:], word[-4:], word[:2], word[:3], word.lower(), shape
+
+
+def _mixed(kind: int, *codes: Ints) -> Ints:
+    """One number of a kind of feature and the codes that it is made of."""
+    mixed = np.full(len(codes[0]), kind, np.uint64)
+    for code in codes:
+        mixed = (mixed + code + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def _rows(columns: Ints, width: int) -> Any:
+    """A sparse (N, width) matrix with ones in these columns (N, F)."""
+    from scipy.sparse import csr_matrix  # slow to start
+
+    count, per_row = columns.shape
+    ones = np.ones(columns.size, np.float32)
+    return csr_matrix((ones, columns.ravel(), np.arange(count + 1) * per_row), (count, width))
+
+
+def _fitted(rows: Any, tags: Ints, count: int) -> Any:
+    """Weights (width, labels) of a multinomial regression, by Adam from zero."""
+    weights = np.zeros((rows.shape[1], count), np.float32)
+    mean, square = np.zeros_like(weights), np.zeros_like(weights)
+    across, each = rows.T.tocsr(), np.arange(len(tags))
+    for step in range(1, STEPS + 1):
+        logits = rows @ weights
+        chances = np.exp(logits - logits.max(1, keepdims=True))
+        chances /= chances.sum(1, keepdims=True)
+        chances[each, tags] -= 1
+        slope = across @ (chances / len(tags))
+        mean += 0.1 * (slope - mean)
+        square += 0.001 * (slope**2 - square)
+        away = np.sqrt(square / (1 - 0.999**step)) + 1e-8
+        weights -= RATE * mean / (1 - 0.9**step) / away
+    return weights
