@@ -33,11 +33,7 @@ def linear_recall(train: Sequence[Example], held_out: Sequence[Example]) -> Shar
 
     Borders and label must be right.
     """
-    texts, gold, seen = (
-        [e.sentences[0] for e in held_out],
-        [e.spans for e in held_out],
-        surface_forms(train),
-    )
+    texts, gold = [e.sentences[0] for e in held_out], [e.spans for e in held_out]
     some = train[:: 1 + sum(len(e.words) for e in train) // MOST]
     names = labels_of(some)
     tags = np.array([names.index(tag) for e in some for tag in e.tags])
@@ -47,7 +43,7 @@ def linear_recall(train: Sequence[Example], held_out: Sequence[Example]) -> Shar
         ends = np.cumsum([len(e.words) for e in held_out])[:-1]
         best = ([names[tag] for tag in own] for own in np.split(scores.argmax(1), ends))
         found = [replace(e, tags=_begun(own)).spans for e, own in zip(held_out, best, strict=True)]
-    recall = unseen_recall(texts, gold, found, seen)
+    recall = unseen_recall(texts, gold, found, surface_forms(train))
     return Share(int(recall["right"]), int(recall["gold"]))
 
 
