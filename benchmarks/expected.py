@@ -217,8 +217,9 @@ def found_in_words(points: list[dict[str, Any]]) -> str:
     return (
         f"The linear tagger finds {min(shares):.0f} to {max(shares):.0f} % of the new names. Of "
         f"{len(firsts)} data sets and splits, each judged by the others, it puts BERT's share "
-        f"{_mean(off):.0f} points off on average and {max(off):.0f} at most, and {inside} lie between "
-        f"its ends. The mean of the others is {_mean(same_off):.0f} off, {max(same_off):.0f} at most."
+        f"{_mean(off):.0f} points off on average and {max(off):.0f} at most, and {inside} lie "
+        f"between its ends. The mean of the others is {_mean(same_off):.0f} off, "
+        f"{max(same_off):.0f} at most."
     )
 
 
