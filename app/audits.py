@@ -21,8 +21,9 @@ from kbert_core.data.sources import ENDINGS
 from kbert_core.data.tables import Source
 from kbert_core.errors import DataError, KBertError
 from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_values import Audit, Data, plain_tokenizer, read_data
+from kbert_core.experiments.audit_values import Audit, Data, Share, plain_tokenizer, read_data
 from kbert_core.experiments.file_rows import FileRow, each_row
+from kbert_core.experiments.linear import linear_recall
 from kbert_core.experiments.verdict import Verdict, verdict_of
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"
@@ -101,6 +102,15 @@ def _content(data: Data) -> str:
     return digest.hexdigest()
 
 
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs={Data: _content})
+def _by_linear(data: Data) -> Share | None:
+    """What a linear tagger finds in the data, whatever the graph."""
+    held_out = next(split for split in reversed(SPLITS) if split in data.splits)
+    if data.task != "ner" or held_out == "train":
+        return None
+    return linear_recall(data.splits["train"], data.splits[held_out])
+
+
 @st.cache_resource(
     max_entries=16,
     show_spinner=False,
@@ -124,6 +134,7 @@ def audited(
         max_length=max_length,
         data=data.name,
         as_tokens=as_tokens,
+        linear=_by_linear(data),
     )
     return Report(made, verdict_of(made))
 

@@ -17,21 +17,23 @@ import argparse
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from functools import cache
 from itertools import product
+from math import log
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logit
 
 from kbert_core.data.sources import read_present
 from kbert_core.experiments import expected
 from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_values import Data, Gain, plain_tokenizer
+from kbert_core.experiments.audit_values import Data, Gain, Share, plain_tokenizer
 from kbert_core.experiments.expected import WAYS, Fit, Point, found_by_bert
 from kbert_core.experiments.grid import Experiment
+from kbert_core.experiments.linear import linear_recall
 from kbert_core.experiments.suite import read_suite
-from kbert_core.experiments.verdict import HARM, WORTH, costs, pays, verdict_of
+from kbert_core.experiments.verdict import HARM, WORTH, Level, costs, pays, verdict_of
 from kbert_core.explain.drawing import BLUE, EDGE, GREY, drawing, tidy
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,8 +96,11 @@ def counted(names: Collection[str]) -> list[dict[str, Any]]:
             seeds = sorted({*scores.seeds} & {*bert.seeds}) if scores and bert else []
             gains[condition][way] = {s: scores.seeds[s] - bert.seeds[s] for s in seeds}
             if way == "K-BERT":  # the counts are of data and graph, whatever is done with them
-                of_bert = tables.results[row.compare_with]
-                counts[condition] = [_counts(experiment, row, of_bert, s) for s in seeds]
+                made = tables.results[row.compare_with], tables.results[row.name]
+                counts[condition] = [
+                    {**_counts(experiment, row, s), **_found(*(of[s] for of in made))}
+                    for s in seeds
+                ]
         for condition, of in gains.items():
             kept = counts[condition]
             means = {n: _mean(c[n] for c in kept) for n in kept[0]}
@@ -105,23 +110,34 @@ def counted(names: Collection[str]) -> list[dict[str, Any]]:
     return points
 
 
-def _counts(experiment: Experiment, row: Any, of_bert: Any, seed: int) -> dict[str, float]:
-    task = experiment.suite.task
-    splits = read_present(str(experiment.split(seed, row.unseen)[0]), task)
+def _counts(experiment: Experiment, row: Any, seed: int) -> dict[str, float]:
+    """What an audit counts."""
+    task, folder = experiment.suite.task, str(experiment.split(seed, row.unseen)[0])
+    splits = read_present(folder, task)
     splits = {name: splits[name] for name in ("train", "test")}
     graph, _ = experiment.graph(row, seed)
     tokenizer = plain_tokenizer(Data("", task, splits))
-    made = audit(splits, graph, task=task, tokenizer=tokenizer)
+    linear = by_linear(folder)
+    made = audit(splits, graph, task=task, tokenizer=tokenizer, as_tokens=False, linear=linear)
     point = expected.point_of(made.splits["test"])
     assert point is not None
-    room = (finding for finding in verdict_of(made).findings if finding.kind == "room")
-    counts = {
-        **point._asdict(),
-        "found": of_bert[seed]["scores"]["test"]["unseen"]["recall"],
-        "linear": made.linear.inside if made.linear else 0.5,
-        "warned": any("may find fewer" in finding.in_words() for finding in room),
-    }
+    (room,) = (finding for finding in verdict_of(made).findings if finding.kind == "room")
+    warned = room.level is Level.NOTE and room.values["taught"] is not None
+    counts = {**point._asdict(), "linear": linear.count, "asked": linear.total, "warned": warned}
     return {name: round(float(value), 6) for name, value in counts.items()}
+
+
+def _found(of_bert: Any, of_kbert: Any) -> dict[str, float]:
+    """The shares of the new names that BERT finds, and K-BERT."""
+    made = {"found": of_bert, "found by K-BERT": of_kbert}
+    return {name: round(of["scores"]["test"]["unseen"]["recall"], 6) for name, of in made.items()}
+
+
+@cache
+def by_linear(folder: str) -> Share:
+    """What a linear tagger finds in a split, whatever the graph."""
+    splits = read_present(folder, "ner")
+    return linear_recall(splits["train"], splits["test"])
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -149,18 +165,23 @@ def guesses(points: list[dict[str, Any]]) -> Iterator[Guess]:
         for way, by_seed in ((way, by) for way, by in point["gains"].items() if by):
             others = [p for p in points if group_of(p) != group_of(point)]
             fit = fit_of([p for p in others if p["fitted"]], way)
-            judged = found_by_bert(point["linear"], ahead(others))
+            judged = found_by_bert(linear_of(point), ahead(points, but=point))
             expected = fit.among(new, wrong, judged), fit.among(new, wrong, (found,) * 3)
             yield Guess(point, way, _mean(by_seed.values()), expected)
 
 
-def ahead(points: list[dict[str, Any]]) -> list[float]:
-    """By how much BERT is ahead of a linear tagger in finding new names, in logits, by group."""
-    groups: dict[str, list[float]] = defaultdict(list)
+def ahead(points: list[dict[str, Any]], but: dict[str, Any] | None = None) -> list[float]:
+    """By how much BERT is ahead of a linear tagger in finding new names, in logits, by data set.
+
+    Args:
+        but: a point whose data set is left out.
+    """
+    data: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for point in points:
-        if group_of(point) != UNTRAINED:
-            groups[group_of(point)].append(logit(point["found"]) - logit(point["linear"]))
-    return [round(_mean(of), 6) for of in groups.values()]
+        if group_of(point) != UNTRAINED and (but is None or data_of(but) != data_of(point)):
+            logit = log(point["found"] / (1 - point["found"])) - log(linear_of(point).odds)
+            data[data_of(point)][group_of(point)].append(logit)
+    return [round(_mean(map(_mean, groups.values())), 6) for groups in data.values()]
 
 
 def main() -> None:
@@ -203,23 +224,21 @@ def weights(fits: dict[str, dict[str, Any]]) -> str:
 
 def found_in_words(points: list[dict[str, Any]]) -> str:
     """How far off what BERT finds is judged: of each group by the others, its first point."""
-    firsts = {group_of(point): point for point in reversed(points)}
-    del firsts[UNTRAINED]
+    firsts = {data_of(point): point for point in reversed(points)}
     off, same_off, inside = [], [], 0
-    for name, point in firsts.items():
-        others = [other for other in points if group_of(other) not in (name, UNTRAINED)]
-        least, judged, most = found_by_bert(point["linear"], ahead(others))
-        same = _mean(other["found"] for group, other in firsts.items() if group != name)
+    for data, point in firsts.items():
+        least, judged, most = found_by_bert(linear_of(point), ahead(points, but=point))
+        same = _mean(other["found"] for name, other in firsts.items() if name != data)
         off.append(100 * abs(judged - point["found"]))
         same_off.append(100 * abs(same - point["found"]))
         inside += least <= point["found"] <= most
-    shares = [100 * point["linear"] for point in firsts.values()]
+    shares = [100 * linear_of(point).share for point in points]
     return (
         f"The linear tagger finds {min(shares):.0f} to {max(shares):.0f} % of the new names. Of "
-        f"{len(firsts)} data sets and splits, each judged by the others, it puts BERT's share "
-        f"{_mean(off):.0f} points off on average and {max(off):.0f} at most, and {inside} lie "
-        f"between its ends. The mean of the others is {_mean(same_off):.0f} off, "
-        f"{max(same_off):.0f} at most."
+        f"{len(firsts)} data sets, each judged by the others, BERT's share is put "
+        f"{_mean(off):.0f} points off on average, {max(off):.0f} at most, and {inside} lie between "
+        f"the ends. The mean of the others is {_mean(same_off):.0f} off, {max(same_off):.0f} at "
+        "most."
     )
 
 
@@ -227,12 +246,16 @@ def advice(guessed: list[Guess]) -> str:
     """What an audit without a model advises at these points, and what came of it."""
     gains: dict[tuple[str, bool], list[float]] = defaultdict(list)
     for guess in guessed:
-        says = {"dictionary": costs, "gate": pays}.get(guess.way)
-        said = says(guess.expected[0].mean) if says else guess.point["warned"] >= 0.5
-        gains[guess.way, said].append(guess.gain)
+        point, mean = guess.point, guess.expected[0].mean
+        if guess.way == "K-BERT":
+            more = point["found by K-BERT"] - point["found"]
+            gains[guess.way, point["warned"] >= 0.5].append(more)
+        else:
+            says = costs if guess.way == "dictionary" else pays
+            gains[guess.way, says(mean)].append(guess.gain)
     over, kept = gains["dictionary", True], gains["dictionary", False]
     many, few, warned, silent = (
-        f"{points_of(min(of))} to {points_of(max(of))}"
+        f"{points_of(min(of, default=0))} to {points_of(max(of, default=0))}"
         for of in (gains[key] for key in product(("gate", "K-BERT"), (True, False)))
     )
     return (
@@ -244,7 +267,7 @@ def advice(guessed: list[Guess]) -> str:
         f"{len(gains['gate', True])} points, where a gate gains {many}, and {few} at the others. "
         "With or without one it warns that K-BERT *may find fewer of the new names*, where the "
         f"graph knows training's names and hardly a new one: at {len(gains['K-BERT', True])} "
-        f"points, where K-BERT changes F1 by {warned}, and {silent} at the others."
+        f"points, where K-BERT changes their recall by {warned} points, and {silent} at the others."
     )
 
 
@@ -307,6 +330,17 @@ def draw(guessed: list[Guess], path: Path) -> None:
 def group_of(point: dict[str, Any]) -> str:
     """Which points share its data and trainings."""
     return str(point["name"]).partition(":")[0]
+
+
+def data_of(point: dict[str, Any]) -> str:
+    """Whose texts a point's are: all splits of the clinical records are one data set."""
+    group = group_of(point)
+    return "clinical" if group.startswith(("map", "medical-ner")) else group
+
+
+def linear_of(point: dict[str, Any]) -> Share:
+    """What a linear tagger finds of a point's new names, on average of the seeds."""
+    return Share(round(point["linear"]), round(point["asked"]))
 
 
 def name_of(point: dict[str, Any]) -> str:

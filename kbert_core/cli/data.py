@@ -149,8 +149,9 @@ def audit_data(args: Namespace) -> Report:
             read = look_up(Pipeline.load(args.model), args.model, data.splits, graph)
             counts = replace(counts, looked_up=read)
             if (found := read.new_names) is not None:
-                expected = expected_gains(counts.splits[counts.held_out], (found,) * 3)
-                counts = replace(counts, expected=expected)
+                share = (found,) * 3
+                expected = expected_gains(counts.splits[counts.held_out], share)
+                counts = replace(counts, found=share, expected=expected)
         except DataError as error:  # its labels aren't the data's
             log.warning("The model isn't read: %s", error)
     return Report(counts, verdict_of(counts))

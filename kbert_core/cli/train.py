@@ -33,7 +33,7 @@ from kbert_core.cli.commands import (
     system_of,
 )
 from kbert_core.cli.output import per_cent, report_text
-from kbert_core.data.labelled import SPLITS, check_labels
+from kbert_core.data.labelled import SPLITS, check_labels, surface_forms
 from kbert_core.data.sources import (
     DATA_SETS,
     TASKS,
@@ -162,7 +162,6 @@ def evaluate(args: Namespace) -> dict[str, Any]:
         edit_response,
         predict_all,
         scores_of,
-        surface_forms,
         tell_of_matches,
     )
     from kbert_core.training.evaluate import evaluate as scored

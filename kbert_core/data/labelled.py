@@ -150,6 +150,11 @@ def tagged_examples(
     return examples
 
 
+def surface_forms(examples: Iterable[Example]) -> set[str]:
+    """Every entity name labelled in a data set, as it stands in the texts."""
+    return {e.sentences[0][start:end] for e in examples for start, end, _ in e.spans}
+
+
 def labels_of(examples: Sequence[Example]) -> list[str]:
     """Every label, sorted; for named entities O first, then B-, I- by type."""
     if examples and examples[0].tags:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kbert_core.data.labelled import SPLITS, Example
+from kbert_core.data.labelled import SPLITS, Example, surface_forms
 from kbert_core.experiments.audit_values import (
     Answers,
     Audit,
@@ -66,6 +66,7 @@ def audit(
     data: str = "",
     scorer: TripleScorer | None = None,
     as_tokens: bool = True,
+    linear: Share | None = None,
 ) -> Audit:
     """Count what a data set and a graph can show together.
 
@@ -79,6 +80,7 @@ def audit(
         data: what to call the data set.
         scorer: for options that score triples with a model.
         as_tokens: whether triples are written into the text; a KnowBert's enter as vectors.
+        linear: from :func:`linear_recall`, where these data have been audited before.
     """
     splits = {name: splits[name] for name in SPLITS if name in splits}
     train, of_entities = splits["train"], task == "ner"
@@ -129,9 +131,9 @@ def audit(
     )
     held_out = made.splits[made.held_out]
     if point_of(held_out) is not None:
-        linear = linear_recall(train, splits[made.held_out])
-        gains = expected_gains(held_out, found_by_bert(linear.inside))
-        made = replace(made, linear=linear, expected=gains)
+        linear = linear or linear_recall(train, splits[made.held_out])
+        found = found_by_bert(linear)
+        made = replace(made, linear=linear, found=found, expected=expected_gains(held_out, found))
     if not held_out.matches:
         log.warning(
             "The graph '%s' finds no mention in the %s set: %s of the set's rows contain a head "
@@ -279,7 +281,7 @@ def _of_entities(
         for start, end, label in of_gold:
             known = normalise_name(text[start:end]) in used.heads
             gold.append((text[start:end], label, known, (start, end) in places))
-    seen = None if train is None else _names(train)
+    seen = None if train is None else surface_forms(train)
     names = [field.name for field in fields(Matches)]
     counted = Matches(*(Share(kinds.count(name), len(kinds)) for name in names))
     made = {"kinds": counted, "mentions": _gold_mentions(gold, seen)}
@@ -360,7 +362,7 @@ def _conflicts(splits: Splits) -> Conflicts:
 def _answers(splits: Splits, used: _Used) -> Answers:
     where: dict[str, set[str]] = {}  # gold names, as compared → splits
     for split, examples in splits.items():
-        for name in _names(examples):
+        for name in surface_forms(examples):
             where.setdefault(normalise_name(name), set()).add(split)
     in_graph = {name for name in where if name in used.heads}
     known_names = {}
@@ -395,10 +397,6 @@ def _text(example: Example) -> tuple[str, ...]:
 
 def _labels(example: Example) -> object:
     return example.label if example.label is not None else example.tags
-
-
-def _names(examples: Iterable[Example]) -> set[str]:
-    return {e.sentences[0][start:end] for e in examples for start, end, _ in e.spans}
 
 
 def _label_counts(examples: Sequence[Example]) -> Counter[str]:

@@ -87,9 +87,9 @@ class Share:
         return cls(sum(true), len(true))
 
     @property
-    def inside(self) -> float:
-        """The share, kept off 0 and 1 by half a count, so that it has a logit."""
-        return (self.count + 0.5) / (self.total + 1)
+    def odds(self) -> float:
+        """Of it against the rest, each half a count more, so that they have a logarithm."""
+        return (self.count + 0.5) / (self.total - self.count + 0.5)
 
     @property
     def percent(self) -> str:
@@ -275,6 +275,7 @@ class Audit:
     answers: Answers | None  # for named entities
     tail_labels: dict[str, str]  # the most frequent tails → labels, as learnt from training
     linear: Share | None = None  # of the held-out mentions with a new name a linear tagger finds
+    found: tuple[float, float, float] | None = None  # BERT, judged by that: least, middle, most
     expected: Mapping[str, Gain] = field(default_factory=dict)  # by way; named entities, held out
     looked_up: LookedUp | None = None  # where a trained model was given
 

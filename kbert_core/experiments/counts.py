@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from kbert_core.data.labelled import Example
+from kbert_core.data.labelled import Example, surface_forms
 from kbert_core.experiments.dictionary import TagScores
 from kbert_core.experiments.statistics import Counts, packed
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -23,7 +23,6 @@ from kbert_core.training.evaluate import (
     edit_response,
     predict_all,
     scores_of,
-    surface_forms,
 )
 from kbert_core.training.finetune import Fitted
 from kbert_core.training.scores import (

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from kbert_core.experiments.audit_values import Gain, SplitAudit
+from kbert_core.experiments.audit_values import Gain, Share, SplitAudit
 from kbert_core.experiments.statistics import LEVEL, Floats
 
 # What the gain of each way over a BERT trained alike, as in the paper, depends on: of ``Point``.
@@ -126,23 +126,23 @@ def point_of(split: SplitAudit) -> Point | None:
     return Point(scores["unseen"]["right"] / scores["gold"], wrong / scores["gold"])
 
 
-def found_by_bert(linear: float, ahead: Sequence[float] | None = None) -> Found:
-    """The share of the new names that a BERT finds, judged by what a linear tagger finds.
+def found_by_bert(linear: Share, ahead: Sequence[float] | None = None) -> Found:
+    """The share of the new names that a BERT like ours finds, judged by a linear tagger's.
 
-    The logit of the one is that of the other and about as much more for all data sets; the interval
-    is a prediction's for one more.
+    In logits BERT is ahead by about as much on all data sets. The interval is a prediction's for
+    one more of them, in which the linear tagger was asked for so many names.
 
     Args:
-        linear: between 0 and 1, as :meth:`Share.inside` of
-            :func:`~kbert_core.experiments.linear.linear_recall`.
-        ahead: by how much in other data sets; None: in all that were measured.
+        linear: from :func:`~kbert_core.experiments.linear.linear_recall`.
+        ahead: by how much on other data sets; None: on all that were measured.
     """
-    from scipy.special import expit, logit, stdtrit  # slow to start
+    from scipy.special import expit, stdtrit  # slow to start
 
     many = np.array(_fitted()["ahead"] if ahead is None else ahead)
-    away = float(stdtrit(len(many) - 1, (1 + LEVEL) / 2) * many.std(ddof=1))
-    away *= (1 + 1 / len(many)) ** 0.5
-    at = float(logit(linear) + many.mean())
+    of_names = 1 / (linear.count + 0.5) + 1 / (linear.total - linear.count + 0.5)
+    unsure = (many.var(ddof=1) * (1 + 1 / len(many)) + of_names) ** 0.5
+    away = float(stdtrit(len(many) - 1, (1 + LEVEL) / 2)) * unsure
+    at = np.log(linear.odds) + many.mean()
     least, middle, most = (float(expit(at + by)) for by in (-away, 0, away))
     return least, middle, most
 

@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from kbert_core.checkpoints.encoders import located
-from kbert_core.data.labelled import Example
+from kbert_core.data.labelled import Example, surface_forms
 from kbert_core.errors import CheckpointError, DataError
 from kbert_core.experiments.audit_values import LookedUp
 from kbert_core.experiments.dictionary import (
@@ -47,7 +47,7 @@ from kbert_core.labels import OUTSIDE
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.reader import Reading
 from kbert_core.tasks.ner import LabelledTokens, NerPrediction, Span
-from kbert_core.training.evaluate import predict_all, surface_forms
+from kbert_core.training.evaluate import predict_all
 from kbert_core.training.scores import span_scores, unseen_recall
 
 FILE = "gate.json"  # beside a model

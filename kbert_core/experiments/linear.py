@@ -13,16 +13,19 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 
-from kbert_core.data.labelled import Example, labels_of
+from kbert_core.data.labelled import Example, labels_of, surface_forms
 from kbert_core.experiments.audit_values import Share
 from kbert_core.labels import OUTSIDE
 from kbert_core.tokens import Ints
-from kbert_core.training.evaluate import surface_forms
 from kbert_core.training.scores import unseen_recall
 
+Codes = npt.NDArray[np.uint64]
+
 STEPS, RATE = 20, 0.1  # of Adam over all tokens at once
-MOST = 300_000  # tokens of train; of more every second text is read, or every third …
+MOST = 300_000  # tokens; of more only every second text is read, or every third …
+MOST_WEIGHTS = 60_000_000  # the most frequent features times labels
 REACH = 2  # neighbours to each side
 WINDOWS = ((0,), (-1,), (1,), (-2,), (2,), (-1, 0), (0, 1), (-2, -1), (1, 2), (-1, 0, 1))
 WORDS = 1.5  # characters: longer tokens on average are words, with endings and shapes of their own
@@ -33,18 +36,23 @@ def linear_recall(train: Sequence[Example], held_out: Sequence[Example]) -> Shar
 
     Borders and label must be right.
     """
-    texts, gold = [e.sentences[0] for e in held_out], [e.spans for e in held_out]
-    some = train[:: 1 + sum(len(e.words) for e in train) // MOST]
-    names = labels_of(some)
-    tags = np.array([names.index(tag) for e in some for tag in e.tags])
-    found: Sequence[Any] = [[] for _ in held_out]
-    if len(names) > 1 and any(e.words for e in held_out):
-        scores = _scores(some, held_out, tags, len(names))
-        ends = np.cumsum([len(e.words) for e in held_out])[:-1]
-        best = ([names[tag] for tag in own] for own in np.split(scores.argmax(1), ends))
-        found = [replace(e, tags=_begun(own)).spans for e, own in zip(held_out, best, strict=True)]
+    read, asked = _some(train), _some(held_out)
+    names = labels_of(read)
+    found: Sequence[Any] = [[] for _ in asked]
+    if len(names) > 1 and asked:
+        ends = np.cumsum([len(e.words) for e in asked])[:-1]
+        best = np.split(_scores(read, asked, names).argmax(1), ends)
+        tags = (_begun([names[number] for number in own]) for own in best)
+        found = [replace(e, tags=own).spans for e, own in zip(asked, tags, strict=True)]
+    texts, gold = [e.sentences[0] for e in asked], [e.spans for e in asked]
     recall = unseen_recall(texts, gold, found, surface_forms(train))
     return Share(int(recall["right"]), int(recall["gold"]))
+
+
+def _some(examples: Sequence[Example]) -> list[Example]:
+    """Texts that have tokens, evenly drawn where there are many."""
+    having = [e for e in examples if e.tags]
+    return having[:: 1 + (sum(len(e.words) for e in having) - 1) // MOST]
 
 
 def _begun(tags: Sequence[str]) -> tuple[str, ...]:
@@ -55,34 +63,40 @@ def _begun(tags: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _scores(train: Sequence[Example], held_out: Sequence[Example], tags: Ints, count: int) -> Any:
-    """(T, count): scores of the tags of T held-out tokens."""
+def _scores(train: Sequence[Example], asked: Sequence[Example], names: Sequence[str]) -> Any:
+    """(T, labels): scores of the tags of T tokens asked for."""
     words = bool(np.mean([b - a for e in train for a, b in e.words]) > WORDS)
-    known, ids = np.unique(_features(train, words), return_inverse=True)
-    weights = _fitted(_rows(ids.reshape(len(tags), -1), len(known)), tags, count)
-    asked = _features(held_out, words)
-    at = np.minimum(np.searchsorted(known, asked), len(known) - 1)
-    at = np.where(known[at] == asked, at, len(known))  # what train doesn't have weighs nothing
-    return _rows(at, len(known) + 1) @ np.vstack([weights, np.zeros(count, np.float32)])
+    features = _features(train, words)
+    known, times = np.unique(features, return_counts=True)
+    if len(known) > (most := MOST_WEIGHTS // len(names)):
+        known = np.sort(known[np.argsort(-times, kind="stable")[:most]])
+    tags = np.array([names.index(tag) for e in train for tag in e.tags])
+    weights = _fitted(_rows(features, known), tags, len(names))
+    return _rows(_features(asked, words), known) @ weights
 
 
-def _features(examples: Sequence[Example], words: bool) -> Ints:
+def _features(examples: Sequence[Example], words: bool) -> Codes:
     """(N, F): a number for each feature of each token, the same wherever it has the feature."""
-    tokens, starts = [], []
+    tokens: list[str] = []
+    starts: list[int] = []
     for example in examples:
         starts += [len(tokens) + REACH + i for i in range(len(example.words))]
         text = example.sentences[0]
         tokens += [*[""] * REACH, *(text[a:b] for a, b in example.words), *[""] * REACH]
     distinct, of = np.unique(np.array(tokens, dtype=object), return_inverse=True)
     at = np.array(starts)
-    codes = np.array([crc32(token.encode()) for token in distinct], np.uint64)[of]
-    made = []
+    codes = np.array([_code(token) for token in distinct], np.uint64)[of]
+    made: list[Codes] = []
     for window in WINDOWS:
         made.append(_mixed(len(made), *(codes[at + step] for step in window)))
     for part in range(len(_parts("a"))) if words else ():
-        own = np.array([crc32(_parts(token)[part].encode()) for token in distinct], np.uint64)
+        own = np.array([_code(_parts(token)[part]) for token in distinct], np.uint64)
         made.append(_mixed(len(made), own[of][at]))
     return np.stack(made, axis=1)
+
+
+def _code(letters: str) -> int:
+    return crc32(letters.encode("utf-8", "surrogatepass"))
 
 
 def _parts(word: str) -> tuple[str, ...]:
@@ -91,7 +105,7 @@ def _parts(word: str) -> tuple[str, ...]:
     return word[-2:], word[-3:], word[-4:], word[:2], word[:3], word.lower(), shape
 
 
-def _mixed(kind: int, *codes: Ints) -> Ints:
+def _mixed(kind: int, *codes: Codes) -> Codes:
     """One number of a kind of feature and the codes that it is made of."""
     mixed = np.full(len(codes[0]), kind, np.uint64)
     for code in codes:
@@ -100,17 +114,18 @@ def _mixed(kind: int, *codes: Ints) -> Ints:
     return mixed
 
 
-def _rows(columns: Ints, width: int) -> Any:
-    """A sparse (N, width) matrix with ones in these columns (N, F)."""
+def _rows(features: Codes, known: Codes) -> Any:
+    """A sparse (N, known) matrix with a one for each known feature of a token, of (N, F)."""
     from scipy.sparse import csr_matrix  # slow to start
 
-    count, per_row = columns.shape
-    ones = np.ones(columns.size, np.float32)
-    return csr_matrix((ones, columns.ravel(), np.arange(count + 1) * per_row), (count, width))
+    at = np.minimum(np.searchsorted(known, features), len(known) - 1)
+    has = known[at] == features
+    starts = np.concatenate([[0], np.cumsum(has.sum(1))])
+    return csr_matrix((np.ones(has.sum(), np.float32), at[has], starts), (len(at), len(known)))
 
 
 def _fitted(rows: Any, tags: Ints, count: int) -> Any:
-    """Weights (width, labels) of a multinomial regression, by Adam from zero."""
+    """Weights (known, labels) of a multinomial regression, by Adam from zero."""
     weights = np.zeros((rows.shape[1], count), np.float32)
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
     across, each = rows.T.tocsr(), np.arange(len(tags))

@@ -22,6 +22,7 @@ import torch
 from filelock import FileLock, Timeout
 from transformers.utils import logging as transformers_logging
 
+from kbert_core.data.labelled import surface_forms
 from kbert_core.data.sources import read_present
 from kbert_core.errors import DataError, KBertError
 from kbert_core.experiments.counts import packed_links, score_run, score_spans
@@ -47,7 +48,6 @@ from kbert_core.experiments.results import (
 )
 from kbert_core.experiments.senses import sense_columns
 from kbert_core.experiments.suite import Baseline, Run, train_options
-from kbert_core.training.evaluate import surface_forms
 from kbert_core.training.finetune import MAIN_SCORE, fit
 from kbert_core.training.link_scores import scores_of_columns
 from kbert_core.training.trainer import duration

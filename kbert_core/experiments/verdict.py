@@ -15,7 +15,7 @@ import yaml
 from jinja2 import Environment, Template
 
 from kbert_core.experiments.audit_values import Audit, Share, SplitAudit
-from kbert_core.experiments.expected import found_by_bert, point_of
+from kbert_core.experiments.expected import point_of
 
 LITTLE_KNOWN = 0.05  # of the gold mentions: with less in the graph, hardly a gain is to be expected
 MUCH_KNOWN = 0.2
@@ -220,8 +220,8 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         assert point is not None
         values = {name: f"{100 * share:.1f} %" for name, share in point._asdict().items()}
         values["found"] = f"{100 * found:.1f} %" if found is not None else ""
-        assert audit.linear is not None
-        least, middle, most = (f"{100 * share:.0f}" for share in found_by_bert(audit.linear.inside))
+        assert audit.found is not None
+        least, middle, most = (f"{100 * share:.0f}" for share in audit.found)
         values |= {"linear": audit.linear, "least": least, "middle": middle, "most": most}
         values |= {"gains": expected, "measured": found is not None, "outside": outside}
         yield "expected", _level(note=True), {**values, "unsure": point.new >= LITTLE_NEW}

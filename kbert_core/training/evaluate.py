@@ -150,11 +150,6 @@ def scores_of(
     return scores
 
 
-def surface_forms(examples: Sequence[Example]) -> set[str]:
-    """Every entity name labelled in a data set, as it stands in the texts."""
-    return {e.sentences[0][start:end] for e in examples for start, end, _ in e.spans}
-
-
 def tell_of_matches(used: Sequence[bool], what: str, *, relations: bool = False) -> None:
     """Log in what share of some rows a graph injects something (``used``); warn of hardly any."""
     rows = sum(used)

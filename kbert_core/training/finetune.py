@@ -15,7 +15,13 @@ from transformers.trainer_utils import set_seed
 from kbert_core.checkpoints import adapters, frozen
 from kbert_core.checkpoints.checkpoint import Card, device_named, moved
 from kbert_core.checkpoints.encoders import encoder_name
-from kbert_core.data.labelled import Example, check_labels, labels_of, warn_of_rare_labels
+from kbert_core.data.labelled import (
+    Example,
+    check_labels,
+    labels_of,
+    surface_forms,
+    warn_of_rare_labels,
+)
 from kbert_core.data.sources import read_split, read_splits
 from kbert_core.errors import DataError, OptionError
 from kbert_core.kbert.reader import KBertReader
@@ -28,7 +34,7 @@ from kbert_core.tasks import TASKS
 from kbert_core.training import checkpoints
 from kbert_core.training.batches import LINKED, TARGETS, Batches
 from kbert_core.training.cards import write_card
-from kbert_core.training.evaluate import edit_response, evaluate, surface_forms, tell_of_matches
+from kbert_core.training.evaluate import edit_response, evaluate, tell_of_matches
 from kbert_core.training.options import HOW_IT_RUNS, SCRATCH, Recipe, TrainOptions
 from kbert_core.training.recipe import learn_type_labels, warn_of_no_effect
 from kbert_core.training.rows import RowMaker, grown_texts

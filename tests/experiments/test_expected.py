@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kbert_core.experiments.audit_values import Share
 from kbert_core.experiments.expected import WAYS, Fit, Point, found_by_bert
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +59,7 @@ def test_what_bert_finds_by_itself_is_not_gained():
 
 def test_where_it_is_not_known_what_bert_finds_the_interval_holds_every_case():
     fit = fitted(drawn(np.random.default_rng(7), 9), [*np.linspace(-0.1, 0.3, 9)])
-    guessed = found_by_bert(0.3, [0.9, 1.2, 1.6])
+    guessed = found_by_bert(Share(30, 100), [0.9, 1.2, 1.6])
     unknown = fit.among(0.4, 0.2, guessed)
     for found in (guessed[0], *np.linspace(guessed[0], guessed[2], 5), guessed[2]):
         known = fit.among(0.4, 0.2, (found,) * 3)
@@ -67,27 +68,40 @@ def test_where_it_is_not_known_what_bert_finds_the_interval_holds_every_case():
 
 
 def test_bert_is_as_far_ahead_of_a_linear_tagger_as_elsewhere():
-    def odds(share):
+    def logit(share):
         return np.log(share / (1 - share))
 
-    ahead = [0.9, 1.2, 1.6]
-    least, middle, most = found_by_bert(0.3, ahead)
-    assert 0 < least < middle < most < 1
-    assert odds(middle) - odds(0.3) == pytest.approx(np.mean(ahead))
-    away = 4.3027 * np.std(ahead, ddof=1) * np.sqrt(1 + 1 / 3)  # t of two degrees of freedom
-    assert [odds(least), odds(most)] == pytest.approx(
-        [odds(middle) - away, odds(middle) + away], abs=1e-3
+    ahead, linear = [0.9, 1.2, 1.6], Share(30, 100)
+    least, middle, most = found_by_bert(linear, ahead)
+    assert logit(middle) == pytest.approx(np.log(30.5 / 70.5) + np.mean(ahead))
+    of_names = 1 / 30.5 + 1 / 70.5
+    unsure = np.sqrt(np.var(ahead, ddof=1) * (1 + 1 / 3) + of_names)
+    away = 4.3027 * unsure  # t of two degrees of freedom
+    assert [logit(least), logit(most)] == pytest.approx(
+        [logit(middle) - away, logit(middle) + away], abs=1e-3
     )
-    assert found_by_bert(0.5, ahead)[1] > middle
+    assert found_by_bert(Share(50, 100), ahead)[1] > middle
+    few = found_by_bert(Share(3, 10), ahead)
+    assert few[0] < least and few[2] > most  # ten names say less than a hundred
 
 
-def test_95_of_100_berts_lie_between_the_least_and_the_most():
+@pytest.mark.parametrize("linear", [Share(0, 0), Share(0, 5), Share(5, 5)])
+def test_a_share_of_all_or_none_is_no_certainty(linear):
+    least, middle, most = found_by_bert(linear)
+    assert 0 < least < middle < most < 1
+
+
+@pytest.mark.parametrize("names", [20, 1000])
+def test_95_of_100_berts_lie_between_the_least_and_the_most(names):
+    """Data sets differ by as much; of each the linear tagger is asked for some names."""
     random, inside = np.random.default_rng(9), 0
     for _ in range(1000):
-        *ahead, new = random.normal(1.3, 0.4, 11)
-        least, _, most = found_by_bert(0.25, ahead)
-        inside += least <= 1 / (1 + 3 * np.exp(-new)) <= most
-    assert 930 <= inside <= 970
+        ahead = random.normal(1.3, 0.4, 6)
+        linear = random.normal(-0.5, 0.7)  # as logit, what it finds of all names there are
+        asked = Share(int(random.binomial(names, 1 / (1 + np.exp(-linear)))), names)
+        least, _, most = found_by_bert(asked, ahead[:-1])
+        inside += least <= 1 / (1 + np.exp(-linear - ahead[-1])) <= most
+    assert inside >= 930
 
 
 def test_95_of_100_new_gains_lie_in_the_interval():

@@ -9,6 +9,7 @@ from kbert_core.data.labelled import Example
 from kbert_core.experiments import linear
 from kbert_core.experiments.linear import linear_recall
 
+FIRST = 3616601341270193008
 FILLER = "天地玄黄宇宙洪荒日月盈昃辰宿列张"
 OF_NAMES = "寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结为霜"
 
@@ -54,12 +55,13 @@ def test_only_names_new_to_train_count():
     held_out = [sentence("寒来", "患有", "Symptom"), sentence("秋收", "患有", "Symptom")]
     assert linear_recall(train, held_out).total == 1
     none = linear_recall(train, held_out[:1])
-    assert (none.count, none.total, none.inside) == (0, 0, 0.5)
+    assert (none.count, none.total, none.odds) == (0, 0, 1)
 
 
-def test_the_same_data_give_the_same_recall():
-    train, held_out = drawn(60, 3, given_away=True), drawn(30, 4, given_away=False)
-    assert linear_recall(train, held_out) == linear_recall(train, held_out)
+def test_a_token_has_the_same_features_in_every_process():
+    """Unlike Python's own hash, which differs by process."""
+    (first, *_), *_ = linear._features([sentence("寒来", "患有", "Symptom")], words=False).tolist()
+    assert first == FIRST
 
 
 def test_endings_of_words_give_their_label_away():
@@ -92,6 +94,19 @@ def test_where_there_is_nothing_to_learn_or_read_nothing_is_found(train, held_ou
     assert linear_recall(train, held_out).count == 0
 
 
+def test_texts_without_a_token_change_nothing():
+    train, held_out, empty = drawn(60, 3, True), drawn(30, 4, True), [Example(("",))]
+    plain = linear_recall(train, held_out)
+    assert linear_recall(empty + train + empty, empty + held_out + empty) == plain
+
+
+def test_a_label_that_train_does_not_have_is_not_found_and_half_a_character_is_read():
+    train = drawn(60, 3, given_away=True)
+    held_out = [sentence("结为", "患有", "Organ"), sentence("\ud83d霜", "患有", "Symptom")]
+    recall = linear_recall(train, held_out)
+    assert recall.total == 2 and recall.count <= 1
+
+
 def test_a_text_is_not_the_neighbour_of_the_next():
     one = sentence("寒来", "患有", "Symptom")
     alone = linear._features([one], words=False)
@@ -99,20 +114,31 @@ def test_a_text_is_not_the_neighbour_of_the_next():
     assert (both[-len(alone) :] == alone).all()
 
 
-def test_of_many_training_texts_every_other_is_read(monkeypatch):
+def test_of_many_texts_every_other_is_read(monkeypatch):
     train, held_out = drawn(40, 1, given_away=True), drawn(10, 2, given_away=True)
     read, features = [], linear._features
     monkeypatch.setattr(linear, "_features", lambda e, w: read.append(len(e)) or features(e, w))
-    monkeypatch.setattr(linear, "MOST", sum(len(e.words) for e in train) - 1)
-    linear_recall(train, held_out)
-    assert read == [20, 10]
+    size = sum(len(e.words) for e in train)
+    for most in (size, size - 1):
+        monkeypatch.setattr(linear, "MOST", most)
+        linear_recall(train, held_out)
+    assert read == [40, 10, 20, 10]
+
+
+def test_of_very_many_features_the_most_frequent_are_kept(monkeypatch):
+    train, held_out = drawn(200, 1, given_away=True), drawn(60, 2, given_away=True)
+    sizes, fitted = [], linear._fitted
+    monkeypatch.setattr(linear, "_fitted", lambda *of: sizes.append(of[0].shape) or fitted(*of))
+    monkeypatch.setattr(linear, "MOST_WEIGHTS", 5 * 300)  # five labels
+    assert linear_recall(train, held_out).share > 0.9
+    assert sizes[0][1] == 300
 
 
 def test_adam_ends_near_the_least_loss_of_the_same_model():
     """A second way to fit: gradient descent, long."""
     rng = np.random.default_rng(3)
     columns, tags = rng.integers(0, 6, (80, 3)), rng.integers(0, 3, 80)
-    rows = linear._rows(columns, 6)
+    rows = linear._rows(columns, np.arange(6))
 
     def loss(weights):
         logits = rows @ weights
