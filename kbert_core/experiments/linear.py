@@ -9,6 +9,7 @@ that training doesn't label tells, before anything is trained, how many a BERT w
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import ceil
 from typing import Any
 from zlib import crc32
 
@@ -52,7 +53,7 @@ def linear_recall(train: Sequence[Example], held_out: Sequence[Example]) -> Shar
 def _some(examples: Sequence[Example]) -> list[Example]:
     """Texts that have tokens, evenly drawn where there are many."""
     having = [e for e in examples if e.tags]
-    return having[:: 1 + (sum(len(e.words) for e in having) - 1) // MOST]
+    return having[:: ceil(sum(len(e.words) for e in having) / MOST) or 1]
 
 
 def _begun(tags: Sequence[str]) -> tuple[str, ...]:
