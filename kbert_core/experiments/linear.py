@@ -25,7 +25,7 @@ from kbert_core.training.scores import unseen_recall
 Codes = npt.NDArray[np.uint64]
 
 STEPS, RATE = 20, 0.1  # of Adam over all tokens at once
-MOST = 300_000  # tokens; of more only every second text is read, or every third …
+MOST = 1_000_000  # tokens; of more only every second text is read, or every third …
 MOST_WEIGHTS = 60_000_000  # the most frequent features times labels
 REACH = 2  # neighbours to each side
 WINDOWS = ((0,), (-1,), (1,), (-2,), (2,), (-1, 0), (0, 1), (-2, -1), (1, 2), (-1, 0, 1))
