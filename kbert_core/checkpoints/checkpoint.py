@@ -1,7 +1,6 @@
 """A checkpoint: its card, its tokenizer, and its model on a device."""
 
 import json
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,8 +24,6 @@ from kbert_core.checkpoints.encoders import is_adapter, is_frozen, located
 from kbert_core.errors import CheckpointError, KBertError, OptionError
 from kbert_core.files import are_texts, json_object
 from kbert_core.systems import K_BERT, reader_class
-
-log = logging.getLogger(__name__)
 
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
 TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
@@ -357,29 +354,6 @@ def device_named(name: str) -> torch.device:
         here = f"the last is cuda:{count - 1}" if count else none
         raise OptionError(f"There is no device '{name}'; {here}.")
     return device
-
-
-def check_bf16(device: torch.device) -> None:
-    """See whether a device is made for bfloat16; a CPU without instructions for it is warned of.
-
-    Raises:
-        OptionError: a CUDA device that can't compute so.
-    """
-    if device.type == "cuda":
-        if not torch.cuda.is_bf16_supported(including_emulation=False):
-            raise OptionError("This CUDA device can't compute in bfloat16. Leave --bf16 out.")
-    elif not any(able for name, able in _instructions().items() if "bf16" in name):
-        log.warning(
-            "This CPU has no instructions for bfloat16, and takes two to three times as long in "
-            "it. Without --bf16 (in a suite, with bf16: false) it computes in single precision."
-        )
-
-
-def _instructions() -> Mapping[str, Any]:
-    """What this CPU can; an older PyTorch doesn't tell, and nothing is said of bfloat16."""
-    tell = getattr(torch.cpu, "get_capabilities", lambda: {"bf16": True})
-    told: Mapping[str, Any] = tell()
-    return told
 
 
 def moved(model: PreTrainedModel, device: torch.device) -> PreTrainedModel:

@@ -263,12 +263,13 @@ def loaded(args: Namespace, *, why: str = "", device: str = "") -> tuple["Pipeli
     """
     from torch import autocast, bfloat16  # seconds to start
 
-    from kbert_core.checkpoints.checkpoint import check_bf16
     from kbert_core.pipeline import Pipeline
 
     graph = graph_of(args)
     pipeline = Pipeline.load(model_of(args), device=device or args.device)
     if getattr(args, "bf16", False):  # `kbert tree` computes nothing
+        from kbert_core.training.bfloat16 import check_bf16
+
         check_bf16(pipeline.reader.device)
         args.until_its_end.enter_context(autocast(pipeline.reader.device.type, bfloat16))
     if why and pipeline.task is None:

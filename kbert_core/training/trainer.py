@@ -30,10 +30,10 @@ from transformers import (
 from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from kbert_core.checkpoints.checkpoint import check_bf16
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.training import sharding
 from kbert_core.training.batches import BATCH
+from kbert_core.training.bfloat16 import check_bf16
 from kbert_core.training.checkpoints import checkpoints_in, last_whole, saving, what_is_broken
 from kbert_core.training.options import RunOptions
 
