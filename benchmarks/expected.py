@@ -223,7 +223,7 @@ def weights(fits: dict[str, dict[str, Any]]) -> str:
 
 
 def found_in_words(points: list[dict[str, Any]]) -> str:
-    """How far off what BERT finds is judged: of each group by the others, its first point."""
+    """How far off what BERT finds is judged: a data set, its first point, by the others."""
     firsts = {data_of(point): point for point in reversed(points)}
     off, same_off, inside = [], [], 0
     for data, point in firsts.items():

@@ -141,17 +141,17 @@ def audit_data(args: Namespace) -> Report:
         as_tokens=as_tokens,
     )
     if args.model and card.task == data.task == "ner" and counts.missing != ("dev", "test"):
-        from kbert_core.experiments.expected import expected_gains
+        from kbert_core.experiments.expected import expected_gains, point_of
         from kbert_core.experiments.gated import look_up
         from kbert_core.pipeline import Pipeline
 
         try:
             read = look_up(Pipeline.load(args.model), args.model, data.splits, graph)
             counts = replace(counts, looked_up=read)
-            if (found := read.new_names) is not None:
-                share = (found,) * 3
-                expected = expected_gains(counts.splits[counts.held_out], share)
-                counts = replace(counts, found=share, expected=expected)
+            point = point_of(counts.splits[counts.held_out])
+            if point is not None and read.new_names is not None:
+                found = (read.new_names,) * 3
+                counts = replace(counts, found=found, expected=expected_gains(point, found))
         except DataError as error:  # its labels aren't the data's
             log.warning("The model isn't read: %s", error)
     return Report(counts, verdict_of(counts))

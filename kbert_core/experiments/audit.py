@@ -130,10 +130,10 @@ def audit(
         tail_labels=used.most_used_tails(),
     )
     held_out = made.splits[made.held_out]
-    if point_of(held_out) is not None:
+    if (point := point_of(held_out)) is not None:
         linear = linear or linear_recall(train, splits[made.held_out])
         found = found_by_bert(linear)
-        made = replace(made, linear=linear, found=found, expected=expected_gains(held_out, found))
+        made = replace(made, linear=linear, found=found, expected=expected_gains(point, found))
     if not held_out.matches:
         log.warning(
             "The graph '%s' finds no mention in the %s set: %s of the set's rows contain a head "

@@ -275,7 +275,7 @@ class Audit:
     answers: Answers | None  # for named entities
     tail_labels: dict[str, str]  # the most frequent tails → labels, as learnt from training
     linear: Share | None = None  # of the held-out mentions with a new name a linear tagger finds
-    found: tuple[float, float, float] | None = None  # BERT, judged by that: least, middle, most
+    found: tuple[float, float, float] | None = None  # BERT: least, middle, most
     expected: Mapping[str, Gain] = field(default_factory=dict)  # by way; named entities, held out
     looked_up: LookedUp | None = None  # where a trained model was given
 

@@ -147,14 +147,12 @@ def found_by_bert(linear: Share, ahead: Sequence[float] | None = None) -> Found:
     return least, middle, most
 
 
-def expected_gains(split: SplitAudit, found: Found) -> dict[str, Gain]:
-    """By way, of a held-out split of named entities; empty for others.
+def expected_gains(point: Point, found: Found) -> dict[str, Gain]:
+    """By way, of a held-out split's :func:`point_of`.
 
     Args:
         found: as for :meth:`Fit.among`.
     """
-    if (point := point_of(split)) is None:
-        return {}
     return {way: Fit.of(fit).among(*point, found) for way, fit in _fitted()["ways"].items()}
 
 
