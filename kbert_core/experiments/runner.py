@@ -22,6 +22,7 @@ import torch
 from filelock import FileLock, Timeout
 from transformers.utils import logging as transformers_logging
 
+from kbert_core.checkpoints.checkpoint import device_named
 from kbert_core.data.labelled import surface_forms
 from kbert_core.data.sources import read_present
 from kbert_core.errors import DataError, KBertError
@@ -48,6 +49,7 @@ from kbert_core.experiments.results import (
 )
 from kbert_core.experiments.senses import sense_columns
 from kbert_core.experiments.suite import Baseline, Run, train_options
+from kbert_core.training.bfloat16 import made_for_bf16
 from kbert_core.training.finetune import MAIN_SCORE, fit
 from kbert_core.training.link_scores import scores_of_columns
 from kbert_core.training.trainer import duration
@@ -108,6 +110,8 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
     injection = run.injection
     if injection is not None and injection.scorer is not None:
         injection = replace(injection, scorer=suite.resolved(injection.scorer))
+    # a GPU does what the suite says too, so that rows of any machine compare
+    in_bf16 = bool(run.train.get("bf16")) and made_for_bf16(device_named(device))
     options = train_options(
         suite,
         run,
@@ -119,7 +123,7 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
         injection=injection,
         output=str(folder),
         device=device,
-        bf16=run.train.get("bf16", False),  # on a GPU too, so that rows of any machine compare
+        bf16=in_bf16,
     )
     with _clock(folder / SECONDS):
         fitted = fit(options, test_curve=run.test_curve)
@@ -132,6 +136,7 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
     return {
         "examples": {split: len(examples) for split, examples in fitted.splits.items()},
         "device": str(model.device),
+        "precision": "bfloat16" if in_bf16 else "float32",
         "parameters": sum(p.numel() for p in model.parameters()),
         "learning_curve": list(fitted.curve),
         "type_labels": dict(fitted.type_labels),

@@ -17,14 +17,21 @@ def check_bf16(device: torch.device) -> None:
     Raises:
         OptionError: a CUDA device that can't compute so.
     """
+    if made_for_bf16(device):
+        return
     if device.type == "cuda":
-        if not torch.cuda.is_bf16_supported(including_emulation=False):
-            raise OptionError("This CUDA device can't compute in bfloat16. Leave --bf16 out.")
-    elif not any(able for name, able in _instructions().items() if "bf16" in name):
-        log.warning(
-            "This CPU has no instructions for bfloat16, and takes two to three times as long in "
-            "it. Without --bf16 (in a suite, with bf16: false) it computes in single precision."
-        )
+        raise OptionError("This CUDA device can't compute in bfloat16. Leave --bf16 out.")
+    log.warning(
+        "This CPU has no instructions for bfloat16, and takes two to three times as long in "
+        "it. Without --bf16 it computes in single precision."
+    )
+
+
+def made_for_bf16(device: torch.device) -> bool:
+    """Whether a device has instructions for bfloat16."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return any(able for name, able in _instructions().items() if "bf16" in name)
 
 
 def _instructions() -> Mapping[str, Any]:

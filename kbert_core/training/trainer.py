@@ -33,7 +33,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.training import sharding
 from kbert_core.training.batches import BATCH
-from kbert_core.training.bfloat16 import check_bf16
+from kbert_core.training.bfloat16 import check_bf16, made_for_bf16
 from kbert_core.training.checkpoints import checkpoints_in, last_whole, saving, what_is_broken
 from kbert_core.training.options import RunOptions
 
@@ -390,7 +390,7 @@ def arguments(
 ) -> TrainingArguments:
     """Make the trainer's arguments that all training here shares; others are given by name."""
     cuda = device.type == "cuda"
-    by_itself = cuda and torch.cuda.is_bf16_supported(including_emulation=False)
+    by_itself = cuda and made_for_bf16(device)
     if bf16 := by_itself if run.bf16 is None else run.bf16:
         check_bf16(device)
     workers = 0  # make batches while a GPU trains; a CPU's cores are at work
