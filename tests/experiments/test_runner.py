@@ -108,6 +108,24 @@ def test_a_retrained_row_draws_anew_over_the_same_data_and_is_told_as_noise(
     assert "| *none:* BERT again − BERT | 1, *exploratory* |" in page
 
 
+def test_bfloat16_is_taken_where_there_are_instructions_for_it_and_is_no_other_run(
+    written, suite_data, folder, monkeypatch
+):
+    runs = [{"name": "BERT", "knowledge": "none", "train": {"bf16": True}}]
+    path = written({**suite_data, "runs": runs, "baselines": [], "also_compare": [], "seeds": [1]})
+    made = {}
+    for able, precision in ((True, "bfloat16"), (False, "float32")):
+        can = {"amx_bf16": able}
+        monkeypatch.setattr("torch.cpu.get_capabilities", lambda can=can: can)
+        assert kbert(path, "--device", "cpu", "--again") == 0
+        made[able] = json.loads((folder / "results/tiny/bert-seed1.json").read_text("utf-8"))
+        assert made[able]["precision"] == precision
+        assert states(path) == ["done"]
+    assert made[True]["inputs"] == made[False]["inputs"]
+    losses = [[epoch["train_loss"] for epoch in run["learning_curve"]] for run in made.values()]
+    assert losses[0] != losses[1] and losses[0] == pytest.approx(losses[1], rel=0.05)
+
+
 def test_a_test_curve_changes_nothing_of_a_run(written, suite_data, folder):
     watched = {"name": "watched", "knowledge": "none", "test_curve": True}
     path = written({**suite_data, "runs": [*suite_data["runs"], watched], "seeds": [1]})
