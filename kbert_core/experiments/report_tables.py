@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 from kbert_core.checkpoints.encoders import PACKAGE
@@ -273,6 +274,29 @@ def named_by_tails(tables: Tables) -> dict[str, str]:
         if named:
             rows.setdefault(", ".join(named), []).append(f"**{row.called}**")
     return {named: "; ".join(dict.fromkeys(of)) for named, of in rows.items()}
+
+
+def made_on(tables: Tables) -> str:
+    """Which processor or GPU trained what, in which precision: a line a row, a column a seed."""
+    letters: dict[tuple[str, str], str] = {}
+    rows: dict[str, dict[int, dict[str, None]]] = {}
+    for run in tables.suite.runs:
+        for seed, result in tables.results.get(run.name, {}).items():
+            versions, options = result["versions"], result["inputs"]["options"]
+            device = versions["cpu" if result["device"].startswith("cpu") else "cuda"]
+            made = "bfloat16" if options.get("bf16") else "float32"
+            machine = device, result.get("precision", made)
+            letter = letters.setdefault(machine, ascii_uppercase[len(letters)])
+            rows.setdefault(run.called, {}).setdefault(seed, {})[letter] = None
+    told = [f"{letter}: {', '.join(machine)}" for machine, letter in letters.items()]
+    if len(letters) <= 1:
+        return "".join(f"All runs: {machine[3:]}." for machine in told)
+    seeds = sorted({seed for of in rows.values() for seed in of})
+    lines = [
+        [name, *(", ".join(sorted(of.get(seed, ()))) or NONE for seed in seeds)]
+        for name, of in rows.items()
+    ]
+    return f"{'; '.join(told)}.\n\n{table(['seed', *map(str, seeds)], lines)}"
 
 
 def notes(suite: Suite) -> dict[str, str]:
