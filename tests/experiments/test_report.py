@@ -10,7 +10,7 @@ from kbert_core.errors import ExperimentError
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.pictures import _chosen
 from kbert_core.experiments.report import write_report
-from kbert_core.experiments.report_tables import table
+from kbert_core.experiments.report_tables import made_on, table
 from kbert_core.experiments.results import Tables, write_json
 from kbert_core.experiments.statistics import Counts, packed
 from kbert_core.experiments.suite import Run, read_suite
@@ -56,6 +56,8 @@ def result(experiment, cell, *, right, scale=1):
     }
     if isinstance(cell.row, Run):
         made["parameters"] = 1234
+        made["device"] = "cuda:0" if cell.seed == 1 else "cpu"
+        made["versions"] = {"cpu": "a CPU", "cuda": "a GPU"}
         made["learning_curve"] = [{"step": i, "f1": right / 8 * i} for i in (1, 2)]
     if cell.row.name.startswith("K-BERT"):
         made["type_labels"] = {"病": "D"} if cell.seed == 1 else {"病": "D", "查": "E"}
@@ -119,7 +121,7 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
     text = page_of(files)
     assert "\n[results](../results.md)\n" in text
     assert "![A tiny suite: scores on test](tiny-scores.png)" in text
-    scores, labels, edits = rows_of(text, "K-BERT, graph")
+    scores, labels, edits, _ = rows_of(text, "K-BERT, graph")
     assert "|  | D (41–43) | E (20) |" in text
     assert labels[1:] == ["61.5 ± 0.7", "30.0 ± 0.0"]
     assert "- **K-BERT, graph**: an edit can give D, E (1 of 2 seeds), which tails" in text
@@ -131,7 +133,7 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
     assert "| F1, release's own count | F1, release's count in the text alone |" in text
     assert "to compare published figures with" in text
     assert edits[1:] == ["unseen", "20", *(f"{x} ± 0 %" for x in (80, 10, 0, 10, 2))]
-    bert, _ = rows_of(text, "BERT")
+    bert, *_ = rows_of(text, "BERT")
     assert bert[1:4] == ["3", "50.0 ± 0.0", "50.0 ± 0.0"]
     assert bert[6] == "–"
     (missing,) = rows_of(text, r"everything \| visible".replace("\\|", "\\|"))
@@ -141,6 +143,26 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
         assert part in text
     assert "- **K-BERT, graph**: With knowledge." in text
     assert "train 60; dev 20; test 30; encoder scratch (1,234 parameters); 2 epochs." in text
+
+
+def test_a_page_says_what_trained_each_row_at_each_seed(done, folder):
+    file = done.results / "bert-seed2.json"
+    write_json(file, {**json.loads(file.read_text("utf-8")), "precision": "bfloat16"})
+    text = page_of(write_report([tables_of(done, resamples=100)], folder / "results.md"))
+    assert "A: a GPU, float32; B: a CPU, bfloat16; C: a CPU, float32." in text
+    head, bert, kbert = (rows_of(text, name)[-1] for name in ("seed", "BERT", "K-BERT, graph"))
+    assert [head, bert, kbert] == [
+        ["seed", "1", "2", "3"],
+        ["BERT", "A", "B", "C"],
+        ["K-BERT, graph", "A", "C", "–"],
+    ]
+
+
+def test_machines_are_told_in_a_sentence_where_there_is_one(done):
+    tables = tables_of(done, resamples=100)
+    first = {name: {s: r for s, r in of.items() if s == 1} for name, of in tables.results.items()}
+    assert made_on(replace(tables, results=first)) == "All runs: a GPU, float32."
+    assert made_on(replace(tables, results={})) == ""
 
 
 @pytest.fixture
@@ -291,7 +313,7 @@ def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, fol
         response["added"] = {"unseen": {**shares, "n": 5}, "seen": {"n": 0}}
         write_json(file, made)
     files = write_report([tables_of(done, resamples=50)], folder / "results.md")
-    *_, replaced, added = rows_of(page_of(files), "K-BERT, graph")
+    *_, replaced, added, _ = rows_of(page_of(files), "K-BERT, graph")
     assert replaced[1:] == [
         *("unseen", "20", "80 ± 0 %", "10 ± 0 %", "0 ± 0 %", "10 ± 0 %", "10 %")
     ]
