@@ -20,9 +20,15 @@ from jinja2.sandbox import SandboxedEnvironment
 from kbert_core.errors import ExperimentError
 from kbert_core.experiments import report_tables
 from kbert_core.experiments.pictures import draw_group, draw_suite
-from kbert_core.experiments.report_tables import MISSING, in_points, per_cent
+from kbert_core.experiments.report_tables import (
+    MISSING,
+    RAISED,
+    in_points,
+    on_few,
+    per_cent,
+)
 from kbert_core.experiments.results import Group, Tables, groups, reruns
-from kbert_core.experiments.statistics import LEVEL, RESAMPLES, SURE_SEEDS, Difference, Metric
+from kbert_core.experiments.statistics import LEVEL, RESAMPLES, SURE_SEEDS, Metric
 from kbert_core.experiments.suite import slug
 
 UNCHECKED = "Not checked for being up to date where this was made"
@@ -31,7 +37,6 @@ ALT = {  # of a picture, by the end of its name
     "curves.png": "scores by epoch",
     "map.png": "what each row gains where one thing is varied",
 }
-RAISED = dict(zip(map(ord, "0123456789"), "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True))
 STATISTICS = Path("decisions/statistics.md")  # beside the report, in this project's docs
 
 
@@ -156,7 +161,8 @@ class Findings:
     def of_group(self, group: Group) -> str:
         """What a suite's file says of several side by side, with figures as in a discussion."""
         path = self._suites[group.name].suite.path
-        return _filled_in(path, group.declared.about, gain=self._bare_gain)
+        gain = partial(self._bare_gain, usual=group.seeds)
+        return _filled_in(path, group.declared.about, gain=gain)
 
     def discussion(self, suite: str) -> str:
         """What a suite's file says of its results, with its figures; "missing" for want of them."""
@@ -169,16 +175,19 @@ class Findings:
             followed=partial(self._bare_followed, suite),
         )
 
-    def _bare_gain(self, suite: str, row: str, other: str, metric: str = "") -> str:
+    def _bare_gain(
+        self, suite: str, row: str, other: str, metric: str = "", *, usual: int = 0
+    ) -> str:
         """One row minus another, without a link; "missing" where the report hasn't both.
 
-        A raised number says of how many seeds it is, where the suite asks for more.
+        A raised number says of how many seeds it is, where fewer than usual, or than the suite
+        asks for.
         """
         if suite not in self._suites:
             return MISSING
         tables, of = self._of(suite, metric, row, other)
         found = tables.resampled.difference(row, other, of)
-        return in_points(found, MISSING) + _on_few(found, len(tables.suite.seeds))
+        return in_points(found, MISSING) + on_few(found, usual or len(tables.suite.seeds))
 
     def _bare_score(self, suite: str, row: str, metric: str = "") -> str:
         tables, of = self._of(suite, metric, row)
@@ -207,7 +216,7 @@ class Findings:
         found = tables.resampled.difference(row, other, of)
         self._check(suite, f"{row} − {other}", found.seeds if found else 0, seeds)
         assert found is not None
-        shown = in_points(found, MISSING) + _on_few(found, SURE_SEEDS)
+        shown = in_points(found, MISSING) + on_few(found, SURE_SEEDS)
         shown += ", exploratory" * found.exploratory
         return f"[{shown}]({self._folder}/{suite}.md#differences)"
 
@@ -231,11 +240,6 @@ class Findings:
                 f"'{claim}' is claimed on {wanted} seeds, and {suite} holds {held}. Run the "
                 "others, or claim less."
             )
-
-
-def _on_few(found: Difference | None, usual: int) -> str:
-    """Of how many seeds a difference is, as a raised number, where these are fewer than usual."""
-    return "" if found is None or found.seeds >= usual else str(found.seeds).translate(RAISED)
 
 
 def _filled_in(path: Path, text: str, **figures: Callable[..., str]) -> str:

@@ -36,6 +36,7 @@ TEST_SETS: dict[str, tuple[Metric, ...]] = {  # by task: what makes a test set e
         Metric("of these known to the graph", {"covered": 1}, {"unseen": 1}),
     ),
 }
+RAISED = dict(zip(map(ord, "0123456789"), "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True))
 MISSING, NONE, TIE = "missing", "–", "\N{NO-BREAK SPACE}"
 
 
@@ -335,7 +336,8 @@ def group_scores(group: Group, metric: Metric) -> str:
                 continue
             difference, lacking = of_pairs.get((name, row.compare_with or "")), tables.lacking(row)
             cell = per_cent(score)
-            cell += f" ({_signed(difference.mean)})" if difference is not None else ""
+            if difference is not None:
+                cell += f" ({_signed(difference.mean)}){on_few(difference, group.seeds)}"
             column.append(cell + (f" *{lacking}*" if lacking != in_head else ""))
         columns.append(column)
     head, *lines = zip(*columns, strict=True)
@@ -358,6 +360,11 @@ def per_cent(spread: Spread | None, digits: int = 1, unit: str = "") -> str:
         return NONE
     mean, deviation = f"{100 * spread.mean:.{digits}f}", spread.deviation
     return mean + ("" if deviation is None else f" ± {100 * deviation:.{digits}f}") + unit
+
+
+def on_few(found: Difference | None, usual: int) -> str:
+    """Of how many seeds a difference is, as a raised number, where these are fewer than usual."""
+    return "" if found is None or found.seeds >= usual else str(found.seeds).translate(RAISED)
 
 
 def _tied(cell: str) -> str:

@@ -368,6 +368,11 @@ class Group:
         """The main metrics of their task."""
         return self.members[0][1].main_metrics
 
+    @property
+    def seeds(self) -> int:
+        """The most that one of the suites asks for."""
+        return max(len(tables.suite.seeds) for _, tables in self.members)
+
     def lacking(self, tables: Tables) -> str:
         """What all rows of a suite lack alike, see ``Tables.lacking``; empty where they differ."""
         rows = [row for row in tables.suite.rows if row.name in self.rows]

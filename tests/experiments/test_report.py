@@ -200,10 +200,10 @@ def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
     (sizes,) = rows_of(beside, "to train on")
     assert sizes[1:] == ["60", "60", "missing"]
     f1, recall = rows_of(beside, "K-BERT, graph")
-    assert f1[1:] == ["75.0 ± 0.0 (+25.0) *2 of 3 seeds*", "missing", "missing"]
-    assert recall[1:] == ["100.0 ± 0.0 (+50.0) *2 of 3 seeds*", "missing", "missing"]
+    assert f1[1:] == ["75.0 ± 0.0 (+25.0)² *2 of 3 seeds*", "missing", "missing"]
+    assert recall[1:] == ["100.0 ± 0.0 (+50.0)² *2 of 3 seeds*", "missing", "missing"]
     dictionary, _ = rows_of(beside, "dictionary")
-    assert dictionary[1:] == ["25.0 ± 0.0 (−25.0)", "100.0 (+50.0)", "missing"]
+    assert dictionary[1:] == ["25.0 ± 0.0 (−25.0)", "100.0 (+50.0)¹", "missing"]
     assert "everything" not in beside  # in one of the suites only
     assert (folder / "docs" / "results" / "tiny-side-by-side.png").stat().st_size > 10_000
 
