@@ -21,6 +21,7 @@ from functools import cache
 from itertools import product
 from math import log
 from pathlib import Path
+from statistics import stdev
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,8 @@ from kbert_core.experiments.audit_values import Data, Gain, Share, plain_tokeniz
 from kbert_core.experiments.expected import WAYS, Fit, Point, found_by_bert
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.linear import linear_recall
+from kbert_core.experiments.report_tables import RAISED
+from kbert_core.experiments.statistics import SURE_SEEDS
 from kbert_core.experiments.suite import read_suite
 from kbert_core.experiments.verdict import HARM, WORTH, Level, costs, pays, verdict_of
 from kbert_core.explain.drawing import BLUE, EDGE, GREY, drawing, tidy
@@ -153,6 +156,17 @@ class Guess(NamedTuple):
     expected: tuple[Gain, Gain]
 
     @property
+    def by_seed(self) -> list[float]:
+        """What was measured."""
+        return [*self.point["gains"][self.way].values()]
+
+    @property
+    def measured(self) -> str:
+        """The mean with its deviation over the seeds; a raised number where these are few."""
+        few = str(len(self.by_seed)).translate(RAISED) * (len(self.by_seed) < SURE_SEEDS)
+        return f"{points_of(self.gain)} ± {100 * stdev(self.by_seed):.1f}{few}"
+
+    @property
     def inside(self) -> tuple[bool, ...]:
         """Whether each interval holds the gain."""
         return tuple(own.low <= self.gain <= own.high for own in self.expected)
@@ -254,6 +268,8 @@ def advice(guessed: list[Guess]) -> str:
             says = costs if guess.way == "dictionary" else pays
             gains[guess.way, says(mean)].append(guess.gain)
     over, kept = gains["dictionary", True], gains["dictionary", False]
+    at_cost = [g for g in guessed if g.way == "dictionary" and costs(g.expected[0].mean)]
+    always = sum(max(guess.by_seed) < 0 for guess in at_cost)
     many, few, warned, silent = (
         f"{points_of(min(of, default=0))} to {points_of(max(of, default=0))}"
         for of in (gains[key] for key in product(("gate", "K-BERT"), (True, False)))
@@ -261,8 +277,9 @@ def advice(guessed: list[Guess]) -> str:
     return (
         "Without a BERT at hand an audit says *don't write the graph over a model* where the "
         f"dictionary is expected to cost more than {HARM} points: at {len(over)} of the points "
-        f"below, and at {sum(gain < 0 for gain in over)} of them it costs something. At the other "
-        f"{len(kept)} it gains at {sum(gain > 0 for gain in kept)}. It says *look the graph's "
+        f"below, and at {sum(gain < 0 for gain in over)} of them it costs something, at "
+        f"{always} at every seed. At the other {len(kept)} it gains at "
+        f"{sum(gain > 0 for gain in kept)}. It says *look the graph's "
         f"names up through a gate* where that is expected to gain {WORTH} points or more: at "
         f"{len(gains['gate', True])} points, where a gate gains {many}, and {few} at the others. "
         "With or without one it warns that K-BERT *may find fewer of the new names*, where the "
@@ -295,7 +312,7 @@ def in_words(guessed: list[Guess]) -> str:
             f"{points_of(at.mean)} [{points_of(at.low)}, {points_of(at.high)}]{'' if ok else NO}"
             for at, ok in zip(guess.expected, guess.inside, strict=True)
         )
-        lines.append(f"| {' | '.join((*point, guess.way, points_of(guess.gain), *said))} |")
+        lines.append(f"| {' | '.join((*point, guess.way, guess.measured, *said))} |")
     shares = "new, right in the dictionary", "wrong in it", "BERT finds"
     columns = ("", *shares, "way", "measured", *KINDS)
     table = [f"| {' | '.join(columns)} |", "|---|---:|---:|---:|---|---:|---:|---:|", *lines]
