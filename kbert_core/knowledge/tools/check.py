@@ -8,7 +8,7 @@ from typing import Any
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
+from kbert_core.knowledge.triple import AliasRelations, Triple
 
 TYPE_RELATIONS = ("类别", "类型", "type", "is_a", "instance of", "instance_of", "rdf:type")
 LONG_TAIL = 40  # characters: a branch of so many tokens pushes the sentence out
@@ -61,7 +61,7 @@ def check(
     graph: KnowledgeGraph,
     *,
     type_relations: Collection[str] = TYPE_RELATIONS,
-    alias_relations: AliasRelations = ALIAS_RELATIONS,
+    alias_relations: AliasRelations | None = None,
     examples: int = EXAMPLES,
     progress: Callable[[int], None] = lambda triples: None,
 ) -> list[Finding]:
@@ -69,13 +69,14 @@ def check(
 
     Args:
         type_relations: relations whose tails are types; an entity should have one type.
+        alias_relations: None: those of the graph.
         examples: how many examples of each kind to keep.
         progress: called now and then with the number of triples seen.
 
     Returns:
         The kinds that were found, the most serious first.
     """
-    looked = _Looked(graph, frozenset(type_relations), alias_relations)
+    looked = _Looked(graph, frozenset(type_relations), alias_relations or graph.aliases)
     findings = {kind: Finding(kind, title, remedy) for kind, (title, remedy) in _KINDS.items()}
     relations: Counter[str] = Counter()
     first: dict[str, Triple] = {}

@@ -55,6 +55,12 @@ def test_every_kind_of_doubt_is_found_with_examples():
     assert all(finding.remedy.endswith(".") for finding in doubts.values())
 
 
+def test_the_graphs_own_alias_relations_count():
+    aliases = AliasRelations(frozenset({"aka"}))
+    graph = KnowledgeGraph([Triple("丙肝", "aka", "丙型肝炎")], aliases=aliases)
+    assert [finding.kind for finding in check(graph)] == ["dangling_alias"]
+
+
 def test_examples_are_few_and_all_are_counted():
     doubts = found(*((c, "r", "t") for c in "abcdefghijklmnopqrstuvwxyz"))
     assert doubts["one_character"].count == 24  # "a" and "i" are everyday words
