@@ -13,6 +13,7 @@ from typing import Any, Self
 import torch
 
 from kbert_core.errors import GraphEditError, OptionError
+from kbert_core.files import are_texts
 from kbert_core.knowbert import linker
 from kbert_core.knowbert.entity_vectors import TEXT, EntityVectors
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -79,12 +80,16 @@ class Base:
         like = own.pop("like", "graph")
         if like not in BASES:
             raise OptionError(f"No knowledge base '{like}'; expected one of {', '.join(BASES)}.")
-        kar = {**BASES[like].get("kar", {}), **own.pop("kar", {})}
-        own = {**BASES[like], **own}
-        if own.get("relations") is not None:
-            own["relations"] = tuple(own["relations"])
+        relations = own.get("relations")
+        if isinstance(relations, list | tuple) and are_texts([*relations]):
+            own["relations"] = tuple(relations)
+        elif relations is not None:
+            raise OptionError(
+                f"relations is {relations!r}, expected a list of texts, such as ['gloss']."
+            )
         try:
-            return cls(**{**own, "kar": linker.KarOptions(**kar)})
+            kar = linker.KarOptions(**{**BASES[like].get("kar", {}), **own.pop("kar", {})})
+            return cls(**{**BASES[like], **own, "kar": kar})
         except TypeError as error:
             raise OptionError(f"A knowledge base has no such option: {error}.") from error
 

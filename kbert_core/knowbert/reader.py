@@ -42,7 +42,7 @@ from kbert_core.layers import (
 )
 from kbert_core.reader import Piece, Reader, Reading
 from kbert_core.text import WordPieces, refuse_half_characters
-from kbert_core.tokens import text_rows, tokens_read
+from kbert_core.tokens import text_rows
 
 RATE = 5.0  # of the KAR's learning rate, by the encoder's: 1e-4 and 2e-5 in the paper
 
@@ -153,13 +153,12 @@ class KnowBertReader(Reader):
                 KnowBertRow(*row, placed(spans, tokens, row[2]))
                 for row in text_rows(tokens, layout, config.max_length, windows=windows)
             )
-            cut = tokens_read(tokens, (row.trunk_parts for row in rows))
             readings.append(
                 KnowBertReading(
                     rows,
                     config,
                     sentences=tuple(sentences),
-                    tokens=cut,
+                    trunk_tokens=tokens,
                     spans=spans,
                     links=not self.has_head,
                 )

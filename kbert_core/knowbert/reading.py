@@ -19,7 +19,7 @@ from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reading, Trace
 from kbert_core.systems import SystemConfig
-from kbert_core.tokens import Tokens, TrunkPart
+from kbert_core.tokens import Tokens, TrunkPart, tokens_read
 
 
 @dataclass(frozen=True)
@@ -134,15 +134,21 @@ class KnowBertReading(Reading):
     """A text with the spans that name something.
 
     Attributes:
+        trunk_tokens: the tokens of each sentence, also those beyond the length limit.
         spans: the spans of each knowledge base in turn, in reading order; a span beyond the
             length limit is in no row.
         links: whether the output is the scores of the last base's linker, not tokens' logits.
     """
 
     sentences: tuple[str, ...] = ()
-    tokens: tuple[Tokens, ...] = ()
+    trunk_tokens: tuple[Tokens, ...] = ()
     spans: tuple[Span, ...] = ()
     links: bool = False
+
+    @cached_property
+    def tokens(self) -> tuple[Tokens, ...]:
+        """The tokens of each sentence that are read."""
+        return tokens_read(self.trunk_tokens, (row.trunk_parts for row in self.rows))
 
     @property
     def mentions(self) -> tuple[Mention, ...]:
@@ -158,7 +164,8 @@ class KnowBertReading(Reading):
         """Return the same text with other spans; a span without candidates is in no row."""
         spans = tuple(sorted(spans, key=lambda own: own.place))
         rows = tuple(
-            replace(row, spans=placed(spans, self.tokens, row.trunk_parts)) for row in self.rows
+            replace(row, spans=placed(spans, self.trunk_tokens, row.trunk_parts))
+            for row in self.rows
         )
         return replace(self, rows=rows, spans=spans, prediction=None)
 

@@ -93,6 +93,15 @@ def test_a_name_cut_by_the_length_limit_gives_its_text_no_knowledge(tagger):
     assert tagger.reader.trace(cut).links == ()
 
 
+def test_a_name_cut_by_the_length_limit_stays_in_no_row_when_spans_are_edited(tagger):
+    config = dataclasses.replace(tagger.config, max_length=6)
+    (cut,) = tagger.reader.read([[TEXT]], SENSES, config)
+    assert [len(tokens) for tokens in cut.tokens] == [4]
+    assert cut.with_nodes(cut.spans).rows == cut.rows
+    (whole,) = tagger.reader.read([[TEXT]], SENSES)
+    assert whole.with_nodes(whole.spans).rows == whole.rows and whole.pieces
+
+
 def test_a_name_longer_than_a_window_is_not_linked(linker):
     short = Pipeline(
         linker.reader.model,
@@ -150,6 +159,9 @@ def test_a_model_with_a_kar_is_read_by_its_own_system_alone(tagger, system):
         ([{"like": "wiki"}], "No knowledge base 'wiki'"),
         ([{"layers": 3}], "no such option"),
         (["graph", 7], "expected its name or its options"),
+        ([{"relations": "gloss"}], "relations is 'gloss', expected a list of texts"),
+        ([{"relations": 5}], "relations is 5, expected a list of texts"),
+        ([{"kar": 5}], "no such option"),
     ],
 )
 def test_a_card_with_impossible_bases_is_said(tagger, tmp_path, bases, words):
