@@ -306,21 +306,6 @@ class Suite(Keys):
         """Several paths, see :meth:`resolved`."""
         return tuple(map(self.resolved, paths))
 
-    @model_validator(mode="before")
-    @classmethod
-    def _handed_on(cls, data: Any) -> Any:
-        """Give every row what the suite says for all."""
-        if not isinstance(data, dict):
-            return data
-        rows = {
-            key: [_inheriting(row, data, kind) for row in data[key]]
-            for key, kind in (("runs", Run), ("baselines", Baseline))
-            if isinstance(data.get(key), list)
-        }
-        rows |= _under_each(rows, data)
-        covered_by = data.get("kg") if data.get("covered_by") is None else data["covered_by"]
-        return {**data, **rows, "covered_by": covered_by}
-
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.name != slug(self.name):
@@ -388,6 +373,20 @@ class Suite(Keys):
                 )
 
 
+def _handed_on(data: Any) -> Any:
+    """Give every row what the suite says for all."""
+    if not isinstance(data, dict):
+        return data
+    rows = {
+        key: [_inheriting(row, data, kind) for row in data[key]]
+        for key, kind in (("runs", Run), ("baselines", Baseline))
+        if isinstance(data.get(key), list)
+    }
+    rows |= _under_each(rows, data)
+    covered_by = data.get("kg") if data.get("covered_by") is None else data["covered_by"]
+    return {**data, **rows, "covered_by": covered_by}
+
+
 def _inheriting(row: Any, suite: Mapping[str, Any], kind: type[Keys]) -> Any:
     """A row's keys with those that the suite gives for all rows."""
     if not isinstance(row, dict):
@@ -418,7 +417,14 @@ def _under_each(rows: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, 
     except (ValidationError, TypeError):  # which the suite's own check tells
         return {}
     every = [row for of in rows.values() for row in of]
-    if not conditions or not all(isinstance(row, dict) for row in every):
+    compared = _pairs(suite.get("also_compare") or [])
+    names_are_texts = all(
+        isinstance(row, dict)
+        and isinstance(row.get("name"), str)
+        and all(isinstance(row.get(key), str | None) for key in REFERRING)
+        for row in every
+    )
+    if not conditions or not names_are_texts or not isinstance(compared, list):
         return {}
     bare = {row.get("name") for row in rows.get("runs", ()) if row["knowledge"] == "none"}
 
@@ -451,7 +457,7 @@ def _under_each(rows: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, 
         absent = {r.get("name") for r in every} - {
             r.get("name") for of in here.values() for r in of
         }
-        for pair in suite.get("also_compare") or ():
+        for pair in compared:
             if absent.isdisjoint(pair):
                 pairs[tuple(under(condition, name)[1] for name in pair)] = None
     return {**{k: [*of.values()] for k, of in made.items()}, "also_compare": [*map(list, pairs)]}
@@ -490,6 +496,7 @@ def read_suite(path: str | Path) -> Suite:
         data["name"] = data.get("name") or path.stem
         data["title"] = data.get("title") or data["name"]
     try:
+        data = _handed_on(data)
         suite = Suite.model_validate(data)
     except ValidationError as error:
         raise OptionError(f"{path}: {error_text(error.errors()[0], data)}") from error

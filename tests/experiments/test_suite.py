@@ -73,6 +73,38 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ({"conditions": [{"new": 0.2}]}, "conditions: number 1 has the unknown key 'new'"),
         ({"conditions": [{"unseen": 0.2}]}, "'BERT: 20 % new': unseen and split: substitution"),
         (
+            {
+                "conditions": [{"known": 0.5}, {"known": 0.3}],
+                "runs": [{"name": "A", "known": 0.3}, {"name": "B", "train": {"epochs": "x"}}],
+            },
+            "run 'B: 50 % known': train: epochs is 'x', expected a whole number",
+        ),
+        (
+            {
+                "conditions": [{"known": 0.5}, {"known": 0.3}],
+                "runs": [{"name": "A"}, {"name": "B", "known": 0.3, "train": {"epochs": "x"}}],
+            },
+            "run 'B: 30 % known': train: epochs is 'x', expected a whole number",
+        ),
+        (
+            {"conditions": [{"known": 0.5}], "runs": [{"name": "A"}, {"name": ["B"]}]},
+            r"run 2: name is \['B'\], expected a string",
+        ),
+        (
+            {"conditions": [{"known": 0.5}], "runs": [{"name": "A"}, {"seeds": [1]}]},
+            "run 2: name is missing",
+        ),
+        (
+            {"conditions": [{"known": 0.5}], "compare_with": ["BERT"]},
+            r"compare_with is \['BERT'\], expected a string",
+        ),
+        ({"conditions": [{"known": 0.5}], "also_compare": 3}, "also_compare is 3, expected a list"),
+        ({"conditions": [{"known": 0.5}], "also_compare": [3]}, "also_compare has 3, expected pa"),
+        (
+            {"conditions": [{"known": 0.5}], "also_compare": ["K-BERT", "BERT"]},
+            "also_compare has 'K-BERT', expected pairs of names",
+        ),
+        (
             {"runs": [{"name": "a", "knowledge": "none", "known": 0.5}]},
             "run 'a': known and right are a graph's, and knowledge is none",
         ),
