@@ -207,19 +207,17 @@ class Experiment:
         }
         if isinstance(row, Run):
             options = train_options(suite, row)
-            digest = hashed(f"the encoder {row.encoder}", lambda: self._encoder(row.encoder))
             inputs |= {
                 "kind": "run",
                 "knowledge": row.knowledge,
                 "hiding_kg": self._graphs(row.hiding_kg, hashed),
-                "encoder": {"name": row.encoder, "sha256": digest},
+                "encoder": self._encoder("encoder", row.encoder, hashed),
                 "options": {n: v for n, v in options.flat().items() if n not in OTHER_INPUTS},
                 **({"retrained": True} if row.retrained else {}),
             }
             injection = options.knowledge.injection
-            if injection is not None and (scorer := injection.scorer) is not None:
-                digest = hashed(f"the scorer {scorer}", lambda: self._encoder(scorer))
-                inputs["scorer"] = {"name": scorer, "sha256": digest}
+            if injection is not None and injection.scorer is not None:
+                inputs["scorer"] = self._encoder("scorer", injection.scorer, hashed)
             return without_defaults(inputs)
         inputs["kind"] = "dictionary"
         if row.over is not None:
@@ -228,6 +226,10 @@ class Experiment:
             inputs["guided"] = BOOSTS
         if row.judge is not None:
             inputs["judge"] = RECIPE if row.judge == "gate" else row.judge
+        if row.senses is not None:
+            inputs["senses"] = row.senses
+        if row.senses == "centroid":
+            inputs["encoder"] = self._encoder("encoder", suite.encoder, hashed)
         return without_defaults(inputs)
 
     def _hashed(self, missing: Missing | None, what: str, read: Callable[[], str]) -> str | None:
@@ -260,7 +262,10 @@ class Experiment:
             self._hashes[paths] = digest
         return self._hashes[paths]
 
-    def _encoder(self, name: str) -> str:
+    def _encoder(self, what: str, name: str, hashed: Hashed) -> dict[str, str | None]:
+        return {"name": name, "sha256": hashed(f"the {what} {name}", lambda: self._weights(name))}
+
+    def _weights(self, name: str) -> str:
         """Hash of an encoder's weights, size and vocabulary; of a hub's the name alone."""
         folder = Path(self.suite.resolved(name)) if name != SCRATCH else Path(SCRATCH)
         if not folder.is_dir():

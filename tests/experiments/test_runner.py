@@ -190,6 +190,27 @@ def test_another_scorer_of_the_same_name_makes_results_stale(written, suite_data
     assert "scorer" in again.status(cell).reason
 
 
+def test_other_senses_of_a_baseline_or_another_encoder_make_its_results_stale(
+    written, suite_data, folder
+):
+    for split in ("train", "dev", "test"):
+        (folder / "data" / f"{split}.jsonl").write_text('{"text": "gone", "labels": []}\n')
+    save_checkpoint(folder / "encoder", AutoModel, Card())
+    suite_data |= {"task": "link", "encoder": "encoder", "train": {}, "also_compare": []}
+    suite_data["runs"] = suite_data["runs"][:1]
+    suite_data["baselines"] = [{"name": "senses", "senses": "centroid"}]
+    path = written(suite_data)
+    made = experiment(path)
+    cell = made.cells()[1]
+    write_json(made.file(cell), {"format": 1, "seconds": 1.0, "inputs": made.inputs(cell)})
+    assert made.status(cell).state == "done"
+    save_checkpoint(folder / "encoder", AutoModel, Card(), hidden_size=64)
+    assert experiment(path).status(cell).reason == "encoder has another content"
+    suite_data["baselines"][0]["senses"] = "first"
+    made = experiment(written(suite_data))
+    assert 'senses was "centroid" and is "first"' in made.status(made.cells()[1]).reason
+
+
 def test_an_option_that_is_new_and_has_its_default_makes_no_result_stale(written, suite_data):
     suite_data |= {"seeds": [1], "injection": {"max_triples": 1}}
     made = experiment(written(suite_data))
