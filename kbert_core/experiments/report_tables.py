@@ -37,6 +37,7 @@ TEST_SETS: dict[str, tuple[Metric, ...]] = {  # by task: what makes a test set e
     ),
 }
 RAISED = dict(zip(map(ord, "0123456789"), "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True))
+UNKNOWN = "processor not noted"  # in older results
 MISSING, NONE, TIE = "missing", "–", "\N{NO-BREAK SPACE}"
 
 
@@ -284,9 +285,9 @@ def made_on(tables: Tables) -> str:
     for run in tables.suite.runs:
         for seed, result in tables.results.get(run.name, {}).items():
             versions, options = result["versions"], result["inputs"]["options"]
-            device = versions["cpu" if result["device"].startswith("cpu") else "cuda"]
+            device = versions.get("cpu" if result["device"].startswith("cpu") else "cuda")
             made = "bfloat16" if options.get("bf16") else "float32"
-            machine = device, result.get("precision", made)
+            machine = device or UNKNOWN, result.get("precision", made)
             letter = letters.setdefault(machine, ascii_uppercase[len(letters)])
             rows.setdefault(run.called, {}).setdefault(seed, {})[letter] = None
     told = [f"{letter}: {', '.join(machine)}" for machine, letter in letters.items()]

@@ -148,13 +148,16 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
 def test_a_page_says_what_trained_each_row_at_each_seed(done, folder):
     file = done.results / "bert-seed2.json"
     write_json(file, {**json.loads(file.read_text("utf-8")), "precision": "bfloat16"})
+    file = done.results / "bert-seed3.json"
+    write_json(file, {**json.loads(file.read_text("utf-8")), "versions": {"cuda": None}})
     text = page_of(write_report([tables_of(done, resamples=100)], folder / "results.md"))
-    assert "A: a GPU, float32; B: a CPU, bfloat16; C: a CPU, float32." in text
+    assert "A: a GPU, float32; B: a CPU, bfloat16; C: processor not noted, float32; " in text
+    assert "; D: a CPU, float32." in text
     head, bert, kbert = (rows_of(text, name)[-1] for name in ("seed", "BERT", "K-BERT, graph"))
     assert [head, bert, kbert] == [
         ["seed", "1", "2", "3"],
         ["BERT", "A", "B", "C"],
-        ["K-BERT, graph", "A", "C", "–"],
+        ["K-BERT, graph", "A", "D", "–"],
     ]
 
 
