@@ -201,6 +201,16 @@ def inputs_of(
     return inputs
 
 
+def positions_of(model: PreTrainedModel) -> int | None:
+    """Return the most tokens that an encoder has positions for; None: no limit."""
+    count = getattr(model.config, "max_position_embeddings", None)
+    if not isinstance(count, int) or count <= 0:
+        return None
+    embeddings = getattr(model.base_model, "embeddings", None)
+    padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
+    return count if padding is None else count - padding - 1  # a RoBERTa counts from after it
+
+
 def plain_copy(module: Any) -> Any:
     """Copy a part of an encoder for full training, without an adapter's low-rank matrices."""
     new = copy.deepcopy(module)

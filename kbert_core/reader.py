@@ -20,6 +20,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import LeftOut
 from kbert_core.knowledge.triple import Triple
+from kbert_core.layers import positions_of
 from kbert_core.text import WordPieces
 from kbert_core.tokens import Tokens, text_places
 
@@ -214,8 +215,7 @@ class Reader(ABC):
     @property
     def positions(self) -> int | None:
         """The most tokens that a row can have; None: no limit."""
-        count = getattr(self.model.config, "max_position_embeddings", None)
-        return count if isinstance(count, int) and count > 0 else None
+        return positions_of(self.model)
 
     def has(self, option: str) -> bool:
         """Whether the system's configuration has an option."""

@@ -29,6 +29,7 @@ from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.strategies import Candidates
 from kbert_core.knowledge.triple import Triple
+from kbert_core.layers import positions_of
 from kbert_core.text import Tokenizer, WordPieces
 from kbert_core.tokens import text_rows
 
@@ -114,11 +115,7 @@ class Similarity:
 
     def _means(self, texts: Sequence[Texts]) -> Floats:
         """Return the mean hidden state of every text (T, H); batches have similar lengths."""
-        config = self.model.config
-        most, pad = getattr(config, "max_position_embeddings", None), config.pad_token_id
-        limit = LONGEST
-        if isinstance(most, int) and most > 0:  # a RoBERTa counts from after the padding's number
-            limit = min(limit, most - (pad + 1 if pad else 0))
+        limit = min(LONGEST, positions_of(self.model) or LONGEST)
         rows = [
             text_rows(self.tokenizer.tokenize(text), self.tokenizer.layout(len(text)), limit)[0]
             for text in texts

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from explaining import DISEASE, GRAPH, IS_CURE, TEXT
+from kbert.test_mask_transformer import small
 from toy_reader import ToyConfig
 from transformers import AutoModelForTokenClassification
 
@@ -95,6 +96,14 @@ def test_what_needs_sentence_trees_says_so(toy):
         toy.lay([])
     with pytest.raises(OptionError, match="'toy' has no option 'interventions', only options, max"):
         toy(TEXT, interventions=())
+
+
+def test_a_length_limit_is_at_most_the_positions_that_the_encoder_uses(toy):
+    roberta = small("roberta", pad_token_id=1)  # 80 positions, counted from 2
+    reader = type(toy.reader)(roberta, toy.tokenizer, ToyConfig(max_length=48))
+    assert reader.configured(max_length=78).max_length == 78
+    with pytest.raises(OptionError, match="max_length is 79, and the encoder has 78 positions"):
+        reader.configured(max_length=79)
 
 
 def test_a_configuration_of_another_system_is_refused(ner, toy):

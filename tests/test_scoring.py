@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from conftest import tiny_config, tiny_tokenizer
+from conftest import tiny_config, tiny_tokenizer, tiny_vocabulary
+from kbert.test_mask_transformer import small
 from slow_flatten import slow_tree
 from transformers import BertModel
 
@@ -67,6 +68,14 @@ def test_cache_is_bounded_and_used(own, monkeypatch):
     assert len(small._cache) == 3
     monkeypatch.setattr(small, "_means", lambda texts: pytest.fail(f"{texts} are made again"))
     assert len(small.vectors(texts[-3:])) == 3
+
+
+@pytest.mark.parametrize(("kind", "padding"), [("modernbert", 100), ("roberta", 1)])
+def test_a_text_is_cut_to_the_encoders_positions(kind, padding):
+    encoder = small(kind, vocab_size=len(tiny_vocabulary()), pad_token_id=padding)
+    plain = Similarity(encoder, WordPieces(tiny_tokenizer()), centred=False)
+    short, long = plain.vectors([("糖尿病",), ("病" * 99,)]).values()
+    assert np.isfinite(short).all() and np.isfinite(long).all()
 
 
 @pytest.mark.parametrize("text", ["", " ", "\u200b"])

@@ -32,6 +32,7 @@ from kbert_core.layers import (
     cant_tell_apart,
     layer_masks,
     local_window,
+    positions_of,
     twin_of,
 )
 
@@ -77,10 +78,7 @@ class MaskTransformer:
     @property
     def max_length(self) -> int | None:
         """The most tokens the encoder has positions for; None: no limit."""
-        count = getattr(self.config, "max_position_embeddings", None)
-        if not isinstance(count, int) or count <= 0:
-            return None
-        return count - self.position_offset
+        return positions_of(self.model)
 
     @property
     def layer_count(self) -> int:

@@ -178,11 +178,6 @@ class KBertReader(Reader):
         self._scorers: dict[tuple[str, str | None], TripleScorer | None] = {}
         self.twin: NarrowedTwin | None = None
 
-    @cached_property
-    def positions(self) -> int | None:  # type: ignore[override]
-        """The most tokens that a row can have; None: no limit."""
-        return self.encoder.max_length
-
     def read(
         self,
         texts: Sequence[Sequence[str]],

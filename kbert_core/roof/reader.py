@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from threading import Lock
 from typing import Any, ClassVar, cast
 
 import torch
@@ -24,6 +25,7 @@ from kbert_core.layers import (
     layers_of,
     load_inserted,
     plain_copy,
+    positions_of,
     twin_of,
 )
 from kbert_core.reader import Piece, Reader, Reading
@@ -73,11 +75,7 @@ class RoofReader(Reader):
             insert_after(model, len(layers), roof)
         self.roof: Roof = getattr(layers[-1], INSERTED)
         encoder = self.roof.knowledge or body
-        limits = (
-            getattr(encoder.config, "max_position_embeddings", None),
-            self.kb_tokenizer.model_max_length(),
-            config.kb_length,
-        )
+        limits = positions_of(encoder), self.kb_tokenizer.model_max_length(), config.kb_length
         self.kb_length = min(limit for limit in limits if limit is not None)
         self._scorers: dict[str | None, Any] = {}
         self._kept = (_Kept(), _Kept())  # states of texts, and of triples
@@ -361,6 +359,7 @@ class _Kept:
     def __init__(self) -> None:
         self._states: OrderedDict[tuple[Any, ...], Tensor] = OrderedDict()
         self._version, self._tokens = -1, 0
+        self._lock = Lock()
 
     def states(
         self, version: int, encoder: PreTrainedModel, ids: Tensor, mask: Tensor, segments: Tensor
@@ -370,26 +369,28 @@ class _Kept:
         Args:
             version: a number that changes with the weights.
         """
-        if version != self._version:
-            self._states.clear()
-            self._version, self._tokens = version, 0
         sizes = mask.sum(1).tolist()
         keys = [
             (*own[:size], *types[:size])
             for own, types, size in zip(ids.tolist(), segments.tolist(), sizes, strict=True)
         ]
-        found = {key: self._states[key] for key in keys if key in self._states}
+        with self._lock:
+            if version != self._version:
+                self._states.clear()
+                self._version, self._tokens = version, 0
+            found = {key: self._states[key] for key in keys if key in self._states}
         rows = [row for row, key in enumerate(keys) if key not in found]
         if rows:
             longest = max(sizes[row] for row in rows)
             inputs = (own[rows, :longest] for own in (ids, mask, segments))
             made = encoder(**inputs_of(encoder, *inputs)).last_hidden_state
             found |= {keys[row]: own[: sizes[row]] for row, own in zip(rows, made, strict=True)}
-        for key in dict.fromkeys(keys):
-            if key not in self._states:
-                self._tokens += len(key) // 2
-                self._states[key] = found[key].clone()
-            self._states.move_to_end(key)
-        while self._tokens > KEPT_TOKENS and len(self._states) > 1:
-            self._tokens -= len(self._states.popitem(last=False)[0]) // 2
+        with self._lock:
+            for key in dict.fromkeys(keys):
+                if key not in self._states:
+                    self._tokens += len(key) // 2
+                    self._states[key] = found[key].clone()
+                self._states.move_to_end(key)
+            while self._tokens > KEPT_TOKENS and len(self._states) > 1:
+                self._tokens -= len(self._states.popitem(last=False)[0]) // 2
         return nn.utils.rnn.pad_sequence([found[key] for key in keys], True)

@@ -1,13 +1,17 @@
 """Roof-BERT from text to states: what it reads, and what may and may not change its output."""
 
 import json
+import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 
 import pytest
 import torch
 from conftest import save_checkpoint
 from roof_taggers import GRAPH, TEXT, tagger
-from transformers import AutoModelForTokenClassification
+from transformers import AutoModelForTokenClassification, PretrainedConfig
+from transformers.modeling_outputs import BaseModelOutput
 
 from kbert_core import (
     Card,
@@ -22,6 +26,7 @@ from kbert_core.knowledge.selection import Rule
 from kbert_core.layers import layers_of
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.reader import Piece
+from kbert_core.roof import reader
 from kbert_core.roof.reading import RoofConfig
 
 TRIPLES = tuple(GRAPH)
@@ -130,6 +135,28 @@ def test_kept_states_go_when_weights_change(checkpoints):
     after = pipeline.reader.logits(readings)[0]
     assert not torch.allclose(before, after, atol=1e-3)
     assert torch.allclose(after, pipeline.reader.trace(readings[0]).logits_on_text(), atol=1e-5)
+
+
+def test_threads_may_share_kept_states(monkeypatch):
+    class Slow(OrderedDict):
+        def __contains__(self, key):
+            there = super().__contains__(key)
+            time.sleep(1e-4)  # here another thread may go on
+            return there
+
+    def encode(input_ids, attention_mask):
+        return BaseModelOutput(input_ids[..., None].float())
+
+    def states(number):
+        ids = torch.tensor([[number, 7]])
+        return kept.states(0, encode, ids, torch.ones_like(ids), torch.zeros_like(ids))
+
+    monkeypatch.setattr(reader, "KEPT_TOKENS", 4)
+    encode.config, kept = PretrainedConfig(), reader._Kept()
+    kept._states, numbers = Slow(), [number % 3 for number in range(100)]
+    with ThreadPoolExecutor(8) as threads:
+        for number, made in zip(numbers, threads.map(states, numbers), strict=True):
+            assert made.tolist() == [[[number], [7]]]
 
 
 def test_padding_of_either_side_changes_nothing(roof):
