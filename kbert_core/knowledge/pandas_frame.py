@@ -28,7 +28,8 @@ def from_pandas(
 ) -> KnowledgeGraph:
     """Return the triples that a frame's rows say; a repeated one counts once.
 
-    ``from_pandas(to_pandas(graph))`` holds what the graph holds.
+    ``from_pandas(to_pandas(graph))`` holds what the graph holds. A triple is on where ``on``
+    doesn't say.
 
     Args:
         columns: which are head, relation and tail; None: those that are called so, by the words
@@ -45,7 +46,14 @@ def from_pandas(
             f"The table has the columns {', '.join(there)}, expected {', '.join(COLUMNS)}. Rename "
             "three of them, or say which: columns=(HEAD, RELATION, TAIL)."
         )
-    ons = frame[ON].tolist() if ON in frame and frame[ON].dtype == bool else [True] * len(frame)
+    if there.count(ON) > 1:
+        raise GraphFileError(
+            f"The table has {there.count(ON)} columns called {ON}, expected one at most. Rename "
+            "the others."
+        )
+    ons = [True] * len(frame)
+    if ON in frame and all(isinstance(on, bool) for on in frame[ON].dropna().tolist()):
+        ons = [on is not False for on in frame[ON].tolist()]  # one that is missing is on
     found: dict[Triple, bool] = {}
     values = zip(*(frame.iloc[:, place].tolist() for place in places), strict=True)
     for number, (fields, on) in enumerate(zip(values, ons, strict=True), start=1):

@@ -37,6 +37,21 @@ def test_a_round_trip_changes_nothing(fields, number):
     assert said(from_pandas(to_pandas(graph))) == said(graph)
 
 
+def test_a_row_that_does_not_say_whether_it_is_on_is_on():
+    frame = to_pandas(KnowledgeGraph([COOK]).switch_off(COOK))
+    more = pd.concat([frame, pd.DataFrame([["b", "c", "d"]], columns=["head", "relation", "tail"])])
+    assert said(from_pandas(more))[0] == [(COOK, False), (Triple("b", "c", "d"), True)]
+    typed = more.assign(on=more["on"].astype("boolean"))
+    assert said(from_pandas(typed)) == said(from_pandas(more))
+
+
+def test_two_columns_that_say_what_is_on_are_refused():
+    frame = to_pandas(KnowledgeGraph([COOK]))
+    frame.insert(0, "on", [True], allow_duplicates=True)
+    with pytest.raises(GraphFileError, match="2 columns called on, expected one at most"):
+        from_pandas(frame)
+
+
 def test_columns_are_known_by_their_names_or_chosen():
     frame = pd.DataFrame([["类别", "疾病", 3, "糖尿病"]], columns=["关系", "尾实体", "n", "实体"])
     sugar = Triple("糖尿病", "类别", "疾病")
