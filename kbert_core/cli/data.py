@@ -259,6 +259,11 @@ def file(args: Namespace) -> Page:
         raise OptionError("No graph given. Name one or more with --kg FILE.")
     if args.most is not None and args.most < 1:
         raise OptionError(f"--most is {args.most}, expected at least 1 text.")
+    if not args.prune and (args.output, args.what, args.least) != (None, "triple", 1):
+        raise OptionError(
+            "--output, --what and --least are of a pruned graph, and there is no --prune. Add it, "
+            "or leave them out."
+        )
     pipeline, graph, config = loaded(args, why=NO_HEAD)
     assert pipeline.task is not None
     task = pipeline.task.name

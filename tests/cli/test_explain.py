@@ -154,6 +154,9 @@ def test_a_graph_is_pruned(explain, data, rule, tmp_path):
         (["--most", "0"], "--most is 0"),
         (["--split", "train"], "no train.tsv"),
         (["--prune", "counts", "--least", "0"], "least is 0"),
+        (["--output", "pruned.spo"], "there is no --prune"),
+        (["--what", "relation"], "there is no --prune"),
+        (["--least", "2"], "there is no --prune"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_said(explain, data, change, said):
