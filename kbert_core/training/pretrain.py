@@ -170,8 +170,8 @@ def held_out_scores(model: PackedMaskedLM, rows: MaskedRows) -> dict[str, float]
             right += int((logits.argmax(-1) == labels).sum())
             count += len(labels)
     model.train(was_training)
-    loss = total / count
-    return {"loss": loss, "perplexity": math.exp(loss), "accuracy": right / count}
+    loss = total / max(1, count)
+    return {"loss": loss, "perplexity": math.exp(loss), "accuracy": right / max(1, count)}
 
 
 def _check_schedule(options: PretrainOptions, last: Path) -> None:

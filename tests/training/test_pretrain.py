@@ -22,7 +22,7 @@ from kbert_core.training.corpus import (
     sentences_of,
 )
 from kbert_core.training.options import PretrainOptions
-from kbert_core.training.pretrain import pretrain
+from kbert_core.training.pretrain import PackedMaskedLM, held_out_scores, pretrain
 from kbert_core.training.vocabulary import Masking, character_tokenizer
 
 PASSAGES = [f"第{i}句话说的是天气很好。" * (1 + i % 4) for i in range(300)]
@@ -94,6 +94,15 @@ def test_masking_keeps_the_old_token_as_the_label_and_spares_special_ones(rows):
         hidden += int((item["input_ids"][at] == rows.masking.mask_id).sum())
     assert chosen / count == pytest.approx(0.13, abs=0.03)
     assert hidden / chosen == pytest.approx(0.8, abs=0.05)
+
+
+def test_held_out_rows_without_a_masked_token_have_a_score(rows, monkeypatch):
+    monkeypatch.setattr("kbert_core.training.corpus.MASKED_SHARE", 0)
+    rows.count = 2
+    config = BertConfig(vocab_size=len(rows.tokenizer), hidden_size=8, num_hidden_layers=1)
+    config.num_attention_heads = 1
+    scores = held_out_scores(PackedMaskedLM(config), rows)
+    assert scores == {"loss": 0, "perplexity": 1, "accuracy": 0}
 
 
 def test_random_tokens_are_words_of_a_foreign_vocabulary(tmp_path):
