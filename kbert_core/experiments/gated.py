@@ -402,7 +402,7 @@ def _check_task(pipeline: Pipeline) -> None:
 
 
 def _digest(model: str | Path) -> str:
-    """Return a digest of the weights in a folder; for an adapter of its encoder's, too."""
+    """Return a digest of the weights in a folder: of an adapter's own, not its encoder's."""
     folder = Path(located(model))
     weights = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
     if not weights:
