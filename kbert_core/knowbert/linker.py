@@ -4,7 +4,6 @@ Shapes: B texts, N tokens, C mention spans, M candidates of a span, E width of e
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -102,7 +101,6 @@ class Linked:
     """What the linker made of a batch's spans, stage by stage.
 
     Attributes:
-        span_vectors: S, (B, C, E); pooled from the tokens of each span.
         contextual: S_e, (B, C, E); after the spans have attended to each other (Eq. 2).
         dot: (B, C, M); span times entity.
         scores: ψ, (B, C, M) (Eq. 3).
@@ -111,7 +109,6 @@ class Linked:
         is_null: (B, C) bool; every candidate is under the threshold.
     """
 
-    span_vectors: Tensor
     contextual: Tensor
     dot: Tensor
     scores: Tensor
@@ -224,37 +221,7 @@ class EntityLinker(nn.Module):
         )
         entity = torch.where(is_null[..., None], table[NULL], mixed)
         dot = torch.zeros_like(nothing).masked_scatter(there, dots)
-        return Linked(spans, contextual, dot, scores, weights, entity, is_null)
-
-
-def linking_loss(
-    linked: Linked,
-    candidates: Candidates,
-    gold: Tensor,
-    *,
-    kind: Literal["softmax", "margin"] = "softmax",
-    margin: float = 0.2,
-) -> Tensor:
-    """Say how far the scores are from the gold entities (Eq. 4; a margin: Eq. 5).
-
-    A span without a gold entity, or whose gold entity is none of its candidates, doesn't count:
-    the released code trains such a span towards its first candidate.
-
-    Args:
-        gold: (B, C) int64; 0: none.
-        kind: cross entropy over a span's candidates, or a margin for each of them.
-
-    Returns:
-        The mean over spans (softmax) or over candidates (margin); 0 where there are none.
-    """
-    is_gold = (candidates.entities == gold[..., None]) & (gold[..., None] != PADDING)
-    counts = is_gold.any(-1)
-    if kind == "softmax":
-        chosen = linked.scores.log_softmax(-1).masked_fill(~is_gold, 0).sum(-1)
-        return -chosen[counts].sum() / counts.sum().clamp(min=1)
-    there = (candidates.entities != PADDING) & counts[..., None]
-    losses = torch.where(is_gold, margin - linked.scores, margin + linked.scores).clamp(min=0)
-    return losses[there].sum() / there.sum().clamp(min=1)
+        return Linked(contextual, dot, scores, weights, entity, is_null)
 
 
 def norm(size: int, options: KarOptions) -> nn.Module:

@@ -11,7 +11,7 @@ from transformers import BertModel
 
 from kbert_core import KBertError
 from kbert_core.knowbert.kar import Kar, layer_after, reading
-from kbert_core.knowbert.linker import NULL, Candidates, KarOptions, linking_loss
+from kbert_core.knowbert.linker import NULL, Candidates, KarOptions
 from kbert_core.layers import insert_after, load_inserted
 
 HIDDEN, WIDTH = 32, 10
@@ -206,28 +206,6 @@ def test_gradients_are_those_of_small_steps():
             return module(states)
 
     assert torch.autograd.gradcheck(through, (hidden, *module.parameters()), atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["softmax", "margin"])
-def test_linking_loss_counts_spans_whose_gold_entity_is_a_candidate(kind):
-    module, hidden, given = kar(), states(), candidates(TEXT)
-    _, trace = run(module, hidden, given)
-    gold = torch.tensor([[4, 7, 0]])  # 7 is no candidate of the second span; the third has none
-    scores = trace.linked.scores[0, 0, :2]
-    if kind == "softmax":
-        expected = -scores.log_softmax(0)[1]
-    else:
-        expected = ((0.2 + scores[0]).clamp(min=0) + (0.2 - scores[1]).clamp(min=0)) / 2
-    close(linking_loss(trace.linked, given, gold, kind=kind), expected)
-    assert linking_loss(trace.linked, given, torch.tensor([[0, 7, 0]]), kind=kind) == 0
-
-
-def test_a_span_without_its_gold_entity_trains_nothing():
-    module, hidden, given = kar().train(), states(), candidates(TEXT)
-    with reading([given]) as traces:
-        module(hidden)
-    linking_loss(traces[0][0].linked, given, torch.tensor([[7, 7, 7]])).backward()
-    assert all(p.grad is None or not p.grad.any() for p in module.parameters())
 
 
 @pytest.mark.parametrize(
