@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 from kbert_core.errors import EncoderError
 from kbert_core.layers import additive_mask, layers_of, plain_copy
 
-LAST, RANDOM = "last", "random"
+RANDOM = "random"
 
 
 @dataclass
@@ -30,7 +30,6 @@ class Running:
         attentions: whether to keep the roof's attention.
         states: (B, N', H) of the triples.
         text: (B, M, H) of the text, before the roof.
-        roofed: (B, M + N', H) after it.
         kept: per layer of the roof (B, A, M + N', M + N').
     """
 
@@ -40,7 +39,6 @@ class Running:
     attentions: bool = False
     states: Tensor | None = None
     text: Tensor | None = None
-    roofed: Tensor | None = None
     kept: list[Tensor] = field(default_factory=list)
 
 
@@ -115,7 +113,6 @@ class Roof(nn.Module):
                 running.kept.append(_attention(layer, whole, mask))
             output = layer(whole, attention_mask=mask)
             whole = output[0] if isinstance(output, tuple) else output
-        running.roofed = whole
         return whole[:, : states.shape[1]]
 
 
