@@ -5,7 +5,6 @@ in one file and nodes (``:ID,name,:LABEL``) in others; or what ``apoc.export.csv
 in one. A node is called by its ``name``, or the first of ``NODE_NAMES`` that it has.
 """
 
-import csv
 import io
 import json
 import re
@@ -25,13 +24,12 @@ from kbert_core.knowledge.io.rows import (
     ReadOptions,
     Row,
     checked,
-    guarded,
     lines,
     quoted,
     read_cells,
     shown,
 )
-from kbert_core.knowledge.io.write import write_triples
+from kbert_core.knowledge.io.write import write_rows, write_triples
 from kbert_core.knowledge.triple import Triple
 
 APOC = {"_id": "ID", "_start": "START_ID", "_end": "END_ID", "_type": "TYPE", "_labels": "LABEL"}
@@ -195,13 +193,6 @@ def write_neo4j(triples: Iterable[Triple], path: str | Path) -> tuple[int, list[
     return count, [path, nodes]
 
 
-def _write_csv(rows: Iterable[Iterable[str]], stream: IO[bytes]) -> None:
-    text = io.TextIOWrapper(stream, "utf-8", newline="")
-    csv.writer(text, lineterminator="\n").writerows(map(guarded, row) for row in rows)
-    text.flush()
-    text.detach()
-
-
 def _write_relationships(
     names: dict[str, int], triples: Iterable[Triple], stream: IO[bytes]
 ) -> None:
@@ -211,11 +202,11 @@ def _write_relationships(
             names.setdefault(t.head, len(names)), names.setdefault(t.tail, len(names))
             yield t.head, t.relation, t.tail
 
-    _write_csv(rows(), stream)
+    write_rows(rows(), stream)
 
 
 def _write_nodes(names: dict[str, int], _: Iterable[Triple], stream: IO[bytes]) -> None:
-    _write_csv([("name:ID", ":LABEL"), *((name, KIND) for name in names)], stream)
+    write_rows([("name:ID", ":LABEL"), *((name, KIND) for name in names)], stream)
 
 
 def _write_json(names: dict[str, int], triples: Iterable[Triple], stream: IO[bytes]) -> None:

@@ -81,10 +81,14 @@ def _write_table(triples: Iterable[Triple], stream: IO[bytes]) -> None:
 
 
 def _write_csv(triples: Iterable[Triple], stream: IO[bytes]) -> None:
+    fields = ((t.head, t.relation, t.tail) for t in triples)
+    write_rows(chain([("head", "relation", "tail")], fields), stream)
+
+
+def write_rows(rows: Iterable[Iterable[str]], stream: IO[bytes]) -> None:
+    """Write the rows of a .csv file; no cell is a formula that a spreadsheet would run."""
     text = io.TextIOWrapper(stream, "utf-8", newline="")
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["head", "relation", "tail"])
-    rows.writerows(map(guarded, (t.head, t.relation, t.tail)) for t in triples)
+    csv.writer(text, lineterminator="\n").writerows(map(guarded, row) for row in rows)
     text.flush()
     text.detach()
 
