@@ -249,7 +249,8 @@ def load_model_and_missing(
             f"{path}: its labels are {labels}, expected texts with the numbers 0, 1, 2 and so on. "
             "Mend id2label in its config.json, or copy the model again."
         )
-    return moved(model, target).eval(), missing
+    model.to(target)  # type: ignore[arg-type]
+    return model.eval(), missing
 
 
 def _load_whole(
@@ -354,12 +355,6 @@ def device_named(name: str) -> torch.device:
         here = f"the last is cuda:{count - 1}" if count else none
         raise OptionError(f"There is no device '{name}'; {here}.")
     return device
-
-
-def moved(model: PreTrainedModel, device: torch.device) -> PreTrainedModel:
-    """Move a model to a device; what ``.to`` does, with a type that checkers follow."""
-    torch.nn.Module.to(model, device)
-    return model
 
 
 def _ask_hub(path: str | Path) -> None:

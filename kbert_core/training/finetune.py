@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers.trainer_utils import set_seed
 
 from kbert_core.checkpoints import adapters, frozen
-from kbert_core.checkpoints.checkpoint import Card, device_named, moved
+from kbert_core.checkpoints.checkpoint import Card, device_named
 from kbert_core.checkpoints.encoders import encoder_name
 from kbert_core.data.labelled import (
     Example,
@@ -136,7 +136,8 @@ def _fitted(
     start = started(options.start, task, labels, texts, device=str(device))
     card = Card(task.name, config, tuple(map(plain_stem, knowledge.kg)))
     card.write_to(start.model.config)
-    pipeline = Pipeline(moved(start.model, device), start.tokenizer, card)
+    start.model.to(device)  # type: ignore[arg-type]
+    pipeline = Pipeline(start.model, start.tokenizer, card)
     encoder = options.start.encoder
     pipeline.reader.begin_training(task.name, None if encoder == SCRATCH else encoder)
     hiding = None
