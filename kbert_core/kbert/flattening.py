@@ -7,7 +7,7 @@ the length limit, and mentions that share a token, are handled one by one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import chain
 
 import numpy as np
@@ -62,19 +62,6 @@ def flatten(
     layouts = {size: tokenizer.layout(size) for size in set(nodes.sizes.tolist())}
     texts, parts = _parts(trunk, nodes.sizes, layouts, max_length, windows)
     runs = _Runs(trunk, nodes.sizes, _Sides.of(*layouts.values()), parts, len(texts))
-    made = partial(
-        FlatTrees,
-        texts=texts,
-        specials=runs.sides.size,
-        trees=trees,
-        trunk=trunk,
-        tokenizer=tokenizer,
-        windows=windows,
-    )
-    if not len(nodes.names):
-        none = np.zeros((5, 0), np.int64)
-        values, laid = runs.with_branches(*none)
-        return made(values, laid, lengths=runs.lengths, nodes=none[:4], rules=none[0])
 
     # of each mention its part, its node, its tokens [first, last), and why it is out
     part, number, firsts, lasts, out = _mentions(trunk, nodes, parts)
@@ -102,8 +89,19 @@ def flatten(
     inside = (out == 0).nonzero()[0]
     begins, own = (firsts + runs.shifts[part] + sums)[inside], (lasts - firsts)[inside]
     values[ANCHORS, counting(begins, own)] = anchors[inside].repeat(own)
-    hung = np.array([rows, number, ends - counts, ends])
-    return made(values, laid, lengths=lengths, nodes=hung, rules=rules)
+    return FlatTrees(
+        values,
+        laid,
+        lengths=lengths,
+        texts=texts,
+        specials=runs.sides.size,
+        nodes=np.array([rows, number, ends - counts, ends]),
+        rules=rules,
+        trees=trees,
+        trunk=trunk,
+        tokenizer=tokenizer,
+        windows=windows,
+    )
 
 
 def _parts(
