@@ -75,13 +75,9 @@ class _NoVocabulary:
 
     def __init__(self, *, special: bool = False) -> None:
         self.special = special
-        self._layouts = {n: self._layout(n) for n in (1, 2)}
 
     def layout(self, sentences: int) -> Layout:
         """[CLS] a [SEP], or [CLS] a [SEP] b [SEP]; nothing without ``special``."""
-        return self._layouts[sentences]
-
-    def _layout(self, sentences: int) -> Layout:
         segments = tuple(range(sentences))
         if not self.special:
             return Layout(((),) * sentences, (), segments)
