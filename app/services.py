@@ -606,12 +606,7 @@ def _unread(reading: KBertReading, layers: int) -> KBertTrace:
     if not config.interventions:
         return trace
     made = intervene(visible, reading.rows, config.interventions, layers)
-    return replace(
-        trace,
-        visible=made.layers[-1],
-        visible_layers=made.layers,
-        idle_interventions=made.idle,
-    )
+    return replace(trace, visible=made.layers[-1], visible_layers=made.layers)
 
 
 def layer_count(scene: Scene) -> int:

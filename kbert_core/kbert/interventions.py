@@ -213,12 +213,6 @@ class Intervened:
         moved = {id(layer): layer.to(device) for layer in self.layers}
         return replace(self, layers=tuple(moved[id(layer)] for layer in self.layers))
 
-    @property
-    def idle(self) -> tuple[Intervention, ...]:
-        """Return those that changed no cell: their tokens are missing, or it was so already."""
-        pairs = zip(self.interventions, self.changed, strict=True)
-        return tuple(one for one, cells in pairs if not cells)
-
 
 def intervene(
     visible: "Tensor",

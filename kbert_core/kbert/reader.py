@@ -126,15 +126,12 @@ class KBertTrace(Trace):
             the last layer's.
         visible_layers: L tensors (B, N, N) bool, one tensor L times if layers are equal;
             None without interventions.
-        idle_interventions: those that changed no cell: the tree lacks their tokens, or the
-            cells had this value already.
     """
 
     reading: KBertReading
     batch: Batch = field(kw_only=True)
     visible: Tensor = field(kw_only=True)
     visible_layers: tuple[Tensor, ...] | None = None
-    idle_interventions: tuple[Intervention, ...] = ()
 
     @property
     def tree(self) -> SentenceTree:
@@ -288,7 +285,6 @@ class KBertReader(Reader):
             batch=batch,
             visible=visible,
             visible_layers=made.layers if made else None,
-            idle_interventions=made.idle if made else (),
         )
 
     def _in_parts(self, rows: Sequence[FlatTree], config: ReadConfig) -> Tensor:

@@ -214,7 +214,6 @@ def intervened(trace, made, layers=2):
         reading=replace(trace.reading, config=config),
         visible=changed.layers[-1],
         visible_layers=changed.layers,
-        idle_interventions=changed.idle,
     )
 
 
