@@ -49,7 +49,6 @@ class Similarity:
         tokenizer: the encoder's.
         layer: the layer whose hidden states are used; None: the middle one; 0: the embeddings.
         centred: whether to subtract the mean of everyday texts.
-        cached: how many vectors to keep, those used last.
     """
 
     def __init__(
@@ -59,10 +58,9 @@ class Similarity:
         *,
         layer: int | None = None,
         centred: bool = True,
-        cached: int = CACHED,
     ) -> None:
         self.model, self.tokenizer = model.eval(), tokenizer
-        self.layer, self.centred, self.cached = layer, centred, cached
+        self.layer, self.centred, self.cached = layer, centred, CACHED
         self._encoder: Any = model.base_model
         self._takes = inspect.signature(self._encoder.forward).parameters
         self._cache: OrderedDict[tuple[bool, Texts], Floats] = OrderedDict()
@@ -162,7 +160,7 @@ def _spaced(texts: Texts) -> bool:
     return 2 * sum(map(is_word_character, letters)) > len(letters)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def similarity_under(path: str, device: str = "auto") -> Similarity:
     """Open an encoder that scores triples: a folder, a hub name or package:NAME.
 

@@ -62,7 +62,8 @@ def test_many_texts_have_the_vectors_of_each(own):
 
 
 def test_cache_is_bounded_and_used(own, monkeypatch):
-    small = Similarity(own.model, own.tokenizer, cached=3)
+    small = Similarity(own.model, own.tokenizer)
+    small.cached = 3
     texts = [(c,) for c in "患者有糖尿病史"]
     assert len(small.vectors(texts)) == 7
     assert len(small._cache) == 3

@@ -172,7 +172,6 @@ class KBertReader(Reader):
     ) -> None:
         self.encoder = MaskTransformer(model)
         super().__init__(model, tokenizer, config)
-        self._scorers: dict[tuple[str, str | None], TripleScorer | None] = {}
         self.twin: NarrowedTwin | None = None
 
     def read(
@@ -329,10 +328,7 @@ class KBertReader(Reader):
             return None
         from kbert_core.scoring import scorer_of
 
-        key = (options.strategy, options.scorer)
-        if key not in self._scorers:
-            self._scorers[key] = scorer_of(options, self.similarity, device=str(self.device))
-        return self._scorers[key]
+        return scorer_of(options, self.similarity, device=str(self.device))
 
     @cached_property
     def similarity(self) -> "Similarity":

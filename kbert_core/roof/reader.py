@@ -77,7 +77,6 @@ class RoofReader(Reader):
         encoder = self.roof.knowledge or body
         limits = positions_of(encoder), self.kb_tokenizer.model_max_length(), config.kb_length
         self.kb_length = min(limit for limit in limits if limit is not None)
-        self._scorers: dict[str | None, Any] = {}
         self._kept = (_Kept(), _Kept())  # states of texts, and of triples
         model.eval()
 
@@ -165,9 +164,7 @@ class RoofReader(Reader):
             return None
         from kbert_core.scoring import scorer_of
 
-        if options.scorer not in self._scorers:
-            self._scorers[options.scorer] = scorer_of(options, device=str(self.device))
-        return self._scorers[options.scorer]
+        return scorer_of(options, device=str(self.device))
 
     def lay(
         self, grown: Sequence[RoofReading], config: Any = None, *, windows: bool
