@@ -245,12 +245,9 @@ class Candidates:
         case: a text as it was read.
         per_place: how many new tails, relations and triples each place gets.
         seed: half of the changes are drawn at random with it; the others are the most frequent.
-        most_read: how many triples of the graph are counted.
     """
 
-    def __init__(
-        self, case: Case, *, per_place: int, seed: int, most_read: int = MOST_READ
-    ) -> None:
+    def __init__(self, case: Case, *, per_place: int, seed: int) -> None:
         self.case, self.graph = case, case.graph
         self.per_place, self.seed = per_place, seed
         self.tails: dict[str, Counter[str]] = defaultdict(Counter)  # of each relation
@@ -259,7 +256,7 @@ class Candidates:
         untyped: dict[str, list[str]] = defaultdict(list)
         read, self.complete = 0, True
         for entity, triples in self.graph.items():
-            if read >= most_read:
+            if read >= MOST_READ:
                 self.complete = False
                 break
             read += len(triples)

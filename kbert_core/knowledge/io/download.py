@@ -47,13 +47,12 @@ PUBLIC = {
 }
 
 
-def fetch(name: str, target: str | Path | None = None, *, timeout: float = TIMEOUT) -> Path:
+def fetch(name: str, target: str | Path | None = None) -> Path:
     """Download a public graph, unless it is there already.
 
     Args:
         name: a key of ``PUBLIC``.
         target: the file to make, or a folder to make it in; None: the cache folder.
-        timeout: in seconds, without any byte coming.
 
     Raises:
         FetchError: no such graph, no network, another file than expected, or
@@ -73,7 +72,7 @@ def fetch(name: str, target: str | Path | None = None, *, timeout: float = TIMEO
         f"and open it by its path (on the command line: --kg {path})."
     )
     try:
-        with urllib.request.urlopen(graph.url, timeout=timeout) as response:
+        with urllib.request.urlopen(graph.url, timeout=TIMEOUT) as response:
             data = response.read(graph.size + 1)  # a byte more than expected: it is another file
     except (OSError, http.client.HTTPException) as error:
         why = f", there seems to be no network ({getattr(error, 'reason', None) or error})"

@@ -239,7 +239,6 @@ def indexed(
     *,
     skip_bad: bool = False,
     aliases: AliasRelations = ALIAS_RELATIONS,
-    progress: Progress = lambda rows: None,
 ) -> Path:
     """Return the graph file of a text file's content; made where it is not there yet.
 
@@ -267,8 +266,8 @@ def indexed(
         if not target.exists():
             log.info("%s: large; indexing it once, in %s", path, target.parent)
             source = Source(str(path), reading)
-            about = {"name": path.name, "identity": target.stem}
-            import_triples(target, [source], **about, aliases=aliases, progress=progress)
+            name, identity = path.name, target.stem
+            import_triples(target, [source], name=name, identity=identity, aliases=aliases)
             for problem in reading.problems:
                 log.warning("left out: %s", problem)
     return target

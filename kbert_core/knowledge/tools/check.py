@@ -1,7 +1,7 @@
 """Checks of a graph for its curator: likely mistakes."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -60,7 +60,6 @@ class Finding:
 def check(
     graph: KnowledgeGraph,
     *,
-    type_relations: Collection[str] = TYPE_RELATIONS,
     alias_relations: AliasRelations | None = None,
     examples: int = EXAMPLES,
     progress: Callable[[int], None] = lambda triples: None,
@@ -68,7 +67,6 @@ def check(
     """Look for likely mistakes in a graph of any size; switched-off triples don't count.
 
     Args:
-        type_relations: relations whose tails are types; an entity should have one type.
         alias_relations: None: those of the graph.
         examples: how many examples of each kind to keep.
         progress: called now and then with the number of triples seen.
@@ -76,7 +74,7 @@ def check(
     Returns:
         The kinds that were found, the most serious first.
     """
-    looked = _Looked(graph, frozenset(type_relations), alias_relations or graph.aliases)
+    looked = _Looked(graph, alias_relations or graph.aliases)
     findings = {kind: Finding(kind, title, remedy) for kind, (title, remedy) in _KINDS.items()}
     relations: Counter[str] = Counter()
     first: dict[str, Triple] = {}
@@ -153,7 +151,6 @@ class _Looked:
     """Finds likely mistakes of one entity after the other."""
 
     graph: KnowledgeGraph
-    types: frozenset[str]
     aliases: AliasRelations
     leads: dict[str, list[str]] = field(default_factory=dict)  # alias → the entities it names
 
@@ -162,7 +159,7 @@ class _Looked:
         shown = triples[0].head
         typed: dict[str, Triple] = {}
         for triple in triples:
-            if triple.relation in self.types:
+            if triple.relation in TYPE_RELATIONS:
                 typed.setdefault(normalise_name(triple.tail), triple)
         if len(typed) > 1:
             types = ", ".join(t.tail for t in typed.values())

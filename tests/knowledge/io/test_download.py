@@ -140,10 +140,11 @@ def test_an_answer_of_the_server_is_named(monkeypatch, tmp_path):
 
 def test_a_silent_server_is_given_up(monkeypatch, tmp_path):
     hold = threading.Event()
+    monkeypatch.setattr(public, "TIMEOUT", 0.2)
     with served(lambda handler: hold.wait(20)) as (address, _):
         published(monkeypatch, address)
         with pytest.raises(FetchError, match="timed out"):
-            fetch("medical", tmp_path / "kg.spo", timeout=0.2)
+            fetch("medical", tmp_path / "kg.spo")
         hold.set()
 
 
