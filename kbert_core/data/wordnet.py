@@ -12,11 +12,11 @@ import lzma
 import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from kbert_core.data.labelled import GoldLink
 from kbert_core.errors import DataError
 from kbert_core.files import replaced
 from kbert_core.knowledge.morphology import RULES, WORD
@@ -26,25 +26,6 @@ PARTS = {"NOUN": "n", "VERB": "v", "ADJ": "as", "ADV": "r"}
 GENERIC = ("person", "location", "group", "other")  # names that SemCor has no synset for
 SEEN_AT_LEAST = 2  # times that SemCor shows an irregular form
 QUOTES = {"``": '"', "''": '"'}
-
-
-@dataclass(frozen=True)
-class Label:
-    """A span whose sense is known.
-
-    Attributes:
-        start, end: in characters.
-        senses: synsets, any of which is right.
-        word: as WordNet writes it.
-        candidates: synsets of the word with its part of speech, the most frequent first;
-            empty: not said.
-    """
-
-    start: int
-    end: int
-    senses: tuple[str, ...]
-    word: str = ""
-    candidates: tuple[str, ...] = ()
 
 
 class WordNet:
@@ -83,11 +64,6 @@ class WordNet:
                 found[word_of(key), part].append((number, synset["id"]))
         return {word: [synset for _, synset in sorted(own)] for word, own in found.items()}
 
-    @cached_property
-    def by_id(self) -> Mapping[str, Mapping[str, Any]]:
-        """Synsets by name."""
-        return {synset["id"]: synset for synset in self.synsets}
-
     def triples(self, irregular: Iterable[tuple[str, str, str]] = ()) -> Iterator[str]:
         """Yield lines of a graph file: glosses, words, counts.
 
@@ -114,7 +90,7 @@ def word_of(key: str) -> str:
     return key.split("%")[0].replace("_", " ")
 
 
-def semcor(path: str | Path, wordnet: WordNet) -> Iterator[tuple[str, list[Label]]]:
+def semcor(path: str | Path, wordnet: WordNet) -> Iterator[tuple[str, list[GoldLink]]]:
     """Read SemCor: texts with the senses of their words."""
     for number, sentence in _json_lines(path):
         try:
@@ -127,7 +103,7 @@ def semcor(path: str | Path, wordnet: WordNet) -> Iterator[tuple[str, list[Label
                     sense["lemma"] in GENERIC and sense["lemma"] not in text[start:end].lower()
                 )
                 if own and not generic:
-                    labels.append(Label(start, end, own, sense["lemma"].replace("_", " ")))
+                    labels.append(GoldLink(start, end, own, sense["lemma"].replace("_", " ")))
         except (KeyError, TypeError, IndexError) as error:
             raise DataError(
                 f"{path}, line {number}: found no sentence of SemCor ({error!r}). Take the file as "
@@ -138,7 +114,7 @@ def semcor(path: str | Path, wordnet: WordNet) -> Iterator[tuple[str, list[Label
 
 def examples(
     wordnet: WordNet, irregular: Iterable[tuple[str, str, str]] = ()
-) -> Iterator[tuple[str, list[Label]]]:
+) -> Iterator[tuple[str, list[GoldLink]]]:
     """The examples of glosses, where one has a word of its synset, maybe inflected."""
     words_of_form: dict[tuple[str, str], set[str]] = defaultdict(set)
     for form, word, part in irregular:
@@ -159,10 +135,10 @@ def examples(
                 if all(own in forms[first + i] for i, own in enumerate(word))
             )
             if (span := next(spans, None)) is not None:
-                yield text, [Label(*span, (synset["id"],))]
+                yield text, [GoldLink(*span, (synset["id"],))]
 
 
-def framework(path: str | Path, wordnet: WordNet) -> Iterator[tuple[str, list[Label]]]:
+def framework(path: str | Path, wordnet: WordNet) -> Iterator[tuple[str, list[GoldLink]]]:
     """Read a set of the WSD evaluation framework (Raganato et al. 2017).
 
     Args:
@@ -199,7 +175,7 @@ def framework(path: str | Path, wordnet: WordNet) -> Iterator[tuple[str, list[La
                     f"{path}: {part.get('id')} ('{word}') has no sense of this WordNet. Take "
                     "WordNet 3.0."
                 )
-            labels.append(Label(start, end, own, word, tuple(candidates)))
+            labels.append(GoldLink(start, end, own, word, tuple(candidates)))
         yield text, labels
 
 
@@ -218,7 +194,7 @@ def irregular_forms(path: str | Path, wordnet: WordNet) -> list[tuple[str, str, 
     return sorted(form for form, count in counts.items() if count >= SEEN_AT_LEAST)
 
 
-def write_links(path: Path, texts: Iterable[tuple[str, Sequence[Label]]]) -> int:
+def write_links(path: Path, texts: Iterable[tuple[str, Sequence[GoldLink]]]) -> int:
     """Write labelled texts as JSON Lines; how many labels were written."""
     count = 0
     with replaced(path) as file:
@@ -226,8 +202,8 @@ def write_links(path: Path, texts: Iterable[tuple[str, Sequence[Label]]]) -> int
             rows = [
                 {
                     "span": [own.start, own.end],
-                    "entity_id": own.senses[0],
-                    **({"also": own.senses[1:]} if own.senses[1:] else {}),
+                    "entity_id": own.entities[0],
+                    **({"also": own.entities[1:]} if own.entities[1:] else {}),
                     **({"word": own.word} if own.word else {}),
                     **({"candidates": own.candidates} if own.candidates else {}),
                 }

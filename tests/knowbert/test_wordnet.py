@@ -224,7 +224,7 @@ def test_the_frameworks_candidates_are_those_of_word_and_part_of_speech(files):
     ((text, labels),) = framework(files / "s.data.xml", wordnet)
     assert text == "She goes home"
     assert [own.candidates for own in labels] == [("go.v.01",), ("home.r.01",)]
-    assert [own.senses for own in labels] == [("go.v.01",), ("home.r.01",)]
+    assert [own.entities for own in labels] == [("go.v.01",), ("home.r.01",)]
 
 
 def test_broken_files_are_said(files):
