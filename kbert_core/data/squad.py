@@ -25,16 +25,6 @@ WORD = re.compile(r"\w")
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Question:
-    """A question with its candidates."""
-
-    name: str  # in its source
-    text: str
-    candidates: tuple[str, ...]  # the paragraph's sentences, each once, in their order
-    right: frozenset[int]  # which of them hold an answer
-
-
 @dataclass
 class Counts:
     """How many questions of a file were used, corrected, or left out."""
@@ -55,12 +45,7 @@ def write_ranking_set(source: str | Path, target: str | Path) -> Counts:
     target can't be written.
     """
     counts = Counts()
-    rows = [
-        Example((question.text, sentence), label, group=question.name)
-        for question in ranking_questions(source, counts)
-        for number, sentence in enumerate(question.candidates)
-        for label in [RIGHT if number in question.right else WRONG]
-    ]
+    rows = list(ranking_rows(source, counts))
     if not rows:
         raise DataError(
             f"{source}: no question whose answer is a part of its paragraph. Give a file of "
@@ -70,14 +55,14 @@ def write_ranking_set(source: str | Path, target: str | Path) -> Counts:
     return counts
 
 
-def ranking_questions(source: str | Path, counts: Counts) -> Iterator[Question]:
-    """Yield every question of a file with the sentences of its paragraph, and count them."""
+def ranking_rows(source: str | Path, counts: Counts) -> Iterator[Example]:
+    """Yield every question of a file with each sentence of its paragraph, once, and count them."""
     for context, questions in _paragraphs(source, answers=True):
         spans = sentence_spans(context)
         texts = [_one_line(context[start:end]) for start, end in spans]
-        unique = tuple(dict.fromkeys(texts))
+        unique = dict.fromkeys(texts)
         for name, text, answers in questions:
-            right = set()
+            right: set[str] = set()
             for answer, given in answers:
                 start = _place(context, answer, given)
                 if start is None:
@@ -85,7 +70,7 @@ def ranking_questions(source: str | Path, counts: Counts) -> Iterator[Question]:
                 counts.offset_mended += start != given
                 first = next(i for i, (_, end) in enumerate(spans) if start < end)
                 counts.over_several_sentences += start + len(answer) > spans[first][1]
-                right.add(unique.index(texts[first]))
+                right.add(texts[first])
             if not right or not text:
                 counts.left_out_without_answer += 1
             elif len(unique) < 2:
@@ -94,7 +79,9 @@ def ranking_questions(source: str | Path, counts: Counts) -> Iterator[Question]:
                 counts.questions += 1
                 counts.candidates += len(unique)
                 counts.several_right += len(right) > 1
-                yield Question(name, text, unique, frozenset(right))
+                for sentence in unique:
+                    label = RIGHT if sentence in right else WRONG
+                    yield Example((text, sentence), label, group=name)
 
 
 def read_comprehension(source: str | Path) -> list[Example]:

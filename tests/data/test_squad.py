@@ -2,16 +2,19 @@
 
 import json
 import os
+from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from kbert_core import cli
 from kbert_core.data.labelled import Example, read_examples
 from kbert_core.data.sources import hold_out, read_split
-from kbert_core.data.squad import Counts, ranking_questions, read_comprehension, sentence_spans
+from kbert_core.data.squad import Counts, ranking_rows, read_comprehension, sentence_spans
 from kbert_core.data.squad import write_ranking_set as write
 from kbert_core.errors import DataError, SplitError
+from kbert_core.labels import RIGHT
 
 CONTEXT = "小猫住在山上。它说：“我饿了！”于是下山；山下有鱼。鱼在河里"
 
@@ -34,8 +37,18 @@ def squad(tmp_path, *questions, context=CONTEXT):
 
 
 def made(path):
+    """The questions of a file with their candidates and which are right, and the counts."""
     counts = Counts()
-    return list(ranking_questions(path, counts)), counts
+    grouped = groupby(ranking_rows(path, counts), lambda row: row.group)
+    questions = [[*rows] for _, rows in grouped]
+    return [
+        SimpleNamespace(
+            text=rows[0].sentences[0],
+            candidates=tuple(row.sentences[1] for row in rows),
+            right={n for n, row in enumerate(rows) if row.label == RIGHT},
+        )
+        for rows in questions
+    ], counts
 
 
 @pytest.mark.parametrize(
