@@ -21,7 +21,7 @@ from kbert_core.data.labelled import SPLITS, Example
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.options import option
+from kbert_core.options import Options, option
 
 Splits = dict[str, list[Example]]
 FIELD_BREAK = re.compile(r"[\t\n\r]")
@@ -33,20 +33,12 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class EntityDisjoint:
+class EntityDisjoint(Options):
     """How to hold names (surface forms) out; each seed draws its own split."""
 
-    seed: int = option(0, help="which names are held out")
-    test_share: float = option(0.22, help="of all entity names, held out for test")
-    dev_share: float = option(0.10, help="of all entity names, held out for dev")
-
-    def __post_init__(self) -> None:
-        for name in ("test_share", "dev_share"):
-            share = getattr(self, name)
-            if not 0 < share < 1:
-                raise OptionError(f"{name} is {share}, expected a share between 0 and 1.")
-        if self.seed < 0:
-            raise OptionError(f"seed is {self.seed}, expected 0 or more.")
+    seed: int = option(0, least=0, help="which names are held out")
+    test_share: float = option(0.22, above=0, share=True, help="of entity names, held out for test")
+    dev_share: float = option(0.10, above=0, share=True, help="of entity names, held out for dev")
 
 
 def entity_disjoint(
