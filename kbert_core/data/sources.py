@@ -108,21 +108,15 @@ def read_split(
 
 
 def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) -> Table:
-    path = labelled_file(name, split)
-    return HubTable(name, split) if path is None else TextTable(path, task, columns)
-
-
-def labelled_file(name: str, split: str) -> Path | None:
-    """Return the labelled file of a split; None: `datasets` has to read it."""
     path = Path(name)
     if is_hub_name(name) or (path.is_file() and path.suffix in TABLES):
-        return None
+        return HubTable(name, split)
     try:
-        return find_split(path, split) if path.is_dir() else path
+        return TextTable(find_split(path, split) if path.is_dir() else path, task, columns)
     except SplitError:
         if not is_folder_of_tables(path):
             raise
-    return None
+    return HubTable(name, split)
 
 
 def find_split(folder: str | Path, split: str, endings: Sequence[str] = ENDINGS) -> Path:
