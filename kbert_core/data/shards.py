@@ -6,7 +6,7 @@ is a DataError.
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,37 +106,32 @@ def rows_of(
     ours = ("text_a", "text_b")[:sentences]
     given = tuple((columns or {}).get(name, name) for name in ours)
     usual = [(name,) for name in TEXTS] if sentences == 1 else list(PAIRS)
-    texts = Texts((given, *usual) if given == ours else (given,))
+    names = (given, *usual) if given == ours else (given,)
     match plain_ending(shard.path):
         case ".parquet":
-            yield from _parquet_rows(shard, texts)
+            yield from _parquet_rows(shard, names)
         case ".jsonl":
-            yield from _lines(shard, lambda line: texts.of_object(json.loads(line)), blank=False)
+            yield from _lines(shard, lambda line: _of_object(names, json.loads(line)), blank=False)
         case _:
             yield from _lines(shard, lambda line: _cut(line.decode(), sentences), blank=True)
 
 
-@dataclass(frozen=True)
-class Texts:
-    """The names that a row's texts may have."""
+def _among(names: Sequence[tuple[str, ...]], there: Collection[str]) -> tuple[str, ...]:
+    """The first of the names of a row's texts that are there; ValueError where none are."""
+    for those in names:
+        if all(name in there for name in those):
+            return those
+    wanted, found = " and ".join(names[0]), ", ".join(map(repr, list(there)[:12]))
+    raise ValueError(
+        f"found {found or 'nothing'}, expected {wanted}. Name it: --columns text_a=NAME"
+    )
 
-    names: tuple[tuple[str, ...], ...]
 
-    def among(self, there: Collection[str]) -> tuple[str, ...]:
-        """The names that are there; ValueError where none are."""
-        for names in self.names:
-            if all(name in there for name in names):
-                return names
-        wanted, found = " and ".join(self.names[0]), ", ".join(map(repr, list(there)[:12]))
-        raise ValueError(
-            f"found {found or 'nothing'}, expected {wanted}. Name it: --columns text_a=NAME"
-        )
-
-    def of_object(self, data: Any) -> tuple[str, ...]:
-        """The texts in an object of JSON; ValueError where there are none."""
-        if not isinstance(data, dict):
-            raise ValueError(f"found a {type(data).__name__}, expected an object of JSON")
-        return _texts({name: data[name] for name in self.among(data)})
+def _of_object(names: Sequence[tuple[str, ...]], data: Any) -> tuple[str, ...]:
+    """The texts in an object of JSON; ValueError where there are none."""
+    if not isinstance(data, dict):
+        raise ValueError(f"found a {type(data).__name__}, expected an object of JSON")
+    return _texts({name: data[name] for name in _among(names, data)})
 
 
 def _cut(line: str, sentences: int) -> tuple[str, ...]:
@@ -171,12 +166,12 @@ def _lines(
         raise DataError(f"{shard.path}: can't be read ({error}). {remedy(error)}") from error
 
 
-def _parquet_rows(shard: Shard, texts: Texts) -> Iterator[Row | BrokenRow]:
+def _parquet_rows(shard: Shard, wanted: Sequence[tuple[str, ...]]) -> Iterator[Row | BrokenRow]:
     number = 0
     try:
         with pq.ParquetFile(shard.path) as file:
             try:
-                names = texts.among(file.schema_arrow.names)
+                names = _among(wanted, file.schema_arrow.names)
             except ValueError as error:
                 raise DataError(f"{shard.path}: {error}") from error
             for batch in file.iter_batches(columns=list(names)):
