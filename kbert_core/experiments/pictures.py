@@ -286,7 +286,8 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
     on_test = any(f"test_{main}" in epoch for of in learnt.values() for one in of for epoch in one)
     for run in tables.suite.runs:
         found = [
-            _chosen(curve, main) if on_test else _dev(curve, main) for curve in learnt[run.name]
+            _chosen(curve, main) if on_test else [100 * epoch[main] for epoch in curve]
+            for curve in learnt[run.name]
         ]
         scores = [curve for curve in found if curve]
         if scores:
@@ -331,11 +332,6 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
         figure.legend(shown.values(), shown, ncols=5 if columns > 1 else 3, **looks)
         _save(figure, path)
     return True
-
-
-def _dev(curve: Sequence[Mapping[str, float]], main: str) -> list[float]:
-    """Scores on dev by epoch, in per cent."""
-    return [100 * epoch[main] for epoch in curve]
 
 
 def _chosen(curve: Sequence[Mapping[str, float]], main: str) -> list[float]:

@@ -413,10 +413,12 @@ def reruns(suites: Sequence[Tables]) -> list[Rerun]:
     known: dict[str, tuple[Tables, str]] = {}  # what a result is made of → where it first stands
     twice: dict[tuple[Tables, str, Tables, str], list[int]] = {}
     for tables in suites:
-        for row, seed, result in _results(tables):
-            first = known.setdefault(_made_of(result), (tables, row))
-            if first[0] is not tables:
-                twice.setdefault((*first, tables, row), []).append(seed)
+        for run in tables.suite.runs:
+            for seed, result in tables.results.get(run.name, {}).items():
+                made_of = canonical(without_defaults(result["inputs"]))
+                first = known.setdefault(made_of, (tables, run.name))
+                if first[0] is not tables:
+                    twice.setdefault((*first, tables, run.name), []).append(seed)
     made = []
     for (first_of, row, second, other), seeds in twice.items():
         here, there = first_of.resampled.counts[row], second.resampled.counts[other]
@@ -426,14 +428,3 @@ def reruns(suites: Sequence[Tables]) -> list[Rerun]:
         differences = {name: d for name, d in found.items() if d is not None}
         made.append(Rerun(row, (first_of, second), differences))
     return made
-
-
-def _results(tables: Tables) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
-    """Of every trained run: its row, its seed, its result."""
-    for run in tables.suite.runs:
-        for seed, result in tables.results.get(run.name, {}).items():
-            yield run.name, seed, result
-
-
-def _made_of(result: Mapping[str, Any]) -> str:
-    return canonical(without_defaults(result["inputs"]))
