@@ -27,6 +27,7 @@ from statistics import median
 from typing import Any
 
 import torch
+from torch.utils.data import default_collate
 
 from benchmarks.common import RESULTS, data_folder, machine, print_table, write
 from kbert_core import KBertError
@@ -35,7 +36,6 @@ from kbert_core.training.corpus import (
     encode_passages,
     pack,
     read_passages,
-    stack,
 )
 from kbert_core.training.options import PretrainOptions
 from kbert_core.training.pretrain import new_model, pretrain, total_loss
@@ -164,7 +164,7 @@ def step_of(options: PretrainOptions) -> Callable[[int], None]:
 
     def step(number: int) -> None:
         first = number * options.rows
-        made = stack([rows[item] for item in range(first, first + options.rows)])
+        made = default_collate([rows[item] for item in range(first, first + options.rows)])
         loss = total_loss(model, {name: t.to(options.run.device) for name, t in made.items()})
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

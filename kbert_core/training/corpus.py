@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -258,8 +257,3 @@ class MaskedRows(Dataset[dict[str, Tensor]]):
         arrays = {"input_ids": read, "position_ids": positions, "tree_ids": trees, "labels": labels}
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         return {**tensors, BATCH: torch.tensor(item)}
-
-
-def stack(items: Sequence[dict[str, Tensor]]) -> dict[str, Any]:
-    """Stack rows to a batch, (B, N) each."""
-    return {name: torch.stack([item[name] for item in items]) for name in items[0]}

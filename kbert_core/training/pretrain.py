@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import default_collate
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase, TrainingArguments
 from transformers.trainer_utils import set_seed
 
@@ -27,7 +28,6 @@ from kbert_core.training.corpus import (
     pack,
     read_passages,
     sentences_of,
-    stack,
 )
 from kbert_core.training.options import HOW_IT_RUNS, CorpusOptions, PretrainOptions
 from kbert_core.training.trainer import OrderedTrainer, Processes, arguments, join
@@ -64,7 +64,7 @@ class PackedMaskedLM(BertForMaskedLM):
 
 
 def total_loss(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
-    """Sum of the cross entropy of the masked tokens of a ``stack``, in nats."""
+    """Sum of the cross entropy of the masked tokens of a batch, in nats."""
     logits = model(**{name: value for name, value in inputs.items() if name != BATCH})
     labels = inputs["labels"]
     return nn.functional.cross_entropy(logits, labels[labels != IGNORED], reduction="sum")
@@ -130,7 +130,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
         tokens=lambda step: step * step_rows * filled,
         run=options.run,
         train_dataset=train,
-        data_collator=stack,
+        data_collator=default_collate,
     )
     trainer.train_on(last)
 
@@ -163,7 +163,8 @@ def held_out_scores(model: PackedMaskedLM, rows: MaskedRows) -> dict[str, float]
     with torch.inference_mode():
         for start in range(0, len(rows), HELD_OUT_AT_ONCE):
             items = [rows[i] for i in range(len(rows))[start : start + HELD_OUT_AT_ONCE]]
-            inputs = {name: t.to(model.device) for name, t in stack(items).items() if name != BATCH}
+            batch = default_collate(items).items()
+            inputs = {name: t.to(model.device) for name, t in batch if name != BATCH}
             logits, labels = model(**inputs), inputs["labels"]
             labels = labels[labels != IGNORED]
             total += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
