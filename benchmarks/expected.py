@@ -33,7 +33,7 @@ from kbert_core.experiments.audit_values import Data, Gain, Share, plain_tokeniz
 from kbert_core.experiments.expected import WAYS, Fit, Point, found_by_bert
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.linear import linear_recall
-from kbert_core.experiments.report_tables import RAISED
+from kbert_core.experiments.report_tables import on_few
 from kbert_core.experiments.statistics import SURE_SEEDS
 from kbert_core.experiments.suite import read_suite
 from kbert_core.experiments.verdict import HARM, WORTH, Level, costs, pays, verdict_of
@@ -163,7 +163,7 @@ class Guess(NamedTuple):
     @property
     def measured(self) -> str:
         """The mean with its deviation over the seeds; a raised number where these are few."""
-        few = str(len(self.by_seed)).translate(RAISED) * (len(self.by_seed) < SURE_SEEDS)
+        few = on_few(len(self.by_seed), SURE_SEEDS)
         return f"{points_of(self.gain)} ± {100 * stdev(self.by_seed):.1f}{few}"
 
     @property

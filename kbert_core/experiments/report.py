@@ -187,7 +187,9 @@ class Findings:
             return MISSING
         tables, of = self._of(suite, metric, row, other)
         found = tables.resampled.difference(row, other, of)
-        return in_points(found, MISSING) + on_few(found, usual or len(tables.suite.seeds))
+        if found is None:
+            return MISSING
+        return in_points(found, MISSING) + on_few(found.seeds, usual or len(tables.suite.seeds))
 
     def _bare_score(self, suite: str, row: str, metric: str = "") -> str:
         tables, of = self._of(suite, metric, row)
@@ -216,7 +218,7 @@ class Findings:
         found = tables.resampled.difference(row, other, of)
         self._check(suite, f"{row} − {other}", found.seeds if found else 0, seeds)
         assert found is not None
-        shown = in_points(found, MISSING) + on_few(found, SURE_SEEDS)
+        shown = in_points(found, MISSING) + on_few(found.seeds, SURE_SEEDS)
         shown += ", exploratory" * found.exploratory
         return f"[{shown}]({self._folder}/{suite}.md#differences)"
 

@@ -286,13 +286,13 @@ def made_on(tables: Tables) -> str:
         for seed, result in tables.results.get(run.name, {}).items():
             versions, options = result["versions"], result["inputs"]["options"]
             device = versions.get("cpu" if result["device"].startswith("cpu") else "cuda")
-            made = "bfloat16" if options.get("bf16") else "float32"
-            machine = device or UNKNOWN, result.get("precision", made)
+            precision = "bfloat16" if options.get("bf16") else "float32"
+            machine = device or UNKNOWN, result.get("precision", precision)
             letter = letters.setdefault(machine, ascii_uppercase[len(letters)])
             rows.setdefault(run.called, {}).setdefault(seed, {})[letter] = None
-    told = [f"{letter}: {', '.join(machine)}" for machine, letter in letters.items()]
     if len(letters) <= 1:
-        return "".join(f"All runs: {machine[3:]}." for machine in told)
+        return "".join(f"All runs: {', '.join(machine)}." for machine in letters)
+    told = [f"{letter}: {', '.join(machine)}" for machine, letter in letters.items()]
     seeds = sorted({seed for of in rows.values() for seed in of})
     lines = [
         [name, *(", ".join(sorted(of.get(seed, ()))) or NONE for seed in seeds)]
@@ -338,7 +338,7 @@ def group_scores(group: Group, metric: Metric) -> str:
             difference, lacking = of_pairs.get((name, row.compare_with or "")), tables.lacking(row)
             cell = per_cent(score)
             if difference is not None:
-                cell += f" ({_signed(difference.mean)}){on_few(difference, group.seeds)}"
+                cell += f" ({_signed(difference.mean)}){on_few(difference.seeds, group.seeds)}"
             column.append(cell + (f" *{lacking}*" if lacking != in_head else ""))
         columns.append(column)
     head, *lines = zip(*columns, strict=True)
@@ -363,9 +363,9 @@ def per_cent(spread: Spread | None, digits: int = 1, unit: str = "") -> str:
     return mean + ("" if deviation is None else f" ± {100 * deviation:.{digits}f}") + unit
 
 
-def on_few(found: Difference | None, usual: int) -> str:
-    """Of how many seeds a difference is, as a raised number, where these are fewer than usual."""
-    return "" if found is None or found.seeds >= usual else str(found.seeds).translate(RAISED)
+def on_few(seeds: int, usual: int) -> str:
+    """Of how many seeds a figure is, as a raised number, where these are fewer than usual."""
+    return "" if seeds >= usual else str(seeds).translate(RAISED)
 
 
 def _tied(cell: str) -> str:
