@@ -38,6 +38,8 @@ from kbert_core.experiments.statistics import SURE_SEEDS
 from kbert_core.experiments.suite import read_suite
 from kbert_core.experiments.verdict import HARM, WORTH, Level, costs, pays, verdict_of
 from kbert_core.explain.drawing import BLUE, EDGE, GREY, drawing, tidy
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.surface_forms import AS_WRITTEN
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "results" / "expected"
@@ -121,7 +123,15 @@ def _counts(experiment: Experiment, row: Any, seed: int) -> dict[str, float]:
     graph, _ = experiment.graph(row, seed)
     tokenizer = plain_tokenizer(Data("", task, splits))
     linear = by_linear(folder)
-    made = audit(splits, graph, task=task, tokenizer=tokenizer, as_tokens=False, linear=linear)
+    made = audit(
+        splits,
+        graph,
+        task=task,
+        tokenizer=tokenizer,
+        options=InjectionOptions(names=AS_WRITTEN),  # as the suites' dictionaries
+        as_tokens=False,
+        linear=linear,
+    )
     point = expected.point_of(made.splits["test"])
     assert point is not None
     (room,) = (finding for finding in verdict_of(made).findings if finding.kind == "room")

@@ -122,6 +122,8 @@ def audit_data(args: Namespace) -> Report:
         tokenizer = WordPieces(load_tokenizer(args.model))
         card = card_of(args.model)
         trained, as_tokens = card.reading.options, not reader_class(card.system).inserts
+        if not card.knowledge:  # no graph's names were compared in its training
+            trained = replace(trained, names=InjectionOptions().names)
     how = options.injection_of(args, trained)
     if how.needs_model:
         from kbert_core.pipeline import Pipeline
@@ -129,6 +131,10 @@ def audit_data(args: Namespace) -> Report:
 
         similarity = Pipeline.load(args.model).kbert.similarity if args.model else None
         scorer = scorer_of(how, similarity)
+    relations = {triple.relation for triple in graph.active_triples()}
+    if unknown := sorted({*(how.relations or ())} - relations):
+        some = ", ".join([*sorted(relations)[:SHOWN], "…"][: len(relations)])
+        log.warning("No triple has the relation %s; there is %s.", ", ".join(unknown), some)
     counts = audit(
         data.splits,
         graph,
@@ -146,7 +152,7 @@ def audit_data(args: Namespace) -> Report:
         from kbert_core.pipeline import Pipeline
 
         try:
-            read = look_up(Pipeline.load(args.model), args.model, data.splits, graph)
+            read = look_up(Pipeline.load(args.model), args.model, data.splits, graph, how.names)
             counts = replace(counts, looked_up=read)
             point = point_of(counts.splits[counts.held_out])
             if point is not None and read.new_names is not None:

@@ -1,5 +1,6 @@
 """`kbert kg`: graphs made, compared, checked and counted; a graph file edited, and its log."""
 
+import logging
 import sys
 import time
 from argparse import Namespace
@@ -137,7 +138,12 @@ OUTPUT = argument("--output", "new graph", type=Path, required=True, metavar="FI
 def control(args: Namespace) -> Report:
     """Make a control of a graph: with other tails, or with fewer or more heads."""
     from kbert_core.data.sources import read_present
-    from kbert_core.experiments.graph_controls import controlled, tail_bits
+    from kbert_core.experiments.graph_controls import (
+        TOLERANCE,
+        controlled,
+        known_otherwise,
+        tail_bits,
+    )
 
     before = graph = options.graph_of(args, needed=True)
     shares = {"known": args.known, "right": args.right}
@@ -152,6 +158,13 @@ def control(args: Namespace) -> Report:
         made = controlled(graph, splits, **shares, seed=args.seed)
         graph, about = made.graph, {**vars(made)}
         report |= {name.replace("_", " "): v for name, v in about.items() if name != "graph"}
+        for split, share in known_otherwise(graph, splits).items():
+            if share > TOLERANCE:
+                logging.getLogger(__name__).warning(
+                    f"{share:.1%} of the new mentions of {split} the graph knows in another "
+                    "spelling or by another name; they don't count as known. Train with --names "
+                    "as-written to compare names as it is done here."
+                )
     if args.tails == "constant":
         graph = with_constant_tail(graph)
     elif args.tails:

@@ -210,13 +210,15 @@ def _check_tags(tokens: Sequence[str], tags: Sequence[str], where: str) -> None:
             f"{where}: token {list(tokens).index('') + 1} is empty. Write a token there, or "
             "delete its label and the extra space."
         )
-    wrong = next((t for t in tags if t != OUTSIDE and (t[:2] not in ("B-", "I-") or not t[2:])), "")
-    if wrong:
+    for number, (token, wrong) in enumerate(zip(tokens, tags, strict=True), start=1):
+        if wrong == OUTSIDE or (wrong[:2] in ("B-", "I-") and wrong[2:]):
+            continue
         border, _, rest = wrong.partition("-")
         meant = OTHER_SCHEMES.get(border)
         remedy = f" Write {meant}-{rest} for it." if meant and rest else ""
         raise DataError(
-            f"{where}: the label '{wrong}' isn't a BIO tag. Expected O, B-TYPE or I-TYPE.{remedy}"
+            f"{where}: the label '{wrong}' isn't a BIO tag (token {number}, '{token}'). Expected "
+            f"O, B-TYPE or I-TYPE.{remedy}"
         )
 
 

@@ -60,7 +60,7 @@ def entity_disjoint(
     Raises:
         DataError: too few names to hold so many out, or no sentence is left for a split.
     """
-    unique = list({_key(e): e for e in reversed(list(examples))}.values())[::-1]
+    unique = list({text_key(e): e for e in reversed(list(examples))}.values())[::-1]
     names = sorted({name for e in unique for name in _names(e)})
     known: set[str] = set() if graph is None else set(graph.entities())
     eligible = names if graph is None else [n for n in names if normalise_name(n) in known]
@@ -137,13 +137,16 @@ def substituted(
     reached = (new + weights[drawn].sum(axis=0)) / totals if drawn else new / totals
     for split, share in zip(held_out, reached.tolist(), strict=True):
         if abs(share - unseen) > max(TOLERANCE, 1 / named[split].total()):
-            where = "" if graph is None else f" and that the graph {graph.name} knows"
+            before = new[held_out.index(split)] / named[split].total()
+            known_too = "" if graph is None else f", and known to the graph {graph.name}"
             raise DataError(
                 f"New names make up {share:.1%} of the mentions of {split}, but you asked for "
-                f"{unseen:.1%}. {len(eligible)} names{where} are in train and also in dev or "
-                "test. Ask for another share, or take names at random."
+                f"{unseen:.1%}. {before:.1%} are new before any is replaced, and {len(eligible)} "
+                f"names are in train and also in dev or test{known_too}. Ask for "
+                f"{'more' if share > unseen else 'less'}"
+                f"{', or take any names (without --kg)' if known_too else ''}."
             )
-    others = {_key(example) for split in held_out for example in splits[split]}
+    others = {text_key(example) for split in held_out for example in splits[split]}
     train = renamed(splits["train"], out, random, known=known, never=others)
     return {**{split: list(of) for split, of in splits.items()}, "train": train}
 
@@ -162,7 +165,7 @@ def renamed(
 
     Args:
         known: only such names are put in, normalised, as far as there are any of the type.
-        never: texts, as ``_key`` compares them, that a row should not become.
+        never: texts, as ``text_key`` compares them, that a row should not become.
 
     Raises:
         DataError: no name of a type stays.
@@ -173,7 +176,7 @@ def renamed(
         other = example
         for _ in range(TRIES if out & _names(example) else 0):
             other = _with_names(example, out, stand_ins, random)
-            if _key(other) not in never:
+            if text_key(other) not in never:
                 break
         rows.append(other)
     return rows
@@ -272,7 +275,7 @@ def deduplicated(splits: Mapping[str, Sequence[Example]]) -> Splits:
     for split in reversed([split for split in SPLITS if split in splits]):
         first: dict[tuple[str, ...], Example] = {}
         for example in splits[split]:
-            first.setdefault(_key(example), example)
+            first.setdefault(text_key(example), example)
         kept[split] = [example for key, example in first.items() if key not in taken]
         taken |= first.keys()
         if not kept[split]:
@@ -359,7 +362,8 @@ def _mentions(example: Example) -> Iterator[Example]:
         yield Example((example.sentences[0][start:end],), None, words, tags)
 
 
-def _key(example: Example) -> tuple[str, ...]:
+def text_key(example: Example) -> tuple[str, ...]:
+    """Return what makes texts equal: their characters, but for width, case and spaces."""
     return tuple(
         "".join(unicodedata.normalize("NFKC", s).casefold().split()) for s in example.sentences
     )

@@ -213,6 +213,11 @@ def conll_rows(lines: Sequence[str], source: Source) -> Iterator[tuple[int, list
                 yield number - len(tokens), tokens, tags
             tokens, tags = [], []
             continue
+        if len(columns) > 1 and columns[-1] in ("B", "I"):
+            raise DataError(
+                f"{source.place(number)}: the tag '{columns[-1]}' names no type. Write "
+                f"'{columns[-1]}-TYPE', such as {columns[-1]}-Disease; any, if there is but one."
+            )
         if not _is_token(columns):
             raise DataError(
                 f"{source.place(number)}: '{line[:60]}' isn't a token followed by its tag, as "

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from kbert_core.data.labelled import SPLITS, Example, surface_forms
+from kbert_core.data.splits import text_key
 from kbert_core.experiments.audit_values import (
     Answers,
     Audit,
@@ -30,7 +31,7 @@ from kbert_core.experiments.audit_values import (
     Share,
     SplitAudit,
 )
-from kbert_core.experiments.dictionary import dictionary_spans, learn_tail_labels
+from kbert_core.experiments.dictionary import Spans, dictionary_spans, learn_tail_labels
 from kbert_core.experiments.expected import expected_gains, found_by_bert, point_of
 from kbert_core.experiments.linear import linear_recall
 from kbert_core.kbert.flattening import flatten
@@ -153,7 +154,7 @@ class _Used:
             usable = [t for t in graph if graph.is_on(t) and options.allows(t.relation)]
             graph = KnowledgeGraph(usable, name=graph.name, aliases=graph.aliases)
         self.graph, self._rules = graph, options.names
-        self.tail_labels = learn_tail_labels(train, graph)
+        self.tail_labels = learn_tail_labels(train, graph, self._rules)
         self._triples = {entity: graph.triples_of(entity) for entity in graph.entities()}
         self._relation = self._type_relation()
         # What tells a head's type: its tails, of the relation of types if there is one.
@@ -170,6 +171,16 @@ class _Used:
             [replace(m, sentence=n) for n, _ in enumerate(e.sentences) for m in next(found)]
             for e in examples
         ]
+
+    def tagged(self, examples: Sequence[Example]) -> list[Spans]:
+        """Tag texts by the graph alone."""
+        return dictionary_spans(examples, self.graph, self.tail_labels, self._rules)
+
+    def known(self, names: Iterable[str]) -> set[str]:
+        """Return those of some names that name a head, each looked up as a text of its own."""
+        own = sorted({*names})
+        found = zip(own, find_mentions(own, self.graph, rules=self._rules), strict=True)
+        return {name for name, of in found if of and (of[0].start, of[0].end) == (0, len(name))}
 
     def is_ambiguous(self, head: str) -> bool:
         """Say whether a head has several types or, if there are no types, several labels."""
@@ -275,19 +286,20 @@ def _of_entities(
     gold: list[Gold] = []
     kinds: list[str] = []  # of matches, see ``Matches``
     texts, spans = [e.sentences[0] for e in examples], [e.spans for e in examples]
+    known = used.known(surface_forms(examples))
     for text, of_gold, of_text in zip(texts, spans, mentions, strict=True):
         places = {(mention.start, mention.end) for mention in of_text}
         kinds += [_kind(mention, of_gold, used.labels(mention.entities)) for mention in of_text]
         for start, end, label in of_gold:
-            known = normalise_name(text[start:end]) in used.heads
-            gold.append((text[start:end], label, known, (start, end) in places))
+            name = text[start:end]
+            gold.append((name, label, name in known, (start, end) in places))
     seen = None if train is None else surface_forms(train)
     names = [field.name for field in fields(Matches)]
     counted = Matches(*(Share(kinds.count(name), len(kinds)) for name in names))
     made = {"kinds": counted, "mentions": _gold_mentions(gold, seen)}
     if seen is None:
         return made
-    tagged = dictionary_spans(examples, used.graph, used.tail_labels)
+    tagged = used.tagged(examples)
     unseen = {"unseen": unseen_recall(texts, spans, tagged, seen)}
     return {**made, "dictionary": span_scores(spans, tagged) | unseen | _wrong(spans, tagged)}
 
@@ -349,13 +361,15 @@ def _leak(splits: Splits, of: str, into: str) -> Leak:
 
 def _conflicts(splits: Splits) -> Conflicts:
     labels: dict[tuple[str, ...], Counter[object]] = {}
+    first: dict[tuple[str, ...], str] = {}  # as it stands there
     for example in (example for examples in splits.values() for example in examples):
         labels.setdefault(_text(example), Counter())[_labels(example)] += 1
+        first.setdefault(_text(example), " ‖ ".join(sorted(example.sentences)))
     mixed = {text: counts for text, counts in labels.items() if len(counts) > 1}
     return Conflicts(
         Share(len(mixed), len(labels)),
         sum(counts.total() for counts in mixed.values()),
-        tuple(" ‖ ".join(text) for text in list(mixed)[:SHOWN_EXAMPLES]),
+        tuple(first[text] for text in list(mixed)[:SHOWN_EXAMPLES]),
     )
 
 
@@ -392,7 +406,7 @@ def _answers(splits: Splits, used: _Used) -> Answers:
 
 def _text(example: Example) -> tuple[str, ...]:
     """Return what makes two rows equal: the text, or both texts in any order."""
-    return tuple(sorted(example.sentences))
+    return tuple(sorted(text_key(example)))
 
 
 def _labels(example: Example) -> object:

@@ -104,7 +104,7 @@ class Share:
 class Coverage:
     """How much of some gold mentions a graph knows."""
 
-    known: Share  # mentions whose name is a head of the graph
+    known: Share  # mentions whose name names a head of the graph, as names are compared
     reached: Share  # those that the longest match finds, so that the branches hang exactly there
 
 

@@ -22,7 +22,7 @@ from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_mentions
-from kbert_core.knowledge.surface_forms import AS_WRITTEN
+from kbert_core.knowledge.surface_forms import AS_WRITTEN, NameRules
 from kbert_core.labels import bio_spans
 from kbert_core.training.scores import SpanKey, span_scores
 
@@ -38,7 +38,9 @@ Spans = list[SpanKey]
 Boosted = tuple[int, int, str]  # tokens, end exclusive, and type
 
 
-def learn_tail_labels(examples: Sequence[Example], graph: KnowledgeGraph) -> dict[str, str]:
+def learn_tail_labels(
+    examples: Sequence[Example], graph: KnowledgeGraph, rules: NameRules = AS_WRITTEN
+) -> dict[str, str]:
     """Learn from the training set which label each tail of a graph stands for.
 
     Every match of a head counts for each of its tails and relations: for a
@@ -47,12 +49,15 @@ def learn_tail_labels(examples: Sequence[Example], graph: KnowledgeGraph) -> dic
     fewer than ``MIN_MATCHES`` what its relations do ("symptom" is said of
     diseases, whatever the tail). Several tails may mean one label.
 
+    Args:
+        rules: how names are compared.
+
     Returns:
         tail → label, for the tails that mean one, in graph order.
     """
     by_tail: defaultdict[str, Counter[str]] = defaultdict(Counter)
     by_relation: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for example, mentions in zip(examples, _heads(examples, graph), strict=True):
+    for example, mentions in zip(examples, _heads(examples, graph, rules), strict=True):
         gold = {(start, end): label for start, end, label in example.spans}
         for mention in mentions:
             label = gold.get((mention.start, mention.end), NO_LABEL)
@@ -77,7 +82,10 @@ def learn_tail_labels(examples: Sequence[Example], graph: KnowledgeGraph) -> dic
 
 
 def dictionary_spans(
-    examples: Sequence[Example], graph: KnowledgeGraph, type_labels: Mapping[str, str]
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    type_labels: Mapping[str, str],
+    rules: NameRules = AS_WRITTEN,
 ) -> list[Spans]:
     """Tag texts by the graph alone.
 
@@ -86,12 +94,13 @@ def dictionary_spans(
             match that cuts one is left out.
         graph: whose heads are looked for, the longest first.
         type_labels: tail → label; the first tail of a head that is in it decides.
+        rules: how names are compared.
 
     Returns:
         Per text its (start, end, label) spans in characters, in reading order.
     """
     tagged: list[Spans] = []
-    for example, mentions in zip(examples, _heads(examples, graph), strict=True):
+    for example, mentions in zip(examples, _heads(examples, graph, rules), strict=True):
         starts, ends = {start for start, _ in example.words}, {end for _, end in example.words}
         tagged.append([])
         for mention in mentions:
@@ -115,9 +124,11 @@ def written_over(
     return written
 
 
-def _heads(examples: Sequence[Example], graph: KnowledgeGraph) -> Iterable[tuple[Mention, ...]]:
-    """Return the heads found in texts, leftmost-longest, as injection finds them."""
-    return find_mentions([e.sentences[0] for e in examples], graph, rules=AS_WRITTEN)
+def _heads(
+    examples: Sequence[Example], graph: KnowledgeGraph, rules: NameRules
+) -> Iterable[tuple[Mention, ...]]:
+    """Return the heads found in texts, leftmost-longest."""
+    return find_mentions([e.sentences[0] for e in examples], graph, rules=rules)
 
 
 @dataclass(frozen=True)

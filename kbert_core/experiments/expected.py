@@ -87,7 +87,8 @@ class Fit:
         away = self.deviation * float(1 + row @ self.spread @ row) ** 0.5
         half = float(stdtrit(self.freedom, (1 + LEVEL) / 2)) * away
         outside = bool((row < self.box[0]).any() or (row > self.box[1]).any())
-        return Gain(mean, mean - half, mean + half, outside)
+        mean, low, high = np.clip((mean, mean - half, mean + half), -1, 1).tolist()  # as F1 can
+        return Gain(mean, low, high, outside)
 
     def among(self, new: float, wrong: float, found: Found) -> Gain:
         """The gain expected where BERT finds a share of the new names; see :func:`found_by_bert`.

@@ -20,7 +20,7 @@ import numpy as np
 
 from kbert_core.checkpoints.encoders import located
 from kbert_core.data.labelled import Example, surface_forms
-from kbert_core.errors import CheckpointError, DataError
+from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.experiments.audit_values import LookedUp
 from kbert_core.experiments.dictionary import (
     Spans,
@@ -43,6 +43,7 @@ from kbert_core.experiments.gate import (
 from kbert_core.experiments.statistics import METRICS, Resampled
 from kbert_core.files import json_object, replaced
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.labels import OUTSIDE
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.reader import Reading
@@ -100,6 +101,7 @@ class Gate:
         model: digest of the model's weights.
         graph: fingerprint of the graph, and ``about`` it: its name and size.
         injected: whether the model reads the graph too; else it is only looked up in.
+        rules: how a text's names are compared with the graph's.
     """
 
     fitted: Fit
@@ -109,6 +111,7 @@ class Gate:
     graph: str
     about: str
     injected: bool
+    rules: NameRules = ALL_RULES
 
     @classmethod
     def fit(
@@ -141,13 +144,16 @@ class Gate:
             )
         if injected is None:
             injected = bool(pipeline.card.knowledge)
-        labels, record = _learnt(splits["train"], graph)
-        dev = _without_words(splits["dev"])
+        rules = _rules(pipeline)
+        labels, record = _learnt(splits["train"], graph, rules)
+        named = _looked_up(splits["dev"], graph, labels, rules)
         knowledge = graph if injected else NO_KNOWLEDGE
         scores = TagScores.of(predict_all(pipeline, splits["dev"], knowledge))
-        fitted = fit_gate(splits["dev"], dictionary_spans(dev, graph, labels), scores, record)
+        fitted = fit_gate(splits["dev"], named, scores, record)
         about = f"{graph.name}, {len(graph):,} triples"
-        return cls(fitted, labels, record, _digest(model), graph.fingerprint, about, injected)
+        return cls(
+            fitted, labels, record, _digest(model), graph.fingerprint, about, injected, rules
+        )
 
     @classmethod
     def load(cls, model: str | Path, file: str | Path | None = None) -> Self:
@@ -168,7 +174,7 @@ class Gate:
             )
         try:
             gate = cls._of(json_object(path, CheckpointError, "Fit it again with `kbert gate`."))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OptionError) as error:
             raise CheckpointError(
                 f"{path}: this isn't a gate of this version ({type(error).__name__}: {error}). "
                 "Fit it again with `kbert gate`."
@@ -207,6 +213,7 @@ class Gate:
             str(graph["fingerprint"]),
             str(graph["about"]),
             bool(data["injected"]),
+            NameRules.of(data.get("name_rules", ["as-written"])),  # as of the first gates
         )
 
     def save(self, path: str | Path) -> None:
@@ -220,6 +227,7 @@ class Gate:
             "model": self.model,
             "graph": {"fingerprint": self.graph, "about": self.about},
             "injected": self.injected,
+            "name_rules": self.rules.as_list(),
             **self.fitted.as_dict(),
             "labels": dict(self.labels),
             "names": self.record.names,
@@ -285,7 +293,7 @@ class Gated(Pipeline):
         if not len(graph):
             return read
         own, gate = read.prediction, self.gate
-        dictionary = dictionary_spans([Example((text,))], graph, gate.labels)
+        dictionary = _looked_up([Example((text,))], graph, gate.labels, gate.rules)
         if not dictionary[0] or not own.tokens:
             return replace(read, prediction=GatedPrediction(own.spans, own.tokens))
         found = [(span.start, span.end, span.label) for span in own.spans]
@@ -304,6 +312,7 @@ def look_up(
     name: str,
     splits: Mapping[str, Sequence[Example]],
     graph: KnowledgeGraph,
+    rules: NameRules = ALL_RULES,
 ) -> LookedUp:
     """Read the held-out split once with a trained model, and look its names up in a graph.
 
@@ -311,6 +320,7 @@ def look_up(
         pipeline: the model; it reads the graph itself where it was trained with one.
         name: what to call it.
         splits: "train", and "test" or "dev"; with both a gate is fitted on dev.
+        rules: how names are compared.
 
     Raises:
         CheckpointError: the model isn't for named entities.
@@ -320,13 +330,13 @@ def look_up(
     held_out = next((split for split in ("test", "dev") if splits.get(split)), None)
     if held_out is None:
         raise DataError("There is no test set and no dev set to read with the model. Name one.")
-    labels, record = _learnt(splits["train"], graph)
+    labels, record = _learnt(splits["train"], graph, rules)
     knowledge = graph if pipeline.card.knowledge else NO_KNOWLEDGE
 
     def read(split: str) -> tuple[Sequence[Example], list[Spans], TagScores]:
         examples = splits[split]
         scores = TagScores.of(predict_all(pipeline, examples, knowledge))
-        return examples, dictionary_spans(_without_words(examples), graph, labels), scores
+        return examples, _looked_up(examples, graph, labels, rules), scores
 
     examples, dictionary, scores = read(held_out)
     found, gold = found_by(scores), [example.spans for example in examples]
@@ -362,10 +372,18 @@ def _gains(
     return {way: (gain.mean, gain.low, gain.high) for way, gain in gains if gain is not None}
 
 
-def _learnt(train: Sequence[Example], graph: KnowledgeGraph) -> tuple[dict[str, str], Record]:
+def _rules(pipeline: Pipeline) -> NameRules:
+    """How names are compared: as by a model that reads a graph; for another one by all rules."""
+    card = pipeline.card
+    return card.reading.options.names if card.knowledge else ALL_RULES
+
+
+def _learnt(
+    train: Sequence[Example], graph: KnowledgeGraph, rules: NameRules
+) -> tuple[dict[str, str], Record]:
     """Learn from train the labels of the graph's tails, and how often its names were right."""
-    labels = learn_tail_labels(train, graph)
-    return labels, Record.of(train, dictionary_spans(_without_words(train), graph, labels))
+    labels = learn_tail_labels(train, graph, rules)
+    return labels, Record.of(train, _looked_up(train, graph, labels, rules))
 
 
 def _written(own: NerPrediction, names: Sequence[JudgedSpan]) -> GatedPrediction:
@@ -388,9 +406,11 @@ def _written(own: NerPrediction, names: Sequence[JudgedSpan]) -> GatedPrediction
     return GatedPrediction(tuple(spans), labelled, tuple(names))
 
 
-def _without_words(examples: Sequence[Example]) -> list[Example]:
-    """Return examples without their words: a text to predict has no borders of words."""
-    return [Example(example.sentences) for example in examples]
+def _looked_up(
+    examples: Sequence[Example], graph: KnowledgeGraph, labels: Mapping[str, str], rules: NameRules
+) -> list[Spans]:
+    """Tag texts by the graph alone, without their words: a text to predict has no such borders."""
+    return dictionary_spans([Example(e.sentences) for e in examples], graph, labels, rules)
 
 
 def _check_task(pipeline: Pipeline) -> None:

@@ -51,7 +51,8 @@ def controlled(
     """Take heads out of a graph and add others, until it has the given shares.
 
     Args:
-        graph: of a data set for named entities; names of train are left as they are.
+        graph: of a data set for named entities; names of train are left as they are. What is
+            switched off in it goes.
         splits: train, and dev, test or both.
         known: of the mentions of dev and of test whose name train doesn't label, how many have a
             name that is a head. Heads that are too many go; where they are too few, names are
@@ -72,6 +73,8 @@ def controlled(
             above = "above 0" if name == "right" else "from 0"
             raise OptionError(f"{name} is {share}, expected a share {above} to 1.")
     splits = {split: splits[split] for split in SPLITS if split in splits}
+    if not graph.all_on:
+        graph = _changed(graph, set(), [])
     before, random = {*graph.entities()}, np.random.default_rng(seed)
     if known is not None:
         graph = _with_known(graph, splits, known, random)
@@ -90,6 +93,22 @@ def controlled(
         added=len(after - before),
         removed=len(before - after),
     )
+
+
+def known_otherwise(graph: KnowledgeGraph, splits: Splits) -> dict[str, float]:
+    """Return for each split which share of its new mentions a graph knows in other words alone.
+
+    In another spelling or by another name, that is, which :func:`controlled` doesn't see.
+    """
+    of_new, heads = _new_mentions(splits), {*graph.entities()}
+    names = sorted(set().union(*of_new.values()) - heads)
+    found = zip(names, find_mentions(names, graph), strict=True)
+    other = {name for name, of in found if of and (of[0].start, of[0].end) == (0, len(name))}
+    return {
+        split: sum(counts[name] for name in other) / counts.total()
+        for split, counts in of_new.items()
+        if counts
+    }
 
 
 def tail_bits(examples: Sequence[Example], graph: KnowledgeGraph) -> float:

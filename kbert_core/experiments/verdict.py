@@ -36,7 +36,7 @@ CONFLICTS = 0.01  # of the rows: more with a text that is labelled in several wa
 LONG = 0.01  # of the inputs: more over the length limit with their branches
 COSTLY = 0.5  # tokens that the branches add: more, and training takes notably longer
 # warnings that the headline speaks of
-HEADLINE = ("unlabelled", "missing", "leaks", "room", "made_from_data", "coverage")
+HEADLINE = ("unlabelled", "missing", "leaks", "room", "made_from_data", "coverage", "untaught")
 
 
 class Level(StrEnum):
@@ -138,6 +138,14 @@ def pays(change: float) -> bool:
     return 100 * change >= WORTH
 
 
+def _worth_adding(audit: Audit) -> str | None:
+    """How to look names up, if it is worth it: "gate", or "dictionary" where dev has none wrong."""
+    dev = audit.splits["dev"].dictionary if "dev" in audit.splits else None
+    way = "dictionary" if dev and dev["predicted"] == dev["right"] else "gate"
+    fits = dev is None or dev["right"]  # nothing right in dev, and no gate can be fitted
+    return way if fits and pays(audit.expected[way].mean) else None
+
+
 def _of_data(audit: Audit, split: SplitAudit) -> Findings:
     """Yield findings about the data: splits, size, leaks, conflicting labels."""
     if audit.missing:
@@ -162,6 +170,9 @@ def _of_data(audit: Audit, split: SplitAudit) -> Findings:
 
 def _of_knowledge(audit: Audit, split: SplitAudit) -> Findings:
     """Yield findings about what the graph knows of the texts, and the room for a gain."""
+    train = audit.splits["train"]
+    if split.matches and not train.matches:
+        yield "untaught", Level.WARNING, {}
     if (gold := split.mentions) is None:
         texts = split.with_match
         level = _level(warn=texts.share < FEW_TEXTS)
@@ -175,7 +186,8 @@ def _of_knowledge(audit: Audit, split: SplitAudit) -> Findings:
     labels = sorted(gold.by_label.items(), key=lambda item: item[1].known.share)
     if len(labels) > 1 and known.count:
         (least, low), (most, high) = labels[0], labels[-1]
-        values |= {"most": most, "high": high.known, "least": least, "low": low.known}
+        if high.known.share > low.known.share:
+            values |= {"most": most, "high": high.known, "least": least, "low": low.known}
     if known.count - reached.count > 0.01 * known.total:
         values["reached"] = reached
     yield "coverage", _level(warn=known.share < LITTLE_KNOWN, note=known.share < MUCH_KNOWN), values
@@ -185,9 +197,8 @@ def _of_knowledge(audit: Audit, split: SplitAudit) -> Findings:
         few = unseen.count < LITTLE_NEW * total
         level = _level(warn=share.share < LITTLE_UNSEEN, note=few)
         values = {"share": share, "known": unseen, "new": new}
-        of_train = audit.splits["train"].mentions
-        assert of_train is not None
-        taught = of_train.all.known
+        assert train.mentions is not None
+        taught = train.mentions.all.known
         yield "room", level, {**values, "taught": taught if taught.share >= TAUGHT else None}
 
 
@@ -206,32 +217,37 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         yield "made_from_data", level, values
     if scores is not None:
         shown = {name: scores[name] for name in ("f1", "precision", "recall")}
-        shown["unseen"] = scores["unseen"]["recall"]
+        if asked := scores["unseen"]["gold"]:
+            shown["unseen"] = scores["unseen"]["recall"]
         shown = {name: f"{100 * score:.1f}" for name, score in shown.items()}
-        yield "dictionary", Level.NOTE, {"predicted": scores["predicted"], **shown}
+        yield "dictionary", Level.NOTE, {"unseen": "", "predicted": scores["predicted"], **shown}
     if audit.expected and scores is not None and split.matches:
         expected = {
             way: tuple(f"{100 * value:+.0f}" for value in (gain.mean, gain.low, gain.high))
             for way, gain in audit.expected.items()
         }
         found = audit.looked_up.new_names if audit.looked_up is not None else None
-        outside = any(gain.outside for gain in audit.expected.values())
+        said = audit.expected if found is None else {"K-BERT": audit.expected["K-BERT"]}
+        outside = any(gain.outside for gain in said.values())
         point = point_of(split)
         assert point is not None
         values = {name: f"{100 * share:.1f} %" for name, share in point._asdict().items()}
-        values["found"] = f"{100 * found:.1f} %" if found is not None else ""
+        values["found"] = f"{100 * found:.1f} %" if found is not None and asked else ""
         assert audit.found is not None
         least, middle, most = (f"{100 * share:.0f}" for share in audit.found)
         values |= {"linear": audit.linear, "least": least, "middle": middle, "most": most}
         values |= {"gains": expected, "measured": found is not None, "outside": outside}
         yield "expected", _level(note=True), {**values, "unsure": point.new >= LITTLE_NEW}
-        over, gate = (audit.expected[way].mean for way in ("dictionary", "gate"))
-        advised = {  # where a model was read the two are measured
-            "costs": f"{-100 * over:.0f}" if costs(over) else "",
-            "adds": f"{100 * gate:.0f}" if pays(gate) else "",
+        advised = {
+            "dev": "dev" in audit.splits,
+            "costs": costs(audit.expected["dictionary"].mean),
+            "adds": _worth_adding(audit),
+            "gains": expected,
+            "outside": audit.expected["dictionary"].outside,
         }
-        if audit.looked_up is None and any(advised.values()):
-            yield "advice", _level(warn=costs(over), note=True), advised
+        # where a model was read they are measured
+        if audit.looked_up is None and (advised["costs"] or advised["adds"]):
+            yield "advice", _level(warn=bool(advised["costs"]), note=True), advised
     looked = audit.looked_up
     if looked is not None and looked.gains:  # else nothing is labelled or found
         values = {"model": looked.model, "alone": f"{100 * looked.alone:.1f}"}
@@ -239,6 +255,7 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
             way: f"{100 * mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
             for way, (mean, low, high) in looked.gains.items()
         }
+        values["no_dev"] = audit.held_out != "test" or "dev" not in audit.splits
         yield "looked_up", _level(warn=costs(looked.gains["dictionary"][0]), note=True), values
     if (kinds := split.kinds) is not None and kinds.exact.total:
         noise = kinds.other.share + kinds.outside.share

@@ -83,6 +83,15 @@ def test_one_token_a_line_is_read_as_sentences(tmp_path, lines):
     assert lines[first.line - 1].startswith("有")
 
 
+def test_the_token_of_a_wrong_tag_and_a_tag_without_a_type_are_named(tmp_path):
+    file = write(tmp_path / "train.conll", "有 O", "糖 B-D", "尿 E-D", "")
+    with pytest.raises(DataError, match=r"'E-D' isn't a BIO tag \(token 3, '尿'\).*Write I-D"):
+        read_examples(file, "ner")
+    file = write(tmp_path / "train.conll", "有 O", "痛 O", "痛 B", "")
+    with pytest.raises(DataError, match=r"line 3: the tag 'B' names no type\. Write 'B-TYPE'"):
+        read_examples(file, "ner")
+
+
 @pytest.mark.parametrize("line", ["糖", "糖尿病 Disease", "\tO", "# id 1"])
 @pytest.mark.parametrize("at", [0, 3])
 def test_a_line_without_a_token_or_its_tag_is_named(tmp_path, line, at):

@@ -9,6 +9,7 @@ from tagged_texts import row, tagged
 from kbert_core import NO_KNOWLEDGE, KnowledgeGraph, Pipeline, Triple, cli, load_graph
 from kbert_core.errors import CheckpointError, DataError
 from kbert_core.experiments.gated import FILE, Gate, Gated, GatedPrediction
+from kbert_core.knowledge.surface_forms import ALL_RULES
 from kbert_core.labels import bio_spans
 from kbert_core.training.evaluate import evaluate
 
@@ -99,6 +100,17 @@ def test_a_saved_gate_is_the_one_that_was_fitted(gated, folder):
     assert set(again.labels) == {"疾病", "治疗"}
 
 
+def test_a_gate_finds_names_in_other_words_and_an_older_one_as_written(gated, folder, tmp_path):
+    assert gated.gate.rules == Gate.load(folder / "model").rules == ALL_RULES
+    (named,) = gated("患者有糖 尿病", graph=GRAPH).prediction.judged
+    assert named.text == "糖 尿病"
+    data = json.loads((folder / "model" / FILE).read_text("utf-8"))
+    del data["name_rules"]
+    (tmp_path / FILE).write_text(json.dumps(data), "utf-8")
+    older = Gated.load(folder / "model", gate=tmp_path / FILE)
+    assert older("患者有糖 尿病", graph=GRAPH).prediction.judged == ()
+
+
 def test_a_gate_of_another_graph_or_model_is_refused(gated, folder, tmp_path):
     edited = GRAPH.add(Triple("口服", "类别", "治疗"))
     with pytest.raises(CheckpointError, match=r"another graph \(facts, 3 triples\) than this one"):
@@ -125,6 +137,7 @@ def test_a_gate_of_another_graph_or_model_is_refused(gated, folder, tmp_path):
         ({"names": {"疾病": {"心电图": [2, 1]}}}, "more often than it was matched"),
         ({"names": {"疾病": 3}}, "AttributeError"),
         ({"graph": {}}, "KeyError"),
+        ({"name_rules": ["spelling"]}, "OptionError"),
     ],
 )
 def test_a_broken_gate_is_refused(folder, tmp_path, change, problem):

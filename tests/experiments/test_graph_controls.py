@@ -6,7 +6,12 @@ import pytest
 
 from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError, OptionError
-from kbert_core.experiments.graph_controls import controlled, tail_bits, with_reliability
+from kbert_core.experiments.graph_controls import (
+    controlled,
+    known_otherwise,
+    tail_bits,
+    with_reliability,
+)
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
@@ -50,6 +55,23 @@ def known(graph, examples):
     names = [e.sentences[0][a:b] for e in examples for a, b, _ in e.spans]
     new = [name for name in names if name in NEW]
     return sum(normalise_name(name) in {*graph.entities()} for name in new) / len(new)
+
+
+def test_what_is_switched_off_is_not_known_and_not_in_the_control(splits, graph):
+    off = graph.switch_off(Triple(NEW[0], "类别", TYPES[label_of(NEW[0])]))
+    for wish in ({"known": 1.0}, {"right": 0.9}):
+        made = controlled(off, splits, **wish, seed=2)
+        assert made.graph.all_on
+        assert (normalise_name(NEW[0]) in {*made.graph.entities()}) == ("known" in wish)
+        if "known" in wish:
+            assert made.added == 31 and set(made.known.values()) == {1.0}
+
+
+def test_new_names_that_are_known_in_other_words_alone_are_counted(splits, graph):
+    assert known_otherwise(graph, splits) == {"dev": 0, "test": 0}
+    others = KnowledgeGraph([*graph, *(Triple("甲子", "别名", name) for name in NEW[30:])])
+    for split, share in known_otherwise(others, splits).items():
+        assert share == pytest.approx(1 - known(graph, splits[split]))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 1.0])
