@@ -138,9 +138,8 @@ def pays(change: float) -> bool:
     return 100 * change >= WORTH
 
 
-def _worth_adding(audit: Audit) -> str | None:
+def _worth_adding(audit: Audit, dev: Mapping[str, Any] | None) -> str | None:
     """How to look names up, if it is worth it: "gate", or "dictionary" where dev has none wrong."""
-    dev = audit.splits["dev"].dictionary if "dev" in audit.splits else None
     way = "dictionary" if dev and dev["predicted"] == dev["right"] else "gate"
     fits = dev is None or dev["right"]  # nothing right in dev, and no gate can be fitted
     return way if fits and pays(audit.expected[way].mean) else None
@@ -238,10 +237,12 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         values |= {"linear": audit.linear, "least": least, "middle": middle, "most": most}
         values |= {"gains": expected, "measured": found is not None, "outside": outside}
         yield "expected", _level(note=True), {**values, "unsure": point.new >= LITTLE_NEW}
+        dev = audit.splits["dev"].dictionary if "dev" in audit.splits else None
         advised = {
-            "dev": "dev" in audit.splits,
+            "dev": dev is not None,
+            "right": dev["right"] if dev else 0,
             "costs": costs(audit.expected["dictionary"].mean),
-            "adds": _worth_adding(audit),
+            "adds": _worth_adding(audit, dev),
             "gains": expected,
             "outside": audit.expected["dictionary"].outside,
         }
