@@ -88,7 +88,7 @@ def test_the_token_of_a_wrong_tag_and_a_tag_without_a_type_are_named(tmp_path):
     with pytest.raises(DataError, match=r"'E-D' isn't a BIO tag \(token 3, '尿'\).*Write I-D"):
         read_examples(file, "ner")
     file = write(tmp_path / "train.conll", "有 O", "痛 O", "痛 B", "")
-    with pytest.raises(DataError, match=r"line 3: the tag 'B' names no type\. Write 'B-TYPE'"):
+    with pytest.raises(DataError, match=r"line 3: the tag 'B' names no type\. Write it with one"):
         read_examples(file, "ner")
 
 
