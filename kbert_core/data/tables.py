@@ -215,8 +215,8 @@ def conll_rows(lines: Sequence[str], source: Source) -> Iterator[tuple[int, list
             continue
         if len(columns) > 1 and columns[-1] in ("B", "I"):
             raise DataError(
-                f"{source.place(number)}: the tag '{columns[-1]}' names no type. Write it with one, "
-                "as in B-Disease; any, if there is but one."
+                f"{source.place(number)}: the tag '{columns[-1]}' names no type. Write it with "
+                "one, as in B-Disease; any, if there is but one."
             )
         if not _is_token(columns):
             raise DataError(
