@@ -23,6 +23,7 @@ from transformers import (
 from kbert_core.checkpoints.encoders import is_adapter, is_frozen, located
 from kbert_core.errors import CheckpointError, KBertError, OptionError
 from kbert_core.files import are_texts, json_object
+from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.systems import K_BERT, reader_class
 
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
@@ -65,6 +66,12 @@ class Card:
     def __post_init__(self) -> None:
         if self.reading is None:
             object.__setattr__(self, "reading", reader_class(K_BERT).config_class())
+
+    @property
+    def names(self) -> NameRules:
+        """How it compares names: as in its training; by all rules if no graph was read there."""
+        trained: NameRules = self.reading.options.names
+        return trained if self.knowledge else ALL_RULES
 
     @property
     def system(self) -> str:

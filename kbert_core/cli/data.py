@@ -121,9 +121,8 @@ def audit_data(args: Namespace) -> Report:
 
         tokenizer = WordPieces(load_tokenizer(args.model))
         card = card_of(args.model)
-        trained, as_tokens = card.reading.options, not reader_class(card.system).inserts
-        if not card.knowledge:  # no graph's names were compared in its training
-            trained = replace(trained, names=InjectionOptions().names)
+        trained = replace(card.reading.options, names=card.names)
+        as_tokens = not reader_class(card.system).inserts
     how = options.injection_of(args, trained)
     if how.needs_model:
         from kbert_core.pipeline import Pipeline

@@ -37,7 +37,7 @@ from kbert_core.experiments.linear import linear_recall
 from kbert_core.kbert.flattening import flatten
 from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention, find_mentions
+from kbert_core.knowledge.mentions import Mention, find_mentions, names_of_heads
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.strategies import TripleScorer
@@ -177,10 +177,8 @@ class _Used:
         return dictionary_spans(examples, self.graph, self.tail_labels, self._rules)
 
     def known(self, names: Iterable[str]) -> set[str]:
-        """Return those of some names that name a head, each looked up as a text of its own."""
-        own = sorted({*names})
-        found = zip(own, find_mentions(own, self.graph, rules=self._rules), strict=True)
-        return {name for name, of in found if of and (of[0].start, of[0].end) == (0, len(name))}
+        """Return those of some names that name a head."""
+        return names_of_heads(names, self.graph, self._rules)
 
     def is_ambiguous(self, head: str) -> bool:
         """Say whether a head has several types or, if there are no types, several labels."""

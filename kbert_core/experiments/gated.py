@@ -144,7 +144,7 @@ class Gate:
             )
         if injected is None:
             injected = bool(pipeline.card.knowledge)
-        rules = _rules(pipeline)
+        rules = pipeline.card.names
         labels, record = _learnt(splits["train"], graph, rules)
         named = _looked_up(splits["dev"], graph, labels, rules)
         knowledge = graph if injected else NO_KNOWLEDGE
@@ -370,12 +370,6 @@ def _gains(
     drawn, metric = Resampled(counts, resamples=RESAMPLED), METRICS["ner"][0]
     gains = ((way, drawn.difference(way, "alone", metric)) for way in ways)
     return {way: (gain.mean, gain.low, gain.high) for way, gain in gains if gain is not None}
-
-
-def _rules(pipeline: Pipeline) -> NameRules:
-    """How names are compared: as by a model that reads a graph; for another one by all rules."""
-    card = pipeline.card
-    return card.reading.options.names if card.knowledge else ALL_RULES
 
 
 def _learnt(

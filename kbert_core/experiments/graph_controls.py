@@ -17,7 +17,7 @@ from kbert_core.data.splits import drawn_within
 from kbert_core.errors import DataError, OptionError
 from kbert_core.experiments.gate import TRUST
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention, find_mentions
+from kbert_core.knowledge.mentions import Mention, find_mentions, names_of_heads
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.knowledge.triple import Triple
@@ -101,9 +101,7 @@ def known_otherwise(graph: KnowledgeGraph, splits: Splits) -> dict[str, float]:
     In another spelling or by another name, that is, which :func:`controlled` doesn't see.
     """
     of_new, heads = _new_mentions(splits), {*graph.entities()}
-    names = sorted(set().union(*of_new.values()) - heads)
-    found = zip(names, find_mentions(names, graph), strict=True)
-    other = {name for name, of in found if of and (of[0].start, of[0].end) == (0, len(name))}
+    other = names_of_heads(set().union(*of_new.values()) - heads, graph)
     return {
         split: sum(counts[name] for name in other) / counts.total()
         for split, counts in of_new.items()
