@@ -161,9 +161,9 @@ def control(args: Namespace) -> Report:
         for split, share in known_otherwise(graph, splits).items():
             if share > TOLERANCE:
                 logging.getLogger(__name__).warning(
-                    f"{share:.1%} of the new mentions of {split} the graph knows in another "
-                    "spelling or by another name; they don't count as known. Train with --names "
-                    "as-written to compare names as it is done here."
+                    f"The graph knows {share:.1%} of the new mentions of {split} in another "
+                    "spelling or by another name alone. These don't count as known: train with "
+                    "--names as-written, so that names are compared as here."
                 )
     if args.tails == "constant":
         graph = with_constant_tail(graph)
