@@ -117,7 +117,9 @@ class RoofReader(Reader):
             nodes = [
                 node
                 for number in searched
-                for node in self._nodes(sentences, number, cut[number].ends, graph, config)
+                for node in self._nodes(
+                    sentences, number, tokens[number].starts[len(cut[number]) :], graph, config
+                )
             ]
             segments = 1 if config.segments == 2 else None
             readings.append(
@@ -138,17 +140,21 @@ class RoofReader(Reader):
         self,
         sentences: tuple[str, ...],
         number: int,
-        ends: Sequence[int],
+        unread: Sequence[int],
         graph: KnowledgeGraph,
         config: RoofConfig,
     ) -> list[RoofNode]:
-        """Return the entities of the part of a sentence that is read, and their triples."""
+        """Return the entities of a sentence and their triples, less those in its cut part.
+
+        Args:
+            unread: where its tokens begin that were cut.
+        """
         text = sentences[number]
         masks = [self.tokenizer.mask_spans(text)]
         (found,) = find_mentions([text], graph, rules=config.options.names, masks=masks)
         scorer = self.scorer(config.options)
         selected = select_triples([(text,)] * len(found), found, graph, config.options, scorer)
-        last = ends[-1] if len(ends) else 0
+        last = unread[0] if len(unread) else len(text)
         nodes = []
         for mention, own in zip(found, selected, strict=True):
             node = RoofNode(replace(mention, sentence=number), own.used, own.left_out)

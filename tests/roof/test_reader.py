@@ -252,6 +252,11 @@ def test_what_the_limit_cuts_off_names_nothing(checkpoints):
     assert [own.rule for _, own in reading.left_out] == [Rule.TRUNK_CUT]
 
 
+def test_an_accent_of_its_own_at_the_end_of_a_text_cuts_no_name(roof):
+    graph = KnowledgeGraph([Triple("cafe\u0301", "类别", "疾病")])
+    assert roof("有cafe\u0301", graph=graph).reading.used == tuple(graph)
+
+
 @pytest.mark.parametrize("knowledge", ["own", "shared", "another"])
 def test_a_saved_model_reads_as_before(checkpoints, tmp_path, knowledge):
     named = str(checkpoints["encoder"]) if knowledge == "another" else knowledge
