@@ -15,8 +15,9 @@ from kbert_core.errors import ExperimentError, OptionError
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
     from kbert_core.experiments.grid import Experiment
-    from kbert_core.experiments.results import Cell, Status
+    from kbert_core.experiments.results import Cell, Status, Tables
 
+SHOWN = 3  # runs that are missing
 log = logging.getLogger(__name__)
 
 
@@ -89,6 +90,7 @@ def experiment(args: Namespace) -> None:
             command=_report_command(args, output),
         )
         log.info("report: %s", output)
+        _warn_of_missing(tables)
         report["report"] = [*map(str, files)]
         for each in tables:
             report["suites"].setdefault(each.suite.name, {})["scores"] = each.summary()
@@ -141,6 +143,24 @@ def _run(
             "cells": [_standing(status) for status in statuses],
             "seconds_left": seconds_left(statuses, todo, args.jobs) if todo else 0.0,
         }
+
+
+def _warn_of_missing(tables: "Sequence[Tables]") -> None:
+    """Name the runs that a report lacks."""
+    for each in tables:
+        cells = [(row, seed) for row in each.suite.rows for seed in row.seeds]
+        missing = [
+            f"{row.name}, seed {seed}"
+            for row, seed in cells
+            if seed not in each.results.get(row.name, {})
+        ]
+        if missing:
+            some = "; ".join([*missing[:SHOWN], "…"][: len(missing)])
+            log.warning(
+                "%s: %d of %d runs are missing in the report, which says so: %s. The same command "
+                "without --report-only, --only and --seeds runs them.",
+                *(each.suite.name, len(missing), len(cells), some),
+            )
 
 
 def _standing(status: "Status") -> dict[str, Any]:

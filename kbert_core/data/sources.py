@@ -38,6 +38,7 @@ OF_FORM: dict[str, tuple[Sequence[str], Callable[[Path], list[Example]]]] = {  #
     "link": (LINKS, read_links),
     "qa": ((".json",), read_comprehension),
 }
+A_SHARE = "--dev-share 0.1 (in a suite dev_share: 0.1, under data)"
 ALSO_CALLED = {"dev": ("devel", "validation", "valid")}  # a split, in other people's files
 LOOKED_AT = 50  # rows that tell the task
 log = logging.getLogger(__name__)
@@ -186,7 +187,7 @@ def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list
                 log.warning("no scores on test: %s", error)
             elif not files.dev_share:
                 raise SplitError(
-                    f"{error} Or take a part of the training set: --dev-share 0.1"
+                    f"{error} Or take a part of the training set: {A_SHARE}"
                 ) from error
     if files.dev_share:
         if "dev" in found:
@@ -198,7 +199,7 @@ def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list
     elif "dev" not in found:
         raise SplitError(
             "No dev set. Name a file with --dev FILE, or take a part of the training set: "
-            "--dev-share 0.1"
+            f"{A_SHARE}"
         )
     held = {frozenset(e.sentences) for split in SPLITS[1:] for e in found.get(split, ())}
     for name in files.also_train:  # but for texts of dev and test, a pair in either order

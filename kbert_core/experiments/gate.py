@@ -356,7 +356,7 @@ def _check(right: np.ndarray, folds: np.ndarray) -> None:
         )
     count, all_right = len(right), int(right.sum())
     if all_right in (0, count):
-        said = "right, and the dictionary can be written as it is" if all_right else "wrong"
+        said = "right" if all_right else "wrong"
         raise DataError(
             f"All {count} names that the graph finds in dev are {said}. A gate needs both kinds, "
             "right and wrong. Fit the gate on more texts."

@@ -26,6 +26,7 @@ TOLERANCE = 0.02  # how far a share may be from the one wished
 PASSES = 12  # over the texts: names put in hide others
 LONGEST = 4  # words, in Chinese characters, of a head that is no mention
 NO_LABEL = ""
+FITTING = "Use a graph that names what these data label; `kbert audit` counts it."
 Splits = Mapping[str, Sequence[Example]]
 
 
@@ -209,11 +210,13 @@ def _with_known(
     labels = _labels_of(splits)
     says = _most_said(splits["train"], graph)
     lacking = sorted(kept - heads)
+    if lacking and not says:
+        raise DataError(f"The graph names no mention of train. {FITTING}")
     if unsaid := [name for name in lacking if labels[name] not in says]:
         raise DataError(
-            f"The graph {graph.name} gives no type for any mention of the type "
-            f"{labels[unsaid[0]]} in train, so '{unsaid[0]}' can't be added to it. Ask for a "
-            "smaller share of known names."
+            f"The graph names no mention of the type {labels[unsaid[0]]} in train, so nothing says "
+            f"what '{unsaid[0]}' is, which it should come to know. Ask for a smaller share of "
+            "known names."
         )
     added = [Triple(name, *says[labels[name]]) for name in lacking]
     return _changed(graph, {*names} - kept, added)
@@ -316,7 +319,7 @@ def _with_right(
         right, wrong = matches.counts
         if not right.all():
             where = next(s for s, count in zip(splits, right, strict=True) if not count)
-            raise DataError(f"No match of the graph {graph.name} is a gold mention in {where}.")
+            raise DataError(f"No match of the graph is a gold mention in {where}. {FITTING}")
         for_each = (1 - share) / share  # wrong matches for a right one
         room = right * for_each - wrong
         if (np.abs(room) < 1).all():

@@ -73,7 +73,7 @@ def run_cell(experiment: Experiment, cell: Cell, device: str = "auto") -> dict[s
     row, folder = cell.row, experiment.cell_folder(cell)
     if isinstance(row, Baseline):
         began = time.monotonic()
-        made = _dictionary(experiment, row, cell.seed)
+        made = {"device": "cpu", **_dictionary(experiment, row, cell.seed)}
         if row.over is not None:
             made["over_sha256"] = experiment.over_hash(cell)
         seconds = time.monotonic() - began

@@ -20,6 +20,7 @@ from kbert_core.experiments.expected import point_of
 LITTLE_KNOWN = 0.05  # of the gold mentions: with less in the graph, hardly a gain is to be expected
 MUCH_KNOWN = 0.2
 FEW_ROWS = 100  # in the held-out set: with fewer a share says little
+FEW_MENTIONS = 30  # gold ones in the held-out set: with fewer nothing is advised
 LITTLE_UNSEEN = 0.1  # of the gold mentions: with fewer new ones, training has shown nearly all
 LITTLE_NEW = 0.02  # of the gold mentions: fewer that are new to the model and known to the graph
 TAUGHT = 0.1  # of training's mentions: with more in the graph, a branch is expected at a name
@@ -247,7 +248,8 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
             "outside": audit.expected["dictionary"].outside,
         }
         # where a model was read they are measured
-        if audit.looked_up is None and (advised["costs"] or advised["adds"]):
+        enough = scores["gold"] >= FEW_MENTIONS
+        if audit.looked_up is None and enough and (advised["costs"] or advised["adds"]):
             yield "advice", _level(warn=bool(advised["costs"]), note=True), advised
     looked = audit.looked_up
     if looked is not None and looked.gains:  # else nothing is labelled or found

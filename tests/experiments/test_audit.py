@@ -498,6 +498,14 @@ def test_the_command_counts_as_a_model_does(capsys, folder, checkpoints):
     assert found["options"]["tail_only"] is True
 
 
+def test_a_model_of_another_task_only_counts_tokens_and_that_is_said(
+    capsys, caplog, folder, checkpoints
+):
+    arguments = ("--data", folder, "--kg", folder / "kg.spo", "--model", checkpoints["classify"])
+    run(capsys, *arguments)
+    assert "The model is for classification, and only one for named entities is read" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -594,15 +602,18 @@ def test_the_verdict_says_what_to_do_with_a_graphs_names(made, dictionary, gate,
     assert ("Don't" in text, "gate" in text) == (dictionary < 0, gate >= 0.02)
 
 
-def test_no_advice_where_little_is_expected_or_a_model_was_read(made):
+def test_no_advice_where_little_is_expected_a_model_was_read_or_mentions_are_few(made):
     little = expecting(made, -0.004, 0.019)
     read = LookedUp("model", alone=0.5, new_names=None, gains={"dictionary": (0.1, 0, 0.2)})
     measured = replace(expecting(made, -0.006, 0.02), looked_up=read)
-    for audited in (little, measured):
+    for audited in (little, measured, expecting(made, -0.006, 0.02, mentions=29)):
         assert "advice" not in {finding.kind for finding in verdict_of(audited).findings}
 
 
-def expecting(made, dictionary, gate):
+def expecting(made, dictionary, gate, *, mentions=30):
+    split = made.splits[made.held_out]
+    held_out = replace(split, dictionary={**split.dictionary, "gold": mentions})
+    made = replace(made, splits={**made.splits, made.held_out: held_out})
     means = {"K-BERT": 0.01, "dictionary": dictionary, "gate": gate}
     expected = {way: Gain(mean, -0.2, 0.2, outside=False) for way, mean in means.items()}
     return replace(made, expected=expected)
@@ -658,7 +669,7 @@ def test_where_dev_has_no_wrong_name_a_gate_is_not_advised():
 
 
 def test_no_more_is_expected_than_f1_can_change():
-    many = [tagged("一胃炎二胃炎三胃炎" * 9, ("一", "D"))] * 3
+    many = [tagged("一胃炎二胃炎三胃炎" * 9, ("一", "D"))] * 30
     made = audited({"train": [tagged("胃炎", ("胃炎", "D"))] * 3, "test": many})
     gain = made.expected["dictionary"]
     assert (gain.mean, gain.low, gain.outside) == (-1, -1, True)

@@ -175,7 +175,7 @@ def test_a_gate_needs_names_some_right_and_some_wrong_in_several_texts():
     examples, dictionary, of_model = dev(6)
     with pytest.raises(DataError, match="gives no label to any name in dev"):
         fit_gate(examples, [[]] * 6, of_model, Record({}))
-    with pytest.raises(DataError, match=r"All 6 names .* are right, and the dictionary can be"):
+    with pytest.raises(DataError, match=r"All 6 names .* are right\. A gate needs both"):
         fit_gate(examples, [[(0, 1, "x")]] * 6, of_model, Record({}))
     with pytest.raises(DataError, match=r"All 6 names .* are wrong"):
         fit_gate(examples, [[(1, 2, "x")]] * 6, of_model, Record({}))

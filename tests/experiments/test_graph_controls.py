@@ -146,9 +146,12 @@ def test_data_and_graphs_that_say_too_little_are_refused(splits, graph):
     with pytest.raises(DataError, match="Train has every name of dev"):
         controlled(graph, {**splits, "dev": splits["train"][:9]}, known=0.5)
     silent = KnowledgeGraph([Triple("天", "类别", "疾病")], name="G")
-    with pytest.raises(DataError, match=r"gives no type for any mention of the type [DS] in train"):
+    with pytest.raises(DataError, match=r"names no mention of train\. Use a graph that names"):
         controlled(silent, splits, known=0.5)
-    with pytest.raises(DataError, match="No match of the graph G is a gold mention in train"):
+    diseases = KnowledgeGraph(Triple(n, "类别", "疾病") for n in SEEN if label_of(n) == "D")
+    with pytest.raises(DataError, match=r"names no mention of the type S in train.* smaller share"):
+        controlled(diseases, splits, known=1.0)
+    with pytest.raises(DataError, match=r"No match .* mention in train\. Use a graph that names"):
         controlled(silent, splits, right=0.5)
 
 

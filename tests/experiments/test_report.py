@@ -470,10 +470,11 @@ def test_figures_published_by_others_stand_apart(done, folder):
         write_report([], folder / "r.md", published=folder / "published.yaml")
 
 
-def test_report_only_runs_nothing_and_gives_the_figures_as_json(done, folder, capsys):
+def test_report_only_runs_nothing_and_gives_the_figures_as_json(done, folder, capsys, caplog):
     code = cli.main(["experiment", "tiny.yaml", "--report-only", "--report", "r.md", "--json"])
     assert code == 0
     made = json.loads(capsys.readouterr().out)
+    assert "tiny: 4 of 15 runs are missing in the report" in caplog.text
     assert made["report"][:2] == ["r.md", "r/tiny.md"]
     assert made["suites"]["tiny"]["scores"]["BERT"]["F1"]["mean"] == pytest.approx(0.5)
     assert not (folder / "results/tiny/everything-visible-seed1.json").exists()

@@ -518,7 +518,7 @@ def _with_one_label(folder):
     ("spoil", "reason"),
     [
         (_without_dev, "data: no dev.tsv"),
-        (_without_a_match, "gives no type for any mention of the type"),
+        (_without_a_match, "The graph names no mention of train"),
         (_with_one_label, "There is no mention in train"),
     ],
 )
