@@ -81,7 +81,10 @@ TRIED = {  # never fitted: another encoder, other texts, other graphs, another l
 
 
 def counted(names: Collection[str]) -> list[dict[str, Any]]:
-    """What suites measured and what their data and graphs hold, a point a condition."""
+    """What suites measured and what their data and graphs hold, a point a condition.
+
+    A point is of the seeds that all its ways have, as each seed has another graph.
+    """
     points = []
     for name, rows in {**FITTED, **TRIED}.items():
         if name not in names:
@@ -90,7 +93,7 @@ def counted(names: Collection[str]) -> list[dict[str, Any]]:
         experiment = Experiment(read_suite(ROOT / "results" / "suites" / f"{suite}.yaml"))
         tables = experiment.tables(resamples=1)
         gains: dict[str, dict[str, dict[int, float]]] = defaultdict(dict)
-        counts: dict[str, list[dict[str, float]]] = defaultdict(list)
+        read: dict[str, Any] = {}  # the row that reads the graph
         for row in experiment.suite.rows:
             way = dict(zip(rows, WAYS, strict=True)).get(row.called)
             if way is None or row.compare_with is None:
@@ -101,15 +104,19 @@ def counted(names: Collection[str]) -> list[dict[str, Any]]:
             seeds = sorted({*scores.seeds} & {*bert.seeds}) if scores and bert else []
             gains[condition][way] = {s: scores.seeds[s] - bert.seeds[s] for s in seeds}
             if way == "K-BERT":  # the counts are of data and graph, whatever is done with them
-                made = tables.results[row.compare_with], tables.results[row.name]
-                counts[condition] = [
-                    {**_counts(experiment, row, s), **_found(*(of[s] for of in made))}
-                    for s in seeds
-                ]
+                read[condition] = row
         for condition, of in gains.items():
-            kept = counts[condition]
+            row, seeds = (
+                read[condition],
+                sorted(set.intersection(*({*by} for by in of.values() if by))),
+            )
+            made = tables.results[row.compare_with], tables.results[row.name]
+            kept = [
+                {**_counts(experiment, row, s), **_found(*(of_row[s] for of_row in made))}
+                for s in seeds
+            ]
             means = {n: _mean(c[n] for c in kept) for n in kept[0]}
-            said = {way: {str(s): round(g, 6) for s, g in by.items()} for way, by in of.items()}
+            said = {way: {str(s): round(by[s], 6) for s in seeds if by} for way, by in of.items()}
             named = f"{name}: {condition}" if condition else name
             points.append({"name": named, "fitted": name in FITTED, **means, "gains": said})
     return points
