@@ -159,10 +159,10 @@ def audit_data(args: Namespace) -> Report:
                 counts = replace(counts, found=found, expected=expected_gains(point, found))
         except DataError as error:  # its labels aren't the data's
             log.warning("The model isn't read: %s", error)
-    elif args.model and card.task != "ner":
+    elif args.model and data.task == "ner" and card.task not in (None, "ner"):
         log.warning(
             "The model is for %s, and only one for %s is read here. It only counts tokens.",
-            *(TASKS.get(card.task, card.task), TASKS["ner"]),
+            *(TASKS.get(str(card.task), card.task), TASKS["ner"]),
         )
     return Report(counts, verdict_of(counts))
 
