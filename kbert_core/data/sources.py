@@ -115,7 +115,10 @@ def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) 
     try:
         return TextTable(find_split(path, split) if path.is_dir() else path, task, columns)
     except SplitError:
-        if not is_folder_of_tables(path):
+        tables = is_folder_of_tables(path)
+        with suppress(SplitError):  # a .json beside our train.tsv is no table
+            tables = tables and not find_split(path, "train")
+        if not tables:
             raise
     return HubTable(name, split)
 

@@ -51,6 +51,7 @@ def test_a_folder_without_a_training_set_says_what_it_holds(tmp_path):
 
 def test_a_missing_dev_set_offers_a_share_of_train(tmp_path):
     texts(tmp_path, "train", *"abcdefghij")
+    (tmp_path / "gate.json").write_text("{}", "utf-8")  # not a table of theirs
     with pytest.raises(SplitError, match=r"no dev\.tsv.*--dev-share 0\.1"):
         read_splits(DataFiles(str(tmp_path)), "classify")
     file = str(tmp_path / "train.tsv")
