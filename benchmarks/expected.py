@@ -106,10 +106,8 @@ def counted(names: Collection[str]) -> list[dict[str, Any]]:
             if way == "K-BERT":  # the counts are of data and graph, whatever is done with them
                 read[condition] = row
         for condition, of in gains.items():
-            row, seeds = (
-                read[condition],
-                sorted(set.intersection(*({*by} for by in of.values() if by))),
-            )
+            row = read[condition]
+            seeds = sorted(set.intersection(*({*by} for by in of.values() if by)))
             made = tables.results[row.compare_with], tables.results[row.name]
             kept = [
                 {**_counts(experiment, row, s), **_found(*(of_row[s] for of_row in made))}
