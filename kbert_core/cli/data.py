@@ -27,6 +27,7 @@ from kbert_core.experiments.audit_values import Audit, Share, plain_tokenizer, r
 from kbert_core.experiments.verdict import Level, Verdict, verdict_of
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.surface_forms import ALL_RULES
 from kbert_core.systems import reader_class
 from kbert_core.text import WordPieces
 
@@ -198,9 +199,9 @@ def split(args: Namespace) -> dict[str, Any]:
             "there is --by deduplicated."
         )
     elif args.by == "substitution":
-        after = substituted(before, args.unseen, seed=shares.seed, graph=graph)
+        after = substituted(before, args.unseen, seed=shares.seed, graph=graph, rules=ALL_RULES)
     else:
-        after = entity_disjoint(chain(*before.values()), shares, graph=graph)
+        after = entity_disjoint(chain(*before.values()), shares, graph=graph, rules=ALL_RULES)
     write_split(args.output, after)
     report: dict[str, Any] = {"output": str(args.output), "by": args.by}
     in_train: set[str] = set()

@@ -20,7 +20,8 @@ import numpy as np
 from kbert_core.data.labelled import SPLITS, Example
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.mentions import names_of_heads
+from kbert_core.knowledge.surface_forms import AS_WRITTEN, NameRules
 from kbert_core.options import Options, option
 
 Splits = dict[str, list[Example]]
@@ -46,6 +47,7 @@ def entity_disjoint(
     options: EntityDisjoint = EntityDisjoint(),
     *,
     graph: KnowledgeGraph | None = None,
+    rules: NameRules = AS_WRITTEN,
 ) -> Splits:
     """Split sentences so that the entity names held out for test are in test alone.
 
@@ -56,14 +58,14 @@ def entity_disjoint(
     Args:
         graph: hold out only names that this graph knows, so that knowledge has a chance; None:
             any names, at random.
+        rules: how names are compared with the graph's.
 
     Raises:
         DataError: too few names to hold so many out, or no sentence is left for a split.
     """
     unique = list({text_key(e): e for e in reversed(list(examples))}.values())[::-1]
     names = sorted({name for e in unique for name in _names(e)})
-    known: set[str] = set() if graph is None else set(graph.entities())
-    eligible = names if graph is None else [n for n in names if normalise_name(n) in known]
+    eligible = sorted(_known(names, graph, rules))
     shares = (options.test_share, options.dev_share)
     for_test, for_dev = (round(share * len(names)) for share in shares)
     if for_test + for_dev > len(eligible) or not for_test or not for_dev:
@@ -92,6 +94,7 @@ def substituted(
     *,
     seed: int = 0,
     graph: KnowledgeGraph | None = None,
+    rules: NameRules = AS_WRITTEN,
 ) -> Splits:
     """Make names of dev and test new by replacing them in train.
 
@@ -105,6 +108,7 @@ def substituted(
         unseen: a share of mentions, each split's.
         graph: hold out only names that it knows, and put only such in their place, as far as it
             knows any of the type; None: any names.
+        rules: how names are compared with the graph's.
 
     Raises:
         OptionError: ``unseen`` is no share.
@@ -120,9 +124,9 @@ def substituted(
             f"There is no mention in {where}, so there is no name to hold out. Give labelled "
             "entities in train, and in dev, test or both."
         )
-    known: Collection[str] = () if graph is None else set(graph.entities())
     shared = sorted({name for split in held_out for name in named[split]} & {*named["train"]})
-    eligible = [n for n in shared if graph is None or normalise_name(n) in known]
+    known = _known({*named["train"]}, graph, rules)
+    eligible = [name for name in shared if name in known]
     totals = np.array([named[split].total() for split in held_out])
     new = np.array(
         [sum(c for n, c in named[s].items() if n not in named["train"]) for s in held_out]
@@ -156,7 +160,7 @@ def renamed(
     out: set[str],
     random: np.random.Generator,
     *,
-    known: Collection[str] = (),
+    known: Collection[str] | None = None,
     never: Collection[tuple[str, ...]] = (),
 ) -> list[Example]:
     """Replace names: a mention of one of ``out`` gets another of its type that stays.
@@ -164,13 +168,13 @@ def renamed(
     The stand-in has the same length if there is one, and is drawn as often as train mentions it.
 
     Args:
-        known: only such names are put in, normalised, as far as there are any of the type.
+        known: only these are put in, as far as there are any of the type; None: all.
         never: texts, as ``text_key`` compares them, that a row should not become.
 
     Raises:
         DataError: no name of a type stays.
     """
-    stand_ins = _stand_ins(train, out, ()) | _stand_ins(train, out, known)
+    stand_ins = _stand_ins(train, out) | _stand_ins(train, out, known)
     rows = []
     for example in train:
         other = example
@@ -224,13 +228,13 @@ def drawn_within(weights: np.ndarray, room: np.ndarray, order: Iterable[int]) ->
 
 
 def _stand_ins(
-    train: Iterable[Example], out: set[str], known: Collection[str]
+    train: Iterable[Example], out: set[str], known: Collection[str] | None = None
 ) -> dict[str, dict[int, list[Example]]]:
     """Return the mentions whose name stays: type → length in characters → their rows."""
     found: dict[str, dict[int, list[Example]]] = {}
     for mention in (m for example in train for m in _mentions(example)):
         name, (_, _, label) = mention.sentences[0], mention.spans[0]
-        if name not in out and (not known or normalise_name(name) in known):
+        if name not in out and (known is None or name in known):
             found.setdefault(label, {}).setdefault(len(name), []).append(mention)
     return found
 
@@ -343,6 +347,13 @@ def _fields(example: Example, header: Sequence[str]) -> list[list[str]]:
         return [[first[a:b] for a, b in example.words], list(example.tags)]
     question = [[example.group or first]] if header[0] == "qid" else []
     return [*question, [example.label or ""], *([sentence] for sentence in example.sentences)]
+
+
+def _known(
+    names: Collection[str], graph: KnowledgeGraph | None, rules: NameRules
+) -> Collection[str]:
+    """Return those of some names that a graph knows; without a graph all."""
+    return names if graph is None else names_of_heads(names, graph, rules)
 
 
 def _names(example: Example) -> set[str]:

@@ -21,6 +21,7 @@ from kbert_core.data.tables import Source
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.surface_forms import ALL_RULES
 from kbert_core.knowledge.triple import Triple
 
 NAMES = [f"{a}{b}" for a in "甲乙丙丁戊己庚辛" for b in "病炎症痛"]  # 32 names
@@ -75,6 +76,16 @@ def test_the_covered_variant_holds_out_names_of_the_graph_only():
     graph = KnowledgeGraph([Triple(n, "类别", "疾病") for n in NAMES[:16]], name="G")
     splits = entity_disjoint([sentence(n) for n in NAMES], EntityDisjoint(3), graph=graph)
     assert names_of(splits["test"]) | names_of(splits["dev"]) <= set(NAMES[:16])
+
+
+@pytest.mark.parametrize("draw", [entity_disjoint, substituted])
+def test_a_graph_knows_names_in_another_script_where_the_rules_say_so(draw):
+    graph = KnowledgeGraph([Triple(f"{n}热", "类别", "疾病") for n in "甲乙丙丁戊己庚辛"], name="G")
+    texts = [sentence(f"{n}熱") for n in "甲乙丙丁戊己庚辛"]
+    data = [texts] if draw is entity_disjoint else [{"train": texts, "test": texts}, 0.5]
+    assert names_of(draw(*data, graph=graph, rules=ALL_RULES)["test"])
+    with pytest.raises(DataError, match=r"\b0 (entity )?names"):
+        draw(*data, graph=graph)
 
 
 def test_too_few_names_in_the_graph_is_an_error_with_the_numbers():
