@@ -254,7 +254,7 @@ class Gain:
     mean: float
     low: float
     high: float
-    outside: bool  # the data set and graph are unlike all that the guess rests on
+    outside: bool  # more is right or wrong than in anything that the guess rests on
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class Fit:
         mean = float(row @ self.weights)
         away = self.deviation * float(1 + row @ self.spread @ row) ** 0.5
         half = float(stdtrit(self.freedom, (1 + LEVEL) / 2)) * away
-        outside = bool((row < self.box[0]).any() or (row > self.box[1]).any())
+        outside = bool((row > self.box[1]).any())  # below it the fit goes to the origin
         mean, low, high = np.clip((mean, mean - half, mean + half), -1, 1).tolist()  # as F1 can
         return Gain(mean, low, high, outside)
 

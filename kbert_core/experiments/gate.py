@@ -6,8 +6,9 @@ is, and how often the dictionary was right with that name in the training set. I
 regression, fitted on dev; a span is written where its probability to be right reaches a threshold.
 
 The threshold is chosen by cross-fitting: dev is cut into folds, and every span is judged by a
-classifier that was fitted without its fold. The *oracle* writes the spans that are right and no
-others: the most that judging can give.
+classifier that was fitted without its fold. What the gate scores on dev is told with each fold's
+threshold chosen on the others, or else it could never be less than the model's own. The *oracle*
+writes the spans that are right and no others: the most that judging can give.
 """
 
 from collections import Counter, defaultdict
@@ -263,7 +264,7 @@ class Fit:
         threshold: the least probability of a span that is written.
         matches: how many of dev's spans were judged; ``right`` of these.
         dev_f1: of the model, the dictionary written over it, the gate (each span judged by a
-            classifier that hasn't seen its fold) and the oracle.
+            classifier, and by a threshold, that haven't seen its fold) and the oracle.
     """
 
     weights: Weights
@@ -318,16 +319,18 @@ def fit_gate(
         written = written_over(found, of_dev.written(len(texts), chosen))
         return round(float(span_scores(gold, written)["f1"]), 4)
 
-    tried = {threshold: f1(chances >= threshold) for threshold in reversed(THRESHOLDS)}
-    best = max(tried, key=lambda threshold: tried[threshold])  # of equal ones the most careful
+    def threshold(among: np.ndarray) -> float:  # of equal ones the most careful
+        return max(reversed(THRESHOLDS), key=lambda least: f1(among & (chances >= least)))
+
+    of_fold = {fold: threshold(folds != fold) for fold in np.unique(folds).tolist()}
     dev_f1 = {
         "model": f1(np.zeros_like(right)),
         "dictionary": f1(np.ones_like(right)),
-        "gate": tried[best],
+        "gate": f1(chances >= np.array([of_fold[fold] for fold in folds.tolist()])),
         "oracle": f1(right),
     }
-    weights = Weights.fitted(of_dev.features, right)
-    return Fit(weights, best, len(right), int(right.sum()), dev_f1)
+    weights, every = Weights.fitted(of_dev.features, right), np.ones_like(right)
+    return Fit(weights, threshold(every), len(right), int(right.sum()), dev_f1)
 
 
 def gated_spans(

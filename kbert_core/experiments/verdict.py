@@ -37,7 +37,10 @@ CONFLICTS = 0.01  # of the rows: more with a text that is labelled in several wa
 LONG = 0.01  # of the inputs: more over the length limit with their branches
 COSTLY = 0.5  # tokens that the branches add: more, and training takes notably longer
 # warnings that the headline speaks of
-HEADLINE = ("unlabelled", "missing", "leaks", "room", "made_from_data", "coverage", "untaught")
+HEADLINE = (
+    *("unlabelled", "missing", "leaks", "room", "made_from_data", "coverage", "untaught"),
+    *("looked_up", "advice"),
+)
 
 
 class Level(StrEnum):
@@ -116,6 +119,7 @@ def verdict_of(audit: Audit) -> Verdict:
         "matches": split.matches,
         "warned": [kind for kind in HEADLINE if kind in warned] if split.matches else [],
         "ner": audit.task == "ner",
+        "model": audit.looked_up.model if audit.looked_up else "",
     }
     return Verdict(Finding("headline", Level.NOTE, values), tuple(findings))
 

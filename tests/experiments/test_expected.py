@@ -48,7 +48,8 @@ def test_a_point_beyond_all_others_is_told():
     points = [Point(0.1, 0.4), Point(0.3, 0.6), Point(0.2, 0.8), Point(0.1, 0.7)]
     fit = fitted(points, [0] * 4)
     assert not fit.at(Point(0.3, 0.5)).outside
-    assert fit.at(Point(0.31, 0.5)).outside and fit.at(Point(0.2, 0.3)).outside
+    assert fit.at(Point(0.31, 0.5)).outside and fit.at(Point(0.3, 0.81)).outside
+    assert not fit.at(Point(0, 0.01)).outside  # a graph that names nothing changes nothing
 
 
 def test_what_bert_finds_by_itself_is_not_gained():
