@@ -676,6 +676,11 @@ def test_no_more_is_expected_than_f1_can_change():
     assert "only a guess: in none of our data" in said(made, "advice")
     headline = verdict_of(made).headline.in_words()
     assert "are expected to lower its F1" in headline and "stands against" not in headline
+    measured = LookedUp(
+        "bert", 0.9, None, {way: (-0.03, -0.04, -0.02) for way in ("dictionary", "oracle")}
+    )
+    said_first = verdict_of(replace(made, looked_up=measured)).headline.in_words()
+    assert "Written over bert, the graph's names lower its F1." in said_first
 
 
 def test_texts_that_differ_in_width_or_case_are_in_both_splits():

@@ -161,6 +161,19 @@ def test_a_gate_writes_what_it_has_learnt_to_be_right():
     assert written == written_over([[]] * 12, oracle(examples, dictionary))
 
 
+def test_the_score_on_dev_is_by_thresholds_that_have_not_seen_their_fold(monkeypatch):
+    missed, longer = (tagged(f"甲乙{i}", (name, "x")) for i, name in enumerate(("甲", "甲乙")))
+    examples = [missed, tagged("甲乙丙", ("甲", "x")), longer, tagged("甲乙丁", ("甲乙", "x"))]
+    begins, inside = (0.01, 0.96, 0.01, 0.01, 0.01), (0.01, 0.01, 0.96, 0.01, 0.01)
+    of_model = scores(*[[SURE] * 3] * 2, *[[begins, inside, SURE]] * 2)
+    alike = np.full(4, 0.9)
+    monkeypatch.setattr(gate, "cross_fitted", lambda *arguments: alike)
+    fitted = fit_gate(examples, [[(0, 1, "x")]] * 4, of_model, Record({}))
+    # without one of the first two, most names are wrong; without one of the others, most are right
+    assert (fitted.dev_f1["model"], fitted.dev_f1["gate"]) == (0.6667, 0.0)
+    assert fitted.threshold == 1  # of all: two gained, two lost
+
+
 def test_of_equal_thresholds_the_one_that_writes_least_is_taken():
     examples, dictionary, of_model = dev(12)
     sure = (0.01, 0.96, 0.01, 0.01, 0.01)  # of 甲, which is right

@@ -104,7 +104,7 @@ def test_a_retrained_row_draws_anew_over_the_same_data_and_is_told_as_noise(
     assert first["inputs"] | {"retrained": True} == second["inputs"]
     assert first["learning_curve"] != second["learning_curve"]
     page = (folder / "r" / "tiny.md").read_text("utf-8")
-    assert "there is one; the interval of" in (folder / "r.md").read_text("utf-8")
+    assert "another seed: 1. Of their intervals" in (folder / "r.md").read_text("utf-8")
     assert "| *none:* BERT again − BERT | 1, *exploratory* |" in page
 
 
