@@ -136,7 +136,7 @@ def expected_chart(audit: Audit) -> go.Figure | None:
         customdata=[(100 * gain.low, 100 * gain.high) for gain in gains],
         mode="markers+text",
         text=[f"{100 * gain.mean:+.0f}" for gain in gains],
-        textposition="top center",
+        textposition="top right",
         marker={"color": TRUNK, "size": 9},
         hovertemplate="%{x:+.1f} [%{customdata[0]:+.1f}, %{customdata[1]:+.1f}]<extra>%{y}</extra>",
     )
