@@ -92,7 +92,8 @@ def translations(language: str, of: str = "app") -> Mapping[str, str]:
 # Values of an error's text that are words of the core too, and no names, numbers or texts given.
 WORDED = {
     *("by_hand", "card", "edit", "error", "field", "here", "how", "kind", "meant", "place"),
-    *("problem", "reason", "remedy", "unit", "wanted", "what", "where", "who", "why", "wrong"),
+    *("problem", "reason", "remedy", "unit", "wanted", "what", "where", "who", "whose", "why"),
+    "wrong",
 }
 DEEPEST = 4  # values within values
 

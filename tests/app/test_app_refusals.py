@@ -19,6 +19,7 @@ from app.scene import Scene
 from app.texts import LOCALES, refusal, speaking
 from app.view_models.importing import page_words, preview
 from kbert_core import Intervention, KBertError, KnowledgeGraph, Triple
+from kbert_core.data.labelled import Example, check_labels
 from kbert_core.kbert.interventions import Tokens
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ReadOptions
@@ -219,6 +220,12 @@ def test_folders_of_data_are_refused_in_chinese(tmp_path):
     with pytest.raises(KBertError) as refused:
         audits.uploaded({"train": ("train.tsv", b"label\ttext_a\nx\t\xff\n")}, "mine", None)
     is_chinese(refused.value)
+
+
+def test_labels_that_a_model_does_not_know_are_refused_in_chinese():
+    with pytest.raises(KBertError) as refused:
+        check_labels([Example(("有病",), label="9")], ["0"], "the model")
+    assert "不在模型的标签之中" in is_chinese(refused.value)
 
 
 def break_config(folder, **changes):

@@ -297,6 +297,19 @@ def test_a_graph_made_of_the_answers_is_found_out():
     assert "Nothing counted here stands against" in verdict_of(others).headline.in_words()
 
 
+def test_of_many_types_made_of_the_answers_five_are_named():
+    graph = graph_of([])
+    splits = {"train": [], "test": []}
+    for type_ in range(7):
+        heads = range(60 * type_, 60 * type_ + 60)
+        graph = KnowledgeGraph([*graph, *graph_of(heads, f"类{type_}")], name="numbers")
+        splits["train"] += names(30, f"D{type_}", heads[0])
+        splits["test"] += names(30, f"D{type_}", heads[30])
+    text = said(audited(splits, graph), "made_from_data")
+    assert text.count(" 100.0 %, 类") == 4
+    assert "100.0 % and others; 100.0 % of the 210 known" in text
+
+
 def test_a_small_type_says_nothing_about_where_the_graph_comes_from():
     made = audited({"train": names(20), "test": names(20, start=20)}, graph_of(range(40)))
     assert level(made, "made_from_data") is Level.GOOD
