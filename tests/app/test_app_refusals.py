@@ -225,7 +225,7 @@ def test_folders_of_data_are_refused_in_chinese(tmp_path):
 def test_labels_that_a_model_does_not_know_are_refused_in_chinese():
     with pytest.raises(KBertError) as refused:
         check_labels([Example(("有病",), label="9")], ["0"], "the model")
-    assert "不在模型的标签之中" in is_chinese(refused.value)
+    assert "不在模型的标签之中" in refusal(refused.value)
 
 
 def break_config(folder, **changes):
