@@ -36,7 +36,7 @@ from kbert_core.experiments.linear import linear_recall
 from kbert_core.experiments.report_tables import on_few
 from kbert_core.experiments.statistics import SURE_SEEDS
 from kbert_core.experiments.suite import read_suite
-from kbert_core.experiments.verdict import HARM, WORTH, Level, costs, pays, verdict_of
+from kbert_core.experiments.verdict import HARM, WORTH, costs, pays, verdict_of
 from kbert_core.explain.drawing import BLUE, EDGE, GREY, drawing, tidy
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
@@ -139,8 +139,7 @@ def _counts(experiment: Experiment, row: Any, seed: int) -> dict[str, float]:
     )
     point = expected.point_of(made.splits["test"])
     assert point is not None
-    (room,) = (finding for finding in verdict_of(made).findings if finding.kind == "room")
-    warned = room.level is Level.NOTE and room.values["taught"] is not None
+    warned = any(finding.kind == "unknown_new" for finding in verdict_of(made).findings)
     counts = {**point._asdict(), "linear": linear.count, "asked": linear.total, "warned": warned}
     return {name: round(float(value), 6) for name, value in counts.items()}
 

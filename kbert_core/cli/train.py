@@ -255,10 +255,14 @@ def gate(args: Namespace) -> dict[str, Any]:
     dev, each name judged by a classifier that hasn't seen its part of dev. Read the model through
     it with `kbert predict TEXT --kg FILE --gate` and `kbert evaluate --kg FILE --gate`.
     """
+    from kbert_core.experiments.audit_values import Share
     from kbert_core.experiments.gated import FILE, Gate
+    from kbert_core.experiments.verdict import BAD_LEAK
     from kbert_core.pipeline import Pipeline
 
     graph, files = graph_of(args, needed=True), build(DataFiles, args)
+    path = args.output or Path(located(args.model)) / FILE
+    Gate.check_file(path, graph)
     splits = {"train": read_split(files.named("train"), "train", "ner", files.columns)}
     with suppress(SplitError):  # it isn't there, and Gate.fit says what to do
         if dev := files.named("dev"):
@@ -266,11 +270,25 @@ def gate(args: Namespace) -> dict[str, Any]:
     if files.dev_share and "dev" not in splits:
         splits["train"], splits["dev"] = hold_out(splits["train"], files.dev_share, seed=args.seed)
     pipeline = Pipeline.load(args.model, device=args.device)
-    fitted = Gate.fit(pipeline, args.model, splits, graph, injected=args.inject)
-    path = args.output or Path(located(args.model)) / FILE
+    seen = {example.sentences for example in splits["train"]}
+    again = Share.of(example.sentences in seen for example in splits.get("dev", ()))
+    if again.share >= BAD_LEAK:
+        log.warning(
+            "%s of dev's texts stand in train, whose labels the model has learnt: a gate fitted on "
+            "these trusts the model too much.",
+            again.percent,
+        )
+    try:
+        fitted = Gate.fit(pipeline, args.model, splits, graph, injected=args.inject)
+    except DataError as error:
+        place = ", ".join(dict.fromkeys(filter(None, (files.data, files.train, files.dev))))
+        raise DataError(f"{place}, with {graph.name}: {error}") from error
     fitted.save(path)
+    f1 = fitted.fitted.dev_f1
     if fitted.fitted.threshold == 1:
         log.warning("The gate lets no name through, as on dev the model alone does best.")
+    elif f1["gate"] <= f1["model"]:
+        log.warning("On dev the gate does no better than the model alone: better not use it.")
     return {
         "gate": str(path),
         "model": args.model,

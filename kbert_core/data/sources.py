@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -165,9 +165,9 @@ def read_present(
     return found
 
 
-def unused_files(folder: Path, splits: Sequence[str]) -> list[str]:
-    """Return the names of a folder's labelled files that no split uses."""
-    used = set()
+def unused_files(folder: Path, splits: Sequence[str], given: Iterable[Path] = ()) -> list[str]:
+    """Return the names of a folder's labelled files that no split uses, nor is ``given``."""
+    used = {file.name for file in given if file.resolve().parent == folder.resolve()}
     for split in splits:
         with suppress(SplitError):
             used.add(find_split(folder, split).name)

@@ -54,7 +54,8 @@ def read_data(
     task = task or guess_task(place, columns)
     splits = read_present(place, task, columns, others=others)
     from_folder = [split for split in SPLITS if not (others or {}).get(split)]
-    if Path(place).is_dir() and (unused := unused_files(Path(place), from_folder)):
+    given = [Path(name) for name in (others or {}).values() if name]
+    if Path(place).is_dir() and (unused := unused_files(Path(place), from_folder, given)):
         shown = ", ".join(unused[:SHOWN_FILES]) + ", …" * (len(unused) > SHOWN_FILES)
         log.warning("%s: not used: %s. Name a file with --dev or --test to use it.", place, shown)
     return Data(place if is_hub_name(place) else Path(place).resolve().name, task, splits)

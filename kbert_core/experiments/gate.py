@@ -264,7 +264,8 @@ class Fit:
         threshold: the least probability of a span that is written.
         matches: how many of dev's spans were judged; ``right`` of these.
         dev_f1: of the model, the dictionary written over it, the gate (each span judged by a
-            classifier, and by a threshold, that haven't seen its fold) and the oracle.
+            classifier that hasn't seen its fold, by a threshold chosen on the others) and the
+            oracle.
     """
 
     weights: Weights

@@ -20,7 +20,7 @@ import numpy as np
 
 from kbert_core.checkpoints.encoders import located
 from kbert_core.data.labelled import Example, surface_forms
-from kbert_core.errors import CheckpointError, DataError, OptionError
+from kbert_core.errors import CheckpointError, DataError, KBertError, OptionError
 from kbert_core.experiments.audit_values import LookedUp
 from kbert_core.experiments.dictionary import (
     Spans,
@@ -240,6 +240,33 @@ class Gate:
             raise CheckpointError(
                 f"{path}: can't be written ({error.strerror}). Name another file with --output."
             ) from error
+
+    @classmethod
+    def check_file(cls, path: str | Path, graph: KnowledgeGraph) -> None:
+        """Refuse a file that a gate for ``graph`` may not replace.
+
+        A gate for a graph of this name may be replaced, and a broken one by the usual name.
+
+        Raises:
+            CheckpointError: it isn't a gate, or one for another graph.
+        """
+        path = Path(path)
+        if not path.exists():
+            return
+        try:
+            old = cls._of(json_object(path, CheckpointError, "")).about.rpartition(", ")[0]
+        except (KeyError, TypeError, ValueError, AttributeError, KBertError) as error:
+            if path.name == FILE and not path.is_dir():
+                return
+            raise CheckpointError(
+                f"{path}: there is a file here already, and it isn't a gate. Name another one "
+                "with --output."
+            ) from error
+        if old != graph.name:
+            raise CheckpointError(
+                f"{path}: there is a gate for another graph here ({old}), and this one would "
+                f"replace it ({graph.name}). Name another file with --output, or remove it."
+            )
 
     def check(self, graph: KnowledgeGraph) -> None:
         """Refuse another graph than it was fitted with: CheckpointError."""

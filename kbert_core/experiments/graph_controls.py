@@ -200,6 +200,10 @@ def _with_known(
     # those that the graph knows come first
     order = sorted(random.permutation(len(names)).tolist(), key=lambda n: names[n] not in heads)
     drawn = drawn_within(weights, share * totals, order)
+    says = _most_said(splits["train"], graph)
+    lacking = sorted({names[number] for number in drawn} - heads)
+    if lacking and not says:
+        raise DataError(f"The graph names no mention of train. {FITTING}")
     for split, new in zip(of_new, (weights[drawn].sum(axis=0) / totals).tolist(), strict=True):
         if abs(new - share) > max(TOLERANCE, 1 / of_new[split].total()):
             raise DataError(
@@ -208,10 +212,6 @@ def _with_known(
             )
     kept = {names[number] for number in drawn}
     labels = _labels_of(splits)
-    says = _most_said(splits["train"], graph)
-    lacking = sorted(kept - heads)
-    if lacking and not says:
-        raise DataError(f"The graph names no mention of train. {FITTING}")
     if unsaid := [name for name in lacking if labels[name] not in says]:
         raise DataError(
             f"The graph names no mention of the type {labels[unsaid[0]]} in train, so nothing says "

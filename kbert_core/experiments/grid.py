@@ -287,7 +287,11 @@ class Experiment:
             graph = load_graph(*files)
             if (row.known, row.right) != (None, None):
                 splits = read_present(str(self.split(seed, row.unseen)[0]), self.suite.task)
-                made = controlled(graph, splits, known=row.known, right=row.right, seed=seed)
+                try:
+                    made = controlled(graph, splits, known=row.known, right=row.right, seed=seed)
+                except DataError as error:
+                    where = f"{row.name}: {', '.join(files)} for {self._data}"
+                    raise DataError(f"{where}: {error}") from error
             else:
                 made = Controlled(graph)
             self._controlled = {kept: made}  # rows of one condition stand together
@@ -391,7 +395,10 @@ class Experiment:
         splits = read_splits(files, self.suite.task, seed=seed)
         if data.split == "substitution":
             share = data.unseen if unseen is None else unseen
-            return substituted(splits, share or 0.0, seed=seed, graph=graph)
+            try:
+                return substituted(splits, share or 0.0, seed=seed, graph=graph)
+            except DataError as error:
+                raise DataError(f"{self._data}, unseen: {share or 0:g}: {error}") from error
         return deduplicated(splits) if data.split == "deduplicated" else splits
 
     def _read(self, files: Mapping[str, str]) -> list[Example]:

@@ -232,7 +232,11 @@ def run_all(
 
     Returns:
         Those that failed.
+
+    Raises:
+        DataError: a condition's graph can't be made. Nothing is trained then.
     """
+    _check_conditions(experiment, cells)
     failed, began = [], time.time()
     if jobs > 1:  # baselines are quick, and need the runs that they are written over
         trained = [cell for cell in cells if isinstance(cell.row, Run)]
@@ -245,6 +249,19 @@ def run_all(
         if not attempt(experiment, cell, device):
             failed.append(cell)
     return failed
+
+
+def _check_conditions(experiment: Experiment, cells: Sequence[Cell]) -> None:
+    """Make each condition's graph by the first seed, as one that can't be made wastes hours."""
+    of_condition = {
+        (cell.row.kg, cell.row.unseen, cell.row.known, cell.row.right): cell.row
+        for cell in cells
+        if cell.seed == cells[0].seed and (cell.row.known, cell.row.right) != (None, None)
+    }
+    for number, row in enumerate(of_condition.values(), start=1):
+        if len(of_condition) > 1:
+            log.info("condition %d of %d: its graph is made", number, len(of_condition))
+        experiment.graph(row, cells[0].seed)
 
 
 def _made_since(experiment: Experiment, cell: Cell, began: float) -> bool:

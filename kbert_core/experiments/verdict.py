@@ -20,7 +20,7 @@ from kbert_core.experiments.expected import point_of
 LITTLE_KNOWN = 0.05  # of the gold mentions: with less in the graph, hardly a gain is to be expected
 MUCH_KNOWN = 0.2
 FEW_ROWS = 100  # in the held-out set: with fewer a share says little
-FEW_MENTIONS = 30  # gold ones in the held-out set: with fewer nothing is advised
+FEW_MENTIONS = 30  # in the held-out set, gold or a dictionary's: with fewer nothing is advised
 LITTLE_UNSEEN = 0.1  # of the gold mentions: with fewer new ones, training has shown nearly all
 LITTLE_NEW = 0.02  # of the gold mentions: fewer that are new to the model and known to the graph
 TAUGHT = 0.1  # of training's mentions: with more in the graph, a branch is expected at a name
@@ -39,7 +39,7 @@ COSTLY = 0.5  # tokens that the branches add: more, and training takes notably l
 # warnings that the headline speaks of
 HEADLINE = (
     *("unlabelled", "missing", "leaks", "room", "made_from_data", "coverage", "untaught"),
-    *("looked_up", "advice"),
+    *("unknown_new", "looked_up", "advice"),
 )
 
 
@@ -118,6 +118,7 @@ def verdict_of(audit: Audit) -> Verdict:
         **said,
         "matches": split.matches,
         "warned": [kind for kind in HEADLINE if kind in warned] if split.matches else [],
+        "may": bool(audit.expected) and audit.expected["dictionary"].high >= 0,
         "ner": audit.task == "ner",
         "model": audit.looked_up.model if audit.looked_up else "",
     }
@@ -200,10 +201,11 @@ def _of_knowledge(audit: Audit, split: SplitAudit) -> Findings:
         share, new = Share(unseen.total, total), Share(unseen.count, total)
         few = unseen.count < LITTLE_NEW * total
         level = _level(warn=share.share < LITTLE_UNSEEN, note=few)
-        values = {"share": share, "known": unseen, "new": new}
+        yield "room", level, {"share": share, "known": unseen, "new": new}
         assert train.mentions is not None
         taught = train.mentions.all.known
-        yield "room", level, {**values, "taught": taught if taught.share >= TAUGHT else None}
+        if few and level is not Level.WARNING and taught.share >= TAUGHT:
+            yield "unknown_new", Level.WARNING, {"taught": taught, "known": unseen}
 
 
 def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
@@ -252,12 +254,13 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
             "outside": audit.expected["dictionary"].outside,
         }
         # where a model was read they are measured
-        enough = scores["gold"] >= FEW_MENTIONS
+        enough = min(scores["gold"], scores["predicted"]) >= FEW_MENTIONS
         if audit.looked_up is None and enough and (advised["costs"] or advised["adds"]):
             yield "advice", _level(warn=bool(advised["costs"]), note=True), advised
     looked = audit.looked_up
     if looked is not None and looked.gains:  # else nothing is labelled or found
         values = {"model": looked.model, "alone": f"{100 * looked.alone:.1f}"}
+        values["reads"] = looked.new_names is None
         values["gains"] = {
             way: f"{100 * mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
             for way, (mean, low, high) in looked.gains.items()

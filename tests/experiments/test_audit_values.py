@@ -121,7 +121,7 @@ def test_a_dev_set_by_another_name_is_read_and_files_not_used_are_named(tmp_path
     found = json.loads(audited(capsys, *arguments, *others).out)
     sizes = {split: of["examples"] for split, of in found["splits"].items()}
     assert sizes == {"train": 2, "dev": 4, "test": 2}
-    assert f"{tmp_path}: not used: devel.tsv" in caplog.text
+    assert f"{tmp_path}: not used: devel.tsv. Name" in caplog.text  # neither of those named
     said = audited(capsys, *arguments, "--dev", tmp_path / "gone.tsv", code=2).err
     assert "gone.tsv" in said
 

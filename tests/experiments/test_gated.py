@@ -217,6 +217,39 @@ def test_a_gate_that_writes_nothing_is_said_to(folder, tmp_path, monkeypatch, ca
     assert "The gate lets no name through" in caplog.text
 
 
+def test_a_gate_replaces_only_a_gate_for_its_graph(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "other.spo").write_bytes((tmp_path / "facts.spo").read_bytes())
+    fit = "gate model --data data --device cpu --kg".split()
+    gate, config = tmp_path / "model" / FILE, tmp_path / "model" / "config.json"
+    before = gate.read_bytes(), config.read_bytes()
+    code, _, said = kbert(capsys, *fit, "facts.spo", "--output", config)
+    assert code == 2 and "config.json: there is a file here already, and it isn't a gate" in said
+    code, _, said = kbert(capsys, *fit, "facts.spo", "--output", "data")
+    assert code == 2 and "data: there is a file here already" in said
+    code, _, said = kbert(capsys, *fit, "other.spo")
+    assert code == 2 and "there is a gate for another graph here (facts)" in said
+    assert (gate.read_bytes(), config.read_bytes()) == before
+    assert kbert(capsys, *fit, "other.spo", "--output", "other.json")[0] == 0
+    gate.write_text("{}")  # a broken one is fitted again, as reading it advises
+    assert kbert(capsys, *fit, "facts.spo")[0] == 0 and gate.read_bytes() == before[0]
+
+
+def test_a_gate_that_is_no_better_or_has_a_dev_set_of_train_is_warned_of(
+    folder, tmp_path, monkeypatch, capsys, caplog
+):
+    monkeypatch.chdir(folder)
+    fit = "gate model --kg facts.spo --data data --device cpu --output".split()
+    assert kbert(capsys, *fit, tmp_path / "gate.json")[0] == 0
+    assert "100.0 % of dev's texts stand in train" in caplog.text  # as these are
+    assert "better not use it" not in caplog.text
+    monkeypatch.setattr("kbert_core.experiments.gate.written_over", lambda found, _: found)
+    monkeypatch.setattr("kbert_core.experiments.gate.THRESHOLDS", (0.5,))
+    assert kbert(capsys, *fit, tmp_path / "gate.json")[0] == 0
+    assert "On dev the gate does no better than the model alone" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -228,7 +261,10 @@ def test_a_gate_that_writes_nothing_is_said_to(folder, tmp_path, monkeypatch, ca
         ("evaluate --model model --kg facts.spo --data data --gate --release", "Leave --gate out"),
         ("gate model --data data", "No graph given. Name one or more with --kg FILE"),
         ("gate model --kg facts.spo", "No data given"),
-        ("gate model --kg facts.spo --train data/train.tsv", "There is no dev set"),
+        (
+            "gate model --kg facts.spo --train data/train.tsv",
+            "data/train.tsv, with facts: There is no dev set",
+        ),
         ("gate model --kg facts.spo --data data --output no/where.json", "can't be written"),
         ("gate nowhere --kg facts.spo --data data", "nowhere"),
     ],

@@ -716,3 +716,25 @@ def test_a_run_that_another_process_has_made_meanwhile_is_not_made_again(
     monkeypatch.setattr(runner, "attempt", attempt)
     assert runner.run_all(made, cells) == []
     assert tried == [first, cells[2]]
+
+
+def test_a_condition_that_cannot_be_made_is_said_before_anything_is_trained(
+    written, suite_data, folder, capsys
+):
+    (folder / "strange.spo").write_text("霜降\t类别\t节气\n", encoding="utf-8")
+    suite_data |= {
+        "data": {"folder": "data", "split": "substitution"},
+        "kg": "strange.spo",
+        "seeds": [1],
+        "conditions": [{"unseen": 0.5, "known": 0.5, "right": 1}],
+        "baselines": [],
+        "also_compare": [],
+    }
+    assert kbert(written(suite_data), "--device", "cpu") == 2
+    said = capsys.readouterr().err
+    assert "K-BERT, graph: 50 % new, 50 % known, 100 % right: " in said
+    assert "strange.spo for data: The graph names no mention of train." in said
+    assert not [*(folder / "results").rglob("*.json")]
+    suite_data["conditions"] = [{"unseen": 0.01, "known": 0.5, "right": 1}]
+    assert kbert(written(suite_data), "--device", "cpu") == 2
+    assert "data, unseen: 0.01: New names make up" in capsys.readouterr().err
