@@ -136,7 +136,8 @@ def find_split(folder: str | Path, split: str, endings: Sequence[str] = ENDINGS)
     held = ", ".join(there[:8]) or f"no {endings[0]} file"
     raise SplitError(
         f"{folder}: no {split}{endings[0]}; the folder holds {held}. "
-        f"Add it, or name a file in place of the folder (`kbert train` takes --{split} FILE too)."
+        f"Add it, or name a file in place of the folder (`kbert train` takes --{split} FILE too, "
+        "and a suite files under data)."
     )
 
 
