@@ -255,7 +255,7 @@ def gate(args: Namespace) -> dict[str, Any]:
     dev, each name judged by a classifier that hasn't seen its part of dev. Read the model through
     it with `kbert predict TEXT --kg FILE --gate` and `kbert evaluate --kg FILE --gate`.
     """
-    from kbert_core.experiments.audit_values import Share
+    from kbert_core.experiments.audit import leak_of
     from kbert_core.experiments.gated import FILE, Gate
     from kbert_core.experiments.verdict import BAD_LEAK
     from kbert_core.pipeline import Pipeline
@@ -270,13 +270,11 @@ def gate(args: Namespace) -> dict[str, Any]:
     if files.dev_share and "dev" not in splits:
         splits["train"], splits["dev"] = hold_out(splits["train"], files.dev_share, seed=args.seed)
     pipeline = Pipeline.load(args.model, device=args.device)
-    seen = {example.sentences for example in splits["train"]}
-    again = Share.of(example.sentences in seen for example in splits.get("dev", ()))
-    if again.share >= BAD_LEAK:
+    if "dev" in splits and (leak := leak_of(splits, "dev", "train").texts).share >= BAD_LEAK:
         log.warning(
             "%s of dev's texts stand in train, whose labels the model has learnt: a gate fitted on "
             "these trusts the model too much.",
-            again.percent,
+            leak.percent,
         )
     try:
         fitted = Gate.fit(pipeline, args.model, splits, graph, injected=args.inject)

@@ -124,7 +124,7 @@ def audit(
         options=options,
         splits={name: split(examples) for name, examples in splits.items()},
         missing=tuple(name for name in SPLITS if name not in splits),
-        leaks=tuple(_leak(splits, of, into) for into, of in combinations(splits, 2)),
+        leaks=tuple(leak_of(splits, of, into) for into, of in combinations(splits, 2)),
         conflicts=_conflicts(splits),
         ambiguity=used.ambiguity(of_entities),
         answers=_answers(splits, used) if of_entities else None,
@@ -348,7 +348,8 @@ def _gold_mentions(gold: Sequence[Gold], seen: set[str] | None) -> GoldMentions:
 # Between splits
 
 
-def _leak(splits: Splits, of: str, into: str) -> Leak:
+def leak_of(splits: Splits, of: str, into: str) -> Leak:
+    """Count the rows of one split whose text stands in another."""
     there: dict[tuple[str, ...], set[object]] = {}
     for example in splits[into]:
         there.setdefault(_text(example), set()).add(_labels(example))
