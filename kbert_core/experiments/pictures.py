@@ -92,38 +92,46 @@ def gains_by_axis(tables: Tables) -> dict[str, dict[str, list[tuple[float, Diffe
 def _draw_map(tables: Tables, path: Path) -> bool:
     """Draw a panel an axis and a line a row; return whether there was anything to draw.
 
-    Runs that aren't a line along every axis have panels of their own, with the first that is; such
-    baselines stand in the tables alone.
+    Runs of another system or encoder have panels below, with the first row. Of the others, those
+    that aren't a line along every axis stand in the tables alone.
     """
     axes, suite = gains_by_axis(tables), tables.suite
     if not axes:
         return False
-    runs = {run.called for run in suite.runs}
+    model = _model(suite.runs[0])
+    others = {run.called for run in suite.runs if _model(run) != model}
     names = [*next(iter(axes.values()))]
-    own = [n for n in names if all(len(lines[n]) > 1 for lines in axes.values())] or names
-    names = [name for name in names if name in runs or name in own]
-    numbers = {name: number for number, name in enumerate(dict.fromkeys([*own, *names]), 1)}
-    panels = [(axis, own) for axis in axes]
-    for axis, lines in axes.items():
-        if shown := [name for name in names if name not in own and len(lines[name]) > 1]:
-            panels.append((axis, [own[0], *shown]))
-    with drawing(3.4 * len(panels) + 0.6, 4.6) as figure:
-        drawn = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-        within = _within(axes)
-        for panel, (axis, names) in zip(drawn, panels, strict=True):
-            _draw_gains(panel, {name: axes[axis][name] for name in names}, numbers, within)
-            panel.set_xlabel(VARIED[axis])
-            panel.set_title(_but(suite.conditions[0], axis).in_words, fontsize=10)
-        for panel in drawn[len(axes) :]:
-            panel.set_title(f"{panel.get_title()}:\nother models", fontsize=10)
-        drawn[0].set_ylim(*within)
-        drawn[0].set_ylabel(f"{tables.metrics[0].name} gained, points")
-        told = (zip(*panel.get_legend_handles_labels(), strict=True) for panel in drawn)
+    lines = [[n for n in names if (n in others) == other] for other in (False, True)]
+    lines[0] = [n for n in lines[0] if all(len(of[n]) > 1 for of in axes.values())] or lines[0]
+    numbers = {name: number for number, name in enumerate([*lines[0], *lines[1]], 1)}
+    high, within = 1 + bool(lines[1]), _within(axes)
+    with drawing(3.4 * len(axes) + 0.6, 1.2 + 3.4 * high) as figure:
+        drawn = figure.subplots(high, len(axes), sharex="col", sharey=True, squeeze=False)
+        for line, (panels, of_line) in enumerate(zip(drawn, lines, strict=False)):
+            for panel, (axis, gains) in zip(panels, axes.items(), strict=True):
+                shown = {n: gains[n] for n in of_line if len(gains[n]) > line}
+                if line and shown:
+                    shown = {n: gains[n] for n in lines[0][:1]} | shown
+                panel.set_visible(bool(shown))
+                if shown:
+                    _draw_gains(panel, shown, numbers, within)
+                panel.tick_params(labelbottom=True)
+                panel.set_xlabel(VARIED[axis])
+                title = _but(suite.conditions[0], axis).in_words
+                panel.set_title(title + ": other models" * line, fontsize=10)
+            panels[0].set_ylabel(f"{tables.metrics[0].name} gained, points")
+        drawn[0][0].set_ylim(*within)
+        told = (zip(*panel.get_legend_handles_labels(), strict=True) for panel in drawn.flat)
         lines_by_name = {name: line for of_panel in told for line, name in of_panel}
         handles, looks = lines_by_name.values(), {"frameon": False, "fontsize": 9}
         figure.legend(handles, lines_by_name, loc="outside lower center", ncols=4, **looks)
         _save(figure, path)
     return True
+
+
+def _model(run: Run) -> tuple[str, str]:
+    """Return what a run trains: system and encoder."""
+    return str(run.train.get("system")), run.encoder
 
 
 def _within(

@@ -109,7 +109,7 @@ def test_a_row_that_gives_a_part_of_a_condition_is_run_under_those_that_agree(tm
         read_suite(path)
 
 
-def test_a_model_along_one_axis_is_drawn_with_the_first_row_in_a_panel_of_its_own(
+def test_another_system_is_drawn_with_the_first_row_in_panels_below(
     tables, monkeypatch
 ):
     panels, draw = [], pictures._draw_gains
@@ -123,16 +123,18 @@ def test_a_model_along_one_axis_is_drawn_with_the_first_row_in_a_panel_of_its_ow
     gain = Difference(0.1, 0.0, 0.0, 0.2, 2)
     both = [(0.25, gain), (0.6, gain)]
     axes = {  # the centre alone is no line
-        "unseen": {"K-BERT": both, "Peer": both[:1], "Looked up": []},
-        "known": {"K-BERT": both, "Peer": both, "Looked up": both},
+        "unseen": {"K-BERT": both, "Constant tail": both, "Peer": both[:1], "Looked up": []},
+        "known": {"K-BERT": both, "Constant tail": both, "Peer": both, "Looked up": both},
     }
     monkeypatch.setattr(pictures, "gains_by_axis", lambda _: axes)
     last = tables.suite.runs[-1]
-    peer = last.model_copy(update={"name": f"Peer: {last.in_words}"})
+    more = {"name": f"Peer: {last.in_words}", "train": {"system": "plain-text"}}
+    peer = last.model_copy(update=more)
     runs = (*tables.suite.runs, peer)
     tables = replace(tables, suite=tables.suite.model_copy(update={"runs": runs}))
     assert pictures._draw_map(tables, Path("map.png"))
-    assert panels == [{"K-BERT": 1}, {"K-BERT": 1}, {"K-BERT": 1, "Peer": 2}]
+    own = {"K-BERT": 1, "Constant tail": 2}
+    assert panels == [own, own, {"K-BERT": 1, "Peer": 3}]
 
 
 def test_an_interval_longer_than_the_map_ends_in_an_arrow_at_its_edge():
