@@ -100,22 +100,23 @@ def _draw_map(tables: Tables, path: Path) -> bool:
         return False
     model = _model(suite.runs[0])
     others = {run.called for run in suite.runs if _model(run) != model}
-    names = [*next(iter(axes.values()))]
-    lines = [[n for n in names if (n in others) == other] for other in (False, True)]
-    lines[0] = [n for n in lines[0] if all(len(of[n]) > 1 for of in axes.values())] or lines[0]
-    numbers = {name: number for number, name in enumerate([*lines[0], *lines[1]], 1)}
-    high, within = 1 + bool(lines[1]), _within(axes)
+    long = {n: [len(of[n]) > 1 for of in axes.values()] for n in next(iter(axes.values()))}
+    plain = [name for name in long if name not in others] or [*long]
+    own = [name for name in plain if all(long[name])] or plain
+    below = [name for name in long if name not in plain and any(long[name])]
+    numbers = {name: number for number, name in enumerate([*own, *below], 1)}
+    high, within = 1 + bool(below), _within(axes)
     with drawing(3.4 * len(axes) + 0.6, 1.2 + 3.4 * high) as figure:
-        drawn = figure.subplots(high, len(axes), sharex="col", sharey=True, squeeze=False)
-        for line, (panels, of_line) in enumerate(zip(drawn, lines, strict=False)):
-            for panel, (axis, gains) in zip(panels, axes.items(), strict=True):
-                shown = {n: gains[n] for n in of_line if len(gains[n]) > line}
-                if line and shown:
-                    shown = {n: gains[n] for n in lines[0][:1]} | shown
-                panel.set_visible(bool(shown))
-                if shown:
-                    _draw_gains(panel, shown, numbers, within)
-                panel.tick_params(labelbottom=True)
+        drawn = figure.subplots(high, len(axes), sharey=True, squeeze=False)
+        for line, panels in enumerate(drawn):
+            shown = {axis: own for axis in axes}
+            if line:
+                of_axis = {axis: [n for n in below if len(axes[axis][n]) > 1] for axis in axes}
+                shown = {axis: [own[0], *names] for axis, names in of_axis.items() if names}
+            for panel in panels[len(shown) :]:
+                panel.set_visible(False)
+            for panel, (axis, names) in zip(panels, shown.items(), strict=False):
+                _draw_gains(panel, {name: axes[axis][name] for name in names}, numbers, within)
                 panel.set_xlabel(VARIED[axis])
                 title = _but(suite.conditions[0], axis).in_words
                 panel.set_title(title + ": other models" * line, fontsize=10)
