@@ -283,9 +283,10 @@ class _Matches:
         touched: set[str] = set()
         for number, (split, examples) in enumerate(self.splits.items()):
             for example, mentions in zip(examples, self.mentions[split], strict=True):
-                text, taken = example.sentences[0], np.zeros(len(example.sentences[0]) + 1, bool)
-                for start, end, *_ in (*example.spans, *((m.start, m.end) for m in mentions)):
-                    taken[start:end] = True
+                text, taken = example.sentences[0], bytearray(len(example.sentences[0]))
+                spans = [(start, end) for start, end, _ in example.spans]
+                for start, end in (*spans, *((m.start, m.end) for m in mentions)):
+                    taken[start:end] = bytes([1]) * (end - start)
                 plain = [text[a:b].isalpha() for a, b in example.words]
                 for first, (start, _) in enumerate(example.words):
                     for last in range(first, min(first + LONGEST, len(plain))):
@@ -293,7 +294,7 @@ class _Matches:
                             break
                         end = example.words[last][1]
                         name = normalise_name(text[start:end])
-                        if taken[start:end].any():
+                        if 1 in taken[start:end]:
                             touched.add(name)
                         else:
                             found.setdefault(name, np.zeros(len(self.splits)))[number] += 1
