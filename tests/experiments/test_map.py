@@ -109,9 +109,7 @@ def test_a_row_that_gives_a_part_of_a_condition_is_run_under_those_that_agree(tm
         read_suite(path)
 
 
-def test_another_system_is_drawn_with_the_first_row_in_panels_below(
-    tables, monkeypatch
-):
+def test_another_system_is_drawn_with_the_first_row_in_panels_below(tables, monkeypatch):
     panels, draw = [], pictures._draw_gains
 
     def noted(panel, lines, numbers, within):
