@@ -108,8 +108,11 @@ class Experiment:
         wanted = {slug(name) for name in only}
         called = {row.name: {slug(row.name), slug(row.called)} for row in self.suite.rows}
         if unknown := wanted - set().union(*called.values()):
-            names = ", ".join(f"'{row.name}'" for row in self.suite.rows)
-            raise DataError(f"{self.suite.path}: no run '{min(unknown)}'. There are: {names}.")
+            names = dict.fromkeys(f"'{row.called}'" for row in self.suite.rows)
+            more = " `--list` shows them with their conditions." if self.suite.conditions else ""
+            raise DataError(
+                f"{self.suite.path}: no run '{min(unknown)}'. There are: {', '.join(names)}.{more}"
+            )
         rows = [row for row in self.suite.rows if not wanted or called[row.name] & wanted]
         every = sorted({seed for row in rows for seed in row.seeds})
         if unknown_seeds := set(seeds).difference(every):

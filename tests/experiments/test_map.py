@@ -157,5 +157,5 @@ def test_a_row_is_asked_for_under_one_condition_or_under_all(tmp_path):
     assert [cell.row.name for cell in experiment.cells(only=["K-BERT"], seeds=[1])] == every
     (one,) = experiment.cells(only=["K-BERT: 50 % new, 60 % known, 60 % right"], seeds=[1])
     assert one.row.name == every[1]
-    with pytest.raises(DataError, match="no run 'k-bert-50-new'"):
+    with pytest.raises(DataError, match=r"There are: 'BERT', 'K-BERT'\. `--list` shows"):
         experiment.cells(only=["K-BERT: 50 % new"])
