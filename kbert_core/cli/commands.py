@@ -184,7 +184,7 @@ TRAINING_DEVICE = argument("--device", "auto, cpu or cuda", "auto")
 DEVICE = argument("--device", "auto, cpu, cuda or cuda:N", "auto")
 BF16 = argument(
     "--bf16",
-    "compute in bfloat16: faster where the processor has instructions for it, but the second "
+    "compute in bfloat16: faster where the processor is made for it, but the second "
     "digit of a probability may differ",
     False,
 )

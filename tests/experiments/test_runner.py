@@ -108,7 +108,7 @@ def test_a_retrained_row_draws_anew_over_the_same_data_and_is_told_as_noise(
     assert "| *none:* BERT again − BERT | 1, *exploratory* |" in page
 
 
-def test_bfloat16_is_taken_where_there_are_instructions_for_it_and_is_no_other_run(
+def test_bfloat16_is_taken_where_a_processor_is_made_for_it_and_is_no_other_run(
     written, suite_data, folder, monkeypatch
 ):
     runs = [{"name": "BERT", "knowledge": "none", "train": {"bf16": True}}]

@@ -401,10 +401,19 @@ def test_bfloat16_is_refused_where_the_device_cannot(monkeypatch, tmp_path):
         arguments(torch.device("cuda"), RunOptions(output=str(tmp_path), bf16=True))
 
 
-@pytest.mark.parametrize("able", [False, True])
-def test_a_cpu_that_is_slow_in_bfloat16_is_warned_of(able, monkeypatch, tmp_path, caplog):
-    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx2": True, "amx_bf16": able})
+@pytest.mark.parametrize(
+    ("cpu", "able"),
+    [
+        ({"cpu_name": "Intel Xeon", "avx2": True, "amx_bf16": False}, False),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": False}, False),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": True}, True),
+        ({"cpu_name": "AMD EPYC", "avx512_bf16": True, "amx_bf16": False}, True),
+        ({"arm_bf16": True}, True),
+    ],
+)
+def test_a_cpu_that_is_slow_in_bfloat16_is_warned_of(cpu, able, monkeypatch, tmp_path, caplog):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: cpu)
     arguments(torch.device("cpu"), RunOptions(output=str(tmp_path)))
     assert not caplog.text
     arguments(torch.device("cpu"), RunOptions(output=str(tmp_path), bf16=True))
-    assert ("no instructions for bfloat16" in caplog.text) is not able
+    assert ("isn't made for bfloat16" in caplog.text) is not able
