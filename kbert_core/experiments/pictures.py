@@ -120,7 +120,8 @@ def _draw_map(tables: Tables, path: Path) -> bool:
                 panel.set_xlabel(VARIED[axis])
                 title = _but(suite.conditions[0], axis).in_words
                 panel.set_title(title + ": other models" * line, fontsize=10)
-            panels[0].set_ylabel(f"{tables.metrics[0].name} gained, points")
+            over = f" over {suite.compare_with}" if suite.compare_with else ""
+            panels[0].set_ylabel(f"{tables.metrics[0].name} gained{over}, points")
         drawn[0][0].set_ylim(*within)
         told = (zip(*panel.get_legend_handles_labels(), strict=True) for panel in drawn.flat)
         lines_by_name = {name: line for of_panel in told for line, name in of_panel}

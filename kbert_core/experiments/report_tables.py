@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from string import ascii_uppercase
 from typing import Any
 
@@ -36,6 +37,7 @@ TEST_SETS: dict[str, tuple[Metric, ...]] = {  # by task: what makes a test set e
         Metric("of these known to the graph", {"covered": 1}, {"unseen": 1}),
     ),
 }
+LENGTHS = ("epochs", "steps")
 RAISED = dict(zip(map(ord, "0123456789"), "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True))
 UNKNOWN = "processor not noted"  # in older results
 MISSING, NONE, TIE = "missing", "–", "\N{NO-BREAK SPACE}"
@@ -116,7 +118,29 @@ def facts(tables: Tables) -> str:
     unit = "steps" if all("steps" in run.train for run in runs) else "epochs"
     length = " or ".join(dict.fromkeys(str(run.train.get(unit, 4)) for run in runs))
     trained = f"{length} {unit.removesuffix('s')}{'s' * (length != '1')}"
+    if (longer := _more_steps(tables)) > 0.02:
+        trained += f", up to {100 * longer:.0f} % more steps than in the row compared with"
     return "; ".join([*parts, f"encoder {', '.join(encoders)}{size}", trained]) + "."
+
+
+def _more_steps(tables: Tables) -> float:
+    """By what share a row makes more steps than what it is compared with: branches fill batches."""
+    rows = {run.name: run for run in tables.suite.runs}
+    steps = {
+        name: fmean(curve[-1]["step"] for curve in curves)
+        for name in rows
+        if (curves := [curve for curve in tables.values(name, "learning_curve") if curve])
+    }
+    pairs = [(name, run.compare_with) for name, run in rows.items()]
+    return max(
+        (
+            steps[name] / steps[other] - 1
+            for name, other in pairs
+            if name in steps and other in steps
+            if all(rows[name].train.get(of) == rows[other].train.get(of) for of in LENGTHS)
+        ),
+        default=0,
+    )
 
 
 def others(tables: Tables) -> dict[str, str]:
@@ -282,6 +306,7 @@ def made_on(tables: Tables) -> str:
     """Which processor or GPU trained what, in which precision: a line a row, a column a seed."""
     letters: dict[tuple[str, str], str] = {}
     rows: dict[str, dict[int, dict[str, None]]] = {}
+    made: dict[tuple[str | None, int], str] = {}
     for run in tables.suite.runs:
         for seed, result in tables.results.get(run.name, {}).items():
             versions, options = result["versions"], result["inputs"]["options"]
@@ -290,6 +315,7 @@ def made_on(tables: Tables) -> str:
             machine = device or UNKNOWN, result.get("precision", precision)
             letter = letters.setdefault(machine, ascii_uppercase[len(letters)])
             rows.setdefault(run.called, {}).setdefault(seed, {})[letter] = None
+            made[run.name, seed] = letter
     if len(letters) <= 1:
         return "".join(f"All runs: {', '.join(machine)}." for machine in letters)
     told = [f"{letter}: {', '.join(machine)}" for machine, letter in letters.items()]
@@ -298,7 +324,16 @@ def made_on(tables: Tables) -> str:
         [name, *(", ".join(sorted(of.get(seed, ()))) or NONE for seed in seeds)]
         for name, of in rows.items()
     ]
-    return f"{'; '.join(told)}.\n\n{table(['seed', *map(str, seeds)], lines)}"
+    apart: dict[str, list[bool]] = {}
+    for run in tables.suite.runs:
+        pairs = [((run.name, seed), (run.compare_with, seed)) for seed in seeds]
+        both = [(made[one], made[other]) for one, other in pairs if one in made and other in made]
+        apart.setdefault(run.called, []).extend(one != other for one, other in both)
+    mixed = [f"{name} {sum(of)} of {len(of)}" for name, of in apart.items() if any(of)]
+    beside = f"\n\nRuns of another letter than the run compared with: {'; '.join(mixed)}."
+    return (
+        f"{'; '.join(told)}.\n\n{table(['seed', *map(str, seeds)], lines)}{beside if mixed else ''}"
+    )
 
 
 def notes(suite: Suite) -> dict[str, str]:

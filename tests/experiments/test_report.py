@@ -10,7 +10,7 @@ from kbert_core.errors import ExperimentError
 from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.pictures import _chosen
 from kbert_core.experiments.report import write_report
-from kbert_core.experiments.report_tables import made_on, table
+from kbert_core.experiments.report_tables import facts, made_on, table
 from kbert_core.experiments.results import Tables, write_json
 from kbert_core.experiments.statistics import Counts, packed
 from kbert_core.experiments.suite import Run, read_suite
@@ -145,6 +145,24 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
     assert "train 60; dev 20; test 30; encoder scratch (1,234 parameters); 2 epochs." in text
 
 
+def test_a_page_says_how_many_more_steps_rows_make_in_as_many_epochs(done):
+    for seed, steps in ((1, 3), (2, 4)):  # of BERT they are 2
+        file = done.results / f"k-bert-graph-seed{seed}.json"
+        made = json.loads(file.read_text("utf-8"))
+        write_json(file, {**made, "learning_curve": [{"step": steps, "f1": 0.5}]})
+    tables = tables_of(done, resamples=100)
+    assert facts(tables).endswith(
+        "; 2 epochs, up to 75 % more steps than in the row compared with."
+    )
+    longer = [
+        run.model_copy(update={"train": {"epochs": 3}}) if "K-BERT" in run.name else run
+        for run in tables.suite.runs
+    ]
+    update = {"runs": tuple(longer)}
+    tables = replace(tables, suite=tables.suite.model_copy(update=update))
+    assert facts(tables).endswith("; 2 or 3 epochs.")
+
+
 def test_a_page_says_what_trained_each_row_at_each_seed(done, folder):
     file = done.results / "bert-seed2.json"
     write_json(file, {**json.loads(file.read_text("utf-8")), "precision": "bfloat16"})
@@ -159,6 +177,8 @@ def test_a_page_says_what_trained_each_row_at_each_seed(done, folder):
         ["BERT", "A", "B", "C"],
         ["K-BERT, graph", "A", "D", "–"],
     ]
+    apart = "\nRuns of another letter than the run compared with: K-BERT, graph 1 of 2.\n"
+    assert apart in text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_machines_are_told_in_a_sentence_where_there_is_one(done):
