@@ -300,7 +300,8 @@ def test_the_map_varies_one_thing_at_a_time_around_its_centre():
     bare = counts.pop("BERT"), counts.pop("BERT, from scratch")
     assert bare == (3, 1)  # they see no graph
     everywhere = len(suite.conditions)
-    full = "K-BERT (paper)", "Plain text", "KnowBert + recipe", "Dictionary over BERT"
+    systems = "K-BERT (paper)", "Plain text", "KnowBert + recipe", "Roof-BERT + recipe"
+    full = *systems, "Dictionary over BERT"
     assert {counts[name] for name in full} == {everywhere}
     assert {*counts.values()} == {everywhere, 3, 1}  # or along what the graph knows
     assert {row.compare_with for row in suite.rows} <= names
