@@ -538,7 +538,8 @@ def findings(folder, text):
 
 
 def test_test_curves_are_of_the_epochs_best_on_dev_so_far(done, folder):
-    curve = [{"f1": 0.5, "test_f1": 0.4}, {"f1": 0.4, "test_f1": 0.9}, {"f1": 0.6, "test_f1": 0.3}]
+    epochs = [(0.5, 0.4), (0.4, 0.9), (0.6, 0.3)]
+    curve = [{"step": i, "f1": dev, "test_f1": of} for i, (dev, of) in enumerate(epochs, 1)]
     assert _chosen(curve, "f1") == pytest.approx([40, 40, 30])
     assert _chosen([{"f1": 0.5}], "f1") == []
     tables = tables_of(done, resamples=50)
