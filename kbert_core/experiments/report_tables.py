@@ -1,6 +1,7 @@
 """The tables of a report, in Markdown, as its templates take them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from string import ascii_uppercase
@@ -37,7 +38,6 @@ TEST_SETS: dict[str, tuple[Metric, ...]] = {  # by task: what makes a test set e
         Metric("of these known to the graph", {"covered": 1}, {"unseen": 1}),
     ),
 }
-LENGTHS = ("epochs", "steps")
 RAISED = dict(zip(map(ord, "0123456789"), "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True))
 UNKNOWN = "processor not noted"  # in older results
 MISSING, NONE, TIE = "missing", "–", "\N{NO-BREAK SPACE}"
@@ -137,7 +137,9 @@ def _more_steps(tables: Tables) -> float:
             steps[name] / steps[other] - 1
             for name, other in pairs
             if name in steps and other in steps
-            if all(rows[name].train.get(of) == rows[other].train.get(of) for of in LENGTHS)
+            if all(
+                rows[name].train.get(of) == rows[other].train.get(of) for of in ("epochs", "steps")
+            )
         ),
         default=0,
     )
@@ -305,7 +307,6 @@ def named_by_tails(tables: Tables) -> dict[str, str]:
 def made_on(tables: Tables) -> str:
     """Which processor or GPU trained what, in which precision: a line a row, a column a seed."""
     letters: dict[tuple[str, str], str] = {}
-    rows: dict[str, dict[int, dict[str, None]]] = {}
     made: dict[tuple[str | None, int], str] = {}
     for run in tables.suite.runs:
         for seed, result in tables.results.get(run.name, {}).items():
@@ -313,27 +314,27 @@ def made_on(tables: Tables) -> str:
             device = versions.get("cpu" if result["device"].startswith("cpu") else "cuda")
             precision = "bfloat16" if options.get("bf16") else "float32"
             machine = device or UNKNOWN, result.get("precision", precision)
-            letter = letters.setdefault(machine, ascii_uppercase[len(letters)])
-            rows.setdefault(run.called, {}).setdefault(seed, {})[letter] = None
-            made[run.name, seed] = letter
+            made[run.name, seed] = letters.setdefault(machine, ascii_uppercase[len(letters)])
     if len(letters) <= 1:
         return "".join(f"All runs: {', '.join(machine)}." for machine in letters)
     told = [f"{letter}: {', '.join(machine)}" for machine, letter in letters.items()]
-    seeds = sorted({seed for of in rows.values() for seed in of})
+    seeds = sorted({seed for _, seed in made})
+    rows: dict[str, dict[int, set[str]]] = {}
+    apart: dict[str, list[bool]] = {}
+    for run, seed in product(tables.suite.runs, seeds):
+        own, other = made.get((run.name, seed)), made.get((run.compare_with, seed))
+        if own:
+            rows.setdefault(run.called, {}).setdefault(seed, set()).add(own)
+        if own and other:
+            apart.setdefault(run.called, []).append(own != other)
     lines = [
         [name, *(", ".join(sorted(of.get(seed, ()))) or NONE for seed in seeds)]
         for name, of in rows.items()
     ]
-    apart: dict[str, list[bool]] = {}
-    for run in tables.suite.runs:
-        pairs = [((run.name, seed), (run.compare_with, seed)) for seed in seeds]
-        both = [(made[one], made[other]) for one, other in pairs if one in made and other in made]
-        apart.setdefault(run.called, []).extend(one != other for one, other in both)
-    mixed = [f"{name} {sum(of)} of {len(of)}" for name, of in apart.items() if any(of)]
-    beside = f"\n\nRuns of another letter than the run compared with: {'; '.join(mixed)}."
-    return (
-        f"{'; '.join(told)}.\n\n{table(['seed', *map(str, seeds)], lines)}{beside if mixed else ''}"
-    )
+    parts = [f"{'; '.join(told)}.", table(["seed", *map(str, seeds)], lines)]
+    if mixed := [f"{name} {sum(of)} of {len(of)}" for name, of in apart.items() if any(of)]:
+        parts.append(f"Runs of another letter than the run compared with: {'; '.join(mixed)}.")
+    return "\n\n".join(parts)
 
 
 def notes(suite: Suite) -> dict[str, str]:
