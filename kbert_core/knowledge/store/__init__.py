@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 
 from kbert_core.errors import GraphFileError
+from kbert_core.files import cache_folder
 
 APPLICATION_ID = 0x4B42_4B47  # "KBKG", by which `file` and we tell a graph from other databases
 VERSION = 1
@@ -268,6 +269,9 @@ def transaction(database: Database, begin: str = "BEGIN IMMEDIATE") -> Iterator[
 def graph_lock(path: Path, *, wait: float = WAIT) -> Iterator[None]:
     """Let one process at a time make a graph file, or index its names.
 
+    Args:
+        wait: seconds; -1: until the other has ended.
+
     Raises:
         GraphBusy: another hasn't ended after ``wait`` seconds.
         GraphFileError: the folder can't be written to.
@@ -288,6 +292,24 @@ def graph_lock(path: Path, *, wait: float = WAIT) -> Iterator[None]:
         with suppress(OSError):  # while it is held: whoever waits for it looks whether it is there
             os.unlink(lock.lock_file)
         lock.release()
+
+
+@contextmanager
+def graph_cache(graph: str | Path) -> Iterator[Path]:
+    """The folder for what is made of graphs once and can be made again.
+
+    Raises:
+        GraphFileError: it can't be made or written to.
+    """
+    folder = cache_folder() / "graphs"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+    except OSError as error:
+        raise GraphFileError(
+            f"{graph}: it needs an index in {folder}, but that folder can't be written to "
+            f"({error.strerror or error}). Set KBERT_CACHE to a folder that you can write to."
+        ) from error
 
 
 @contextmanager

@@ -20,7 +20,6 @@ import numpy as np
 from filelock import FileLock
 
 from kbert_core.errors import GraphFileError
-from kbert_core.files import cache_folder
 from kbert_core.knowledge.io import ReadOptions, open_rows
 from kbert_core.knowledge.io.rows import Row
 from kbert_core.knowledge.names import normalise_name
@@ -31,6 +30,7 @@ from kbert_core.knowledge.store import (
     connect,
     create_indexes,
     database_errors,
+    graph_cache,
     graph_lock,
     last_revision,
     new_file,
@@ -250,16 +250,8 @@ def indexed(
     beside = [file.stat().st_mtime_ns for file in map(Path, options.nodes) if file.exists()]
     said = (sorted(aliases.names_of_head), sorted(aliases.names_of_tail), beside)
     how = (VERSION, "".join(path.suffixes[-2:]), *astuple(options), skip_bad, *said)
-    folder = cache_folder() / "graphs"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with graph_cache(path) as folder:
         target = folder / f"{_digest(path, repr(how), folder)}{ENDING}"
-    except OSError as error:
-        raise GraphFileError(
-            f"{path}: this large file needs an index in {folder}, but that folder can't be "
-            f"written to ({error.strerror or error}). Set KBERT_CACHE to a folder that you can "
-            "write to."
-        ) from error
     if target.exists():
         return target
     with FileLock(target.with_suffix(".lock")):

@@ -28,6 +28,8 @@ from kbert_core.knowledge.store import (
     THEN,
     VERSION,
     WAIT,
+    graph_cache,
+    graph_lock,
     last_revision,
     now,
     remove_leftovers,
@@ -382,7 +384,9 @@ class ServerStore(GraphStore):
                         f"{facts.get('version')}; this one reads {VERSION}). Update kbert-lab, or "
                         "copy the graph into a file there (kbert kg copy)."
                     )
-                self.identity = facts["id"]
+                self.identity = str(facts.get("id"))
+                if not re.fullmatch("[0-9a-f]{32}", self.identity):  # it names a file here
+                    raise sqlite3.DatabaseError(f"its table of facts has the id {self.identity!r}")
             self._open(write)
         except BaseException:
             self._database.close()
@@ -414,24 +418,32 @@ class ServerStore(GraphStore):
 
     def _indexed(self) -> tuple[NamesFile, int]:
         """The index in the cache folder; made anew after an import, or many edits by others."""
-        file = self._names or self._kept()
-        if file is not None:
-            since = self._revision if self._names else file.revision
-            bulk, edited, revision = self._database.execute(
-                "SELECT EXISTS (SELECT 1 FROM entry LEFT JOIN touched USING (revision) "
-                "WHERE revision > :since AND entity IS NULL), "
-                "(SELECT count(*) FROM touched WHERE revision > :since), "
-                "(SELECT max(revision) FROM entry)",
-                {"since": since},
-            ).fetchone()
-            if not bulk and edited <= PENDING:
-                return file, revision
-        self._index.parent.mkdir(parents=True, exist_ok=True)
-        file = write_names(self._database, self._index, last_revision(self._database))
-        with replaced(self._index.with_suffix(".json")) as kept:
-            kept.write(json.dumps({**vars(file), "at": self._at(file.revision)}).encode())
-        remove_leftovers(self._index, file.path(self._index))
-        return file, file.revision
+        usable = self._usable(self._names or self._kept())
+        if usable is not None:
+            return usable
+        with graph_cache(self.path), graph_lock(self._index, wait=-1):
+            usable = self._usable(self._kept())  # perhaps another process made it meanwhile
+            if usable is None:
+                file = write_names(self._database, self._index, last_revision(self._database))
+                with replaced(self._index.with_suffix(".json")) as kept:
+                    kept.write(json.dumps({**vars(file), "at": self._at(file.revision)}).encode())
+                remove_leftovers(self._index, file.path(self._index))
+                usable = file, file.revision
+        return usable
+
+    def _usable(self, file: NamesFile | None) -> tuple[NamesFile, int] | None:
+        """An index with the last revision, unless too much was edited since it was made."""
+        if file is None:
+            return None
+        since = self._revision if file is self._names else file.revision
+        bulk, edited, revision = self._database.execute(
+            "SELECT EXISTS (SELECT 1 FROM entry LEFT JOIN touched USING (revision) "
+            "WHERE revision > :since AND entity IS NULL), "
+            "(SELECT count(*) FROM touched WHERE revision > :since), "
+            "(SELECT max(revision) FROM entry)",
+            {"since": since},
+        ).fetchone()
+        return None if bulk or edited > PENDING else (file, revision)
 
     def _kept(self) -> NamesFile | None:
         try:

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -30,7 +31,7 @@ from kbert_core import (
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.store import SERVER, anywhere, log
-from kbert_core.knowledge.store.anywhere import copy_graph, open_store
+from kbert_core.knowledge.store.anywhere import copy_graph, import_into, open_store
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.strategies import select_triples
@@ -345,6 +346,11 @@ def test_what_is_no_graph_of_ours_is_refused(cluster, address):
     cluster.ask(f"UPDATE {schema}.fact SET value = '7' WHERE name = 'version'")
     with pytest.raises(GraphFileError, match=r"another version.*format 7"):
         load_graph(address)
+    cluster.ask(
+        f"UPDATE {schema}.fact SET value = CASE name WHEN 'id' THEN '../../x' ELSE '1' END"
+    )
+    with pytest.raises(GraphFileError, match=r"damaged .*has the id '../../x'"):
+        load_graph(address)
 
 
 def test_a_user_who_may_only_read_reads(cluster, address):
@@ -517,6 +523,43 @@ def test_the_index_is_made_once_and_made_anew_where_it_does_not_fit(
     cluster.ask(f"UPDATE {schema}.entry SET at = 'another time' WHERE revision = 2")
     assert (plum(), len(made)) == (["plum"], 3)  # set back, and edited anew
     assert len([*cache.glob("server-*.names-*")]) == 1
+
+
+@pytest.mark.parametrize("when", ["first opened", "imported into while open"])
+def test_several_that_need_the_index_at_once_get_one_and_none_is_refused(
+    address, cache, when, tmp_path, monkeypatch
+):
+    from kbert_core.knowledge.store import server
+
+    if when == "first opened":
+        shutil.rmtree(cache)
+    stores = [open_store(address) for _ in range(5)] if when != "first opened" else []
+    import_into(address, [Source("plums", [(n, f"plum {n}", "is", "fruit") for n in range(2000)])])
+    made, told, start, write = [], [], threading.Barrier(5), server.write_names
+    monkeypatch.setattr(server, "write_names", lambda *a: made.append(a) or write(*a))
+
+    def look(number):
+        start.wait()
+        end = time.monotonic() + 10  # a store is told of the import, which may take a moment
+        graph = stores[number].graph() if stores else load_graph(address)
+        while not graph.triples_of("plum 7") and time.monotonic() < end:
+            graph = stores[number].graph()
+        told.append([m.entity for m in find_mentions(["a plum 7"], graph)[0]])
+
+    threads = [threading.Thread(target=look, args=(number,)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told == [["plum 7"]] * 5
+    assert len(made) == 1
+    assert sorted(file.suffix[:6] for file in cache.iterdir()) == [".json", ".names"]
+
+
+def test_a_cache_that_cant_be_written_is_said(address, cache, monkeypatch):
+    monkeypatch.setenv("KBERT_CACHE", "/dev/null/cache")
+    with pytest.raises(GraphFileError, match=r"can't be written to.*Set KBERT_CACHE"):
+        load_graph(address)
 
 
 # Without a server
