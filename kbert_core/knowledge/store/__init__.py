@@ -208,6 +208,7 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
     with database_errors(path):
         database = sqlite3.connect(uri, WAIT, 0, None, check_same_thread=False, uri=True)
         try:
+            database.execute("PRAGMA trusted_schema = OFF")
             _check(database, path)
             database.execute("PRAGMA mmap_size = 1073741824")  # shared with other readers
             if mode == "rw":
@@ -229,6 +230,19 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
             f"{path}: written by a newer version of this program (format {version}; this one "
             f"reads up to {VERSION}). Update kbert-lab, or export the graph there as text."
         )
+    # A view or trigger of a stranger's file would run in our queries.
+    statements = {*_plain(TABLES).split(";"), *map(_plain, _INDEXES)}
+    for kind, name, sql in database.execute("SELECT type, name, sql FROM sqlite_master"):
+        if sql is not None and _plain(str(sql)) not in statements:
+            raise GraphFileError(
+                f"{path}: it holds more than a graph: the {kind} {name!r}. Don't "
+                "use this copy; take one from where the graph was made."
+            )
+
+
+def _plain(sql: str) -> str:
+    """A statement without comments and spaces."""
+    return "".join(re.sub("--.*", "", sql).split())
 
 
 def fact(database: Database, name: str) -> Any:

@@ -8,6 +8,7 @@ has the old one open keeps it.
 import json
 import logging
 import mmap
+import re
 import secrets
 import sqlite3
 import zlib
@@ -81,6 +82,8 @@ class NamesFile:
             if value is MISSING or not (known or value is field.default):
                 raise sqlite3.DatabaseError(f"its table of facts lacks 'names_{field.name}'")
             values[field.name] = value
+        if not re.fullmatch("[0-9a-f]{8}", values["token"]):  # it names a file
+            raise sqlite3.DatabaseError(f"its names_token is {values['token']!r}")
         return cls(**values)
 
     def note(self, database: Database) -> None:

@@ -346,9 +346,7 @@ def test_what_is_no_graph_of_ours_is_refused(cluster, address):
     cluster.ask(f"UPDATE {schema}.fact SET value = '7' WHERE name = 'version'")
     with pytest.raises(GraphFileError, match=r"another version.*format 7"):
         load_graph(address)
-    cluster.ask(
-        f"UPDATE {schema}.fact SET value = CASE name WHEN 'id' THEN '../../x' ELSE '1' END"
-    )
+    cluster.ask(f"UPDATE {schema}.fact SET value = CASE name WHEN 'id' THEN '../../x' ELSE '1' END")
     with pytest.raises(GraphFileError, match=r"damaged .*has the id '../../x'"):
         load_graph(address)
 

@@ -21,6 +21,7 @@ from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.store import graph_lock
 from kbert_core.knowledge.store import store as store_module
+from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.names import NamesFile, rebuild_names
 from kbert_core.knowledge.store.store import GraphStore
 
@@ -520,6 +521,7 @@ def test_a_graph_that_another_process_holds_is_refused_in_time_and_closed(store,
         ("DELETE FROM fact WHERE name = 'id'", "lacks 'id'"),
         ("DELETE FROM fact WHERE name = 'title'", "lacks 'title'"),
         ("UPDATE fact SET value = 'x' WHERE name = 'names_longest'", "lacks 'names_longest'"),
+        ("UPDATE fact SET value = '../../x' WHERE name = 'names_token'", "token is '../../x'"),
         ("INSERT INTO fact VALUES ('aliases', '[')", "other names can't be read"),
         ("DELETE FROM entry", "its log has no entries"),
     ],
@@ -529,6 +531,35 @@ def test_a_file_that_lacks_what_it_must_say_is_damaged(store, path, harm, said):
     sqlite3.connect(path).execute(harm).connection.commit()
     with pytest.raises(GraphFileError, match=f"damaged or no graph .*{said}"):
         GraphStore(path)
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i FROM n"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            "CREATE TRIGGER t AFTER INSERT ON entry BEGIN UPDATE triple SET tail = 'EVIL'; END",
+            "the trigger 't'",
+        ),
+        (f"DROP TABLE entry; CREATE VIEW entry AS {ENDLESS}", "the view 'entry'"),
+        ("CREATE VIRTUAL TABLE words USING fts5(word)", "the table 'words'"),
+        ("CREATE TABLE more (x)", "the table 'more'"),
+        ("CREATE INDEX odd ON triple (lower(head))", "the index 'odd'"),
+        ("ALTER TABLE fact ADD COLUMN x AS (hex(value))", "the table 'fact'"),
+        ("DROP TABLE touched; CREATE TABLE touched (revision, entity)", "the table 'touched'"),
+    ],
+)
+def test_a_file_that_carries_sql_is_refused_before_it_is_read(store, path, more, said):
+    store.close()
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(more)
+    for write in (False, True):
+        with pytest.raises(GraphFileError, match=f"holds more than a graph.*{said}"):
+            GraphStore(path, write=write)
+    with pytest.raises(GraphFileError, match="holds more than a graph"):
+        import_triples(path, [Source("a.spo", [(1, "a", "b", "c")])])
 
 
 @settings(max_examples=60, deadline=None)
