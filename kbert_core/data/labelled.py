@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.data.tables import Source, Table, TextTable
+from kbert_core.data.tagging import BIO, IOB1, TAG, as_bio, is_stray, scheme_of, tag_remedy
 from kbert_core.errors import DataError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.labels import OUTSIDE, RIGHT, WRONG, bio_spans
 
 SPLITS = ("train", "dev", "test")
 SHOWN = 5  # warnings of one kind
-OTHER_SCHEMES = {"S": "B", "M": "I", "E": "I", "L": "I", "U": "B"}  # borders of BMES, BIOES, BILOU
+LEAST_BEGUN = 0.1  # entities that are read, to one that is lost
 log = logging.getLogger(__name__)
 
 
@@ -93,7 +94,7 @@ def examples_of(table: Table, task: str, columns: Mapping[str, str] | None) -> l
     rows, source = table.rows(task, table.columns_of(task, columns)), table.source
     if task == "ner":
         tagged = ((n, _tokens(row["text_a"]), _tokens(row["label"])) for n, row in rows)
-        examples = tagged_examples(tagged, source)
+        examples = tagged_examples(tagged, source, whole=table.whole)
     else:
         examples = [_example(task, row, source, number) for number, row in rows]
     if not examples:
@@ -120,28 +121,42 @@ def _example(task: str, row: Mapping[str, str], source: Source, number: int) -> 
 
 
 def tagged_examples(
-    rows: Iterable[tuple[int, Sequence[str], Sequence[str]]], source: Source
+    rows: Iterable[tuple[int, Sequence[str], Sequence[str]]], source: Source, *, whole: bool = True
 ) -> list[Example]:
-    """Make examples of rows of tokens with BIO tags: (line, tokens, tags).
+    """Make examples of rows of tokens with tags: (line, tokens, tags).
 
     Tokens are joined by spaces if the script puts spaces between words, and without any if it
-    doesn't, as Chinese; there a space stays between two words of Latin letters. DataError, with
-    the place, for unequal numbers, an empty token, or a tag that isn't BIO.
+    doesn't, as Chinese; there a space stays between two words of Latin letters. Tags of another
+    scheme become BIO. DataError, with the place, for unequal numbers, an empty token, what isn't
+    a tag, and where more entities have no beginning than have one.
+
+    Args:
+        whole: all rows of a set; a few alone don't tell IOB1 from a B- that is missing.
     """
     split = list(rows)
-    spaced = _spaced([token for _, tokens, _ in split for token in tokens])
-    examples = []
-    stray: list[int] = []  # lines of entities without a B-
     for number, tokens, tags in split:
         _check_tags(tokens, tags, source.place(number))
-        stray += [
-            number
-            for before, tag in pairwise([OUTSIDE, *tags])
-            if tag.startswith("I-") and before not in (f"B-{tag[2:]}", tag)
-        ]
+    spaced = _spaced([token for _, tokens, _ in split for token in tokens])
+    scheme = scheme_of(tags for _, _, tags in split)
+    if scheme == IOB1 and not whole:
+        scheme = BIO
+    if scheme != BIO:
+        log.warning(f"{source.name}: the tags are {scheme}; they are read as BIO (IOB2).")
+    examples = []
+    stray: list[int] = []  # lines of entities without a beginning
+    for number, tokens, tags in split:
+        stray += [number for pair in pairwise([OUTSIDE, *tags]) if is_stray(*pair)]
         text, words = _joined(tokens, spaced)
-        examples.append(Example((text,), None, words, tuple(tags), source=source, line=number))
-    if stray:
+        bio = tuple(as_bio(tags, scheme))
+        examples.append(Example((text,), None, words, bio, source=source, line=number))
+    if stray and scheme != IOB1:
+        begun = sum(len(example.spans) for example in examples)
+        if whole and begun < LEAST_BEGUN * len(stray):
+            raise DataError(
+                f"{source.name}: {begun} entities have a tag that begins them, and {len(stray)} "
+                f"have none, the first in {source.unit} {stray[0]}. Write B-TYPE for the first "
+                "token of each entity."
+            )
         begin, are = ("entity begins", "is") if len(stray) == 1 else ("entities begin", "are")
         log.warning(
             f"{source.name}: {len(stray)} {begin} with I- instead of B- and {are} read as O, the "
@@ -211,15 +226,11 @@ def _check_tags(tokens: Sequence[str], tags: Sequence[str], where: str) -> None:
             "delete its label and the extra space."
         )
     for number, (token, wrong) in enumerate(zip(tokens, tags, strict=True), start=1):
-        if wrong == OUTSIDE or (wrong[:2] in ("B-", "I-") and wrong[2:]):
-            continue
-        border, _, rest = wrong.partition("-")
-        meant = OTHER_SCHEMES.get(border)
-        remedy = f" Write {meant}-{rest} for it." if meant and rest else ""
-        raise DataError(
-            f"{where}: the label '{wrong}' isn't a BIO tag (token {number}, '{token}'). Expected "
-            f"O, B-TYPE or I-TYPE.{remedy}"
-        )
+        if not TAG.fullmatch(wrong):
+            raise DataError(
+                f"{where}: the label '{wrong}' isn't a BIO tag (token {number}, '{token}'). "
+                f"Expected O, B-TYPE or I-TYPE.{tag_remedy(wrong)}"
+            )
 
 
 def _spaced(tokens: Sequence[str]) -> bool:

@@ -16,8 +16,10 @@ from kbert_core.data.labelled import SPLITS, Example, examples_of
 from kbert_core.data.links import ENDINGS as LINKS
 from kbert_core.data.links import read_links
 from kbert_core.data.squad import read_comprehension
-from kbert_core.data.tables import TAG, ColumnError, Table, TextTable, parse_columns
+from kbert_core.data.tables import ColumnError, Table, TextTable, parse_columns
+from kbert_core.data.tagging import LIKE_TAG
 from kbert_core.errors import DataError, OptionError, SplitError
+from kbert_core.labels import OUTSIDE
 from kbert_core.options import Options, option
 
 DATA_SETS = (
@@ -182,6 +184,11 @@ def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list
     SplitError where another is missing; OptionError where there is a dev set and a share too.
     """
     found = {"train": read_split(files.named("train"), "train", task, files.columns)}
+    if task == "ner" and not any(example.spans for example in found["train"]):
+        raise DataError(
+            f"{files.named('train')}: no token has a tag but O, so there is no entity to "
+            "learn. Take a file with labelled entities."
+        )
     for split in SPLITS[1:]:
         try:
             if name := files.named(split):
@@ -318,6 +325,7 @@ def _is_tagged(text: Any, label: Any) -> bool | None:
     if isinstance(text, list) or isinstance(label, list):
         return isinstance(text, list) and isinstance(label, list)
     tags = str(label).split(" ")
-    if len(tags) == len(str(text)) == 1 and TAG.fullmatch(tags[0]):
+    if len(tags) == len(str(text)) == 1 and LIKE_TAG.fullmatch(tags[0]):
         return None
-    return len(tags) > 1 and all(map(TAG.fullmatch, tags))
+    with_types = OUTSIDE in tags and len(tags) == len(str(text).split(" "))  # O O LOC O
+    return len(tags) > 1 and (with_types or all(map(LIKE_TAG.fullmatch, tags)))

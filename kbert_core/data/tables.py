@@ -5,13 +5,13 @@ its tag per line, as in CoNLL-2003. The first lines decide which; the file's nam
 """
 
 import lzma
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from kbert_core.data.tagging import LIKE_TAG, tag_remedy
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.io.compression import PROBLEMS, remedy
 from kbert_core.labels import RIGHT, WRONG
@@ -40,7 +40,6 @@ NEEDED = {
     "rank": ("label", "text_a", "text_b"),
     "mask": ("text_a",),
 }
-TAG = re.compile(r"O|[BIMESLU]-\S+")  # the reader, which takes BIO alone, says how to mend others
 DOCUMENT = "-DOCSTART-"
 LOOKED_AT = 20  # lines that tell the form
 
@@ -69,6 +68,7 @@ class Table:
     source: Source
     columns: Sequence[str]
     where: str  # the columns stand, for a message
+    whole = True  # it isn't a batch
 
     def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
         """Read rows; a row that doesn't fit raises a DataError if ``strict``, else is left out."""
@@ -223,7 +223,7 @@ def conll_rows(lines: Sequence[str], source: Source) -> Iterator[tuple[int, list
                 f"{source.place(number)}: '{line[:60]}' isn't a token followed by its tag, as "
                 "the other lines are. Delete the line, or write 'TOKEN TAG' with a tab or a "
                 "space between. Use the tag O for a token outside an entity, and an empty line "
-                "between two sentences."
+                f"between two sentences.{tag_remedy(columns[-1]) if len(columns) > 1 else ''}"
             )
         tokens.append(columns[0])
         tags.append(columns[-1])
@@ -238,7 +238,7 @@ def _token_columns(line: str) -> list[str]:
 
 
 def _is_token(columns: Sequence[str]) -> bool:
-    token, tagged = columns[0], len(columns) > 1 and TAG.fullmatch(columns[-1]) is not None
+    token, tagged = columns[0], len(columns) > 1 and LIKE_TAG.fullmatch(columns[-1]) is not None
     return tagged and token != "" and (" " not in token or not token.strip(" "))
 
 

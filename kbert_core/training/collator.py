@@ -121,6 +121,7 @@ class _Rows(Table):
 
     where = "the batch"
     source = Source("the batch", "row")
+    whole = False
 
     def __init__(self, rows: Sequence[Mapping[str, Any]], labels: Labels) -> None:
         self._rows, self._labels, self.columns = rows, labels, [*rows[0]]

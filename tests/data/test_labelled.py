@@ -5,6 +5,9 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
 from kbert_core.data.labelled import (
     Example,
@@ -15,7 +18,9 @@ from kbert_core.data.labelled import (
 )
 from kbert_core.data.sources import find_split
 from kbert_core.data.tables import parse_columns
+from kbert_core.data.tagging import as_bio, scheme_of
 from kbert_core.errors import DataError, OptionError, SplitError
+from kbert_core.labels import bio_spans
 
 ONE_A_LINE = (
     ("有 O", "糖 B-D", "尿 I-D", "病 I-D", "", "\u3000 O", "好 O"),
@@ -84,8 +89,8 @@ def test_one_token_a_line_is_read_as_sentences(tmp_path, lines):
 
 
 def test_the_token_of_a_wrong_tag_and_a_tag_without_a_type_are_named(tmp_path):
-    file = write(tmp_path / "train.conll", "有 O", "糖 B-D", "尿 E-D", "")
-    with pytest.raises(DataError, match=r"'E-D' isn't a BIO tag \(token 3, '尿'\).*Write I-D"):
+    file = write(tmp_path / "train.tsv", "text_a\tlabel", "有 糖 尿\tO B-D E_D")
+    with pytest.raises(DataError, match=r"'E_D' isn't a BIO tag \(token 3, '尿'\).*Write E-D"):
         read_examples(file, "ner")
     file = write(tmp_path / "train.conll", "有 O", "痛 O", "痛 B", "")
     with pytest.raises(DataError, match=r"line 3: the tag 'B' names no type\. Write it with one"):
@@ -127,25 +132,110 @@ def test_a_broken_packed_file_gets_its_own_remedy(tmp_path):
         read_examples(tmp_path / "train.tsv.xz", "ner")
 
 
-def test_tags_of_one_token_a_line_are_checked_as_others(tmp_path):
-    file = write(tmp_path / "train.conll", "有 O", "", "他 S-PER", "好 O")
-    with pytest.raises(DataError, match=r"line 3: the label 'S-PER' .*Write B-PER for it"):
+SCHEMES = {  # tags of rows, and the same in BIO
+    "IOB1": ("I-P I-P O I-Q B-Q I-P", "B-P I-P O B-Q B-Q B-P"),
+    "BIOES": ("B-P E-P S-P B-Q I-Q E-Q O", "B-P I-P B-P B-Q I-Q I-Q O"),
+    "BMES": ("B-P M-P E-P O S-Q", "B-P I-P I-P O B-Q"),
+    "BILOU": ("B-P I-P L-P U-P O U-Q", "B-P I-P I-P B-P O B-Q"),
+}
+
+
+@pytest.mark.parametrize(("scheme", "tags", "bio"), [(n, *both) for n, both in SCHEMES.items()])
+def test_tags_of_another_scheme_become_bio_and_it_is_said(tmp_path, caplog, scheme, tags, bio):
+    tokens = "甲乙丙丁戊己庚"[: len(tags.split())]
+    rows = (f"{' '.join(tokens)}\t{tags}", "甲 乙\tO O")
+    first, second = read_examples(write(tmp_path / "a.tsv", "text_a\tlabel", *rows), "ner")
+    assert (first.tags, second.tags) == (tuple(bio.split()), ("O", "O"))
+    assert caplog.messages == [
+        f"{tmp_path / 'a.tsv'}: the tags are {scheme}; they are read as BIO (IOB2)."
+    ]
+    lines = map("{} {}".format, tokens, tags.split())
+    assert read_examples(write(tmp_path / "a.conll", *lines), "ner") == [first]
+
+
+@pytest.mark.parametrize("scheme", [IOB1, IOB2, IOBES, BILOU])
+@given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("XY")), max_size=6)))
+def test_entities_of_any_scheme_are_those_that_seqeval_reads(scheme, rows):
+    """A length in tokens (0: one token outside) and a type each."""
+    rows = [[("O", "") if not n else (n, type_) for n, type_ in row] for row in rows]
+    tags = [[*tagged(row, scheme.__name__)] for row in rows]
+    expected = [
+        [(entity.start, entity.end, entity.tag) for entity in sentence]
+        for sentence in Entities(tags, scheme).entities
+    ]
+    named = scheme_of(tags)
+    assert [bio_spans(as_bio(row, named)) for row in tags] == expected
+    assert sum(map(len, expected)) == sum(kind != "O" for row in rows for kind, _ in row)
+
+
+def tagged(row, scheme):
+    """The tags of entities and outsides, one after another, by the definition of a scheme."""
+    before = ""
+    for length, type_ in row:
+        if length == "O":
+            yield "O"
+        elif scheme == "IOB1":
+            yield from [
+                f"B-{type_}" if type_ == before else f"I-{type_}",
+                *[f"I-{type_}"] * (length - 1),
+            ]
+        else:
+            alone, last = {"IOB2": "BI", "IOBES": "SE", "BILOU": "UL"}[scheme]
+            borders = alone if length == 1 else f"B{'I' * (length - 2)}{last}"
+            yield from (f"{border}-{type_}" for border in borders)
+        before = type_
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("LABEL_1", "It is the number of a label. Write the tag that it stands for"),
+        (
+            "Disease",
+            "If 'Disease' is a type, write B-Disease for the first token of an entity and I-",
+        ),
+        ("疾病", "If '疾病' is a type, write B-疾病 for the first token"),
+        ("B_D", "Write B-D for it"),
+        ("D-B", "Write B-D for it"),
+        ("D_I", "Write I-D for it"),
+        ("B", "It names no type. Write it with one, as in B-Disease"),
+        ("B-", "It names no type"),
+        ("7", "Expected O, B-TYPE or I-TYPE.$"),
+    ],
+)
+def test_a_word_that_is_no_tag_is_refused_with_what_to_write(tmp_path, wrong, said):
+    file = write(tmp_path / "train.tsv", "text_a\tlabel", "甲\tO", f"甲\t{wrong}")
+    with pytest.raises(DataError, match=f"line 3: the label '{wrong}' isn't a BIO tag.*{said}"):
         read_examples(file, "ner")
 
 
 @pytest.mark.parametrize(
-    ("tag", "remedy"),
-    [("S-PER", "Write B-PER for it"), ("M-PER", "Write I-PER"), ("E-PER", "Write I-PER")],
+    ("lines", "said"),
+    [
+        (
+            ("He O", "met O", "Ann PER", "O O"),
+            "line 3: 'Ann PER' isn't a.*write B-PER for the first",
+        ),
+        (("He LABEL_0", "met LABEL_0", "Ann LABEL_3"), "line 1: the label 'LABEL_0'.*the number"),
+        (
+            ("a E-X", "b O", "c I-X", "d E-X"),
+            "0 entities have a tag that begins them, and 2 have none",
+        ),
+    ],
 )
-def test_a_tag_of_another_scheme_is_refused_with_what_to_write_instead(tmp_path, tag, remedy):
-    file = write(tmp_path / "train.tsv", "text_a\tlabel", "甲\tO", f"甲\t{tag}")
-    with pytest.raises(DataError, match=rf"line 3: the label '{tag}' isn't a BIO tag.*{remedy}"):
-        read_examples(file, "ner")
+def test_one_token_a_line_without_borders_is_refused_with_what_to_write(tmp_path, lines, said):
+    with pytest.raises(DataError, match=said):
+        read_examples(write(tmp_path / "train.conll", *lines), "ner")
 
 
-def test_a_border_without_a_type_is_no_tag(tmp_path):
-    with pytest.raises(DataError, match="line 2: the label 'B-' isn't a BIO tag"):
-        read_examples(write(tmp_path / "a.tsv", "text_a\tlabel", "甲\tB-"), "ner")
+def test_one_beginning_at_another_place_tells_bio_from_iob1(tmp_path, caplog):
+    rows = ("甲 乙 丙\tI-X O I-X", "甲\tB-X")
+    found = read_examples(write(tmp_path / "a.tsv", "text_a\tlabel", *rows), "ner")
+    assert [len(example.spans) for example in found] == [0, 1]
+    assert "2 entities begin with I- instead of B- and are read as O" in caplog.text
+    many = write(tmp_path / "b.tsv", "text_a\tlabel", *rows[:1] * 6, rows[1])
+    with pytest.raises(DataError, match="1 entities have a tag that begins them, and 12 have none"):
+        read_examples(many, "ner")
 
 
 def test_a_missing_column_and_a_wrong_number_of_fields_are_named(tmp_path):

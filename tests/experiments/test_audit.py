@@ -443,6 +443,9 @@ def folder(tmp_path):
         ("text_a\tlabel\n头 痛\tB-S I-S\n头 痛 了\tB-S X\n胃 痛 了\tB-S O\n", "ner"),
         ("text_a\tlabel\n头 痛\tB-S I-S\n癌\tX\n", "ner"),
         ("text_a\tlabel\n头 痛\tB-S E-S\n癌\tS-S\n", "ner"),
+        ("text_a\tlabel\n头 痛\tLABEL_1 LABEL_2\n", "ner"),
+        ("text_a\tlabel\n头 痛 了\tS S O\n", "ner"),  # types without a border
+        ("患 LABEL_0\n头 LABEL_1\n", "ner"),
         ("text_a\tlabel\n头  痛\tB-S O I-S\n", "ner"),
         ("text_a\tlabel\n头痛\tO\n胃痛\tO\n发热\tA\n", "classify"),  # blood groups
         ("text_a\tlabel\na b\tO\na c\tO\n", "classify"),
@@ -462,7 +465,7 @@ def test_the_task_is_guessed_from_the_form_of_the_data(tmp_path, text, task):
     [
         ("胃 炎\tB-S X", "line 3: the label 'X' isn't a BIO tag"),
         ("胃 炎 了\tB-S I-S", "line 3: 3 tokens and 2 labels"),
-        ("胃 炎\tB-S E-S", "line 3: the label 'E-S' isn't a BIO tag.*Write I-S"),
+        ("胃 炎\tB-S E_S", "line 3: the label 'E_S' isn't a BIO tag.*Write E-S"),
         ("胃  炎\tB-S O I-S", "line 3: token 2 is empty"),
     ],
 )
