@@ -184,11 +184,6 @@ def read_splits(files: DataFiles, task: str, *, seed: int = 0) -> dict[str, list
     SplitError where another is missing; OptionError where there is a dev set and a share too.
     """
     found = {"train": read_split(files.named("train"), "train", task, files.columns)}
-    if task == "ner" and not any(example.spans for example in found["train"]):
-        raise DataError(
-            f"{files.named('train')}: no token has a tag but O, so there is no entity to "
-            "learn. Take a file with labelled entities."
-        )
     for split in SPLITS[1:]:
         try:
             if name := files.named(split):

@@ -64,12 +64,6 @@ def test_a_missing_dev_set_offers_a_share_of_train(tmp_path):
         assert read(found["train"]) == sorted(read(found["train"]))  # in their old order
 
 
-def test_a_training_set_without_an_entity_is_refused(tmp_path):
-    (tmp_path / "train.tsv").write_text("text_a\tlabel\n甲 乙\tO O\n", encoding="utf-8")
-    with pytest.raises(DataError, match="no token has a tag but O"):
-        read_splits(DataFiles(str(tmp_path)), "ner")
-
-
 def test_the_share_is_drawn_by_the_seed():
     examples = [Example((str(n),), "1") for n in range(50)]
     assert hold_out(examples, 0.2, seed=3) == hold_out(examples, 0.2, seed=3)
