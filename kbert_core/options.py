@@ -2,7 +2,7 @@
 
 A small frozen dataclass holds the options of one concern, a larger one groups
 them. The command line makes its flags of the fields, suites their keys, and
-what lies outside a limit is refused when it is built::
+what is of another type or outside a limit is refused when it is built::
 
     @dataclass(frozen=True)
     class Rate(Options):
@@ -17,9 +17,11 @@ what lies outside a limit is refused when it is built::
     option_fields(Training)["warmup"].metadata["help"]
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from dataclasses import MISSING, Field, field, fields
-from typing import Any, Self
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Self, get_args, get_origin
 
 from kbert_core.errors import OptionError
 
@@ -69,13 +71,19 @@ class Options:
     """What classes of options share."""
 
     def __post_init__(self) -> None:
-        """Refuse a number outside its limits, or a value that isn't among its choices.
+        """Refuse a value of another type, outside its limits, or not among its choices.
+
+        A list or a set becomes a tuple.
 
         Raises:
             OptionError: naming the option.
         """
         for f in fields(self):  # type: ignore[arg-type]
-            _check(f, getattr(self, f.name))
+            value = getattr(self, f.name)
+            if isinstance(value, list | Set) and not _fits(value, f.type):
+                value = tuple(value) if isinstance(value, list) else tuple(sorted(value))
+                object.__setattr__(self, f.name, value)
+            _check(f, value)
 
     @classmethod
     def of(cls, **values: Any) -> Self:
@@ -111,6 +119,16 @@ class Options:
         return type(self).of(**{**self.flat(), **values})
 
 
+def check_count(name: str, value: Any) -> None:
+    """Refuse what isn't a whole number of at least 1.
+
+    Raises:
+        OptionError: see above.
+    """
+    if not _fits(value, int) or value < 1:
+        raise OptionError(f"{name} is {value!r}, expected a whole number of at least 1.")
+
+
 def option_fields(kind: type) -> dict[str, Field[Any]]:
     """Every field of a dataclass, those of a group where the group stands: name → field."""
     options: dict[str, Field[Any]] = {}
@@ -124,8 +142,42 @@ def _kind_of(f: Field[Any]) -> type[Options]:
     return f.type
 
 
+_WORDS = {
+    **{int: "a whole number", float: "a number", str: "a text", bool: "True or False"},
+    NoneType: "None",
+}
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Say whether a value is of an option's type; what isn't understood of a type isn't checked."""
+    of = get_args(kind)
+    if isinstance(kind, UnionType):
+        return any(_fits(value, one) for one in of)
+    if get_origin(kind) is tuple:
+        return isinstance(value, tuple) and (
+            of[-1] is not Ellipsis or all(_fits(one, of[0]) for one in value)
+        )
+    if isinstance(value, bool):
+        return kind in (bool, Any)
+    kind = {int: Integral, float: Real}.get(kind, get_origin(kind) or kind)
+    return not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _said(kind: Any) -> str:
+    if isinstance(kind, UnionType):
+        return " or ".join(map(_said, get_args(kind)))
+    if get_origin(kind) is tuple:
+        return f"a list, each {_said(get_args(kind)[0])}"
+    name = getattr(kind, "__name__", str(kind))
+    return _WORDS.get(kind) or f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
 def _check(f: Field[Any], value: Any) -> None:
     limits = f.metadata
+    if not _fits(value, f.type):
+        single = isinstance(value, str) and "a list" in _said(f.type)
+        remedy = " Put a single one into a list: [...]." if single else ""
+        raise OptionError(f"{f.name} is {value!r}, expected {_said(f.type)}.{remedy}")
     if value is None:
         return
     choices = limits.get("choices")

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
+from kbert_core.options import Options
 
 K_BERT = "k-bert"
 SYSTEMS = {
@@ -25,7 +26,7 @@ SYSTEMS = {
 
 
 @dataclass(frozen=True)
-class SystemConfig:
+class SystemConfig(Options):
     """How a system reads a text; what a model's card keeps of its training.
 
     A system's own configuration adds fields to these.
@@ -42,10 +43,6 @@ class SystemConfig:
     options: InjectionOptions = InjectionOptions()
     max_length: int | None = None
     windows: bool = field(default=True, kw_only=True)
-
-    def __post_init__(self) -> None:
-        if type(self.max_length) not in (int, type(None)):
-            raise OptionError(f"max_length is {self.max_length!r}, expected a number of tokens.")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -1,5 +1,6 @@
 """Options declared once: groups, limits, and what they need to be read."""
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -8,6 +9,8 @@ import pytest
 
 from kbert_core.data.tables import NEEDED
 from kbert_core.errors import OptionError
+from kbert_core.kbert.interventions import ReadConfig
+from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import Options, group, option, option_fields
 from kbert_core.tasks import TASKS
 from kbert_core.training.options import PretrainOptions, TrainOptions
@@ -58,6 +61,49 @@ def test_options_of_all_groups_are_given_and_changed_by_their_names():
 def test_an_option_outside_its_limits_is_named(changes, message):
     with pytest.raises(OptionError, match=message):
         Training.of(output="m", **changes)
+
+
+RELATIONS = "expected a list, each a text or None"
+
+
+@pytest.mark.parametrize(
+    ("made", "wrong"),
+    [
+        (lambda: InjectionOptions(max_triples=1.5), "max_triples is 1.5, expected a whole number."),
+        (lambda: InjectionOptions(max_triples=True), "max_triples is True, expected a whole num"),
+        (lambda: InjectionOptions(max_triples="2"), "max_triples is '2', expected a whole number."),
+        (lambda: InjectionOptions(threshold="x", strategy="rare"), "expected a number or None."),
+        (lambda: InjectionOptions(tail_only="no"), "tail_only is 'no', expected True or False."),
+        (
+            lambda: InjectionOptions(relations="x类别y"),
+            f"{RELATIONS}. Put a single one into a list",
+        ),
+        (lambda: InjectionOptions(relations=[1]), f"relations is (1,), {RELATIONS}."),
+        (lambda: InjectionOptions(not_relations="不用类别的"), "not_relations is '不用类别的'"),
+        (lambda: InjectionOptions(names="all"), "names is 'all', expected a NameRules."),
+        (lambda: InjectionOptions(strategy=5), "strategy is '5', expected one of first"),
+        (lambda: InjectionOptions.from_dict({"names": "all"}), "names is 'all', expected a list"),
+        (lambda: InjectionOptions.from_dict({"relations": "类别"}), f"'类别', {RELATIONS}"),
+        (lambda: ReadConfig(max_length=1.5), "max_length is 1.5, expected a whole number or None."),
+        (lambda: ReadConfig(windows="yes"), "windows is 'yes', expected True or False."),
+        (lambda: ReadConfig(ablation="hard"), "ablation is 'hard', expected an Ablation."),
+        (
+            lambda: ReadConfig(interventions="no_link"),
+            "interventions is 'no_link', expected a list",
+        ),
+        (lambda: ReadConfig(options={}), "options is {}, expected an InjectionOptions."),
+        (lambda: Training.of(output=7), "output is 7, expected a text."),
+        (lambda: Training.of(output="m", learning_rate="1"), "expected a number."),
+    ],
+)
+def test_an_option_of_another_type_is_refused_by_name(made, wrong):
+    with pytest.raises(OptionError, match=re.escape(wrong)):
+        made()
+
+
+def test_several_relations_may_be_given_in_any_collection_of_texts():
+    for relations in (("a", "b"), ["a", "b"], {"b", "a"}):
+        assert InjectionOptions(relations=relations).relations == ("a", "b")
 
 
 def test_every_option_of_training_says_what_it_is_and_no_name_stands_twice():

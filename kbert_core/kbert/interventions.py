@@ -310,10 +310,6 @@ class ReadConfig(SystemConfig):
     ablation: Ablation = FULL
     interventions: tuple[Intervention, ...] = ()
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "interventions", tuple(self.interventions))
-
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read what :meth:`as_dict` wrote; see :meth:`SystemConfig.from_dict`."""

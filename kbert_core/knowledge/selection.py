@@ -13,7 +13,7 @@ from typing import Any
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, RULES, NameRules
 from kbert_core.knowledge.triple import Triple
-from kbert_core.options import option
+from kbert_core.options import Options, option
 
 
 class Rule(StrEnum):
@@ -60,7 +60,7 @@ WHAT = {
 
 
 @dataclass(frozen=True)
-class InjectionOptions:
+class InjectionOptions(Options):
     """How many triples a mention gets, and which.
 
     Attributes:
@@ -120,15 +120,13 @@ class InjectionOptions:
     )
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "strategy", Strategy(self.strategy))
+        super().__post_init__()
         if not 0 <= self.max_triples <= 1000:
             raise OptionError(
                 f"max_triples is {self.max_triples}, expected 0 to 1000. "
                 "Give how many triples a mention may have."
             )
-        for each in fields(self):
-            if isinstance(value := getattr(self, each.name), list):
-                object.__setattr__(self, each.name, tuple(value))
-        object.__setattr__(self, "strategy", Strategy(self.strategy))
         scored = ", ".join(SCORED)
         given = {"threshold": self.threshold is not None, "one_sense": self.one_sense}
         for name in (name for name, is_given in given.items() if is_given):
@@ -176,26 +174,10 @@ class InjectionOptions:
         A card without rules for names is of a model that was trained with names
         as they are written, except for width and case.
         """
-        lists = {name: tuple(value) for name, value in data.items() if isinstance(value, list)}
-        for name, value in {**data, **lists}.items():
-            kind = _KINDS.get(name, object)
-            texts = value if isinstance(value, tuple) else ()
-            if not isinstance(value, kind) or not all(isinstance(text, str) for text in texts):
-                raise OptionError(
-                    f"{name} is {value!r}, which isn't a valid value for this option."
-                )
-        names = NameRules.of(lists["names"]) if "names" in data else AS_WRITTEN
-        return cls(**{**data, **lists, "names": names})
+        names = NameRules.of(data["names"]) if "names" in data else AS_WRITTEN
+        return cls(**{**data, "names": names})
 
 
-_KINDS: dict[str, Any] = {  # of options as they are read
-    "max_triples": int,
-    **dict.fromkeys(("tail_only", "one_sense", "keep_places"), bool),
-    **dict.fromkeys(("not_relations", "first_relations", "names"), tuple),
-    "relations": tuple | None,
-    "threshold": int | float | None,
-    "scorer": str | None,
-}
 _ALWAYS = ("max_triples", "tail_only", "relations")
 
 

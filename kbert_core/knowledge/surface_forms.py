@@ -60,6 +60,8 @@ class NameRules:
             OptionError: there is no such rule.
         """
         on: set[str] = set()
+        if isinstance(names, str):
+            raise OptionError(f"names is '{names}', expected a list. Put a single one into a list.")
         for name in names:
             some = _SETS.get(name, (name,))
             if not {*some} <= {*RULES}:
