@@ -4,6 +4,7 @@ import logging
 from contextlib import suppress
 from pathlib import Path
 
+from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.graph import KnowledgeGraph, join_graphs
 from kbert_core.knowledge.io import ReadOptions, read_triples
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
@@ -42,6 +43,8 @@ def load_graph(
     graphs: list[KnowledgeGraph] = []
     triples: list[Triple] = []  # of the small files since the last graph
     for path in paths:
+        if not isinstance(path, str | Path):
+            raise GraphFileError(f"Got {path!r:.60} as a file of triples, expected its path.")
         if Path(path).suffix == STORED or str(path).startswith(SERVER):
             stored = path
         elif is_large(path):

@@ -6,7 +6,7 @@ from typing import Literal
 
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.triple import Triple
+from kbert_core.knowledge.triple import Triple, not_a_triple
 
 Action = Literal["add", "remove", "replace", "switch_off", "switch_on"]
 
@@ -57,6 +57,9 @@ class Draft:
             GraphEditError: it doesn't fit.
         """
         old, new = edit.triple, edit.new
+        for triple in (old, new):
+            if triple is not None and not isinstance(triple, Triple):
+                raise GraphEditError(not_a_triple(triple))
         if edit.action == "add":
             self._check_new(old)
             places = self._of(old)

@@ -8,6 +8,7 @@ or a graph file (``store.store``).
 
 import hashlib
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -17,11 +18,12 @@ from typing import Any, Protocol, TypeVar
 
 from immutables import Map
 
+from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Draft, Edit
 from kbert_core.knowledge.name_index import AddedNames, JoinedNames, NameLookup, Names
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import forms_of
-from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple, not_a_triple
 
 T = TypeVar("T")
 Triples = tuple[Triple, ...]
@@ -63,7 +65,11 @@ class InMemory:
         self, triples: Iterable[Triple], aliases: AliasRelations, off: Iterable[Triple]
     ) -> None:
         by_entity: dict[str, dict[Triple, None]] = {}
+        if isinstance(triples, str) or not isinstance(triples, Iterable):
+            refuse_no_graph(triples)
         for triple in triples:
+            if not isinstance(triple, Triple):
+                raise GraphFileError(not_a_triple(triple))
             by_entity.setdefault(normalise_name(triple.head), {})[triple] = None
         by_entity.pop("", None)  # a head of nothing but invisible characters
         self._by_entity = {entity: tuple(found) for entity, found in by_entity.items()}
@@ -149,13 +155,17 @@ class KnowledgeGraph:
     """Triples by entity, in file order.
 
     An entity is a head, without regard to spelling: ``triples_of("Aspirin")``
-    and ``triples_of("aspirin")`` are the same.
+    and ``triples_of("aspirin")`` are the same. Two graphs are equal if they have the same
+    triples in the same order, the same ones are off, and the same relations say aliases.
 
     Args:
         triples: in the order of injection; a repeated triple counts once.
         name: shown to people.
         aliases: the relations whose tail is another name of the entity.
         off: which of the triples are switched off.
+
+    Raises:
+        GraphFileError: something is no triple.
     """
 
     def __init__(
@@ -178,8 +188,25 @@ class KnowledgeGraph:
         self._kept: dict[Hashable, Any] = {}
         self.name = name
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": {}}
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the graph as loaded, and its edits: versions in versions are too deep."""
+        *later, first = self._versions()
+        steps = [(graph._edits, graph.name) for graph in reversed(later)]
+        return _edited_again, ({**first.__dict__, "_kept": {}}, steps)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KnowledgeGraph):
+            return NotImplemented
+        if self is other:
+            return True
+        if len(self) != len(other) or self.off != other.off or self.aliases != other.aliases:
+            return False
+        if self.fingerprint == other.fingerprint:
+            return True
+        return self._source is not other._source and all(map(operator.eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash((len(self), len(self.off)))  # the same for equal graphs, and soon known
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what ``make`` makes of the graph; it is made at the first call and kept."""
@@ -328,11 +355,15 @@ class KnowledgeGraph:
     @property
     def history(self) -> tuple[Edit, ...]:
         """Every edit since the graph was loaded, in order."""
-        steps, graph = [], self
-        while graph._before is not None:
-            steps.append(graph._edits)
-            graph = graph._before
+        steps = [graph._edits for graph in self._versions()]
         return tuple(chain.from_iterable(reversed(steps)))
+
+    def _versions(self) -> Iterator["KnowledgeGraph"]:
+        """Yield this graph, then each earlier one."""
+        graph: KnowledgeGraph | None = self
+        while graph is not None:
+            yield graph
+            graph = graph._before
 
     def undo(self) -> "KnowledgeGraph":
         """Return the graph as it was before its last edit; itself if unedited."""
@@ -397,6 +428,28 @@ class KnowledgeGraph:
         return graph
 
 
+def _edited_again(state: dict[str, Any], steps: Iterable[tuple[Any, str]]) -> KnowledgeGraph:
+    graph = object.__new__(KnowledgeGraph)
+    graph.__dict__.update(state)
+    for edits, name in steps:
+        graph = graph.apply(*edits)
+        graph.name = name
+    return graph
+
+
+def refuse_no_graph(graph: Any) -> None:
+    """Refuse a path, triples or anything else where a graph is expected.
+
+    Raises:
+        GraphFileError: see above.
+    """
+    if not isinstance(graph, KnowledgeGraph):
+        raise GraphFileError(
+            f"Got {graph!r:.60} as a graph. Open a file with load_graph(path), or make a graph of "
+            "triples: KnowledgeGraph([Triple(head, relation, tail)])."
+        )
+
+
 def _line(triple: Triple) -> str:
     return f"{triple.head}\t{triple.relation}\t{triple.tail}"
 
@@ -404,5 +457,7 @@ def _line(triple: Triple) -> str:
 def join_graphs(graphs: Iterable[KnowledgeGraph]) -> KnowledgeGraph:
     """Join graphs without a copy; a triple that is off in one is off. No graphs: an empty one."""
     graphs = list(graphs)
+    for graph in graphs:
+        refuse_no_graph(graph)
     name = " + ".join(graph.name for graph in graphs)
     return KnowledgeGraph.over(Union(graphs), name=name)

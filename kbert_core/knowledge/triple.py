@@ -51,6 +51,11 @@ class Triple:
         return None
 
 
+def not_a_triple(given: object) -> str:
+    """Say that something is no triple."""
+    return f"Got {given!r:.60} as a triple. Give Triple(head, relation, tail)."
+
+
 @dataclass(frozen=True)
 class AliasRelations:
     """The relations that give an entity other names.

@@ -1,6 +1,8 @@
 """KnowledgeGraph: triples by entity in file order, and edits that make new graphs."""
 
+import copy
 import math
+import pickle
 import random
 import time
 
@@ -10,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core import Edit, KnowledgeGraph, Triple, find_mentions, join_graphs, load_graph
-from kbert_core.errors import GraphEditError, GraphFileError
+from kbert_core.errors import GraphEditError, GraphFileError, KBertError
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.triple import AliasRelations
 
 CEO, CAPITAL, IS_A = FIGURE_2
 NEW = Triple("Beijing", "mayor", "Yin Yong")
@@ -249,6 +252,58 @@ def test_fingerprint_tells_graphs_apart_and_not_ways_to_them(figure_2):
 
 def test_fingerprint_is_the_same_again_when_an_edit_is_taken_back(figure_2):
     assert figure_2.add(NEW).remove(NEW).fingerprint == figure_2.fingerprint
+
+
+def test_graphs_with_the_same_triples_are_equal_whatever_led_to_them(figure_2):
+    whole = KnowledgeGraph(FIGURE_2, name="other")
+    same = [
+        (whole, figure_2),
+        (figure_2.add(NEW), KnowledgeGraph([CEO, CAPITAL, IS_A, NEW])),
+        (figure_2.add(NEW).remove(NEW), figure_2),
+        (figure_2.switch_off(CEO).switch_on(CEO), figure_2),
+        (figure_2.switch_off(CEO), KnowledgeGraph(FIGURE_2, off=[CEO])),
+        (join_graphs([KnowledgeGraph([CEO]), KnowledgeGraph([CAPITAL, IS_A])]), figure_2),
+        (pickle.loads(pickle.dumps(figure_2.add(NEW))), figure_2.add(NEW)),
+    ]
+    for one, other in same:
+        assert one == other
+        assert hash(one) == hash(other)
+    others = [figure_2.add(NEW), figure_2.switch_off(CEO), figure_2.remove(CEO), 0]
+    others += [KnowledgeGraph([CEO, IS_A, CAPITAL]), figure_2.replace(CEO, NEW)]
+    others += [KnowledgeGraph(FIGURE_2, aliases=AliasRelations.default_and(["CEO"]))]
+    assert figure_2 not in others
+    assert len({figure_2, whole, *others}) == 1 + len(others)
+
+
+def test_a_graph_with_a_thousand_edits_is_pickled_and_copied_with_its_history(figure_2):
+    graph = figure_2
+    for number in range(1000):
+        graph = graph.add(Triple(f"street {number}", "in", "Beijing"))
+    graph.name = "long"
+    content = pickle.dumps(graph)
+    assert len(content) < 100_000  # bytes: each edit counts once
+    for again in (pickle.loads(content), copy.copy(graph), copy.deepcopy(graph)):
+        assert again == graph
+        assert (again.name, again.history) == ("long", graph.history)
+        assert again.undo() == graph.undo()
+
+
+@pytest.mark.parametrize(
+    ("made", "wrong"),
+    [
+        (lambda: KnowledgeGraph("medical.spo"), "Got 'medical.spo' as a graph. Open a file"),
+        (lambda: KnowledgeGraph(None), "Got None as a graph"),
+        (lambda: KnowledgeGraph([("a", "r", "b")]), r"Got \('a', 'r', 'b'\) as a triple. Give Tri"),
+        (lambda: KnowledgeGraph().add(("a", "r", "b")), "as a triple"),
+        (lambda: KnowledgeGraph([CEO]).replace(CEO, "b"), "Got 'b' as a triple"),
+        (lambda: load_graph(None), "Got None as a file of triples, expected its path"),
+        (lambda: load_graph(["a.spo", "b.spo"]), "as a file of triples"),
+        (lambda: join_graphs(["a.spo"]), "Got 'a.spo' as a graph"),
+    ],
+)
+def test_what_is_no_graph_and_no_triple_is_refused(made, wrong):
+    with pytest.raises(KBertError, match=wrong):
+        made()
 
 
 class SlowGraph:
