@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -19,18 +19,21 @@ from kbert_core.checkpoints.checkpoint import (
     load_tokenizer,
 )
 from kbert_core.checkpoints.encoders import located
-from kbert_core.errors import CheckpointError, KBertError
+from kbert_core.errors import CheckpointError, KBertError, TextError
 from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.sentence_tree import SentenceTree
-from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.graph import KnowledgeGraph, refuse_no_graph
 from kbert_core.labels import Labels
 from kbert_core.layers import load_inserted
+from kbert_core.options import check_count
 from kbert_core.reader import Reading
-from kbert_core.systems import reader_class, reading_of
-from kbert_core.tasks import TASKS, RankedAnswer, Task
-from kbert_core.tasks.classify import Pair, ranked
-from kbert_core.text import WordPieces
+from kbert_core.systems import SYSTEMS, reader_class, reading_of
+from kbert_core.tasks import TASKS, Task
+from kbert_core.text import Text, WordPieces, refuse_half_characters, refuse_single, sentences_of
+
+if TYPE_CHECKING:
+    from kbert_core.tasks import RankedAnswer
 
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
 BATCHES_AHEAD = 64  # of texts, read and sorted by length
@@ -120,6 +123,12 @@ class Pipeline:
         load_inserted(model, located(path))
         return pipeline
 
+    def __repr__(self) -> str:
+        task = self.card.task or "no task"
+        return (
+            f"<Pipeline of {self.hugging_face_tokenizer.name_or_path}: {self.card.system}, {task}>"
+        )
+
     def read_as(self, system: str | None) -> "Pipeline":
         """Use another system with the same model; None: its own system.
 
@@ -128,6 +137,8 @@ class Pipeline:
         """
         if system in (None, self.card.system):
             return self
+        if system not in SYSTEMS:
+            raise CheckpointError(f"No system '{system}'; expected one of {', '.join(SYSTEMS)}.")
         if reader_class(system).inserts:
             raise CheckpointError(
                 f"The system '{system}' has layers of its own, and this model was trained without "
@@ -168,7 +179,7 @@ class Pipeline:
     @cached_property
     def labels(self) -> Labels:
         """Names of the logits: labels, or for fill-mask the vocabulary."""
-        if self.task is TASKS["mask"]:
+        if self.card.task == "mask":
             words = {i: t for t, i in self.hugging_face_tokenizer.get_vocab().items()}
             count = self.reader.model.config.vocab_size  # may have more numbers than tokens
             return Labels({i: words.get(i, f"[{i}]") for i in range(count)})
@@ -200,6 +211,11 @@ class Pipeline:
         Raises:
             KBertError: a text, option, length or layer that can't be used.
         """
+        several = next((one for one in sentences if not isinstance(one, str)), None)
+        if several is not None:
+            raise TextError(
+                f"Got {several!r:.60}, expected a text (str). Give several texts to `predict`."
+            )
         (reading,) = self.readings([sentences], graph=graph, config=config, **changes)
         trace = self.reader.trace(reading, attentions=attentions, hidden_states=hidden_states)
         if not decode or self.task is None or trace.logits is None:
@@ -209,19 +225,25 @@ class Pipeline:
 
     def readings(
         self,
-        texts: Sequence[Sequence[str]],
+        texts: Sequence[Text],
         *,
         graph: KnowledgeGraph = NO_KNOWLEDGE,
         config: Any | None = None,
         **changes: Any,
     ) -> Sequence[Reading]:
-        """Read texts without running the encoder; the arguments are those of a call."""
+        """Read texts without running the encoder; the arguments are those of a call.
+
+        A text is a sentence, or a pair of them.
+        """
+        refuse_no_graph(graph)
+        read = list(sentences_of(texts))
         config = self.reader.configured(config or self.config, **changes)
         if self.task is not None:
-            for sentences in texts:
+            for sentences in read:
                 self.task.check(sentences)
+        refuse_half_characters([*chain.from_iterable(read)])
         windows = self.task is not None and self.task.windowed(config)
-        return self.reader.read(texts, graph, config, windows=windows)
+        return self.reader.read(read, graph, config, windows=windows)
 
     def lay(self, trees: Sequence[SentenceTree], config: Any = None) -> Sequence[Reading]:
         """Turn sentence trees into readings; only K-BERT and triples as plain text have trees."""
@@ -231,7 +253,7 @@ class Pipeline:
 
     def read(
         self,
-        texts: Iterable[Sequence[str]],
+        texts: Iterable[Text],
         *,
         graph: KnowledgeGraph = NO_KNOWLEDGE,
         batch_size: int = 32,
@@ -242,10 +264,13 @@ class Pipeline:
         If a text can't be read, the error is raised after all texts before it were yielded.
 
         Args:
+            texts: each a sentence, or a pair of them.
             batch_size: rows in a batch. Up to 64 batches are read ahead and sorted by length;
                 fewer if their logits are large.
             reading: ``config`` and its fields, as in a call.
         """
+        refuse_single(texts)
+        check_count("batch_size", batch_size)
         waiting: list[Reading] = []
         for some, error in _in_groups(texts, GROUP * batch_size):
             try:
@@ -273,11 +298,11 @@ class Pipeline:
         ):
             yield replace(reading, prediction=self.task.decode(reading, logits, self.labels))
 
-    def predict(self, texts: Iterable[Sequence[str]], **reading: Any) -> Iterator[Any]:
+    def predict(self, texts: Iterable[Text], **reading: Any) -> Iterator[Any]:
         """Yield the predictions for many texts, in order; arguments as in :meth:`read`."""
         yield from (own.prediction for own in self.read(texts, **reading))
 
-    def rank(self, question: str, answers: Sequence[str], **reading: Any) -> list[RankedAnswer]:
+    def rank(self, question: str, answers: Sequence[str], **reading: Any) -> "list[RankedAnswer]":
         """Rank all candidate answers by the probability that each answers the question.
 
         Answers of equal probability keep their order. ``reading`` is the same as in :meth:`read`.
@@ -285,21 +310,22 @@ class Pipeline:
         Raises:
             CheckpointError: the model takes no pairs, or has no label 1.
         """
+        from kbert_core.tasks.classify import Pair, ranked
+
         if not isinstance(self.task, Pair):
             raise CheckpointError(
                 f"The model is for the task '{self.card.task}', and ranking needs one for 'rank'. "
                 "Train one with `kbert train --task rank`."
             )
+        refuse_single(answers, "answers")
         return ranked(answers, list(self.predict([(question, a) for a in answers], **reading)))
 
 
-def _in_groups(
-    texts: Iterable[Sequence[str]], size: int
-) -> Iterator[tuple[list[Sequence[str]], KBertError | None]]:
+def _in_groups(texts: Iterable[Text], size: int) -> Iterator[tuple[list[Text], KBertError | None]]:
     """Yield groups of texts; if the texts end in an error, the last group comes with it."""
     unread = iter(texts)
     while True:
-        some: list[Sequence[str]] = []
+        some: list[Text] = []
         try:
             some.extend(islice(unread, size))
         except KBertError as error:

@@ -6,6 +6,7 @@ and gives a state and logits for each token *of the text*. Tasks know nothing el
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -18,13 +19,16 @@ from transformers.modeling_outputs import ModelOutput
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import LeftOut
+from kbert_core.knowledge.selection import InjectionOptions, LeftOut
 from kbert_core.knowledge.triple import Triple
 from kbert_core.layers import positions_of
+from kbert_core.options import check_count
 from kbert_core.text import WordPieces
 from kbert_core.tokens import Tokens, text_places
 
 DEFAULT_LENGTH = 512
+batch_done: ContextVar[Callable[[], None]] = ContextVar("batch_done", default=lambda: None)
+"""Called after each batch of the thread that sets it, so that it can say how far it is."""
 Named = tuple[Mention, tuple[Triple, ...]]  # a name in a text, and what the graph says of it
 
 
@@ -226,7 +230,8 @@ class Reader(ABC):
 
         Args:
             config: the one to change; None: the reader's own.
-            changes: new values of fields; a field given as None stays as it is.
+            changes: new values of fields, or of fields of its ``options``; a field given as None
+                stays as it is.
 
         Raises:
             OptionError: the system has no such option, or the length limit is larger than the
@@ -234,12 +239,17 @@ class Reader(ABC):
         """
         config = self.config if config is None else config
         known = [field.name for field in fields(config)]
+        chosen = [field.name for field in fields(InjectionOptions) if field.name not in known]
         for name in changes:
-            if name not in known:
+            if name not in (*known, *chosen):
                 raise OptionError(
-                    f"The system '{self.system}' has no option '{name}', only {', '.join(known)}."
+                    f"The system '{self.system}' has no option '{name}', only "
+                    f"{', '.join((*known, *chosen))}."
                 )
         given = {name: value for name, value in changes.items() if value is not None}
+        of_options = {name: given.pop(name) for name in chosen if name in given}
+        if of_options:
+            given["options"] = replace(given.get("options", config.options), **of_options)
         if given.get("max_length", config.max_length) is None:
             given["max_length"] = self.config.max_length
         config = replace(config, **given) if given else config
@@ -399,7 +409,12 @@ class Reader(ABC):
     def batches(
         self, readings: Sequence[Reading], batch_size: int = 32
     ) -> Iterator[tuple[Any, Sequence[Any], Iterable[tuple[int, int]]]]:
-        """Yield batches of similar length: configuration, rows, and each row's (text, number)."""
+        """Yield batches of similar length: configuration, rows, and each row's (text, number).
+
+        Raises:
+            OptionError: ``batch_size`` isn't a whole number of at least 1.
+        """
+        check_count("batch_size", batch_size)
         ways: dict[Hashable, tuple[Any, list[tuple[int, int, int]]]] = {}
         for text, reading in enumerate(readings):
             _, own = ways.setdefault(self.way(reading.config), (reading.config, []))
@@ -409,3 +424,4 @@ class Reader(ABC):
             for start in range(0, len(own), batch_size):
                 places = [(text, row) for _, text, row in own[start : start + batch_size]]
                 yield config, [readings[text].rows[row] for text, row in places], places
+                batch_done.get()()

@@ -4,7 +4,7 @@ import copy
 import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -33,14 +33,49 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 UNKNOWN_LENGTH = 1_000_000  # a tokenizer without a limit states an absurd one
 
 
+Text = str | Sequence[str]  # a sentence, or a pair of them
+
+
+def refuse_single(texts: Any, what: str = "texts") -> None:
+    """Refuse a single text where several are expected: it would be read character by character.
+
+    Raises:
+        TextError: see above.
+    """
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise TextError(
+            f"Got {texts!r:.60}, expected a list of {what}. Put a single one into a list: [...]."
+        )
+
+
+def sentences_of(texts: Iterable[Text]) -> Iterator[tuple[str, ...]]:
+    """Return the sentences of each text.
+
+    Raises:
+        TextError: a single text is given, or something that is no text.
+    """
+    refuse_single(texts)
+    return map(_sentences_of, texts)
+
+
+def _sentences_of(text: Text) -> tuple[str, ...]:
+    if isinstance(text, str):
+        return (text,)
+    refuse_single(text, "sentences")
+    return tuple(text)
+
+
 def refuse_half_characters(texts: Sequence[str]) -> None:
     """Refuse a text with half a character, which no tokenizer takes.
 
     Raises:
-        TextError: with its place.
+        TextError: with its place; or something is no text.
     """
     try:
         "".join(texts).encode()
+    except TypeError:
+        wrong = next(text for text in texts if not isinstance(text, str))
+        raise TextError(f"Got {wrong!r:.60}, expected a text (str).") from None
     except UnicodeEncodeError:
         for text in texts:
             if broken := _SURROGATE.search(text):

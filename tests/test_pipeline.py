@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -19,11 +20,21 @@ from kbert_core import (
     Rule,
     Tokens,
     Triple,
+    Words,
+    collate,
+    find_mentions,
+    flatten,
+    grow_trees,
+    k_inject,
+    k_query,
     visible_matrix,
 )
 from kbert_core.checkpoints.checkpoint import card_of
-from kbert_core.errors import CheckpointError, KBertError, OptionError, TextError
+from kbert_core.data.labelled import Example, tagged_examples
+from kbert_core.data.tables import Source
+from kbert_core.errors import CheckpointError, GraphFileError, KBertError, OptionError, TextError
 from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK
+from kbert_core.training.evaluate import evaluate
 
 DIABETES = Triple("糖尿病", "类别", "疾病")
 ECG = Triple("心电图", "类别", "检查")
@@ -398,6 +409,79 @@ def test_predictions_stream(ner):
     next(predictions)
     assert len(asked) == 64
     assert len(list(predictions)) == 149
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, True, "8", None])
+def test_a_batch_size_that_is_no_count_is_refused(ner, mask, size):
+    refused = f"batch_size is {size!r}, expected a whole number of at least 1"
+    examples = [Example(("a [MASK]",), "cat")]
+    for asked in (
+        lambda: list(ner.predict(["cat"], batch_size=size)),
+        lambda: list(ner.predicted(ner.readings(["cat"]), batch_size=size)),
+        lambda: evaluate(mask, examples, KnowledgeGraph(), batch_size=size),
+    ):
+        with pytest.raises(OptionError, match=re.escape(refused)):
+            asked()
+
+
+def test_a_text_alone_is_a_sentence_and_never_a_list_of_characters(ner, pair, medical):
+    assert list(ner.predict([TEXT, "cat"], graph=medical)) == list(
+        ner.predict([(TEXT,), ["cat"]], graph=medical)
+    )
+    single = "Put a single one into a list"
+    for asked, wrong in {
+        lambda: list(ner.predict(TEXT)): single,
+        lambda: list(ner.predict(None)): single,
+        lambda: list(ner.predict([None])): single,
+        lambda: list(ner.predict([("cat", None)])): "takes one sentence, got 2",
+        lambda: list(ner.predict([[None]])): r"Got None, expected a text \(str\)",
+        lambda: ner([TEXT, TEXT]): "Give several texts to `predict`",
+        lambda: list(pair.predict(["你好"])): "takes two sentences, got 1",
+        lambda: list(pair.predict(("你好", "再见"))): "takes two sentences, got 1",
+        lambda: grow_trees("ab", medical): single,
+        lambda: k_inject("ab", []): single,
+        lambda: find_mentions("ab", medical): single,
+        lambda: flatten(k_query(["ab"], medical), Words()): "expected a sentence tree",
+        lambda: evaluate(ner, TEXT, medical): "Got '患', expected a labelled example",
+        lambda: evaluate(ner, [TEXT], medical): "expected a labelled example",
+        lambda: collate([]): "A batch of no rows",
+    }.items():
+        with pytest.raises(KBertError, match=wrong):
+            asked()
+
+
+@pytest.mark.parametrize("graph", ["medical.spo", None, [("糖尿病", "类别", "疾病")], {"a": "b"}])
+def test_something_else_than_a_graph_is_refused(ner, graph):
+    for asked in (lambda: ner(TEXT, graph=graph), lambda: grow_trees([TEXT], graph)):
+        with pytest.raises(GraphFileError, match=r"as a graph. Open a file with load_graph"):
+            asked()
+
+
+def test_options_of_injection_are_given_by_their_names(ner, medical):
+    assert len(ner(TEXT, graph=medical, max_triples=1).used) == 2
+    assert ner(TEXT, graph=medical, relations=["症状"], max_triples=1).used[0].tail == "多饮"
+    with pytest.raises(OptionError, match="has no option 'max_triple', only options, max_length"):
+        ner(TEXT, graph=medical, max_triple=1)
+
+
+def test_a_system_that_there_is_not_is_named_with_those_there_are(ner):
+    with pytest.raises(CheckpointError, match="No system 'nope'; expected one of k-bert, "):
+        ner.read_as("nope")
+
+
+def test_scores_are_the_same_in_several_threads_and_each_tells_its_own_progress(
+    ner, medical, monkeypatch, caplog
+):
+    monkeypatch.setattr("kbert_core.training.evaluate.TOLD_EVERY", 0.0)
+    caplog.set_level("INFO")
+    text = "患 者 有 糖 尿 病"
+    examples = tagged_examples([(1, text.split(), ["O"] * 6)] * 12, Source("here", "row"))
+    alone = evaluate(ner, examples, medical, batch_size=2)
+    with ThreadPoolExecutor(3) as threads:
+        scored = [threads.submit(evaluate, ner, examples, medical, batch_size=2) for _ in range(6)]
+        assert [own.result() for own in scored] == [alone] * 6
+    assert sum(": 6 of about 1 batches" in line for line in caplog.messages) == 7
+    assert "batches" not in vars(ner.reader)
 
 
 def test_no_texts_make_no_predictions(ner):

@@ -178,6 +178,16 @@ def labels_of(examples: Sequence[Example]) -> list[str]:
     return sorted({e.label for e in examples if e.label is not None})
 
 
+def refuse_unlabelled(examples: Iterable[Any]) -> None:
+    """Refuse texts where labelled examples are expected."""
+    for example in examples:
+        if not isinstance(example, Example):
+            raise DataError(
+                f"Got {example!r:.60}, expected a labelled example. Read a data set with "
+                "read_examples, or make each text an Example."
+            )
+
+
 def check_labels(examples: Sequence[Example], known: Sequence[str], whose: str) -> None:
     """Refuse unknown labels; ``whose`` says who doesn't know them, such as "the model"."""
     allowed = set(known)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kbert_core.errors import ShapeError
 from kbert_core.kbert.sentence_tree import Branch, SentenceTree, Trees
 from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
@@ -334,9 +335,15 @@ class Batch:
 
 
 def collate(flats: Sequence[FlatTree], *, pad_id: int = 0) -> Batch:
-    """Pad flat trees to the longest of them and stack them to a batch."""
+    """Pad flat trees to the longest of them and stack them to a batch.
+
+    Raises:
+        ShapeError: there are none.
+    """
     import torch
 
+    if not len(flats):
+        raise ShapeError("A batch of no rows was asked for. Give at least one flat tree.")
     if isinstance(flats, SomeTrees):  # they lie in one array
         many, rows = flats.flats, flats.numbers
         values, starts, lengths = many.values, many.starts[rows], many.lengths[rows]

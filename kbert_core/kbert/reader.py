@@ -22,7 +22,8 @@ from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut
 from kbert_core.knowledge.strategies import TripleScorer
 from kbert_core.knowledge.triple import Triple
-from kbert_core.reader import Named, Piece, Reader, Reading, Trace
+from kbert_core.options import check_count
+from kbert_core.reader import Named, Piece, Reader, Reading, Trace, batch_done
 from kbert_core.text import WordPieces
 from kbert_core.tokens import Many, Tokens
 
@@ -223,6 +224,7 @@ class KBertReader(Reader):
         if not isinstance(readings, KBertReadings):
             yield from super().batches(readings, batch_size)
             return
+        check_count("batch_size", batch_size)
         flats, texts = readings.flats, readings.flats.texts
         rows = flats.lengths.argsort(kind="stable")
         for start in range(0, len(rows), batch_size):
@@ -230,6 +232,7 @@ class KBertReader(Reader):
             owners = texts[some]
             places = zip(owners.tolist(), (some - readings.firsts[owners]).tolist(), strict=True)
             yield readings.config, SomeTrees(flats, some), places
+            batch_done.get()()
 
     def logits(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
         """Run readings; see :meth:`Reader.logits`. ``narrowed`` makes several of them faster."""

@@ -29,10 +29,9 @@ from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Reason
 from kbert_core.knowledge.strategies import Selection, TripleScorer, select_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.knowledge.triple import Triple
-from kbert_core.text import refuse_half_characters
+from kbert_core.text import Text, refuse_half_characters, sentences_of
 from kbert_core.tokens import Ints, Many, before
 
-Text = str | Sequence[str]  # a sentence, or a pair of them
 WordSpans = Sequence[Spans]  # per sentence the spans of its words
 _growing = Lock()
 
@@ -213,9 +212,19 @@ class Trees(Many[SentenceTree]):
 
     @classmethod
     def of(cls, trees: Sequence[SentenceTree]) -> "Trees":
-        """Put trees that were made or changed one by one into arrays."""
+        """Put trees that were made or changed one by one into arrays.
+
+        Raises:
+            TextError: something is no tree.
+        """
         if isinstance(trees, Trees):
             return trees
+        for tree in trees:
+            if not isinstance(tree, SentenceTree):
+                raise TextError(
+                    f"Got {tree!r:.60}, expected a sentence tree. Make trees of texts with "
+                    "grow_trees, or with k_inject of what k_query finds."
+                )
         sizes = np.fromiter((len(tree.sentences) for tree in trees), np.int64, len(trees))
         begins = zip(before(sizes).tolist(), trees, strict=True)
         every = [(begin, node) for begin, tree in begins for node in tree.nodes]
@@ -271,7 +280,7 @@ def k_query(
         TextError: a text has more than two sentences or none, or half a character.
         OptionError: the options need a scorer, but none is given.
     """
-    pairs = list(map(_pair, texts))
+    pairs = list(sentences_of(texts))
     sentences = list(chain.from_iterable(pairs))
     sizes = np.fromiter(map(len, pairs), np.int64, len(pairs))
     _check(sizes, sentences)
@@ -304,7 +313,7 @@ def k_inject(
     if isinstance(nodes, Nodes):
         return Trees(nodes, words)
     words = words or [None] * len(texts)
-    return Trees.of(list(map(SentenceTree, map(_pair, texts), map(tuple, nodes), words)))
+    return Trees.of(list(map(SentenceTree, sentences_of(texts), map(tuple, nodes), words)))
 
 
 def grow_trees(
@@ -336,10 +345,6 @@ def passed_over(
         words = tree.words[number] if tree.words is not None else None
         names += find_all_names(text, graph, words=words, sentence=number, rules=rules)[1]
     return tuple(names)
-
-
-def _pair(text: Text) -> tuple[str, ...]:
-    return (text,) if isinstance(text, str) else tuple(text)
 
 
 def _by_sentence(

@@ -12,7 +12,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.graph import KnowledgeGraph, refuse_no_graph
 from kbert_core.knowledge.names import DASHES, loosen, normalise_name, word_characters
 from kbert_core.knowledge.surface_forms import (
     ALL_RULES,
@@ -23,6 +23,7 @@ from kbert_core.knowledge.surface_forms import (
     with_dashes,
     without_spaces_between_words,
 )
+from kbert_core.text import refuse_single
 from kbert_core.tokens import CodePoints, Ints, Many
 
 Spans = Sequence[tuple[int, int]]
@@ -264,6 +265,8 @@ class _Search:
         rules: NameRules,
         words: Sequence[Spans | None] | None,
     ) -> None:
+        refuse_single(texts)
+        refuse_no_graph(graph)
         self.texts, self.graph, self.rules = texts, graph, rules
         self.words = words if words is not None and any(w is not None for w in words) else None
         self.names = MetNames.of(graph, rules)

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from kbert_core.data.labelled import Example, check_labels
+from kbert_core.data.labelled import Example, check_labels, refuse_unlabelled
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_core.labels import RIGHT
 from kbert_core.pipeline import Pipeline
-from kbert_core.reader import Reading
+from kbert_core.reader import Reading, batch_done
 from kbert_core.tasks.classify import probability_right
 from kbert_core.training.answer_scores import answer_columns, scores_of_answers
 from kbert_core.training.link_scores import link_columns, scores_of_columns
@@ -75,12 +75,13 @@ def evaluate(
         ``scores_of_masks`` and ``scores_of_answers``.
 
     Raises:
-        DataError: a label that the model doesn't know.
+        DataError: a label that the model doesn't know, or a text without labels.
     """
     assert pipeline.task is not None
+    refuse_unlabelled(examples)
     if pipeline.task.name in BY_COLUMNS:
         columns_of, scores_from = BY_COLUMNS[pipeline.task.name]
-        with _told(pipeline, len(examples)):
+        with _told(len(examples)):
             return scores_from(columns_of(pipeline, examples, graph, **reading))
     predictions = predict_all(pipeline, examples, graph, **reading)
     return scores_of(pipeline.task.name, examples, predictions, seen=seen)
@@ -94,31 +95,29 @@ def predict_all(
     Raises:
         DataError: a label that the model doesn't know.
     """
+    refuse_unlabelled(examples)
     check_labels(examples, list(pipeline.labels.values()), "the model")
-    with _told(pipeline, len(examples)):
+    with _told(len(examples)):
         return list(pipeline.predict((e.sentences for e in examples), graph=graph, **kwargs))
 
 
 @contextmanager
-def _told(pipeline: Pipeline, texts: int, what: str = "scoring") -> Iterator[None]:
+def _told(texts: int, what: str = "scoring") -> Iterator[None]:
     """Log now and then how many batches the model has read; a long text makes several rows."""
-    reader: Any = pipeline.reader
-    batches, read, before = reader.batches, 0, time.monotonic()
+    read, before = 0, time.monotonic()
 
-    def counted(*readings: Any, **how: Any) -> Iterator[Any]:
+    def told() -> None:
         nonlocal read, before
-        for batch in batches(*readings, **how):
-            yield batch
-            read += 1
-            if (now := time.monotonic()) - before >= TOLD_EVERY:
-                before = now
-                log.info("%s: %d of about %d batches", what, read, -(-texts // BATCH))
+        read += 1
+        if (now := time.monotonic()) - before >= TOLD_EVERY:
+            before = now
+            log.info("%s: %d of about %d batches", what, read, -(-texts // BATCH))
 
-    reader.batches = counted
+    token = batch_done.set(told)
     try:
         yield
     finally:
-        del reader.batches  # its class's again
+        batch_done.reset(token)
 
 
 def scores_of(
@@ -253,7 +252,7 @@ def edit_response(
     readings = pipeline.readings(texts, graph=graph, config=config)
 
     def predicted(readings: Sequence[Reading]) -> list[Spans]:
-        with _told(pipeline, len(readings), "response to edits"):
+        with _told(len(readings), "response to edits"):
             traces = pipeline.predicted(readings, batch_size=batch_size)
             return [{(s.start, s.end): s.label for s in own.prediction.spans} for own in traces]
 

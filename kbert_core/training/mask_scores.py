@@ -10,7 +10,9 @@ from torch.nn.functional import cross_entropy
 from kbert_core.data.labelled import Example
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import IGNORED
+from kbert_core.options import check_count
 from kbert_core.pipeline import Pipeline
+from kbert_core.reader import batch_done
 from kbert_core.training.rows import RowMaker, batch_of
 
 EVALUATION_EPOCH = 1_000_000  # seeds the masks of held-out texts, apart from training's
@@ -41,6 +43,7 @@ def mask_columns(
         filling is in no training text.
     """
     assert pipeline.task is not None
+    check_count("batch_size", batch_size)
     reader = pipeline.reader
     config = reader.configured(**reading)
     maker = RowMaker(examples, pipeline.task, reader, {}, graph, config, held_out=True)
@@ -61,6 +64,7 @@ def mask_columns(
         for place, *sums in told:
             for name, value in zip(COLUMNS, (*sums, 1), strict=True):
                 columns[name][place] += value
+        batch_done.get()()
     known = {example.label for example in train}
     new = [bool(train) and e.label is not None and e.label not in known for e in examples]
     for name, column in (("new", "count"), ("new_reciprocal", "reciprocal")):
