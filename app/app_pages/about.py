@@ -92,7 +92,8 @@ def model(info: ModelInfo) -> None:
         size = N_("{size} MB")
         if adapters.is_adapter(info.path):
             size = N_("{size} MB, an adapter; its encoder is elsewhere")
-        task = t(TASK_TEXTS[info.card.task if info.card.task in TASKS else "tree"])
+        task = info.card.task or ""
+        task = t(TASK_TEXTS[task if task in TASKS else "tree"])
         facts = [
             (t("Task"), task),
             (t("Trained with"), listed(info.card.knowledge) or t("no graph")),
