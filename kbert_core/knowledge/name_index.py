@@ -56,13 +56,15 @@ class PrefixFilter:
     """
 
     def __init__(self, table: NDArray[np.uint8]) -> None:
-        self.table = table
+        self.table, bits = table, table[-_DEPTH:].tolist()
+        if max(bits) > _MOST or sum(1 << n for n in bits if n) + _DEPTH != len(table):
+            raise ValueError("a table of prefixes has another size than it says")
         self._filters: dict[int, tuple[NDArray[np.bool_], np.uint32, np.uint32]] = {}
         start = 0
-        for size, bits in enumerate(table[-_DEPTH:].tolist(), start=1):
-            if bits:
-                end = start + (1 << bits)
-                shift, mask = np.uint32(32 - bits), np.uint32((1 << bits) - 1)
+        for size, n in enumerate(bits, start=1):
+            if n:
+                end = start + (1 << n)
+                shift, mask = np.uint32(32 - n), np.uint32((1 << n) - 1)
                 self._filters[size] = table[start:end].view(np.bool_), shift, mask
                 start = end
 

@@ -10,6 +10,7 @@ import pytest
 from checkpoints.test_adapters import make_adapter
 from conftest import tiny_tokenizer
 from fuzzed_files import ENCODINGS, READERS, files, read_or_refused
+from fuzzed_graphs import try_damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutated_models import read_or_refused as read_or_refused_model
@@ -68,6 +69,12 @@ def test_any_model_folder_is_read_or_refused_with_a_clear_message(tmp_path, chec
             read = {kind: read[kind] + count for kind, count in counts.items()}
     seconds = round(time.monotonic() - began, 1)
     figures["model folders"] = {"cases": 3_000, "refused": read[False], "seconds": seconds}
+
+
+def test_a_graph_with_any_damage_is_used_or_refused_with_a_clear_message(tmp_path, figures):
+    began, read = time.monotonic(), try_damaged(tmp_path, range(3_000))
+    seconds = round(time.monotonic() - began, 1)
+    figures["damaged graphs"] = {"cases": 3_000, "refused": read[False], "seconds": seconds}
 
 
 @pytest.mark.parametrize("reader", READERS)

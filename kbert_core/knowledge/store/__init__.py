@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from kbert_core.errors import GraphFileError
 from kbert_core.files import cache_folder
+from kbert_core.knowledge.triple import Triple
 
 APPLICATION_ID = 0x4B42_4B47  # "KBKG", by which `file` and we tell a graph from other databases
 VERSION = 1
@@ -245,10 +246,23 @@ def _plain(sql: str) -> str:
     return "".join(re.sub("--.*", "", sql).split())
 
 
-def fact(database: Database, name: str) -> Any:
-    """Look up a value in a graph's table of facts; without it the file is damaged."""
+def checked(row: Sequence[Any], *kinds: Any) -> Sequence[Any]:
+    """Return what was read from a graph; a value of another kind than it must be is damage."""
+    for value, kind in zip(row, kinds, strict=True):
+        if not isinstance(value, kind):
+            raise sqlite3.DatabaseError(f"{value!r:.80} stands where another kind of value must")
+    return row
+
+
+def triple_of(row: Sequence[Any]) -> Triple:
+    """Return the triple that a row holds."""
+    return Triple(*checked(row, str, str, str))
+
+
+def fact(database: Database, name: str) -> str:
+    """Look up a text in a graph's table of facts; without it the file is damaged."""
     row = database.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
-    if row is None:
+    if row is None or not isinstance(row[0], str):
         raise sqlite3.DatabaseError(f"its table of facts lacks '{name}'")
     return row[0]
 

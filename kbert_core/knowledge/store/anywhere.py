@@ -106,7 +106,12 @@ def copy_graph(
                     for table, columns in _COLUMNS.items():
                         marks = ", ".join("?" * len(columns.split(",")))
                         insert = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
-                        file.executemany(insert, map(tuple, read(table)))
+                        try:
+                            file.executemany(insert, map(tuple, read(table)))
+                        except sqlite3.IntegrityError as error:  # the row fits no table of ours
+                            raise GraphFileError(
+                                f"{source}: it is damaged ({error}). Take another copy of it."
+                            ) from error
                     create_indexes(file)
                     build_names(file, path)
         return last_revision(database) + 1

@@ -11,7 +11,7 @@ from typing import Any
 from kbert_core.errors import GraphConflict
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store import Database
+from kbert_core.knowledge.store import Database, checked, triple_of
 from kbert_core.knowledge.triple import Triple
 
 ALL = 1 << 62  # rows: no database has as many
@@ -72,6 +72,8 @@ def entries(
         )
     query += "ORDER BY revision DESC LIMIT ?"
     rows = database.execute(query, (*values, ALL if most is None else most)).fetchall()
+    for row in rows:
+        checked(row, int, str, str, str, int, int | None)
     undone: set[int] = set()  # what an entry took back which is not taken back itself
     for revision, undoes in database.execute(
         "SELECT revision, undoes FROM entry WHERE undoes IS NOT NULL ORDER BY revision DESC"
@@ -110,7 +112,10 @@ def changes(
         f"AND (added > :since OR removed <= :then) {scope} ORDER BY {order} LIMIT :most",
         {**values, "most": 2 * most},
     ):
-        triple, change = Triple(head, relation, tail), changes.get(id_, Change(id_, None, None))
+        triple, change = (
+            triple_of((head, relation, tail)),
+            changes.get(id_, Change(id_, None, None)),
+        )
         change = replace(change, before=triple, was_on=not off) if before else change
         changes[id_] = replace(change, after=triple, is_on=not off) if after else change
     return list(changes.values())[:most]
@@ -143,7 +148,7 @@ def last_undo(log: Sequence[Entry], own: Container[int] | None = None) -> int | 
             continue
         if entry.undoes is None:
             return None
-        if not entry.undone and undoes[entry.undoes] is None:
+        if not entry.undone and undoes.get(entry.undoes) is None:
             return entry.revision
     return None
 
@@ -273,6 +278,7 @@ def undo_entry(database: Database, path: Path, old: int, new: int) -> None:
     for later in (_EDITED_LATER, _THERE_AGAIN):
         row = database.execute(later.format(versions=versions), values).fetchone()
         if row is not None:
+            checked(row, str, str, str, int)
             remedy = f"Undo entry {row[3]} first" if row[3] > old else "Undo what came later first"
             raise GraphConflict(
                 f"{path}: entry {old} can't be undone, the triple {Triple(*row[:3])} was "

@@ -27,7 +27,7 @@ import marisa_trie
 import numpy as np
 
 from kbert_core.errors import GraphFileError
-from kbert_core.files import replaced
+from kbert_core.files import are_texts, replaced
 from kbert_core.knowledge.name_index import Names, PrefixFilter, sizes_of, with_meanings
 from kbert_core.knowledge.names import loose_keys
 from kbert_core.knowledge.store import (
@@ -35,6 +35,7 @@ from kbert_core.knowledge.store import (
     THEN,
     Database,
     GraphBusy,
+    checked,
     connect,
     database_errors,
     graph_lock,
@@ -111,12 +112,12 @@ class NamesFile:
                 with path.open("rb") as file:
                     content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             for first, size in json.loads(self.parts or f'[["", {self.size - self.slots}]]'):
-                tries.append((first, marisa_trie.Trie()))
+                tries.append((*checked((first,), str), marisa_trie.Trie()))
                 tries[-1][1].map(memoryview(content)[at : at + size])  # it keeps no hold of it
                 at += size
             table = np.frombuffer(content, np.uint8, self.slots, self.size - self.slots)
             return Names(tries, self.longest, PrefixFilter(table))
-        except (OSError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, TypeError, ValueError, RecursionError) as error:
             log.warning("%s: its index of names can't be used: %s", graph, error)
         return None
 
@@ -217,7 +218,8 @@ class _Index:
             f"WHERE relation IN (SELECT value FROM json_each(:relations)) AND {THEN}",
             self._then | {"relations": json.dumps(said)},
         )
-        for rank, version, *triple in rows:
+        for row in rows:
+            rank, version, *triple = checked(row, int, int, str, str, str)
             for key, named in forms_of("", (Triple(*triple),), aliases):
                 yield key, rank, version, named
 
@@ -230,6 +232,8 @@ class _Index:
         )
         while some := rows.fetchmany(_AT_ONCE):
             names = [entity for entity, _ in some]
+            if {*map(type, names)} != {str}:
+                raise sqlite3.DatabaseError("an entity isn't a text")
             forms = []
             for number, key in enumerate(loose_keys(names)):
                 if key != (entity := names[number]) or has_more_forms(entity):
@@ -260,8 +264,8 @@ class _Index:
             meant = [(rank, then, entity) for _, rank, then, entity in forms]
             before, at = names[at:end], end
             if names[end : end + 1] == [key]:  # the key is a name, too
-                first = self._database.execute(query, self._then | {"entity": key}).fetchone()[0]
-                meant.append((first, 0, key))
+                first = self._database.execute(query, self._then | {"entity": key}).fetchone()
+                meant.append((*checked(first, int), 0, key))
                 at += 1
             yield [*before, key], with_meanings(key, meant)
         while names:
@@ -330,10 +334,12 @@ def aliases_of(database: Database) -> AliasRelations:
     if row is None:
         return ALIAS_RELATIONS
     try:
-        of_head, of_tail = map(frozenset, json.loads(row[0]))
-    except (TypeError, ValueError) as error:
-        raise sqlite3.DatabaseError("its relations of other names can't be read") from error
-    return AliasRelations(of_head, of_tail)
+        of_head, of_tail = json.loads(row[0])
+    except (TypeError, ValueError, RecursionError):
+        of_head = of_tail = None
+    if not (are_texts(of_head) and are_texts(of_tail)):
+        raise sqlite3.DatabaseError("its relations of other names can't be read")
+    return AliasRelations(frozenset(of_head), frozenset(of_tail))
 
 
 def note_aliases(database: Database, aliases: AliasRelations) -> None:

@@ -19,6 +19,7 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import (
     THEN,
     Database,
+    checked,
     connect,
     create_indexes,
     database_errors,
@@ -29,6 +30,7 @@ from kbert_core.knowledge.store import (
     new_file,
     now,
     transaction,
+    triple_of,
 )
 from kbert_core.knowledge.store.log import Change, Entry, Origin
 from kbert_core.knowledge.store.names import (
@@ -83,7 +85,7 @@ class Snapshot:
         self._then = {"then": revision}
         self.names = names
         query = f"SELECT head, relation, tail FROM triple WHERE off AND {THEN}"
-        self.off = frozenset(Triple(*row) for row in self._rows(query))
+        self.off = frozenset(map(triple_of, self._rows(query)))
         self.aliases = aliases_of(connections.get())
         self.fingerprint = f"{fact(connections.get(), 'id')}-{revision}"
         self.triples_of = lru_cache(KEPT)(self._triples_of)
@@ -104,7 +106,8 @@ class Snapshot:
                 self._then,
             )
             for entity, of_entity in groupby(rows, key=itemgetter(0)):
-                yield entity, tuple([Triple(*row[1:]) for row in of_entity])
+                checked((entity,), str)
+                yield entity, tuple([triple_of(row[1:]) for row in of_entity])
 
     def _triples_of(self, entity: str) -> tuple[Triple, ...]:
         rows = self._rows(
@@ -112,7 +115,7 @@ class Snapshot:
             "ORDER BY place, version",
             entity=entity,
         )
-        return tuple([Triple(*row) for row in rows])
+        return tuple(map(triple_of, rows))
 
     def _rows(self, query: str, **values: Any) -> list[tuple]:
         with self._connections.errors():
@@ -315,7 +318,10 @@ class GraphStore:
                 "LEFT JOIN source ON source.id = source WHERE entity = ? AND removed IS NULL",
                 (normalise_name(entity),),
             )
-            return {Triple(*row[:3]): Origin(*row[3:]) for row in rows}
+            return {
+                triple_of(row[:3]): Origin(*checked(row[3:], str | None, int | None, int))
+                for row in rows
+            }
 
     def at(self, revision: int) -> KnowledgeGraph:
         """Return the graph as it was at an earlier revision; its names are indexed for that."""
@@ -384,7 +390,8 @@ class GraphStore:
             ),
             key=itemgetter(0),
         ):
-            triples = {Triple(*row[1:4]): row[4] for row in rows if row[1] is not None}
+            triples = {triple_of(row[1:4]): row[4] for row in rows if row[1] is not None}
+            checked((entity,), str)
             edited[entity] = tuple(triples)
             off.update(triple for triple, is_off in triples.items() if is_off)
         return graph.updated(edited, off)
