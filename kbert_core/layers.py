@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
+from transformers.utils import output_capturing
 
 from kbert_core.errors import CheckpointError, EncoderError
 
@@ -29,7 +30,28 @@ logging.getLogger("transformers.modeling_utils").addFilter(
 )
 MASK = "attention_mask"  # what every encoder calls it
 INSERTED = "inserted"  # the name, in its layer, of a module put after it
+ANOTHER = (
+    "Use another encoder; BERT, RoBERTa, ELECTRA, ALBERT, DistilBERT and ModernBERT are known to "
+    "work."
+)
 _running: ContextVar["_Run | None"] = ContextVar("masks of layers", default=None)
+
+
+def check_architecture(config: Any) -> None:
+    """Refuse a kind of model that is no encoder of tokens, whatever its weights are.
+
+    Raises:
+        EncoderError: see above.
+    """
+    kind = type(config).__name__.removesuffix("Config")
+    if getattr(config, "is_encoder_decoder", False):
+        raise EncoderError(
+            f"{kind} is an encoder with a decoder, and an encoder alone is needed. {ANOTHER}"
+        )
+    if type(getattr(config, "vocab_size", None)) is not int:
+        raise EncoderError(
+            f"{kind} has no vocabulary: it doesn't read a text as numbered tokens. {ANOTHER}"
+        )
 
 
 def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
@@ -282,3 +304,14 @@ def twin_of(model: PreTrainedModel) -> PreTrainedModel:
     """Copy a model's modules and config, and share its parameters."""
     shared = [*model.parameters(), *model.buffers()]
     return copy.deepcopy(model, {id(tensor): tensor for tensor in shared}).eval()
+
+
+def without_recorders(model: PreTrainedModel) -> PreTrainedModel:
+    """Return a twin without transformers' recorders of states, which can't be pickled."""
+    twin = twin_of(model)
+    for part in twin.modules():
+        vars(part).pop("_output_capturing_hooks_installed", None)
+        for number, hook in [*part._forward_hooks.items()]:
+            if getattr(hook, "__module__", "") == output_capturing.__name__:
+                del part._forward_hooks[number]
+    return twin

@@ -25,7 +25,7 @@ from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.knowledge.graph import KnowledgeGraph, refuse_no_graph
 from kbert_core.labels import Labels
-from kbert_core.layers import load_inserted
+from kbert_core.layers import check_architecture, load_inserted, without_recorders
 from kbert_core.options import check_count
 from kbert_core.reader import Reading
 from kbert_core.systems import SYSTEMS, reader_class, reading_of
@@ -69,6 +69,7 @@ class Pipeline:
         self.card = card or Card.of(model.config)
         self.task = _task_named(self.card.task)
         self.hugging_face_tokenizer = tokenizer
+        check_architecture(model.config)
         words = model.config.vocab_size
         count = max(tokenizer.get_vocab().values(), default=-1) + 1
         if count > words:
@@ -76,9 +77,21 @@ class Pipeline:
                 f"The tokenizer has {count} tokens and the encoder {words}, so they don't "
                 f"belong together. Copy the encoder's own tokenizer into its folder."
             )
-        wrapped = (self.task or TASKS["classify"]).tokenizer(tokenizer)
-        self.reader = reader_class(self.card.system)(model, wrapped, self.card.reading)
+        self.reader = self._reader_of(model)
         self.config = self.reader.config
+
+    def _reader_of(self, model: PreTrainedModel) -> Any:
+        wrapped = (self.task or TASKS["classify"]).tokenizer(self.hugging_face_tokenizer)
+        return reader_class(self.card.system)(model, wrapped, self.card.reading)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep of the reader its model alone, since twins and caches are soon made again."""
+        return {**vars(self), "reader": without_recorders(self.reader.model)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.task = _task_named(self.card.task)
+        self.reader = self._reader_of(state["reader"])
 
     @classmethod
     def load(

@@ -29,7 +29,7 @@ from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.strategies import Candidates
 from kbert_core.knowledge.triple import Triple
-from kbert_core.layers import positions_of
+from kbert_core.layers import positions_of, twin_of
 from kbert_core.text import Tokenizer, WordPieces
 from kbert_core.tokens import text_rows
 
@@ -61,7 +61,7 @@ class Similarity:
     ) -> None:
         self.model, self.tokenizer = model.eval(), tokenizer
         self.layer, self.centred, self.cached = layer, centred, CACHED
-        self._encoder: Any = model.base_model
+        self._encoder: Any = twin_of(model.base_model)  # type: ignore[arg-type]
         self._takes = inspect.signature(self._encoder.forward).parameters
         self._cache: OrderedDict[tuple[bool, Texts], Floats] = OrderedDict()
         self._lock = Lock()

@@ -1,6 +1,7 @@
 """Text → prediction: every stage kept, batches, windows, checkpoints with their cards."""
 
 import json
+import pickle
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 from conftest import BIO, FIGURE_2, TIM_COOK, tiny_tokenizer
+from tiny_knowbert import knowbert_in
 
 from kbert_core import (
     Ablation,
@@ -68,6 +70,20 @@ def same(one, other, places=4):
     numbers = [[float(n) for n in re.findall(pattern, repr(p))] for p in (one, other)]
     words = [re.sub(pattern, "", repr(p)) for p in (one, other)]
     return words[0] == words[1] and numbers[0] == pytest.approx(numbers[1], abs=10**-places)
+
+
+@pytest.mark.parametrize("task", ["ner", "classify", "knowbert"])
+def test_a_pipeline_pickles_before_and_after_its_use(task, checkpoints, medical, tmp_path):
+    if task == "knowbert":
+        pipeline = knowbert_in(tmp_path, checkpoints)
+    else:
+        pipeline = Pipeline.load(checkpoints[task], device="cpu")
+    for _ in range(2):
+        again = pickle.loads(pickle.dumps(pipeline))
+        before, after = (own(TEXT, graph=medical, hidden_states=True) for own in (pipeline, again))
+        assert same(before.prediction, after.prediction)
+        assert before.hidden_states[-1].equal(after.hidden_states[-1])
+        assert after.used == before.used
 
 
 # The trace

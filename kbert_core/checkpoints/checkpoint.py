@@ -21,9 +21,10 @@ from transformers import (
 )
 
 from kbert_core.checkpoints.encoders import is_adapter, is_frozen, located
-from kbert_core.errors import CheckpointError, KBertError, OptionError
+from kbert_core.errors import CheckpointError, EncoderError, KBertError, OptionError
 from kbert_core.files import are_texts, json_object
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
+from kbert_core.layers import ANOTHER, check_architecture
 from kbert_core.systems import K_BERT, reader_class
 
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
@@ -206,12 +207,15 @@ def load_config(path: str | Path, **changes: Any) -> Any:
 
     Raises:
         CheckpointError: it can't be read.
+        EncoderError: it is of no encoder of tokens.
     """
     path = located(path)
     with _refusing(path, _why_not_loaded):
         _ask_hub(path)
         config = AutoConfig.from_pretrained(str(path), **ONLY_DATA, **changes)
+        check_architecture(config)
     config._attn_implementation = None  # it may name code on the hub, to be fetched and run
+    config.return_dict = True  # as every reader expects
     return config
 
 
@@ -264,9 +268,13 @@ def _load_whole(
     path: str | Path, auto_class: Any, dtype: torch.dtype, changes: dict[str, Any]
 ) -> tuple[PreTrainedModel, list[str]]:
     mismatched = changes.pop("ignore_mismatched_sizes", False)
+    config = load_config(path, **changes)
+    if type(config) not in getattr(auto_class, "_model_mapping", {type(config)}):
+        kind, head = config.model_type, auto_class.__name__.removeprefix("AutoModel")
+        raise EncoderError(f"{path}: transformers has no {head or 'encoder'} for {kind}. {ANOTHER}")
     model, info = auto_class.from_pretrained(
         str(path),
-        config=load_config(path, **changes),
+        config=config,
         use_safetensors=True,
         dtype=dtype,
         ignore_mismatched_sizes=mismatched,

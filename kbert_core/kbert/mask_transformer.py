@@ -14,7 +14,8 @@ encoders that can be run so, but a test of the loaded encoder: :func:`probe`.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Literal, cast, get_args
 
@@ -27,9 +28,11 @@ from kbert_core.errors import EncoderError, ShapeError
 from kbert_core.kbert.flat_tree import Batch
 from kbert_core.kbert.visible import FULL, Ablation, mask_mod
 from kbert_core.layers import (
+    ANOTHER,
     LayeredTwin,
     attention_mask,
     cant_tell_apart,
+    check_architecture,
     layer_masks,
     local_window,
     positions_of,
@@ -38,14 +41,18 @@ from kbert_core.layers import (
 
 Attention = Literal["sdpa", "eager", "flex_attention"]
 PROBE_LENGTH = 8
+_UNFIT = (  # what an encoder raises that can't take what it is given
+    *(TypeError, ValueError, RuntimeError, IndexError, NotImplementedError),
+    *(AssertionError, AttributeError),
+)
 
 
 class MaskTransformer:
     """An encoder, with or without a task head, that reads flat trees.
 
-    The model never changes after loading. Attention maps come from a second module that shares
-    the parameters and computes attention eagerly. A third runs layers that have different
-    matrices, see :class:`LayeredTwin`.
+    The model never changes. States and attention maps come from twins that share its parameters:
+    transformers puts hooks on a model that is asked for them. Maps are computed eagerly. Another
+    twin runs layers that have different matrices, see :class:`LayeredTwin`.
 
     Args:
         model: any Hugging Face encoder or task model built on one.
@@ -123,7 +130,8 @@ class MaskTransformer:
         arguments = self.inputs(batch, ablation=ablation, visible=same) | {"return_dict": True}
         arguments |= {"output_attentions": attentions, "output_hidden_states": hidden_states}
         if visible is None or same is not None:
-            return (model or (self._eager if attentions else self.model))(**arguments)
+            twin = self._eager if attentions else self._recorded if hidden_states else self.model
+            return (model or twin)(**arguments)
         matrices, positions = [m.to(self.device) for m in visible], arguments["position_ids"]
         masks = layer_masks(self.config, matrices, positions, self.model.dtype)
         return (self._layered_eager if attentions else self._layered)(masks, **arguments)
@@ -137,7 +145,11 @@ class MaskTransformer:
             ``input_ids`` (B, N), ``attention_mask`` (M; see :func:`attention_mask`; of
             FlexAttention a block mask), ``position_ids`` (B, N), and ``token_type_ids`` (B, N)
             where the encoder has segments.
+
+        Raises:
+            EncoderError: FlexAttention is asked for off CUDA.
         """
+        _check_flex_attention(self.model)
         batch = batch.to(self.device)
         positions = ablation.position_ids(batch) + self.position_offset
         mask: Any
@@ -170,12 +182,12 @@ class MaskTransformer:
         return first if all(other is first or other.equal(first) for other in visible) else None
 
     @cached_property
+    def _recorded(self) -> PreTrainedModel:
+        return twin_of(self.model)
+
+    @cached_property
     def _eager(self) -> PreTrainedModel:
-        if self.attention == "eager":
-            return self.model
-        twin = twin_of(self.model)
-        twin.set_attn_implementation("eager")
-        return twin
+        return _eager_twin(self.model)
 
     @cached_property
     def _layered(self) -> LayeredTwin:
@@ -183,7 +195,22 @@ class MaskTransformer:
 
     @cached_property
     def _layered_eager(self) -> LayeredTwin:
-        return _checked(LayeredTwin(self._eager), self.position_offset)
+        return _checked(LayeredTwin(_eager_twin(self.model)), self.position_offset)
+
+
+def _eager_twin(model: PreTrainedModel) -> PreTrainedModel:
+    twin = twin_of(model)
+    twin.set_attn_implementation("eager")
+    return twin
+
+
+def _check_flex_attention(model: PreTrainedModel) -> None:
+    """Refuse FlexAttention off CUDA: PyTorch's code for it writes over other memory there."""
+    if model.config._attn_implementation == "flex_attention" and model.device.type != "cuda":
+        raise EncoderError(
+            f"FlexAttention needs CUDA, and the model is on '{model.device}'. "
+            'Say model.set_attn_implementation("sdpa").'
+        )
 
 
 def probe(model: PreTrainedModel) -> int:
@@ -192,7 +219,7 @@ def probe(model: PreTrainedModel) -> int:
     On a tiny input whose matrix falls into two disconnected parts, changing
     one part must leave the other's last layer exactly equal; positions must
     have an influence; and an all-visible matrix with hard positions
-    must equal the plain call.
+    must equal the plain call. A twin is tested, so the model stays as it was.
 
     Returns:
         What is added to soft positions: 0 for BERT, padding index + 1 for RoBERTa and its children.
@@ -200,16 +227,10 @@ def probe(model: PreTrainedModel) -> int:
     Raises:
         EncoderError: with the test that failed.
     """
-    encoder = cast(PreTrainedModel, model.base_model)
-    was_training = encoder.training
-    encoder.eval()
-    try:
-        with torch.no_grad():
-            return _tested(encoder)
-    except (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError) as error:
-        raise _refused(encoder, f"it can't take such a mask or positions ({error})") from error
-    finally:
-        encoder.train(was_training)
+    check_architecture(model.config)
+    _check_flex_attention(model)
+    with torch.no_grad():
+        return _tested(twin_of(cast(PreTrainedModel, model.base_model)))
 
 
 class _Trial:
@@ -233,21 +254,38 @@ class _Trial:
 
     def state(self, ids: Tensor, positions: Tensor, visible: Tensor) -> Tensor:
         """Return the states of the last layer, (1, N, H)."""
-        state: Tensor = self.encoder(ids, **self.given(visible, positions)).last_hidden_state
+        return self.plain(ids, **self.given(visible, positions))
+
+    def plain(self, ids: Tensor, **given: Any) -> Tensor:
+        """Return the same without a matrix."""
+        state: Tensor = self.encoder(ids, return_dict=True, **given).last_hidden_state
         return state
 
 
 def _tested(encoder: PreTrainedModel) -> int:
     """Make the tests of :func:`probe`; return what is added to soft positions."""
-    if "position_ids" not in inspect.signature(encoder.forward).parameters:
-        raise _refused(encoder, "it takes no position_ids")
     trial = _Trial(encoder)
-    # Transformers puts its recorders on a model at the first call that asks for states: let it be
-    # now, and not when threads share the model or copy it.
-    plain = encoder(trial.ids, output_hidden_states=True).last_hidden_state
+    first, last = trial.ids.clone(), trial.ids.clone()
+    first[:, 0], last[:, -1] = trial.ids[:, -1], trial.ids[:, 0]
+    with _refusing(encoder, f"it can't read {trial.ids.shape[1]} tokens by their numbers alone"):
+        plain, by_first, by_last = map(trial.plain, (trial.ids, first, last))
     if plain.shape[:2] != trial.ids.shape:
         raise _refused(encoder, "it doesn't give one state per token")
+    if plain[:, :-1].equal(by_last[:, :-1]) and not plain[:, 1:].equal(by_first[:, 1:]):
+        raise _refused(encoder, "it looks only to the left: a token doesn't see what follows it")
+    if getattr(encoder.config, "relative_attention", False):
+        raise _refused(encoder, "its positions are relative, so it takes no soft positions")
+    if "position_ids" not in inspect.signature(encoder.forward).parameters:
+        raise _refused(
+            encoder, "it takes no position_ids: its positions are relative or counted inside"
+        )
+    with _refusing(encoder, "it takes a mask for whole tokens, and none for pairs of tokens"):
+        return _offset(trial, plain)
 
+
+def _offset(trial: _Trial, plain: Tensor) -> int:
+    """Compare runs with matrices to the plain one; return what is added to soft positions."""
+    encoder = trial.encoder
     tolerance = 1e-4 if encoder.dtype == torch.float32 else 5e-2
     for offset in (0, (getattr(encoder.config, "pad_token_id", None) or 0) + 1):
         positions = trial.positions + offset
@@ -289,8 +327,15 @@ def _checked(twin: LayeredTwin, offset: int) -> LayeredTwin:
     return twin
 
 
+@contextmanager
+def _refusing(encoder: PreTrainedModel, reason: str) -> Iterator[None]:
+    try:
+        yield
+    except _UNFIT as error:
+        raise _refused(encoder, reason) from error
+
+
 def _refused(encoder: PreTrainedModel, reason: str) -> EncoderError:
     return EncoderError(
-        f"{type(encoder).__name__} can't be a mask-transformer: {reason}. Use another encoder; "
-        "BERT, RoBERTa, ELECTRA, ALBERT, DistilBERT and ModernBERT are known to work."
+        f"{type(encoder).__name__} can't be a mask-transformer: {reason}. {ANOTHER}"
     )

@@ -10,6 +10,7 @@ from kbert_core import (
     InjectionOptions,
     KnowledgeGraph,
     MaskTransformer,
+    Pipeline,
     WordPieces,
     collate,
     flatten,
@@ -42,17 +43,43 @@ FIT = {
     "albert": {"embedding_size": 16},
     "modernbert": {"local_attention": 8, "global_attn_every_n_layers": 2},
 }
-UNFIT = {
-    "convbert": ({"embedding_size": 16}, "hidden by the visible matrix still has an influence"),
-    "deberta-v2": ({}, "it can't take such a mask|it takes no position_ids"),
-    "gpt2": ({"n_embd": 32, "n_layer": 3, "n_head": 4}, "doesn't give the same as the plain call"),
+LEFT, NO_PAIRS = "looks only to the left", "a mask for whole tokens, and none for pairs"
+DECODER, INFLUENCE = "an encoder with a decoder", "hidden by the visible matrix still has an"
+INSIDE, RELATIVE = "takes no position_ids: its positions are relative", "positions are relative, so"
+GPT = {"n_embd": 32, "n_layer": 2, "n_head": 4}
+TWO_SIDES = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "decoder_vocab_size": 151}
+TWO_SIDES |= {f"{side}_attention_heads": 4 for side in ("encoder", "decoder")}
+UNFIT = {  # options (None: left out of those of all), and the reason
+    "gpt2": (GPT, LEFT),
+    "llama": ({"num_key_value_heads": 4}, LEFT),
+    "opt": ({"ffn_dim": 48, "word_embed_proj_dim": 32}, LEFT),
+    "gpt_neo": ({"attention_types": [[["global"], 3]]}, LEFT),
+    "bloom": ({"n_layer": 2, "n_head": 4}, LEFT),
+    "deberta": ({"relative_attention": True, "pos_att_type": ["c2p"]}, RELATIVE),
+    "deberta-v2": ({"relative_attention": True, "pos_att_type": ["c2p"]}, RELATIVE),
+    "xlnet": ({"max_position_embeddings": None, "d_head": 8, "d_inner": 48}, INSIDE),
+    "roformer": ({"embedding_size": 32}, INSIDE),
+    "canine": ({"vocab_size": None, "num_hash_buckets": 64}, "Canine has no vocabulary"),
+    "t5": ({"d_kv": 8, "d_ff": 48, "num_layers": 1}, f"T5 is {DECODER}"),
+    "mt5": ({"d_kv": 8, "d_ff": 48, "num_layers": 1}, f"MT5 is {DECODER}"),
+    "bart": (TWO_SIDES, f"Bart is {DECODER}"),
+    "marian": (TWO_SIDES, f"Marian is {DECODER}"),
+    "convbert": ({"embedding_size": 16}, INFLUENCE),
+    "fnet": ({}, INFLUENCE),
+    "mobilebert": ({"embedding_size": 16, "intra_bottleneck_size": 16}, INFLUENCE),
+    "longformer": ({"attention_window": [8] * 3}, NO_PAIRS),
+    "yoso": ({}, NO_PAIRS),
+    "xlm": ({"emb_dim": 32, "n_layers": 2, "n_heads": 4}, NO_PAIRS),
+    "mra": ({}, "an all-visible matrix doesn't give the same as the plain call"),
+    "lilt": ({}, "it can't read 8 tokens by their numbers alone"),
 }
 
 
 def small(kind, attention=None, **more):
     torch.manual_seed(0)
     ends = {"bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3}
-    config = AutoConfig.for_model(kind, **{**SMALL, **ends, **more})
+    sizes = {name: size for name, size in {**SMALL, **ends, **more}.items() if size is not None}
+    config = AutoConfig.for_model(kind, **sizes)
     return AutoModel.from_config(config, attn_implementation=attention).eval()
 
 
@@ -268,11 +295,39 @@ def test_longest_input_leaves_out_the_positions_roberta_never_uses():
 
 
 @pytest.mark.parametrize("kind", UNFIT)
-def test_probe_refuses_with_the_reason(kind):
+def test_an_unfit_model_is_refused_with_the_reason(kind, tokenizer, tmp_path):
     more, reason = UNFIT[kind]
-    with pytest.raises(EncoderError, match=f"can't be a mask-transformer: .*({reason})") as caught:
-        MaskTransformer(small(kind, **more))
+    small(kind, **{"vocab_size": len(tokenizer), **more}).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(EncoderError, match=reason) as caught:
+        Pipeline.load(tmp_path, device="cpu")
     assert "Use another encoder; BERT, RoBERTa" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("t5", UNFIT["t5"][1]), ("opt", "transformers has no ForTokenClassification for opt")],
+)
+def test_an_unfit_model_with_a_task_is_refused_without_blame_of_its_files(kind, reason, tmp_path):
+    small(kind, **UNFIT[kind][0]).save_pretrained(tmp_path)
+    with pytest.raises(EncoderError, match=reason):
+        Pipeline.load(tmp_path, task="ner", device="cpu")
+
+
+def test_a_config_that_asks_for_tuples_makes_no_difference(encoder, tokenizer, tmp_path):
+    encoder.config.return_dict = False
+    assert probe(encoder) == 0
+    encoder.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    assert Pipeline.load(tmp_path, device="cpu")("cat", hidden_states=True).hidden_states
+
+
+def test_flex_attention_off_cuda_is_refused(encoder):
+    runner = MaskTransformer(encoder)
+    encoder.set_attn_implementation("flex_attention")
+    for refused in (lambda: runner(batch_of([5, 6])), lambda: probe(encoder)):
+        with pytest.raises(EncoderError, match="FlexAttention needs CUDA, and the model is on 'c"):
+            refused()
 
 
 def test_probe_leaves_the_model_as_it_was(encoder):
@@ -280,6 +335,7 @@ def test_probe_leaves_the_model_as_it_was(encoder):
     encoder.train()
     probe(encoder)
     assert encoder.training
+    assert not any(part._forward_hooks for part in encoder.modules())
     assert encoder.config._attn_implementation == "sdpa"
     assert all(value.equal(before[name]) for name, value in encoder.state_dict().items())
 
@@ -337,11 +393,6 @@ def test_eager_twin_shares_every_parameter(encoder):
     with torch.no_grad():
         encoder.embeddings.word_embeddings.weight.add_(1)
     assert twin.embeddings.word_embeddings.weight.equal(encoder.embeddings.word_embeddings.weight)
-
-
-def test_eager_model_is_its_own_twin():
-    runner = MaskTransformer(small("bert", "eager"))
-    assert runner._eager is runner.model
 
 
 def test_inputs_are_the_encoders_own_arguments(encoder, tim_cook):
