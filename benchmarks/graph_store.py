@@ -71,7 +71,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 
     result = {
         "what": "a graph file beside a dict of lists",
-        "machine": machine("marisa-trie", "immutables"),
+        "machine": machine("marisa-trie", "rpds-py"),
         "triples": done.triples,
         "heads": len(by_head),
         "source": args.file.name if args.file else "synthetic, seed 1",

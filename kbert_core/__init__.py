@@ -18,7 +18,24 @@ The data model, in the order of the paper (Liu et al., AAAI 2020)::
     [('Tim', 0), ('Cook', 1), ('CEO', 2), ('Apple', 3), ('is', 2), ('visiting', 3)]
 """
 
+import sys
+from typing import Any
+
+if sys.version_info < (3, 11):  # noqa: UP036 (of a clone on PYTHONPATH, which no pip has checked)
+    raise ImportError(
+        "K-BERT Lab needs Python 3.11 to 3.14. Make an environment with one of them: "
+        "docs/install.md says how."
+    )
+
 from lazy_loader import attach_stub
 
 # The names stand in __init__.pyi. Each is imported when asked for: PyTorch takes seconds to start.
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+_named, __dir__, __all__ = attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("kbert-lab")
+    return _named(name)

@@ -45,3 +45,5 @@ from .text import Characters as Characters
 from .text import WordPieces as WordPieces
 from .text import Words as Words
 from .training.collator import KnowledgeCollator as KnowledgeCollator
+
+__version__: str

@@ -4,12 +4,12 @@ import bz2
 import gzip
 import lzma
 
-from backports import zstd
 from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io import ENDINGS, ReadOptions, rows_of
+from kbert_core.knowledge.io.compression import zstd
 
 PACK = {".xz": lzma.compress, ".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstd.compress}
 READERS = (*ENDINGS, ".spo.xz", ".csv.gz", ".nt.bz2", ".jsonl.zst")

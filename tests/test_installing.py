@@ -25,7 +25,7 @@ TOOLS = {  # run, or read as files, and so imported nowhere
 }
 IMPORTED_AS = {
     **{"pyyaml": "yaml", "pillow": "PIL", "adjusttext": "adjustText"},
-    **{"lazy-loader": "lazy_loader", "marisa-trie": "marisa_trie"},
+    **{"lazy-loader": "lazy_loader", "marisa-trie": "marisa_trie", "rpds-py": "rpds"},
     **{"backports-zstd": "backports", "axe-playwright-python": "axe_playwright_python"},
 }
 

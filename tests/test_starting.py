@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import kbert_core
+from kbert_core import cli
 
 ROOT = Path(__file__).parents[1]
 MOST_LINES = 8_800
@@ -64,6 +66,21 @@ def test_one_prediction_loads_a_small_part_of_the_core_and_runs_few_of_its_files
     files, lines = map(int, python(PREDICT).split()[-2:])
     assert lines <= MOST_LINES
     assert files <= MOST_FILES
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert kbert_core.__version__ == project["version"]
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    assert capsys.readouterr().out == f"kbert {project['version']}\n"
+
+
+def test_an_old_python_is_told_which_will_do(monkeypatch):
+    program = (ROOT / "kbert_core" / "__init__.py").read_text("utf-8")
+    monkeypatch.setattr(sys, "version_info", (3, 10, 13))
+    with pytest.raises(ImportError, match=r"^K-BERT Lab needs Python 3\.11 to 3\.14\. Make"):
+        exec(program, {})
 
 
 def test_every_public_name_is_there_and_listed():

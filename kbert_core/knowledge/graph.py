@@ -16,7 +16,7 @@ from functools import cached_property, reduce
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
-from immutables import Map
+from rpds import HashTrieMap
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Draft, Edit
@@ -180,8 +180,8 @@ class KnowledgeGraph:
 
     def _begin(self, source: TripleSource, name: str) -> None:
         self._source = source
-        self._changed: Map[str, Triples] = Map()  # entity → all of its triples now
-        self._switched: Map[Triple, bool] = Map()  # whether it is on now
+        self._changed: HashTrieMap[str, Triples] = HashTrieMap()  # entity → all of its triples now
+        self._switched: HashTrieMap[Triple, bool] = HashTrieMap()  # whether it is on now
         self._added_names = AddedNames()
         self._before: KnowledgeGraph | None = None
         self._edits: tuple[Edit, ...] = ()  # since then
@@ -403,13 +403,10 @@ class KnowledgeGraph:
         """Return a graph with other triples of some entities, and some switched on or off."""
         graph = KnowledgeGraph.over(self._source, name=self.name)
         graph._changed = self._changed.update(changed)
-        now = self._switched.mutate()
+        graph._switched = self._switched.update(switched)
         for triple, on in switched.items():
             if on == (triple not in self._source.off):
-                now.pop(triple, None)
-            else:
-                now[triple] = on
-        graph._switched = now.finish()
+                graph._switched = graph._switched.discard(triple)
         before, after = (
             {
                 form

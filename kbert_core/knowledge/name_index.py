@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import marisa_trie
 import numpy as np
-from immutables import Map
 from numpy.typing import NDArray
+from rpds import HashTrieMap
 
 from kbert_core.tokens import CodePoints, Ints, code_points
 
@@ -208,7 +208,7 @@ class JoinedNames:
 class AddedNames:
     """Names that were added by edits: key → the entities that it may mean; never changed."""
 
-    def __init__(self, meant: Map[str, tuple[str, ...]] = Map()) -> None:
+    def __init__(self, meant: "HashTrieMap[str, tuple[str, ...]]" = HashTrieMap()) -> None:
         self._meant = meant
 
     @cached_property
@@ -226,14 +226,16 @@ class AddedNames:
         removed = [(k, e) for k, e in dict.fromkeys(removed) if e in meant.get(k, ())]
         if not (added or removed):
             return self
-        after = meant.mutate()
+        changed = {key: [*meant.get(key, ())] for key, _ in (*removed, *added)}
         for key, entity in removed:
-            after[key] = tuple(other for other in after[key] if other != entity)
-            if not after[key]:
-                del after[key]
+            changed[key].remove(entity)
         for key, entity in added:
-            after[key] = (*after.get(key, ()), entity)
-        return AddedNames(after.finish())
+            changed[key].append(entity)
+        meant = meant.update({key: tuple(entities) for key, entities in changed.items()})
+        for key, entities in changed.items():
+            if not entities:
+                meant = meant.discard(key)
+        return AddedNames(meant)
 
 
 def _hashes(codes: CodePoints, depth: int) -> Iterator[CodePoints]:

@@ -4,15 +4,19 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from backports import zstd
-
 from kbert_core.errors import GraphFileError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 PROBLEMS = (EOFError, OSError, lzma.LZMAError, zlib.error, zstd.ZstdError)  # of a broken file
 _OPEN: dict[str, Callable[..., Any]] = {
