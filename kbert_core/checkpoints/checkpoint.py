@@ -19,6 +19,7 @@ from transformers import (
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
 )
+from transformers.utils import logging
 
 from kbert_core.checkpoints.encoders import is_adapter, is_frozen, located
 from kbert_core.errors import CheckpointError, EncoderError, KBertError, OptionError
@@ -252,7 +253,7 @@ def load_model_and_missing(
     path = located(path)
     load = _load_frozen if is_frozen(path) else _load_whole
     load = _load_adapted if is_adapter(path) else load
-    with _refusing(path, _why_not_loaded):
+    with _refusing(path, _why_not_loaded), _no_progress_bars():
         model, missing = load(path, auto_class, dtype, kwargs)
     labels: dict[Any, Any] = dict(model.config.id2label or {})
     if sorted(labels) != list(range(len(labels))) or not are_texts([*labels.values()]):
@@ -334,6 +335,18 @@ def _load_frozen(
     setattr(model.config, CARD_KEY, getattr(own, CARD_KEY, None))
     model.to(dtype=dtype)  # type: ignore[call-arg]
     return model, missing
+
+
+@contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    """Keep the libraries from drawing bars into a user's output."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 @contextmanager

@@ -142,6 +142,16 @@ def test_checkpoint_is_loaded_from_a_folder(checkpoints):
     assert not model.training
 
 
+def test_loading_draws_no_progress_bar_and_leaves_the_librarys_switch(checkpoints, capsys):
+    transformers.logging.enable_progress_bar()
+    try:
+        load_model(checkpoints["encoder"], device="cpu")
+        assert transformers.logging.is_progress_bar_enabled()
+    finally:
+        transformers.logging.disable_progress_bar()
+    assert capsys.readouterr() == ("", "")
+
+
 @pytest.fixture
 def folder(checkpoints, tmp_path):
     """A copy of the encoder's checkpoint, to break."""
