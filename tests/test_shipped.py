@@ -14,6 +14,7 @@ import pytest
 
 from kbert_core import Pipeline, cli, load_graph
 from kbert_core.checkpoints.checkpoint import card_of
+from kbert_core.data.sources import DataFiles, guess_task, read_present, read_splits
 from kbert_core.errors import CheckpointError, GraphFileError
 from kbert_core.shipped import shipped
 
@@ -66,6 +67,12 @@ def test_a_shipped_model_and_graph_are_found_in_any_folder(elsewhere, capsys):
     assert len(load_graph("demo_kgs/figure2.spo")) == 3
     assert cli.main(["kg", "stats", "--kg", "demo_kgs/figure2.spo"]) == 0
     assert "triples: 3" in capsys.readouterr().out
+    data = "demo_kgs/example_data/medical_ner"
+    assert read_present(data, "ner").keys() == {"train", "dev", "test"}
+    assert guess_task(f"{data}/train.tsv") == "ner"
+    assert read_splits(DataFiles(f"{data}/train.tsv", dev=f"{data}/dev.tsv"), "ner")["dev"]
+    assert cli.main(["audit", "--data", data, "--kg", "demo_kgs/medical_zh.spo"]) == 0
+    assert "medical_ner" in capsys.readouterr().out
 
 
 def test_what_lies_here_comes_first_and_nothing_else_is_taken_for_shipped(elsewhere):
@@ -89,16 +96,14 @@ def test_lab_starts_the_app_that_comes_with_the_program(elsewhere, monkeypatch):
 
     monkeypatch.setattr(cli.lab.os, "execv", lambda _, command: None)
     monkeypatch.setattr(cli.lab.subprocess, "run", run)
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["lab", "--port", "9000", "--no-browser"])
-    ((command,), code) = started, ended.value.code
-    assert code == 0
-    assert command[1:4] == ["-m", "streamlit", "run"]
-    assert command[4:] == [
-        str(ROOT / "app" / "main.py"),
-        "--server.port=9000",
-        "--server.headless=true",
-    ]
+    for options in (["--port", "9000", "--no-browser"], []):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["lab", *options])
+        assert ended.value.code == 0
+    run = ["-m", "streamlit", "run", str(ROOT / "app" / "main.py")]
+    with_options, without = started
+    assert with_options[1:] == [*run, "--server.port=9000", "--server.headless=true"]
+    assert without[1:] == run  # STREAMLIT_SERVER_PORT and the like say the rest
 
 
 def test_lab_says_what_to_install(monkeypatch, capsys):

@@ -25,8 +25,6 @@ def located(path: str | Path) -> str | Path:
     """
     name = str(path)
     if not name.startswith(PACKAGE):
-        if os.path.exists(name):
-            return path
         from kbert_core.shipped import shipped
 
         found = shipped(name)

@@ -15,7 +15,6 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from enum import Enum
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
@@ -249,10 +248,8 @@ def model_of(args: Namespace) -> str:
     """The model named, else the one that comes with the program."""
     if args.model:
         return str(args.model)
-    here = Path(DEFAULT_MODEL)
-    for folder in (here, shipped(here)):
-        if (folder / "config.json").is_file():
-            return str(folder)
+    if ((folder := shipped(DEFAULT_MODEL)) / "config.json").is_file():
+        return str(folder)
     raise CheckpointError(f"No model given and no {DEFAULT_MODEL} here. Name one with --model DIR.")
 
 

@@ -15,7 +15,12 @@ NEEDED = ("streamlit", "babel", "plotly", "pyvis", "pandas", "captum")
 
 @command(
     "lab",
-    argument("--port", "of the address in the browser", 8501),
+    argument(
+        "--port",
+        "of the address in the browser; default: STREAMLIT_SERVER_PORT, else 8501",
+        type=int,
+        metavar="N",
+    ),
     argument("--no-browser", "print the address, and open no browser", False),
 )
 def lab(args: Namespace) -> None:
@@ -31,7 +36,8 @@ def lab(args: Namespace) -> None:
             "The app isn't part of this installation. Install it: pip install "
             '"kbert-lab[app]", or run this in a clone of the repository.'
         )
-    run = [sys.executable, "-m", "streamlit", "run", str(main), f"--server.port={args.port}"]
+    run = [sys.executable, "-m", "streamlit", "run", str(main)]
+    run += [f"--server.port={args.port}"] if args.port else []
     run += ["--server.headless=true"] if args.no_browser else []
     sys.stdout.flush()
     if os.name == "posix":

@@ -21,6 +21,7 @@ from kbert_core.data.tagging import LIKE_TAG
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.labels import OUTSIDE
 from kbert_core.options import Options, option
+from kbert_core.shipped import shipped
 
 DATA_SETS = (
     "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token per line), "
@@ -91,7 +92,7 @@ class DataFiles(Options):
     def named(self, split: str) -> str:
         """Return what was given for a split: its file, else the data set, else nothing."""
         own = {"train": self.train, "dev": self.dev, "test": self.test}[split]
-        alone = split != "train" and Path(self.data).is_file()
+        alone = split != "train" and shipped(self.data).is_file()
         return own or ("" if alone else self.data)
 
 
@@ -105,15 +106,15 @@ def read_split(
     """
     if task in OF_FORM:
         endings, read = OF_FORM[task]
-        path = Path(name)
+        path = shipped(name)
         return read(find_split(path, split, endings) if path.is_dir() else path)
     return examples_of(_table(name, split, task, columns), task, columns)
 
 
 def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) -> Table:
-    path = Path(name)
+    path = shipped(name)
     if is_hub_name(name) or (path.is_file() and path.suffix in TABLES):
-        return HubTable(name, split)
+        return HubTable(str(path), split)
     try:
         return TextTable(find_split(path, split) if path.is_dir() else path, task, columns)
     except SplitError:
@@ -122,7 +123,7 @@ def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) 
             tables = tables and not find_split(path, "train")
         if not tables:
             raise
-    return HubTable(name, split)
+    return HubTable(str(path), split)
 
 
 def find_split(folder: str | Path, split: str, endings: Sequence[str] = ENDINGS) -> Path:
@@ -157,7 +158,7 @@ def read_present(
     named = {split: file for split, file in (others or {}).items() if file}
     found = {"train": read_split(name, "train", task, columns)}
     for split in SPLITS[1:]:
-        if split not in named and Path(name).is_file():
+        if split not in named and shipped(name).is_file():
             continue
         try:
             found[split] = read_split(named.get(split, name), split, task, columns)

@@ -12,6 +12,7 @@ from kbert_core.data.sources import LOOKED_AT, guess_task, read_present, unused_
 from kbert_core.errors import DataError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.shipped import shipped
 from kbert_core.text import Characters, Tokenizer, Words
 
 GROUP_HEADS = 50  # heads a type needs before the share of gold mentions among them means much
@@ -45,7 +46,7 @@ def read_data(
         DataError: there is no training set, it can't be read, or its form
             doesn't tell the task.
     """
-    place = str(name)
+    place = str(shipped(name))
     if not is_hub_name(place) and not Path(place).exists():
         raise DataError(
             f"{place}: no such folder. Name the folder that holds train.tsv, one saved by "

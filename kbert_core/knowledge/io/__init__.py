@@ -112,11 +112,9 @@ def open_rows(
     Raises:
         GraphFileError: it can't be opened; more when it is read.
     """
-    path = Path(path)
-    if not os.path.exists(path):  # a name too long is none
-        from kbert_core.shipped import shipped
+    from kbert_core.shipped import shipped
 
-        path = shipped(path)
+    path = shipped(path)
 
     def opened() -> IO[bytes]:
         try:
