@@ -57,19 +57,17 @@ lock: $(DEV) ## choose versions of all packages anew, and write them with hashes
 app: $(READY) ## install what is missing and open the app
 	$(BIN)/streamlit run app/main.py
 
-test: $(DEV) browser ## everything that must pass
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+test: lint browser ## everything that must pass
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist loadfile tests
 
 soak: $(DEV) browser ## long crash, fuzz and load tests; writes benchmarks/results/soak.json
 	$(BIN)/python -m pytest -m soak tests --durations=0
 
-lint: $(DEV) ## style, import bans and types
+lint: $(DEV) ## style, import bans, types, and declared packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/deptry .
 
 format: $(DEV) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .

@@ -15,8 +15,9 @@ from typing import Any
 from app.texts import N_, t
 from app.words import BY_NAME, CHINESE, ENGLISH, LATIN, SEVERAL
 from kbert_core import Ablation, Card, KBertError
-from kbert_core.checkpoints import adapters
+from kbert_core.checkpoints import adapters, frozen
 from kbert_core.checkpoints.checkpoint import card_of
+from kbert_core.checkpoints.encoders import is_adapter, is_frozen
 from kbert_core.errors import CheckpointError
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.roof.reader import RoofReader
@@ -124,6 +125,10 @@ def read_model(path: str) -> ModelInfo:
                 f"{path} is for the system '{card.system}', which the Lab can't draw. Read with it "
                 "by `kbert predict`, or choose a model of another system."
             )
+        if is_adapter(path):
+            adapters.read_adapter(path)  # its encoder must be there
+        elif is_frozen(path):
+            frozen.encoder_of(path)
     except KBertError as error:
         return ModelInfo(path, folder, Card(), str(error))
     info = ModelInfo(path, folder, card)

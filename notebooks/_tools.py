@@ -4,7 +4,9 @@ Importing this needs nothing but Python, so that the first cell can say in
 plain words what is missing.
 """
 
-import importlib.util
+from __future__ import annotations  # so that an older Python comes to the sentence about it
+
+import importlib
 import io
 import json
 import os
@@ -15,21 +17,13 @@ import traceback
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import wraps
+from importlib.metadata import PackageNotFoundError, version
 from inspect import isfunction
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 ROOT = Path(__file__).resolve().parents[1]
-OLDEST = (3, 11)
-PACKAGES = (
-    "torch",
-    "transformers",
-    "tokenizers",
-    "matplotlib",
-    "pandas",
-    "ipywidgets",
-    "marisa_trie",
-)
+PYTHONS = ((3, 11), (3, 14))  # the oldest and the newest
 APP = "http://localhost:8501/"  # where `make app` opens the app
 WIDTH = 1000  # of a picture, in pixels; a narrow screen shows it smaller
 
@@ -87,23 +81,23 @@ def ready(*needs: str, seed: int = 0, models: bool = True) -> None:
 
 
 def _python() -> str | None:
-    if sys.version_info >= OLDEST:
+    if PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
         return None
+    oldest, newest, here = (f"{a}.{b}" for a, b in (*PYTHONS, sys.version_info[:2]))
     return (
-        f"Python 3.11 or 3.12 is needed; this kernel has {sys.version_info[0]}.{sys.version_info[1]}. "
+        f"Python {oldest} to {newest} is needed; this kernel has {here}. "
         "Choose another kernel, or make an environment: docs/install.md says how for each system."
     )
 
 
 def _packages() -> str | None:
-    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
-    if not missing:
+    if not (missing := _missing()):
         return None
     print(f"Installing {', '.join(missing)}, once. This may take some minutes.", flush=True)
     command = [sys.executable, "-m", "pip", "install", "-q", "-e", f"{ROOT}[notebooks]"]
     done = subprocess.run(command, capture_output=True, text=True)
     importlib.invalidate_caches()
-    if done.returncode == 0 and all(map(importlib.util.find_spec, missing)):
+    if done.returncode == 0 and not (missing := _missing()):
         return None
     said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
     return (
@@ -111,6 +105,33 @@ def _packages() -> str | None:
         "docs/install.md says. Then choose that environment's kernel and run this cell again. "
         f"Installing it from here failed: {' '.join(said) or 'pip said nothing'}"
     )
+
+
+def _missing() -> list[str]:
+    """The packages of ``pyproject.toml`` that aren't here, or not in a version that will do."""
+    import tomllib
+
+    from packaging.requirements import Requirement  # every kernel has it
+
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    asked = [Requirement(each) for each in project["dependencies"]]
+    extras = ["notebooks"]
+    for extra in extras:
+        for each in map(Requirement, project["optional-dependencies"][extra]):
+            if each.name == project["name"]:
+                extras += each.extras
+            else:
+                asked.append(each)
+    missing = []
+    for each in asked:
+        try:
+            fits = each.specifier.contains(version(each.name), prereleases=True)
+        except PackageNotFoundError:
+            fits = False
+        if not fits and (each.marker is None or each.marker.evaluate()):
+            missing.append(each.name)
+    return missing
 
 
 def _files(needs: tuple[str, ...]) -> str | None:
@@ -252,7 +273,7 @@ def lab_link(*sentences: str, graph: Any, **how: Any) -> Any:
 
 # Exercises
 
-Judge = Callable[..., str | None]
+Judge = Callable[..., Optional[str]]  # noqa: UP045 (for an older Python)
 FIRST_CELL = (
     "Run the first cell of the notebook, and the cells above this one; then this one again."
 )

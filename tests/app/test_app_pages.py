@@ -2,12 +2,15 @@
 
 import gzip
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import export, services
+from app import examples, export, services
+from app.models import read_model
 from kbert_core import Triple
+from kbert_core.checkpoints import encoders
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.store.store import GraphStore
@@ -48,6 +51,23 @@ def test_without_a_model_all_but_the_prediction_works_and_the_remedy_is_named(la
     assert "git checkout -- models" in everything(lab)
     assert "kbert train --task ner" in everything(lab)
     assert "14 tokens: 8 trunk, 6 branch" in everything(lab)
+
+
+def test_an_example_whose_encoder_is_not_installed_is_not_offered(monkeypatch):
+    nothing_there = SimpleNamespace(find_spec=lambda *_: None)
+    monkeypatch.setattr(encoders, "PathFinder", nothing_there)
+    monkeypatch.setattr(services, "find_spec", nothing_there.find_spec)
+    monkeypatch.setitem(examples.FIRST, "en", "copd")
+    services._model_info.clear()
+    at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
+    services._model_info.clear()
+    assert not at.exception
+    assert not at.error
+    offered = at.selectbox(key="lab.example").options
+    assert any("胃镜" in name for name in offered)
+    assert not any("COPD" in name or "spirin" in name for name in offered)
+    assert at.session_state["lab.text"] == "患者行胃镜检查未见异常"
+    assert "which isn't installed" in read_model(str(services.ROOT / "models/ner-en")).problem
 
 
 def test_undo_and_redo_lead_through_the_edits(lab):
