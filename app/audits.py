@@ -98,7 +98,7 @@ def _content(data: Data) -> str:
     for split, examples in data.splits.items():
         digest.update(split.encode())
         for example in examples:
-            digest.update(repr((example.sentences, example.label, example.tags)).encode())
+            digest.update(repr((example.sentences, example.labels)).encode())
     return digest.hexdigest()
 
 

@@ -7,6 +7,7 @@ AUDIT_SPLIT = {"train": N_("train"), "dev": N_("dev"), "test": N_("test")}
 AUDIT_TASK = {
     "ner": N_("Named entities"),
     "classify": N_("Classification"),
+    "multilabel": N_("Several labels a text"),
     "pair": N_("Sentence pairs"),
     "rank": N_("Answer selection"),
 }
@@ -112,6 +113,7 @@ TASK_TEXTS = {
     "tree": N_("Tree and matrix only"),
     "ner": N_("Named entities"),
     "classify": N_("Sentence classification"),
+    "multilabel": N_("Several labels a text"),
     "pair": N_("Sentence-pair classification"),
     "rank": N_("Answer selection"),
     "mask": N_("Fill-mask"),

@@ -121,6 +121,8 @@ def wishes(case: Case, task: str | None) -> list[str]:
         offered = candidates_of(target, case.trace)
     elif task == "qa":
         offered = [answer.text for answer in case.trace.prediction.answers]
+    elif task == "multilabel":
+        offered = []  # each label is there or not
     else:
         offered = kinds(labels) if task == "ner" else list(labels)
     return [label for label in dict.fromkeys(offered) if label != target.label]

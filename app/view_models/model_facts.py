@@ -12,6 +12,7 @@ from kbert_core.training.cards import edits_followed
 SCORES = {  # of a task: (key in the scores, what it is called), the first leads
     "ner": (("f1", N_("F1 {value}")),),
     "classify": (("accuracy", N_("accuracy {value}")), ("macro_f1", N_("macro F1 {value}"))),
+    "multilabel": (("f1", N_("F1 {value}")), ("subset_accuracy", N_("all labels right {value}"))),
     "pair": (
         ("accuracy", N_("accuracy {value}")),
         ("f1", N_("F1 {value}")),

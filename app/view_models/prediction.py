@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 from app.models import ModelInfo, type_name
-from app.texts import N_, clauses, t
+from app.texts import N_, clauses, listed, t
 from app.view_models.html import escape, scrolling, shown, table_html
 from app.view_models.styles import ENTITY_TINTS
 from kbert_core.experiments.gated import GatedPrediction
@@ -13,6 +13,7 @@ from kbert_core.labels import RIGHT
 from kbert_core.tasks import (
     AnswerPrediction,
     ClassPrediction,
+    LabelsPrediction,
     MaskPrediction,
     NerPrediction,
     Span,
@@ -237,8 +238,16 @@ def probabilities(info: ModelInfo, prediction: ClassPrediction) -> dict[str, flo
     return {info.label(label): p for label, p in prediction.probabilities.items()}
 
 
+def labels_given(info: ModelInfo, prediction: LabelsPrediction) -> str:
+    """The labels that a text has, in a line; plain text."""
+    return listed(map(info.label, prediction.labels)) or t("no label")
+
+
 def say_class(info: ModelInfo, after: ClassPrediction, before: ClassPrediction | None) -> str:
-    """Say in a line what became of a text's label or score; plain text."""
+    """Say in a line what became of a text's label, labels or score; plain text."""
+    if isinstance(after, LabelsPrediction):
+        sides = [own for own in (before, after) if isinstance(own, LabelsPrediction)]
+        return " → ".join(dict.fromkeys(labels_given(info, own) for own in sides))
     score = is_score(info, after)
     now = after.probabilities[RIGHT if score else after.label]
     if before is None:

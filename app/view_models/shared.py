@@ -10,12 +10,19 @@ from app.view_models.html import escape, scrolling, table_html
 from app.view_models.interventions import describe as describe_intervention
 from app.view_models.knowledge import describe
 from app.view_models.links import meant
-from app.view_models.prediction import best_of, chances, is_score, percent, span_changes
+from app.view_models.prediction import (
+    best_of,
+    chances,
+    is_score,
+    labels_given,
+    percent,
+    span_changes,
+)
 from app.words import NAME_RULE, OPTIONS_STRATEGY
 from kbert_core import Ablation, InjectionOptions, KBertError, KBertTrace, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import RULES
-from kbert_core.tasks import ClassPrediction, LinkPrediction, NerPrediction
+from kbert_core.tasks import ClassPrediction, LabelsPrediction, LinkPrediction, NerPrediction
 
 MOST_TURNED = 3  # that are said
 
@@ -54,6 +61,8 @@ def turning(info: ModelInfo, text: str, now: Any, before: Any) -> str:
 def _chosen(info: ModelInfo, prediction: Any) -> list[str]:
     """The likeliest label or answer, or that of every [MASK]; of a score its percentage."""
     best = map(best_of, chances(info, prediction).values())
+    if isinstance(prediction, LabelsPrediction):
+        return [labels_given(info, prediction)]
     if isinstance(prediction, ClassPrediction) and is_score(info, prediction):
         return [percent(value) for _, value in best]
     return [text for text, _ in best]
@@ -125,6 +134,9 @@ def outcome(info: ModelInfo, now: Any, after: Any, at: Place) -> tuple[str, bool
             label, probability = change.after or ("", 0.0)
             said = f"{type_name(label)} {percent(probability)}" if label else t("none")
             return said if here else t("“{text}” {label}", text=change.text, label=said), True
+    elif isinstance(after, LabelsPrediction):
+        if now.labels != after.labels:
+            return labels_given(info, after), True
     else:
         was, own = ([*map(best_of, chances(info, one).values())] for one in (now, after))
         turns = [text for text, _ in was] != [text for text, _ in own]

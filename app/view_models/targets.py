@@ -10,10 +10,12 @@ from app.view_models.html import plain
 from app.view_models.prediction import percent
 from kbert_core.explain.case import Target, target_of
 from kbert_core.explain.links import names_by_place
+from kbert_core.explain.targets import NOT
 from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import (
     AnswerPrediction,
     ClassPrediction,
+    LabelsPrediction,
     LinkPrediction,
     MaskPrediction,
     NerPrediction,
@@ -27,7 +29,8 @@ def targets(trace: Any, *, every: bool = False) -> tuple[Target, ...]:
     """What there is to explain, what is asked about first at the head.
 
     Of named entities those predicted, then the mentions where none is; of
-    masks each; of a class the one; of links each, the least sure one first; the best answers.
+    masks each; of a class the one, of several labels those given; of links each, the least sure
+    one first; the best answers.
 
     Args:
         trace: of a scene; without a prediction there is nothing.
@@ -36,7 +39,9 @@ def targets(trace: Any, *, every: bool = False) -> tuple[Target, ...]:
     found = trace.prediction
     if isinstance(found, ClassPrediction):
         labels = sorted(found.probabilities, key=lambda la: -found.probabilities[la])
-        return tuple(map(Target, labels)) if every else (Target(found.label),)
+        several = isinstance(found, LabelsPrediction) and found.labels
+        chosen = labels if every else several or (found.label,)
+        return tuple(target_of(found, label=label) for label in chosen)
     if isinstance(found, MaskPrediction):
         return tuple(
             Target(token, filling.start, filling.end)
@@ -106,6 +111,8 @@ def answer_name(answer: str, info: ModelInfo, text: str) -> str:
             t("“{text}” {label}", text=text[int(start) : int(end)], label=label)
             for label, start, end in spans
         )
+    if answer.startswith(NOT):
+        return t("not {label}", label=info.label(answer.removeprefix(NOT)))
     return t("O (none)") if answer == OUTSIDE else info.label(answer)
 
 

@@ -18,7 +18,13 @@ from app.view_models.prediction import (
     span_changes,
     tints,
 )
-from kbert_core.tasks import AnswerPrediction, ClassPrediction, LinkPrediction, NerPrediction
+from kbert_core.tasks import (
+    AnswerPrediction,
+    ClassPrediction,
+    LabelsPrediction,
+    LinkPrediction,
+    NerPrediction,
+)
 
 MOST_SAID = 2  # differences told in words; the table has all
 SMALL = 0.0005  # a difference of probability that isn't shown: less than 0.1 points
@@ -102,7 +108,11 @@ def compared(
             for side, own in zip(sides, tables, strict=True)
             if head in own
         ]
-        yield (say_score if score else say_labels)(each), bars_table(each, head=head)
+        said = (say_score if score else say_labels)(each)
+        if isinstance(first, LabelsPrediction):
+            named = map(prediction.labels_given, infos, (side.prediction for side in sides))
+            said = _grouped([*named], sides)
+        yield said, bars_table(each, head=head)
 
 
 # Named entities

@@ -28,6 +28,7 @@ from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.layers import ANOTHER, check_architecture
 from kbert_core.systems import K_BERT, reader_class
 
+KINDS = ("architectures", "problem_type")  # what a config without a card says of the task
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
 TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
     "tokenizer.json",
@@ -85,7 +86,7 @@ class Card:
         """Read the card from a Hugging Face config.
 
         A config without a card gives an empty one; that of a masked language model
-        has the task fill-mask. A card that names no system is K-BERT's.
+        has the task fill-mask, and one with several labels a text multilabel. A card that names no system is K-BERT's.
 
         Raises:
             CheckpointError: the card is broken, or of an
@@ -94,6 +95,8 @@ class Card:
         data = getattr(config, CARD_KEY, None)
         if not data:
             kinds = getattr(config, "architectures", None) or ()
+            if getattr(config, "problem_type", None) == "multi_label_classification":
+                return cls("multilabel")
             return cls("mask" if any(str(kind).endswith("ForMaskedLM") for kind in kinds) else None)
         if not isinstance(data, dict):
             raise CheckpointError(
@@ -140,7 +143,7 @@ def card_of(path: str | Path) -> Card:
     file = Path(path) / "config.json"
     if file.is_file():
         data = json_object(file, CheckpointError, "Copy the model again.")
-        stated = SimpleNamespace(**{k: data.get(k) for k in (CARD_KEY, "architectures")})
+        stated = SimpleNamespace(**{k: data.get(k) for k in (CARD_KEY, *KINDS)})
         try:
             card = Card.of(stated)
         except CheckpointError as error:

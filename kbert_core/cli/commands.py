@@ -197,6 +197,12 @@ GATE = argument(
     metavar="FILE",
 )
 MODEL = several(argument("--model", f"default: {DEFAULT_MODEL}", metavar="DIR"), READING)
+LABEL_THRESHOLD = argument(
+    "--label-threshold",
+    "where a text may have several labels: give it those of this probability or more; default: 0.5",
+    type=float,
+    metavar="P",
+)
 
 
 def columns_of(args: Namespace) -> Mapping[str, str]:
@@ -272,6 +278,15 @@ def loaded(args: Namespace, *, why: str = "", device: str = "") -> tuple["Pipeli
     if why and pipeline.task is None:
         raise CheckpointError(f"{model_of(args)} is an encoder without a task head, {why}")
     pipeline = pipeline.read_as(system_of(args))
+    if (least := getattr(args, "label_threshold", None)) is not None:
+        from kbert_core.tasks import MultiLabel
+
+        if not isinstance(pipeline.task, MultiLabel):
+            raise OptionError(
+                f"--label-threshold is for models of the task '{MultiLabel.name}', and this one is "
+                f"for '{pipeline.card.task}'. Leave it out."
+            )
+        pipeline.task = MultiLabel(least)
     if getattr(args, "gate", None) is not None:
         from kbert_core.experiments.gated import Gate, Gated
 

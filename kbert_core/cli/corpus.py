@@ -84,6 +84,7 @@ PREDICTED: dict[str, dict[str, pa.DataType]] = {  # by task: fields of its predi
     "qa": {"answers": _list_of(Answer)},
     "mask": {"fillings": _list_of(Filling)},
     **dict.fromkeys(("classify", "pair", "rank"), _CLASS),
+    "multilabel": {"labels": pa.list_(pa.string()), "probabilities": NAMED},
 }
 TRIPLES = pa.list_(pa.struct([(name, pa.string()) for name in TRIPLE]))
 CUT = pa.list_(pa.struct([("sentence", pa.int32()), ("start", pa.int32())]))
@@ -107,7 +108,9 @@ def _value(value: Any) -> Any:
     """A field of a prediction, for Arrow."""
     if isinstance(value, Mapping):
         return list(value.items())
-    return value if isinstance(value, str) else [*map(asdict, value)]
+    if isinstance(value, str):
+        return value
+    return [each if isinstance(each, str) else asdict(each) for each in value]
 
 
 def _cut(reading: Any) -> list[dict[str, int]]:
@@ -324,7 +327,8 @@ def what_runs(args: Namespace, pipeline: Any, graph: Any, config: Any) -> dict[s
         "graph": graph.fingerprint,
         "reading": repr(config),
         "gate": "none" if gate is None else repr(astuple(gate.fitted)),
-        "option": f"columns {columns_of(args)}, compare {args.compare}, bf16 {args.bf16}",
+        "option": f"columns {columns_of(args)}, compare {args.compare}, bf16 {args.bf16}"
+        + ("" if args.label_threshold is None else f", threshold {args.label_threshold}"),
     }
 
 

@@ -222,8 +222,9 @@ def _predicted(prediction: Mapping[str, Any]) -> Any:
             ]
             for number, filling in enumerate(prediction["fillings"], start=1)
         }
+    given = prediction["labels"] if "labels" in prediction else [prediction["label"]]
     return [
-        {"": "→" if label == prediction["label"] else "", "label": label, " ": f"{per_cent(p)} %"}
+        {"": "→" if label in given else "", "label": label, " ": f"{per_cent(p)} %"}
         for label, p in prediction["probabilities"].items()
     ]
 

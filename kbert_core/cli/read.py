@@ -171,7 +171,7 @@ def _rows_without_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
     return rows_of
 
 
-@command("predict", TEXT, options.MODEL, options.GATE, COMPARE, CORPUS)
+@command("predict", TEXT, options.MODEL, options.LABEL_THRESHOLD, options.GATE, COMPARE, CORPUS)
 def predict(args: Namespace) -> dict[str, Any] | None:
     """Predict with a model and a graph."""
     if args.data or args.output:

@@ -18,6 +18,7 @@ from kbert_core.cli.commands import (
     GATE,
     GRAPH,
     GRAPH_FILES,
+    LABEL_THRESHOLD,
     MODEL,
     argument,
     build,
@@ -140,8 +141,7 @@ def train(args: Namespace) -> dict[str, Any] | None:
         required=True,
         metavar="FILE|DIR|hf:NAME",
     ),
-    MODEL,
-    GATE,
+    *(MODEL, LABEL_THRESHOLD, GATE),
     argument("--split", "which part of a folder or data set", "test", choices=SPLITS),
     COLUMNS,
     argument(

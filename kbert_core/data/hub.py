@@ -87,6 +87,8 @@ class HubTable(Table):
 
     def _check(self, task: str, columns: Mapping[str, str]) -> None:
         features = {ours: self._features[theirs] for ours, theirs in columns.items()}
+        if task == "multilabel":
+            del features["label"]
         lists = (n for n, f in features.items() if hasattr(f, "feature") or isinstance(f, dict))
         if task == "ner":
             tags = getattr(features["label"], "feature", features["label"])
@@ -100,9 +102,9 @@ class HubTable(Table):
             raise DataError(
                 f"{self.where}: the column '{columns[ours]}' for {ours} has several values per "
                 f"row, expected one. Choose another with --columns {ours}=NAME, or --task ner "
-                "for tokens with their tags."
+                "for tokens with their tags, or --task multilabel for texts with several labels."
             )
-        elif "label" in columns and set(self._table.unique(columns["label"])) == {-1}:
+        elif "label" in features and set(self._table.unique(columns["label"])) == {-1}:
             raise HiddenLabels(
                 f"{self.where}: the labels are hidden (all are -1), so it can't be scored. "
                 "Take another split."

@@ -6,11 +6,12 @@ taken as they stand: a quotation mark is a character like any other. See ``table
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from kbert_core.data.several import labels_of_cells, look_like_several
 from kbert_core.data.tables import Source, Table, TextTable
 from kbert_core.data.tagging import BIO, IOB1, TAG, as_bio, is_stray, scheme_of, tag_remedy
 from kbert_core.errors import DataError
@@ -49,6 +50,7 @@ class Example:
     label: str | None = None  # for classification; for fill-mask what stands at the masks
     words: tuple[tuple[int, int], ...] = ()  # gold tokens: (start, end) in characters
     tags: tuple[str, ...] = ()  # and their BIO tags
+    classes: tuple[str, ...] = ()  # where a text may have several labels
     group: str = ""  # which question it belongs to
     links: tuple[GoldLink, ...] = ()  # for entity linking
     answers: tuple[tuple[int, str], ...] = ()  # where in the second text (-1: nowhere), and what
@@ -65,8 +67,8 @@ class Example:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The tags, or the single label, or nothing."""
-        return self.tags or (() if self.label is None else (self.label,))
+        """The tags, or the single label, or several or none."""
+        return self.tags or (self.classes if self.label is None else (self.label,))
 
     @property
     def place(self) -> str:
@@ -95,8 +97,20 @@ def examples_of(table: Table, task: str, columns: Mapping[str, str] | None) -> l
     if task == "ner":
         tagged = ((n, _tokens(row["text_a"]), _tokens(row["label"])) for n, row in rows)
         examples = tagged_examples(tagged, source, whole=table.whole)
+    elif task == "multilabel":
+        cells = [(number, row["label"], {"text_a": row["text_a"]}) for number, row in rows]
+        several = labels_of_cells([(source.place(number), cell) for number, cell, _ in cells])
+        examples = [
+            replace(_example(task, text, source, number), classes=labels)
+            for (number, _, text), labels in zip(cells, several, strict=True)
+        ]
     else:
         examples = [_example(task, row, source, number) for number, row in rows]
+    if task == "classify" and (some := look_like_several(e.label or "" for e in examples)):
+        log.warning(
+            f"{source.name}: the label '{some[0][:40]}' looks like several of one text, and is "
+            "read as one. To learn each by itself, train with --task multilabel."
+        )
     if not examples:
         raise DataError(
             f"{source.name}: no labelled {source.unit}, so nothing to learn or to score. Add at "
@@ -175,7 +189,7 @@ def labels_of(examples: Sequence[Example]) -> list[str]:
     if examples and examples[0].tags:
         types = sorted({tag[2:] for e in examples for tag in e.tags if tag != OUTSIDE})
         return [OUTSIDE, *(f"{border}-{type_}" for type_ in types for border in "BI")]
-    return sorted({e.label for e in examples if e.label is not None})
+    return sorted({label for example in examples for label in example.labels})
 
 
 def refuse_unlabelled(examples: Iterable[Any]) -> None:

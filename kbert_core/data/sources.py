@@ -15,6 +15,7 @@ from kbert_core.data.hub import TABLES, HiddenLabels, HubTable, is_folder_of_tab
 from kbert_core.data.labelled import SPLITS, Example, examples_of
 from kbert_core.data.links import ENDINGS as LINKS
 from kbert_core.data.links import read_links
+from kbert_core.data.several import look_like_several
 from kbert_core.data.squad import read_comprehension
 from kbert_core.data.tables import ColumnError, Table, TextTable, parse_columns
 from kbert_core.data.tagging import LIKE_TAG
@@ -31,6 +32,7 @@ DATA_SETS = (
 TASKS = {
     "ner": "named entities",
     "classify": "classification",
+    "multilabel": "several labels a text",
     "pair": "sentence pairs",
     "rank": "answer selection",
 }
@@ -41,6 +43,7 @@ OF_FORM: dict[str, tuple[Sequence[str], Callable[[Path], list[Example]]]] = {  #
     "link": (LINKS, read_links),
     "qa": ((".json",), read_comprehension),
 }
+MAY_BE_EITHER = ({"pair", "rank"}, {"classify", "multilabel"})
 A_SHARE = "--dev-share 0.1 (in a suite dev_share: 0.1, under data)"
 ALSO_CALLED = {"dev": ("devel", "validation", "valid")}  # a split, in other people's files
 LOOKED_AT = 50  # rows that tell the task
@@ -275,7 +278,8 @@ def other_task(
     """Return a sentence for an error if data look like those of another task; else nothing.
 
     Nothing too where there is no row, or rows look like several tasks'. Candidate
-    answers without a question's number look like pairs, and may be either.
+    answers without a question's number look like pairs, and may be either; so may texts with a
+    label.
     """
     if task not in TASKS:
         return ""
@@ -283,7 +287,7 @@ def other_task(
         looks, sure = _guess(str(name), columns, split)
     except DataError:
         return ""
-    if not sure or looks == task or {looks, task} == {"pair", "rank"}:
+    if not sure or looks == task or {looks, task} in MAY_BE_EITHER:
         return ""
     return f" The data look like {TASKS[looks]}, and the task is {TASKS[task]}."
 
@@ -310,7 +314,10 @@ def _guess(name: str, columns: Mapping[str, str] | None, split: str) -> tuple[st
     votes = [_is_tagged(row["text_a"], row["label"]) for row in rows if task == "ner"]
     tagged, other = votes.count(True), votes.count(False)
     classes = "classify" in fits and (task == "classify" or not rows or tagged < other)
-    return "classify" if classes else "ner", bool(rows) and not (tagged and other)
+    kind = "classify" if classes else "ner"
+    if classes and look_like_several(row["label"] for row in rows):
+        kind = "multilabel"
+    return kind, bool(rows) and not (tagged and other)
 
 
 def _is_tagged(text: Any, label: Any) -> bool | None:

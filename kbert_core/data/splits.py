@@ -7,6 +7,7 @@ differ in more than their names. A **substitution** split leaves every sentence 
 writes other names into train.
 """
 
+import json
 import logging
 import re
 import unicodedata
@@ -346,7 +347,10 @@ def _fields(example: Example, header: Sequence[str]) -> list[list[str]]:
     if example.tags:
         return [[first[a:b] for a, b in example.words], list(example.tags)]
     question = [[example.group or first]] if header[0] == "qid" else []
-    return [*question, [example.label or ""], *([sentence] for sentence in example.sentences)]
+    label = example.label
+    if label is None:
+        label = json.dumps(example.classes, ensure_ascii=False) if example.classes else ""
+    return [*question, [label], *([sentence] for sentence in example.sentences)]
 
 
 def _known(

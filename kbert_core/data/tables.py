@@ -36,6 +36,7 @@ OPTIONAL = {"rank": "qid", "mask": "label"}  # a column that a task takes where 
 NEEDED = {
     "ner": ("label", "text_a"),
     "classify": ("label", "text_a"),
+    "multilabel": ("label", "text_a"),
     "pair": ("label", "text_a", "text_b"),
     "rank": ("label", "text_a", "text_b"),
     "mask": ("text_a",),

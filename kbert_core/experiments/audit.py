@@ -74,7 +74,7 @@ def audit(
     Args:
         splits: "train", and "dev" and "test" where there are.
         graph: K; with ``options.relations`` only those of its triples count.
-        task: "ner", "classify" or "pair".
+        task: "ner", "classify", "multilabel" or "pair".
         tokenizer: to count tokens with.
         options: what is injected.
         max_length: the length limit, in tokens.
@@ -98,9 +98,10 @@ def audit(
         whole = lengths(examples, used.graph) if as_tokens else texts
         mentions, labels = used.mentions(examples), _label_counts(examples)
         entities = [mention.entity for of_text in mentions for mention in of_text]
+        more: dict[str, Any] = {}
         if of_entities:
             more = _of_entities(examples, mentions, used, None if examples is train else train)
-        else:
+        elif task != "multilabel":
             (most, _), *_ = _label_counts(train).most_common(1)
             more = {"majority": Share(labels[most], len(examples))}
         return SplitAudit(
@@ -409,11 +410,11 @@ def _text(example: Example) -> tuple[str, ...]:
 
 
 def _labels(example: Example) -> object:
-    return example.label if example.label is not None else example.tags
+    return example.label if example.label is not None else example.labels
 
 
 def _label_counts(examples: Sequence[Example]) -> Counter[str]:
     labels = [label for example in examples for _, _, label in example.spans]
-    if examples[0].label is not None:
-        labels = [example.label or "" for example in examples]
+    if not examples[0].tags:
+        labels = [label for example in examples for label in example.labels]
     return Counter(sorted(labels))

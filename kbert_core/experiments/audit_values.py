@@ -264,7 +264,7 @@ class Audit:
     """All that was counted."""
 
     data: str  # what the data set is called
-    task: str  # "ner", "classify" or "pair"
+    task: str  # "ner", "classify", "multilabel" or "pair"
     graph: str  # what the graph is called
     triples: int
     heads: int

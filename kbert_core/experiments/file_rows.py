@@ -25,7 +25,7 @@ from kbert_core.training.evaluate import BY_COLUMNS
 from kbert_core.training.scores import SpanKey
 
 TEXTS_AT_ONCE = 8
-UNGROUPED = tuple(BY_COLUMNS)  # tasks without labels that texts could be grouped by
+UNGROUPED = (*BY_COLUMNS, "multilabel")  # tasks without one label a text, to group them by
 
 
 class Verdict(StrEnum):
@@ -144,7 +144,7 @@ def each_row(
     assert pipeline.task is not None
     if pipeline.task.name in UNGROUPED:
         raise DataError(
-            f"The model is for the task '{pipeline.task.name}', whose texts have no label here. "
+            f"The model is for the task '{pipeline.task.name}', whose texts have no single label. "
             "Choose a model that labels texts or entities; `kbert evaluate` scores this one."
         )
     check_labels(examples, list(pipeline.labels.values()), "the model")

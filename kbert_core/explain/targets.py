@@ -14,6 +14,7 @@ from kbert_core.reader import Reading
 from kbert_core.tasks import (
     AnswerPrediction,
     ClassPrediction,
+    LabelsPrediction,
     LinkPrediction,
     MaskPrediction,
     NerPrediction,
@@ -22,6 +23,7 @@ from kbert_core.tasks import (
 from kbert_core.tasks.qa import paragraph_log_probabilities
 
 NO_SPAN = -1
+NOT = "not "  # before a label that a text hasn't
 LEAST = 1e-6  # weight of a candidate, so that its log-odds are finite
 
 
@@ -35,8 +37,8 @@ class Target:
 
     A class and a token at a [MASK] score their log-odds, a span the mean
     log-probability of the tags that give it its label. A span may be one that
-    isn't predicted, and its label O. A link is a :class:`LinkTarget`, an answer an
-    :class:`AnswerTarget`.
+    isn't predicted, and its label O. One of several labels is a :class:`LabelTarget`,
+    a link a :class:`LinkTarget`, an answer an :class:`AnswerTarget`.
     """
 
     label: str  # a class, an entity type or O, or a token
@@ -141,6 +143,33 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelTarget(Target):
+    """One of the labels that a text may have several of, given or not; scores its log-odds."""
+
+    def towards(self, label: str, prediction: Any, reading: Reading) -> Target:
+        """Another label, that the text hasn't."""
+        if label in prediction.labels:
+            raise TextError(
+                f"The text has the label '{label}' already. Name one that it hasn't, or none to "
+                "allow any change."
+            )
+        return LabelTarget(label)
+
+    def log_probabilities(self, reading: Reading, logits: Tensor, labels: Labels) -> Tensor:
+        """(1, 2): that the text has the label, and that it hasn't."""
+        own = logits[self._index(labels, self.label)].double().cpu()
+        return torch.stack([own, -own])[None].sigmoid().log()
+
+    def scored(self, here: Tensor, labels: Labels) -> Tensor:
+        """The log-odds."""
+        return here[0, 0] - here[0, 1]
+
+    def answer(self, prediction: Any) -> str:
+        """The label if the text has it, else ``NOT`` and the label."""
+        return self.label if self.label in prediction.labels else f"{NOT}{self.label}"
+
+
+@dataclass(frozen=True, slots=True)
 class LinkTarget(Target):
     """What a span of the text means: an entity, or NULL, at a place.
 
@@ -233,7 +262,8 @@ def target_of(
     if isinstance(prediction, ClassPrediction):
         if span is not None:
             raise TextError("The model labels whole texts, so there is no span. Leave it out.")
-        return Target(label or prediction.label)
+        kind = LabelTarget if isinstance(prediction, LabelsPrediction) else Target
+        return kind(label or prediction.label)
     if isinstance(prediction, MaskPrediction):
         places = [(filling.start, filling.end) for filling in prediction.fillings]
         start, end = span or places[0]

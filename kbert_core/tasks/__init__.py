@@ -15,6 +15,7 @@ from kbert_core.tasks.base import Task
 _FOUND = {
     "ner": "ner:Ner",
     "classify": "classify:Classify",
+    "multilabel": "classify:MultiLabel",
     "pair": "classify:Pair",
     "mask": "mask:FillMask",
     "rank": "classify:Rank",

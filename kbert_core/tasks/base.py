@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
@@ -23,6 +23,7 @@ class Task(ABC):
         auto_class: the ``transformers`` class that loads its model.
         windows: whether a long text can be read in windows, so that every token gets logits.
         labels: names of the logits, where every model of the task has the same.
+        problem_type: what its models' config calls it, where ``transformers`` has a word for it.
     """
 
     name: ClassVar[str]
@@ -31,6 +32,7 @@ class Task(ABC):
     auto_class: ClassVar[type]
     windows: ClassVar[bool] = False
     labels: ClassVar[tuple[str, ...]] = ()
+    problem_type: ClassVar[Literal["multi_label_classification"] | None] = None
 
     def tokenizer(self, tokenizer: PreTrainedTokenizerBase) -> WordPieces:
         """Wrap a checkpoint's tokenizer in the way in which this task reads texts."""

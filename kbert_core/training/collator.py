@@ -21,9 +21,10 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import Labels
 from kbert_core.layers import attention_mask, inputs_of
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+from kbert_core.tasks import TASKS as BY_NAME
 from kbert_core.training.rows import RowMaker, batch_of
 
-TASKS = ("classify", "pair", "rank", "ner")  # whose labels stand in the rows
+TASKS = ("classify", "multilabel", "pair", "rank", "ner")  # whose labels stand in the rows
 
 
 class KnowledgeCollator:
@@ -36,7 +37,7 @@ class KnowledgeCollator:
         model: of a class ``AutoModelFor…`` that fits the task; its ``id2label`` names the labels.
         tokenizer: the model's, a fast one.
         graph: K; the empty graph gives plain BERT.
-        task: "classify", "pair", "rank" or "ner".
+        task: "classify", "multilabel", "pair", "rank" or "ner".
         config: how texts are read; None: K-BERT's defaults. A text longer than
             ``max_length`` is cut, so each row of the data is one row of the batch.
 
@@ -71,6 +72,8 @@ class KnowledgeCollator:
                 "all. Leave them out of the configuration."
             )
         card = Card(task, config, (graph.name,) if len(graph) else ())
+        if problem := BY_NAME[task].problem_type:
+            model.config.problem_type = problem
         was_training = model.training
         self.pipeline, self.graph = Pipeline(model, tokenizer, card), graph
         model.train(was_training)
@@ -87,7 +90,7 @@ class KnowledgeCollator:
         Returns:
             ``input_ids``, ``position_ids`` and, where the encoder has segments,
             ``token_type_ids``, all (B, N); ``attention_mask`` (B, 1, N, N), 0 where a token
-            may attend; ``labels`` (B, N) or (B,). All on the CPU.
+            may attend; ``labels`` (B, N) or (B,), or (B, K) of 0.0 and 1.0. All on the CPU.
 
         Raises:
             DataError: a column is missing, or a row doesn't fit.
@@ -110,6 +113,7 @@ class KnowledgeCollator:
         maker = RowMaker(examples, task, pipeline.reader, numbers, self.graph, self.config)
         made = [row for own in maker.rows(range(len(examples)), 0) for row in own]
         batch, labels = batch_of(made, pipeline.reader, self.config)
+        labels = labels.float() if task.problem_type else labels  # as its loss wants them
         positions = ablation.position_ids(batch) + pipeline.encoder.position_offset
         mask: Any = attention_mask(model.config, ablation.visible_in(batch), positions, model.dtype)
         inputs = inputs_of(model, batch.input_ids, mask, batch.token_type_ids)

@@ -26,6 +26,7 @@ from kbert_core.training.recipe import another_type, overlaps, type_relations
 from kbert_core.training.scores import (
     SpanKey,
     class_scores,
+    multilabel_scores,
     pair_scores,
     ranking_scores,
     shared_characters,
@@ -69,10 +70,10 @@ def evaluate(
             :meth:`Pipeline.read`.
 
     Returns:
-        ``span_scores``, ``class_scores``, ``pair_scores`` or ``ranking_scores``, the
-        last with ``overlap_mrr``, that of an order by ``shared_characters``; for
-        entity linking, fill-mask and reading comprehension see ``scores_of_columns``,
-        ``scores_of_masks`` and ``scores_of_answers``.
+        ``span_scores``, ``class_scores``, ``multilabel_scores``, ``pair_scores`` or
+        ``ranking_scores``, the last with ``overlap_mrr``, that of an order by
+        ``shared_characters``; for entity linking, fill-mask and reading comprehension see
+        ``scores_of_columns``, ``scores_of_masks`` and ``scores_of_answers``.
 
     Raises:
         DataError: a label that the model doesn't know, or a text without labels.
@@ -135,6 +136,8 @@ def scores_of(
             **ranking_scores(questions, right, [probability_right(p) for p in predictions]),
             "overlap_mrr": ranking_scores(questions, right, shared)["mrr"],
         }
+    if task == "multilabel":
+        return multilabel_scores([e.classes for e in examples], [p.labels for p in predictions])
     if task != "ner":
         labels = [e.label or "" for e in examples], [p.label for p in predictions]
         if task != "pair":

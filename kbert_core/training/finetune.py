@@ -42,7 +42,7 @@ from kbert_core.training.start import body_of, reading_in, started
 from kbert_core.training.trainer import EpochEnds, OrderedTrainer, Processes, arguments, join
 
 MAIN_SCORE = {
-    **{"ner": "f1", "classify": "accuracy", "pair": "accuracy"},
+    **{"ner": "f1", "classify": "accuracy", "multilabel": "f1", "pair": "accuracy"},
     **{"link": "f1", "mask": "mrr", "rank": "mrr", "qa": "f1"},
 }
 UNLABELLED = ("mask", "link", "qa")  # tasks whose labels aren't the data's
@@ -250,7 +250,7 @@ def _fingerprint(splits: Mapping[str, Sequence[Example]]) -> str:
     for split in ("train", "dev"):
         for e in splits[split]:
             values = (e.sentences, e.label, e.words, e.tags, e.group)
-            digest.update(repr((*values, *e.links, *e.answers)).encode())
+            digest.update(repr((*values, *e.links, *e.answers, *e.classes)).encode())
         digest.update(split.encode())
     return digest.hexdigest()[:16]
 

@@ -53,7 +53,9 @@ class TrainingRow:
     """One row of a batch and its target."""
 
     row: Any  # N tokens, as the system reads them
-    target: int | Ints  # a class, or labels (N,) or (C,) with ``IGNORED`` where there is none
+    target: (
+        int | Ints
+    )  # a class, or labels (N,) or (C,) with ``IGNORED`` where there is none; (K,) 0 or 1
     input_ids: Ints | None = None  # (N,) ids where they differ from the row's (hidden tokens)
 
 
@@ -207,6 +209,10 @@ class RowMaker:
             return [*holding, *some] or made[:1]
         if self.task.name == "mask" and example.label is not None:
             return self._filled(example, example.label, reading)
+        if self.task.name == "multilabel":
+            given = np.zeros(len(self.labels), np.int64)
+            given[[self.labels[label] for label in example.classes]] = 1
+            return [TrainingRow(row, given) for row in reading.rows]
         if self.task.name != "ner":
             target = IGNORED if self.task.name == "mask" else self.labels[example.label or ""]
             return [TrainingRow(row, target) for row in reading.rows]

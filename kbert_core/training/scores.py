@@ -57,6 +57,27 @@ def class_scores(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Any
     }
 
 
+def multilabel_scores(
+    gold: Sequence[Iterable[str]], predicted: Sequence[Iterable[str]]
+) -> dict[str, Any]:
+    """Micro precision, recall and F1, macro F1, and how many texts have just their labels.
+
+    Also precision, recall and F1 by label.
+    """
+    pairs = list(zip(map(set, gold), map(set, predicted), strict=True))
+    scores = span_scores(
+        *([[(0, 0, label) for label in own] for own in s] for s in (gold, predicted))
+    )
+    by_label = scores.pop("by_label")
+    return {
+        **scores,
+        "macro_f1": _mean_f1(by_label),
+        "subset_accuracy": sum(one == other for one, other in pairs) / len(pairs),
+        "count": len(pairs),
+        "by_label": by_label,
+    }
+
+
 def relation_f1(by_label: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """SemEval-2010 Task 8's official score, as ``relation_f1``; nothing without directed labels.
 

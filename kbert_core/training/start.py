@@ -105,6 +105,7 @@ def started(
     if labels:
         heads["id2label"] = dict(enumerate(labels))
         heads["label2id"] = {label: i for i, label in enumerate(labels)}
+        heads["problem_type"] = task.problem_type
     if options.encoder == SCRATCH:
         new = character_tokenizer(texts())
         return Start(new, _new_model(options, task, new, heads), SCRATCH, 5e-4)

@@ -3,13 +3,19 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import BIO, save_checkpoint
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
 
-from kbert_core import Card
+from app.models import read_model
+from app.view_models import twins
+from app.view_models.shared import outcome, turning
+from app.view_models.targets import answer_name, name_of, targets
+from kbert_core import Card, Pipeline
+from kbert_core.tasks import LabelsPrediction
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 PATIENCE = 240
@@ -39,6 +45,7 @@ def models(tmp_path_factory):
     classifier(root / "pairs-zh", "pair", knowledge=["kg"])
     classifier(root / "pairs-zh-bert", "pair")
     classifier(root / "answers-zh", "rank")
+    classifier(root / "signs-zh", "multilabel")
     borders = {"id2label": {0: "start", 1: "end"}, "label2id": {"start": 0, "end": 1}}
     reader = root / "reader-zh", AutoModelForTokenClassification, Card("qa")
     save_checkpoint(*reader, **borders)
@@ -76,6 +83,7 @@ def test_every_task_there_is_a_model_for_is_offered(lab):
     assert lab.selectbox(key="lab.task").options == [
         "Named entities",
         "Sentence classification",
+        "Several labels a text",
         "Sentence-pair classification",
         "Answer selection",
         "Reading comprehension",
@@ -97,6 +105,49 @@ def test_a_text_of_the_visitors_own_stays_when_the_task_changes(lab):
     choose(lab, "lab.task", "classify")
     assert lab.text_area(key="lab.text").value == PAIR[0]
     assert "positive" in drawn(lab)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said", "explained"),
+    [
+        (None, "01", "0, 1", ["0", "1"]),
+        ("0", "01", "0 → 0, 1", ["0", "1"]),
+        ("1", "", "1 → no label", ["0"]),
+        ("1", "1", "1", ["1"]),
+    ],
+)
+def test_several_labels_are_said_drawn_and_explained(models, before, now, said, explained):
+    info = read_model(str(models / "signs-zh"))
+    chances = {"0": 0.7, "1": 0.6}
+    after, was = (
+        None if own is None else LabelsPrediction("0", chances, tuple(own)) for own in (now, before)
+    )
+    words, html = twins.drawn(PAIR, info, after, was, ("", ""))
+    assert words == said
+    assert "60.0" in html and "70.0" in html
+    trace = SimpleNamespace(prediction=after, reading=None)
+    assert [target.label for target in targets(trace)] == explained
+    names = [name_of(target, trace, info) for target in targets(trace, every=True)]
+    assert names == ["0, 70.0 %", "1, 60.0 %"]
+    assert answer_name("not 1", info, "") == "not 1"
+    if was is not None:
+        turned = said if "→" in said else ""
+        assert turning(info, "", after, was) == turned
+        becomes = (said.rpartition(" → ")[2], True) if turned else ("no change", False)
+        assert outcome(info, was, after, (0, 0)) == becomes
+
+
+def test_several_labels_stand_beside_their_probabilities(lab):
+    choose(lab, "lab.task", "multilabel")
+    assert lab.selectbox(key="lab.model").options == ["signs-zh · no graph"]
+    lab.text_area(key="lab.text").set_value(PAIR[0]).run()
+    assert not lab.exception
+    prediction = Pipeline.load(lab.selectbox(key="lab.model").value, device="cpu")(
+        PAIR[0]
+    ).prediction
+    bars = drawn(lab)
+    assert all(f"{100 * p:.1f}" in bars for p in prediction.probabilities.values())
+    assert (", ".join(prediction.labels) or "no label") in everything(lab)
 
 
 def test_a_pair_has_two_fields_one_tree_and_needs_both_texts(lab):

@@ -22,7 +22,8 @@ def test_wrong_number_of_sentences_is_refused(count, task):
 
 def test_every_task_is_found_by_its_name():
     assert {name: task.name for name, task in TASKS.items()} == {
-        name: name for name in ("ner", "classify", "pair", "mask", "rank", "link", "qa")
+        name: name
+        for name in ("ner", "classify", "multilabel", "pair", "mask", "rank", "link", "qa")
     }
 
 
