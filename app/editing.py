@@ -63,7 +63,7 @@ def switch_branch(tree: str = "lab.tree") -> None:
     triple = ss.get(f"{tree}_triples", {}).get(getattr(ss.get(tree), "branch", None))
     ss["lab.switched"] = ss.get("lab.switched", 0) + 1
     if triple is not None:
-        _edit(triple)
+        _edit(triple, refused="lab.tree_problem")
 
 
 def edit_branch() -> None:
@@ -71,7 +71,7 @@ def edit_branch() -> None:
     name, tail = getattr(ss.get("lab.tree"), "edit", None) or (None, "")
     triple = ss.get("lab.tree_triples", {}).get(name)
     if triple is not None:
-        _edit(triple, tail)
+        _edit(triple, tail, refused="lab.tree_problem")
 
 
 def ask_tails() -> None:
@@ -90,8 +90,12 @@ def edit_drawn() -> None:
         _edit(triples[number], tail)
 
 
-def _edit(triple: Triple, tail: str | None = None) -> None:
-    """Give a triple another tail; None: switch it."""
+def _edit(triple: Triple, tail: str | None = None, refused: str = "lab.problem") -> None:
+    """Give a triple another tail; None: switch it.
+
+    Args:
+        refused: under which key is kept why that can't be.
+    """
     graph = state.graph()
     if triple not in graph:
         return
@@ -108,6 +112,8 @@ def _edit(triple: Triple, tail: str | None = None) -> None:
                 places.setdefault(edit.new.tail, places[triple.tail])  # stands where the old did
     except KBertError as error:
         ss["lab.problem"] = refusal(error)
+    if "lab.problem" in ss:
+        ss[refused] = ss.pop("lab.problem")
     st.rerun()  # the whole page, and not this part alone
 
 

@@ -1,9 +1,10 @@
 """Random edits and undos of a graph file beside obvious second implementations of both."""
 
+import pytest
 from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple, find_mentions
-from kbert_core.errors import GraphEditError
+from kbert_core.errors import GraphConflict, GraphEditError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.store.anywhere import open_store
 from kbert_core.knowledge.store.names import rebuild_names
@@ -73,6 +74,20 @@ def run(path, steps, *, create=GraphStore.create, index=rebuild_names):
     for revision, then in enumerate(contents):
         assert content(store.at(revision)) == then
     store.close()
+
+
+def add_to_one_name(stores):
+    """Several who look at one revision add to one name, and one of them repeats the others."""
+    seen = stores[0].revision
+    mine = [[Triple("stomach", "has", f"{n} of {i}") for n in range(4)] for i in range(len(stores))]
+    for number in range(4):
+        for store, triples in zip(stores, mine, strict=True):
+            store.apply(Edit("add", triples[number], index=0), seen=seen)
+    every = [triple for triples in mine for triple in triples]
+    for triple in every:
+        with pytest.raises(GraphConflict, match="was edited meanwhile"):
+            stores[-1].apply(Edit("add", triple), seen=seen)
+    assert {*stores[-1].graph().triples_of("stomach")} == {*every}
 
 
 def _edit(store, edits, edited):

@@ -11,7 +11,7 @@ from app.view_models.html import markdown
 from kbert_core import KBertError
 
 ss = st.session_state
-EVERY = 20  # seconds between two looks at what others do
+EVERY = 5  # seconds between two looks at what others do
 
 
 def workspace_popover() -> None:

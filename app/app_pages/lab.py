@@ -423,12 +423,18 @@ def knowledge_panel(
         triple_table(rows, columns)
     if rows and services.has_trees(now):
         follow_triple(rows)
-    problem = ss.pop("lab.problem", None)
-    if problem:
-        st.error(markdown(problem))
+    refused("lab.tree_problem")  # where no tree is drawn
+    refused("lab.problem")
     last_edit(log, rows, trace, before)
     add_form(trace)
     state_of_knowledge(now, graph, rows)
+
+
+def refused(key: str) -> None:
+    """Say why an edit wasn't made."""
+    problem = ss.pop(key, None)
+    if problem:
+        st.error(markdown(problem))
 
 
 @linked("lab.graph_view")
@@ -653,6 +659,7 @@ def tree_panel(
     with st.container(horizontal=True, vertical_alignment="center", key="lab_head_tree"):
         st.subheader(t("Sentence tree"), anchor=False)
         selection_bar(flat)
+    refused("lab.tree_problem")
     earlier = row_of(before, window, flat)
     ss["lab.tree_names"] = flat.identities
     marks = marks_of(flat.identities, state.selection(), visible_in(trace, window))

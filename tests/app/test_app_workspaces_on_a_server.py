@@ -45,7 +45,7 @@ def test_two_visitors_edit_undo_search_and_import(key):
     assert ann.store.origin(PEAR).line == 7
     ann.commit(Edit("add", FIG))
     with pytest.raises(GraphConflict, match="edited by ann meanwhile"):
-        bob.commit(Edit("add", Triple("fig", "grows", "here")))
+        bob.commit(Edit("add", FIG))
     bob.refresh()
     assert bob.overtaken and FIG in bob.graph
     bob.commit(Edit("switch_off", FIG))

@@ -197,3 +197,28 @@ def test_two_visitors_of_a_workspace_see_each_others_edits_and_overwrite_none(kn
     assert "Changed" in other.text()
     other.open(link[:-1])
     assert "Workspace fruit" not in Knowledge(other).open().lab.text()
+
+
+def test_two_visitors_switch_branches_of_one_name_and_are_told_of_each_other(knowledge, visit):
+    knowledge.figure_2()
+    link, ann = knowledge.save_workspace("shared", "ann"), knowledge.lab
+    bob = visit(path=link)
+    ann.open(link)
+
+    def switch(visitor, fact):
+        visitor.page.locator(".kb-branch", has_text=fact).locator("[data-switch]").click()
+        visitor.settle()
+
+    for visitor in (ann, bob):
+        visitor.write("Beijing is big")
+    switch(ann, "City")
+    switch(bob, "China")  # of the same name, another triple: made on top
+    assert "was edited" not in bob.text()
+    expect(bob.page.locator(".kb-removed [data-switch]")).to_have_count(2)
+    expect(ann.page.get_by_text("Somebody has just edited this workspace.")).to_be_visible()
+    switch(bob, "City")  # on again, which she doesn't see yet
+    switch(ann, "City")
+    said = ann.page.get_by_text("meanwhile (entry 4), so nothing was changed.")
+    expect(said).to_have_count(1)
+    tree = ann.page.locator(".st-key-lab_tree_box").bounding_box()
+    assert 0 < tree["y"] - said.bounding_box()["y"] < 200  # beside the branch

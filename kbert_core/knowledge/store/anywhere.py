@@ -84,7 +84,7 @@ def copy_graph(
         query = "SELECT name, value FROM fact WHERE name IN ('title', 'aliases')"
         facts = dict(map(tuple, database.execute(query)))
         title, aliases = facts["title"], facts.get("aliases")
-        read = partial(_read, database, progress)
+        read = partial(_read, store, database, progress)
         if str(target).startswith(SERVER):
             from kbert_core.knowledge.store.server import new_graph
 
@@ -117,12 +117,15 @@ def copy_graph(
         return last_revision(database) + 1
 
 
-def _read(database: Database, progress: Callable[[int], None], table: str) -> Iterator[Any]:
+def _read(
+    store: GraphStore, database: Database, progress: Callable[[int], None], table: str
+) -> Iterator[Any]:
     read = getattr(database, "stream", database.execute)
-    for number, row in enumerate(read(f"SELECT {_COLUMNS[table]} FROM {table}")):
-        if table == "triple" and number % _STEP == 0:
-            progress(number)
-        yield row
+    with store._connections.errors():  # not the target's
+        for number, row in enumerate(read(f"SELECT {_COLUMNS[table]} FROM {table}")):
+            if table == "triple" and number % _STEP == 0:
+                progress(number)
+            yield row
 
 
 def _note(database: Database, aliases: str | None) -> None:

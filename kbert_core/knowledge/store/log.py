@@ -156,22 +156,6 @@ def last_undo(log: Sequence[Entry], own: Container[int] | None = None) -> int | 
 # Writing
 
 
-def refuse_conflict(database: Database, seen: int, entities: Iterable[str]) -> None:
-    """Raise a ``GraphConflict`` where an entity was edited after a revision."""
-    for entity in entities:
-        row = database.execute(
-            "SELECT revision, who, at FROM touched JOIN entry USING (revision) "
-            "WHERE revision > ? AND entity = ? ORDER BY revision DESC",
-            (seen, entity),
-        ).fetchone()
-        if row:
-            who = f" by {row[1]}" if row[1] else ""
-            raise GraphConflict(
-                f"'{entity}' was edited{who} meanwhile (entry {row[0]}, {row[2]}), so nothing was "
-                "changed. Look at its triples as they are now, and edit again."
-            )
-
-
 def write_entry(database: Database, entry: Entry, entities: Iterable[str] = ()) -> None:
     """Write a new entry, and which entities it edits; the caller commits."""
     database.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", astuple(entry)[:6])
@@ -182,6 +166,23 @@ def write_entry(database: Database, entry: Entry, entities: Iterable[str] = ()) 
 _IT = "entity = :entity AND head = :head AND relation = :relation AND tail = :tail"
 _ENDED = f"FROM triple WHERE {_IT} AND removed = :new ORDER BY version DESC LIMIT 1"
 _LAST = "SELECT place FROM triple WHERE entity = {} AND removed IS NULL ORDER BY place DESC LIMIT 1"
+
+
+def refuse_conflict(database: Database, seen: int, triples: Iterable[Triple]) -> None:
+    """Raise a ``GraphConflict`` where a triple was changed after a revision."""
+    for triple in triples:
+        row = database.execute(
+            "SELECT revision, who FROM entry WHERE revision = ("
+            "SELECT max(CASE WHEN removed > added THEN removed ELSE added END) "
+            f"FROM triple WHERE {_IT} AND (added > :seen OR removed > :seen))",
+            {"seen": seen, **_fields(triple)},
+        ).fetchone()
+        if row:
+            who = f" by {row[1]}" if row[1] else ""
+            raise GraphConflict(
+                f"The triple {triple} was edited{who} meanwhile (entry {row[0]}), so nothing was "
+                "changed. Look at it as it is now, and edit again."
+            )
 
 
 def write_edit(database: Database, edit: Edit, revision: int) -> None:

@@ -208,7 +208,7 @@ class _Index:
         aliases, relations = aliases_of(self._database), self._relations
         if relations is None:
             rows = self._database.execute("SELECT DISTINCT relation FROM triple")
-            relations = [relation for (relation,) in rows]
+            relations = [checked(row, str)[0] for row in rows]
         said = [r for r in relations if aliases.aliases_in(Triple("head", r, "tail"))]
         if not said:
             return
@@ -232,8 +232,8 @@ class _Index:
         )
         while some := rows.fetchmany(_AT_ONCE):
             names = [entity for entity, _ in some]
-            if {*map(type, names)} != {str}:
-                raise sqlite3.DatabaseError("an entity isn't a text")
+            if {*map(type, names)} != {str} or "" in names:
+                raise sqlite3.DatabaseError("an entity has no name")
             forms = []
             for number, key in enumerate(loose_keys(names)):
                 if key != (entity := names[number]) or has_more_forms(entity):

@@ -219,19 +219,19 @@ class GraphStore:
 
         Raises:
             GraphEditError: an edit doesn't fit; nothing is changed.
-            GraphConflict: what is edited was edited since ``seen``.
+            GraphConflict: one of the triples was edited since ``seen``, or is there since then.
             GraphFileError: the file can't be written.
         """
         if not edits:
             raise GraphEditError("No edits were given. Give one or more.")
         action = edits[0].action if len(edits) == 1 else "edits"
-        triples = (triple for edit in edits for triple in (edit.triple, edit.new) if triple)
+        triples = [triple for edit in edits for triple in (edit.triple, edit.new) if triple]
         entities = {normalise_name(triple.head) for triple in triples}
         with self._using():
             with transaction(database := self._database):
                 self._graph = self._read_graph()
                 if seen is not None and seen != self._revision:
-                    log.refuse_conflict(database, seen, entities)
+                    log.refuse_conflict(database, seen, triples)
                 self._take_in(entities)
                 graph = self._graph.apply(*edits)
                 entry = Entry(self._revision + 1, now(), who, action, len(edits))

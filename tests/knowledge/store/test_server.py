@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from edited_graphs import STEPS, content, run
+from edited_graphs import STEPS, add_to_one_name, content, run
 from hypothesis import HealthCheck, given, settings
 from killed_graphs import check_same, kill_once, step
 from postgres import running_cluster
@@ -244,6 +244,10 @@ def test_of_two_edits_of_one_triple_one_wins_and_the_other_is_told(address):
         stores[loser].apply(Edit("remove", PEAR))
 
 
+def test_additions_to_one_name_conflict_only_where_they_are_the_same(address):
+    add_to_one_name([open_store(address, write=True) for _ in range(3)])
+
+
 # The server away
 
 
@@ -450,8 +454,8 @@ def test_a_copy_has_the_whole_log_both_ways(cluster, tmp_path, capsys):
 
 
 def test_a_copy_that_is_cut_off_leaves_nothing(cluster, address, tmp_path, monkeypatch):
-    def cut_off(database, progress, table, read=anywhere._read):
-        yield from read(database, progress, table)
+    def cut_off(store, database, progress, table, read=anywhere._read):
+        yield from read(store, database, progress, table)
         if table == "entry":
             raise KeyboardInterrupt
 

@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from edited_graphs import STEPS, content, run
+from edited_graphs import STEPS, add_to_one_name, content, run
 from fuzzed_graphs import try_damaged
 from hypothesis import given, settings
 
@@ -251,10 +251,16 @@ def test_whoever_edits_what_was_edited_meanwhile_is_told(store, path):
     with GraphStore(path, write=True) as other:
         seen = other.revision
         store.apply(Edit("replace", COMPANY, FRUIT), who="ann")
-        with pytest.raises(GraphConflict, match=r"'apple' was edited by ann meanwhile \(entry 2"):
-            other.apply(Edit("remove", PHONES), seen=seen)
-        other.apply(*add(PEAR), seen=seen)  # another entity
-        assert {PHONES, PEAR} <= set(store.graph())
+        for edit in (Edit("switch_off", COMPANY), Edit("replace", PHONES, FRUIT), *add(FRUIT)):
+            with pytest.raises(GraphConflict, match=r"was edited by ann meanwhile \(entry 2\)"):
+                other.apply(edit, seen=seen)
+        other.apply(Edit("remove", PHONES), *add(PEAR), seen=seen)  # of the same entity, another
+        store.apply(Edit("add", Triple("Apple", "sells", "music"), index=0), seen=seen)
+        assert [t.tail for t in store.graph().triples_of("apple")] == ["music", "fruit"]
+
+
+def test_additions_to_one_name_conflict_only_where_they_are_the_same(store, path):
+    add_to_one_name([store, GraphStore(path, write=True), GraphStore(path, write=True)])
 
 
 def test_threads_edit_and_read_one_store(store):
