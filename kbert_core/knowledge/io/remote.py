@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from urllib.parse import unquote
 
 from filelock import FileLock, Timeout
 
@@ -56,7 +57,12 @@ def is_remote(name: str) -> bool:
 def masked(address: str) -> str:
     """An address without the password that somebody wrote in it."""
     address = re.sub(r"^([^:]+://[^:@/]*):.*@", r"\1:***@", address)
-    return re.sub(r"(password=)[^&]*", r"\1***", address)
+
+    def hidden(field: re.Match[str]) -> str:
+        secret = "password" in unquote(field[1]).lower()  # drivers unquote names, too
+        return f"{field[1]}=***" if secret else field[0]
+
+    return re.sub(r"([?&;][^=&]*)=[^&]*", hidden, address)
 
 
 @contextmanager

@@ -319,7 +319,7 @@ def test_a_password_is_never_shown(cluster, address, monkeypatch, capsys, tmp_pa
     for wrong in (
         address.replace("kbert@", f"kbert:{secret}@"),
         address.replace("kbert@", f"kbert:{secret}/@x@"),
-        f"{address}&password={secret}",
+        *(f"{address}&{n}={secret}" for n in ("password", "PASSWORD", "sslPassword", "p%61ssword")),
         address.replace("kbert@", f"kbert:{secret}@").replace("postgresql:", "postgres:"),
     ):
         commands = [["kg", "show", wrong, "pear"], ["tree", "pear", "--kg", wrong]]
