@@ -1,5 +1,6 @@
 # The Lab in a container. `docker compose up` builds it and opens it to this machine alone.
-FROM python:3.11-slim-bookworm
+# On the lock's platform, so that every package is installed by its hash.
+FROM --platform=linux/amd64 python:3.11-slim-bookworm
 
 # hadolint ignore=DL3008
 RUN apt-get update \
@@ -19,8 +20,10 @@ COPY --chown=1000:1000 app app
 COPY --chown=1000:1000 demo_kgs demo_kgs
 COPY --chown=1000:1000 models models
 
-# Visitors come through the container's border, and may not name files in it.
+# Visitors come through the container's border, and may not name files in it. Pages of other hosts
+# are refused: behind a proxy, name its host here, too.
 ENV STREAMLIT_SERVER_ADDRESS=0.0.0.0 \
+    STREAMLIT_SERVER_ALLOWED_HOSTS="localhost 127.0.0.1" \
     KBERT_OPEN_PATHS=0 \
     KBERT_WORKSPACES=/home/kbert/workspaces \
     HF_HUB_OFFLINE=1

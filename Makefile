@@ -1,5 +1,5 @@
 # The whole vocabulary; CI runs the same targets.
-PYTHON ?= python3.11
+PYTHON ?= $(firstword $(foreach minor,11 12 13 14,$(shell command -v python3.$(minor) 2>/dev/null)) python3.11)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -26,17 +26,17 @@ help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 # Install a lock: on Linux, x86-64, Python 3.11 all packages by their hashes, PyTorch first, its CPU
-# build from its own index. Elsewhere, or where an index lacks one of them, the direct packages, and
-# what pip chooses beside them.
-direct = $(PIP) $(foreach file,$(1),-r $(file))
-install = case "$$(uname -sm) $$($(BIN)/python -V)" in \
+# build from its own index, or nothing. Elsewhere, and with UNLOCKED=1, the direct packages, and what
+# pip chooses beside them.
+install = case "$(UNLOCKED)$$(uname -sm) $$($(BIN)/python -V)" in \
 	"Linux x86_64 Python 3.11."*) \
-	  { sed -n '/^torch==/,/[^\\]$$/p' $(1).lock > $(VENV)/torch.lock && \
+	  sed -n '/^torch==/,/[^\\]$$/p' $(1).lock > $(VENV)/torch.lock && \
 	  $(PIP) --require-hashes --no-deps --extra-index-url $(TORCH_CPU) -r $(VENV)/torch.lock && \
-	  $(PIP) --require-hashes -r $(1).lock && $(PIP) --no-deps --no-build-isolation -e .; } || { \
-	  echo "$(1).lock can't be installed, as said above: installing the direct packages instead."; \
-	  $(call direct,$(2)); };; \
-	*) $(call direct,$(2));; \
+	  $(PIP) --require-hashes -r $(1).lock && $(PIP) --no-deps --no-build-isolation -e . || { \
+	  echo "$(1).lock can't be installed, as said above. If a hash is wrong, find out why before you" \
+	    "install anything. If an index lacks a package: make UNLOCKED=1 installs without hashes."; \
+	  exit 1; };; \
+	*) $(PIP) $(foreach file,$(2),-r $(file));; \
 	esac
 
 $(READY): requirements.lock requirements.txt pyproject.toml

@@ -1,9 +1,13 @@
 """Locks, container, Space and Binder: their files agree with each other and with the Makefile."""
 
+import os
+import platform
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -107,7 +111,40 @@ def test_the_container_takes_files_that_are_there_and_let_in():
     assert set(wheel) <= set(sources)
 
 
+def installed(folder, *words):
+    """Let make install a lock whose one hash is wrong; return what it says, and what is there."""
+    here = f"{platform.system()} {platform.machine()} Python {sys.version.partition(' ')[0]}"
+    makefile = text_of("Makefile").replace("Linux x86_64 Python 3.11.", here)  # the lock's platform
+    (folder / "Makefile").write_text(makefile, encoding="utf-8")
+    (folder / "pyproject.toml").touch()
+    (folder / "requirements.txt").write_text("torch==1\n")
+    (folder / "requirements.lock").write_text(f"torch==1 \\\n    --hash=sha256:{'0' * 64}\n")
+    about = {"METADATA": "Name: torch\nVersion: 1\n", "WHEEL": "Wheel-Version: 1.0\n", "RECORD": ""}
+    with zipfile.ZipFile(folder / "torch-1-py3-none-any.whl", "w") as wheel:
+        for name, text in about.items():
+            wheel.writestr(f"torch-1.dist-info/{name}", text)
+    only_here = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder), "PIP_CONFIG_FILE": os.devnull}
+    done = subprocess.run(
+        ["make", ".venv/.ready", f"PYTHON={sys.executable}", "TORCH_CPU=.", *words],
+        **{"cwd": folder, "env": {**os.environ, **only_here}},
+        **{"capture_output": True, "encoding": "utf-8", "check": False},
+    )
+    there = [path.name for path in (folder / ".venv").rglob("*torch-1*")]
+    return done.returncode, done.stdout + done.stderr, there, (folder / ".venv/.ready").is_file()
+
+
+def test_make_installs_nothing_whose_hash_is_wrong_unless_told_to(tmp_path):
+    code, said, there, ready = installed(tmp_path)
+    assert "DO NOT MATCH THE HASHES" in said
+    assert "make UNLOCKED=1 installs without hashes" in said
+    assert (code, there, ready) == (2, [], False)
+    code, said, there, ready = installed(tmp_path, "UNLOCKED=1")
+    assert (code, there, ready) == (0, ["torch-1.dist-info"], True), said
+
+
 def test_the_container_installs_as_make_does():
+    assert steps("FROM") == ["--platform=linux/amd64 python:3.11-slim-bookworm"]  # the lock's
+    assert "UNLOCKED" not in text_of("Dockerfile")
     (make,) = [run for run in steps("RUN") if "make " in run and "apt-get" not in run]
     goal = make.split()[-1]
     rule = subprocess.run(
@@ -124,8 +161,9 @@ def test_the_container_installs_as_make_does():
 
 
 def test_container_compose_file_and_space_name_the_same_port_and_folder():
-    environment = dict(word.split("=") for word in steps("ENV")[0].split())
+    environment = dict(word.split("=") for word in shlex.split(steps("ENV")[0]))
     assert environment["KBERT_OPEN_PATHS"] == "0"
+    assert environment["STREAMLIT_SERVER_ALLOWED_HOSTS"].split() == ["localhost", "127.0.0.1"]
     (port,) = steps("EXPOSE")
     (lab,) = yaml.safe_load(text_of("compose.yaml"))["services"].values()
     assert lab["build"] == "."
