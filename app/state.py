@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import comparing, intervening, services
+from app import comparing, intervening, services, workspaces
 from app.comparing import Known, Panel
 from app.edit_log import EditLog, OpenWorkspace
 from app.examples import EXAMPLES, FIRST, MINILM, Example
@@ -624,6 +624,7 @@ def _begin_workspace() -> None:
         text = N_("The workspace {title} can no longer be reached, and was closed: {reason}")
         ss["lab.workspace_problem"] = t(text, title=shared.graph.name, reason=shared.said(error))
         close_workspace()
+        _try_later(shared.key, error)
         return
     ss["lab.graphs"][WORKSPACE] = shared.graph
     if st.query_params.get(KEY) != shared.key:
@@ -637,11 +638,19 @@ def open_workspace(key: str) -> bool:
     except KBertError as error:
         ss["lab.workspace_problem"] = refusal(error)
         ss["lab.refused_key"] = key
+        _try_later(key, error)
         return False
+    ss.pop("lab.workspace_away", None)
     ss["lab.workspace"] = shared
     ss["lab.graphs"][WORKSPACE] = shared.graph
     ss["lab.graph"] = WORKSPACE
     return True
+
+
+def _try_later(key: str, error: KBertError) -> None:
+    """Keep the key of a workspace whose server is away."""
+    if workspaces.is_away(error):
+        ss["lab.workspace_away"] = key
 
 
 def close_workspace() -> None:

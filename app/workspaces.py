@@ -6,6 +6,7 @@ and edit. Where KBERT_WORKSPACES names a PostgreSQL database, each is a graph in
 """
 
 import hashlib
+import logging
 import os
 import secrets
 import threading
@@ -22,7 +23,7 @@ from app.texts import N_, refusal, t
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.store import ENDING, SERVER
+from kbert_core.knowledge.store import ENDING, SERVER, ServerError
 from kbert_core.knowledge.store.anywhere import copy_graph, is_there, open_store
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.memory import Step
@@ -35,6 +36,7 @@ MOST_TRIPLES = 1_000_000  # of a graph that is saved here; larger ones belong on
 LONGEST_KEY = 200
 UNREADABLE = (GraphFileError, MissingPackageError)
 _OPEN, _OPEN_FAR = 64, 16  # stores kept open; on a server each has three connections or more
+log = logging.getLogger(__name__)
 _stores: "OrderedDict[Path | str, tuple[tuple[int, int], GraphStore]]" = OrderedDict()
 _lock = threading.Lock()
 
@@ -212,7 +214,17 @@ def base_of(of: GraphStore) -> int:
 
 
 def without_path(error: Exception, place: Path | str, title: str) -> str:
-    """What an error says of a workspace, by its title and not by its place on this machine."""
+    """What an error says of a workspace, by its title and not by its place on this machine.
+
+    What a database says of itself, its users and its address goes to the log.
+    """
+    if isinstance(error, ServerError):
+        log.warning("workspaces: %s", error)
+        text = N_(
+            "{title}: no connection to the server of workspaces, so nothing was changed. Try again "
+            "later; the app's log says why."
+        )
+        return t(text, title=title or t("The workspace"))
     said = refusal(error)
     for colon in (": ", "："):
         said = said.replace(f"{place}{colon}", f"{title}{colon}" if title else "")
@@ -221,6 +233,11 @@ def without_path(error: Exception, place: Path | str, title: str) -> str:
         return said.replace(str(place.parent), "…").replace(place.stem, "…")
     host = urlsplit(place).hostname
     return said.replace(host, "…") if host else said
+
+
+def is_away(error: Exception) -> bool:
+    """Whether a workspace couldn't be read because its server is away, and may be later."""
+    return isinstance(error, ServerError) or isinstance(error.__cause__, ServerError)
 
 
 def _which(place: Path | str) -> tuple[int, int] | None:

@@ -143,6 +143,9 @@ def workspace_notices() -> None:
     problem = ss.pop("lab.workspace_problem", None)
     if problem:
         st.error(markdown(problem), icon=":material/link_off:")
+    away = ss.get("lab.workspace_away")
+    if away is not None:
+        action(t("Open the workspace again"), "workspace.again", state.open_workspace, args=(away,))
     shared = state.workspace()
     if shared is None:
         return

@@ -17,6 +17,7 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.search import Query
 from kbert_core.knowledge.store.importing import Source
 
+DETAILS = re.compile(r"127\.0\.0\.1|postgresql:|kbert|port|[0-9]{4}")  # for the log alone
 PEAR, PLUM, FIG = (Triple(name, "is", "fruit") for name in ("pear", "plum", "fig"))
 
 
@@ -81,7 +82,7 @@ def test_a_key_is_the_only_way_and_stores_are_let_go(key, cluster, monkeypatch):
         OpenWorkspace(key)
 
 
-def test_a_page_shows_it(key, monkeypatch, tmp_path):
+def knowledge_page(key, monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     page = Path(workspaces.__file__).with_name("app_pages") / "knowledge.py"
     at = AppTest.from_file(page, default_timeout=120)
@@ -89,15 +90,20 @@ def test_a_page_shows_it(key, monkeypatch, tmp_path):
     at.session_state["knowledge.view"] = "history"
     at.run()
     assert not at.exception and not at.error
+    return at
+
+
+def test_a_page_shows_it(key, monkeypatch, tmp_path):
+    at = knowledge_page(key, monkeypatch, tmp_path)
     assert at.session_state["lab.graph"] == state.WORKSPACE
     assert "2 triples from fruit" in "".join(item.value for item in at.markdown)
 
 
-def test_a_server_that_is_away_is_told_without_its_place(key, cluster):
+def test_a_server_that_is_away_is_told_without_its_place(key, cluster, caplog):
     workspace = OpenWorkspace(key)
     cluster.stop()
     try:
-        for language, said in (("en", "no connection to the server"), ("zh", "无法连接到服务器")):
+        for language, said in (("en", "no connection to the server"), ("zh", "无法连接")):
             with speaking(language):
                 with pytest.raises(WorkspaceError) as gone:
                     OpenWorkspace(key)
@@ -105,10 +111,39 @@ def test_a_server_that_is_away_is_told_without_its_place(key, cluster):
                     workspaces.create(KnowledgeGraph([PEAR]), (), title="")
             for error in (gone, unsaved):
                 assert said in str(error.value)
-                assert not re.search(r"127\.0\.0\.1|postgresql:|kbert@", str(error.value))
+                assert not DETAILS.search(str(error.value))
     finally:
         cluster.start()
     assert workspace.commit(Edit("add", FIG)).revision == workspace.revision
+    assert f"port {cluster.port} failed" in caplog.text  # for whoever runs the app
+
+
+def test_a_server_that_refuses_a_user_is_told_without_the_user(key, cluster, monkeypatch, caplog):
+    cluster.ask("CREATE ROLE locked LOGIN PASSWORD 'other'")
+    monkeypatch.setenv("PGPASSWORD", "sw0rdfish")
+    monkeypatch.setenv("KBERT_WORKSPACES", cluster.address(user="locked").partition("?")[0])
+    with pytest.raises(WorkspaceError, match="no connection") as refused:
+        OpenWorkspace("anything")
+    assert not re.search("locked|password", str(refused.value)) and "locked" in caplog.text
+    assert not DETAILS.search(str(refused.value))
+
+
+def test_a_page_opens_it_again_when_its_server_is_back(key, cluster, monkeypatch, tmp_path):
+    at = knowledge_page(key, monkeypatch, tmp_path)
+    cluster.stop()
+    try:
+        for _ in range(2):
+            at.run()
+        at.button(key="workspace.again").click().run()
+        assert "no connection to the server" in at.error[0].value
+        assert at.session_state["lab.graph"] != state.WORKSPACE
+    finally:
+        cluster.start()
+    at.button(key="workspace.again").click().run()
+    assert not at.exception and not at.error
+    assert at.session_state["lab.graph"] == state.WORKSPACE
+    assert at.query_params["workspace"] == key
+    assert "workspace.again" not in [button.key for button in at.button]
 
 
 def test_a_password_in_the_setting_is_refused_and_not_shown(key, monkeypatch):

@@ -100,6 +100,10 @@ class GraphBusy(GraphFileError):
     """Another process is making a graph file, or indexing its names."""
 
 
+class ServerError(GraphFileError):
+    """A graph's server can't be reached, or refuses; nothing was changed."""
+
+
 def create_indexes(database: sqlite3.Connection) -> None:
     """Index the triples, best once they are in."""
     for index in _INDEXES:

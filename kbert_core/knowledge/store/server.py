@@ -28,6 +28,7 @@ from kbert_core.knowledge.store import (
     THEN,
     VERSION,
     WAIT,
+    ServerError,
     graph_cache,
     graph_lock,
     last_revision,
@@ -193,7 +194,7 @@ class Server:
         try:
             yield
         except (SQLAlchemyError, psycopg.Error) as error:
-            raise GraphFileError(f"{self.path}: {_in_words(error)}.") from error
+            raise _refusal(self.path, error) from error
         except sqlite3.DatabaseError as error:  # by what is shared with graph files
             raise GraphFileError(
                 f"{self.path}: it is damaged ({error}). Take a copy of it that is whole."
@@ -283,7 +284,7 @@ class Session:
             if not driver.closed:
                 raise
             self.close()
-            raise GraphFileError(f"{self._server.path}: {_in_words(error, lost=True)}.") from error
+            raise _refusal(self._server.path, error, lost=True) from error
         finally:
             self._piped = None
 
@@ -513,7 +514,7 @@ def new_graph(address: str, *, name: str) -> Iterator[Session]:
         session.execute("ANALYZE triple")
 
 
-def _in_words(error: Exception, *, lost: bool = False) -> str:
+def _refusal(path: str, error: Exception, *, lost: bool = False) -> GraphFileError:
     cause = getattr(error, "orig", None) or error
     state = getattr(cause, "sqlstate", None) or ""
     first = (str(cause).strip().splitlines() or [type(cause).__name__])[0].rstrip(".")
@@ -527,15 +528,15 @@ def _in_words(error: Exception, *, lost: bool = False) -> str:
         ("25006", "42501"): f"you may only read it ({first}). Ask for the right to edit it",
     }.items():
         if state in states:
-            return words
+            return GraphFileError(f"{path}: {words}.")
     if lost or getattr(error, "connection_invalidated", False) or state.startswith("57P"):
-        return (
-            f"the connection to the server was lost ({first}), so nothing was changed. Try again "
-            "when the server is back"
+        return ServerError(
+            f"{path}: the connection to the server was lost ({first}), so nothing was changed. Try "
+            "again when the server is back."
         )
     if (isinstance(cause, psycopg.OperationalError) and not state) or state.startswith("28"):
-        return (
-            f"no connection to the server ({first}). Check that it runs, the address, and the user "
-            "and password (in ~/.pgpass or PGPASSWORD)"
+        return ServerError(
+            f"{path}: no connection to the server ({first}). Check that it runs, the address, and "
+            "the user and password (in ~/.pgpass or PGPASSWORD)."
         )
-    return f"the server refuses ({first})"
+    return ServerError(f"{path}: the server refuses ({first}).")
