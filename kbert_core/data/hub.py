@@ -3,14 +3,13 @@
 The library takes seconds to import, so it is imported where it is needed.
 """
 
-import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from kbert_core.data.json_rows import JsonRows
 from kbert_core.data.tables import LABELS, NEEDED, TEXTS, Row, Source, Table
 from kbert_core.errors import DataError, SplitError
 
@@ -113,18 +112,22 @@ class HubTable(Table):
 
 def _opened(name: str) -> Mapping[str, Any]:
     """Load all splits of a data set: name → table."""
+    path = Path(name)
+    kind, files = "", {}
+    if not is_hub_name(name) and not any((path / saved).is_file() for saved in SAVED):
+        files = {"train": [path]} if path.is_file() else _by_split(path)
+        kind = TABLES[files[next(iter(files))][0].suffix]
+    if kind == "json":
+        return {split: JsonRows(those) for split, those in files.items()}
     import datasets
 
     datasets.disable_progress_bars()
-    path = Path(name)
     try:
         if is_hub_name(name):
             return _from_hub(name)
-        if any((path / saved).is_file() for saved in SAVED):
+        if not kind:
             loaded = datasets.load_from_disk(str(path))
             return loaded if isinstance(loaded, dict) else {"train": loaded}
-        files = {"train": [path]} if path.is_file() else _by_split(path)
-        kind = TABLES[files[next(iter(files))][0].suffix]
         names = {split: [*map(str, those)] for split, those in files.items()}
         return dict(datasets.load_dataset(kind, data_files=names))
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
@@ -132,9 +135,8 @@ def _opened(name: str) -> Mapping[str, Any]:
         while cause.__cause__ is not None:
             cause = cause.__cause__
         raise DataError(
-            f"{name}: can't be read ({_broken_line(path) or _first_line(cause)}). Mend "
-            "the file. Expected what save_to_disk writes, or tables as .parquet, .csv, .json or "
-            ".jsonl."
+            f"{name}: can't be read ({_first_line(cause)}). Mend the file. Expected what "
+            "save_to_disk writes, or tables as .parquet, .csv, .json or .jsonl."
         ) from error
 
 
@@ -188,19 +190,6 @@ def _from_hub(name: str) -> Mapping[str, Any]:
         except (ValueError, RuntimeError) as error:
             problem = f"{_first_line(error)}. Write a config after the name: {HUB}NAME/CONFIG"
     raise DataError(f"{name}: {problem}.")
-
-
-def _broken_line(path: Path) -> str:
-    """The first line of .jsonl files that is no JSON; `datasets` counts from a place within."""
-    for file in [path] if path.is_file() else _tables(path):
-        if file.suffix != ".jsonl" or not os.access(file, os.R_OK):
-            continue
-        for number, line in enumerate(file.read_bytes().splitlines(), start=1):
-            try:
-                json.loads(line or b"null")
-            except ValueError as error:
-                return f"{file.name}, line {number}: {_first_line(error)}"
-    return ""
 
 
 def _first_line(error: BaseException) -> str:

@@ -47,7 +47,7 @@ def _example(line: str, source: Source, number: int) -> Example:
         row = json.loads(line)
         text, labels = row["text"], row["labels"]
         links = tuple(_link(label) for label in labels)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise DataError(
             f"{source.place(number)}: found no labelled text ({error!r}), expected 'text' and "
             "'labels', each with 'span' and 'entity_id'. Mend or delete the line."

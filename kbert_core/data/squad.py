@@ -174,7 +174,7 @@ def _paragraphs(source: str | Path, *, answers: bool) -> list[tuple[str, list[_A
     """The paragraphs of a file, each with its questions; without answers no ids either."""
     try:
         data = json.loads(Path(source).read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{source}: can't be read ({error}). Give a JSON file in UTF-8.") from error
     try:
         return [

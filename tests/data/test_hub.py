@@ -152,18 +152,55 @@ def test_a_broken_table_and_a_folder_without_any_are_refused(tmp_path):
         (
             "train.jsonl",
             '{"text": "a", "label": "1"}\n\n{"text": "b" "label": "0"}\n',
-            r"read \(train\.jsonl, line 3: Expecting ',' delimiter.*\)\. Mend the file",
+            r"train\.jsonl, line 3: can't be read \(Expecting ',' delimiter.*\)\. Mend the file",
         ),
-        ("train.json", '[{"text": "a"},\n{"text": "b" "label": "0"}]', "read .*decoding object"),
+        (
+            "train.json",
+            '[{"text": "a"},\n{"text": "b" "label": "0"}]',
+            r"train\.json: can't be read \(Expecting ',' delimiter: line 2",
+        ),
+        (
+            "train.jsonl",
+            '{"text": "a", "label": 1}\n\n{"text": "b", "label": "x"}\n',
+            r"line 3: 'label' is a text, and a number before\. Write it in one way",
+        ),
+        ("train.json", '[NaN, {"text": "a", "label": 0}]', "json: can't be read .NaN is no value"),
+        ("train.json", '[{"text": "a", "label": Infinity}]', "Infinity is no value in JSON"),
+        (
+            "train.json",
+            '[{"text": "a", "label": 1}, [0]]',
+            r"row 2: found '\[0\]'\. Expected objects",
+        ),
+        ("train.jsonl", '{"text": "\\ud800", "label": 0}', "line 1: can't be read .*surrogates"),
+        ("train.json", "[" * 9999, "json: can't be read .maximum recursion"),
+        ("train.json", "", "json: can't be read .Expecting value"),
+        ("train.jsonl", "\n", "found nothing in it"),
         ("train.csv", "text,label\na,1\nb,0,5\n", "Expected 2 fields in line 3, saw 3"),
     ],
 )
 def test_a_broken_line_of_a_table_is_told_with_its_cause(tmp_path, name, text, message):
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_text(text, encoding="utf-8")
     for place in (tmp_path, tmp_path / name):
         with pytest.raises(DataError, match=message) as caught:
             read_split(str(place), "train", "classify")
         assert "\n" not in str(caught.value)
+
+
+JSON = {
+    "a list": '[{"text": "a", "label": 0},\n{"label": 1, "text": "b"}]',
+    "a list over lines": '[\n{\n"text": "a", "label": 0},\n{"label": 1, "text": "b"}\n]',
+    "lines": '\n{"text": "a", "label": 0}\n\n{"label": 1, "text": "b", "more": [1, "x", {}]}\n',
+    "columns": '{"text": ["a", "b"],\n "label": [0, 1]}',
+    "a mark, and lines of Windows": '\ufeff[{"text": "a", "label": 0.0},\r\n{"text": "b", "label": 1}]',
+}
+
+
+@pytest.mark.parametrize("text", JSON.values(), ids=JSON)
+def test_json_is_read_in_every_form(tmp_path, text):
+    for name in ("train.json", "train.jsonl")[: 1 if text[0] == "{" else 2]:
+        (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+        found = read_split(str(tmp_path / name), "train", "classify")
+        assert [(e.sentences, e.label) for e in found] == [(("a",), "0"), (("b",), "1")]
 
 
 @pytest.mark.parametrize("name", ["hf:glue/sst2", "hf:someone/something", "hf:a/b/c"])
