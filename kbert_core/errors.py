@@ -5,9 +5,19 @@ other exception is a bug of ours and surfaces with its traceback. A message
 says what was found, where, what was expected and what to do.
 """
 
+import re
+
+LONG_QUOTE = re.compile(r"(?<!\w)('[^'\n]{100})[^'\n]{100,}(?='(?!\w))")
+LONG_WORD = re.compile(r"(\S{100})\S{300,}")  # longer than most paths
+
 
 class KBertError(Exception):
     """An input can't be used; the message says how to correct it."""
+
+    def __str__(self) -> str:
+        """Return the message, its long values shortened and half characters as their codes."""
+        text = LONG_WORD.sub(r"\1…", LONG_QUOTE.sub(r"\1…", super().__str__()))
+        return text.encode("utf-8", "backslashreplace").decode()
 
 
 class GraphFileError(KBertError):

@@ -1,13 +1,22 @@
-"""Random files of every format that holds triples, right, nearly right and wrong."""
+"""Random files of every format, right, nearly right and wrong."""
 
 import bz2
 import gzip
+import hashlib
+import json
 import lzma
+import random
+from pathlib import Path
 
 from hypothesis import strategies as st
+from mutated_models import mutated
 
-from kbert_core import KnowledgeGraph, Triple
+from kbert_core import KBertError, KnowledgeGraph, Triple
+from kbert_core.data.sources import guess_task, read_split
 from kbert_core.errors import GraphFileError
+from kbert_core.experiments.gate import FEATURES
+from kbert_core.experiments.gated import Gate
+from kbert_core.experiments.suite import read_suite
 from kbert_core.knowledge.io import ENDINGS, ReadOptions, rows_of
 from kbert_core.knowledge.io.compression import zstd
 
@@ -30,6 +39,80 @@ _SYNTAX = {
     ".ttl": ("@prefix a: <x:> .", "a:b", ";", ",", "[", "]", "(", ")", '"""', " .", "<x:a>", "\n"),
 }
 _SYNTAX |= {".ndjson": _SYNTAX[".jsonl"]}
+
+ROWS = [{"text": "好", "label": 1, "more": ["x"]}, {"text": "差", "label": 0, "more": []}]
+ASKED = {"id": "1", "question": "谁？", "answers": [{"text": "猫", "answer_start": 1}]}
+NUMBERS = ("bias", "threshold", "matches", "right", "dev_f1")
+DATA: dict[str, object] = {  # what is in a file, as JSON but for texts
+    "rows.json": ROWS,
+    "rows.jsonl": "\n".join(map(json.dumps, ROWS)),
+    "squad.json": {"data": [{"paragraphs": [{"context": "小猫", "qas": [ASKED]}]}]},
+    "links.jsonl": {"text": "ab", "labels": [{"span": [0, 1], "entity_id": "Q1"}]},
+    "gate.json": {
+        **{"format": 1, "features": dict.fromkeys(FEATURES, 0.5), **dict.fromkeys(NUMBERS, 1)},
+        **{"names": {"D": {"猫": [1, 2]}}, "labels": {"病": "D"}, "injected": True},
+        "model": hashlib.sha256(hashlib.sha256(b"").digest()).hexdigest()[:16],
+        "graph": {"fingerprint": "f", "about": "kg, 3 triples"},
+    },
+    "suite.yaml": (
+        "title: a\nseeds: [1, 2]\ntask: ner\ndata: {folder: x, split: official}\n"
+        "runs:\n- name: BERT\n  note: since 2024-02-03\n"
+        "- {name: K-BERT, knowledge: graph, kg: [a.spo]}\n"
+    ),
+    "tags.conll": "患 O\n糖 B-D\n尿 E-D\n\n咳 S-D\n",
+}
+PIECES = (
+    "[" * 2000,
+    "NaN",
+    "1e999",
+    "9" * 5000,
+    "2024-02-30",
+    "!!timestamp x",
+    '"\\ud800"',
+    "\xff",
+)
+PIECES = (*PIECES, "x" * 70_000, '{"a": ', "null", "- ", ": ", "&a [*a]", "\n", "\t", "'", '"')
+
+
+def data_file(name: str, seed: int) -> bytes:
+    """A file of ``DATA``, with other values, bytes or pieces in it if there is a seed."""
+    of, dice = DATA[name], random.Random(seed)
+    data = of.encode() if isinstance(of, str) else json.dumps(of, ensure_ascii=False).encode()
+    if not seed:
+        return data
+    if not isinstance(of, str) and dice.random() < 0.4:
+        return mutated(data, dice)
+    for _ in range(dice.randint(1, 3)):
+        begin = dice.randrange(len(data) + 1)
+        piece = dice.choice(PIECES).encode("latin-1")
+        data = data[:begin] + piece + data[begin + dice.choice((0, 0, 1, len(piece))) :]
+    return data
+
+
+def read_or_refused_data(name: str, room: Path, seeds: range) -> dict[bool, int]:
+    """Count what is read of files of ``DATA`` and what is refused, as it should be said."""
+    (room / "model.safetensors").write_bytes(b"")
+    read = {True: 0, False: 0}
+    readers = {
+        "squad.json": lambda path: read_split(path, "train", "qa"),
+        "links.jsonl": lambda path: read_split(path, "train", "link"),
+        "gate.json": lambda path: Gate.load(room, path),
+        "suite.yaml": read_suite,
+        "tags.conll": lambda path: read_split(path, "train", "ner"),
+    }
+    for seed in seeds:
+        (room / name).write_bytes(data_file(name, seed))
+        path = str(room / name)
+        try:
+            readers.get(name, lambda path: read_split(path, "train", guess_task(path)))(path)
+            read[True] += 1
+        except KBertError as error:
+            read[False] += 1
+            assert name in str(error), seed
+            assert str(error).encode() and len(str(error)) < 2000, seed
+        except Exception as error:
+            raise AssertionError(f"{name}, seed {seed}") from error
+    return read
 
 
 def files(reader: str) -> st.SearchStrategy[bytes]:

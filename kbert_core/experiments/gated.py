@@ -53,6 +53,7 @@ from kbert_core.training.scores import span_scores, unseen_recall
 
 FILE = "gate.json"  # beside a model
 FORMAT = 1
+PROBLEMS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)  # of a file
 RESAMPLED = 2000  # times, the texts that an audit reads with a model
 
 
@@ -174,7 +175,7 @@ class Gate:
             )
         try:
             gate = cls._of(json_object(path, CheckpointError, "Fit it again with `kbert gate`."))
-        except (KeyError, TypeError, ValueError, AttributeError, OptionError) as error:
+        except (*PROBLEMS, OptionError) as error:
             raise CheckpointError(
                 f"{path}: this isn't a gate of this version ({type(error).__name__}: {error}). "
                 "Fit it again with `kbert gate`."
@@ -255,7 +256,7 @@ class Gate:
             return
         try:
             old = cls._of(json_object(path, CheckpointError, "")).about.rpartition(", ")[0]
-        except (KeyError, TypeError, ValueError, AttributeError, KBertError) as error:
+        except (*PROBLEMS, KBertError) as error:
             if path.name == FILE and not path.is_dir():
                 return
             raise CheckpointError(

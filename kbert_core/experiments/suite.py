@@ -41,6 +41,8 @@ ABLATIONS = {
     "both": Ablation(positions="hard", visible="all"),
 }
 AT_RANDOM = "random"
+# What PyYAML raises: also for a date that isn't one, a tag that doesn't fit, or deep brackets.
+YAML_PROBLEMS = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
 REFERRING = ("compare_with", "over")  # keys of a row that name another
 INHERITED = ("kg", "injection", "encoder", "train", "seeds", "compare_with")  # by the suite's rows
 SET_ELSEWHERE = {  # fields of TrainOptions that the suite gives by other keys, or the command line
@@ -488,7 +490,7 @@ def read_suite(path: str | Path) -> Suite:
     path = Path(path)
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, *YAML_PROBLEMS) as error:
         raise OptionError(
             f"{path}: can't be read as YAML in UTF-8 ({error}). Check its name, or correct it."
         ) from error

@@ -191,7 +191,7 @@ JSON = {
     "a list over lines": '[\n{\n"text": "a", "label": 0},\n{"label": 1, "text": "b"}\n]',
     "lines": '\n{"text": "a", "label": 0}\n\n{"label": 1, "text": "b", "more": [1, "x", {}]}\n',
     "columns": '{"text": ["a", "b"],\n "label": [0, 1]}',
-    "a mark, and lines of Windows": '\ufeff[{"text": "a", "label": 0.0},\r\n{"text": "b", "label": 1}]',
+    "a mark, Windows": '\ufeff[{"text": "a", "label": 0.0},\r\n{"text": "b", "label": 1}]',
 }
 
 

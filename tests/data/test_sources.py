@@ -1,6 +1,7 @@
 """Where splits come from: folders, files by name, a share of train."""
 
 import pytest
+from fuzzed_files import DATA, read_or_refused_data
 
 from kbert_core.data.labelled import Example
 from kbert_core.data.sources import DataFiles, hold_out, read_split, read_splits
@@ -143,3 +144,9 @@ def test_more_sets_to_train_on_give_no_dev_and_no_row_of_dev_or_test(tmp_path, c
     left = 2 if ("a3", "b3") in held else 1  # the test pair turned round, and perhaps a dev pair
     assert train[8:] == ([("v", "w")] if left == 2 else [("v", "w"), ("a3", "b3")])
     assert f"more.tsv: {left} rows of dev or test left out" in caplog.text
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_any_file_of_data_is_read_or_refused_with_a_clear_message(name, tmp_path):
+    assert read_or_refused_data(name, tmp_path, range(1)) == {True: 1, False: 0}
+    assert sum(read_or_refused_data(name, tmp_path, range(1, 16)).values()) == 15

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 from checkpoints.test_adapters import make_adapter
 from conftest import tiny_tokenizer
-from fuzzed_files import ENCODINGS, READERS, files, read_or_refused
+from fuzzed_files import (
+    DATA,
+    ENCODINGS,
+    READERS,
+    files,
+    read_or_refused,
+    read_or_refused_data,
+)
 from fuzzed_graphs import try_damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -89,6 +96,13 @@ def test_any_file_of_a_format_is_read_or_refused_with_a_clear_message(reader, fi
     try_to_read()
     assert min(read.values()) > 0
     figures[f"files {reader}"] = {"read": read[True], "refused": read[False]}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_any_file_of_data_is_read_or_refused_with_a_clear_message(name, tmp_path, figures):
+    read = read_or_refused_data(name, tmp_path, range(900))
+    assert min(read.values()) > 0
+    figures[f"data {name}"] = {"read": read[True], "refused": read[False]}
 
 
 def test_offsets_always_point_into_the_text_as_given(figures):
