@@ -13,7 +13,7 @@ WORKDIR /home/kbert/lab
 RUN mkdir /home/kbert/workspaces
 
 # The packages change less often than the program, so they have a layer of their own.
-COPY --chown=1000:1000 Makefile pyproject.toml README.md LICENSE requirements.lock requirements.txt ./
+COPY --chown=1000:1000 Makefile pyproject.toml README.md LICENSE NOTICE requirements.lock requirements.txt ./
 RUN PIP_NO_CACHE_DIR=1 make .venv/.ready
 COPY --chown=1000:1000 kbert_core kbert_core
 COPY --chown=1000:1000 app app

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 import zipfile
 from pathlib import Path
 from urllib.error import URLError
@@ -54,6 +55,15 @@ def test_the_wheel_says_what_it_is_and_what_the_app_needs(wheel):
     for name in cli.lab.NEEDED:
         assert re.search(rf"^Requires-Dist: {name}\b.*extra == 'app'", said, re.MULTILINE), name
     assert "kbert = kbert_core.cli:main" in commands
+
+
+def test_the_wheel_states_its_licences_and_holds_their_texts(wheel):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    with zipfile.ZipFile(wheel) as opened:
+        held = {name.partition(".dist-info/")[2]: name for name in opened.namelist()}
+        assert f"License-Expression: {project['license']}" in opened.read(held["METADATA"]).decode()
+        for file in project["license-files"]:
+            assert opened.read(held[f"licenses/{file}"]) == (ROOT / file).read_bytes()
 
 
 @pytest.fixture
