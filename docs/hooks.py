@@ -28,6 +28,7 @@ PAGES = {  # a file outside docs/ → its page
 COMMANDS = "reference/commands.md"
 SUITES = "reference/suites.md"
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
+BADGE = re.compile(r"^\[!\[.*\n", re.MULTILINE)
 SHARED = 8  # an option of at least so many commands is described once
 
 
@@ -53,6 +54,7 @@ def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File
 
     made = {page: (ROOT / file).read_text("utf-8") for file, page in PAGES.items()}
+    made["index.md"] = BADGE.sub("", made["index.md"])  # their pictures lie on other hosts
     made[COMMANDS], made[SUITES] = commands_page(), suites_page()
     made["logo.svg"] = (ROOT / "app" / "logo.svg").read_text("utf-8")
     for page, text in made.items():

@@ -1,4 +1,4 @@
-"""What a stranger looks for in a repository: licences and attributions."""
+"""What a stranger looks for in a repository: licences, attributions, how to cite, forms."""
 
 import re
 import subprocess
@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -51,3 +52,43 @@ def test_the_packages_licence_names_those_of_its_parts_and_holds_their_texts():
     for file, words in begins.items():
         assert words in text_of(file)[:400]
     assert "Copyright 2006 by Princeton University" in text_of("NOTICE")
+
+
+def test_the_citation_is_of_this_version_and_of_the_paper():
+    cited = yaml.safe_load(text_of("CITATION.cff"))
+    assert (cited["cff-version"], cited["version"]) == ("1.2.0", PROJECT["version"])
+    assert {"title", "message", "authors", "license"} <= cited.keys()
+    (paper,) = cited["references"]
+    assert paper["title"].startswith("K-BERT: Enabling")
+    assert [author["family-names"] for author in paper["authors"]][::6] == ["Liu", "Wang"]
+
+
+def test_every_address_of_the_repository_is_the_one_of_the_project():
+    """Where this fails, the address in pyproject.toml was set: write it here, too."""
+    address, wrong = PROJECT["urls"]["Repository"], []
+    looked_at = ("README.md", "CONTRIBUTING.md", "CITATION.cff", "docs/install.md")
+    for file in (*looked_at, ".github/ISSUE_TEMPLATE/config.yml"):
+        found = re.findall(r"https://github\.com/[\w.-]+/kbert-lab\b", text_of(file))
+        assert found, file
+        wrong += [f"{file}: {own}" for own in found if own != address]
+    assert wrong == []
+
+
+def test_the_badges_are_true():
+    badges = re.findall(r"^\[!\[(.*?)\]\((.*?)\)\]\((.*?)\)$", text_of("README.md"), re.MULTILINE)
+    pictures = {name: picture for name, picture, _ in badges}
+    assert set(pictures) == {"test", "Apache-2.0", "Python"}
+    first, after = re.findall(r"3\.(\d+)", PROJECT["requires-python"])
+    assert f"3.{first}_to_3.{int(after) - 1}-" in pictures["Python"]
+    workflow = ".github/workflows" + pictures["test"].partition("workflows")[2]
+    steps = yaml.safe_load(text_of(workflow.removesuffix("/badge.svg")))["jobs"]["test"]["steps"]
+    assert ".ci/run" in [step.get("run") for step in steps]
+    assert "Apache License" in text_of("LICENSE")
+
+
+def test_forms_for_issues_have_what_the_host_asks_for():
+    for name in ("bug", "idea"):
+        form = yaml.safe_load(text_of(f".github/ISSUE_TEMPLATE/{name}.yml"))
+        assert {"name", "description", "body"} <= form.keys()
+        assert all(part["type"] in ("textarea", "input") for part in form["body"])
+        assert all(part["attributes"]["label"] for part in form["body"])
