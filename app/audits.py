@@ -2,9 +2,11 @@
 
 import hashlib
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from kbert_core.experiments.audit_values import Audit, Data, Share, plain_tokeni
 from kbert_core.experiments.file_rows import FileRow, each_row
 from kbert_core.experiments.linear import linear_recall
 from kbert_core.experiments.verdict import Verdict, verdict_of
+from kbert_core.knowledge.io.text_lines import lines
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"
 UPLOADS = [*dict.fromkeys(ending.split(".")[1] for ending in ENDINGS)]  # as a browser names them
@@ -66,18 +69,24 @@ def folder(path: str, task: str | None) -> Data:
     return _folders.get(key, lambda: (MEMORY * total, read_data(str(place), task)))[1]
 
 
-def uploaded(files: Mapping[str, tuple[str, bytes]], name: str, task: str | None) -> Data:
+def uploaded(
+    files: Mapping[str, tuple[str, bytes]], name: str, task: str | None, encoding: str = ""
+) -> Data:
     """Read uploaded files.
 
     Args:
         files: split → its file's name, for messages, and bytes; train among them.
         name: what to call the data set.
+        encoding: of the files, if they don't say it.
 
     Raises:
-        DataError: a file can't be read.
+        KBertError: a file can't be read.
     """
     with tempfile.TemporaryDirectory() as made:
-        for split, (_, data) in files.items():
+        for split, (called, data) in files.items():
+            if encoding:
+                decoded = lines(BytesIO(data), called, encoding=encoding, longest=sys.maxsize)
+                data = "\n".join(str(line) for _, line in decoded).encode()
             (Path(made) / f"{split}.tsv").write_bytes(data)
         try:
             read = read_data(made, task)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import audits, services, state
 from app.app_pages.data_found import show_audit, show_found, verdict_panel
-from app.app_pages.lab_open import open_graph_button, show_opened
+from app.app_pages.lab_open import choose_encoding, open_graph_button, show_opened
 from app.app_pages.long_run import begin, follow, forget, kept
 from app.app_pages.parts import segments, select
 from app.audits import MOST_TEXTS, FileSetup, Report
@@ -15,6 +15,7 @@ from app.state import KEEP, graph_as_edited, graph_name
 from app.texts import N_, refusal, t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
+from app.view_models.importing import page_words
 from app.view_models.styles import CSS
 from app.words import AUDIT_SPLIT, AUDIT_TASK
 from kbert_core import Ablation, InjectionOptions, KBertError
@@ -106,7 +107,7 @@ def choose_data() -> None:
         st.text_input(t(said), key="data.folder", placeholder=holder, **KEEP)
     elif ss["data.kind"] == UPLOAD:
         said = N_(
-            "Tab-separated, UTF-8, with a header: label and text_a, for pairs also text_b. For "
+            "Tab-separated, with a header: label and text_a, for pairs also text_b. For "
             "named entities text_a holds tokens and label as many BIO tags, both separated by "
             "single spaces; or a line holds one token and its tag. At most {most} MB a file."
         )
@@ -115,6 +116,7 @@ def choose_data() -> None:
             label = t("{split}.tsv, if there is one", split=name)
             label = t("train.tsv") if name == "train" else label
             column.file_uploader(label, type=audits.UPLOADS, key=f"data.upload_{name}")
+        choose_encoding("data.encoding", width=260, **KEEP)
     else:
         said = N_(
             "31 invented clinical sentences in Chinese that come with the app: enough to try the "
@@ -135,7 +137,7 @@ def read() -> Data | None:
             return audits.folder(ss["data.folder"], task)
         st.info(t("Enter the folder of the data set above."))
     except KBertError as error:
-        st.error(markdown(error))
+        st.error(markdown(page_words(error)))
     return None
 
 
@@ -158,10 +160,11 @@ def uploaded(task: str | None) -> Data | None:
             return None
         st.caption(markdown(t("Read: {name}.", name=kept[1].name)))
         return kept[1]
-    key = (task, *(file.file_id for file in given.values()))
+    encoding = str(ss.get("data.encoding", ""))
+    key = (task, encoding, *(file.file_id for file in given.values()))
     if kept is None or kept[0] != key:
         read = {name: (file.name, file.getvalue()) for name, file in given.items()}
-        kept = ss["data.kept"] = (key, audits.uploaded(read, given["train"].name, task))
+        kept = ss["data.kept"] = (key, audits.uploaded(read, given["train"].name, task, encoding))
     return kept[1]
 
 

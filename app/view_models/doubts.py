@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from app.texts import N_, listed, t
 from app.words import KNOWLEDGE_TEXTS
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge.io.rows import MAX_FIELD
+from kbert_core.knowledge.io.text_lines import MAX_FIELD
 from kbert_core.knowledge.tools.check import LONG_TAIL, TYPE_RELATIONS, check
 from kbert_core.knowledge.triple import CONTROL
 

@@ -2,20 +2,24 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from app.texts import refusal
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.io import ReadOptions, Row, rows_of
+from kbert_core.knowledge.io.encodings import NARROW, WIDE
 
 MOST = 200_000  # triples of one import
-ENCODINGS = ("", "gb18030", "big5", "utf-16-le", "utf-16-be", "latin-1")
-_FIELDS = {
+ENCODINGS = ("", *NARROW, *WIDE)
+_FIELDS: dict[str, Any] = {  # as re.sub takes them
     "choose columns with --columns": "name three columns head, relation and tail in line 1",
-    r"make a graph file of it, kbert kg import FILE --encoding (\S+) --output GRAPH.kg": (
-        r"choose its encoding here, \1"
+    r"([Gg])ive --encoding (\S+)": lambda found: (
+        f"{'C' if found[1] == 'G' else 'c'}hoose its encoding here, {found[2]}"
     ),
-    r"[Ss]ay --encoding (\S+) or (\S+)\.": r"Choose its encoding here, \1 or \2.",
-    r"say --encoding (\S+?),": r"choose its encoding here, \1,",
+    r", or say which columns to take: --columns \S+": "",
+    r"Name the task with --task (\([^)]*\))\. If the columns have unusual names.*": (
+        r"Choose the task above, \1, and call the columns label, text_a and, for pairs, text_b."
+    ),
     r"and --encoding (\S+) was given": r"and the encoding \1 was chosen",
     r" \(on the command line: --kg [^)]*\)": "",
 }

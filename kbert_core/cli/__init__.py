@@ -9,8 +9,8 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -18,6 +18,7 @@ import kbert_core
 from kbert_core.cli.commands import COMMANDS
 from kbert_core.cli.output import show
 from kbert_core.errors import KBertError
+from kbert_core.knowledge.io.encodings import VARIABLE, check_encoding
 
 GROUPS = {  # the first word of commands of two
     "data": "make data sets from published ones",
@@ -41,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if arguments is None else arguments
         args = parser(*words[:1]).parse_args(words)
         with ExitStack() as args.until_its_end:
+            if args.encoding:
+                check_encoding(args.encoding)
+                args.until_its_end.enter_context(_set_for_a_while(VARIABLE, args.encoding))
             result = args.command.run(args)
         if result is not None:
             show(result, args.command.text, args)
@@ -55,6 +59,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("kbert: stopped", file=sys.stderr)
         return 130
     return 0
+
+
+@contextmanager
+def _set_for_a_while(variable: str, value: str) -> Iterator[None]:
+    """Set a variable of the environment, also for processes that are started meanwhile."""
+    before = os.environ.get(variable)
+    os.environ[variable] = value
+    try:
+        yield
+    finally:
+        del os.environ[variable]
+        if before is not None:
+            os.environ[variable] = before
 
 
 def _once() -> Callable[[logging.LogRecord], bool]:
@@ -86,6 +103,8 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         first = " ".join(command.help.partition("\n\n")[0].split()).rstrip(".")
         sub = groups[group].add_parser(last, help=first, description=command.help)
         sub.add_argument("--json", action="store_true", help="print JSON")
+        encoding = "of files that aren't UTF-8, such as gb18030"
+        sub.add_argument("--encoding", help=encoding, metavar="NAME")
         for add in command.arguments:
             add(sub)
         sub.set_defaults(command=command)

@@ -1,6 +1,7 @@
 """The texts that a command reads: given, or one a line of a file; each answered as it comes."""
 
 import io
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -8,7 +9,10 @@ from typing import Any
 
 from kbert_core.cli.commands import argument, several
 from kbert_core.cli.output import Progress, show
-from kbert_core.errors import KBertError, OptionError, TextError
+from kbert_core.errors import GraphFileError, KBertError, OptionError, TextError
+from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, remedy
+from kbert_core.knowledge.io.encodings import VARIABLE
+from kbert_core.knowledge.io.text_lines import lines
 
 PROGRESS_EVERY = 1000  # texts
 Texts = Sequence[Sequence[str]]
@@ -90,14 +94,19 @@ def asked(args: Namespace, texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def lines_of(name: str) -> Iterator[str]:
-    """The lines of a file, or of standard input, one at a time."""
-    if name == "-" and isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
-        sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")
+    """The lines of a file, packed or not, or of standard input, one at a time."""
     try:
-        with sys.stdin if name == "-" else open(name, encoding="utf-8-sig") as file:
-            for line in file:
-                yield line.rstrip("\r\n")
-    except OSError as error:
-        raise TextError(f"{name}: can't be read ({error.strerror}). Check the name.") from error
+        if name == "-":
+            if isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
+                encoding = os.environ.get(VARIABLE, "utf-8-sig")
+                sys.stdin.reconfigure(encoding=encoding, errors="strict")
+            yield from (line.rstrip("\r\n") for line in sys.stdin)
+            return
+        with open_unpacked(name) as file:
+            yield from (str(line) for _, line in lines(file, name, longest=sys.maxsize))
+    except GraphFileError as error:
+        raise TextError(str(error)) from error
     except UnicodeDecodeError as error:
         raise TextError(f"{name}: not UTF-8 ({error}). Save it as UTF-8.") from error
+    except PROBLEMS as error:
+        raise TextError(f"{name}: can't be read ({error}). {remedy(error)}") from error

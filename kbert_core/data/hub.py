@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.data.json_rows import JsonRows
-from kbert_core.data.tables import LABELS, NEEDED, TEXTS, Row, Source, Table
+from kbert_core.data.tables import LABELS, NEEDED, TEXTS, Row, Source, Table, csv_form
 from kbert_core.errors import DataError, SplitError
 
 HUB = "hf:"
@@ -78,6 +78,9 @@ class HubTable(Table):
         names = {ours: _class_names(self._features[theirs]) for ours, theirs in columns.items()}
         table = self._table.select_columns(list(set(columns.values())))
         for number, row in enumerate(table, start=1):
+            empty = all(value is None for value in row.values())
+            if empty and not isinstance(self._table, JsonRows):
+                continue  # an empty row of a spreadsheet
             try:
                 yield number, {o: _plain(row[t], names[o], o) for o, t in columns.items()}
             except ValueError as error:
@@ -129,7 +132,8 @@ def _opened(name: str) -> Mapping[str, Any]:
             loaded = datasets.load_from_disk(str(path))
             return loaded if isinstance(loaded, dict) else {"train": loaded}
         names = {split: [*map(str, those)] for split, those in files.items()}
-        return dict(datasets.load_dataset(kind, data_files=names))
+        how = csv_form(*chain(*files.values())) if kind == "csv" else {}
+        return dict(datasets.load_dataset(kind, data_files=names, **how))
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
         cause: BaseException = error  # under what `datasets` says of every such error
         while cause.__cause__ is not None:

@@ -20,6 +20,7 @@ from kbert_core.data.squad import read_comprehension
 from kbert_core.data.tables import ColumnError, Table, TextTable, parse_columns
 from kbert_core.data.tagging import LIKE_TAG
 from kbert_core.errors import DataError, OptionError, SplitError
+from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.labels import OUTSIDE
 from kbert_core.options import Options, option
 from kbert_core.shipped import shipped
@@ -37,7 +38,7 @@ TASKS = {
     "rank": "answer selection",
 }
 ENDINGS = tuple(
-    f"{ending}{packed}" for ending in (".tsv", ".txt", ".conll", ".bio") for packed in ("", ".xz")
+    f"{ending}{packed}" for ending in (".tsv", ".txt", ".conll", ".bio") for packed in ("", *PACKED)
 )
 OF_FORM: dict[str, tuple[Sequence[str], Callable[[Path], list[Example]]]] = {  # no tables
     "link": (LINKS, read_links),

@@ -4,7 +4,7 @@ A text file has a header and tab-separated columns, as in the released K-BERT, o
 its tag per line, as in CoNLL-2003. The first lines decide which; the file's name doesn't matter.
 """
 
-import lzma
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.data.tagging import LIKE_TAG, tag_remedy
-from kbert_core.errors import DataError, OptionError
-from kbert_core.knowledge.io.compression import PROBLEMS, remedy
+from kbert_core.errors import DataError, GraphFileError, OptionError
+from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, remedy
+from kbert_core.knowledge.io.encodings import encoding_of
+from kbert_core.knowledge.io.text_lines import SEPARATOR, delimiter_of
+from kbert_core.knowledge.io.text_lines import lines as decoded_lines
 from kbert_core.labels import RIGHT, WRONG
 
 OURS = ("text_a", "text_b", "label", "qid")
@@ -110,7 +113,7 @@ class Table:
 
 
 class TextTable(Table):
-    """A text file; also packed with xz. The task is "" where it isn't known yet.
+    """A text file, packed or not. The task is "" where it isn't known yet.
 
     DataError where it can't be read, is empty, or is of another task's form.
     """
@@ -147,9 +150,9 @@ class TextTable(Table):
         places = {ours: self.columns.index(theirs) for ours, theirs in columns.items()}
         for number, line in enumerate(self._lines[self._first - 1 :], start=self._first):
             fields = line.split("\t") if self._cut else [line]
-            if line and len(fields) == len(self.columns):
+            if line.strip() and len(fields) == len(self.columns):
                 yield number, {ours: fields[at] for ours, at in places.items()}
-            elif line and strict:
+            elif line.strip() and strict:
                 raise DataError(
                     f"{self.source.place(number)}: found {len(fields)} fields in '{line[:60]}', "
                     f"expected {len(self.columns)} ({', '.join(self.columns)}), separated by tabs. "
@@ -158,18 +161,30 @@ class TextTable(Table):
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read the lines of a text file, also packed with xz; DataError where it can't be read."""
+    """Read the lines of a text file, packed or not; DataError where it can't be read."""
     try:
-        data = path.read_bytes()
-        if path.suffix == ".xz":
-            data = lzma.decompress(data)
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path}, line {line}: not UTF-8. Save the file as UTF-8.") from error
+        with open_unpacked(path) as file:
+            return [str(line) for _, line in decoded_lines(file, str(path), longest=sys.maxsize)]
+    except GraphFileError as error:
+        raise DataError(str(error)) from error
     except PROBLEMS as error:
         raise DataError(f"{path}: can't be read ({error}). {remedy(error)}") from error
-    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
+def csv_form(*paths: Path) -> dict[str, Any]:
+    """How tables with quotes are written, as pandas is told; DataError where one can't be read."""
+    lines, *_ = [read_lines(path) for path in paths]
+    with paths[0].open("rb") as file:
+        encoding = encoding_of(file.read(1 << 16))
+    first = lines[0] if lines else ""
+    told = SEPARATOR.fullmatch(first)
+    return {
+        "sep": told[1] if told else delimiter_of(first),
+        "skiprows": 1 if told else 0,
+        "encoding": encoding,
+        "keep_default_na": False,  # "NA" and "None" are texts
+        "na_values": [""],
+    }
 
 
 def parse_columns(text: str | None) -> dict[str, str]:

@@ -83,6 +83,7 @@ def is_chinese(error):
     assert not SENTENCE.search(bare), said
     with speaking("en"):
         assert refusal(error) == str(error)
+        assert "--encoding" not in page_words(error)
     return said
 
 
@@ -114,7 +115,7 @@ def test_a_graph_file_that_is_refused_is_refused_in_chinese(name):
 @pytest.mark.parametrize(
     "options",
     [
-        *({"encoding": name} for name in ("klingon", "ascii")),
+        {"encoding": "klingon"},
         *({"columns": tuple(names)} for names in ("129", "abb", "abz")),
     ],
     ids=str,

@@ -275,6 +275,19 @@ def test_a_file_that_breaks_off_is_answered_as_far_as_it_can_be_read(kbert, chec
     assert len(said.out.splitlines()) >= 3
 
 
+def test_an_encoding_is_that_of_every_file_that_is_not_utf_8(kbert, tmp_path):
+    texts, graph = tmp_path / "texts.txt", tmp_path / "mine.tsv"
+    texts.write_bytes("有糖尿病\n".encode("gb18030"))
+    graph.write_bytes("糖尿病\t类别\t疾病\n".encode("gb18030"))
+    for named, line in ((("--kg", graph), "疾病"), (("--kg", "demo_kgs/medical_zh.spo"), "糖尿病")):
+        command = ("tree", "--file", texts, *named)
+        assert line in kbert(*command, "--encoding", "gb18030").out
+        assert "--encoding gb18030" in kbert(*command, code=2).err
+    assert (
+        "The encoding 'klingon' is unknown" in kbert(*command, "--encoding", "klingon", code=2).err
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

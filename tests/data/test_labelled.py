@@ -1,5 +1,6 @@
 """Loaders of labelled data: the release's formats, and what is wrong with a file."""
 
+import gzip
 import lzma
 import os
 from pathlib import Path
@@ -16,7 +17,7 @@ from kbert_core.data.labelled import (
     read_examples,
     warn_of_rare_labels,
 )
-from kbert_core.data.sources import find_split
+from kbert_core.data.sources import find_split, read_split
 from kbert_core.data.tables import parse_columns
 from kbert_core.data.tagging import as_bio, scheme_of
 from kbert_core.errors import DataError, OptionError, SplitError
@@ -128,7 +129,7 @@ def test_one_token_a_line_is_no_text_to_fill(tmp_path):
 
 def test_a_broken_packed_file_gets_its_own_remedy(tmp_path):
     (tmp_path / "train.tsv.xz").write_bytes(b"no xz")
-    with pytest.raises(DataError, match=r"can't be read .* Get or pack the file again"):
+    with pytest.raises(DataError, match=r"can't be unpacked, .* Get or pack the file again"):
         read_examples(tmp_path / "train.tsv.xz", "ner")
 
 
@@ -281,6 +282,28 @@ def test_a_quotation_mark_is_a_character_like_any_other(tmp_path):
 def test_lines_end_as_on_any_system_and_at_no_other_character(tmp_path):
     (tmp_path / "a.tsv").write_bytes("\ufefflabel\ttext_a\r\n1\t甲\u2028乙\r\n".encode())
     assert read_examples(tmp_path / "a.tsv", "classify")[0].sentences == ("甲\u2028乙",)
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.tsv.gz", "a.csv"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_labelled_table_takes_what_a_table_of_triples_takes(
+    tmp_path, monkeypatch, name, encoding, end
+):
+    between = "\t" if ".tsv" in name else ";"
+    rows = ("text,label", "Übelkeit,häufig", ",", "Fieber,NA", "")
+    text = end.join(rows).replace(",", between)
+    data = (text if between == "\t" else f"sep=;{end}{text}").encode(encoding)
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    if encoding == "cp1252":
+        with pytest.raises(DataError, match=r"CP1252 \('Übelkeit.*häufig'\).* --encoding cp1252"):
+            read_split(str(tmp_path / name), "train", "classify")
+        monkeypatch.setenv("KBERT_ENCODING", encoding)
+    found = read_split(str(tmp_path / name), "train", "classify")
+    assert [(e.sentences, e.label) for e in found] == [
+        (("Übelkeit",), "häufig"),
+        (("Fieber",), "NA"),
+    ]
 
 
 def test_an_example_knows_where_it_stands_and_is_equal_by_content(tmp_path):

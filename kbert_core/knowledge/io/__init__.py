@@ -12,9 +12,10 @@ from typing import IO
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import Bounded, plain_ending, unpacking
-from kbert_core.knowledge.io.rows import Bad, lines, printable, read_tabs
 from kbert_core.knowledge.io.rows import ReadOptions as ReadOptions
 from kbert_core.knowledge.io.rows import Row as Row
+from kbert_core.knowledge.io.rows import read_tabs
+from kbert_core.knowledge.io.text_lines import Bad, lines, printable
 from kbert_core.knowledge.triple import Triple
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from kbert_core.knowledge.io.rows import HEADERS, Bad, Lines, ReadOptions, Row, checked, shown
+from kbert_core.knowledge.io.rows import HEADERS, ReadOptions, Row, checked
+from kbert_core.knowledge.io.text_lines import Bad, Lines, shown
 
 NODE_NAMES = ("name", "title", "label", "名称")  # properties that name a node of Neo4j
 

@@ -5,7 +5,6 @@ in one file and nodes (``:ID,name,:LABEL``) in others; or what ``apoc.export.csv
 in one. A node is called by its ``name``, or the first of ``NODE_NAMES`` that it has.
 """
 
-import io
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -17,18 +16,8 @@ from typing import IO, Any
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import plain_ending, unpacking
 from kbert_core.knowledge.io.json_lines import NODE_NAMES
-from kbert_core.knowledge.io.rows import (
-    Bad,
-    Cells,
-    Lines,
-    ReadOptions,
-    Row,
-    checked,
-    lines,
-    quoted,
-    read_cells,
-    shown,
-)
+from kbert_core.knowledge.io.rows import ReadOptions, Row, checked, read_cells
+from kbert_core.knowledge.io.text_lines import Bad, Cells, Lines, lines, quoted, shown
 from kbert_core.knowledge.io.write import write_rows, write_triples
 from kbert_core.knowledge.triple import Triple
 
@@ -142,7 +131,7 @@ def _read_nodes(file: str, names: Names, options: ReadOptions) -> None:
     columns: Columns | None = None
     try:
         with Path(file).open("rb") as opened:
-            stream: Any = io.BufferedReader(unpacking(opened, file))  # type: ignore[arg-type]
+            stream = unpacking(opened, file)
             for number, cells in quoted(lines(stream, file, encoding=options.encoding), file):
                 where = f"{file}, line {number}"
                 if isinstance(cells, Bad):

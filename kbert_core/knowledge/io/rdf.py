@@ -16,7 +16,8 @@ import pyoxigraph as ox
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import PROBLEMS, Bounded, packing_error
-from kbert_core.knowledge.io.rows import Bad, ReadOptions, Row, checked, printable
+from kbert_core.knowledge.io.rows import ReadOptions, Row, checked
+from kbert_core.knowledge.io.text_lines import Bad, printable
 
 FORMATS = {".nt": ox.RdfFormat.N_TRIPLES, ".ttl": ox.RdfFormat.TURTLE}
 Terms = tuple[object, object, object]  # of a statement: subject, predicate, object

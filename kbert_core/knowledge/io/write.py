@@ -17,7 +17,8 @@ from kbert_core.errors import GraphFileError
 from kbert_core.files import replaced
 from kbert_core.knowledge.io.compression import packing, plain_ending
 from kbert_core.knowledge.io.rdf import FORMATS as RDF
-from kbert_core.knowledge.io.rows import guarded, headings_of
+from kbert_core.knowledge.io.rows import headings_of
+from kbert_core.knowledge.io.text_lines import guarded
 from kbert_core.knowledge.triple import Triple
 
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")

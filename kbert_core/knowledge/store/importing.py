@@ -21,6 +21,7 @@ from filelock import FileLock
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io import ReadOptions, open_rows
+from kbert_core.knowledge.io.encodings import VARIABLE
 from kbert_core.knowledge.io.rows import Row
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import (
@@ -249,7 +250,8 @@ def indexed(
     reading = open_rows(path, options, skip_bad=skip_bad)
     beside = [file.stat().st_mtime_ns for file in map(Path, options.nodes) if file.exists()]
     said = (sorted(aliases.names_of_head), sorted(aliases.names_of_tail), beside)
-    how = (VERSION, "".join(path.suffixes[-2:]), *astuple(options), skip_bad, *said)
+    given = (*astuple(options), os.environ.get(VARIABLE))
+    how = (VERSION, "".join(path.suffixes[-2:]), *given, skip_bad, *said)
     with graph_cache(path) as folder:
         target = folder / f"{_digest(path, repr(how), folder)}{ENDING}"
     if target.exists():

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge import io as readers
-from kbert_core.knowledge.io import ReadOptions, rows_of
-from kbert_core.knowledge.io import rows as rows_module
+from kbert_core.knowledge.io import ReadOptions, rows_of, text_lines
 from kbert_core.knowledge.io.rdf import shortened
-from kbert_core.knowledge.io.rows import MAX_LINE, lines
+from kbert_core.knowledge.io.text_lines import MAX_LINE, lines
 
 SUGAR = ("糖尿病", "类别", "疾病")
 APPLE = ("Tim Cook", "CEO", "Apple")
@@ -93,8 +92,14 @@ def test_a_message_about_a_table_of_tabs_can_be_shown():
     assert "'<U+0009>' expected after" in error_of('"\t\n",', "a.csv")
 
 
-def test_a_name_over_two_lines_is_refused_with_its_line():
-    assert error_of('a,r,t\n"b\nb",r,t\n').startswith("a.csv, line 2: 'b<U+000A>b")
+def test_what_a_spreadsheet_leaves_behind_is_passed_over():
+    assert triples('sep=;\na;r;t\n;;\n"b,\n b";r;t\n;;;;\n') == [
+        ("a", "r", "t"),
+        ("b, b", "r", "t"),
+    ]
+    assert triples("a，r，t\rb，r，t") == [("a", "r", "t"), ("b", "r", "t")]
+    assert triples("a\tr\tt\n\t\t\n", "a.tsv") == [("a", "r", "t")]
+    assert "holds a line end of another kind (U+000D)" in error_of("a,r,t\nb,r,t\rc,r,t\n")
 
 
 def test_tabs_are_read_with_headings_but_never_in_spo():
@@ -252,9 +257,6 @@ def test_an_encoding_can_be_given(encoding):
 
 
 def test_an_encoding_that_doesnt_fit_is_told():
-    assert "--encoding gb18030" in error_of(BOTH.encode("gb18030"), "a.spo")
-    assert "may be GB18030 or BIG5" in error_of("頭痛\t類別\t症狀\n".encode("big5"), "a.spo")
-    assert "may be UTF-16-LE" in error_of("头痛\t类别\t症状\n".encode("utf-16-le"), "a.spo")
     assert "is not GB18030" in error_of(b"a\tb\t\xff\n", "a.spo", encoding="gb18030")
     broken = BOTH.encode("utf-16") + b"\x00\xd8\x00"
     assert "not UTF-16-LE throughout" in error_of(broken, "a.spo")
@@ -264,6 +266,34 @@ def test_an_encoding_that_doesnt_fit_is_told():
     for unknown in ("klingon", "undefined", "rot13"):
         with pytest.raises(OptionError, match=f"'{unknown}' is unknown"):
             ReadOptions(encoding=unknown)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("癫痫\t类别\t疾病", "gb18030"),
+        ("a\tb\t病", "gb18030"),
+        ("頭痛\t類別\t症狀", "big5"),
+        ("头痛\t类别\t症状", "utf-16-le"),
+        ("头痛\t类别\t症状", "utf-16-be"),
+        ("Enzephalitis\thäufig\tÜbelkeit", "cp1252"),
+        ("fièvre\tsymptôme\tgrippe à virus", "cp1252"),
+        ("fever\tover\t38 °C", "cp1252"),
+        ("ból\tobjaw\tgrypa żołądkowa", "cp1250"),
+        ("головная боль\tсимптом\tгрипп", "cp1251"),
+        ("πονοκέφαλος\tσύμπτωμα\tγρίπη", "cp1253"),
+        ("頭痛\t症状\tひどい", "shift_jis"),
+    ],
+)
+def test_the_encoding_that_reads_best_is_offered_with_what_it_reads(text, encoding, monkeypatch):
+    data = f"{text}\n".encode(encoding)
+    message = error_of(data, "a.spo")
+    shown = text.replace("\t", "<TAB>")
+    assert f"It may be {encoding.upper()} ('{shown}')" in message
+    assert f"give --encoding {encoding}" in message
+    monkeypatch.setenv("KBERT_ENCODING", encoding)
+    assert triples(data, "a.spo") == [tuple(text.split("\t"))]
+    assert triples(BOTH, "a.spo") == [SUGAR, APPLE]  # it is UTF-8 all the same
 
 
 def test_the_mark_of_utf_8_belongs_to_no_name():
@@ -315,7 +345,7 @@ def test_a_bomb_is_refused_before_it_fills_memory(ending, monkeypatch):
 
 
 def test_a_bomb_of_empty_or_of_bad_lines_is_refused(monkeypatch):
-    monkeypatch.setattr(rows_module, "MAX_EMPTY", 1000)
+    monkeypatch.setattr(text_lines, "MAX_EMPTY", 1000)
     monkeypatch.setattr(readers, "MOST_REPEATED", 1000)
     monkeypatch.setattr(readers, "MOST_BAD", 1000)
     for line, said in ((b"\n", "over 1,000 empty lines"), (b"\r\n", "empty lines")):

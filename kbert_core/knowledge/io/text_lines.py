@@ -1,0 +1,220 @@
+"""Bytes → decoded lines of limited length → cells of a table, of triples or of labelled rows."""
+
+import csv
+import io
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import IO, cast
+
+from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.io.compression import PROBLEMS, packing_error
+from kbert_core.knowledge.io.encodings import encoding_of, guessed
+
+MAX_FIELD = 50_000  # characters; longer is a broken file, not a name
+MAX_LINE = 4 * (3 * MAX_FIELD + 100)
+MAX_EMPTY = 1_000_000  # empty lines of a packed file: more, and it is a trap
+MAX_ROW = 10_000  # lines; more are no longer read for the end of a quote
+MAX_AGAIN = 1_000_000  # lines of a file that are read again after a quote that isn't closed
+_DELIMITERS = (",;\t|", "，；")  # the latter where a line has none of the former
+SEPARATOR = re.compile(r"sep=([^\w\"]) *", re.IGNORECASE)  # a line that Excel may write first
+_BREAK = re.compile(r"\s*[\t-\r\x85\u2028\u2029]\s*")
+# What a spreadsheet would run, in full width too, and what we have guarded.
+FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """A line, counted from 1, that is no triple, and why."""
+
+    line: int
+    problem: str
+
+
+Lines = Iterable[tuple[int, str | Bad]]
+Cells = Iterator[tuple[int, list[str] | Bad]]
+
+
+def shown(text: str) -> str:
+    """Return a line in a form that can be shown: short, odd characters as numbers."""
+    return printable((text if len(text) <= 80 else text[:77] + "...").replace("\t", "<TAB>"))
+
+
+def printable(text: str) -> str:
+    """Return a text with odd characters written as numbers."""
+    return "".join(c if c.isprintable() else f"<U+{ord(c):04X}>" for c in text)
+
+
+def one_line(text: str) -> str:
+    """Put a text of several lines into one."""
+    return text if text.isprintable() else _BREAK.sub(" ", text)
+
+
+def lines(
+    stream: IO[bytes] | io.RawIOBase,
+    name: str,
+    *,
+    encoding: str | None = None,
+    packed: bool = False,
+    longest: int = MAX_LINE,
+) -> Iterator[tuple[int, str | Bad]]:
+    """Yield the lines of a file with their numbers from 1, and refuse packed files that are traps.
+
+    Lines end as on any system, those of old Macs too.
+
+    Raises:
+        GraphFileError: the file is damaged, too large, or in another encoding.
+    """
+    buffered = io.BufferedReader(cast(io.RawIOBase, stream), 1 << 16)
+    try:
+        start = buffered.peek()
+    except PROBLEMS as error:
+        raise packing_error(name, error) from error
+    known = encoding_of(start, encoding)
+    if known is None:
+        order = "be" if start[0] == 0 else "le"
+        raise GraphFileError(
+            f"{name}: every other byte at its beginning is zero, as in UTF-16. If the file is "
+            f"UTF-16, give --encoding utf-16-{order}, or save the file as UTF-8."
+        )
+    end = "\r" if b"\r" in start and b"\n" not in start else "\n"
+    text = io.TextIOWrapper(buffered, known, newline=end)
+    empty = 0
+    for number in count(1):
+        try:
+            line = piece = text.readline(longest)
+            size = len(line)
+            while len(piece) == longest and piece[-1] != end:
+                piece = text.readline(longest)
+                size += len(piece)
+        except UnicodeDecodeError as error:
+            raise _encoding_error(name, number, error, end.encode()) from error
+        except UnicodeError as error:  # of UTF-16 and UTF-32 without their mark
+            raise GraphFileError(
+                f"{name}: {error}, so its byte order is unknown. Give --encoding {known}-le "
+                f"or {known}-be."
+            ) from error
+        except PROBLEMS as error:
+            raise packing_error(name, error) from error
+        if not line:
+            return
+        empty += size <= 2 and not line.strip()
+        if packed and empty > MAX_EMPTY:
+            raise GraphFileError(
+                f"{name}: has over {MAX_EMPTY:,} empty lines, as no file of triples has. Take "
+                "them out, or take another file."
+            )
+        if size > longest:
+            problem = f"a line of {size:,} characters, at most {longest:,} expected."
+            yield number, Bad(number, f"{problem} Put one triple a line, or delete the line.")
+        else:
+            yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def _encoding_error(
+    name: str, number: int, error: UnicodeDecodeError, end: bytes
+) -> GraphFileError:
+    """Return the error for bytes of another encoding; the bytes begin in line ``number``."""
+    encoding, data = error.encoding.upper(), error.object
+    if encoding.startswith(("UTF-16", "UTF-32")):
+        return GraphFileError(
+            f"{name}: not {encoding} throughout, near line {number} ({error.reason}). Save the "
+            "file as UTF-8 and open it again."
+        )
+    number += data.count(end, 0, error.start)
+    begin = 0 if b"\0" in data else data.rfind(end, 0, error.start) + 1
+    remedy = "Save the file as UTF-8 and open it again"
+    if others := guessed(data[begin:], but=error.encoding.lower()):
+        first = {other: text.partition(end.decode())[0].strip() for other, text in others}
+        read = (f"{other.upper()} ('{shown(line)}')" for other, line in first.items())
+        remedy = (
+            f"It may be {' or '.join(read)}. If that reads right, give --encoding "
+            f"{' or '.join(first)}, or save the file as UTF-8"
+        )
+    return GraphFileError(
+        f"{name}, line {number}: byte 0x{data[error.start]:02X} is not {encoding}. {remedy}."
+    )
+
+
+def delimiter_of(line: str) -> str:
+    """Return what separates the cells of a table, by its first line."""
+    usual, wide = (max(those, key=line.count) for those in _DELIMITERS)
+    return usual if usual in line else wide
+
+
+def quoted(lines: Lines, name: str) -> Cells:
+    """Split a table with quotes; the first line tells what separates cells.
+
+    A row may have several lines; if it can't be read, only its first line counts as bad.
+    """
+    source = iter(lines)
+    ahead = deque(islice(source, 1))  # lines to read first
+    first = "".join(line for _, line in ahead if isinstance(line, str))
+    delimiter = delimiter_of(first)
+    if told := SEPARATOR.fullmatch(first):
+        delimiter = told[1]
+        ahead.clear()
+    again = 0  # lines that were read again
+    while True:
+        taken: list[tuple[int, str]] = []
+        bad: list[Bad] = []
+        reader = csv.reader(_taking(source, ahead, taken, bad), delimiter=delimiter, strict=True)
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            number = taken[0][0]
+            problem = (
+                f"{printable(str(error))}. A quote may not be closed: close it, double the quotes "
+                "that belong to a name, or delete the line."
+            )
+            if "\r" in taken[0][1]:
+                problem = (
+                    f"'{shown(taken[0][1])}' holds a line end of another kind (U+000D) than the "
+                    "file. Save the file with one kind, or delete the line."
+                )
+            yield number, Bad(number, problem)
+            ahead.extendleft(reversed(taken[1:]))
+            again += len(taken)
+            if again > MAX_AGAIN:
+                raise GraphFileError(
+                    f"{name}, line {number}: too many quotes before and after it are not closed. "
+                    "Close them, or double the quotes that belong to a name."
+                ) from error
+        else:
+            if cells and any(map(str.strip, cells)):
+                yield taken[0][0], [unguarded(one_line(cell.removesuffix("\n"))) for cell in cells]
+        yield from ((problem.line, problem) for problem in bad)
+        if not taken:
+            return
+
+
+def _taking(
+    source: Iterator[tuple[int, str | Bad]],
+    ahead: deque[tuple[int, str | Bad]],
+    taken: list[tuple[int, str]],
+    bad: list[Bad],
+) -> Iterator[str]:
+    """Yield lines when a row needs them, and remember them."""
+    while len(taken) <= MAX_ROW:
+        following = ahead.popleft() if ahead else next(source, None)
+        if following is None:
+            return
+        number, line = following
+        if isinstance(line, Bad):
+            bad.append(line)
+        else:
+            taken.append((number, line))
+            yield line + "\n"
+    raise csv.Error(f"a row of over {MAX_ROW:,} lines")
+
+
+def guarded(field: str) -> str:
+    """Put an apostrophe before what a spreadsheet would take for a formula."""
+    return "'" + field if FORMULA.match(field) else field
+
+
+def unguarded(field: str) -> str:
+    """Remove the apostrophe that :func:`guarded` adds."""
+    return field[1:] if field.startswith("'") and FORMULA.match(field) else field
