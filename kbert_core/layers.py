@@ -46,11 +46,11 @@ def check_architecture(config: Any) -> None:
     kind = type(config).__name__.removesuffix("Config")
     if getattr(config, "is_encoder_decoder", False):
         raise EncoderError(
-            f"{kind} is an encoder with a decoder, and an encoder alone is needed. {ANOTHER}"
+            f"{kind} can't be used: it has a decoder, and an encoder alone is needed. {ANOTHER}"
         )
     if type(getattr(config, "vocab_size", None)) is not int:
         raise EncoderError(
-            f"{kind} has no vocabulary: it doesn't read a text as numbered tokens. {ANOTHER}"
+            f"{kind} can't be used: it has no vocabulary of numbered tokens. {ANOTHER}"
         )
 
 

@@ -1,5 +1,6 @@
 """Text → prediction: any system's reader with any task, every stage kept in a Trace."""
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,6 +12,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from kbert_core.checkpoints.checkpoint import (
+    QUESTIONS,
     Card,
     card_of,
     device_named,
@@ -35,6 +37,7 @@ from kbert_core.text import Text, WordPieces, refuse_half_characters, refuse_sin
 if TYPE_CHECKING:
     from kbert_core.tasks import RankedAnswer
 
+log = logging.getLogger(__name__)
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
 BATCHES_AHEAD = 64  # of texts, read and sorted by length
 GROUP = 8  # batches of texts that are read at once
@@ -67,6 +70,13 @@ class Pipeline:
         card: Card | None = None,
     ) -> None:
         self.card = card or Card.of(model.config)
+        if card is None and model.base_model is model:
+            self.card = replace(self.card, task=None)  # a bare encoder from a folder with a head
+        elif card is None and type(model).__name__.endswith(QUESTIONS):
+            raise CheckpointError(
+                f"{type(model).__name__} gives start and end apart. Read its folder with "
+                "Pipeline.load, or load it with AutoModelForTokenClassification."
+            )
         self.task = _task_named(self.card.task)
         self.hugging_face_tokenizer = tokenizer
         check_architecture(model.config)
@@ -105,7 +115,8 @@ class Pipeline:
         """Load a checkpoint from a folder or the hub.
 
         Args:
-            task: the head to load; None: the card's, or the bare encoder if it has none.
+            task: the head to load; None: the card's, or the one that the model's class tells, or
+                the bare encoder if it has none.
             device: "auto", "cpu", "cuda" or "cuda:N".
             dtype: of the parameters in memory.
 
@@ -114,10 +125,16 @@ class Pipeline:
         """
         device_named(device)
         card = card_of(path)
-        task = task or card.task
+        asked, task = task, task or card.task
         if task is not None and task not in TASKS:
             raise CheckpointError(f"No task '{task}'; expected one of {', '.join(TASKS)}.")
-        if task and card.task and task != card.task:
+        if card.others and asked is None:
+            log.warning(
+                "%s doesn't say what its head is for. It is read for the task '%s'; %s would fit "
+                "too, if you name it.",
+                *(path, card.task, " and ".join(f"'{other}'" for other in card.others)),
+            )
+        if task and card.task and task not in (card.task, *card.others):
             raise CheckpointError(
                 f"{path} was trained for the task '{card.task}', not '{task}'. "
                 f"Leave the task out, or choose a model for '{task}'."
@@ -132,7 +149,12 @@ class Pipeline:
                 )
         else:
             model = load_model(path, **arguments)
-        pipeline = cls(model, load_tokenizer(path), replace(card, task=task))
+        if card.others and model.config.num_labels == 1 and task != "rank":
+            raise CheckpointError(
+                f"{path} has a single label, so it scores texts and has no classes to choose from. "
+                "Choose a model with two labels or more."
+            )
+        pipeline = cls(model, load_tokenizer(path), replace(card, task=task, others=()))
         load_inserted(model, located(path))
         return pipeline
 
@@ -197,6 +219,11 @@ class Pipeline:
             count = self.reader.model.config.vocab_size  # may have more numbers than tokens
             return Labels({i: words.get(i, f"[{i}]") for i in range(count)})
         return Labels({int(i): label for i, label in self.reader.model.config.id2label.items()})
+
+    @property
+    def known_labels(self) -> list[str]:
+        """The labels that data to be scored may have."""
+        return self.labels.known_tags if self.card.task == "ner" else [*self.labels.values()]
 
     def __call__(
         self,

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import BIO, FIGURE_2, TIM_COOK, tiny_tokenizer
+import transformers
+from conftest import BIO, FIGURE_2, TIM_COOK, tiny_config, tiny_tokenizer
 from tiny_knowbert import knowbert_in
 
 from kbert_core import (
@@ -84,6 +85,62 @@ def test_a_pipeline_pickles_before_and_after_its_use(task, checkpoints, medical,
         assert same(before.prediction, after.prediction)
         assert before.hidden_states[-1].equal(after.hidden_states[-1])
         assert after.used == before.used
+
+
+PLAIN = {  # class of transformers: the task it is read for, its labels, and a text or two
+    "BertForTokenClassification": ("ner", BIO, (TEXT,)),
+    "BertForSequenceClassification": ("classify", ("bad", "good"), (TEXT,)),
+    "BertForQuestionAnswering": ("qa", ("start", "end"), ("cat", TEXT)),
+    "BertForMaskedLM": ("mask", None, ("患者有[MASK]史",)),
+}
+
+
+def plain_folder(folder, kind, labels=None):
+    """A folder as transformers saves it, without a card."""
+    torch.manual_seed(0)
+    named = {"id2label": dict(enumerate(labels))} if labels else {}
+    model = getattr(transformers, kind)(tiny_config(**named)).eval()
+    model.save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    return model
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_a_model_of_transformers_is_read_for_the_task_of_its_class(kind, medical, tmp_path):
+    task, labels, texts = PLAIN[kind]
+    model = plain_folder(tmp_path, kind, None if task == "qa" else labels)
+    pipeline = Pipeline.load(tmp_path, device="cpu")
+    assert pipeline.card.task == task
+    assert not labels or pipeline.labels.names == [*labels]
+    trace = pipeline(*texts)
+    with torch.inference_mode():
+        output = model(**tiny_tokenizer()(*texts, return_tensors="pt"))
+    given = [output[name] for name in ("start_logits", "end_logits")] if task == "qa" else []
+    expected = torch.stack(given, -1) if given else output["logits"]
+    torch.testing.assert_close(trace.logits, expected, atol=1e-5, rtol=1e-4)
+    assert pipeline(*texts, graph=medical).prediction
+    if task == "qa":
+        with pytest.raises(CheckpointError, match=r"Read its folder with Pipeline\.load"):
+            Pipeline(model, tiny_tokenizer())
+    else:
+        by_class = Pipeline(model, tiny_tokenizer())
+        assert same(by_class(*texts).prediction, trace.prediction)
+
+
+def test_where_several_tasks_fit_one_is_named_or_told_of(tmp_path, caplog):
+    plain_folder(tmp_path, "BertForSequenceClassification", ("0", "1"))
+    assert Pipeline.load(tmp_path, task="rank", device="cpu").rank(TEXT, ["cat", "city"])
+    assert not caplog.records
+    Pipeline.load(tmp_path, device="cpu")
+    assert "read for the task 'classify'; 'pair' and 'rank' would fit too" in caplog.text
+    with pytest.raises(CheckpointError, match="for the task 'classify', not 'ner'"):
+        Pipeline.load(tmp_path, task="ner", device="cpu")
+
+
+def test_a_model_of_one_score_is_no_classifier(tmp_path):
+    plain_folder(tmp_path, "BertForSequenceClassification", ("score",))
+    with pytest.raises(CheckpointError, match="has a single label, so it scores texts"):
+        Pipeline.load(tmp_path, device="cpu")
 
 
 # The trace

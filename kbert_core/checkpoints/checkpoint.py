@@ -14,6 +14,7 @@ import torch
 from transformers import (
     AutoConfig,
     AutoModel,
+    AutoModelForTokenClassification,
     AutoTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -30,6 +31,13 @@ from kbert_core.systems import K_BERT, reader_class
 
 KINDS = ("architectures", "problem_type")  # what a config without a card says of the task
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
+HEADS = {  # by the end of a class's name: the tasks that its head fits, the likeliest first
+    "ForTokenClassification": ("ner",),
+    "ForSequenceClassification": ("classify", "pair", "rank"),
+    "ForQuestionAnswering": ("qa",),
+    "ForMaskedLM": ("mask",),
+}
+QUESTIONS = "ForQuestionAnswering"  # two logits a token, under another name than ours
 TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
     "tokenizer.json",
     "vocab.txt",
@@ -59,12 +67,14 @@ class Card:
             the system that read them; None: K-BERT's defaults.
         knowledge: names of the graphs it was trained with; empty: none.
         notes: anything else: data, command, seed, scores.
+        others: tasks that the head fits as well, where only the model's class tells the task.
     """
 
     task: str | None = None
     reading: Any = None
     knowledge: tuple[str, ...] = ()
     notes: Mapping[str, Any] | None = None
+    others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.reading is None:
@@ -85,8 +95,8 @@ class Card:
     def of(cls, config: Any) -> "Card":
         """Read the card from a Hugging Face config.
 
-        A config without a card gives an empty one; that of a masked language model
-        has the task fill-mask, and one with several labels a text multilabel. A card that names no system is K-BERT's.
+        A config without a card gives one with the task that fits the model's class, or an empty
+        one. A card that names no system is K-BERT's.
 
         Raises:
             CheckpointError: the card is broken, or of an
@@ -94,10 +104,12 @@ class Card:
         """
         data = getattr(config, CARD_KEY, None)
         if not data:
-            kinds = getattr(config, "architectures", None) or ()
             if getattr(config, "problem_type", None) == "multi_label_classification":
                 return cls("multilabel")
-            return cls("mask" if any(str(kind).endswith("ForMaskedLM") for kind in kinds) else None)
+            kinds = [*map(str, getattr(config, "architectures", None) or ())]
+            heads = (HEADS[end] for end in HEADS if any(kind.endswith(end) for kind in kinds))
+            fitting = next(heads, None)
+            return cls(fitting[0], others=fitting[1:]) if fitting else cls()
         if not isinstance(data, dict):
             raise CheckpointError(
                 f"The model's card is {data!r}, expected a JSON object with fields. {COPY_AGAIN}"
@@ -273,6 +285,10 @@ def _load_whole(
 ) -> tuple[PreTrainedModel, list[str]]:
     mismatched = changes.pop("ignore_mismatched_sizes", False)
     config = load_config(path, **changes)
+    kinds, renamed = [*map(str, config.architectures or ())], {}
+    if auto_class is AutoModelForTokenClassification and kinds and kinds[0].endswith(QUESTIONS):
+        renamed = {"key_mapping": {r"^qa_outputs\.": "classifier."}}
+        config.id2label, config.label2id = {0: "start", 1: "end"}, {"start": 0, "end": 1}
     if type(config) not in getattr(auto_class, "_model_mapping", {type(config)}):
         kind, head = config.model_type, auto_class.__name__.removeprefix("AutoModel")
         raise EncoderError(f"{path}: transformers has no {head or 'encoder'} for {kind}. {ANOTHER}")
@@ -283,6 +299,7 @@ def _load_whole(
         dtype=dtype,
         ignore_mismatched_sizes=mismatched,
         output_loading_info=True,
+        **renamed,
         **ONLY_DATA,
     )
     body = "" if model.base_model is model else f"{model.base_model_prefix}."

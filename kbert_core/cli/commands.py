@@ -187,7 +187,12 @@ BF16 = argument(
     "digit of a probability may differ",
     False,
 )
-READING = several(GRAPH, FORM, SYSTEM, DEVICE, BF16)
+AS_TASK = argument(
+    "--task",
+    "what a model without a card is for: ner, classify, multilabel, pair, rank, mask or qa; "
+    "default: by its class",
+)
+READING = several(AS_TASK, GRAPH, FORM, SYSTEM, DEVICE, BF16)
 GATE = argument(
     "--gate",
     "write the names of the graph that a gate lets through over the prediction: the gate beside "
@@ -259,17 +264,24 @@ def model_of(args: Namespace) -> str:
     raise CheckpointError(f"No model given and no {DEFAULT_MODEL} here. Name one with --model DIR.")
 
 
-def loaded(args: Namespace, *, why: str = "", device: str = "") -> tuple["Pipeline", Any, Any]:
+def loaded(
+    args: Namespace, *, why: str = "", device: str = "", likely: str = ""
+) -> tuple["Pipeline", Any, Any]:
     """Load the model, read as ``--system`` says, with its graph and configuration.
 
-    ``why`` is said of a model without a task head, where one is needed.
+    ``why`` is said of a model without a task head, where one is needed; ``likely`` is its task
+    where its card says none and its head fits.
     """
     from torch import autocast, bfloat16  # seconds to start
 
+    from kbert_core.checkpoints.checkpoint import card_of
     from kbert_core.pipeline import Pipeline
 
     graph = graph_of(args)
-    pipeline = Pipeline.load(model_of(args), device=device or args.device)
+    task = getattr(args, "task", None)
+    if likely and not task and likely in card_of(model_of(args)).others:
+        task = likely
+    pipeline = Pipeline.load(model_of(args), task=task, device=device or args.device)
     if getattr(args, "bf16", False):  # `kbert tree` computes nothing
         from kbert_core.training.bfloat16 import check_bf16
 

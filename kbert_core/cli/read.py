@@ -221,7 +221,7 @@ def rank(args: Namespace) -> dict[str, Any]:
             "No candidate answer given. Write them after the question, or name a file of one a "
             "line with --candidates FILE."
         )
-    pipeline, graph, config = loaded(args)
+    pipeline, graph, config = loaded(args, likely="rank")
     data: dict[str, Any] = {"question": args.question}
     for key, knowledge in (("answers", graph), ("without_knowledge", NO_KNOWLEDGE)):
         if key == "answers" or args.compare:

@@ -176,7 +176,7 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     with _told_of_another_task(args.data, task, columns, args.split):
         examples = read_split(args.data, args.split, task, columns)
         if task not in UNLABELLED:
-            check_labels(examples, list(pipeline.labels.values()), "the model")
+            check_labels(examples, pipeline.known_labels, "the model")
     if len(graph) and args.gate is None:
         some = [e.sentences for e in examples[:: max(1, len(examples) // LOOKED_AT)]]
         used = [bool(r.used) for r in pipeline.readings(some, graph=graph, config=config)]

@@ -147,7 +147,7 @@ def each_row(
             f"The model is for the task '{pipeline.task.name}', whose texts have no single label. "
             "Choose a model that labels texts or entities; `kbert evaluate` scores this one."
         )
-    check_labels(examples, list(pipeline.labels.values()), "the model")
+    check_labels(examples, pipeline.known_labels, "the model")
     numbered = list(enumerate(examples))
     for some in batches(numbered, at_once):
         texts = [example.sentences for _, example in some]

@@ -70,7 +70,7 @@ class Target:
             return here[0, at] - others.logsumexp(0)
         tags = [OUTSIDE] * len(here)
         if self.label != OUTSIDE:
-            tags = [f"B-{self.label}"] + [f"I-{self.label}"] * (len(here) - 1)
+            tags = labels.tags_of(self.label, len(here))
         return here[range(len(here)), [self._index(labels, tag) for tag in tags]].mean()
 
     def probability(self, score: float, labels: Labels) -> float:

@@ -37,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class LabelledToken:
-    """One token, in characters of the text, with its tag in BIO.
+    """One token, in characters of the text, with its tag as the model writes it.
 
     Attributes:
         probabilities: for every tag, before the tags are made consistent.
@@ -114,11 +114,11 @@ class Ner(Task):
         """The best consistent sequence of tags, and its spans."""
         sentence, tokens, names = text.sentences[0], text.tokens[0], labels.names
         scores = logits.float().log_softmax(-1).cpu().numpy()
-        tags = best_tags(scores, names)
+        tags = best_tags(scores, labels.bio)
         chosen = scores[np.arange(len(tags)), tags]
         total = np.append(0, chosen.cumsum(dtype=float)).tolist()  # log-probability up to a token
         spans = []
-        for first, last, label in bio_spans([names[tag] for tag in tags.tolist()]):
+        for first, last, label in bio_spans([labels.bio[tag] for tag in tags.tolist()]):
             start, end = tokens.starts[first], tokens.ends[last - 1]
             probability = exp((total[last] - total[first]) / (last - first))
             spans.append(Span(start, end, label, sentence[start:end], probability))

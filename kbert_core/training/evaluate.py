@@ -97,7 +97,7 @@ def predict_all(
         DataError: a label that the model doesn't know.
     """
     refuse_unlabelled(examples)
-    check_labels(examples, list(pipeline.labels.values()), "the model")
+    check_labels(examples, pipeline.known_labels, "the model")
     with _told(len(examples)):
         return list(pipeline.predict((e.sentences for e in examples), graph=graph, **kwargs))
 

@@ -173,13 +173,15 @@ def _has_other_head(path: str, known: dict[str, Any], task: Task, labels: list[s
     kinds = map(str, known.get("architectures") or ())
     heads = [name for name in kinds if name.endswith(WITH_LABELS)]
     before = [str(label) for _, label in sorted((known.get("id2label") or {}).items())]
-    trained_for, kind = card_of(path).task, task.auto_class.__name__.removeprefix("AutoModel")
+    card, kind = card_of(path), task.auto_class.__name__.removeprefix("AutoModel")
     if not heads:
         return False
-    if trained_for not in (None, task.name) or not all(name.endswith(kind) for name in heads):
+    if task.name not in (card.task or task.name, *card.others) or not all(
+        name.endswith(kind) for name in heads
+    ):
         log.warning(
             "%s was trained for the task '%s'; its head for '%s' is new",
-            *(path, trained_for or heads[0], task.name),
+            *(path, card.task or heads[0], task.name),
         )
         return True
     if labels and before != labels:

@@ -44,7 +44,7 @@ FIT = {
     "modernbert": {"local_attention": 8, "global_attn_every_n_layers": 2},
 }
 LEFT, NO_PAIRS = "looks only to the left", "a mask for whole tokens, and none for pairs"
-DECODER, INFLUENCE = "an encoder with a decoder", "hidden by the visible matrix still has an"
+DECODER, INFLUENCE = "can't be used: it has a decoder", "hidden by the visible matrix still has an"
 INSIDE, RELATIVE = "takes no position_ids: its positions are relative", "positions are relative, so"
 GPT = {"n_embd": 32, "n_layer": 2, "n_head": 4}
 TWO_SIDES = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "decoder_vocab_size": 151}
@@ -59,11 +59,14 @@ UNFIT = {  # options (None: left out of those of all), and the reason
     "deberta-v2": ({"relative_attention": True, "pos_att_type": ["c2p"]}, RELATIVE),
     "xlnet": ({"max_position_embeddings": None, "d_head": 8, "d_inner": 48}, INSIDE),
     "roformer": ({"embedding_size": 32}, INSIDE),
-    "canine": ({"vocab_size": None, "num_hash_buckets": 64}, "Canine has no vocabulary"),
-    "t5": ({"d_kv": 8, "d_ff": 48, "num_layers": 1}, f"T5 is {DECODER}"),
-    "mt5": ({"d_kv": 8, "d_ff": 48, "num_layers": 1}, f"MT5 is {DECODER}"),
-    "bart": (TWO_SIDES, f"Bart is {DECODER}"),
-    "marian": (TWO_SIDES, f"Marian is {DECODER}"),
+    "canine": (
+        {"vocab_size": None, "num_hash_buckets": 64},
+        "Canine can't be used: it has no vocabulary",
+    ),
+    "t5": ({"d_kv": 8, "d_ff": 48, "num_layers": 1}, f"T5 {DECODER}"),
+    "mt5": ({"d_kv": 8, "d_ff": 48, "num_layers": 1}, f"MT5 {DECODER}"),
+    "bart": (TWO_SIDES, f"Bart {DECODER}"),
+    "marian": (TWO_SIDES, f"Marian {DECODER}"),
     "convbert": ({"embedding_size": 16}, INFLUENCE),
     "fnet": ({}, INFLUENCE),
     "mobilebert": ({"embedding_size": 16, "intra_bottleneck_size": 16}, INFLUENCE),

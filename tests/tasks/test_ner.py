@@ -10,6 +10,7 @@ import torch
 from conftest import BIO
 
 from kbert_core import KnowledgeGraph, ReadConfig, Words, flatten, grow_trees
+from kbert_core.errors import CheckpointError
 from kbert_core.kbert.reader import KBertReading
 from kbert_core.labels import Labels, bio_spans
 from kbert_core.tasks import TASKS
@@ -122,6 +123,42 @@ def test_span_over_several_tokens_has_the_texts_own_characters():
     tags = ["O", "B-疾病", "I-疾病"]
     prediction = NER.decode(read("see Tim \t Cook."), logits_for(tags), LABELS)
     assert prediction.spans[0].text == "Tim \t Cook."
+
+
+@pytest.mark.parametrize(
+    ("names", "tags", "spans"),
+    [
+        ("O PER LOC", "PER PER O LOC", ["ab PER", "d LOC"]),  # bare types: runs
+        ("O PER LOC", "PER LOC LOC O", ["a PER", "bc LOC"]),
+        ("O I-PER I-LOC", "I-PER I-PER I-LOC O", ["ab PER", "c LOC"]),
+        ("O B-x I-x E-x S-x", "B-x E-x S-x O", ["ab x", "c x"]),
+        ("O B-x I-x E-x S-x", "B-x I-x E-x S-x", ["abc x", "d x"]),
+        ("O B-x I-x L-x U-x", "U-x U-x B-x L-x", ["a x", "b x", "cd x"]),
+        ("O B-x M-x E-x S-x", "B-x M-x E-x O", ["abc x"]),
+        ("O B-x y", "B-x y y O", ["a x", "bc y"]),
+        ("O B-O-x I-O-x", "B-O-x I-O-x O O", ["ab O-x"]),
+    ],
+)
+def test_labels_of_other_schemes_give_spans(names, tags, spans):
+    labels = Labels(enumerate(names.split()))
+    logits = torch.zeros(4, len(labels))
+    logits[range(4), [labels.numbers[tag] for tag in tags.split()]] = 5
+    prediction = NER.decode(read("a b c d"), logits, labels)
+    found = [f"{own.text.replace(' ', '')} {own.label}" for own in prediction.spans]
+    assert found == spans
+    assert [token.tag for token in prediction.tokens] == tags.split()
+    for own in prediction.spans:
+        of = labels.tags_of(own.label, 2)
+        assert bio_spans([labels.bio[labels.numbers[tag]] for tag in of if tag in labels.numbers])
+        assert {f"B-{own.label}", f"I-{own.label}"} & {*labels.known_tags}
+
+
+@pytest.mark.parametrize("names", ["LABEL_0 LABEL_1 LABEL_2", "NOUN VERB"])
+def test_labels_without_an_outside_are_refused_with_what_to_write(names):
+    labels = Labels(enumerate(names.split()))
+    listed = ", ".join(names.split())
+    with pytest.raises(CheckpointError, match=f"labels are {listed}. None .* B-TYPE and I-TYPE"):
+        NER.decode(read("a b"), torch.zeros(2, len(labels)), labels)
 
 
 def test_empty_text_has_no_spans():
