@@ -63,7 +63,7 @@ def ranking_rows(source: str | Path, counts: Counts) -> Iterator[Example]:
         unique = dict.fromkeys(texts)
         for name, text, answers in questions:
             right: set[str] = set()
-            for answer, given in answers:
+            for answer, given in answers or ():
                 start = _place(context, answer, given)
                 if start is None:
                     continue
@@ -88,13 +88,14 @@ def read_comprehension(source: str | Path) -> list[Example]:
     """Read every question of a file with its paragraph and answers.
 
     An answer that isn't where the file says is taken from the only place where it is. One that is
-    at none counts in scores, and isn't trained on. A blank question is left out, with a warning.
+    at none counts in scores, and isn't trained on. A blank question is left out, with a warning,
+    and so are unanswerable ones (SQuAD 2.0).
 
     Raises:
         DataError: with file and question, where a paragraph is blank or holds no answer.
     """
     examples: list[Example] = []
-    of, nowhere = Source(Path(source).name, "question"), 0
+    of, nowhere, unanswerable = Source(Path(source).name, "question"), 0, 0
     for context, questions in _paragraphs(source, answers=True):
         for name, text, given in questions:
             number, where = len(examples) + 1, f"{Path(source).name}, question '{name}'"
@@ -104,6 +105,9 @@ def read_comprehension(source: str | Path) -> list[Example]:
                 log.warning(
                     "%s: the question is blank, so it is left out. Write the question.", where
                 )
+                continue
+            if given is None:
+                unanswerable += 1
                 continue
             places = [_place(context, answer, start) for answer, start in given]
             found = [-1 if place is None else place for place in places]
@@ -117,6 +121,11 @@ def read_comprehension(source: str | Path) -> list[Example]:
             answers = tuple((at, answer) for at, (answer, _) in zip(found, given, strict=True))
             pair = (text, context)
             examples.append(Example(pair, group=name, answers=answers, source=of, line=number))
+    if unanswerable:
+        log.warning(
+            "%s: unanswerable questions (SQuAD 2.0) are left out: %d of %d.",
+            *(source, unanswerable, unanswerable + len(examples)),
+        )
     if not examples:
         raise DataError(f"{source}: no question, so nothing to learn or to score. Add one.")
     if nowhere:
@@ -167,7 +176,8 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-_Asked = tuple[str, str, list[tuple[str, int]]]  # id, question, answers and where they begin
+# id, question, answers and where they begin; None: it can't be answered
+_Asked = tuple[str, str, list[tuple[str, int]] | None]
 
 
 def _paragraphs(source: str | Path, *, answers: bool) -> list[tuple[str, list[_Asked]]]:
@@ -195,7 +205,8 @@ def _asked(question: Any, answers: bool) -> _Asked:
     given = _field(question, "answers", list) if answers else []
     places = dict.fromkeys((_field(a, "text", str), _field(a, "answer_start", int)) for a in given)
     name = _one_line(str(_field(question, "id", str | int))) if answers else ""
-    return name, text, list(places)
+    impossible = answers and question.get("is_impossible") is True
+    return name, text, None if impossible else list(places)
 
 
 def _field(data: Any, name: str, kind: Any) -> Any:

@@ -227,6 +227,20 @@ def test_a_blank_question_is_left_out_and_named(tmp_path, caplog):
     assert "question 'Q1': the question is blank" in caplog.text
 
 
+def test_unanswerable_questions_are_left_out_and_counted(tmp_path, caplog):
+    path = squad(tmp_path, ("谁？", ("小猫", 0)), ("谁？", ("小猫", 0)), ("谁？",))
+    data = json.loads(path.read_text(encoding="utf-8"))
+    for question, flag in zip(
+        data["data"][0]["paragraphs"][0]["qas"], (False, True, True), strict=True
+    ):
+        question["is_impossible"] = flag
+    path.write_text(json.dumps(data), encoding="utf-8")
+    assert [example.group for example in read_split(str(path), "dev", "qa")] == ["Q0"]
+    assert "unanswerable questions (SQuAD 2.0) are left out: 2 of 3" in caplog.text
+    counts = write(path, tmp_path / "rank.tsv")
+    assert (counts.questions, counts.left_out_without_answer) == (1, 2)
+
+
 def test_a_folder_holds_a_file_for_each_split(tmp_path):
     squad(tmp_path, ("谁？", ("小猫", 0))).rename(tmp_path / "dev.json")
     assert len(read_split(str(tmp_path), "dev", "qa")) == 1
