@@ -13,6 +13,7 @@ from mutated_models import mutated
 
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.data.sources import guess_task, read_split
+from kbert_core.data.spans import write_spans
 from kbert_core.errors import GraphFileError
 from kbert_core.experiments.gate import FEATURES
 from kbert_core.experiments.gated import Gate
@@ -42,6 +43,7 @@ _SYNTAX |= {".ndjson": _SYNTAX[".jsonl"]}
 
 ROWS = [{"text": "好", "label": 1, "more": ["x"]}, {"text": "差", "label": 0, "more": []}]
 ASKED = {"id": "1", "question": "谁？", "answers": [{"text": "猫", "answer_start": 1}]}
+SPAN = {"start": 0, "end": 2, "labels": ["S"]}
 NUMBERS = ("bias", "threshold", "matches", "right", "dev_f1")
 DATA: dict[str, object] = {  # what is in a file, as JSON but for texts
     "rows.json": ROWS,
@@ -59,6 +61,12 @@ DATA: dict[str, object] = {  # what is in a file, as JSON but for texts
         "runs:\n- name: BERT\n  note: since 2024-02-03\n"
         "- {name: K-BERT, knowledge: graph, kg: [a.spo]}\n"
     ),
+    "spans.json": [
+        {"text": "头痛", "label": [[0, 2, "S"]]},
+        {"text": "头痛", "label": {"S": {"头痛": [[0, 1]]}}},
+        {"data": {"text": "头痛"}, "annotations": [{"result": [{"value": SPAN}]}]},
+    ],
+    "spans.csv": 'Sentence #,Word,POS,Tag\n1,He,X,O\n,"""",X,O\n2,Oslo,X,B-geo\n',
     "tags.conll": "患 O\n糖 B-D\n尿 E-D\n\n咳 S-D\n",
 }
 PIECES = (
@@ -98,6 +106,7 @@ def read_or_refused_data(name: str, room: Path, seeds: range) -> dict[bool, int]
         "links.jsonl": lambda path: read_split(path, "train", "link"),
         "gate.json": lambda path: Gate.load(room, path),
         "suite.yaml": read_suite,
+        **dict.fromkeys(("spans.json", "spans.csv"), lambda path: write_spans(path, room / "o")),
         "tags.conll": lambda path: read_split(path, "train", "ner"),
     }
     for seed in seeds:

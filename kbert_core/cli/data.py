@@ -240,6 +240,27 @@ def relations(args: Namespace) -> dict[str, Any]:
     return {"output": str(args.output), "sentences": write_relations(args.input, args.output)}
 
 
+@command(
+    "data spans",
+    argument(
+        "--input",
+        "texts with labelled spans (JSON or JSON Lines of doccano, Label Studio, CLUENER and "
+        "others; a folder of brat), or a table of tokens with a sentence's number",
+        required=True,
+        metavar="FILE|DIR",
+    ),
+    argument("--output", "tokens and tags, .tsv", required=True, metavar="FILE"),
+    argument(
+        "--skip-bad", "leave out texts whose spans overlap or don't fit, and count them", False
+    ),
+)
+def spans(args: Namespace) -> dict[str, Any]:
+    """Make data for named entities from texts with labelled spans, as annotation tools export."""
+    from kbert_core.data.spans import write_spans
+
+    return write_spans(args.input, args.output, skip_bad=args.skip_bad)
+
+
 # A labelled file with a graph and without
 
 

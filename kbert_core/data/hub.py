@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.data.json_rows import JsonRows
-from kbert_core.data.tables import LABELS, NEEDED, TEXTS, Row, Source, Table, csv_form
+from kbert_core.data.tables import LABELS, NEEDED, SPANS, TEXTS, Row, Source, Table, csv_form
 from kbert_core.errors import DataError, SplitError
 
 HUB = "hf:"
@@ -71,6 +71,12 @@ class HubTable(Table):
             found["text_a"] = texts[0]
         return super().columns_of(task, found)
 
+    @property
+    def hint(self) -> str:
+        """What to do with labelled spans; lists within lists of labels are such, too."""
+        deep = any(_is_deep(self._features.get(name)) for name in LABELS)
+        return SPANS if deep else super().hint
+
     def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
         """Read rows, classes by their names; HiddenLabels where all labels are -1."""
         if strict:
@@ -89,6 +95,11 @@ class HubTable(Table):
 
     def _check(self, task: str, columns: Mapping[str, str]) -> None:
         features = {ours: self._features[theirs] for ours, theirs in columns.items()}
+        if _is_deep(features.get("label")):
+            raise DataError(
+                f"{self.where}: the column '{columns['label']}' holds lists or objects within a "
+                f"row, expected labels.{SPANS}"
+            )
         if task == "multilabel":
             del features["label"]
         lists = (n for n, f in features.items() if hasattr(f, "feature") or isinstance(f, dict))
@@ -203,6 +214,12 @@ def _first_line(error: BaseException) -> str:
 def _class_names(feature: Any) -> list[str] | None:
     """The names of a ClassLabel, or of a list of them; None for another feature."""
     return getattr(getattr(feature, "feature", feature), "names", None)
+
+
+def _is_deep(feature: Any) -> bool:
+    """Say whether the values of a column are objects, or lists of objects or lists."""
+    inner = getattr(feature, "feature", feature)
+    return isinstance(inner, dict) or hasattr(inner, "feature")
 
 
 def _plain(value: Any, names: list[str] | None, ours: str) -> Any:

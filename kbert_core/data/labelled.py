@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.data.several import labels_of_cells, look_like_several
-from kbert_core.data.tables import Source, Table, TextTable
+from kbert_core.data.tables import NUMBERED, SPANS, Source, Table, TextTable
 from kbert_core.data.tagging import BIO, IOB1, TAG, as_bio, is_stray, scheme_of, tag_remedy
 from kbert_core.errors import DataError
 from kbert_core.knowledge.names import is_word_character
@@ -97,6 +97,8 @@ def examples_of(table: Table, task: str, columns: Mapping[str, str] | None) -> l
     if task == "ner":
         tagged = ((n, _tokens(row["text_a"]), _tokens(row["label"])) for n, row in rows)
         examples = tagged_examples(tagged, source, whole=table.whole)
+        if any(map(NUMBERED.search, table.columns)) and all(len(e.words) == 1 for e in examples):
+            raise DataError(f"{source.name}: each row is one token, expected a sentence.{SPANS}")
     elif task == "multilabel":
         cells = [(number, row["label"], {"text_a": row["text_a"]}) for number, row in rows]
         several = labels_of_cells([(source.place(number), cell) for number, cell, _ in cells])

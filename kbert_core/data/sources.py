@@ -17,7 +17,7 @@ from kbert_core.data.links import ENDINGS as LINKS
 from kbert_core.data.links import read_links
 from kbert_core.data.several import look_like_several
 from kbert_core.data.squad import read_comprehension
-from kbert_core.data.tables import ColumnError, Table, TextTable, parse_columns
+from kbert_core.data.tables import SPANS, ColumnError, Table, TextTable, parse_columns
 from kbert_core.data.tagging import LIKE_TAG
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
@@ -117,7 +117,9 @@ def read_split(
 
 def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) -> Table:
     path = shipped(name)
-    if is_hub_name(name) or (path.is_file() and path.suffix in TABLES):
+    if is_hub_name(name):
+        return HubTable(name, split)
+    if path.is_file() and path.suffix in TABLES:
         return HubTable(str(path), split)
     try:
         return TextTable(find_split(path, split) if path.is_dir() else path, task, columns)
@@ -141,10 +143,11 @@ def find_split(folder: str | Path, split: str, endings: Sequence[str] = ENDINGS)
         return path
     there = sorted(p.name for p in folder.iterdir() if p.name.endswith(tuple(endings)))
     held = ", ".join(there[:8]) or f"no {endings[0]} file"
+    hint = SPANS if any(folder.glob("*.ann")) else ""
     raise SplitError(
         f"{folder}: no {split}{endings[0]}; the folder holds {held}. "
         f"Add it, or name a file in place of the folder (`kbert train` takes --{split} FILE too, "
-        "and a suite files under data)."
+        f"and a suite files under data).{hint}"
     )
 
 
@@ -307,7 +310,7 @@ def _guess(name: str, columns: Mapping[str, str] | None, split: str) -> tuple[st
         raise DataError(
             f"{table.source.name}: its columns ({', '.join(table.columns)[:80]}) don't show "
             f"which task this is. Name the task with --task ({', '.join(TASKS)}). If the columns "
-            "have unusual names, name them too: --columns text_a=NAME,label=NAME."
+            f"have unusual names, name them too: --columns text_a=NAME,label=NAME.{table.hint}"
         )
     rows = [row for _, row in islice(table.rows(task, fits[task], strict=False), LOOKED_AT)]
     if task == "pair":

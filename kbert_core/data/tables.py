@@ -4,6 +4,7 @@ A text file has a header and tab-separated columns, as in the released K-BERT, o
 its tag per line, as in CoNLL-2003. The first lines decide which; the file's name doesn't matter.
 """
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,9 @@ NEEDED = {
 }
 DOCUMENT = "-DOCSTART-"
 LOOKED_AT = 20  # lines that tell the form
+NUMBERED = re.compile(r"\bsent(ence)?[ _]?(#|(id|idx|no|number)\b)|\bsent\b", re.IGNORECASE)
+OF_SPANS = re.compile(rf"\b(entities|spans|annotations|completions)\b|{NUMBERED.pattern}", re.I)
+SPANS = " Labelled spans, and tokens with a sentence's number, become rows by `kbert data spans`."
 
 Row = tuple[int, Mapping[str, Any]]  # its number, and our column → value
 
@@ -73,6 +77,11 @@ class Table:
     columns: Sequence[str]
     where: str  # the columns stand, for a message
     whole = True  # it isn't a batch
+
+    @property
+    def hint(self) -> str:
+        """What to do if the columns are those of labelled spans, as a sentence."""
+        return SPANS if any(map(OF_SPANS.search, self.columns)) else ""
 
     def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
         """Read rows; a row that doesn't fit raises a DataError if ``strict``, else is left out."""
@@ -106,7 +115,7 @@ class Table:
             raise ColumnError(
                 f"{self.where}: no column '{absent}' in '{' | '.join(names)[:80]}'. Expected "
                 f"{', '.join(needed)}, or say which columns to take: --columns "
-                f"{','.join(f'{ours}=NAME' for ours in missing)}."
+                f"{','.join(f'{ours}=NAME' for ours in missing)}.{self.hint}"
             )
         wanted = {*needed, OPTIONAL.get(task)}
         return {ours: theirs for ours, theirs in found.items() if ours in wanted}
