@@ -306,6 +306,15 @@ def twin_of(model: PreTrainedModel) -> PreTrainedModel:
     return copy.deepcopy(model, {id(tensor): tensor for tensor in shared}).eval()
 
 
+def without_weights(model: PreTrainedModel) -> PreTrainedModel:
+    """Copy a model's modules and config, and of its weights the shapes alone; it can't run."""
+    empty: dict[int, Any] = {}
+    for own in (*model.parameters(), *model.buffers()):
+        shape = torch.empty_like(own, device="meta")
+        empty[id(own)] = nn.Parameter(shape, False) if isinstance(own, nn.Parameter) else shape
+    return without_recorders(copy.deepcopy(model, empty))
+
+
 def without_recorders(model: PreTrainedModel) -> PreTrainedModel:
     """Return a twin without transformers' recorders of states, which can't be pickled."""
     twin = twin_of(model)

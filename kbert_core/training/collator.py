@@ -17,9 +17,10 @@ from kbert_core.data.labelled import check_labels, examples_of
 from kbert_core.data.tables import NEEDED, ColumnError, Row, Source, Table
 from kbert_core.errors import DataError, OptionError
 from kbert_core.kbert.interventions import ReadConfig
+from kbert_core.kbert.reader import KBertReader
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import Labels
-from kbert_core.layers import attention_mask, inputs_of
+from kbert_core.layers import attention_mask, inputs_of, without_weights
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.tasks import TASKS as BY_NAME
 from kbert_core.training.rows import RowMaker, batch_of
@@ -31,7 +32,9 @@ class KnowledgeCollator:
     """Inject a graph's triples into the texts of a ``Trainer``'s batches.
 
     The model's config gets a card that says how texts are read, so
-    :meth:`Pipeline.load` can load what the ``Trainer`` saves.
+    :meth:`Pipeline.load` can load what the ``Trainer`` saves. The collator keeps no weights, so
+    a worker of a ``DataLoader`` gets a small copy, spawned ones too; only where the model itself
+    scores triples (strategy "context" without a scorer) it keeps the model.
 
     Args:
         model: of a class ``AutoModelFor…`` that fits the task; its ``id2label`` names the labels.
@@ -75,10 +78,14 @@ class KnowledgeCollator:
         if problem := BY_NAME[task].problem_type:
             model.config.problem_type = problem
         was_training = model.training
-        self.pipeline, self.graph = Pipeline(model, tokenizer, card), graph
+        pipeline = Pipeline(model, tokenizer, card)
         model.train(was_training)
         card.write_to(model.config)
-        self.config = replace(self.pipeline.config, windows=False)
+        self.task, self.labels, self.graph = task, pipeline.labels, graph
+        self.config = replace(pipeline.config, windows=False)
+        self.reader: KBertReader = pipeline.reader
+        if not config.options.needs_model:  # else the model itself scores triples
+            self.reader.model = self.reader.encoder.model = without_weights(model)
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
         """Make a batch of B rows of a data set.
@@ -95,10 +102,9 @@ class KnowledgeCollator:
         Raises:
             DataError: a column is missing, or a row doesn't fit.
         """
-        pipeline, ablation = self.pipeline, self.config.ablation
-        task, model = pipeline.task, pipeline.reader.model
-        assert task is not None
-        table = _Rows(rows, pipeline.labels)
+        reader, labels, ablation = self.reader, self.labels, self.config.ablation
+        task, model = BY_NAME[self.task], reader.model
+        table = _Rows(rows, labels)
         try:
             examples = examples_of(table, task.name, None)
         except ColumnError as error:
@@ -108,16 +114,16 @@ class KnowledgeCollator:
                 "them, or, if the Trainer took them out, say TrainingArguments("
                 "remove_unused_columns=False)."
             ) from error
-        check_labels(examples, pipeline.labels.names, "the model")
-        numbers = pipeline.labels.numbers
-        maker = RowMaker(examples, task, pipeline.reader, numbers, self.graph, self.config)
+        check_labels(examples, labels.names, "the model")
+        numbers = labels.numbers
+        maker = RowMaker(examples, task, reader, numbers, self.graph, self.config)
         made = [row for own in maker.rows(range(len(examples)), 0) for row in own]
-        batch, labels = batch_of(made, pipeline.reader, self.config)
-        labels = labels.float() if task.problem_type else labels  # as its loss wants them
-        positions = ablation.position_ids(batch) + pipeline.encoder.position_offset
+        batch, targets = batch_of(made, reader, self.config)
+        targets = targets.float() if task.problem_type else targets  # as its loss wants them
+        positions = ablation.position_ids(batch) + reader.encoder.position_offset
         mask: Any = attention_mask(model.config, ablation.visible_in(batch), positions, model.dtype)
         inputs = inputs_of(model, batch.input_ids, mask, batch.token_type_ids)
-        return {**inputs, "position_ids": positions, "labels": labels}
+        return {**inputs, "position_ids": positions, "labels": targets}
 
 
 class _Rows(Table):

@@ -1,8 +1,11 @@
 """A plain Hugging Face trainer whose batches have knowledge."""
 
+import pickle
+
 import pytest
 import torch
 from explaining import GRAPH, TEXT
+from torch.utils.data import DataLoader
 from transformers import (
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
@@ -91,6 +94,22 @@ def test_a_batch_gives_what_the_pipeline_gives(checkpoints, task, row, texts, co
     assert len(expected.used) == (2 if config else 1 + 2 * len(texts))
     torch.testing.assert_close(logits[1:], expected.logits)
     assert labels.tolist() == 2 * [row["label"] if isinstance(row["label"], int) else 2]
+
+
+def test_a_spawned_worker_gets_a_small_copy_that_makes_the_same_batch(checkpoints):
+    model, tokenizer = loaded(checkpoints["ner"], ENTITIES)
+    collate = KnowledgeCollator(model, tokenizer, GRAPH, task="ner")
+    rows = [{"tokens": list(TEXT), "tags": ["O"] * len(TEXT)}] * 2
+    mine = collate(rows)
+    model(**mine, output_hidden_states=True)  # transformers' recorders, which don't pickle
+    weights = sum(own.nbytes for own in model.parameters())
+    big = model.resize_token_embeddings(len(tokenizer) + 20_000).weight.nbytes
+    small = len(pickle.dumps(KnowledgeCollator(model, tokenizer, GRAPH, task="ner")))
+    assert small < len(pickle.dumps(tokenizer)) + weights < big
+    loader = DataLoader(rows, 2, collate_fn=collate, num_workers=1, multiprocessing_context="spawn")
+    (batch,) = loader
+    assert batch.keys() == mine.keys()
+    assert all(batch[name].equal(mine[name]) for name in mine)
 
 
 def test_positions_begin_where_the_encoder_counts_from(tokenizer):
