@@ -526,7 +526,7 @@ def _said(error: ValidationError) -> ShareError:
         )
     named = [part for part in first["loc"] if part in _NAMES]
     unknown = first["loc"][-1:] if first["type"] == "extra_forbidden" else ()
-    return _refused(str([*named, *unknown][-1]))
+    return _refused(str(["kbert", *named, *unknown][-1]))
 
 
 def _refused(part: str) -> ShareError:

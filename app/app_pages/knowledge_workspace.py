@@ -145,7 +145,7 @@ def workspace_notices() -> None:
         st.error(markdown(problem), icon=":material/link_off:")
     away = ss.get("lab.workspace_away")
     if away is not None:
-        action(t("Open the workspace again"), "workspace.again", state.open_workspace, args=(away,))
+        action(t("Open the workspace again"), "workspace.again", state.open_workspace, away)
     shared = state.workspace()
     if shared is None:
         return

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app import share
@@ -232,8 +232,7 @@ def test_share_refuses_any_other_json_in_a_sentence(value):
     assert is_refused(from_file, json.dumps(value).encode())
 
 
-@given(shares(), st.data())
-def test_share_refuses_or_reads_a_scene_with_one_part_changed(shared, data):
+def change_one_part(shared, data):
     """Whatever is put in one place: something to restore, or a sentence; never anything else."""
     changed = data_of(shared)
     place, key = changed, data.draw(st.sampled_from(sorted(changed)))
@@ -243,10 +242,32 @@ def test_share_refuses_or_reads_a_scene_with_one_part_changed(shared, data):
         key = data.draw(st.sampled_from(keys))
     if isinstance(place, dict) and data.draw(st.booleans()):
         del place[key]
+    elif isinstance(place, dict) and data.draw(st.booleans()):
+        place[data.draw(st.text(st.characters(), max_size=3) | st.just("\ud800"))] = 1
     else:
         place[key] = data.draw(json_values)
     is_refused(from_link, packed(changed))
     is_refused(from_file, json.dumps(changed).encode())
+
+
+@given(shares(), st.data())
+def test_share_refuses_or_reads_a_scene_with_one_part_changed(shared, data):
+    change_one_part(shared, data)
+
+
+@pytest.mark.soak
+@settings(max_examples=1_000, deadline=None, suppress_health_check=[*HealthCheck])
+@given(shares(), st.data())
+def test_share_refuses_or_reads_thousands_of_changed_scenes(shared, data):
+    change_one_part(shared, data)
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\udfffb", "", "kbert ", "\0"])
+def test_share_refuses_a_field_of_any_unknown_name_in_a_sentence(name):
+    whole = data_of(SHARED)
+    for changed in (whole | {name: 1}, whole | {"options": {name: 1}}):
+        assert is_refused(from_link, packed(changed))
+        assert is_refused(from_file, json.dumps(changed).encode())
 
 
 @given(st.integers(0, 400), st.integers(0, 255))
