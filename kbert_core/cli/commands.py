@@ -11,19 +11,23 @@ is not there at all, so the dataclass's default, or what a model's card says, st
 """
 
 import argparse
+import logging
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from enum import Enum
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
+from kbert_core.checkpoints.encoders import located
 from kbert_core.cli.output import report_text
 from kbert_core.data.sources import DataFiles
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
 from kbert_core.knowledge.triple import AliasRelations
 from kbert_core.options import Options, option_fields
@@ -33,6 +37,7 @@ from kbert_core.training.options import KnowledgeOptions
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
     from kbert_core.pipeline import Pipeline
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 Argument = Callable[[Any], object]  # adds itself to a parser, or to a group of one
 NUMBERS: dict[Any, dict[str, Any]] = {
@@ -158,6 +163,7 @@ def _with_default(help: str, default: Any) -> str:
 
 # Options that several commands share, and what they mean
 
+GRAPH_ENDINGS = (".kg", ".spo", ".tsv", ".ttl", ".nt")  # of a graph beside a model
 DEFAULT_MODEL = "models/medical-ner-kbert"
 NO_HEAD = (
     "so it predicts nothing. Train a head with `kbert train`, or look at the tree with "
@@ -264,6 +270,20 @@ def model_of(args: Namespace) -> str:
     raise CheckpointError(f"No model given and no {DEFAULT_MODEL} here. Name one with --model DIR.")
 
 
+def graph_beside(model: str) -> str:
+    """The graph in the folder of a model that links names to entities, and does nothing without."""
+    files = sorted(Path(located(model)).glob("*"))
+    found = [str(file) for file in files if plain_ending(file) in GRAPH_ENDINGS]
+    if len(found) != 1:
+        beside = f"{len(found)} lie" if found else "none lies"
+        raise OptionError(
+            f"{model} links names to entities of a graph, and no graph is given ({beside} in its "
+            "folder). Name it with --kg FILE."
+        )
+    log.info("reading the graph beside the model, %s", found[0])
+    return found[0]
+
+
 def loaded(
     args: Namespace, *, why: str = "", device: str = "", likely: str = ""
 ) -> tuple["Pipeline", Any, Any]:
@@ -277,9 +297,12 @@ def loaded(
     from kbert_core.checkpoints.checkpoint import card_of
     from kbert_core.pipeline import Pipeline
 
+    card = card_of(model_of(args))
+    if card.task == "link" and not args.kg:
+        args.kg = [graph_beside(model_of(args))]
     graph = graph_of(args)
     task = getattr(args, "task", None)
-    if likely and not task and likely in card_of(model_of(args)).others:
+    if likely and not task and likely in card.others:
         task = likely
     pipeline = Pipeline.load(model_of(args), task=task, device=device or args.device)
     if getattr(args, "bf16", False):  # `kbert tree` computes nothing

@@ -10,8 +10,10 @@ from tiny_knowbert import PLACE, SENSES, TEXT, knowbert_in
 from transformers import AutoModel
 
 from kbert_core import Card, InjectionOptions, KBertError, KnowledgeGraph, Pipeline, Triple
+from kbert_core.cli import main
 from kbert_core.data.labelled import Example, GoldLink
 from kbert_core.knowbert.candidates import Base, graph_spans
+from kbert_core.knowledge.io.write import write_triples
 from kbert_core.training.evaluate import evaluate
 
 GLOSS, NAME = Triple("心电图.n.01", "gloss", "一种检查"), Triple("心电图.n.01", "synonym", "心电图")
@@ -168,3 +170,20 @@ def test_a_card_with_impossible_bases_is_said(tagger, tmp_path, bases, words):
     folder = card_changed(tmp_path / "tagger", lambda card: card.update(bases=bases))
     with pytest.raises(KBertError, match=words):
         Pipeline.load(folder, device="cpu")
+
+
+def test_a_linker_without_a_graph_reads_the_one_beside_it_or_asks_for_one(
+    linker, tmp_path, capsys, caplog
+):
+    data = tmp_path / "test.jsonl"
+    label = {"span": PLACE, "entity_id": "心电图.n.01"}
+    data.write_text(json.dumps({"text": TEXT, "labels": [label]}) + "\n", encoding="utf-8")
+    given = ["evaluate", "--model", str(tmp_path / "linker"), "--data", str(data), "--json"]
+    assert main([*given, "--device", "cpu"]) == 2
+    assert "no graph is given (none lies in its folder)" in capsys.readouterr().err
+    write_triples(SENSES, tmp_path / "linker" / "senses.spo")
+    assert main([*given, "--device", "cpu"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["kg"] == [str(tmp_path / "linker" / "senses.spo")]
+    assert report["scores"]["predicted"] == 1
+    assert "reading the graph beside the model" in caplog.text
