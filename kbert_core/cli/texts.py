@@ -9,6 +9,7 @@ from typing import Any
 
 from kbert_core.cli.commands import argument, several
 from kbert_core.cli.output import Progress, show
+from kbert_core.data.tables import is_object
 from kbert_core.errors import GraphFileError, KBertError, OptionError, TextError
 from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, remedy
 from kbert_core.knowledge.io.encodings import VARIABLE
@@ -77,7 +78,12 @@ def _inputs(args: Namespace) -> Iterator[Sequence[str]]:
 
         yield from comprehension_pairs(args.file)
     elif args.file is not None:
-        for line in lines_of(args.file):
+        for number, line in enumerate(lines_of(args.file)):
+            if not number and is_object(line):
+                raise TextError(
+                    f"{args.file}: found JSON, '{line[:40]}', expected plain text. Write the texts "
+                    "alone, one a line; jq does it: `jq -r .text FILE`."
+                )
             yield asked(args, tuple(line.split("\t", 1)) if args.pair else (line,))
     elif args.text:
         yield asked(args, args.text)

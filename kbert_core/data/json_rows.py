@@ -6,13 +6,12 @@ at others.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from kbert_core.data.tables import read_lines
+from kbert_core.data.tables import is_object, read_lines
 from kbert_core.errors import DataError
 
 EXPECTED = 'Expected objects such as {"text": "…", "label": "…"}, one a line or in a list'
@@ -29,7 +28,7 @@ def read_objects(path: Path) -> list[Placed]:
     """Read the objects of a file; DataError, with the line, where it isn't JSON of such a form."""
     lines = read_lines(path)
     first = next(filter(str.strip, lines), "").strip()
-    if not first.startswith("[") and (path.suffix == ".jsonl" or _is_object(first)):
+    if not first.startswith("[") and (path.suffix == ".jsonl" or is_object(first)):
         places = ((f"{path}, line {number}", line) for number, line in enumerate(lines, 1))
         placed = [(place, parsed(line, place)) for place, line in places if line.strip()]
     else:
@@ -97,12 +96,6 @@ def _feature(values: Iterable[Any]) -> Any:
         return SimpleNamespace(feature=_feature(items))
     texts = bool(given) and all(isinstance(value, str) for value in given)
     return SimpleNamespace(dtype="string" if texts else "float64")
-
-
-def _is_object(line: str) -> bool:
-    with suppress(ValueError, RecursionError):
-        return isinstance(json.loads(line), dict)
-    return False
 
 
 def _refused(constant: str) -> None:

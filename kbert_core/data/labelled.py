@@ -5,6 +5,7 @@ taken as they stand: a quotation mark is a character like any other. See ``table
 """
 
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -20,6 +21,9 @@ from kbert_core.labels import OUTSIDE, RIGHT, WRONG, bio_spans
 
 SPLITS = ("train", "dev", "test")
 SHOWN = 5  # warnings of one kind
+SENTENCE = re.compile(r"\w{9}|\w[，。！？；]")  # within a token: nine letters, or a mark after one
+NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?")
+MOST_NUMBERS = 20  # classes that are numbers
 LEAST_BEGUN = 0.1  # entities that are read, to one that is lost
 log = logging.getLogger(__name__)
 
@@ -113,6 +117,8 @@ def examples_of(table: Table, task: str, columns: Mapping[str, str] | None) -> l
             f"{source.name}: the label '{some[0][:40]}' looks like several of one text, and is "
             "read as one. To learn each by itself, train with --task multilabel."
         )
+    if task in ("classify", "pair") and table.whole:
+        _refuse_scores(examples, source)
     if not examples:
         raise DataError(
             f"{source.name}: no labelled {source.unit}, so nothing to learn or to score. Add at "
@@ -153,6 +159,8 @@ def tagged_examples(
     for number, tokens, tags in split:
         _check_tags(tokens, tags, source.place(number))
     spaced = _spaced([token for _, tokens, _ in split for token in tokens])
+    if not spaced:
+        _refuse_sentences(split, source)
     scheme = scheme_of(tags for _, _, tags in split)
     if scheme == IOB1 and not whole:
         scheme = BIO
@@ -257,6 +265,39 @@ def _check_tags(tokens: Sequence[str], tags: Sequence[str], where: str) -> None:
                 f"{where}: the label '{wrong}' isn't a BIO tag (token {number}, '{token}'). "
                 f"Expected O, B-TYPE or I-TYPE.{tag_remedy(wrong)}"
             )
+
+
+def _refuse_sentences(
+    rows: Sequence[tuple[int, Sequence[str], Sequence[str]]], source: Source
+) -> None:
+    """Refuse rows where most tokens are whole sentences, as of a script without spaces."""
+    found = [(n, token) for n, tokens, _ in rows for token in tokens if SENTENCE.search(token)]
+    if 2 * len(found) > sum(len(tokens) for _, tokens, _ in rows):
+        raise DataError(
+            f"{source.place(found[0][0])}: the token '{found[0][1][:40]}' looks like a whole "
+            f"sentence, as do {len(found)} of the tokens. Write one character or word per token, "
+            "each with its tag."
+        )
+
+
+def _refuse_scores(examples: Sequence[Example], source: Source) -> None:
+    """Refuse labels that are all numbers, and some of them fractions; warn of many numbers."""
+    numbers = {
+        example.label: example for example in examples if NUMBER.fullmatch(example.label or "")
+    }
+    if len(numbers) < len({example.label for example in examples}):
+        return
+    if fraction := next((label for label in numbers if not float(label or 0).is_integer()), None):
+        raise DataError(
+            f"{numbers[fraction].place}: the label is {fraction}, a score, expected a class. Write "
+            "names of classes, such as low and high, or take another column."
+        )
+    if len(numbers) > max(MOST_NUMBERS, len(examples) // 2):
+        log.warning(
+            f"{source.name}: the labels are {len(numbers)} numbers in {len(examples)} rows, and "
+            "each is read as a class. If they are scores, write names of classes, such as low and "
+            "high."
+        )
 
 
 def _spaced(tokens: Sequence[str]) -> bool:

@@ -4,9 +4,11 @@ A text file has a header and tab-separated columns, as in the released K-BERT, o
 its tag per line, as in CoNLL-2003. The first lines decide which; the file's name doesn't matter.
 """
 
+import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -131,6 +133,11 @@ class TextTable(Table):
         self._lines = lines = read_lines(path)
         if not any(lines):
             raise DataError(f"{path}: the file is empty. Expected a header and labelled rows.")
+        if is_object(first := next(filter(str.strip, lines), "")):
+            raise DataError(
+                f"{path}: found JSON, '{first[:40]}', expected a table or plain text. Give the "
+                "file a name that ends with .jsonl."
+            )
         self.source, self._first = Source(str(path)), 2
         self.where = self.source.place(1)
         self.tagged = not given and task in ("", "ner", "mask") and is_conll(lines)
@@ -167,6 +174,13 @@ class TextTable(Table):
                     f"expected {len(self.columns)} ({', '.join(self.columns)}), separated by tabs. "
                     "Correct the line or delete it."
                 )
+
+
+def is_object(line: str) -> bool:
+    """Say whether a line is an object of JSON, and so no plain text and no row of a table."""
+    with suppress(ValueError, RecursionError):
+        return line.lstrip().startswith("{") and isinstance(json.loads(line), dict)
+    return False
 
 
 def read_lines(path: Path) -> list[str]:

@@ -19,7 +19,7 @@ from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerBase
 
 from kbert_core.data.squad import comprehension_texts
-from kbert_core.data.tables import Source, conll_rows, is_conll, read_lines
+from kbert_core.data.tables import Source, conll_rows, is_conll, is_object, read_lines
 from kbert_core.errors import DataError
 from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, remedy
 from kbert_core.training.batches import BATCH
@@ -51,8 +51,15 @@ def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> I
     for path in paths:
         try:
             with io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig") as file:
+                first = True
                 for line in file:
                     passage = line.strip()
+                    if first and is_object(passage):
+                        raise DataError(
+                            f"{path}: found JSON, '{passage[:40]}', expected plain text. Write "
+                            "the texts alone, one passage a line."
+                        )
+                    first = first and not passage
                     if passage and not (heads and _contains(passage, heads)):
                         yield passage
         except (*PROBLEMS, UnicodeDecodeError) as error:

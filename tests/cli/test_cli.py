@@ -223,6 +223,12 @@ def test_a_bad_line_of_a_file_is_named_and_the_lines_before_it_stand(kbert, chec
     assert json.loads(said.out)["text"] == "a [MASK]"
 
 
+def test_json_lines_where_plain_text_is_expected_are_refused(kbert, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n', encoding="utf-8")
+    said = kbert("tree", "--file", tmp_path / "a.jsonl", "--kg", FIGURE_2, code=2)
+    assert 'a.jsonl: found JSON, \'{"text": "a"}\', expected plain text. Write the' in said.err
+
+
 def test_texts_of_a_file_are_predicted_together_as_they_are_one_by_one(
     kbert, checkpoints, tmp_path, monkeypatch
 ):

@@ -359,6 +359,52 @@ def test_columns_can_be_named_and_common_names_are_known(tmp_path):
             parse_columns(wrong)
 
 
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            ("患者头痛三天。 B-S", "胃痛 O", "无发热， O"),
+            r"line 1: the token '患者头痛三天。' looks like a",
+        ),
+        (
+            ("患者行胃镜检查未见异常 O", "", "胃痛 O", "复查胃镜后回家休息 O"),
+            "as do 2 of the tokens",
+        ),
+        (("患者 O", "中华人民共和国卫生部 B-O", "。 O"), ""),  # a long name among words
+        (("Donaudampfschifffahrt O", "and,so O"), ""),
+    ],
+)
+def test_a_sentence_as_one_token_is_refused(tmp_path, lines, said):
+    file = write(tmp_path / "train.conll", *lines)
+    if not said:
+        assert read_examples(file, "ner")
+    else:
+        with pytest.raises(DataError, match=said):
+            read_examples(file, "ner")
+
+
+def test_scores_as_labels_are_refused_and_many_numbers_told(tmp_path, caplog):
+    for labels in (["4", "3.75"], ["0.2", "0.9"], ["-1.5", "2"]):
+        rows = (f"{label}\t甲{n}\t乙" for n, label in enumerate(labels))
+        file = write(tmp_path / "a.tsv", "label\ttext_a\ttext_b", *rows)
+        with pytest.raises(DataError, match=r"a\.tsv, line [23]: the label is .*\.\d+, a score"):
+            read_examples(file, "pair")
+    for labels in (["1.0", "0.0"], ["v1.5", "2"], ["1.5", "none"], ["2016", "2017"] * 20):
+        rows = (f"{label}\t甲{n}" for n, label in enumerate(labels))
+        assert read_examples(write(tmp_path / "b.tsv", "label\ttext_a", *rows), "classify")
+    assert not caplog.messages
+    rows = (f"{n}\t甲{n}" for n in range(21))
+    read_examples(write(tmp_path / "c.tsv", "label\ttext_a", *rows), "classify")
+    assert "the labels are 21 numbers in 21 rows, and each is read as a class" in caplog.text
+
+
+@pytest.mark.parametrize(("name", "task"), [("a.txt", "mask"), ("a.tsv", "ner"), ("a.tsv", "pair")])
+def test_json_where_a_table_or_text_is_expected_is_refused(tmp_path, name, task):
+    file = write(tmp_path / name, "", '{"text": "好", "label": 1}')
+    with pytest.raises(DataError, match=r"found JSON.*Give the file a name that ends with \.jsonl"):
+        read_examples(file, task)
+
+
 ROWS = [("q1", "甲？", "乙", "0"), ("q1", "甲？", "丙", "1"), ("q2", "丁？", "戊", "0")]
 
 

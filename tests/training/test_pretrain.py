@@ -221,6 +221,9 @@ def test_a_tokenizer_without_a_mask_token_and_one_that_is_missing_are_refused(tm
 def test_missing_files_of_text_and_test_sentences_are_named(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "latin.txt").write_bytes("é".encode("latin-1"))
+    (tmp_path / "lines.txt").write_text('\n{"text": "a"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"lines\.txt: found JSON, .*expected plain text"):
+        pretrain(small(tmp_path, text=(str(tmp_path / "lines.txt"),)))
     for name, message in (
         ("nowhere.txt", r"can't be read .*\. Check the name"),
         (str(tmp_path / "folder"), r"can't be read .*\. Name a file in it"),
