@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import BIO, save_checkpoint
+from explaining_pages import opened, said, write
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
 
@@ -148,6 +149,17 @@ def test_several_labels_stand_beside_their_probabilities(lab):
     bars = drawn(lab)
     assert all(f"{100 * p:.1f}" in bars for p in prediction.probabilities.values())
     assert (", ".join(prediction.labels) or "no label") in everything(lab)
+
+
+def test_each_of_several_labels_can_be_explained(models, monkeypatch):
+    monkeypatch.setenv("KBERT_MODELS", str(models))
+    at = opened("explain.py")
+    at.session_state["lab.task"] = "multilabel"
+    write(at, PAIR[0])
+    labels = [label.partition(", ")[0] for label in at.selectbox(key="explain.target").options]
+    assert sorted(labels) == ["0", "1"]
+    choose(at, "explain.target", at.selectbox(key="explain.target").options[1])
+    assert f"Shown: the probability of “{labels[1]}”." in said(at)
 
 
 def test_a_pair_has_two_fields_one_tree_and_needs_both_texts(lab):
