@@ -6,7 +6,7 @@ import pandas as pd
 
 from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io.rows import headings_of
+from kbert_core.knowledge.io.headings import columns_of
 from kbert_core.knowledge.triple import Triple
 
 COLUMNS, ON = ["head", "relation", "tail"], "on"
@@ -40,7 +40,7 @@ def from_pandas(
         GraphFileError: there are no such columns, or a row is no triple of texts.
     """
     there = [str(column) for column in frame.columns]
-    places = headings_of(there) if columns is None else _places(frame, columns)
+    places = columns_of(there) if columns is None else _places(frame, columns)
     if places is None:
         raise GraphFileError(
             f"The table has the columns {', '.join(there)}, expected {', '.join(COLUMNS)}. Rename "

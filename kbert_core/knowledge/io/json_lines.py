@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from kbert_core.knowledge.io.rows import HEADERS, ReadOptions, Row, checked
+from kbert_core.knowledge.io.headings import columns_of
+from kbert_core.knowledge.io.rows import ReadOptions, Row, checked
 from kbert_core.knowledge.io.text_lines import Bad, Lines, shown
 
 NODE_NAMES = ("name", "title", "label", "名称")  # properties that name a node of Neo4j
@@ -43,9 +44,11 @@ def read_json_lines(lines: Lines, name: str, options: ReadOptions) -> Iterator[R
 def _fields(found: Any, options: ReadOptions) -> list[Any] | None:
     if not isinstance(found, dict):
         return found if isinstance(found, list) and len(found) == 3 else None
-    folded = {str(key).casefold(): value for key, value in found.items()}
-    wanted = [{column.casefold()} for column in options.columns] if options.columns else HEADERS
-    return [next((folded[key] for key in folded if key in names), None) for names in wanted]
+    if options.columns:
+        folded = {str(key).casefold(): value for key, value in found.items()}
+        return [folded.get(column.casefold()) for column in options.columns]
+    values = [*found.values()]
+    return [values[place] for place in columns_of([*found]) or ()] or None
 
 
 def _relationship(found: Any, names: dict[Any, Any]) -> list[Any] | str | None:

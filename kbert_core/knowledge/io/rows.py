@@ -1,24 +1,22 @@
 """Cells → checked rows of three fields. From a table three columns are read; it may have more."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import eq
 
 from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.encodings import check_encoding
+from kbert_core.knowledge.io.headings import WHOLE, columns_of, looks_like_headings
 from kbert_core.knowledge.io.text_lines import MAX_FIELD, Bad, Cells, Lines, shown
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import option
 
 Row = tuple[int, str, str, str]  # line, head, relation, tail
-HEADERS = tuple(  # what a first line, or an object, may call head, relation and tail
-    set(names.split())
-    for names in (
-        "head subject source entity s h 头实体 实体 主语",
-        "relation predicate property type p r 关系 属性",
-        "tail object target value o t 尾实体 值 宾语",
-    )
-)
+WATCHED = 1000  # rows in which the first one's fields may recur
+FEW = 5  # rows, of which nothing has to recur
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -89,20 +87,53 @@ def read_cells(
 ) -> Iterator[Row | Bad]:
     """Read three cells of each row, those that the first row or the options name."""
     chosen: Sequence[int] | None = None
-    width = 3
+    width, rows, bad = 3, 0, 0
+    headings: tuple[int, list[str]] | None = None
+    first: list[str] | None = None  # a row that may be one of headings: no field of it recurred
     for number, found in cells:
         if isinstance(found, Bad):
+            bad += 1
             yield found
             continue
         if chosen is None:
+            if found[0].startswith("# ") and not columns_of(found):
+                continue  # a comment
             chosen, is_header = _chosen(found, name, number, options, header=header)
             width = len(found) if is_header or options.columns else 3
             if is_header:
+                headings = number, found
                 continue
-        if len(found) == width:
-            yield checked(number, found[chosen[0]], found[chosen[1]], found[chosen[2]])
-        else:
-            yield Bad(number, _wrong_number(found, width, what))
+            if looks_like_headings(found) or columns_of(found):
+                _tell(found, name, number)
+            elif header and not options.columns:
+                begin, first = number, found
+        if len(found) != width:
+            if len(found) > 2 or not found[0].startswith("#"):
+                bad += 1
+                yield Bad(number, _wrong_number(found, width, what))
+            continue
+        rows += 1
+        if first is not None and rows > 1 and (rows > WATCHED or any(map(eq, found, first))):
+            if rows > WATCHED:
+                _tell(first, name, begin)
+            first = None
+        yield checked(number, found[chosen[0]], found[chosen[1]], found[chosen[2]])
+    if first is not None and rows >= FEW:
+        _tell(first, name, begin)
+    if headings and not rows and not bad:
+        number, found = headings
+        raise GraphFileError(
+            f"{name}, line {number}: '{shown(', '.join(found))}' are headings, and no triple "
+            "follows. Write triples below them, one a line."
+        )
+
+
+def _tell(cells: Sequence[str], name: str, number: int) -> None:
+    log.warning(
+        f"{name}, line {number}: '{shown(', '.join(cells))}' was read as a triple. If these are "
+        "headings, delete the line, or say which columns are head, relation and tail: "
+        f"kbert kg import {name} --columns {','.join(cells[:3])} --output GRAPH.kg"
+    )
 
 
 def _chosen(
@@ -111,7 +142,7 @@ def _chosen(
     """Return the cells to take, and whether the row is one of headings."""
     headings = [cell.strip().casefold() for cell in first]
     if options.columns is None:
-        known = headings_of(first) if header else None
+        known = columns_of(first) if header else None
         return known or (0, 1, 2), bool(known)
     if all(column.isdecimal() for column in options.columns):
         wanted = [int(column) - 1 for column in options.columns]
@@ -120,7 +151,7 @@ def _chosen(
                 f"{name}, line {number}: has {len(first)} columns, and columns "
                 f"{','.join(options.columns)} were asked for. Give numbers from 1 to {len(first)}."
             )
-        return wanted, header and {headings[place] for place in wanted} <= set().union(*HEADERS)
+        return wanted, header and {headings[place] for place in wanted} <= set().union(*WHOLE)
     missing = [c for c in options.columns if c.strip().casefold() not in headings]
     if missing:
         raise GraphFileError(
@@ -128,14 +159,6 @@ def _chosen(
             f"{', '.join(shown(cell) for cell in first)}. Give three of these, or numbers from 1."
         )
     return [headings.index(c.strip().casefold()) for c in options.columns], True
-
-
-def headings_of(cells: Sequence[str]) -> Sequence[int] | None:
-    """Return the cells with the headings head, relation and tail; None: no such headings."""
-    headings = [cell.strip().casefold() for cell in cells]
-    places = [next((i for i, h in enumerate(headings) if h in names), None) for names in HEADERS]
-    known = [place for place in places if place is not None]
-    return known if len(set(known)) == 3 else None
 
 
 def _wrong_number(cells: list[str], width: int, what: str) -> str:

@@ -3,6 +3,8 @@
 import csv
 import gzip
 import io
+import json
+import re
 
 import pytest
 from fuzzed_files import ENCODINGS, PACK, READERS, files, read_or_refused
@@ -51,6 +53,67 @@ def error_of(text, name="a.csv", **options):
 )
 def test_a_csv_file_is_read_with_headings_or_without(text):
     assert triples(text) == [SUGAR, APPLE]
+
+
+HEADINGS = """
+entity1,relation,entity2 | node_1,edge,node_2 | from,relation,to | subj,pred,obj | e1,rel,e2
+head_entity,relation,tail_entity | start,relation,end | source,relation,target | h,r,t
+头,关系,尾 | 实体1,关系,实体2 | 主语,谓语,宾语 | 头实体,关系,尾实体 | 节点1,边,节点2
+起点,关系,终点
+drug,relation,disease | x_name,relation,y_name | Kopf,Relation,Ziel | Subjekt,Prädikat,Objekt
+a.name,type(r),b.name | n.name,type(r),m.name | drug.name,type(r),disease.name | left,rel,right
+headEntity,relationName,tailEntity | CUI1,REL,CUI2 | #node1,edge,node2 | x_id,relation,y_id
+Entity 1,Relationship Type,Entity 2 | 源实体,关系类型,目标实体 | 主体,谓词,客体 | 实体一,关系,实体二
+from_node,edge_type,to_node | entity,attribute,value | source_id,label,target_id
+"""
+
+
+@pytest.mark.parametrize("line", re.split(r" \| |\n", HEADINGS.strip()))
+def test_columns_are_known_by_usual_headings_in_any_order(line):
+    headings = line.split(",")
+    for name, between in (("a.csv", ";"), ("a.tsv", "\t")):
+        assert triples(f"{between.join(headings)}\na{between}r{between}t\n", name) == [
+            ("a", "r", "t")
+        ]
+    if "drug" not in line:  # these are known by their places
+        head, relation, tail = headings
+        assert triples(f"{tail},{relation},{head}\nt,r,a\n") == [("a", "r", "t")]
+        row = dict(zip(("more", *headings), "xart", strict=True))
+        assert triples(json.dumps(row), "a.jsonl") == [("a", "r", "t")]
+    assert "are headings, and no triple follows" in error_of(line)
+
+
+def test_names_are_taken_before_numbers_and_types():
+    heads = "relation,display_relation,x_index,x_id,x_type,x_name,y_index,y_id,y_type,y_name"
+    assert triples(f"{heads}\nr,r2,1,2,3,a,4,5,6,t\n") == [("a", "r", "t")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("aspirin,type,drug", "1,type,2", "n1,r,n2", "Drug1,interaction,Drug2", "a,r,b"),
+        *("糖尿病,类型,疾病", "苹果,关系到,人", "from,is,to", "gene 1,association,gene 2"),
+    ],
+)
+def test_facts_are_no_headings(line, caplog):
+    assert triples(f"{line}\nx,r,y\n") == [tuple(line.split(",")), ("x", "r", "y")]
+    assert not caplog.text
+
+
+def test_a_line_that_may_be_of_headings_is_told(caplog):
+    rows = "".join(f"drug {n},treats,ill {n % 3}\n" for n in range(9))
+    for first in ("Mittel,hilft gegen,Leiden", "Mittel,entity2,Leiden"):
+        assert triples(f"{first}\n{rows}")[0] == tuple(first.split(","))
+        assert "a.csv, line 1: 'Mittel, " in caplog.text and "--columns Mittel," in caplog.text
+        caplog.clear()
+    assert len(triples("head\trelation\ttail\n", "a.spo")) == 1
+    assert "'head, relation, tail' was read as a triple" in caplog.text
+
+
+def test_comments_are_passed_over():
+    text = "# made by hand, 2026, for a class\na,r,t\n# more\n#a,r,t\n"
+    assert triples(text) == [("a", "r", "t"), ("#a", "r", "t")]
+    assert triples("# one\n\na\tr\tt\n#two\n", "a.spo") == [("a", "r", "t")]
 
 
 def test_quotes_in_csv_hold_commas_and_quotes():
