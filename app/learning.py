@@ -10,11 +10,12 @@ from app.scene import WORDS, Scene
 from app.selection import Selection
 from app.share import Shared
 from app.state import NO_TASK
-from app.view_models.lessons import LESSONS, Exercise, Setting, place
+from app.texts import language
+from app.view_models.lessons import LEARN_NOTEBOOK, LESSONS, Exercise, Setting
 from kbert_core import InjectionOptions, KBertTrace
 
 ss = st.session_state
-NOTEBOOKS = services.ROOT / "notebooks"
+NOTEBOOKS = "https://github.com/OWNER/kbert-lab/blob/main/notebooks"
 
 
 def scene_of(setting: Setting) -> Scene:
@@ -45,10 +46,8 @@ def read(setting: Setting) -> KBertTrace:
 
 
 def open_in_lab(setting: Setting) -> None:
-    """Put a setting into the Lab; what the visitor edited in its graph can be redone there."""
+    """Put a setting into the Lab; what the visitor edited in its graph is taken back."""
     scene = scene_of(setting)
-    name = scene.graph.fingerprint
-    edited = ss["lab.logs"].get(name)
     task = NO_TASK
     if scene.has_model:
         task = services.model_info(scene.model).card.task or NO_TASK
@@ -58,10 +57,6 @@ def open_in_lab(setting: Setting) -> None:
         Shared(named, task, selection=selection, views=(("matrix_view", setting.panel),)),
         setting.graph,
     )
-    if edited is not None and not setting.edits:
-        while edited.last():
-            edited.undo()
-        ss["lab.logs"][name] = edited
 
 
 # Progress
@@ -103,7 +98,8 @@ def progress() -> tuple[int, int]:
     return len(ss["learn.given"]), sum(right for _, right in ss["learn.given"].values())
 
 
-def notebook(lesson: str) -> str | None:
-    """The notebook that goes further, if there is one."""
-    found = sorted(NOTEBOOKS.glob(f"{place(lesson):02}_*.ipynb"))
-    return found[0].name if found else None
+def notebook(lesson: str) -> str:
+    """The notebook that goes further, as a link; in the visitor's language if there is one."""
+    name = f"{LEARN_NOTEBOOK[lesson]}.ipynb"
+    own = f"{language()}/{name}"
+    return f"[{name}]({NOTEBOOKS}/{own if (services.ROOT / 'notebooks' / own).is_file() else name})"

@@ -7,7 +7,7 @@ from app.app_pages.parts import action
 from app.components.matrix import draw_matrix
 from app.selection import Selection
 from app.state import KEEP
-from app.texts import N_, t
+from app.texts import N_, t, without_folders
 from app.view_models import lessons, matrix
 from app.view_models.html import markdown
 from app.view_models.lessons import LEARN_TEXT, LEARN_TITLE, LESSONS, Exercise
@@ -65,7 +65,7 @@ def show(lesson: str) -> None:
     folder = services.models_folder()
     if lessons.needs_model(lesson) and not (folder / lessons.MODEL / "config.json").is_file():
         said = N_("This lesson runs the model {name}, which isn't in {folder}. Restore it with")
-        st.info(markdown(t(said, name=lessons.MODEL, folder=folder)))
+        st.info(markdown(t(said, name=lessons.MODEL, folder=without_folders(str(folder)))))
         st.code(t("git checkout -- models"), language="bash")
         return
     try:
@@ -141,9 +141,7 @@ def answer(lesson: str, exercise: Exercise) -> None:
         action(
             t("Predict again"), f"learn.again.{lesson}", learning.again, lesson, icon="restart_alt"
         )
-        notebook = learning.notebook(lesson)
-        if notebook is not None:
-            st.caption(markdown(t("Notebook: {name}", name=notebook)))
+        st.caption(t("Notebook: {name}", name=learning.notebook(lesson)))
 
 
 def steps(lesson: str) -> None:

@@ -74,6 +74,16 @@ LEARN_TEXT = {
     ),
 }
 
+LEARN_NOTEBOOK = {  # that goes further
+    "tokens": "01_sentence_tree",
+    "tree": "01_sentence_tree",
+    "positions": "02_soft_positions",
+    "visible": "03_visible_matrix",
+    "attention": "04_mask_self_attention",
+    "noise": "08_knowledge_noise",
+    "hurts": "09_explain_a_prediction",
+}
+
 LEARN_NOISE = {
     "neither": N_("Nowhere: not one tag changes"),
     "only_all": N_("Only where everything is visible"),

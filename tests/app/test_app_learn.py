@@ -1,5 +1,7 @@
 """The Learn page: predict, reveal, go on, and open the scene in the Lab."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,8 @@ from streamlit.testing.v1 import AppTest
 from app import learning, texts
 from app.view_models.lessons import LESSONS
 
-LEARN = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "learn.py"
+ROOT = Path(__file__).resolve().parents[2]
+LEARN = ROOT / "app" / "app_pages" / "learn.py"
 PATIENCE = 180
 
 
@@ -101,12 +104,31 @@ def test_without_the_model_two_lessons_name_the_remedy_and_five_work(monkeypatch
         assert not at.radio
 
 
-def test_a_notebook_is_named_once_it_is_there(monkeypatch, tmp_path):
-    monkeypatch.setattr(learning, "NOTEBOOKS", tmp_path)
-    at = predict(visit(), "tokens", "14")
-    assert "Notebook" not in said(at)
-    (tmp_path / "01_sentence_tree.ipynb").write_text("{}")
-    assert "Notebook: 01_sentence_tree.ipynb" in said(at.run())
+NOTEBOOK = {  # lesson → what its notebook is called at its top
+    "tokens": "1 · The sentence tree",
+    "tree": "1 · The sentence tree",
+    "positions": "2 · Soft positions",
+    "visible": "3 · The visible matrix",
+    "attention": "4 · Mask-self-attention",
+    "noise": "8 · Knowledge noise",
+    "hurts": "9 · Explain a prediction",
+}
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_lesson_leads_to_the_notebook_on_its_subject(lesson, monkeypatch):
+    for spoken in ("en", "zh"):
+        monkeypatch.setattr(texts, "language_of", lambda spoken=spoken: spoken)
+        name, address = re.fullmatch(
+            r"\[(\w+\.ipynb)\]\((.+)\)", learning.notebook(lesson)
+        ).groups()
+        where = address.removeprefix(learning.NOTEBOOKS)
+        assert where in (f"/{name}", f"/{spoken}/{name}")
+        first = json.loads((ROOT / "notebooks" / where[1:]).read_text("utf-8"))["cells"][0]
+        if spoken == "en":
+            assert first["source"][0].strip() == f"# {NOTEBOOK[lesson]}"
+    address = learning.notebook("tokens")
+    assert address in said(predict(visit(), "tokens", "8"))
 
 
 def test_the_page_speaks_chinese(monkeypatch):
@@ -141,7 +163,7 @@ def opened(lesson, before=""):
         learning.open_in_lab(found.setting)
         st.session_state["scene"] = state.scene()
         st.session_state["wanted"] = learning.scene_of(found.setting)
-        st.session_state["again"] = state.redo() and state.scene().edits
+        st.session_state["again"] = state.undo() and state.scene().edits
 
     at = AppTest.from_function(
         script, default_timeout=PATIENCE, kwargs={"lesson": lesson, "before": before}
