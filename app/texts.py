@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from babel.messages.pofile import read_po
 
@@ -98,13 +99,45 @@ WORDED = {
 DEEPEST = 4  # values within values
 
 
+# Fields of the page in place of options of a command; the Chinese texts name the fields themselves.
+PAGE_WORDS: dict[str, Any] = {  # as re.sub takes them
+    "choose columns with --columns": "name three columns head, relation and tail in line 1",
+    r"make a graph file of it, kbert kg import FILE --encoding (\S+) --output GRAPH.kg": (
+        r"choose its encoding here, \1"
+    ),
+    r"([GgSs])(?:ive|ay) --encoding (\S+)": lambda found: (
+        f"{'C' if found[1] in 'GS' else 'c'}hoose its encoding here, {found[2]}"
+    ),
+    r"--encoding (\S+) was given": r"the encoding \1 was chosen",
+    r", or say which columns to take: --columns [^.]*": "",
+    r"Name the task with --task (\([^)]*\))\. If the columns have unusual names.*": (
+        r"Choose the task here, \1, and call the columns label, text_a and, for pairs, text_b."
+    ),
+    r" \(on the command line: --kg [^)]*\)": "",
+    r" \(`kbert train` takes --[^)]*\)": "",
+    "Make one: kbert kg import FILE --output ADDRESS": "Open another one",
+}
+# The folders of this machine that whoever looks isn't to see; see ``services``.
+hidden_folders: Callable[[], Iterable[Path]] = tuple
+
+
+def without_folders(text: str) -> str:
+    """A text without the folders of this machine, where whoever looks isn't at it."""
+    for folder in hidden_folders():
+        text = text.replace(f"{folder}{os.sep}", "").replace(str(folder), folder.name)
+    return text
+
+
 def refusal(error: object) -> str:
     """What the core refused, in the language of whoever looks; untranslated, in English.
 
     The core says it in English, its values filled in. The catalogue ``core.po`` holds the texts
     without their values, so that these can be found again in what was said.
     """
-    said = str(error)
+    said = without_folders(str(error))
+    if language() == "en":
+        for option, field in PAGE_WORDS.items():
+            said = re.sub(option, field, said)
     lines = said.split("\n")
     translated = [_translated(line) for line in lines]
     told = all(one != line for one, line in zip(translated, lines, strict=True))

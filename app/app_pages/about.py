@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import services
 from app.models import ModelInfo
-from app.texts import N_, listed, refusal, t
+from app.texts import N_, listed, refusal, t, without_folders
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.words import TASK_TEXTS
@@ -68,7 +68,11 @@ def models() -> None:
     st.subheader(t("Models"), anchor=False)
     found = services.models()
     if not found:
-        st.info(markdown(t("No model in {folder}.", folder=services.models_folder())))
+        st.info(
+            markdown(
+                t("No model in {folder}.", folder=without_folders(str(services.models_folder())))
+            )
+        )
     for info in found:
         model(info)
     if services.english_encoder():

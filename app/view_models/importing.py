@@ -1,8 +1,6 @@
 """What a file or a pasted text would add to a graph, looked at before anything is changed."""
 
-import re
 from dataclasses import dataclass
-from typing import Any
 
 from app.texts import refusal
 from kbert_core import KBertError, KnowledgeGraph, Triple
@@ -11,18 +9,6 @@ from kbert_core.knowledge.io.encodings import NARROW, WIDE
 
 MOST = 200_000  # triples of one import
 ENCODINGS = ("", *NARROW, *WIDE)
-_FIELDS: dict[str, Any] = {  # as re.sub takes them
-    "choose columns with --columns": "name three columns head, relation and tail in line 1",
-    r"([Gg])ive --encoding (\S+)": lambda found: (
-        f"{'C' if found[1] == 'G' else 'c'}hoose its encoding here, {found[2]}"
-    ),
-    r", or say which columns to take: --columns \S+": "",
-    r"Name the task with --task (\([^)]*\))\. If the columns have unusual names.*": (
-        r"Choose the task above, \1, and call the columns label, text_a and, for pairs, text_b."
-    ),
-    r"and --encoding (\S+) was given": r"and the encoding \1 was chosen",
-    r" \(on the command line: --kg [^)]*\)": "",
-}
 
 
 @dataclass(frozen=True)
@@ -64,7 +50,7 @@ def preview(
                 break
     except KBertError as problem:
         if not reading.problems or not str(problem).startswith(reading.problems[0]):
-            error = page_words(problem)  # of the whole file, not of its lines
+            error = refusal(problem)  # of the whole file, not of its lines
     rows = () if error else tuple(new.values())[:MOST]
     return Preview(
         name,
@@ -72,18 +58,10 @@ def preview(
         there,
         read - len(seen),
         reading.bad,
-        tuple(map(page_words, reading.problems)),
+        tuple(map(refusal, reading.problems)),
         error,
         too_many,
     )
-
-
-def page_words(error: object) -> str:
-    """An error about a file, with fields of the page where it names options of a command."""
-    said = refusal(error)
-    for option, field in _FIELDS.items():
-        said = re.sub(option, field, said)
-    return said
 
 
 def pasted_name(text: str) -> str:
