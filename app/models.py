@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError, safe_open
+
 from app.texts import N_, t
 from app.words import BY_NAME, CHINESE, ENGLISH, LATIN, SEVERAL
 from kbert_core import Ablation, Card, KBertError
 from kbert_core.checkpoints import adapters, frozen
-from kbert_core.checkpoints.checkpoint import card_of
+from kbert_core.checkpoints.checkpoint import TOKENIZER_FILES, card_of
 from kbert_core.checkpoints.encoders import is_adapter, is_frozen
 from kbert_core.errors import CheckpointError
 from kbert_core.kbert.reader import KBertReader
@@ -133,6 +135,19 @@ def read_model(path: str) -> ModelInfo:
         return ModelInfo(path, folder, Card(), str(error))
     info = ModelInfo(path, folder, card)
     return ModelInfo(path, info.note("title") or folder, card, None, _language(info))
+
+
+def looks_whole(path: str) -> bool:
+    """Whether a folder has a tokenizer and weights whose beginning can be read; it isn't loaded."""
+    weights = list(Path(path).glob("*.safetensors"))
+    tokenizer = any((Path(path) / name).is_file() for name in TOKENIZER_FILES)
+    try:
+        for file in weights:
+            with safe_open(file, "pt"):
+                pass
+    except (SafetensorError, OSError):
+        return False
+    return bool(weights) and (tokenizer or is_adapter(path) or is_frozen(path))
 
 
 def twin_of(info: ModelInfo, read: Callable[[str], ModelInfo] = read_model) -> ModelInfo | None:

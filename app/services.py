@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import gettempdir
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,11 +22,12 @@ import streamlit as st
 import torch
 from torch import Tensor
 
+from app import texts
 from app.app_pages.first_look import ROOT, models_folder
 from app.background import alone
 from app.kept import Kept
 from app.local import from_this_machine, is_loopback
-from app.models import ModelInfo, read_model, twin_of
+from app.models import ModelInfo, looks_whole, read_model, twin_of
 from app.scene import CHARACTERS, NO_MODEL, WORDS, GraphRef, Scene, content_key
 from app.texts import N_, t
 from app.view_models.heads import HeadsView, heads_view
@@ -94,6 +97,9 @@ CONTENT: dict[str | type[Any], Callable[[Any], Any]] = {
 by_content = st.cache_data(max_entries=128, show_spinner=False, hash_funcs=CONTENT)
 
 
+parsing = Lock()  # one upload at a time, beside the models' work
+
+
 class RoomError(KBertError):
     """There is no room for what a visitor brings."""
 
@@ -118,13 +124,14 @@ class OpenedGraph:
 
 
 def models() -> tuple[ModelInfo, ...]:
-    """Every checkpoint in the models folder, with a graph-trained one first."""
+    """Every checkpoint in the models folder: a graph-trained one first, those unfit last."""
     found = []
     folder = models_folder()
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if (path / "config.json").is_file():
             found.append(model_info(str(path)))
-    return tuple(sorted(found, key=lambda info: (not info.card.knowledge, info.name)))
+    unfit = lambda info: info.problem is not None  # noqa: E731
+    return tuple(sorted(found, key=lambda info: (unfit(info), not info.card.knowledge, info.name)))
 
 
 def model_info(path: str) -> ModelInfo:
@@ -135,7 +142,13 @@ def model_info(path: str) -> ModelInfo:
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _model_info(path: str, stamp: str) -> ModelInfo:
     del stamp
-    return read_model(path)
+    info = read_model(path)
+    if info.problem is None and not looks_whole(path):
+        try:
+            Pipeline.load(path)
+        except KBertError as error:
+            return replace(info, problem=str(error))
+    return info
 
 
 def twin(path: str) -> ModelInfo | None:
@@ -150,6 +163,17 @@ def english_encoder() -> str | None:
         return None
     folder = Path(found.origin).parent / "model"
     return str(folder) if (folder / "config.json").is_file() else None
+
+
+def _hidden_folders() -> tuple[Path, ...]:
+    """What of a path only whoever sits at this machine may see, the longest first."""
+    if may_open_paths():
+        return ()
+    folders = (models_folder().absolute(), ROOT, Path.home(), Path(gettempdir()))
+    return tuple(sorted(folders, key=lambda folder: -len(str(folder))))
+
+
+texts.hidden_folders = _hidden_folders
 
 
 def devices() -> tuple[str, ...]:
@@ -249,7 +273,7 @@ def read_upload(
     most = most_uploaded()
     if Path(name).suffix.lower() in LINE_ENDINGS and data.count(b"\n") > REPEATS * most:
         raise _too_many(name, most)
-    with alone:
+    with parsing:
         reading = rows_of(data, name, _bounded(encoding), skip_bad=skip_bad)
         return replace(_opened(reading, most), own=True)
 
