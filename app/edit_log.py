@@ -1,5 +1,6 @@
 """A visitor's edits to a graph, each of which can be taken back: in memory, or in a workspace."""
 
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from app import workspaces
@@ -7,6 +8,7 @@ from app.texts import refusal, t
 from kbert_core import KnowledgeGraph
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.search import GraphSearch
 from kbert_core.knowledge.store.anywhere import import_into
 from kbert_core.knowledge.store.importing import Imported, Source
@@ -29,6 +31,7 @@ class EditLog:
     base = 0
     who = ""
     own: AbstractSet[int] | None = None
+    _put_back: AbstractSet[int] = frozenset()
 
     def __init__(self, graph: KnowledgeGraph, *edits: Edit) -> None:
         """Begin a log, with each of some edits as a step."""
@@ -51,9 +54,13 @@ class EditLog:
     @property
     def steps(self) -> tuple[Step, ...]:
         """What stands over the graph that a scene names, oldest first."""
-        of = self._memory.steps
-        entries = reversed(self.entries())
-        return tuple(of[e.revision] for e in entries if e.revision in of and not e.undone)
+        of, found = self._memory.steps, []
+        for entry in self.entries():
+            if entry.revision in of and not entry.undone:
+                if self.puts_back(entry):
+                    break
+                found.append(of[entry.revision])
+        return tuple(reversed(found))
 
     @property
     def done(self) -> tuple[Edit, ...]:
@@ -95,6 +102,20 @@ class EditLog:
             GraphEditError: one doesn't fit.
         """
         return self.store.apply(*edits)
+
+    def put_back(self) -> None:
+        """Make the graph what it was at first, as one step, which an undo takes back."""
+        last = self.last()
+        if self.steps and last is not None:
+            triples = (x for e in self.done for x in (e.triple, e.new) if x is not None)
+            entities = dict.fromkeys(normalise_name(triple.head) for triple in triples)
+            edits = edits_between(self.store.graph(), self.graph, entities)
+            entry = self.store.apply(*edits) if edits else last
+            self._put_back |= {entry.revision}
+
+    def puts_back(self, entry: Entry) -> bool:
+        """Whether an entry made the graph what it was at first."""
+        return entry.revision in self._put_back
 
     def add(self, source: Source) -> object:
         """Add the triples of a file as one step."""
@@ -146,6 +167,27 @@ class EditLog:
             return last_undo(entries, self.own)
         undoes = (e.revision for e in entries if e.undoes == revision and not e.undone)
         return next(undoes, None)
+
+
+def edits_between(now: KnowledgeGraph, then: KnowledgeGraph, entities: Iterable[str]) -> list[Edit]:
+    """Edits that make of one graph another, which differs from it in some entities only."""
+    edits = []
+    for entity in entities:
+        wanted, order = then.triples_of(entity), list(now.triples_of(entity))
+        edits += [Edit("remove", triple) for triple in order if triple not in then]
+        order = [triple for triple in order if triple in then]
+        for place, triple in enumerate(wanted):
+            on = triple in now and now.is_on(triple)
+            if order[place : place + 1] != [triple]:
+                if triple in order:
+                    edits.append(Edit("remove", triple))
+                    order.remove(triple)
+                edits.append(Edit("add", triple, index=place))
+                order.insert(place, triple)
+                on = True
+            if on != then.is_on(triple):
+                edits.append(Edit("switch_off" if on else "switch_on", triple))
+    return edits
 
 
 class OpenWorkspace(EditLog):

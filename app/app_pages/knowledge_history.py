@@ -55,7 +55,7 @@ def history_view(look: Catalogue) -> None:
 
 def entry_row(log: EditLog, entry: Entry) -> None:
     """One entry, with the button that takes it back."""
-    said, changes = history.said(log.store, entry)
+    said, changes = history.said(log, entry)
     number = entry.revision
     with st.container(
         border=True,

@@ -23,7 +23,7 @@ CARDS = {  # icon, title, what is shown
     "wrong": (
         "gpp_maybe",
         N_("A wrong triple fools the model"),
-        N_("The graph calls a disease an examination, and the model believes it."),
+        N_("The graph says the wrong thing of a disease, and the model believes it."),
     ),
     "systems": (
         "view_column",
@@ -121,7 +121,7 @@ def scenes() -> dict[str, Callable[[], None] | None]:
 def play(
     example: Example, *, edit: bool = False, wrong: bool = False, compare: str = state.AUTO
 ) -> None:
-    """Put an example into the Lab as if it had never been edited, and make its edit.
+    """Put an example into the Lab on its graph as it was opened, and make its edit.
 
     Args:
         example: that is put there.
@@ -130,7 +130,7 @@ def play(
         compare: what stands beside it.
     """
     state.use_example(example)
-    ss["lab.logs"].pop(ss["lab.graph"], None)
+    state.log().put_back()
     if edit and example.turn:
         triple, tail = example.turn
         if wrong:

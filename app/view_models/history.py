@@ -43,7 +43,7 @@ def log_as_rows(log: EditLog) -> list[dict[str, object]]:
     """A log as plain data, oldest first, for a file."""
     rows = []
     for entry in reversed(log.entries()):
-        what, changes = said(log.store, entry)
+        what, changes = said(log, entry)
         row = {"entry": entry.revision, "at": entry.at, "who": entry.who, "what": what}
         rows.append({**row, "changes": list(changes), "undone": entry.undone})
     return rows
@@ -51,16 +51,19 @@ def log_as_rows(log: EditLog) -> list[dict[str, object]]:
 
 def what(log: EditLog, entry: Entry | None) -> str | None:
     """Say in a line what an entry did."""
-    return said(log.store, entry)[0] if entry is not None else None
+    return said(log, entry)[0] if entry is not None else None
 
 
-def said(store: GraphStore, entry: Entry) -> tuple[str, tuple[str, ...]]:
+def said(log: EditLog, entry: Entry) -> tuple[str, tuple[str, ...]]:
     """Say what an entry did, in one line; and triple by triple, where it is several."""
+    store = log.store
     changes = tuple(in_words(c) for c in store.changes(entry.revision, most=SHOWN))
     if entry.revision == 0:
         what = t("made the graph")
     elif entry.undoes is not None:
         what = t("undid or redid entry {number}", number=entry.undoes)
+    elif log.puts_back(entry):
+        what = t("the graph as it was opened, for another scene")
     elif entry.action == "import":
         text = N_("imported {count} triples from {source}")
         what = t(text, count=f"{entry.edits:,}", source=source_of(store, entry))

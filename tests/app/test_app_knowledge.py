@@ -1,19 +1,24 @@
 """The Knowledge page as Streamlit runs it: search, edit, import, look back, keep."""
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import edited_graphs
 import pytest
+from edited_graphs import content, edits
+from hypothesis import given
+from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from app import export, services, state, workspaces
 from app.catalogue import Catalogue
 from app.edit_log import EditLog
 from app.texts import t
-from app.view_models.history import ago, log_as_rows
+from app.view_models.history import ago, log_as_rows, what
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.errors import FetchError
+from kbert_core.errors import FetchError, GraphEditError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import parse_triples
 from kbert_core.knowledge.search import GraphSearch
@@ -398,7 +403,7 @@ def test_a_workspace_survives_the_visit_and_is_opened_by_its_key(page):
     assert "Changed" in {metric.label for metric in typed.metric}
     press(typed, "close")
     assert typed.session_state["lab.graph"] != state.WORKSPACE
-    assert "workspace" not in typed.query_params
+    assert "lab.workspace" not in typed.session_state
 
 
 def test_no_name_or_list_leads_to_a_workspace(page, tmp_path):
@@ -514,6 +519,26 @@ def test_the_log_goes_out_with_what_was_taken_back():
     told = [(line["entry"], line["undone"]) for line in lines]
     assert told == [(1, False), (2, True), (3, False)]
     assert lines[0]["what"] == f"deleted {COOK}"
+
+
+@given(st.lists(edits, max_size=9), st.lists(edited_graphs.triples, max_size=6, unique=True))
+def test_a_graph_is_put_back_in_one_step_that_can_be_undone(wanted, own):
+    base = KnowledgeGraph(own, off=own[:1])
+    log = EditLog(base)
+    for edit in wanted:
+        with suppress(GraphEditError):
+            log.commit(edit)
+    done, was = log.done, content(log.store.graph())
+    log.put_back()
+    assert content(log.store.graph()) == content(base)
+    assert (log.steps, log.before) == ((), None)
+    if was != content(base):
+        assert what(log, log.last()) == "the graph as it was opened, for another scene"
+        log.commit(Edit("add", Triple("new", "is", "here")))
+        assert len(log.done) == 1
+        log.undo()
+        log.undo()
+        assert (log.done, content(log.store.graph())) == (done, was)
 
 
 def test_times_are_said_as_people_say_them():
