@@ -6,6 +6,7 @@ the model. Undo is an older scene, a comparison is two of them.
 
 import hashlib
 from dataclasses import dataclass, replace
+from unicodedata import category
 
 from kbert_core import Ablation, InjectionOptions, Intervention, KnowledgeGraph
 from kbert_core.knowledge.edit import Edit
@@ -13,6 +14,15 @@ from kbert_core.knowledge.edit import Edit
 WORDS = "words"
 CHARACTERS = "characters"
 NO_MODEL = (WORDS, CHARACTERS)  # readers that cut a text without a model
+
+
+UNSEEN = ("Cc", "Cf", "Zl", "Zp", "Zs")  # categories of characters that draw nothing
+FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # of others that draw nothing
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of a text can be seen."""
+    return all(category(c) in UNSEEN or c in FILLERS for c in text)
 
 
 @dataclass(frozen=True, slots=True)

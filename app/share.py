@@ -66,6 +66,7 @@ VIEWS: dict[str, tuple[str | bool, ...]] = {  # what panels can show; the first 
 }
 
 CUT_OFF = N_("This can't be opened: it was cut off or changed on the way. Copy all of it again.")
+NEWER = N_("This was made by a newer version of K-BERT Lab. Open it there, or update this one.")
 HALF = N_(
     "This can't be put into a link or a file: the text or a name contains half a character. Type "
     "it again."
@@ -476,9 +477,7 @@ def _read(data: object, most_edits: int) -> tuple[Shared, KnowledgeGraph | None]
     """
     given = data.get("kbert") if isinstance(data, Mapping) else None
     if type(given) is int and given > VERSION:
-        raise ShareError(
-            t("This was made by a newer version of K-BERT Lab. Open it there, or update this one.")
-        )
+        raise ShareError(t(NEWER))
     if type(given) is not int:
         raise _refused("kbert")
     try:
@@ -524,9 +523,9 @@ def _said(error: ValidationError) -> ShareError:
                 "(context) instead."
             )
         )
-    named = [part for part in first["loc"] if part in _NAMES]
-    unknown = first["loc"][-1:] if first["type"] == "extra_forbidden" else ()
-    return _refused(str(["kbert", *named, *unknown][-1]))
+    if first["type"] == "extra_forbidden":
+        return ShareError(t(NEWER))
+    return _refused(["kbert", *(str(part) for part in first["loc"] if part in _NAMES)][-1])
 
 
 def _refused(part: str) -> ShareError:

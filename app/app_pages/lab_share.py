@@ -8,7 +8,7 @@ from app.app_pages.lab_open import open_graph_form, show_opened
 from app.app_pages.lab_prediction import comparable, draw_prediction
 from app.app_pages.parts import action, download, graph_download
 from app.export import page_html
-from app.scene import Scene
+from app.scene import Scene, is_blank
 from app.share import Shared, ShareError, TooLong
 from app.state import AUTO, KEY, ORIGINAL
 from app.texts import N_, language, refusal, speaking, t
@@ -42,6 +42,17 @@ def something_waits() -> bool:
     if shared is not None:
         read_only(shared)
     return shared is not None
+
+
+def left_page() -> None:
+    """Offer what the page showed before it was loaded again."""
+    if "lab.left" not in ss:
+        return
+    with st.container(key="lab_left", horizontal=True, vertical_alignment="center", gap="small"):
+        said = t("Before this page was loaded again, it showed a text or edits of yours.")
+        st.info(said, icon=":material/history:", width="stretch")
+        action(t("Go on with it"), "lab.left_on", sharing.go_on, type="primary")
+        action(t("Dismiss"), "lab.left_off", sharing.begin_anew)
 
 
 def card() -> bool:
@@ -177,7 +188,7 @@ def _share() -> None:
     scene = state.scene()
     st.markdown(f"**{t('A link to this page')}**")
     try:
-        if not all(text.strip() for text in scene.sentences):
+        if any(map(is_blank, scene.sentences)):
             raise ShareError(t("Write a text that can be read; then there is something to share."))
         carrying = sharing.with_triples(shared)
         try:
@@ -255,6 +266,11 @@ def _link(shared: Shared, query: dict[str, str]) -> None:
             "Not everybody has the graph “{graph}”, so the link carries those of its triples that "
             "this text needs: {count}. Anyone with the link can read them."
         )
+        if sharing.graph_is_known(graph):
+            text = N_(
+                "The link carries the triples of the graph “{graph}” that this text needs, "
+                "{count}, so that it opens with a later version of the graph too."
+            )
         said = t(text, graph=graph.name, count=count)
     elif not sharing.graph_is_known(graph):
         text = N_(

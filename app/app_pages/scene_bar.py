@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import services
-from app.scene import Scene
+from app.scene import Scene, is_blank
 from app.state import NO_TASK
 from app.texts import N_, listed, t, tn
 from app.view_models import shared
@@ -57,7 +57,7 @@ def to_lab(page: str) -> None:
 def readable(now: Scene, page: str) -> bool:
     """Whether the scene's text can be read; where not, say so, and what to do."""
     longest = max(map(len, now.sentences))
-    if not all(sentence.strip() for sentence in now.sentences):
+    if any(map(is_blank, now.sentences)):
         said = t("There is no text to read yet: write one in the Lab.")
     elif longest > services.LONGEST_TEXT:
         said = t(

@@ -13,7 +13,7 @@ from app import services, workspaces
 from app.app_pages import lab_share
 from app.comparing import Choice
 from app.edit_log import EditLog
-from app.scene import Scene
+from app.scene import GraphRef, Scene
 from app.selection import Selection
 from app.services import RoomError
 from app.share import MOST_EDITS, Shared, from_link, to_link
@@ -168,7 +168,8 @@ def test_a_link_opens_on_the_panel_layer_head_and_readings_it_was_made_on(
     assert at.segmented_control(key="lab.matrix_view").value == "attention"
     assert at.toggle(key="lab.all_heads").value and at.selectbox(key="lab.token").value == cook
     again = from_link(link(at)["scene"][0])
-    assert again == replace(given, scene=again.scene)
+    assert again == replace(given, scene=again.scene, part=again.part)
+    assert [triple.head for triple in again.part] == ["Tim Cook", "Beijing", "Beijing"]
 
     panels = (Choice("ner", graph="none"), Choice("ner", ablation=Ablation("hard", "all")))
     given = Shared(scene, "ner", compare="free", selection=chosen, panels=panels)
@@ -177,6 +178,16 @@ def test_a_link_opens_on_the_panel_layer_head_and_readings_it_was_made_on(
     assert at.selectbox(key="lab.free.0.graph").value == "none"
     again = from_link(link(at)["scene"][0])
     assert (again.compare, again.panels, again.selection) == ("free", panels, chosen)
+
+
+def test_a_link_of_another_version_of_a_demo_graph_shows_what_its_text_needs_of_that(lab):
+    old = GraphRef("of-an-older-version", "figure2")
+    capital, edited = (Triple("Beijing", "capital", tail) for tail in ("China", "PRC"))
+    scene = Scene((TEXT,), "words", old, (Edit("replace", capital, edited),))
+    at = lab("", scene=to_link(Shared(scene, "tree", part=(capital,))))
+    at.button(key="lab.card_open").click().run()
+    assert "made with another version of the graph “figure2”" in said(at)
+    assert "10 tokens: 8 trunk, 2 branch" in said(at)
 
 
 def test_a_link_of_an_own_graph_shows_its_prediction_to_who_lacks_the_graph(
