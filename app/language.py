@@ -9,6 +9,7 @@ from app.components.document import mark_document
 from app.texts import LANGUAGES, t
 
 PARAMETER = "lang"  # of the address, so that a link keeps the language
+UNSENT = "lab.add_"  # a form's fields: what is typed there isn't told before it is sent
 NAMES = {"zh": "中文", "en": "English"}  # each in itself
 CSS = """
 <style>
@@ -30,25 +31,15 @@ def current() -> str:
 
 
 def begin() -> None:
-    """Take the language that the address asks for, and ask the browser for its own."""
-    ss["app.browser_language"] = _of_browser()
+    """Take the language that a visit's first address asks for, and the browser's own."""
     asked = st.query_params.get(PARAMETER)
-    if asked in LANGUAGES and asked != ss.get("app.language"):
-        _keep_choices()
+    if "app.browser_language" not in ss and asked in LANGUAGES:
         ss["app.language"] = asked
+    ss["app.browser_language"] = _of_browser()
 
 
-def chooser(page: str) -> None:
-    """Draw the choice at the top right, and have the address keep what was chosen.
-
-    Args:
-        page: its place in the address. A link to another page comes without
-            the language. It is put back once a page and not on every run, or
-            nobody could ever go back in the browser's history.
-    """
-    if "app.language" in ss and page != ss.get("app.page"):
-        st.query_params[PARAMETER] = ss["app.language"]
-    ss["app.page"] = page
+def chooser() -> None:
+    """Draw the choice at the top right."""
     st.html(CSS)
     ss["app.language_chooser"] = current()
     with st.container(key="app_language"):
@@ -65,7 +56,6 @@ def chooser(page: str) -> None:
 def _choose() -> None:
     _keep_choices()
     ss["app.language"] = ss["app.language_chooser"]
-    st.query_params[PARAMETER] = ss["app.language"]
 
 
 def _keep_choices() -> None:
@@ -76,6 +66,8 @@ def _keep_choices() -> None:
     set is left alone: a button's bool, a table's dict, files.
     """
     for key, value in list(ss.items()):
+        if str(key).startswith(UNSENT):
+            continue
         several = isinstance(value, list) and value and all(isinstance(v, str) for v in value)
         if several or (isinstance(value, str | int) and not isinstance(value, bool)):
             ss[key] = value

@@ -104,9 +104,11 @@ page = st.navigation(
     },
     position="top",
 )
-language.chooser(page.url_path)
+language.chooser()
 with speaking(language.current()):  # looked up once, not for every text
     if LOADED or not page.url_path:
         page.run()
     else:
         loading()
+    if LOADED:
+        import_module("app.sharing").keep_address()

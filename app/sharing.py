@@ -1,6 +1,7 @@
 """What a visitor shares, and what a link or a session file puts on their page."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -8,14 +9,14 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from app import intervening, services, state
+from app import intervening, language, services, state
 from app.comparing import Choice
-from app.edit_log import EditLog
+from app.components import document
 from app.examples import MINILM
 from app.export import Page, Side
-from app.scene import CHARACTERS, WORDS, GraphRef, Scene
+from app.scene import CHARACTERS, WORDS, GraphRef, Scene, is_blank
 from app.services import OpenedGraph
-from app.share import PARAMETER, VIEWS, Shared, ShareError, folder_name, from_link
+from app.share import PARAMETER, VIEWS, Shared, ShareError, folder_name, from_link, to_link
 from app.state import AUTO, BERT, FREE, NO_TASK, PINNED, WORKSPACE
 from app.texts import N_, refusal, t
 from app.view_models.matrix import picked
@@ -24,6 +25,8 @@ from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import BY_MODEL, Strategy
 from kbert_core.tasks import TASKS
+
+ADDRESS = "app.address"
 
 ss = st.session_state
 Note = tuple[str, Mapping[str, str]]
@@ -77,7 +80,7 @@ def page() -> Page:
         KBertError: a text, option or model that can't be used.
     """
     now = state.scene()
-    if not all(0 < len(x.strip()) <= services.LONGEST_TEXT for x in now.sentences):
+    if not all(len(x) <= services.LONGEST_TEXT and not is_blank(x) for x in now.sentences):
         raise ShareError(t("Write a text that can be read; then there is something to share."))
     trace = services.trace(now, state.graph_of(now))
     compared, kind, before = state.compared_with(now, trace)
@@ -112,14 +115,16 @@ def file_name(scene: Scene, what: str, ending: str) -> str:
 
 
 def with_triples(shared: Shared) -> Shared:
-    """Have the triples of the graph that the texts need go along, where others lack the graph.
+    """Have the triples of the graph that the texts need go along.
 
-    A graph of a workspace stays there. Nothing goes along where the texts would be read
-    differently with these triples alone: the rarest relations are those of the whole graph.
+    Others may lack the graph, or have another version of it. A graph of a workspace stays there.
+    Nothing goes along where the texts would be read differently with these triples alone: the
+    rarest relations are those of the whole graph.
     """
     base, now = state.base(), state.scene()
     whole = KnowledgeGraph().aliases
-    if state.workspace() is not None or graph_is_known(now.graph) or base.aliases != whole:
+    empty = now.graph.fingerprint == _EMPTY
+    if state.workspace() is not None or empty or base.aliases != whole:
         return shared
     pinned = ss["lab.pinned"] if shared.pinned is not None else None
     scenes = [own for own in (now, pinned) if own is not None and own.graph == now.graph]
@@ -160,29 +165,82 @@ def name_of(model: str) -> str:
     return MINILM if model == services.english_encoder() else folder_name(model)
 
 
+# The address
+
+
+def keep_address() -> None:
+    """Have the address tell what the page shows, and the tab remember it over a reload."""
+    ss["app.runs"] = ss.get("app.runs", 0) + 1
+    document.keep_address(query(), link_back(), ss["app.runs"], key=ADDRESS, on_found=_found_in_tab)
+
+
+def query() -> dict[str, str]:
+    """The address's parameters: of what it asked for, only what the page still shows."""
+    asked, found = st.query_params.to_dict(), {}
+    if "app.language" in ss:
+        found[language.PARAMETER] = ss["app.language"]
+    if "lab.graphs" not in ss:
+        return found
+    if (opened := ss.get("lab.workspace")) is not None:
+        found[state.KEY] = opened.key
+    if PARAMETER in asked and ("lab.waiting" in ss or as_arrived()):
+        found[PARAMETER] = asked[PARAMETER]
+    example = state.current_example()
+    if example and example.key == asked.get("example") and not state.log().done:
+        found["example"] = example.key
+    return found
+
+
+def link_back() -> str | None:
+    """A link to what the page shows; None where the visitor has done nothing yet.
+
+    Empty once what the tab remembered isn't wanted.
+    """
+    if ss.pop("lab.forget", False):
+        return ""
+    begun = "lab.graphs" in ss and "lab.waiting" not in ss
+    if not begun or not (state.log().done or state.current_example() is None):
+        return None
+    now = shared()
+    with suppress(ShareError):  # it is too long, or half a character
+        return to_link(now if graph_is_known(now.scene.graph) else with_triples(now))
+    return None
+
+
+def _found_in_tab() -> None:
+    """Callback: the tab remembers a page, from before it was loaded again."""
+    ss["lab.left"] = getattr(ss.get(ADDRESS), "found", None)
+
+
+def go_on() -> None:
+    """Callback: put back what the tab remembers."""
+    try:
+        take(from_link(ss.pop("lab.left")))
+    except KBertError as error:
+        ss["lab.share_problem"] = refusal(error)
+
+
+def begin_anew() -> None:
+    """Callback: forget what the tab remembers."""
+    ss.pop("lab.left")
+    ss["lab.forget"] = True
+
+
 # Back
 
 
 def arrive() -> None:
-    """Take the scene that the address brings, once; forget the address when the page moves on.
+    """Take the scene that the address brings, once.
 
     Raises:
         ShareError: it can't be opened, in one plain sentence.
         RoomError: this visit has no room for the triples that it carries.
     """
     value = st.query_params.get(PARAMETER)
-    if value is None:
-        return
-    if value != ss.get("lab.scene_taken"):
+    if value is not None and value != ss.get("lab.scene_taken"):
         ss["lab.scene_taken"] = value
-        try:
-            take(from_link(value))
-        except KBertError:
-            del st.query_params[PARAMETER]
-            raise
+        take(from_link(value))
         ss["lab.card"] = "lab.waiting" not in ss
-    elif waiting() is None and not as_arrived():
-        del st.query_params[PARAMETER]  # it tells another scene than the page shows
 
 
 def take(shared: Shared, graph: KnowledgeGraph | None = None) -> None:
@@ -208,6 +266,11 @@ def take(shared: Shared, graph: KnowledgeGraph | None = None) -> None:
             "The graph “{graph}” isn't here. What was shared carries only the triples that this "
             "text needs. To read another text with it, open the graph."
         )
+        if any(graph.name == whole for graph in ss["lab.graphs"].values()):
+            missing = N_(
+                "This was made with another version of the graph “{graph}”. You see the triples "
+                "of that version that this text needs."
+            )
         said.append((missing, {"graph": whole}))
     # a single text needs no model for its tree
     if name is None or (len(shared.scene.sentences) > 1 and not has_model(shared)):
@@ -316,7 +379,8 @@ def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
     intervening.put(scene.sentences, scene.interventions)
     said += _put_options(options, scene.ablation)
     if graph != WORKSPACE:
-        log = ss["lab.logs"][graph] = EditLog(base)
+        log = state.log()
+        log.put_back()
         left = iter(scene.edits)
         for count in shared.steps or (1,) * len(scene.edits):  # each can be undone
             log.commit(*islice(left, count))

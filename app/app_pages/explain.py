@@ -82,9 +82,9 @@ def page() -> None:
 
 def choose_part() -> str:
     """Which part is looked at; an address may ask for one."""
-    asked = st.query_params.pop("part", None)
-    if asked in PARTS:
-        ss["explain.part"] = asked
+    asked = st.query_params.get("part")
+    if asked in PARTS and asked != ss.get("explain.asked"):
+        ss["explain.part"] = ss["explain.asked"] = asked
     ss.setdefault("explain.part", "effects")
     segments(
         t("Part"),

@@ -40,6 +40,7 @@ def page():
     ss["waits"] = something_waits()
     ss["shared"], ss["scene"] = sharing.shared(), state.scene()
     ss["log"], ss["notes"] = state.log(), sharing.notes()
+    ss["query"], ss["link"] = sharing.query(), sharing.link_back()
 
 
 @pytest.fixture
@@ -250,7 +251,7 @@ def test_a_bad_link_says_so_in_a_sentence_and_shows_the_first_visit(no_models, l
     at = opened(link)
     assert len(at.error) == 1
     assert at.session_state["shared"] == opened().session_state["shared"]
-    assert "scene" not in at.query_params
+    assert "scene" not in at.session_state["query"]
     at.run()
     assert not at.error
 
@@ -265,8 +266,21 @@ def test_edits_that_do_not_fit_their_graph_open_nothing(no_models, scene):
 def test_the_address_forgets_the_scene_once_the_page_shows_another(no_models, scene):
     at = opened(to_link(Shared(scene, "tree")))
     at.run()
-    assert "scene" in at.query_params
+    assert "scene" in at.session_state["query"]
     at.session_state["lab.text"] = "something else"
     at.run()
-    assert "scene" not in at.query_params
+    assert "scene" not in at.session_state["query"]
     assert at.session_state["scene"].sentences == ("something else",)
+
+
+def test_the_address_names_an_example_only_while_the_page_shows_it_and_then_the_tab_keeps_a_link(
+    no_models,
+):
+    at = AppTest.from_function(page, default_timeout=PATIENCE)
+    at.query_params["example"] = "figure2"
+    at.run()
+    assert (at.session_state["query"], at.session_state["link"]) == ({"example": "figure2"}, None)
+    at.session_state["lab.text"] = "Beijing is mine"
+    at.run()
+    assert at.session_state["query"] == {}
+    assert from_link(at.session_state["link"]).scene == at.session_state["shared"].scene

@@ -121,6 +121,29 @@ def test_a_link_without_its_graph_is_read_only_until_the_graph_is_there(lab, vis
     assert seen(other, rows=3) == before
 
 
+def test_a_page_that_is_loaded_again_offers_to_go_on_and_the_address_does_not_lie(lab):
+    page = lab.page
+    assert page.url.endswith("?example=gastroscopy")
+    lab.toggle(0)
+    before = seen(lab)
+    expect(page).not_to_have_url(re.compile("example="))
+    page.reload()
+    page.wait_for_selector(".kb-tree")
+    lab.settle()
+    assert seen(lab) != before
+    lab.press("Go on with it")
+    assert seen(lab) == before
+    expect(page.get_by_role("button", name="Go on with it")).to_have_count(0)
+    page.reload()
+    page.wait_for_selector(".kb-tree")
+    lab.settle()
+    lab.press("Dismiss")
+    page.reload()
+    page.wait_for_selector(".kb-tree")
+    lab.settle()
+    expect(page.get_by_role("button", name="Go on with it")).to_have_count(0)
+
+
 def test_a_session_file_brings_its_graph_along(lab, visit, tmp_path):
     graph = tmp_path / "hers.spo"
     graph.write_text(
