@@ -59,11 +59,12 @@ def delete_row(key: str) -> None:
 
 
 def switch_branch(tree: str = "lab.tree") -> None:
-    """Callback of a tree, by its key: switch a branch's triple off, or on again."""
-    triple = ss.get(f"{tree}_triples", {}).get(getattr(ss.get(tree), "branch", None))
+    """Callback of a tree, by its key: switch a branch's triple off, or on, whatever it is."""
+    name, on = getattr(ss.get(tree), "branch", None) or (None, False)
+    triple = ss.get(f"{tree}_triples", {}).get(name)
     ss["lab.switched"] = ss.get("lab.switched", 0) + 1
     if triple is not None:
-        _edit(triple, refused="lab.tree_problem")
+        _edit(triple, on=on, refused="lab.tree_problem")
 
 
 def edit_branch() -> None:
@@ -84,22 +85,23 @@ def ask_tails() -> None:
 
 def edit_drawn() -> None:
     """Callback of the graph: switch a triple, or change its tail."""
-    number, tail = getattr(ss.get("lab.drawing"), "edit", None) or (-1, None)
-    triples, _ = ss["lab.drawn"]
-    if 0 <= number < len(triples):
-        _edit(triples[number], tail)
+    fields, tail, *on = getattr(ss.get("lab.drawing"), "edit", None) or ((), None)
+    if fields:
+        _edit(Triple(*fields), tail, on=on == [True])
 
 
-def _edit(triple: Triple, tail: str | None = None, refused: str = "lab.problem") -> None:
-    """Give a triple another tail; None: switch it.
+def _edit(
+    triple: Triple, tail: str | None = None, *, on: bool = False, refused: str = "lab.problem"
+) -> None:
+    """Give a triple another tail; None: have it on, or off.
 
     Args:
         refused: under which key is kept why that can't be.
     """
     graph = state.graph()
-    if triple not in graph:
+    if triple not in graph or (tail is None and graph.is_on(triple) == on):
         return
-    edit = Edit("switch_off" if graph.is_on(triple) else "switch_on", triple)
+    edit = Edit("switch_on" if on else "switch_off", triple)
     try:
         if tail is not None:
             new = Triple.checked(triple.head, triple.relation, tail)

@@ -6,10 +6,11 @@ import streamlit as st
 
 from app import intervening, services, state
 from app.app_pages.parts import action, select
+from app.components.document import tell
 from app.scene import Scene
 from app.selecting import linked
 from app.state import AUTO, BERT, FREE, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCHED
-from app.texts import N_, t
+from app.texts import N_, t, without_folders
 from app.view_models import prediction, twins
 from app.view_models.html import markdown
 from app.view_models.model_facts import shares
@@ -56,6 +57,8 @@ def draw_prediction(now: Scene, trace: Any, was: Any, kind: str, *, said: bool =
     chosen = chosen_characters(trace.rows, state.selection()) if trees else {}
     names = (t(COMPARE_NAME[kind]), name_now(now))
     words, html = twins.drawn(now.sentences, info, found, was, names, chosen)
+    if said:
+        tell(words, "lab.told")
     if words and (said or not isinstance(found, NerPrediction)):
         st.markdown(markdown(words))
     st.html(html)
@@ -194,7 +197,9 @@ def no_prediction(now: Scene) -> None:
         "There is no model in {folder} that can predict. Everything else works. Restore the models "
         "that come with the project:"
     )
-    st.warning(markdown(t(text, folder=services.models_folder())))
+    st.warning(markdown(t(text, folder=without_folders(str(services.models_folder())))))
+    if not services.may_open_paths():
+        return  # only whoever sits at the machine can do what follows
     st.code(t("git checkout -- models"), language="bash")
     st.markdown(t("or train one:"))
     st.code(

@@ -110,9 +110,9 @@ function edit(root) {
   form.querySelector(".save").setAttribute("aria-label", data.texts.save);
   const button = form.querySelector(".switch");
   button.textContent = chosen.on ? data.texts.off : data.texts.on;
-  button.onclick = () => setTriggerValue("edit", [chosen.number, null]);
+  button.onclick = () => setTriggerValue("edit", [chosen.triple, null, !chosen.on]);
   form.onsubmit = (event) => {
     event.preventDefault();
-    if (input.value.trim() !== tail) setTriggerValue("edit", [chosen.number, input.value.trim()]);
+    if (input.value.trim() !== tail) setTriggerValue("edit", [chosen.triple, input.value.trim()]);
   };
 }

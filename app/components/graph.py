@@ -39,7 +39,8 @@ def draw_graph(
     """Draw a graph; ``on_node``, ``on_edge`` run when a name or a triple of it is clicked.
 
     What is clicked is then ``st.session_state[key].node``, a name, or ``.edge``, a triple's
-    number; what is to be edited ``.edit``: its number and its new tail, or None to switch it.
+    number; what is to be edited ``.edit``: a triple and its new tail, or a triple, None and whether
+    it is to be on.
 
     Args:
         data: see ``view_models.neighbourhood``.

@@ -7,6 +7,7 @@
 const ELEMENTS = new Set(["DIV", "SPAN", "B", "I", "S", "U"]);
 const ATTRIBUTES =
   /^(class|title|role|tabindex|aria-[a-z]+|data-(token|switch|edit|tail|branch|name))$/;
+const TWICE = 400;  // ms between the two clicks of a double click, which switches once
 const LEAST = 0.02;  // of a token's attention that is drawn as an arc
 
 export default function drawTree(component) {
@@ -27,8 +28,10 @@ function showTree(root, template) {
   if (root.drawn === template.innerHTML) return;  // so that what is typed stays
   root.drawn = template.innerHTML;
   root.closeTail?.();
-  const held = root.contains(document.activeElement)
-    ? document.activeElement.dataset.token : undefined;
+  const focused = root.contains(document.activeElement) ? document.activeElement : null;
+  const held = focused?.dataset.token;
+  const switched = focused?.matches("[data-switch]")
+    ? focused.closest("[data-branch]").dataset.branch : undefined;
   const before = standing(root);
   root.replaceChildren(template.content);
   turnCapsules();
@@ -37,6 +40,9 @@ function showTree(root, template) {
   const first = tokens.find((token) => token.matches(".kb-chosen")) || tokens[0];
   if (first) first.tabIndex = 0;
   if (held !== undefined) tokens.find((token) => token.dataset.token === held)?.focus();
+  if (switched !== undefined)
+    root.querySelector(`[data-branch="${CSS.escape(switched)}"] [data-switch]`)
+      ?.focus({ preventScroll: true });
   const typed = [...root.querySelectorAll("[data-edit]")]
     .find((button) => button.dataset.tail === root.typed);
   if (typed) typed.focus({ preventScroll: true });
@@ -87,7 +93,15 @@ function showTree(root, template) {
     }
   }
 
-  root.onclick = (event) => choose(event.target.closest("[data-token], [role=button]"));
+  root.onclick = (event) => {
+    const part = event.target.closest("[data-token], [role=button]");
+    if (part?.dataset.switch !== undefined && event.detail) {  // by the mouse
+      const again = event.timeStamp - root.clicked < TWICE;
+      root.clicked = event.timeStamp;
+      if (again) return;
+    }
+    choose(part);
+  };
   root.onkeydown = (event) => {
     const button = event.target.matches(".kb-switch") && event.target;
     const edit = event.target.closest(".kb-branch")?.querySelector("[data-edit]");
@@ -115,7 +129,7 @@ function showTree(root, template) {
     const { token, edit, switch: button } = part?.dataset ?? {};
     const name = part?.closest("[data-branch]")?.dataset.branch;
     if (button !== undefined) {
-      root.tellPython("branch", name);
+      root.tellPython("branch", [name, button === "on"]);
       switchAtOnce(root, name);
     } else if (token) root.tellPython("token", Number(token));
     else if (edit !== undefined) {

@@ -35,9 +35,9 @@ def draw_tree(
     """Draw a tree; ``on_token`` runs when a token is chosen, ``on_branch`` when one is switched.
 
     The chosen token is then ``st.session_state[key].token``, its hard position; the branch
-    ``st.session_state[key].branch``, its name. Where a tail is typed, ``.edit`` is
-    [the branch's name, its new tail], and ``.ask`` [the name, of the question, tails]: what
-    tails there are, and what would be predicted; :func:`tell_tails` answers.
+    ``st.session_state[key].branch``, [its name, whether it is to be on]. Where a tail is typed,
+    ``.edit`` is [the branch's name, its new tail], and ``.ask`` [the name, of the question,
+    tails]: what tails there are, and what would be predicted; :func:`tell_tails` answers.
 
     Args:
         html: escaped, see ``view_models.tree.tree_html``; anything but plain

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from typing import TYPE_CHECKING
+from unicodedata import bidirectional
 
 from app.texts import N_, t, tn
 from app.view_models.diff import Identity, Status, code_of
@@ -166,9 +167,17 @@ def tree_html(
     is_a = f'role="{role}" aria-label="{escape(label)}"'
     if any(node.gloss or any(map(_glosses_of, node.branches)) for node in view.nodes):
         used += " kb-glossed"
+    used += " kb-rtl" if _is_right_to_left(view) else ""
     states = {branch.status for branch in view.branches}
     above = f'<div class="kb-legend {used}">{_legend(view, states)}</div>' if legend else ""
     return f'{above}<div class="kb-tree {used}" {is_a}>{body}</div>'
+
+
+def _is_right_to_left(view: TreeView) -> bool:
+    """Whether a trunk is written from right to left, as its first letter says."""
+    tokens = (token for node in view.nodes for token in node.tokens if not token.special)
+    ways = (bidirectional(character) for token in tokens for character in token.text)
+    return next((way for way in ways if way in ("L", "R", "AL")), "L") != "L"
 
 
 def _legend(view: TreeView, states: Collection[Status]) -> str:
@@ -409,7 +418,7 @@ def _buttons_html(branch: BranchView, handles: _Handles) -> str:
     if gone and branch.triple not in handles.off:
         return ""
     said = t("Switch on {triple}" if gone else "Switch off {triple}", triple=branch.triple)
-    switch = _button_html("↺" if gone else "✕", said, 'data-switch=""')
+    switch = _button_html("↺" if gone else "✕", said, f'data-switch="{"on" if gone else "off"}"')
     if gone or not handles.edits:
         return switch
     said = t("Change the tail of {triple}", triple=branch.triple)

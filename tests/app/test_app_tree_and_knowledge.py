@@ -73,6 +73,11 @@ def test_one_sentence_is_drawn_without_a_letter(graph, run):
     assert "kb-trunk-row" not in tree.tree_html(tree.tree_view(run(graph)))
 
 
+@pytest.mark.parametrize(("text", "is_so"), [("مرحبا Beijing", True), ("Beijing مرحبا", False)])
+def test_a_text_from_right_to_left_is_drawn_so(run, graph, text, is_so):
+    assert ("kb-rtl" in tree.tree_html(tree.tree_view(run(graph, text)))) is is_so
+
+
 def test_tree_says_what_is_new_and_what_is_gone(graph, run):
     before = run(graph).rows[0]
     view = tree.tree_view(run(graph.switch_off(CHINA)), 0, before)
