@@ -120,11 +120,17 @@ export default function drawMatrix(component) {
     if (cell > 8) cell = Math.floor(cell);
   }
 
-  // What stands above the cells on the page, and below them.
+  // What stands above the cells on the page, and below them: while the page is built, and from
+  // what a visitor does first on as it was then, for as long as the window stays as it is.
   function above() {
-    const page = document.querySelector('[data-testid="stMain"]');  // root is in a shadow tree
-    const top = root.getBoundingClientRect().top + (page ? page.scrollTop : 0);
-    return (data.kept ? BAR : top) + BELOW;
+    if (data.kept) return BAR + BELOW;
+    const size = `${window.innerWidth} ${window.innerHeight}`;
+    if (own.window !== size) Object.assign(own, { window: size, fixed: false });
+    if (!own.fixed) {
+      const page = document.querySelector('[data-testid="stMain"]');  // root is in a shadow tree
+      own.above = root.getBoundingClientRect().top + (page ? page.scrollTop : 0) + BELOW;
+    }
+    return own.above;
   }
 
   function label(i) {
@@ -504,9 +510,13 @@ export default function drawMatrix(component) {
     hovered((where || []).filter((i) => i >= 0).map((i) => data.identities[i]));
   };
   over.onmouseleave = () => { hovered([]); tip.hidden = true; };
-  over.onclick = (event) => { const where = place(event); if (where) choose(where); };
-  over.ondblclick = (event) => {
-    const where = place(event);
+  over.onclick = (event) => {
+    if (event.detail > 1) return;  // the second of two: what the first chose may stand elsewhere now
+    own.clicked = place(event);
+    if (own.clicked) choose(own.clicked);
+  };
+  over.ondblclick = () => {
+    const where = own.clicked;
     if (where && Math.min(...where) >= 0) setTriggerValue("link", where);
   };
   over.onkeydown = (event) => {
@@ -574,8 +584,17 @@ export default function drawMatrix(component) {
 
   threshold();
   own.watcher?.disconnect();  // of the last run, which would draw what it was given
-  own.watcher = new ResizeObserver(() => draw());
+  own.watcher = new ResizeObserver((all) => {
+    if (!own.fixed || all.some(({ target }) => target === root)) draw();
+  });
   own.watcher.observe(root);
+  const block = document.querySelector('[data-testid="stMainBlockContainer"]');
+  if (block && !data.kept) own.watcher.observe(block);  // what stands above may grow
+  own.touched?.abort();
+  own.touched = new AbortController();
+  for (const kind of ["pointerdown", "keydown"])
+    document.addEventListener(kind, () => { own.fixed ||= complete(); },
+      { capture: true, signal: own.touched.signal });
   draw();
   caption();
   if (data.token !== null && own.token !== tokens[data.token] + data.token) {
@@ -583,7 +602,13 @@ export default function drawMatrix(component) {
   }
   own.token = data.token === null ? null : tokens[data.token] + data.token;
   scroll.dataset.ready = "1";
-  return () => own.watcher.disconnect();
+  return () => { own.watcher.disconnect(); own.touched.abort(); };
+}
+
+// Whether all of a page's run has been drawn.
+function complete() {
+  const app = document.querySelector('[data-testid="stApp"]');
+  return !app || app.dataset.testScriptState === "notRunning";
 }
 
 const HEIGHT = 640;  // of the window on the matrix, at most
