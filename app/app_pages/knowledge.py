@@ -13,8 +13,8 @@ from app.app_pages.knowledge_workspace import (
     workspace_notices,
     workspace_popover,
 )
-from app.app_pages.lab_open import open_graph_button, show_opened
-from app.app_pages.parts import redo_button, segments, undo_button
+from app.app_pages.lab_open import open_dialog, open_graph_button, show_opened
+from app.app_pages.parts import redo_button, segments, told_apart, undo_button
 from app.catalogue import Catalogue
 from app.curating import CHECK, DIFFERENCE, HISTORY, IMPORT, STRUCTURE, TRIPLES
 from app.state import KEEP
@@ -41,6 +41,7 @@ def page() -> None:
     ss.pop("knowledge.rerun", None)
     st.html(CSS)
     look = top()
+    open_dialog()
     show_opened()
     workspace_notices()
     saved_notice()
@@ -64,7 +65,7 @@ def page() -> None:
 
 def top() -> Catalogue:
     """The chosen graph, how to open others, keep this one and take it away."""
-    names = {name: state.graph_label(name) for name in ss["lab.graphs"]}
+    names = told_apart({name: state.graph_label(name) for name in ss["lab.graphs"]})
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         st.selectbox(
             t("Knowledge graph"),

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from app import selecting, state
-from app.app_pages.parts import action
+from app.app_pages.parts import action, told_apart
 from app.selecting import linked
 from app.selection import MEAN
-from app.texts import t
+from app.texts import N_, t
 from app.view_models.html import markdown
 from app.view_models.knowledge import TripleRow
 from app.view_models.selected import say_selection
@@ -23,15 +23,16 @@ def follow_triple(rows: tuple[TripleRow, ...]) -> None:
     The editable table can't tell which of its rows is chosen.
     """
     used = {row.triple: row.used for row in rows}
+    said = N_("{triple} · not in the tree")
+    names = {own: str(own) if used[own] else t(said, triple=own) for own in used}
+    names = told_apart(names)
     chosen = state.selection().triple
     ss["lab.triple"] = chosen if chosen in used else None
     st.selectbox(
         t("Follow a triple"),
         list(used),
         key="lab.triple",
-        format_func=lambda triple: (
-            str(triple) if used[triple] else t("{triple} · not in the tree", triple=triple)
-        ),
+        format_func=lambda triple: names.get(triple, str(triple)),
         placeholder=t("None: choose one to see its branch, rows and columns"),
         on_change=selecting.choose_triple,
     )

@@ -1,5 +1,6 @@
 """What several pages draw alike: buttons, choices, files to take away, tables, charts, a notice."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -52,6 +53,20 @@ def segments(
     return chosen
 
 
+def told_apart(names: Mapping[T, str]) -> dict[T, str]:
+    """Number those that are called the same: a page answers with a name, and of two with the last.
+
+    Args:
+        names: of a chooser's options.
+    """
+    counts: Counter[str] = Counter()
+    apart = {}
+    for option, name in names.items():
+        counts[name] += 1
+        apart[option] = name if counts[name] == 1 else f"{name} ({counts[name]})"
+    return apart
+
+
 def select(
     label: str,
     options: Sequence[T],
@@ -70,7 +85,7 @@ def select(
     """
     if ss.get(key) not in options:
         ss[key] = first if first in options else options[0]
-    names = {option: name(option) for option in options}
+    names = told_apart({option: name(option) for option in options})
     called = lambda option: names.get(option, str(option))  # noqa: E731
     return st.selectbox(label, options, key=key, format_func=called, **{"width": 320, **how})
 
