@@ -1,8 +1,10 @@
 """The session's state ↔ Scene: what this visitor chose, typed and edited."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import streamlit as st
@@ -12,10 +14,10 @@ from app.comparing import Known, Panel
 from app.edit_log import EditLog, OpenWorkspace
 from app.examples import EXAMPLES, FIRST, MINILM, Example
 from app.models import ModelInfo, alike
-from app.scene import CHARACTERS, NO_GRAPH, WORDS, Scene
+from app.scene import CHARACTERS, NO_GRAPH, NO_MODEL, WORDS, Scene
 from app.selection import Selection
 from app.services import OpenedGraph, RoomError
-from app.texts import N_, clauses, language, refusal, t
+from app.texts import N_, clauses, language, refusal, sentences, t
 from app.view_models.knowledge import describe
 from app.view_models.model_facts import option_name
 from app.words import SPOKEN
@@ -36,6 +38,7 @@ PLAIN_TEXT = "plain-text"
 WORKSPACE = "workspace"  # among the graphs: the one whose edits are kept and shared
 KEY = "workspace"  # of the address, which opens it again
 KEPT = 4  # edited graphs that stay in memory
+MOST_LOOKED_AT = 200  # triples of a graph, to see which script it is in
 MOST_EDITS = 50_000  # of a visit, those taken back among them
 KEEP: dict[str, Any] = {"persist_state": "session"}  # of a widget that isn't always on the page
 AUTO, BERT, ORIGINAL, PINNED = "auto", "bert", "original", "pinned"
@@ -71,7 +74,7 @@ def known_models() -> tuple[ModelInfo, ...]:
 
 def tasks() -> tuple[str, ...]:
     """The tasks there is a model for, and none; the first is the default."""
-    known = {info.card.task for info in known_models()}
+    known = {info.card.task for info in known_models() if info.problem is None}
     return (*(task for task in TASKS if task in known), NO_TASK)
 
 
@@ -107,7 +110,7 @@ def _runs(example: Example, infos: tuple[ModelInfo, ...]) -> bool:
 
 def _reads(info: ModelInfo, example: Example) -> bool:
     """Whether a model is for an example's task and, as far as is known, its language."""
-    return info.card.task == example.task and info.reads(example.language)
+    return info.problem is None and info.card.task == example.task and info.reads(example.language)
 
 
 # Beginning
@@ -116,6 +119,8 @@ def _reads(info: ModelInfo, example: Example) -> bool:
 def begin() -> None:
     """Fill a new session, and mend what no longer fits."""
     ss.pop("lab.known_models", None)
+    if "lab.to_try" in ss:
+        put_sentences(ss.pop("lab.to_try"))
     if "lab.graphs" not in ss:
         demos = [services.demo_file(name) for name in services.DEMO_GRAPHS]
         ss["lab.graphs"] = {demo.graph.fingerprint: demo.graph for demo in demos}
@@ -155,7 +160,10 @@ def begin() -> None:
 def _first_example() -> Example:
     """What the address names (``?example=copd``), else one in the visitor's language."""
     offered = {own.key: own for own in examples().values()}
-    wished = (st.query_params.get("example", ""), FIRST[language()], *FIRST.values(), *offered)
+    named = st.query_params.get("example", "")
+    if named and named not in offered:
+        ss["lab.no_example"] = named[:40]
+    wished = (named, FIRST[language()], *FIRST.values(), *offered)
     return next(offered[key] for key in wished if key in offered)
 
 
@@ -178,10 +186,67 @@ def put_text(sentences: tuple[str, ...], *, task: str, model: str, graph: str) -
         task, model: the model's options become those it was trained with.
         graph: its name in this session.
     """
-    ss["lab.example"] = ss["lab.shown_example"] = None
-    ss["lab.text"], ss["lab.text_b"] = (*sentences, "")[:2]
+    put_sentences(sentences)
     ss["lab.task"], ss["lab.model"], ss["lab.graph"] = task, model, graph
     model_options()
+
+
+def put_sentences(sentences: tuple[str, ...]) -> None:
+    """Put another text on the Lab's page, or two, for the same model and graph."""
+    ss["lab.example"] = ss["lab.shown_example"] = None
+    ss["lab.text"], ss["lab.text_b"] = (*sentences, "")[:2]
+    ss.pop("lab.waiting", None)
+    text_changed()
+
+
+def text_changed() -> None:
+    """Callback of a text's field: what was chosen in the text before stands there no more."""
+    ss["lab.selection"] = selection().cleared()
+
+
+def reader_of(texts: Sequence[str]) -> str:
+    """The chosen model if it knows the script of half of some texts, else the best that does.
+
+    Best is one for the same task, trained with a graph. Where there is none, texts are only cut.
+    """
+
+    def knows(model: str) -> bool:
+        known = [model in NO_MODEL or services.model_info(model).knows(text) for text in texts]
+        return 2 * sum(known) >= len(texts)
+
+    if knows(ss["lab.model"]):
+        return str(ss["lab.model"])
+    able = [i for i in known_models() if i.problem is None and i.card.task in TASKS]
+    able = [info for info in able if knows(info.path)]
+    best = lambda info: (info.card.task == ss["lab.task"], bool(info.card.knowledge))  # noqa: E731
+    return max(able, key=best).path if able else WORDS
+
+
+def read_with(model: str) -> None:
+    """Callback: choose a model, whatever its task."""
+    ss["lab.task"] = NO_TASK if model == WORDS else services.model_info(model).card.task
+    ss["lab.model"] = model
+    model_options()
+
+
+def follow(graph: KnowledgeGraph) -> None:
+    """Choose a model that reads most of a graph's names, where the chosen one doesn't."""
+    before = (ss["lab.model"], (ss["lab.text"], ss.get("lab.text_b") or ""))
+    ss.pop("lab.reader_before", None)
+    model = reader_of([triple.head for triple in islice(graph, MOST_LOOKED_AT)])
+    if model == ss["lab.model"]:
+        return
+    read_with(model)
+    ss["lab.reader_before"] = (model, *before)
+    if model != WORDS and not all(map(services.model_info(model).knows, before[1])):
+        put_sentences(("",))  # until there is one to try
+
+
+def read_as_before() -> None:
+    """Callback: take the model and the text again that a graph made way for."""
+    _, model, sentences = ss.pop("lab.reader_before")
+    read_with(model)
+    put_sentences(sentences)
 
 
 def _model_for(example: Example) -> str:
@@ -613,7 +678,8 @@ def _begin_workspace() -> None:
     """Open the workspace that the address names; see the open one as it is now."""
     key = st.query_params.get(KEY)
     shared: OpenWorkspace | None = ss.get("lab.workspace")
-    if key and (shared is None or shared.key != key) and ss.get("lab.refused_key") != key:
+    if key and key != ss.get("lab.key_taken"):
+        ss["lab.key_taken"] = key  # the browser tells of it again, whatever is opened later
         open_workspace(key)
         shared = ss.get("lab.workspace")
     if shared is None:
@@ -622,13 +688,25 @@ def _begin_workspace() -> None:
         shared.refresh()
     except KBertError as error:
         text = N_("The workspace {title} can no longer be reached, and was closed: {reason}")
-        ss["lab.workspace_problem"] = t(text, title=shared.graph.name, reason=shared.said(error))
+        said = t(text, title=shared.graph.name, reason=shared.said(error))
+        if _keep_copy(shared.graph):
+            said = sentences([said, t("Its graph stays open here as a copy, for you alone.")])
+        ss["lab.workspace_problem"] = said
         close_workspace()
         _try_later(shared.key, error)
         return
     ss["lab.graphs"][WORKSPACE] = shared.graph
-    if st.query_params.get(KEY) != shared.key:
-        st.query_params[KEY] = shared.key  # another page's address comes without it
+
+
+def _keep_copy(graph: KnowledgeGraph) -> bool:
+    """Go on with a copy of a workspace's graph, where it was looked at and is in memory."""
+    if ss["lab.graph"] != WORKSPACE:
+        return False
+    with suppress(KBertError):
+        copy = KnowledgeGraph(graph, name=graph.name, off=graph.off)
+        take_graph(OpenedGraph(copy, source=graph.name, own=True))
+        return True
+    return False
 
 
 def open_workspace(key: str) -> bool:
@@ -637,7 +715,6 @@ def open_workspace(key: str) -> bool:
         shared = OpenWorkspace(key, who=ss.get("knowledge.who", "").strip())
     except KBertError as error:
         ss["lab.workspace_problem"] = refusal(error)
-        ss["lab.refused_key"] = key
         _try_later(key, error)
         return False
     ss.pop("lab.workspace_away", None)
@@ -659,8 +736,6 @@ def close_workspace() -> None:
     ss["lab.graphs"].pop(WORKSPACE, None)
     if ss["lab.graph"] == WORKSPACE:
         ss["lab.graph"] = next(iter(ss["lab.graphs"]))
-    if KEY in st.query_params:
-        del st.query_params[KEY]
 
 
 def graph_label(name: str) -> str:

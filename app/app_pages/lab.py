@@ -14,7 +14,13 @@ from app.app_pages.lab_columns import Column, columns_of, differences, draw_colu
 from app.app_pages.lab_interventions import refused_list
 from app.app_pages.lab_linked import beside_panel, linked_panel
 from app.app_pages.lab_matrix import matrix_panel
-from app.app_pages.lab_open import choose_graph, open_graph_button, open_model_button, show_opened
+from app.app_pages.lab_open import (
+    choose_graph,
+    open_dialog,
+    open_graph_button,
+    open_model_button,
+    show_opened,
+)
 from app.app_pages.lab_prediction import (
     compare_chooser,
     gate_panel,
@@ -22,15 +28,23 @@ from app.app_pages.lab_prediction import (
     prediction_panel,
 )
 from app.app_pages.lab_selection import follow_triple, selection_bar
-from app.app_pages.lab_share import card, share_and_keep, something_waits
+from app.app_pages.lab_share import card, left_page, share_and_keep, something_waits
 from app.app_pages.lab_tail import answer_tails
 from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
-from app.app_pages.parts import choose_window, graph_download, redo_button, segments, undo_button
+from app.app_pages.parts import (
+    action,
+    choose_window,
+    graph_download,
+    redo_button,
+    segments,
+    told_apart,
+    undo_button,
+)
 from app.components.graph import draw_graph
 from app.components.tree import draw_tree
 from app.edit_log import EditLog
 from app.examples import Example
-from app.scene import Scene
+from app.scene import WORDS, Scene, is_blank
 from app.selecting import linked
 from app.state import AUTO, BERT, KEEP, NO_TASK
 from app.texts import N_, listed, sentences, t
@@ -69,8 +83,12 @@ def page() -> None:
     state.begin()
     selecting.begin()
     st.html(CSS)
-    if something_waits() or card():
+    if something_waits():
         return
+    open_dialog()
+    if card():
+        return
+    left_page()
     drawer = choosers()
     show_opened()
     try_bar()
@@ -154,7 +172,8 @@ def choosers() -> ExpanderContainer:
         height = 140 if number and ss["lab.task"] == "qa" else 68  # a paragraph, or a sentence
         with place:
             # Its value is said twice: a page that is run twice at once may lose the first.
-            st.text_area(name, ss[key], key=key, height=height, help=asked, **KEEP)
+            how = {"on_change": state.text_changed, "help": asked, "height": height, **KEEP}
+            st.text_area(name, ss[key], key=key, **how)
     with last, st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.selectbox(
             t("Examples"),
@@ -199,6 +218,7 @@ def reader() -> None:
 
 def box(label: str, key: str, names: dict[str, str], changed: Callable[[], None]) -> None:
     """Choose one of some names."""
+    names = told_apart(names)
     how: dict[str, Any] = {"format_func": lambda name: names.get(name, name), **KEEP}
     st.selectbox(label, list(names), key=key, on_change=changed, **how)
 
@@ -228,10 +248,11 @@ def about_model() -> None:
 def graph_names() -> dict[str, str]:
     """What the graphs are called in the chooser, those to be fetched last."""
     named = {name: state.graph_label(name) for name in ss["lab.graphs"]}
-    return named | {
+    named |= {
         name: t("{name}: download, or open a file", name=services.public_title(name))
         for name in state.public_graphs()
     }
+    return told_apart(named)
 
 
 def options() -> None:
@@ -324,7 +345,13 @@ def trained_as() -> None:
 
 
 def notes() -> None:
-    """What the visitor may try, and a model of another language."""
+    """What the visitor may try, a model of another language, an example that isn't here."""
+    if (missing := ss.pop("lab.no_example", None)) is not None:
+        said = t(
+            "The example “{name}” can't be shown here: no model for it is here. You see another.",
+            name=missing,
+        )
+        st.warning(markdown(said), icon=":material/link_off:")
     info = services.model_info(ss["lab.model"]) if state.scene().has_model else None
     if info and info.card.task and not info.knows(" ".join(state.scene().sentences)):
         said = t(
@@ -333,20 +360,33 @@ def notes() -> None:
             language=t(info.language or ""),
         )
         st.warning(markdown(said), icon=":material/translate:")
+        other = state.reader_of(state.scene().sentences)
+        if other != WORDS:
+            name = services.model_info(other).name
+            label = t("Read it with {model}", model=markdown(name))
+            action(label, "lab.read_with", state.read_with, other, icon="translate")
     example = state.current_example()
     said = "&nbsp;"  # of one height, so that nothing jumps when the hint goes
     if ss.get("lab.hint") and example and example.turn and read_by(example):
         triple, tail = example.turn
         named = ", ".join((triple.head, triple.relation, triple.tail))
-        hint = t(
-            "This example has already been read. Switch off ({triple}), with the ✕ on its branch "
-            "or in the table, and watch the prediction change."
+        text = (
+            N_(
+                "Switch off ({triple}), with the ✕ on its branch or in the table, and watch the "
+                "prediction change."
+            )
             if tail is None
-            else "This example has already been read. Change the tail of ({triple}) to “{tail}”, "
-            "with the ✎ on its branch or in the table, and watch the prediction change.",
-            triple=named,
-            tail=tail,
+            else N_(
+                "Change the tail of ({triple}) to “{tail}”, with the ✎ on its branch or in the "
+                "table, and watch the prediction change."
+            )
         )
+        if not services.has_trees(state.scene()):  # of these hints each changes a tail
+            text = N_(
+                "Change the tail of ({triple}) to “{tail}” in the table, and watch the prediction "
+                "change."
+            )
+        hint = t(text, triple=named, tail=tail)
         said = f":material/lightbulb: {markdown(hint)}"
     st.markdown(said)
 
@@ -358,7 +398,7 @@ def read_by(example: Example) -> bool:
 
 def text_problem(now: Scene) -> str | None:
     """Say why a text is not read at all."""
-    blank = [not sentence.strip() for sentence in now.sentences]
+    blank = list(map(is_blank, now.sentences))
     if all(blank):
         return t("Write a sentence above.")
     if any(blank):

@@ -15,7 +15,7 @@ from app.services import OpenedGraph
 from app.texts import N_, refusal, sentences, t
 from app.view_models import model_facts
 from app.view_models.html import markdown
-from app.view_models.importing import ENCODINGS, page_words
+from app.view_models.importing import ENCODINGS
 from app.words import TASK_TEXTS
 from kbert_core import KBertError, KnowledgeGraph
 from kbert_core.errors import CheckpointError
@@ -30,19 +30,25 @@ SHOWN = 20
 
 def open_graph_button() -> None:
     """Open a graph in a dialog: upload, path or fetch."""
-    _button("graph", open_graph_form)
+    _button("graph")
 
 
 def open_model_button() -> None:
     """Open a model in a dialog: a folder typed as a path, where this machine is the visitor's."""
     if services.may_open_paths():
-        _button("model", _model_form)
+        _button("model")
 
 
-def _button(what: str, form: Callable[[], None]) -> None:
+def _button(what: str) -> None:
     asked = partial(ss.update, {"lab.asking": what})
     action(t(OPEN_TEXTS[what]), f"lab.open_{what}", asked, icon="folder_open")
-    if ss.get("lab.asking") == what:
+
+
+def open_dialog() -> None:
+    """The dialog that was asked for, by a button of this page or of another; each page draws it."""
+    what = ss.get("lab.asking")
+    if what is not None:
+        form = _model_form if what == "model" else open_graph_form
         st.dialog(t(OPEN_TITLE[what]), width="medium", on_dismiss=_close)(_dialog)(form)
 
 
@@ -167,19 +173,19 @@ def _open(title: str, do: Callable[..., OpenedGraph], *given: object) -> bool:
         _taken(do(*given))
         return True
     except KBertError as error:
-        ss["lab.refused"] = (title, page_words(error))
+        ss["lab.refused"] = (title, refusal(error))
     return False
 
 
 def _read(do: Callable[..., OpenedGraph], *given: object) -> None:
     options = {"encoding": ss.get("lab.encoding", "")}
-    if not _open(
-        t("The file was not opened, and nothing was changed."), partial(do, **options), *given
-    ):
-        with suppress(KBertError):
-            right = do(*given, skip_bad=True, **options)
-            if right.problems:
-                ss["lab.right"] = right
+    refused = t("The file was not opened, and nothing was changed.")
+    with st.spinner(t("Reading the file …"), show_time=True):
+        if not _open(refused, partial(do, **options), *given):
+            with suppress(KBertError):
+                right = do(*given, skip_bad=True, **options)
+                if right.problems:
+                    ss["lab.right"] = right
 
 
 def _take_upload() -> None:
@@ -219,10 +225,13 @@ def _fetch(name: str) -> None:
 def _taken(opened: OpenedGraph) -> None:
     graph = opened.graph
     ss["lab.try"] = state.take_graph(opened)
+    ss["lab.drawer"] = False  # what is tried next stands below it
+    if "lab.waiting" not in ss:
+        state.follow(graph)
     text = t("Opened {name}: {count} triples.", name=graph.name, count=f"{len(graph):,}")
     if opened.repeated:
         text = sentences([text, t("{count} repeated lines were left out.", count=opened.repeated)])
-    ss["lab.opened"] = (text, tuple(map(page_words, opened.problems)))
+    ss["lab.opened"] = (text, tuple(map(refusal, opened.problems)))
     _close()
 
 

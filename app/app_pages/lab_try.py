@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import services, state
 from app.app_pages.parts import action
-from app.scene import WORDS
+from app.scene import NO_MODEL
 from app.texts import t
 from app.view_models.html import markdown
 from app.view_models.trying import said
@@ -26,6 +26,7 @@ def try_button() -> None:
 def try_bar() -> None:
     """Offer such sentences, where they were asked for or a graph was just opened."""
     if ss.get("lab.try") == ss["lab.graph"]:
+        _reader_changed()
         with st.container(key="lab_try", horizontal=True, vertical_alignment="center", gap="small"):
             sentences_to_try(state.graph())
             action(
@@ -36,6 +37,22 @@ def try_bar() -> None:
                 type="tertiary",
                 help=t("Close"),
             )
+
+
+def _reader_changed() -> None:
+    """Say that another model reads since the graph was opened, and offer the way back."""
+    now, before, _ = ss.get("lab.reader_before", (None, None, None))
+    if now != ss["lab.model"]:
+        return
+    names = state.models_for(state.NO_TASK) | state.models_for(ss["lab.task"])
+    said = t(
+        "Read by {model}: most names in this graph are in a script that {before} doesn't know.",
+        model=services.model_info(now).name if now not in NO_MODEL else names[now],
+        before=services.model_info(before).name,
+    )
+    with st.container(key="lab_reader", horizontal=True, vertical_alignment="center", gap="small"):
+        st.info(markdown(said), icon=":material/translate:", width="stretch")
+        action(t("Back"), "lab.reader_back", state.read_as_before, icon="undo")
 
 
 def sentences_to_try(graph: KnowledgeGraph, page: str = "lab") -> None:
@@ -53,13 +70,16 @@ def sentences_to_try(graph: KnowledgeGraph, page: str = "lab") -> None:
             t("No short sentence was found that this model reads differently with this graph.")
         )
         return
+    if not any(now.sentences):
+        ss["lab.to_try"] = found[0].candidate.sentences
+        st.rerun()
     st.markdown(t("Try:"), width="content")
     for number, one in enumerate(found):
         text = " / ".join(one.candidate.sentences)
         action(
             f"{markdown(text)} :gray[{markdown(said(one, info))}]",
             f"{page}.try_{number}",
-            _put,
+            state.put_sentences,
             one.candidate.sentences,
         )
 
@@ -67,24 +87,12 @@ def sentences_to_try(graph: KnowledgeGraph, page: str = "lab") -> None:
 def see_in_lab(triple: Triple) -> None:
     """Callback: put the text with a triple's head that the graph changes most into the Lab."""
     graph = state.graph()
-    if not _reads(ss["lab.model"], triple.head):
-        able = (i.path for i in state.known_models() if i.card.knowledge and i.problem is None)
-        model = next((path for path in able if _reads(path, triple.head)), WORDS)
-        task = services.model_info(model).card.task if model != WORDS else None
-        state.put_text(("",), task=task or state.NO_TASK, model=model, graph=ss["lab.graph"])
+    if (model := state.reader_of([triple.head])) != ss["lab.model"]:
+        state.read_with(model)
     try:
         found = services.tried(state.scene(), graph, triple.head)
     except KBertError:
         found = ()
-    _put(found[0].candidate.sentences if found else (triple.head,))
+    state.put_sentences(found[0].candidate.sentences if found else (triple.head,))
     ss["lab.selection"] = state.selection().with_triple(triple)
     ss["knowledge.to_lab"] = True
-
-
-def _reads(model: str, name: str) -> bool:
-    return model == WORDS or services.model_info(model).knows(name)
-
-
-def _put(sentences: tuple[str, ...]) -> None:
-    ss["lab.example"] = ss["lab.shown_example"] = None
-    ss["lab.text"], ss["lab.text_b"] = (*sentences, "")[:2]

@@ -1,6 +1,7 @@
 """Pages run as Streamlit runs them, one by one."""
 
 import gzip
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,7 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from app import examples, export, services
 from app.models import read_model
-from kbert_core import Triple
+from app.selection import Selection
+from kbert_core import KnowledgeGraph, Triple
 from kbert_core.checkpoints import encoders
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -83,6 +85,50 @@ def test_undo_and_redo_lead_through_the_edits(lab):
     lab.button(key="lab.redo").click().run()
     assert edits(lab)[0].triple == Triple("Beijing", "hosts", "games")
     assert edits(lab)[0].index == 0
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors"])
+def test_a_model_that_cannot_be_read_comes_last_and_is_never_the_first_choice(
+    checkpoints, monkeypatch, tmp_path, name
+):
+    for folder in ("a-broken", "whole"):
+        shutil.copytree(checkpoints["ner"], tmp_path / "models" / folder)
+    for file in (tmp_path / "models" / "a-broken").glob(f"*{name[:5]}*"):
+        file.write_bytes(b"garbage") if name == "model.safetensors" else file.unlink()
+    monkeypatch.setenv("KBERT_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("KBERT_OPEN_PATHS", "0")
+    at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
+    box = at.selectbox(key="lab.model")
+    assert Path(box.value).name == "whole" and not at.error
+    assert box.options[-1] == "a-broken · can't be used"
+    at.selectbox(key="lab.model").set_value(str(tmp_path / "models" / "a-broken")).run()
+    assert at.error and str(tmp_path) not in everything(at)
+
+
+def test_two_graphs_of_one_name_are_told_apart(lab):
+    graphs = [KnowledgeGraph([Triple(f"a{n}", "is", "b")], name="mine") for n in range(3)]
+    opened = {graph.fingerprint: graph for graph in graphs}
+    lab.session_state["lab.graphs"] = {**lab.session_state["lab.graphs"], **opened}
+    box = lab.run().selectbox(key="lab.graph")
+    names = [name for name in box.options if name.startswith("mine")]
+    assert names == ["mine, 1 triples", "mine, 1 triples (2)", "mine, 1 triples (3)"]
+    assert len({*box.options}) == len(box.options)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\u200b\u2060", "\0", "\u3164", "\u202e \ufeff"])
+def test_a_text_that_shows_nothing_is_no_text(lab, text):
+    lab.text_area(key="lab.text").set_value(text).run()
+    assert "Write a sentence above." in everything(lab)
+    assert "names no entity" not in everything(lab)
+
+
+def test_another_text_has_nothing_of_the_old_one_chosen(lab):
+    example(lab, FIGURE_2)
+    beijing = Triple("Beijing", "capital", "China")
+    lab.session_state["lab.selection"] = Selection().with_triple(beijing)
+    assert "Chosen" in everything(lab.run())
+    lab.text_area(key="lab.text").set_value("Nobody is there").run()
+    assert "Chosen" not in everything(lab)
 
 
 def test_edits_belong_to_their_graph(lab):

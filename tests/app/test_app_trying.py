@@ -1,13 +1,17 @@
 """Sentences that a graph changes, made of its own names."""
 
-import pytest
+from pathlib import Path
 
-from app import services
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import examples, services
 from app.scene import WORDS, Scene
 from app.view_models.trying import LEAST, Tried, best, candidates, effect, said
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.tasks import ClassPrediction, NerPrediction, Span
 
+LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 GRAPH = KnowledgeGraph(
     [
         Triple("哮喘", "类别", "疾病"),
@@ -84,3 +88,30 @@ def test_the_shipped_model_reads_each_sentence_differently_with_the_graph():
 def test_without_a_model_the_sentences_tell_a_triple():
     scene = Scene(("",), WORDS, services.ref_of(GRAPH))
     assert "类别 疾病" in {said(one, None) for one in services.tried(scene, GRAPH)}
+
+
+def test_a_graph_in_another_script_is_read_by_a_model_that_knows_it_and_there_is_a_way_back(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setitem(examples.FIRST, "en", "copd")
+    file = tmp_path / "mine.spo"
+    file.write_text("四氯化碳中毒\t类别\t疾病\n小儿狂犬病\t类别\t疾病\n", encoding="utf-8")
+    at = AppTest.from_file(LAB, default_timeout=180).run()
+    at.button(key="lab.open_graph").click().run()
+    at.text_input(key="lab.path").set_value(str(file))
+    at.button(key="lab.open_path").click().run()
+    assert not at.exception
+    assert Path(at.session_state["lab.model"]).name == "medical-ner-kbert"
+    assert any("that ner-en doesn't know" in one.value.replace("\\", "") for one in at.info)
+    assert any(
+        name in at.text_area(key="lab.text").value for name in ("四氯化碳中毒", "小儿狂犬病")
+    )
+    assert not any("Do not rely" in one.value for one in at.warning)
+    at.button(key="lab.reader_back").click().run()
+    assert Path(at.session_state["lab.model"]).name == "ner-en"
+    assert at.text_area(key="lab.text").value == "The patient with COPD recovered"
+    at.text_area(key="lab.text").set_value("患者行胃镜检查未见异常").run()
+    assert any("Do not rely" in one.value for one in at.warning)
+    at.button(key="lab.read_with").click().run()
+    assert Path(at.session_state["lab.model"]).name == "medical-ner-kbert"
+    assert not any("Do not rely" in one.value for one in at.warning)
