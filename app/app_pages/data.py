@@ -6,16 +6,20 @@ import streamlit as st
 
 from app import audits, services, state
 from app.app_pages.data_found import show_audit, show_found, verdict_panel
-from app.app_pages.lab_open import choose_encoding, open_graph_button, show_opened
+from app.app_pages.lab_open import (
+    choose_encoding,
+    open_dialog,
+    open_graph_button,
+    show_opened,
+)
 from app.app_pages.long_run import begin, follow, forget, kept
-from app.app_pages.parts import segments, select
+from app.app_pages.parts import action, segments, select
 from app.audits import MOST_TEXTS, FileSetup, Report
 from app.background import Look, Run, State, alone
 from app.state import KEEP, graph_as_edited, graph_name
 from app.texts import N_, refusal, t
 from app.view_models import whole_file as view
 from app.view_models.html import markdown
-from app.view_models.importing import page_words
 from app.view_models.styles import CSS
 from app.words import AUDIT_SPLIT, AUDIT_TASK
 from kbert_core import Ablation, InjectionOptions, KBertError
@@ -46,6 +50,7 @@ def page() -> None:
             "without it."
         )
     )
+    open_dialog()
     show_opened()
     left, right = st.columns([5, 6], gap="large")
     with left:
@@ -73,7 +78,6 @@ def page() -> None:
 
 def fill() -> None:
     """Fill a new session, and mend what no longer fits."""
-    st.query_params.pop("part", None)  # of an address of before
     for key, value in {
         "data.kind": EXAMPLE,
         "data.folder": "",
@@ -115,7 +119,8 @@ def choose_data() -> None:
         for column, name in zip(st.columns(len(SPLITS)), SPLITS, strict=True):
             label = t("{split}.tsv, if there is one", split=name)
             label = t("train.tsv") if name == "train" else label
-            column.file_uploader(label, type=audits.UPLOADS, key=f"data.upload_{name}")
+            key = f"data.upload_{name}"
+            column.file_uploader(label, type=audits.UPLOADS, key=key, on_change=let_go)
         choose_encoding("data.encoding", width=260, **KEEP)
     else:
         said = N_(
@@ -137,7 +142,7 @@ def read() -> Data | None:
             return audits.folder(ss["data.folder"], task)
         st.info(t("Enter the folder of the data set above."))
     except KBertError as error:
-        st.error(markdown(page_words(error)))
+        st.error(markdown(error))
     return None
 
 
@@ -158,7 +163,9 @@ def uploaded(task: str | None) -> Data | None:
             )
             st.info(t(said))
             return None
-        st.caption(markdown(t("Read: {name}.", name=kept[1].name)))
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(markdown(t("Read: {name}.", name=kept[1].name)), width="content")
+            action(t("Let go of it"), "data.let_go", let_go, icon="close", type="tertiary")
         return kept[1]
     encoding = str(ss.get("data.encoding", ""))
     key = (task, encoding, *(file.file_id for file in given.values()))
@@ -166,6 +173,11 @@ def uploaded(task: str | None) -> Data | None:
         read = {name: (file.name, file.getvalue()) for name, file in given.items()}
         kept = ss["data.kept"] = (key, audits.uploaded(read, given["train"].name, task, encoding))
     return kept[1]
+
+
+def let_go() -> None:
+    """Callback: forget the files that were read; those that are still there are read again."""
+    ss.pop("data.kept", None)
 
 
 def choose_split(data: Data) -> str:

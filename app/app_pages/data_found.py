@@ -1,6 +1,7 @@
 """What counting and reading a data set have shown: the verdict, texts, groups, tables."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -64,6 +65,7 @@ def verdict_panel(report: Report) -> None:
     audit, facts = report.audit, audit_view.facts(report.audit)
     with st.container(border=True, key="data_verdict"):
         headline = escape(audit_view.in_words(report.verdict.headline))
+        headline = re.sub("`([^`]+)`", r"<code>\1</code>", headline)
         st.html(f'<div class="kb-headline">{headline}</div>')
         for column, fact in zip(st.columns(len(facts)), facts, strict=True):
             column.metric(fact.name, fact.value, help=fact.help)

@@ -80,6 +80,25 @@ def test_a_visitor_counts_the_example_then_data_and_a_graph_of_their_own(data, t
     assert '"headline": "Scores on this split are too good' in found
 
 
+def test_files_can_be_taken_back(data, tmp_path):
+    file = tmp_path / "train.tsv"
+    file.write_text(rows(range(20)), encoding="utf-8")
+    data.show("Upload")
+    upload(data, file)
+    expect(data.page.get_by_text("Upload a train.tsv above")).to_have_count(0)
+    data.page.get_by_test_id("stFileUploaderDeleteBtn").get_by_role("button").click()
+    expect(data.page.get_by_text("Upload a train.tsv above")).to_be_visible()
+    upload(data, file, "test")
+    expect(data.page.get_by_text("Upload a train.tsv above")).to_be_visible()
+    upload(data, file)
+    data.go("Lab")
+    data.page.wait_for_selector(".kb-tree")
+    data.go("Data")
+    expect(data.page.get_by_text("Read: train.tsv")).to_be_visible()
+    data.press("Let go of it")
+    expect(data.page.get_by_text("Upload a train.tsv above")).to_be_visible()
+
+
 def test_a_visitor_reads_a_file_of_their_own_and_opens_a_row_in_the_lab(data, tmp_path):
     page = data.page
     bad, good = tmp_path / "bad.tsv", tmp_path / "mine.tsv"
