@@ -25,13 +25,6 @@ def chromium() -> str | None:
     return None
 
 
-def pytest_collection_modifyitems(items):
-    """A journey gets a second try: a busy machine may starve the browser. The report says so."""
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
 @pytest.fixture(scope="session")
 def address(app_here):
     return app_here.url

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from playwright.sync_api import Page, TimeoutError, expect
+from playwright.sync_api import Page, expect
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 T = TypeVar("T")
 PATIENCE = 60_000
@@ -42,6 +44,21 @@ class Lab:
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("dialog", self._dialog)
         page.context.on("request", self._request)
+        page.on("websocket", self._socket)
+
+    def _socket(self, socket) -> None:
+        self._asked = False  # of a run that hasn't begun yet
+        socket.on("framesent", self._sent)
+        socket.on("framereceived", self._received)
+
+    def _sent(self, frame) -> None:
+        self._asked |= isinstance(frame, bytes) and BackMsg.FromString(frame).HasField(
+            "rerun_script"
+        )
+
+    def _received(self, frame) -> None:
+        if isinstance(frame, bytes) and ForwardMsg.FromString(frame).HasField("new_session"):
+            self._asked = False
 
     def _console(self, message) -> None:
         if message.type == "error":
@@ -57,6 +74,8 @@ class Lab:
             self.outside.append(request.url)
 
     def open(self, path: str = "", shows: str = ".kb-tree") -> None:
+        if self.page.url.startswith(self.address):
+            self.page.evaluate("sessionStorage.clear()")  # a new tab remembers nothing
         self.page.goto(f"{self.address}/{path}")
         if "scene=" in path and shows == ".kb-tree":
             self.page.wait_for_selector(f"{shows}, {CARD}", timeout=3 * PATIENCE)
@@ -72,7 +91,7 @@ class Lab:
         calm, end = 0, time.monotonic() + PATIENCE / 1000
         while calm < 3:
             assert time.monotonic() < end, "the app did not come to rest"
-            calm = calm + 1 if self.page.evaluate(AT_REST) else 0
+            calm = calm + 1 if self.page.evaluate(AT_REST) and not self._asked else 0
             self.page.wait_for_timeout(75)
 
     def until(self, look: Callable[[], T], wanted: T) -> T:
@@ -154,17 +173,8 @@ class Lab:
     def choose(self, label: str, option: str) -> None:
         page = self.page
         self.open_drawer(page.get_by_role("combobox", name=label))
-        wanted = page.get_by_role("option", name=option).first
-        for _ in range(5):  # a page that rebuilds closes the list again
-            page.get_by_role("combobox", name=label).first.click()
-            try:
-                wanted.click(timeout=PATIENCE / 5)
-            except TimeoutError:
-                page.keyboard.press("Escape")
-                continue
-            break
-        else:
-            raise AssertionError(f"{label} never offered {option}")
+        page.get_by_role("combobox", name=label).first.click()
+        page.get_by_role("option", name=option).first.click()
         self.settle()
 
     def open_drawer(self, wanted) -> None:
@@ -211,58 +221,51 @@ class Lab:
         self.page.get_by_role("radio", name=name, exact=True).first.click()
         self.settle()
 
+    def _field(self, column: int, row: int):
+        """A field of the table, as screen readers find it: the grid itself is a canvas."""
+        return self.page.locator(f'[data-testid="stDataFrame"] td#glide-cell-{column}-{row}')
+
+    def click_grid(self, x: float, y: float) -> None:
+        """Click once, after the grid has seen the mouse there, as it always sees a person's."""
+        for step in (8, 0):
+            self.page.mouse.move(x - step, y)
+            self.page.evaluate("new Promise((done) => requestAnimationFrame(done))")
+        self.page.mouse.click(x, y)
+
     def _go_to(self, column: int, row: int) -> None:
         """Put the grid's cursor on a field.
 
-        The grid is a canvas: only its last columns' places are known from
-        outside, whatever the widths; from there the arrow keys lead on.
+        Only its last columns' places are known from outside, whatever the widths; from there the
+        arrow keys lead on.
         """
-        grid = self.page.locator('[data-testid="stDataFrame"]').first
-        wanted = f"glide-cell-{column}-{row}"
-        for _ in range(TRIES):  # the first click after one elsewhere may only focus the grid
-            grid.scroll_into_view_if_needed()
-            self.page.wait_for_timeout(300)
-            frame, height = self._frame()
-            x, y = frame["x"] + frame["width"] - IN_STATE, frame["y"] + height * (row + 1.5)
-            self.page.mouse.click(x, y)
-            self.page.wait_for_timeout(150)
-            if self.page.locator(".gdg-input").count():
-                # The field was chosen before, so the click opened it. Close it by a click on the
-                # margin, and choose another field first.
-                self.page.mouse.click(2, y)
-                self.page.mouse.click(x - 230, y)
-                continue
-            for _ in range(STATE_COLUMN - column):
-                self.page.keyboard.press("ArrowLeft")
-                self.page.wait_for_timeout(120)
-            if self.page.evaluate("document.activeElement.id") == wanted:
-                return
-        under = self.page.evaluate("([x, y]) => document.elementFromPoint(x, y)?.outerHTML", [x, y])
-        raise AssertionError(f"{wanted} could not be reached; under the mouse is {under}")
+        self.page.locator('[data-testid="stDataFrame"]').first.scroll_into_view_if_needed()
+        frame, height = self._frame()
+        x, y = frame["x"] + frame["width"] - IN_STATE, frame["y"] + height * (row + 1.5)
+        self.click_grid(x, y)
+        for at in range(STATE_COLUMN, column, -1):
+            expect(self._field(at, row).first).to_be_focused()
+            self.page.keyboard.press("ArrowLeft")
+        expect(self._field(column, row).first).to_be_focused()
 
     def toggle(self, row: int) -> None:
-        """Switch a triple of the table on or off."""
+        """Switch a triple of the table on or off, by one click."""
         state = self.cell(STATE_COLUMN, row)
-        for _ in range(TRIES):
-            self._go_to(0, row)
-            self.page.keyboard.press("Enter")
-            self.settle()
-            if self.cell(STATE_COLUMN, row) != state:
-                return
+        self.click_grid(*self.ticks()[row])
+        expect(self._field(STATE_COLUMN, row).first).not_to_have_text(state)
+        self.settle()
 
     def rewrite(self, column: int, row: int, value: str) -> None:
         """Type another text into a field of the table."""
-        page = self.page
-        for _ in range(TRIES):
-            self._go_to(column, row)
-            page.keyboard.press("Enter")
-            page.wait_for_timeout(250)
-            page.keyboard.press("Control+A")
-            page.keyboard.insert_text(value)
-            page.keyboard.press("Enter")
-            self.settle()
-            if self.cell(column, row) == value:
-                return
+        self._go_to(column, row)
+        self.page.keyboard.press("Enter")
+        field = self.page.locator(".gdg-input")
+        expect(field).to_be_focused()
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(value)
+        expect(field).to_have_value(value)
+        self.page.keyboard.press("Enter")
+        expect(self._field(column, row).first).to_have_text(value)
+        self.settle()
 
     def _frame(self) -> tuple[dict[str, float], float]:
         """Where the grid's canvas is, and the height of its rows."""
@@ -273,28 +276,20 @@ class Lab:
         return frame, (frame["height"] - 2) / rows
 
     def ticks(self) -> list[tuple[float, float]]:
-        """Where the ticks are: tried by switching the first triple off, and undone."""
-        for x in range(12, 60, 8):
-            frame, height = self._frame()
-            rows = round(frame["height"] / height) - 1
-            places = [(frame["x"] + x, frame["y"] + height * (i + 1.5)) for i in range(rows)]
-            self.page.mouse.click(*places[0])
-            self.settle()
-            if self.cell(STATE_COLUMN, 0) == "switched off":
-                self.press("Undo")
-                return places
-        raise AssertionError("no tick found")
+        """Where the ticks are, of each row."""
+        self.page.locator('[data-testid="stDataFrame"]').first.scroll_into_view_if_needed()
+        frame, height = self._frame()
+        rows = range(round(frame["height"] / height) - 1)
+        return [(frame["x"] + IN_TICK, frame["y"] + height * (row + 1.5)) for row in rows]
 
     def delete(self, row: int) -> None:
         """Press the bin at a row's end."""
         rows = self._rows()
-        for _ in range(TRIES):
-            frame, height = self._frame()
-            x = frame["x"] + frame["width"] - IN_BIN
-            self.page.mouse.click(x, frame["y"] + height * (row + 1.5))
-            self.settle()
-            if self._rows() != rows:
-                return
+        frame, height = self._frame()
+        x = frame["x"] + frame["width"] - IN_BIN
+        self.click_grid(x, frame["y"] + height * (row + 1.5))
+        self.settle()
+        assert self.until(self._rows, str(int(rows or 0) - 1)) != rows
 
     def _rows(self) -> str | None:
         grid = self.page.locator('canvas[data-testid="data-grid-canvas"] table').first
@@ -305,7 +300,6 @@ class Lab:
         page.get_by_role("textbox", name="Add a triple: head").fill(head)
         page.get_by_role("textbox", name="relation", exact=True).fill(relation)
         page.get_by_role("textbox", name="tail", exact=True).fill(tail)
-        page.wait_for_timeout(200)
         self.press("Add")
 
     def click_matrix(self, row: int, column: int) -> None:
@@ -318,6 +312,6 @@ class Lab:
         self.settle()
 
 
-TRIES = 5  # on a busy machine the canvas may take the keys before it is ready
 STATE_COLUMN = 4  # on, head, relation, tail, state, and the bin
+IN_TICK = 46  # pixels from the grid's left edge: the middle of a tick
 IN_BIN, IN_STATE = 34, 130  # pixels from the grid's right edge: a bin, and the column before it

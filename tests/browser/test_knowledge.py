@@ -1,11 +1,10 @@
 """What a visitor of the Knowledge page does, in headless Chromium."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import expect
-
-from .lab import TRIES
 
 pytestmark = pytest.mark.browser
 
@@ -54,18 +53,12 @@ class Knowledge:
 
     def choose(self, *fields):
         """Click the row of a triple."""
-        for _ in range(TRIES):  # the first click after one elsewhere may only focus the grid
-            shown = [found[:3] for found in self.rows()]
-            if fields not in shown:
-                self.page.wait_for_timeout(1000)
-                continue
-            row = shown.index(fields)
-            frame, height = self.lab._frame()
-            self.page.mouse.click(frame["x"] + 160, frame["y"] + height * (row + 1.5))
-            self.lab.settle()
-            if self.field("tail").input_value() == fields[2]:
-                return
-        raise AssertionError(f"{fields} could not be chosen")
+        shown = [found[:3] for found in self.until(lambda rows: fields in [r[:3] for r in rows])]
+        frame, height = self.lab._frame()
+        y = frame["y"] + height * (shown.index(fields) + 1.5)
+        self.lab.click_grid(frame["x"] + 160, y)
+        expect(self.field("tail")).to_have_value(fields[2])
+        self.lab.settle()
 
     def field(self, name):
         return self.page.get_by_role("textbox", name=name, exact=True)
@@ -136,6 +129,26 @@ def test_an_edit_and_a_sentence_it_changes_are_seen_in_the_lab(lab):
     assert "癫痫" in lab.page.get_by_role("textbox", name="Sentence").input_value()
     assert "类别疾病" in lab.branches()
     assert lab.prediction("Before") != lab.prediction("Now")
+
+
+def test_a_change_of_page_is_one_step_back_with_a_workspace_and_a_language(knowledge):
+    lab, page = knowledge.lab, knowledge.page
+    knowledge.figure_2()
+    key = knowledge.save_workspace("mine", "ann").partition("=")[2]
+    lab.show("中文")
+    lab.show("English")
+    wanted = {f"workspace={key}", "lang=en"}
+    lengths = []
+    for name in ("Lab", "Explain", "Lab"):
+        lab.go(name)
+        lab.until(lambda: set(page.url.partition("?")[2].split("&")), wanted)
+        assert set(page.url.partition("?")[2].split("&")) == wanted
+        lengths.append(page.evaluate("history.length"))
+    assert [later - earlier for earlier, later in pairwise(lengths)] == [1, 1]
+    for place in ("/explain", "/", "/knowledge"):
+        page.go_back()
+        lab.settle()
+        assert page.url.partition("?")[0] == lab.address + place
 
 
 def test_a_broken_upload_is_looked_at_and_changes_nothing(knowledge, tmp_path):

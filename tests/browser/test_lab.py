@@ -23,7 +23,7 @@ BRANCHES = ["CEOApple", "capitalChina", "is_aCity"]
 
 def test_a_first_visit_shows_a_prediction_and_edits_change_it_until_undone(lab):
     before, matrix, branches = lab.prediction("Now"), lab.matrix(), lab.branches()
-    assert "This example has already been read" in lab.text()
+    assert "Switch off (胃镜, 类别, 检查), with the ✕ on its branch" in lab.text()
     assert ("胃镜", "Examine") in [(text[:2], label) for text, label in before]
 
     lab.rewrite(3, 0, "疾病")
@@ -111,13 +111,31 @@ def test_a_switch_that_was_refused_is_taken_back(lab):
     before = lab.page.evaluate(DRAWN)
     refused = f"""() => {{
       const root = document.querySelector(".kb-tree-root"), tell = root.tellPython;
-      root.tellPython = (what) => tell(what, "another");
+      root.tellPython = (what) => tell(what, ["another", false]);
       root.querySelector("[data-switch]").click();
       return ({DRAWN})();
     }}"""
     assert lab.page.evaluate(refused) != before
     lab.settle()
     assert lab.page.evaluate(DRAWN) == before
+
+
+def test_a_switch_does_what_is_meant_by_keys_and_by_a_double_click(lab):
+    """The focus stays on the branch's switch, and screen readers are told what has changed."""
+    lab.open("?example=copd")
+    told = lab.page.get_by_role("status").filter(has_text="COPD")
+    switch = lab.page.locator("[data-switch]").first
+    switch.focus()
+    for now, said in (([], "is no longer Disease"), ([("COPD", "Disease")], "is now Disease")):
+        lab.page.keyboard.press("Enter")
+        expect(told).to_contain_text(said)
+        lab.settle()
+        assert lab.prediction("Now") == now
+        expect(switch).to_be_focused()
+    switch.dblclick()  # an impatient visitor's
+    expect(told).to_contain_text("is no longer Disease")
+    lab.settle()
+    assert lab.prediction("Now") == []
 
 
 def test_the_browser_says_why_a_cell_is_visible_as_python_does(lab):
@@ -162,23 +180,23 @@ def test_a_second_click_is_not_lost_whenever_it_comes(lab, pauses):
     lab.example("Figure 2 of the paper")
     ticks = lab.ticks()
     for pause in pauses:
-        lab.page.mouse.click(*ticks[0])
+        lab.click_grid(*ticks[0])
         lab.page.wait_for_timeout(pause)
-        lab.page.mouse.click(*ticks[2])
+        lab.click_grid(*ticks[2])
         lab.settle()
         assert (pause, lab.until(lab.branches, ["capitalChina"])) == (pause, ["capitalChina"])
-        lab.page.mouse.click(*ticks[2])
+        lab.click_grid(*ticks[2])
         lab.page.wait_for_timeout(pause)
-        lab.page.mouse.click(*ticks[0])
+        lab.click_grid(*ticks[0])
         lab.settle()
         assert (pause, lab.until(lab.branches, BRANCHES)) == (pause, BRANCHES)
-        lab.page.mouse.click(*ticks[0])  # cleared, and set again
+        lab.click_grid(*ticks[0])  # cleared, and set again
         lab.page.wait_for_timeout(pause)
-        lab.page.mouse.click(*ticks[0])
+        lab.click_grid(*ticks[0])
         lab.settle()
         assert (pause, lab.until(lambda: lab.cell(0, 0), "true")) == (pause, "true")
         assert lab.branches() == BRANCHES
-    lab.page.mouse.click(*ticks[0])
+    lab.click_grid(*ticks[0])
     lab.settle()
     assert (lab.cell(0, 0), lab.branches()) == ("false", BRANCHES[1:])
     lab.press("Undo")
