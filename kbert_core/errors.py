@@ -8,7 +8,7 @@ says what was found, where, what was expected and what to do.
 import re
 
 LONG_QUOTE = re.compile(r"(?<!\w)('[^'\n]{100})[^'\n]{100,}(?='(?!\w))")
-LONG_WORD = re.compile(r"(\S{100})\S{300,}")  # longer than most paths
+LONG_WORD = re.compile(r"(\S{100})\S{300,}?(?=[:,.;)]{0,3}(?!\S))")  # longer than most paths
 
 
 class KBertError(Exception):

@@ -249,7 +249,7 @@ def test_a_folder_of_ones_own_is_opened_and_chosen(lab, tmp_path):
     [
         (lambda own: own / "missing", "/missing: there is no such folder"),
         (lambda own: own / "config.json", "/config.json: there is no such folder"),
-        (lambda own: own / ("x" * 5000), "x: there is no such folder"),
+        (lambda own: own / ("x" * 5000), "x…: there is no such folder"),
         (lambda own: (own / "model.safetensors").unlink(), "found no weights"),
         (lambda own: (own / "model.safetensors").write_bytes(b"x"), "can't be read"),
         (lambda own: (own / "config.json").write_text("{"), "config.json: can't be read"),
