@@ -1,5 +1,6 @@
 """The session of the Knowledge page: what is looked for, chosen, typed, and done about it."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -280,9 +281,9 @@ def add_rows(preview: Preview) -> None:
 
 
 def open_key() -> None:
-    """Callback: open the workspace whose key was typed."""
+    """Callback: open the workspace whose key was typed, or a whole link or address."""
     key = ss.get("knowledge.key", "").strip()
-    if key and state.open_workspace(key.rpartition("workspace=")[2]):  # a whole link will do
+    if key and state.open_workspace(re.split("[&#]", key.rpartition("workspace=")[2])[0]):
         ss["knowledge.key"] = ""
 
 

@@ -393,10 +393,15 @@ def test_a_workspace_survives_the_visit_and_is_opened_by_its_key(page):
     for other in (opened(key=key), opened("lab", key=key)):
         assert other.session_state["lab.graph"] == state.WORKSPACE
         assert Triple("Tim Cook", "CEO", "Pear") in triples(other)
-    typed = opened()
-    typed.text_input(key="knowledge.key").set_value(f"http://host/?workspace={key}")
-    press(typed, "open_key")
-    assert Triple("Tim Cook", "CEO", "Pear") in triples(typed)
+    for link in (
+        f"http://host/?workspace={key}",
+        f"?lang=en&workspace={key}&lang=en#x",
+        f" {key} ",
+    ):
+        typed = opened()
+        typed.text_input(key="knowledge.key").set_value(link)
+        press(typed, "open_key")
+        assert Triple("Tim Cook", "CEO", "Pear") in triples(typed)
     view(typed, "history")
     assert "ann" in everything(typed)
     view(typed, "difference")
