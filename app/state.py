@@ -399,8 +399,8 @@ def graph_of(of: Scene) -> KnowledgeGraph:
     """The graph of a scene, with its edits made."""
     if of.graph == NO_GRAPH:
         return services.NO_KNOWLEDGE
-    fingerprint = of.graph.fingerprint
-    base = {**ss.get("lab.kept", {}), **ss["lab.graphs"]}.get(fingerprint)
+    here = (*ss["lab.graphs"].values(), *ss.get("lab.kept", {}).values())
+    base = next((graph for graph in here if graph.fingerprint == of.graph.fingerprint), None)
     if base is None:
         raise GraphFileError(
             t("The graph “{name}” was closed. Open it again to see this.", name=of.graph.name)
@@ -819,10 +819,17 @@ def public_graphs() -> tuple[str, ...]:
 def take_graph(opened: OpenedGraph, *, choose: bool = True) -> str:
     """Put a graph that was opened into this session, and choose it; return its name there.
 
+    One that is chosen and holds what another does, which has another title or was edited, stands
+    beside that.
+
     Raises:
         RoomError: it was uploaded, and there is no room for it.
     """
-    name = opened.graph.fingerprint
+    name, graphs = opened.graph.fingerprint, ss["lab.graphs"]
+    while choose and name in graphs:
+        if graphs[name].name == opened.graph.name and graph_as_edited(name) is graphs[name]:
+            break
+        name += "+"
     if opened.own and name not in ss["lab.graphs"]:
         taken = sum(other.size for other in ss["lab.opened_as"].values() if other.own)
         if taken + opened.size > services.MOST_OF_VISIT:
@@ -849,13 +856,13 @@ def may_close(name: str) -> bool:
 
 def close_graph(name: str) -> None:
     """Callback: let go of a graph that was opened, and of the edits made to it."""
-    ss["lab.graphs"].pop(name, None)
+    closed = ss["lab.graphs"].pop(name, None)
     ss["lab.opened_as"].pop(name, None)
     ss["lab.logs"].pop(name, None)
     ss["lab.fetched"] = {k: kept for k, kept in ss.get("lab.fetched", {}).items() if kept != name}
     ss["lab.edited"] = []
     pinned = ss.get("lab.pinned")
-    if pinned is not None and pinned.graph.fingerprint == name:
+    if closed is not None and pinned is not None and pinned.graph.fingerprint == closed.fingerprint:
         ss["lab.pinned"] = None
     if ss["lab.graph"] == name:
         ss["lab.graph"] = next(iter(ss["lab.graphs"]))

@@ -162,6 +162,34 @@ def test_a_graph_file_is_looked_through_where_it_lies(tmp_path, page):
         assert COOK in store.graph()
 
 
+def test_a_file_that_is_opened_again_is_as_it_lies_there_and_the_edited_graph_stays(tmp_path, page):
+    triple = Triple("pear", "is", "fruit")
+    for name in ("mine.spo", "other.spo"):
+        (tmp_path / name).write_text("pear\tis\tfruit\nplum\tis\tfruit\n", encoding="utf-8")
+
+    def open_file(name):
+        page.button(key="lab.open_graph").click().run()
+        page.text_input(key="lab.path").set_value(str(tmp_path / name))
+        page.button(key="lab.open_path").click().run()
+        assert f"Opened {Path(name).stem}: 2 triples" in everything(page)
+        graph = page.session_state["lab.graph"]
+        assert page.session_state["lab.graphs"][graph].name == Path(name).stem
+        return graph
+
+    first = open_file("mine.spo")
+    assert open_file("mine.spo") == first  # it is open as it lies there
+    show(page, triple)
+    press(page, "delete")
+    assert len(triples(page)) == 1
+    assert open_file("other.spo") != first
+    assert len(triples(page)) == 2
+    again = open_file("mine.spo")
+    assert again != first and len(triples(page)) == 2
+    for graph, count in ((first, 1), (again, 2)):
+        page.selectbox(key="knowledge.graph").set_value(graph).run()
+        assert len(triples(page)) == len(table(page)) == count
+
+
 def test_a_file_with_bad_lines_is_refused_with_the_good_ones_offered(tmp_path, page):
     path = tmp_path / "bad.spo"
     path.write_text("Tim Cook\tlikes\ttea\nonly two\tfields\na\tb\tc\td\n", encoding="utf-8")
