@@ -7,13 +7,12 @@ may mean, the most common first, where the task says so.
 """
 
 import json
-import lzma
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from kbert_core.data.labelled import Example, GoldLink
-from kbert_core.data.tables import Source
+from kbert_core.data.tables import Source, read_lines
 from kbert_core.errors import DataError
 from kbert_core.knowledge.names import normalise_name
 
@@ -28,15 +27,8 @@ def read_links(path: str | Path) -> list[Example]:
     """
     path = Path(path)
     source = Source(path.name, "line")
-    opened = lzma.open if path.suffix == ".xz" else open
-    examples = []
-    try:
-        with opened(path, "rt", encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    examples.append(_example(line, source, number))
-    except (OSError, UnicodeDecodeError, EOFError, lzma.LZMAError) as error:
-        raise DataError(f"{path}: can't be read ({error}). Give a file of JSON Lines.") from error
+    lines = enumerate(read_lines(path), start=1)
+    examples = [_example(line, source, number) for number, line in lines if line.strip()]
     if not examples:
         raise DataError(f"{path}: no labelled text, so nothing to learn or to score. Add one.")
     return examples

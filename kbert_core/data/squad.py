@@ -14,7 +14,7 @@ from typing import Any
 
 from kbert_core.data.labelled import Example
 from kbert_core.data.splits import write_rows
-from kbert_core.data.tables import Source
+from kbert_core.data.tables import Source, read_lines
 from kbert_core.errors import DataError
 from kbert_core.labels import RIGHT, WRONG
 
@@ -183,9 +183,9 @@ _Asked = tuple[str, str, list[tuple[str, int]] | None]
 def _paragraphs(source: str | Path, *, answers: bool) -> list[tuple[str, list[_Asked]]]:
     """The paragraphs of a file, each with its questions; without answers no ids either."""
     try:
-        data = json.loads(Path(source).read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{source}: can't be read ({error}). Give a JSON file in UTF-8.") from error
+        data = json.loads("\n".join(read_lines(Path(source))))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{source}: can't be read ({error}). Give a JSON file.") from error
     try:
         return [
             (context, [_asked(question, answers) for question in _field(paragraph, "qas", list)])

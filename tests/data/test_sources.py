@@ -1,7 +1,7 @@
 """Where splits come from: folders, files by name, a share of train."""
 
 import pytest
-from fuzzed_files import DATA, read_or_refused_data
+from fuzzed_files import DATA, data_file, read_or_refused_data
 
 from kbert_core.data.labelled import Example
 from kbert_core.data.sources import DataFiles, hold_out, read_split, read_splits
@@ -150,3 +150,23 @@ def test_more_sets_to_train_on_give_no_dev_and_no_row_of_dev_or_test(tmp_path, c
 def test_any_file_of_data_is_read_or_refused_with_a_clear_message(name, tmp_path):
     assert read_or_refused_data(name, tmp_path, range(1)) == {True: 1, False: 0}
     assert sum(read_or_refused_data(name, tmp_path, range(1, 16)).values()) == 15
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("rows.jsonl", "classify"),
+        ("squad.json", "qa"),
+        ("links.jsonl", "link"),
+        ("tags.conll", "ner"),
+    ],
+)
+def test_a_file_of_another_encoding_says_so_and_is_read_if_it_is_named(
+    name, task, tmp_path, monkeypatch
+):
+    text = data_file(name, 0).decode().replace("\\u597d", "好").replace('"ab"', '"好的"')
+    (tmp_path / name).write_bytes(text.encode("gb18030"))
+    with pytest.raises(DataError, match=rf"{name}, line \d+: byte 0x.* is not UTF-8.*GB18030"):
+        read_split(str(tmp_path / name), "train", task)
+    monkeypatch.setenv("KBERT_ENCODING", "gb18030")
+    assert read_split(str(tmp_path / name), "train", task)
