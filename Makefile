@@ -20,7 +20,7 @@ WORKERS ?= 2
 export TOKENIZERS_PARALLELISM := false
 export STREAMLIT_BROWSER_GATHER_USAGE_STATS := false
 
-.PHONY: help app test soak lint format notebooks lab handout docs bench browser clean lock
+.PHONY: help app test package soak lint format notebooks lab handout docs bench browser clean lock
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -58,7 +58,11 @@ app: $(READY) ## install what is missing and open the app
 	$(BIN)/streamlit run app/main.py
 
 test: lint browser ## everything that must pass
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist loadfile tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not soak and not package" -n $(WORKERS) --dist loadfile tests
+
+package: $(DEV) browser ## install the wheel into a new environment; open, run and read all there
+	TORCH_CPU=$(TORCH_CPU) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m package --durations=0 \
+	  tests/browser/test_package.py
 
 soak: $(DEV) browser ## long crash, fuzz and load tests; writes benchmarks/results/soak.json
 	$(BIN)/python -m pytest -m soak tests --durations=0

@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
@@ -71,6 +73,18 @@ def pytest_xdist_make_scheduler(config, log):
             return "served" if nodeid.startswith(SERVED) else super()._split_scope(nodeid)
 
     return Scheduling(config, log)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    """The package as `python -m hatchling build` makes it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    root = Path(__file__).parents[1]
+    done = subprocess.run(build, cwd=root, capture_output=True, encoding="utf-8", check=False)
+    assert not done.returncode, done.stderr
+    (made,) = folder.iterdir()
+    return made
 
 
 TIM_COOK = "Tim Cook is visiting Beijing now"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,7 +48,12 @@ class Server:
 
 @contextmanager
 def served(
-    folder: Path, *options: str, script: str = "app/main.py", **environment: str
+    folder: Path,
+    *options: str,
+    script: str = "app/main.py",
+    command: Sequence[str] = (),
+    cwd: Path = ROOT,
+    **environment: str,
 ) -> Iterator[Server]:
     """Start the app, wait until it answers, and end it afterwards.
 
@@ -56,15 +61,18 @@ def served(
         folder: for its workspaces and its log.
         options: of `streamlit run`.
         script: another one than the app's.
+        command: another one than `streamlit run`, options included.
+        cwd: the folder it is started in.
         environment: further variables.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", script]
-    command += ["--server.port", str(port), "--server.headless", "true", *options]
+    command = [*(command or (sys.executable, "-m", "streamlit", "run", script)), *options]
     variables = {
         **os.environ,
+        "STREAMLIT_SERVER_PORT": str(port),
+        "STREAMLIT_SERVER_HEADLESS": "true",
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",
         "KBERT_WORKSPACES": str(folder / "workspaces"),
@@ -76,7 +84,7 @@ def served(
     with (
         log.open("wb") as written,
         subprocess.Popen(
-            command, cwd=ROOT, env=variables, stdout=written, stderr=subprocess.STDOUT
+            command, cwd=cwd, env=variables, stdout=written, stderr=subprocess.STDOUT
         ) as running,
     ):
         server = Server(url, psutil.Process(running.pid), log)

@@ -1,15 +1,13 @@
-"""The program outside a clone: what its wheel holds, and what is found by its name."""
+"""The program outside a clone: what its wheel holds, and what is found by its name.
 
-import os
+``tests/browser/test_package.py`` installs it.
+"""
+
 import re
 import subprocess
-import sys
-import time
 import tomllib
 import zipfile
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import pytest
 
@@ -22,18 +20,6 @@ from kbert_core.shipped import shipped
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("kbert_core", "app", "models", "demo_kgs")
 MOST = 90_000_000  # bytes; the package index takes 100 MB
-PORT = 8737
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    pytest.importorskip("hatchling", reason="in requirements.txt")
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    done = subprocess.run(build, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
-    assert not done.returncode, done.stderr
-    (made,) = folder.iterdir()
-    return made
 
 
 def test_the_wheel_holds_core_app_models_and_graphs_and_nothing_else(wheel):
@@ -122,34 +108,3 @@ def test_lab_says_what_to_install(monkeypatch, capsys):
     said = capsys.readouterr().err
     assert "The app needs plotly, not installed here. " in said
     assert 'pip install "kbert-lab[app]"' in said
-
-
-@pytest.mark.soak
-def test_an_unpacked_wheel_predicts_and_opens_the_app_in_an_empty_folder(wheel, tmp_path):
-    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    how = {"cwd": empty, "env": {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}}
-    kbert = [sys.executable, "-m", "kbert_core.cli"]
-    read = ["predict", "患者行胃镜检查未见异常", "--kg", "demo_kgs/medical_zh.spo"]
-    for model in ([], ["--model", "models/medical-ner-bert"]):
-        done = subprocess.run(
-            [*kbert, *read, *model], **how, capture_output=True, encoding="utf-8", check=False
-        )
-        assert "胃镜" in done.stdout, done.stderr
-    server = subprocess.Popen([*kbert, "lab", "--no-browser", f"--port={PORT}"], **how)
-    try:
-        assert answer(f"http://127.0.0.1:{PORT}/_stcore/health") == b"ok"
-    finally:
-        server.terminate()
-        server.wait()
-    assert not list(empty.iterdir())
-
-
-def answer(address, seconds=60):
-    for _ in range(2 * seconds):
-        try:
-            return urlopen(address).read()
-        except URLError:
-            time.sleep(0.5)
-    raise AssertionError(f"{address} doesn't answer")
