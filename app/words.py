@@ -71,6 +71,14 @@ NAME_RULE = {
     "PLURAL": N_("English plural"),
     "SENSE": N_("without the sense in parentheses"),
     "ALIAS": N_("another name in the graph"),
+    "UNDERSCORES": N_("underscores for spaces"),
+    "HTML": N_("characters written as in HTML"),
+    "GREEK": N_("Greek letters spelt out"),
+    "NUMERALS": N_("Roman numerals"),
+    "POSSESSIVE": N_("the possessive ’s"),
+    "LATIN": N_("Latin plural"),
+    "ACRONYMS": N_("short acronyms only in capitals"),
+    "WHOLE": N_("no parts of compounds or numbers"),
 }
 
 OPTIONS_TEXTS = {

@@ -31,6 +31,22 @@ CHECK_TEXTS = {  # a kind of doubt, and what to do
         N_("Heads that are everyday words"),
         N_("Delete them or switch them off: they are found where they do not mean the entity."),
     ),
+    "acronym": (
+        N_("Heads in capitals that are everyday words in small letters"),
+        N_("Delete or switch off those that nobody means: they are found in capitals only."),
+    ),
+    "number": (
+        N_("Heads that are only a number"),
+        N_("Delete them or switch them off: they are found at every such number."),
+    ),
+    "unlike_text": (
+        N_("Heads with underscores, or with characters written as in HTML"),
+        N_("Write spaces, and the characters themselves: other programs find them so."),
+    ),
+    "other_spelling": (
+        N_("Heads that are another spelling of a head (α and alpha, II and 2)"),
+        N_("If they are the same thing, move the triples to one of them."),
+    ),
     "one_character": (
         N_("Heads of one character"),
         N_(

@@ -22,7 +22,7 @@ import torch
 from filelock import FileLock, Timeout
 from transformers.utils import logging as transformers_logging
 
-from kbert_core.checkpoints.checkpoint import device_named
+from kbert_core.checkpoints.checkpoint import Card, card_of, device_named
 from kbert_core.data.labelled import surface_forms
 from kbert_core.data.sources import read_present
 from kbert_core.errors import DataError, KBertError
@@ -48,7 +48,9 @@ from kbert_core.experiments.results import (
     write_json,
 )
 from kbert_core.experiments.senses import sense_columns
-from kbert_core.experiments.suite import Baseline, Run, train_options
+from kbert_core.experiments.suite import SCRATCH, Baseline, Run, train_options
+from kbert_core.knowledge.surface_forms import BASIC
+from kbert_core.systems import reader_class
 from kbert_core.training.bfloat16 import made_for_bf16
 from kbert_core.training.finetune import MAIN_SCORE, fit
 from kbert_core.training.link_scores import scores_of_columns
@@ -110,6 +112,10 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
     injection = run.injection
     if injection is not None and injection.scorer is not None:
         injection = replace(injection, scorer=suite.resolved(injection.scorer))
+    card = Card() if run.encoder == SCRATCH else card_of(suite.resolved(run.encoder))
+    if injection is None and card.notes is None:  # the suite doesn't say, and there is no card
+        system = reader_class(run.train.get("system") or card.system)
+        injection = replace(system.config_class().options, names=BASIC)
     # a GPU does what the suite says too, so that rows of any machine compare
     in_bf16 = bool(run.train.get("bf16")) and made_for_bf16(device_named(device))
     options = train_options(

@@ -66,9 +66,9 @@ def _ablation(name: Any) -> Ablation:
 
 
 def _injection(**given: Any) -> InjectionOptions | None:
-    if "names" in given:
-        given["names"] = NameRules.of(given["names"])
-    return InjectionOptions(**given) if given else None
+    if not given:
+        return None
+    return InjectionOptions(**given | {"names": NameRules.of(given.get("names", ["basic"]))})
 
 
 def _pairs(pairs: Any) -> Any:

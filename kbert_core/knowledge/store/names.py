@@ -48,7 +48,7 @@ from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 log = logging.getLogger(__name__)
 
-FORMATS = (5, 6)  # of a file with one trie, and with several
+FORMATS = (7, 8)  # of a file with one trie, and with several; another one since keys changed
 MAPPED = 4 << 20  # bytes from which on a file is mapped, and shared with other processes
 PART = 3_000_000  # keys from which on another trie begins: making one takes memory for all its keys
 _AT_ONCE = 10_000  # names

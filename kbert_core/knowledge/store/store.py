@@ -1,6 +1,7 @@
 """GraphStore: a graph file that is read, edited, undone and looked back on."""
 
 import logging
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
@@ -34,6 +35,7 @@ from kbert_core.knowledge.store import (
 )
 from kbert_core.knowledge.store.log import Change, Entry, Origin
 from kbert_core.knowledge.store.names import (
+    FORMATS,
     NamesFile,
     aliases_of,
     build_names,
@@ -152,9 +154,14 @@ class GraphStore:
         self._closed = False
         with self._using():
             self._graph = self._read_graph()
-        if write and self._lost_names:
+        if self._lost_names and (write or self._outdated()):
             self._index_names()
             self._graph = self.graph()
+
+    def _outdated(self) -> bool:
+        """Whether an earlier version indexed the names, and they can be indexed anew beside it."""
+        assert self._names is not None
+        return self._names.format not in FORMATS and os.access(self.path.parent, os.W_OK)
 
     @classmethod
     def create(cls, path: str | Path, *, name: str = "") -> "GraphStore":

@@ -3,11 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import unescape
 from itertools import pairwise
 from typing import Any
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.respelling import spellings
+from kbert_core.knowledge.surface_forms import is_acronym, without_sense
 from kbert_core.knowledge.triple import AliasRelations, Triple
 
 TYPE_RELATIONS = ("类别", "类型", "type", "is_a", "instance of", "instance_of", "rdf:type")
@@ -25,6 +28,7 @@ _ENGLISH = """
 a an the and or but if of in on at to for from by with as is are was were be been it its this that
 these those he she they we you i not no do does did has have had can could will would may might
 one two other some any all more most such only own same so than too very new now
+us who what when how where his her their our my me him them
 """
 STOP_WORDS = frozenset(f"{_CHINESE} {_ENGLISH}".split())
 
@@ -113,6 +117,23 @@ _KINDS = {
         "heads that are everyday words",
         "Remove or switch off: they are found where nothing is meant.",
     ),
+    "acronym": (
+        "heads in capitals that are everyday words in small letters",
+        "They are found in capitals only, and with the name rules 'basic' in small letters, too: "
+        "remove or switch off what nobody means.",
+    ),
+    "number": (
+        "heads that are only a number",
+        "Remove or switch off unless they are meant: they are found at every such number.",
+    ),
+    "unlike_text": (
+        "heads written as no text is: with underscores, or characters as in HTML",
+        "Write spaces and the characters themselves: other programs find them so.",
+    ),
+    "other_spelling": (
+        "heads that are other spellings of a head (α and alpha, II and 2, Crohn's and Crohn)",
+        "If they are the same thing, move the triples to one of them: both are found at each name.",
+    ),
     "one_character": (
         "heads of one character",
         "Remove or switch off unless they are meant: they are found inside other words.",
@@ -177,9 +198,17 @@ class _Looked:
                 kind = "own_alias" if self.aliases.aliases_in(triple) else "own_tail"
                 yield kind, str(triple), triple
         if entity in STOP_WORDS:
-            yield "stop_word", shown, triples[0]
+            yield "acronym" if is_acronym(shown) else "stop_word", shown, triples[0]
+        elif entity.isdecimal() and len(entity) > 1:
+            yield "number", shown, triples[0]
         elif len(entity) == 1:
             yield "one_character", shown, triples[0]
+        if "_" in entity or unescape(entity) != entity:
+            yield "unlike_text", shown, triples[0]
+        for other in map(normalise_name, _spellings(entity)[1:]):
+            said = other < entity and entity in _spellings(other)  # of the other entity
+            if not said and (named := self._known(other)) is not None:
+                yield "other_spelling", f"{shown} and {named.head}", triples[0], named
         yield from self._alias_doubts(triples)
 
     def _alias_doubts(self, triples: tuple[Triple, ...]) -> Iterator[Doubt]:
@@ -214,6 +243,10 @@ class _Looked:
             if self.aliases.aliases_in(triple) is None:
                 return triple
         return None
+
+
+def _spellings(name: str) -> list[str]:
+    return spellings(name, without_sense(name))
 
 
 def _cycles(leads: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:

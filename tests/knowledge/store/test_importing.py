@@ -225,17 +225,17 @@ def test_names_in_several_tries_are_said_so_and_those_in_one_read_as_before(path
         return {name: value for name, value in rows if name in ("names_format", "names_parts")}
 
     import_file(path, file)
-    assert facts() == {"names_format": 5, "names_parts": ""}
+    assert facts() == {"names_format": 7, "names_parts": ""}
     with sqlite3.connect(path) as database:  # as before there were parts
         database.execute("DELETE FROM fact WHERE name = 'names_parts'")
     with GraphStore(path, write=True) as store:
         assert find_mentions(["心电图"], store.graph())[0]
-    assert facts() == {"names_format": 5}  # they were not made anew
+    assert facts() == {"names_format": 7}  # they were not made anew
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(names, "PART", 1)
         patch.setattr(names, "_BLOCK", 1)
         names.rebuild_names(path)
-    assert facts()["names_format"] == 6
+    assert facts()["names_format"] == 8
     assert facts()["names_parts"].startswith('[["", ')
     with GraphStore(path) as store:
         assert [m.entity for m in find_mentions(["糖尿病，心电图"], store.graph())[0]] == [

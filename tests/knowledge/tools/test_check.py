@@ -35,11 +35,22 @@ def test_every_kind_of_doubt_is_found_with_examples():
         ("阿司匹林", "说明", "长" * 41),
         ("阿司匹林", "说明", "长" * 40),
         ("华法林", "监测", "凝血"),
+        ("WHO", "is_a", "organisation"),
+        ("112", "is_a", "number"),
+        ("heart_attack", "is_a", "disease"),
+        ("Crohn&#39;s disease", "is_a", "disease"),
+        ("Crohn disease", "is_a", "disease"),
+        ("α-synuclein", "is_a", "protein"),
+        ("alpha-synuclein", "is_a", "protein"),
     )
     assert {kind: finding.count for kind, finding in doubts.items()} == {
         "several_types": 1,
         "duplicate": 1,
         "stop_word": 1,
+        "acronym": 1,
+        "number": 1,
+        "unlike_text": 2,
+        "other_spelling": 2,
         "one_character": 2,
         "alias_cycle": 1,
         "alias_entity": 1,
@@ -51,6 +62,11 @@ def test_every_kind_of_doubt_is_found_with_examples():
     assert texts(doubts["several_types"]) == ["糖尿病: 疾病, 症状"]
     assert texts(doubts["duplicate"]) == ["(Aspirin, treats, pain) and (aspirin, Treats, Ｐain)"]
     assert texts(doubts["one_character"]) == ["肝", "胃"]
+    assert texts(doubts["unlike_text"]) == ["heart_attack", "Crohn&#39;s disease"]
+    assert texts(doubts["other_spelling"]) == [
+        "Crohn&#39;s disease and Crohn disease",
+        "alpha-synuclein and α-synuclein",
+    ]
     assert texts(doubts["dangling_alias"]) == ["(消渴, 别名, 消渴症)", "(消渴症, 别名, 消渴)"]
     assert all(finding.remedy.endswith(".") for finding in doubts.values())
 
