@@ -226,6 +226,8 @@ TABLES = {
     "label\ttext_a\nLABEL_1\ta\n": "ner",
     "label\ttext_a\nE-x\ta\n": "ner",
     "label\ttext_a\nyes\n": "classify",
+    "sentence_id\tword\ttag\n1\ta\tO\n": "classify",
+    "text\tentities\na\tb\n": None,
     "label\ttext_a\n0.5\ta\n": "classify",
     '{"text": "a", "label": 1}\n': "classify",
     "患者头痛三天。 O\n胃痛两天了， O\n": "ner",
