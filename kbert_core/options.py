@@ -78,12 +78,7 @@ class Options:
         Raises:
             OptionError: naming the option.
         """
-        for f in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, f.name)
-            if isinstance(value, list | Set) and not _fits(value, f.type):
-                value = tuple(value) if isinstance(value, list) else tuple(sorted(value))
-                object.__setattr__(self, f.name, value)
-            _check(f, value)
+        check_fields(self)
 
     @classmethod
     def of(cls, **values: Any) -> Self:
@@ -117,6 +112,16 @@ class Options:
     def changed(self, **values: Any) -> Self:
         """The same but for some options, of any group."""
         return type(self).of(**{**self.flat(), **values})
+
+
+def check_fields(made: Any) -> None:
+    """Refuse a dataclass with a value of another type than its field; see :class:`Options`."""
+    for f in fields(made):
+        value = getattr(made, f.name)
+        if isinstance(value, list | Set) and not _fits(value, f.type):
+            value = tuple(value) if isinstance(value, list) else tuple(sorted(value))
+            object.__setattr__(made, f.name, value)
+        _check(f, value)
 
 
 def check_count(name: str, value: Any) -> None:

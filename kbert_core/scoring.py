@@ -146,6 +146,11 @@ class Similarity:
             **{name: value.to(device) for name, value in inputs.items()}, output_hidden_states=True
         )
         states: Sequence[Tensor] = output.hidden_states
+        if self.layer is not None and not -len(states) <= self.layer < len(states):
+            raise OptionError(
+                f"The states of layer {self.layer} are asked for, and the encoder has "
+                f"{len(states) - 1} layers. Name one from 0 to {len(states) - 1}, or -1."
+            )
         return states[(len(states) - 1) // 2 if self.layer is None else self.layer]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import tokenizers
 import torch
+from safetensors import safe_open
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -28,6 +29,7 @@ from kbert_core.files import are_texts, json_object
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.layers import ANOTHER, check_architecture
 from kbert_core.systems import K_BERT, reader_class
+from kbert_core.text import WordPieces
 
 KINDS = ("architectures", "problem_type")  # what a config without a card says of the task
 CARD_KEY = "kbert"  # where a checkpoint's config keeps what it was trained with
@@ -37,7 +39,10 @@ HEADS = {  # by the end of a class's name: the tasks that its head fits, the lik
     "ForQuestionAnswering": ("qa",),
     "ForMaskedLM": ("mask",),
 }
+MOST_LAYERS, MOST_SIDE, MOST_POSITIONS = 1_000, 1_000_000, 10_000_000  # in a config.json
+SIZES = re.compile(r"num_.*|n_.*|.*_(size|layers|heads|dim|labels|positions)|dim|max_position.*")
 QUESTIONS = "ForQuestionAnswering"  # two logits a token, under another name than ours
+NOT_KNOWN = "\ue000"  # a character of nobody's
 TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
     "tokenizer.json",
     "vocab.txt",
@@ -190,7 +195,9 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
         _ask_hub(path)
         tokenizer = AutoTokenizer.from_pretrained(str(path), **ONLY_DATA)
         length, last = tokenizer.model_max_length, max(tokenizer.get_vocab().values(), default=0)
-        tokenizer("a"), tokenizer("a", "a")  # what is wrong with special tokens is told only here
+        tokenizer("a"), tokenizer("a", "a")  # what is wrong with special tokens is told only here,
+        if tokenizer.is_fast:  # and that it has none for what it doesn't know
+            WordPieces(tokenizer).tokenize([NOT_KNOWN])
     if not isinstance(length, int | float) or last > 2 * len(tokenizer):
         reason = f"its model_max_length is {length!r} and its last token has the number {last}"
         raise CheckpointError(_why_no_tokenizer(folder, reason))
@@ -226,6 +233,7 @@ def load_config(path: str | Path, **changes: Any) -> Any:
         EncoderError: it is of no encoder of tokens.
     """
     path = located(path)
+    _check_sizes(Path(path))
     with _refusing(path, _why_not_loaded):
         _ask_hub(path)
         config = AutoConfig.from_pretrained(str(path), **ONLY_DATA, **changes)
@@ -233,6 +241,31 @@ def load_config(path: str | Path, **changes: Any) -> Any:
     config._attn_implementation = None  # it may name code on the hub, to be fetched and run
     config.return_dict = True  # as every reader expects
     return config
+
+
+def _check_sizes(folder: Path) -> None:
+    """Refuse a config.json with sizes that its weights can't have, before anything is built by it.
+
+    Raises:
+        CheckpointError: see above.
+    """
+    file = folder / "config.json"
+    if not file.is_file():
+        return
+    longest = 0  # side of a tensor
+    for weights in folder.glob("model*.safetensors"):
+        with _refusing(folder, _why_not_loaded), safe_open(weights, framework="pt") as tensors:
+            shapes = (tensors.get_slice(name).get_shape() for name in tensors.keys())  # noqa: SIM118
+            longest = max([longest, *(side for shape in shapes for side in shape)])
+    for name, size in json_object(file, CheckpointError, "Copy the model again.").items():
+        most = MOST_LAYERS if "layer" in name else longest or MOST_SIDE
+        most = MOST_POSITIONS if "position" in name else most
+        least = -1 if "position" in name else 0  # -1: without a limit
+        if SIZES.fullmatch(name) and isinstance(size, int | float) and not least <= size <= most:
+            raise CheckpointError(
+                f"{file}: {name} is {size}, and with the model's weights it can be {least} to "
+                f"{most}. Copy or download the folder again."
+            )
 
 
 def load_model(path: str | Path, auto_class: type = AutoModel, **options: Any) -> PreTrainedModel:

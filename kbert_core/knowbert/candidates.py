@@ -22,6 +22,7 @@ from kbert_core.knowledge.morphology import Names, inflected_names
 from kbert_core.knowledge.names import loose_key
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import COUNT, Triple
+from kbert_core.options import check_fields
 
 MOST = 30  # candidates of a span, as in the paper
 
@@ -50,6 +51,7 @@ class Base:
     kar: linker.KarOptions = linker.KarOptions()
 
     def __post_init__(self) -> None:
+        check_fields(self)
         try:
             self.text.format(head="", relation="", tail="")
         except (KeyError, IndexError, ValueError, AttributeError) as error:

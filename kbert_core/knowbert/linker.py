@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from kbert_core.errors import OptionError
+from kbert_core.options import check_fields
 
 HIDDEN = 100  # of the network that scores a candidate
 IMPOSSIBLE = -10_000.0  # a score, and a mask: finite, so that a softmax of nothing else is no NaN
@@ -50,6 +51,7 @@ class KarOptions:
     null_candidate: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("size", "heads", "inner"):
             if getattr(self, name) < 1:
                 raise OptionError(f"{name} is {getattr(self, name)}. Give at least 1.")

@@ -17,6 +17,7 @@ from kbert_core.knowbert.linker import IMPOSSIBLE, NULL, Candidates
 from kbert_core.knowbert.picture import linked_html
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
+from kbert_core.options import check_fields
 from kbert_core.reader import Piece, Reading, Trace
 from kbert_core.systems import SystemConfig
 from kbert_core.tokens import Tokens, TrunkPart, tokens_read
@@ -38,6 +39,7 @@ class KnowBertConfig(SystemConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_fields(self)
         if not self.bases:
             raise OptionError("KnowBert has no knowledge base. Name one, such as graph or wordnet.")
 

@@ -11,12 +11,13 @@ import transformers
 from conftest import tiny_config, tiny_vocabulary
 from kbert.test_mask_transformer import FIT, small
 from mutated_models import read_or_refused
+from tiny_knowbert import SENSES, knowbert_in
 from transformers import AutoModelForTokenClassification, BertModel
 
 from kbert_core import Ablation, Card, InjectionOptions, Pipeline, ReadConfig, load_model
 from kbert_core.checkpoints import hub
 from kbert_core.checkpoints.checkpoint import card_of, device_named, load_config, load_tokenizer
-from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.errors import CheckpointError, KBertError, OptionError
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 
 # Cards
@@ -108,6 +109,57 @@ def test_a_saved_folder_of_another_system_is_refused_by_name(checkpoints, tmp_pa
     file.write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(CheckpointError, match=rf"config\.json: The model.* system '{system}'"):
         Pipeline.load(folder, device="cpu")
+
+
+SIZES = ("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size")
+SIZES += ("vocab_size", "num_labels", "max_position_embeddings", "type_vocab_size")
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("task", ["ner", "knowbert"])
+def test_a_size_that_the_weights_can_not_have_is_refused_at_once(task, name, checkpoints, tmp_path):
+    folder = tmp_path / "model"
+    if task == "knowbert":
+        knowbert_in(folder, checkpoints)
+    else:
+        shutil.copytree(checkpoints[task], folder)
+    file = folder / "config.json"
+    config = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**config, name: 10**9}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=rf"config\.json: {name} is 1000000000, and with"):
+        Pipeline.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ({"vectors_layer": "1"}, "vectors_layer is '1', expected a whole number or None"),
+        (
+            {"vectors_layer": 99},
+            "The states of layer 99 are asked for, and the encoder has 3 layers",
+        ),
+        ({"layer": 2.5}, r"layer is 2\.5, expected a whole number or None"),
+        ({"vectors": 7}, "vectors is 7, expected a text"),
+        ({"inflected": "no"}, "inflected is 'no', expected True or False"),
+        ({"kar": {"null_candidate": [1]}}, r"null_candidate is \[1\]|null_candidate is \(1,\)"),
+        ({"kar": {"size": "12"}}, "size is '12', expected a whole number"),
+        ({"kar": 3}, "'int' object is not a mapping"),
+    ],
+)
+def test_a_card_with_an_odd_knowledge_base_is_refused(base, message, checkpoints, tmp_path):
+    knowbert_in(tmp_path, checkpoints)
+    file = tmp_path / "config.json"
+    config = json.loads(file.read_text(encoding="utf-8"))
+    (own,) = config["kbert"]["bases"]
+    kar = {**own["kar"], **base["kar"]} if isinstance(base.get("kar"), dict) else own["kar"]
+    config["kbert"]["bases"] = [
+        {**own, "kar": kar, **{k: v for k, v in base.items() if k != "kar"}}
+    ]
+    if base == {"kar": 3}:
+        config["kbert"]["bases"] = [{**own, "kar": 3}]
+    file.write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(KBertError, match=message):
+        Pipeline.load(tmp_path, device="cpu")("患者行心电图检查", graph=SENSES)
 
 
 # Devices
@@ -256,7 +308,8 @@ def test_weights_of_another_size_are_refused(folder):
 
 @pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "tokenizer_config.json"])
 def test_a_model_folder_changed_at_random_is_read_or_refused(checkpoints, tmp_path, file):
-    assert read_or_refused(checkpoints["ner"], file, tmp_path / "room", seeds=range(12))[False]
+    seeds = [*range(12), 5209]  # the last: a tokenizer without the token for what it doesn't know
+    assert read_or_refused(checkpoints["ner"], file, tmp_path / "room", seeds=seeds)[False]
 
 
 def test_code_of_a_model_folder_is_never_run_nor_asked_for(folder, monkeypatch):
