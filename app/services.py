@@ -141,8 +141,7 @@ def model_info(path: str) -> ModelInfo:
 
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _model_info(path: str, stamp: str) -> ModelInfo:
-    del stamp
-    info = read_model(path)
+    info = _carded(path, stamp)
     if info.problem is None and not looks_whole(path):
         try:
             Pipeline.load(path)
@@ -151,9 +150,15 @@ def _model_info(path: str, stamp: str) -> ModelInfo:
     return info
 
 
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _carded(path: str, stamp: str) -> ModelInfo:
+    del stamp
+    return read_model(path)
+
+
 def twin(path: str) -> ModelInfo | None:
     """A model's twin, trained with knowledge where it was not, or without where it was."""
-    return twin_of(model_info(path), model_info)
+    return twin_of(model_info(path), lambda other: _carded(other, stamp(other)))
 
 
 def english_encoder() -> str | None:
