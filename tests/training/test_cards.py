@@ -98,7 +98,7 @@ def test_a_model_that_follows_few_edits_says_so():
     notes = {"recipe": {"counterfactual": 0.25}, "type_labels": TYPES, "edit_response": few}
     assert edits_followed(notes) == 0.1
     said = card_text("m", Card("ner", knowledge=("kg",), notes=notes))
-    assert "- It follows few edits: of rewritten types 10 % on dev.\n" in said
+    assert "- It follows few edits of names in its data: of rewritten types 10 % on dev.\n" in said
     assert TRUSTS not in said
 
 
