@@ -36,6 +36,7 @@ from kbert_core.experiments.suite import Baseline, Run, SideBySide, Suite, slug
 from kbert_core.files import replaced
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.surface_forms import BASIC
 from kbert_core.options import option_fields
 from kbert_core.training.options import Recipe, TrainOptions
 
@@ -127,7 +128,7 @@ def without_defaults(inputs: Mapping[str, Any]) -> dict[str, Any]:
     if "options" in plain:
         options = _changed(TrainOptions, plain["options"], ablation=FULL)
         plain["options"] = {
-            name: _changed(GROUPS[name], value) if name in GROUPS and value else value
+            name: _changed(GROUPS[name], value, names=BASIC) if name in GROUPS and value else value
             for name, value in options.items()
         }
     return plain
