@@ -176,11 +176,10 @@ def keep_address() -> None:
 
 def query() -> dict[str, str]:
     """The address's parameters: of what it asked for, only what the page still shows."""
+    spoken = {language.PARAMETER: ss["app.language"]} if "app.language" in ss else {}
     asked, found = st.query_params.to_dict(), {}
-    if "app.language" in ss:
-        found[language.PARAMETER] = ss["app.language"]
     if "lab.graphs" not in ss:
-        return found
+        return spoken
     if (opened := ss.get("lab.workspace")) is not None:
         found[state.KEY] = opened.key
     if PARAMETER in asked and ("lab.waiting" in ss or as_arrived()):
@@ -188,7 +187,7 @@ def query() -> dict[str, str]:
     example = state.current_example()
     if example and example.key == asked.get("example") and not state.log().done:
         found["example"] = example.key
-    return found
+    return found | spoken
 
 
 def link_back() -> str | None:
