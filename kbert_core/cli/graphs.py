@@ -28,10 +28,11 @@ from kbert_core.errors import GraphEditError, GraphFileError, OptionError
 from kbert_core.knowledge import join_graphs, load_graph
 from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io import ENDINGS, ReadOptions, open_rows, read_triples, unit_of
+from kbert_core.knowledge.io import ReadOptions, open_rows, read_triples, unit_of
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.remote import fetched as fetch_rows
 from kbert_core.knowledge.io.remote import is_remote
+from kbert_core.knowledge.io.write import ENDINGS as WRITTEN
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.store import ENDING, SERVER, is_stored
@@ -44,6 +45,7 @@ from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
 from kbert_core.knowledge.triple import Triple
 
 FORMATS = ".spo .tsv .csv .jsonl .nt .ttl, packed or not"
+READ_FORMATS = f".rdf .owl .nq .trig .n3 .jsonld {FORMATS}"
 READ = several(
     argument("--skip-bad", "load the good lines, and list the bad ones", False),
     options.options_of(ReadOptions),
@@ -182,7 +184,7 @@ def control(args: Namespace) -> Report:
     "kg import",
     argument(
         "files",
-        f"{FORMATS}; or the address of a SPARQL endpoint or a Neo4j server",
+        f"{READ_FORMATS}; or the address of a SPARQL endpoint or a Neo4j server",
         nargs="+",
         metavar="FILE|ADDRESS",
     ),
@@ -309,10 +311,10 @@ def export(args: Namespace) -> Report:
             f"{args.output}: `kbert kg export` can't write a graph file. Use `kbert kg merge "
             f"{args.graph} --output {args.output}`."
         )
-    if args.output.suffix and plain_ending(args.output) not in ENDINGS:
+    if args.output.suffix and plain_ending(args.output) not in WRITTEN:
         raise OptionError(
             f"{args.output}: no format with this ending can be written. Use one of "
-            f"{' '.join(ENDINGS)}. To pack the file, add .xz .gz .bz2 or .zst after it."
+            f"{' '.join(WRITTEN)}. To pack the file, add .xz .gz .bz2 or .zst after it."
         )
     graph = _opened(args.graph, args)
     triples = (t for t in graph if args.all or graph.is_on(t))

@@ -13,7 +13,7 @@ from typing import Any
 
 from kbert_core.cli import commands as options
 from kbert_core.cli.commands import argument, command, loaded, several
-from kbert_core.cli.output import TRIPLE, count_of, prediction_text
+from kbert_core.cli.output import SHOWN, TRIPLE, count_of, prediction_text
 from kbert_core.cli.texts import TEXT, Texts, each_text, lines_of
 from kbert_core.errors import CheckpointError, OptionError, TextError
 from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
@@ -307,8 +307,10 @@ def _drawn(row: FlatTree, mentions: int) -> Iterator[str]:
             why = "" if reason in (None, Reason()) else f"   ({reason})"
             mark = "└" if branch is branches[-1] else "├"
             yield f"  {mark}─ {_tokens(row, range(branch.start, branch.end))}{why}"
-        for left in left_out:
+        for left in left_out[:SHOWN]:
             yield f"     left out: {left.triple}, {left.why}"
+        if len(left_out) > SHOWN:
+            yield f"     … and {len(left_out) - SHOWN:,} more; --json has all"
     counts = (len(row), "token"), (mentions, "mention"), (len(row.branches), "branch")
     said = [count_of(*each) for each in counts]
     yield ", ".join([*said, f"{count_of(len(row.left_out), 'triple')} left out"])

@@ -109,6 +109,7 @@ ALIAS_RELATIONS = AliasRelations(
             *("别名", "别称", "又名", "又称", "简称", "俗称", "全称", "英文名", "同义词"),
             *("alias", "aliases", "also_called", "also_known_as", "abbreviation"),
             *("synonym", "synonyms", "has_synonym", "alt_label"),
+            *("exact_synonym", "has_exact_synonym"),
         )
     ),
     names_of_tail=frozenset(("alias_of", "synonym_of", "abbreviation_of")),

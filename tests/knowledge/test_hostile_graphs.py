@@ -17,7 +17,8 @@ from kbert_core import (
 from kbert_core.errors import GraphFileError
 from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.io import ENDINGS, open_rows
+from kbert_core.knowledge.io import open_rows
+from kbert_core.knowledge.io.write import ENDINGS
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.tools.check import check

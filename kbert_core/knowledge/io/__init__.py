@@ -21,7 +21,7 @@ from kbert_core.knowledge.triple import Triple
 log = logging.getLogger(__name__)
 
 SHOWN_PROBLEMS = 20
-JSON, RDF = (".jsonl", ".ndjson"), (".nt", ".ttl")
+JSON, RDF = (".jsonl", ".ndjson"), (".nt", ".ttl", ".nq", ".trig", ".n3", ".jsonld", ".rdf", ".owl")
 ENDINGS = (".spo", ".tsv", ".txt", ".csv", *JSON, *RDF)  # of files of triples; each may be packed
 RATIO = 200  # a packed file of more bytes than so many times its own is taken for a bomb
 FREE = 1 << 28  # bytes that any packed file may have
@@ -85,7 +85,7 @@ class Reading:
                 why = f"none of its {count} {self.unit}s is a triple of names"
             raise GraphFileError(
                 f"{self.name}: no triples, {why}. Expected one triple a line: head, relation, "
-                "tail, separated by tabs."
+                "tail, separated by tabs. To go without a graph, leave --kg out."
             )
 
 

@@ -1,12 +1,14 @@
-"""RDF, N-Triples and Turtle: IRIs stand by their labels, or by the end of their address.
+"""RDF in every syntax of pyoxigraph: IRIs stand by their labels, or by the end of their address.
 
 The file is read twice: for labels (``rdfs:label``, ``skos:prefLabel``), and for triples, of which
 those of labels are none of the graph's. Texts in other languages than asked for and nodes without
-an address are left out. Where several heads have one label, each is told from the others by the
-end of its address: "Java (island)".
+an address are left out, and so is what says nothing in a text. Where several heads have one label,
+each is told from the others by the end of its address: "Java (island)".
 """
 
 import codecs
+import io
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import IO, cast
@@ -17,12 +19,33 @@ import pyoxigraph as ox
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import PROBLEMS, Bounded, packing_error
 from kbert_core.knowledge.io.rows import ReadOptions, Row, checked
-from kbert_core.knowledge.io.text_lines import Bad, printable
+from kbert_core.knowledge.io.text_lines import Bad, one_line, printable, refuse_others
 
-FORMATS = {".nt": ox.RdfFormat.N_TRIPLES, ".ttl": ox.RdfFormat.TURTLE}
+FORMATS = {
+    ".nt": ox.RdfFormat.N_TRIPLES,
+    ".ttl": ox.RdfFormat.TURTLE,
+    ".nq": ox.RdfFormat.N_QUADS,
+    ".trig": ox.RdfFormat.TRIG,
+    ".n3": ox.RdfFormat.N3,
+    ".jsonld": ox.RdfFormat.JSON_LD,
+    ".rdf": ox.RdfFormat.RDF_XML,
+    ".owl": ox.RdfFormat.RDF_XML,
+}
+LINES = (".nt", ".nq")  # where a statement stands in a line, and a bad one harms no other
 Terms = tuple[object, object, object]  # of a statement: subject, predicate, object
 GROWTH = 100  # characters of addresses and texts, for a byte of the file: more is a trap
 FREE = 10 << 20  # characters that any file may have
+LONGEST_ENTITY, FULL = 200, 20  # characters of one of XML; of all, for a byte of the file
+_ENTITY = re.compile(rb"""<!ENTITY\s+[^"'>]*?["']([^"']*)["']""")
+_XML = re.compile(rb"<(\?xml|rdf:RDF|!DOCTYPE|!--)")
+_SILENT = re.compile(  # addresses of relations that say nothing in a text
+    r".*(oboInOwl#(id|hasOBONamespace|hasDbXref|hasAlternativeId|inSubset|created_by|creation_date)"
+    r"|owl#(deprecated|versionIRI|versionInfo|imports)|rdf-schema#isDefinedBy|skos/core#inScheme)"
+)
+_CLASSES = re.compile(  # and of what a thing is said to be, as everything is
+    r".*(/owl#\w+|rdf-schema#\w+|rdf-syntax-ns#\w+|skos/core#Concept\w*)"
+)
+TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _LABELS = {
     "http://www.w3.org/2000/01/rdf-schema#label",
     "http://www.w3.org/2004/02/skos/core#prefLabel",
@@ -40,7 +63,7 @@ def read_rdf(
 
     Args:
         opened: opens the file, each time from its beginning.
-        ending: ".nt" or ".ttl".
+        ending: one of ``FORMATS``; the content may show another syntax.
         passed: counts what is left out, by what it is.
 
     Raises:
@@ -56,7 +79,7 @@ def read_rdf(
 
 
 def read_statements(
-    statements: Callable[[], Iterator[tuple[int, Terms]]],
+    statements: Callable[[], Iterator[tuple[int, Terms | Bad]]],
     options: ReadOptions,
     passed: Counter[str],
 ) -> Iterator[Row | Bad]:
@@ -68,7 +91,10 @@ def read_statements(
     """
     labels: dict[str, str] = {}
     heads: set[str] = set()
-    for _, (subject, predicate, object_) in statements():
+    for _, terms in statements():
+        if isinstance(terms, Bad):
+            continue
+        subject, predicate, object_ = terms
         if _key(predicate) in _LABELS:
             label = _text(object_, options.language)
             if label is not None:
@@ -83,12 +109,20 @@ def read_statements(
         if several[labels.get(iri, "")] > 1 and shortened(iri) != labels[iri]
     }
     for number, terms in statements():
-        if _key(terms[1]) in _LABELS:
+        if isinstance(terms, Bad):
+            yield terms
+            continue
+        if (relation := _key(terms[1])) in _LABELS:
+            continue
+        silent = _CLASSES.fullmatch(_key(terms[2])) if relation == TYPE else _SILENT.match(relation)
+        if silent and not options.silent:
+            passed["what says nothing in a text (types of the syntax, numbers, namespaces)"] += 1
             continue
         names = [_called(term, labels, options.language) for term in terms]
-        head, relation, tail = told.get(_key(terms[0])) or names[0], *names[1:]
-        if head is not None and relation is not None and tail is not None:
-            yield checked(number, head, relation, tail)
+        names[0] = told.get(_key(terms[0])) or names[0]
+        head, relation_name, tail = (name if name is None else one_line(name) for name in names)
+        if head is not None and relation_name is not None and tail is not None:
+            yield checked(number, head, relation_name, tail)
         elif isinstance(term := terms[names.index(None)], ox.Literal):
             passed["texts in other languages" if term.value else "empty texts"] += 1
         else:
@@ -97,13 +131,35 @@ def read_statements(
 
 def _statements(
     opened: Callable[[], Bounded], name: str, ending: str
-) -> Iterator[tuple[int, Terms]]:
+) -> Iterator[tuple[int, Terms | Bad]]:
     stream = opened()
-    characters = 0
+    characters = number = bad = 0
     try:
+        buffered = io.BufferedReader(stream, 1 << 16)
+        start = buffered.peek()
+        if start.startswith(codecs.BOM_UTF8):
+            buffered.read(len(codecs.BOM_UTF8))
+            start = start[len(codecs.BOM_UTF8) :]
+        refuse_others(start, name)
+        syntax = _syntax(ending, start.lstrip())
+        bounded = _Entities(buffered, stream, name) if syntax == FORMATS[".rdf"] else buffered
         # lenient: rdflib cuts addresses at a "%" of 糖 and writes a prefix that ends with it
-        quads = ox.parse(cast(IO[bytes], stream), format=FORMATS[ending], lenient=True)
-        for number, quad in enumerate(quads, start=1):
+        quads = ox.parse(cast(IO[bytes], bounded), format=syntax, lenient=True)
+        while True:
+            number += 1
+            try:
+                quad = next(quads)
+            except StopIteration:
+                return
+            except SyntaxError as error:
+                if ending not in LINES:
+                    raise
+                number = error.lineno or number
+                if number != bad:  # a line may hold several errors
+                    problem = f"this isn't RDF ({printable(str(error))}). Mend or delete the line."
+                    yield number, Bad(number, problem)
+                bad = number
+                continue
             triple = quad.triple
             terms = (triple.subject, triple.predicate, triple.object)
             characters += sum(len(getattr(term, "value", "")) for term in terms)
@@ -114,6 +170,8 @@ def _statements(
                     "Take a file with shorter addresses."
                 )
             yield number, terms
+    except GraphFileError:
+        raise
     except (SyntaxError, ValueError) as error:
         remedy = "Mend it there and open it again"
         if b"\0" in stream.start or stream.start.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -123,6 +181,41 @@ def _statements(
         raise packing_error(name, error) from error
     finally:
         stream.close()
+
+
+def _syntax(ending: str, start: bytes) -> ox.RdfFormat:
+    """The syntax of a file by its ending; of ontologies by what they begin with."""
+    if _XML.match(start):
+        return ox.RdfFormat.RDF_XML
+    if ending not in (".owl", ".rdf", ".jsonld"):
+        return FORMATS[ending]
+    return ox.RdfFormat.JSON_LD if start.startswith((b"{", b"[")) else ox.RdfFormat.TURTLE
+
+
+class _Entities:
+    """A stream of XML whose entities, such as ``&owl;``, can't fill the memory."""
+
+    def __init__(self, file: IO[bytes] | io.BufferedReader, stream: Bounded, name: str) -> None:
+        self._file, self._stream, self._name = file, stream, name
+        self._before, self._longest, self._used = b"", 0, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Read on; GraphFileError where entities are built of others, or long, or too many."""
+        data = self._file.read(size)
+        seen = self._before + data
+        self._before = seen[-2 * LONGEST_ENTITY :]
+        self._used += data.count(b"&")
+        values = _ENTITY.findall(seen)
+        self._longest = max([self._longest, *map(len, values)])
+        begun = seen.count(b"<!ENTITY") > len(values) and len(seen) > 4 * LONGEST_ENTITY
+        late = begun and seen.rfind(b"<!ENTITY") < len(seen) - 2 * LONGEST_ENTITY
+        full = self._used * self._longest > FREE + FULL * self._stream.count
+        if full or late or self._longest > LONGEST_ENTITY or any(b"&" in v for v in values):
+            raise GraphFileError(
+                f"{self._name}: its entities (<!ENTITY …>) are long, or built of others, so that "
+                "they could fill the memory. Save it as Turtle, and open that file."
+            )
+        return data
 
 
 def _text(term: object, language: str | None) -> str | None:

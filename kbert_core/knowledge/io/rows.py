@@ -28,6 +28,7 @@ class ReadOptions:
         columns: head, relation and tail, by number from 1 or by name in the first line;
             None: the columns with these headings, or else the first three.
         language: the language of labels in RDF; None: any.
+        silent: whether to keep statements of RDF that say nothing in a text.
         nodes: tables with the nodes of Neo4j's relationships.
         most: the most bytes of an unpacked file; a larger one is refused.
     """
@@ -41,6 +42,9 @@ class ReadOptions:
     )
     language: str | None = option(
         None, help="language of labels in RDF, such as zh; default: any", metavar="CODE"
+    )
+    silent: bool = option(
+        False, help="of RDF, keep what says nothing in a text: type Class, numbers, namespaces"
     )
     nodes: tuple[str, ...] = option(
         (), help="tables that name the nodes of Neo4j's relationships", metavar="FILE"

@@ -10,7 +10,7 @@ from itertools import count, islice
 from typing import IO, cast
 
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.io.compression import PROBLEMS, packing_error
+from kbert_core.knowledge.io.compression import PROBLEMS, packing_error, plain_ending
 from kbert_core.knowledge.io.encodings import encoding_of, guessed
 
 MAX_FIELD = 50_000  # characters; longer is a broken file, not a name
@@ -20,6 +20,23 @@ MAX_ROW = 10_000  # lines; more are no longer read for the end of a quote
 MAX_AGAIN = 1_000_000  # lines of a file that are read again after a quote that isn't closed
 _DELIMITERS = (",;\t|", "，；")  # the latter where a line has none of the former
 SEPARATOR = re.compile(r"sep=([^\w\"]) *", re.IGNORECASE)  # a line that Excel may write first
+_CSV = "Save it as CSV (UTF-8), and open that file"
+_RDF = "Save it as RDF/XML or Turtle, and open that file"
+_OTHERS = {  # how a file begins: what it is, and what to do
+    rb"PK\x03\x04": ("an Excel workbook or a zip archive", _CSV),
+    rb"\xd0\xcf\x11\xe0": ("an old Excel workbook", _CSV),
+    rb"PAR1": ("a Parquet table", _CSV),
+    rb"SQLite format 3": ("a database", "Let its name end with .kg if it is a graph file"),
+    rb"%PDF-": ("a PDF file", "Copy its table into a text file"),
+    rb"\s*<(?!.*<rdf:RDF).*<graphml\b": ("GraphML", "Save its edges as a table of triples"),
+    rb"\s*<(!DOCTYPE html|html)": ("a web page", "Download the file itself"),
+    rb"\s*<(?!.*<rdf:RDF).*<Ontology\b": ("OWL/XML", _RDF),
+    rb"\s*(Prefix|Ontology)\(": ("OWL in functional syntax", _RDF),
+    rb"format-version:": ("OBO", "Take the .owl file of the same ontology, or save it so"),
+    rb"\s*<(\?xml.*)?<?(rdf:RDF|!DOCTYPE rdf)": ("RDF/XML", "Let its name end with .rdf"),
+    rb"\s*@prefix\s": ("Turtle", "Let its name end with .ttl"),
+    rb"\s*\[\s*[\[{]": ("a JSON list", "Write one object a line, and call the file .jsonl"),
+}
 _BREAK = re.compile(r"\s*[\t-\r\x85\u2028\u2029]\s*")
 # What a spreadsheet would run, in full width too, and what we have guarded.
 FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
@@ -72,6 +89,7 @@ def lines(
         start = buffered.peek()
     except PROBLEMS as error:
         raise packing_error(name, error) from error
+    refuse_others(start, name)
     known = encoding_of(start, encoding)
     if known is None:
         order = "be" if start[0] == 0 else "le"
@@ -111,6 +129,15 @@ def lines(
             yield number, Bad(number, f"{problem} Put one triple a line, or delete the line.")
         else:
             yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def refuse_others(start: bytes, name: str) -> None:
+    """Refuse a file of a kind that isn't read, by its beginning, with the way to go."""
+    rdf = plain_ending(name) in (".owl", ".rdf", ".ttl", ".trig", ".n3", ".jsonld")
+    for begins, (what, remedy) in _OTHERS.items():
+        named = rdf and ("Let its name" in remedy or what == "a JSON list")
+        if not named and re.match(begins, start[:2000], re.DOTALL):
+            raise GraphFileError(f"{name}: is {what}, which can't be read so. {remedy}.")
 
 
 def _encoding_error(

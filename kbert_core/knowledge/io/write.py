@@ -133,10 +133,12 @@ def _statements(triples: Iterable[Triple]) -> Iterator[ox.Triple]:
 
 
 _FORMATS: dict[str, Writer] = {
+    ".spo": _write_tabs,
     ".csv": _write_csv,
     ".tsv": _write_table,
     ".txt": _write_table,
     ".jsonl": _write_json_lines,
     ".ndjson": _write_json_lines,
-    **{ending: partial(_write_rdf, ending) for ending in RDF},
+    **{ending: partial(_write_rdf, ending) for ending in (".nt", ".ttl")},
 }
+ENDINGS = tuple(_FORMATS)

@@ -108,7 +108,7 @@ def test_file_that_is_not_utf_8_says_where():
 def test_empty_file_says_what_was_expected(text):
     assert error_of(text) == (
         "a.spo: no triples, the file is empty. Expected one triple a line: head, relation, "
-        "tail, separated by tabs."
+        "tail, separated by tabs. To go without a graph, leave --kg out."
     )
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kbert_core import Triple, read_triples, write_triples
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.io import ENDINGS
+from kbert_core.knowledge.io.write import ENDINGS
 
 NASTY = (
     Triple("=1+1", "'=a", "''@b"),
