@@ -5,17 +5,23 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import IO
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
-from kbert_core.knowledge.io.compression import Bounded, plain_ending, unpacking
+from kbert_core.knowledge.io.compression import (
+    PROBLEMS,
+    Bounded,
+    packing_error,
+    plain_ending,
+    unpacking,
+)
 from kbert_core.knowledge.io.rows import ReadOptions as ReadOptions
 from kbert_core.knowledge.io.rows import Row as Row
 from kbert_core.knowledge.io.rows import read_tabs
-from kbert_core.knowledge.io.text_lines import Bad, lines, printable
+from kbert_core.knowledge.io.text_lines import Bad, lines, printable, refuse_others
 from kbert_core.knowledge.triple import Triple
 
 log = logging.getLogger(__name__)
@@ -190,7 +196,12 @@ def _reading(
 
     def read_lines() -> Iterator[Row | Bad]:
         with unpacked() as stream:
-            text = lines(stream, name, encoding=options.encoding, packed=packed)
+            buffered = BufferedReader(stream, 1 << 16)
+            try:
+                refuse_others(buffered.peek(), name)
+            except PROBLEMS as error:
+                raise packing_error(name, error) from error
+            text = lines(buffered, name, encoding=options.encoding, packed=packed)
             read = read_tabs
             if ending == ".csv":
                 from kbert_core.knowledge.io.neo4j import read_csv as read

@@ -89,7 +89,6 @@ def lines(
         start = buffered.peek()
     except PROBLEMS as error:
         raise packing_error(name, error) from error
-    refuse_others(start, name)
     known = encoding_of(start, encoding)
     if known is None:
         order = "be" if start[0] == 0 else "le"
