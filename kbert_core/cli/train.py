@@ -64,9 +64,10 @@ def scores_text(report: Mapping[str, Any]) -> str:
         parts = report.get(key) or {}
         by_split = set(parts) <= set(SPLITS)  # of a training; kbert evaluate has one, unnamed
         for split, scores in (parts if by_split else {"": parts}).items():
-            if "seen" in scores:  # the response to edits, as two tables
+            if "seen" in scores:  # the response to edits, as tables
                 replaced = {name: scores[name] for name in ("unseen", "seen")}
                 tables = {"tail replaced": replaced, "triple added": scores.get("added", {})}
+                tables["name invented"] = scores.get("invented", {})
                 scores = {
                     what: {name: {"n": group["n"], **group} for name, group in groups.items()}
                     for what, groups in tables.items()
@@ -151,7 +152,7 @@ def train(args: Namespace) -> dict[str, Any] | None:
     ),
     argument("--edits", "also measure what edited triples do; needs --train-data", False),
     argument("--release", "also count named entities as the released K-BERT does", False),
-    argument("--seed", "of the types that edits take", 0),
+    argument("--seed", "of what edits draw: types, mentions, invented names", 0),
     text=scores_text,
 )
 def evaluate(args: Namespace) -> dict[str, Any]:

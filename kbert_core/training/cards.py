@@ -1,6 +1,6 @@
 """A model's card: README.md beside its weights, ``card.md.jinja`` filled with what was measured."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.knowledge.selection import Strategy
-from kbert_core.training.evaluate import ADDED
+from kbert_core.training.evaluate import ADDED, INVENTED
 from kbert_core.training.recipe import NEEDED_TYPES, without_effect
 
 MEDICAL = ("medic", "clinic", "disease", "bc5cdr", "疾病")  # in the name of data, graph or tail
@@ -60,9 +60,13 @@ def card_text(name: str, card: Card) -> str:
         knowledge=_about_knowledge(card),
         recipe=_about_recipe(card, notes),
         follows_graph=follows_graph(notes),
-        followed={split: edits_followed(notes, split) for split in response},
+        followed={
+            whose: {split: share for split in response if (share := of(notes, split)) is not None}
+            for whose, of in FOLLOWED.items()
+        },
         medical=any(word in text.lower() for word in MEDICAL for text in named),
         added={split: of[ADDED] for split, of in response.items() if ADDED in of},
+        invented={split: of[INVENTED] for split, of in response.items() if of.get(INVENTED)},
     )
 
 
@@ -122,17 +126,33 @@ def follows_graph(notes: Mapping[str, Any]) -> bool:
 
 def edits_followed(notes: Mapping[str, Any], split: str = "dev") -> float | None:
     """Return the share of rewritten types that a model followed; None: its card doesn't say."""
-    value: Any = notes.get("edit_response")
-    value = value.get(split) if isinstance(value, Mapping) else None
-    groups = [value.get(name) for name in ("unseen", "seen")] if isinstance(value, Mapping) else []
+    response = _part(_part(notes, "edit_response"), split)
+    return _mean([_part(response, name) for name in ("unseen", "seen")], "new")
+
+
+def invented_followed(notes: Mapping[str, Any], split: str = "dev") -> float | None:
+    """Return the same share for invented names, of the types that a triple gave them."""
+    groups = _part(_part(_part(notes, "edit_response"), split), INVENTED)
+    return _mean([_part(groups, label) for label in groups], "followed")
+
+
+FOLLOWED = {"names in its data": edits_followed, "invented names": invented_followed}
+
+
+def _part(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = value.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _mean(groups: Sequence[Mapping[str, Any]], name: str) -> float | None:
+    """Return the mean of a share over groups of "n"; notes may come from elsewhere."""
     counts = [
-        (group["new"] * group["n"], group["n"])
+        (group[name] * group["n"], group["n"])
         for group in groups
-        if isinstance(group, Mapping)
-        and all(isinstance(group.get(name), int | float) for name in ("new", "n"))
+        if all(isinstance(group.get(key), int | float) for key in (name, "n"))
     ]
     total = sum(count for _, count in counts)
-    return sum(new for new, _ in counts) / total if total else None
+    return sum(followed for followed, _ in counts) / total if total else None
 
 
 def _share(value: float) -> str:

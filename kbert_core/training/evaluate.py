@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import category
 
 import numpy as np
 
@@ -45,9 +46,12 @@ OUTCOMES = ("new", "kept", "other", "lost")  # of a replaced tail
 OTHERS = ("others_changed", "others_new")  # what became of other spans
 ADDED_OUTCOMES = ("right_before", "right_after", "missed_right")
 ADDED = "added"  # where the figures of added triples stand
+INVENTED = "invented"  # where those of invented names stand
 BATCH = 32  # texts that a pipeline reads at once where nothing else is said
 TOLD_EVERY = 20.0  # seconds, while scoring takes long
 MOST_ADDED = 300  # mentions of a group a triple is added for, so that a small graph costs no more
+MOST_INVENTED = 200  # mentions that get an invented name
+LEAST_LETTERS = 2  # of an invented name; a shorter one is a word already
 log = logging.getLogger(__name__)
 Place = tuple[int, int]
 Spans = Mapping[Place, str]  # place → label
@@ -224,12 +228,16 @@ def edit_response(
     its type, that tail becomes another type's; needs two tails that name a
     label. *Added*: for every gold mention that the graph doesn't know, the
     triple that names its type is added; at most ``MOST_ADDED`` unseen and as
-    many seen names, drawn at random. The sentence is read again each time.
+    many seen names, drawn at random. *Invented*: a name that nobody has seen
+    takes the place of a gold mention, and one triple says its type, each type
+    in turn; ``MOST_INVENTED`` mentions, drawn at random. The sentence is read
+    again each time.
 
     Args:
         type_labels: tail → label, see ``learn_type_labels``.
         seen: surface forms labelled in training.
-        seed: which other type is taken, and which mentions are drawn.
+        seed: which other type is taken, which mentions are drawn, and the
+            invented names.
         reading: ``config`` and its fields, as for a call of the pipeline.
 
     Returns:
@@ -248,6 +256,9 @@ def edit_response(
         whose borders move counts in both. What touches a mention of the edited
         name is meant to change, and counts in neither.
 
+        Under "invented", for every label: how many names got a triple that says
+        it ("n"), and the share whose exact span has this label ("followed").
+
         A share of nothing is None.
     """
     config = pipeline.reader.configured(**reading)
@@ -259,22 +270,38 @@ def edit_response(
             traces = pipeline.predicted(readings, batch_size=batch_size)
             return [{(s.start, s.end): s.label for s in own.prediction.spans} for own in traces]
 
-    def read_again(number: int, changed: KnowledgeGraph) -> Reading:
-        return pipeline.readings([texts[number]], graph=changed, config=config)[0]
+    def read_again(sentences: Sequence[str], changed: KnowledgeGraph) -> Reading:
+        return pipeline.readings([sentences], graph=changed, config=config)[0]
 
     before = predicted(readings)
     edits = list(_replaced(examples, readings, before, graph, type_labels, read_again, seed))
     types = type_relations(graph, type_labels, config.options)
     tails = {type_labels[tail]: tail for tail in types}
-    for number, (start, end, label) in _missing(examples, readings, tails, seen, seed):
+
+    def with_triple(sentences: Sequence[str], place: Place, label: str) -> Reading | None:
+        """Read with one more triple; None where it isn't read there, as in a part of a word."""
         tail = tails[label]
-        triple = Triple(texts[number][0][start:end].strip(), types[tail], tail)
+        triple = Triple(sentences[0][slice(*place)].strip(), types[tail], tail)
         if triple.problem() or not normalise_name(triple.head) or triple in graph:
-            continue
-        again = read_again(number, graph.add(triple, index=0))
+            return None
+        again = read_again(sentences, graph.add(triple, index=0))
         read = {_place(mention): triples for mention, triples in again.by_mention}
-        if triple in read.get((start, end), ()):  # not so where it is a part of a word
+        return again if triple in read.get(place, ()) else None
+
+    for number, (start, end, label) in _missing(examples, readings, tails, seen, seed):
+        if again := with_triple(texts[number], (start, end), label):
             edits.append(_Edit(number, (start, end), label, label, again, added=True))
+    invented = [
+        (place, label, again)
+        for text, place in _with_invented_names(examples, seed)
+        if (name := text[slice(*place)]) not in seen and not graph.triples_of(name)
+        for label in tails
+        if (again := with_triple((text,), place, label))
+    ]
+    followed: dict[str, list[bool]] = {label: [] for label in tails}
+    spans_of_each = predicted([again for *_, again in invented])
+    for (place, label, _), spans in zip(invented, spans_of_each, strict=True):
+        followed[label].append(spans.get(place) == label)
     counts = {(group, added): Counter[str]() for group in GROUPS for added in (False, True)}
     for edit, spans in zip(edits, predicted([edit.reading for edit in edits]), strict=True):
         group = _group(examples[edit.number], edit.place, seen)
@@ -282,6 +309,10 @@ def edit_response(
     return {
         **{group: _shares(counts[group, False], OUTCOMES) for group in GROUPS},
         ADDED: {group: _shares(counts[group, True], ADDED_OUTCOMES) for group in GROUPS},
+        INVENTED: {
+            label: {"n": len(own), "followed": sum(own) / len(own) if own else None}
+            for label, own in followed.items()
+        },
     }
 
 
@@ -291,7 +322,7 @@ def _replaced(
     before: Sequence[Spans],
     graph: KnowledgeGraph,
     type_labels: Mapping[str, str],
-    read_again: Callable[[int, KnowledgeGraph], Reading],
+    read_again: Callable[[Sequence[str], KnowledgeGraph], Reading],
     seed: int,
 ) -> Iterator[_Edit]:
     """Another type's tail for every rightly tagged entity whose triple names its type."""
@@ -303,7 +334,7 @@ def _replaced(
             edit = label and another_type(triples, label, type_labels, random)
             if label and edit and edit[1] not in graph:
                 old, new = triples[edit[0]], edit[1]
-                again = read_again(number, graph.replace(old, new))
+                again = read_again(example.sentences, graph.replace(old, new))
                 yield _Edit(number, _place(mention), label, type_labels[new.tail], again)
 
 
@@ -324,10 +355,36 @@ def _missing(
     random = np.random.default_rng(seed)
     for group in GROUPS:
         own = [(n, span) for n, span in mentions if _group(examples[n], span, seen) == group]
-        if len(own) > MOST_ADDED:
-            numbers = random.choice(len(own), MOST_ADDED, replace=False)
-            own = [own[number] for number in sorted(numbers)]
-        yield from own
+        yield from _drawn(own, MOST_ADDED, random)
+
+
+def _with_invented_names(examples: Sequence[Example], seed: int) -> Iterator[tuple[str, Place]]:
+    """Texts with an invented name at a gold mention; each of its letters becomes another.
+
+    The new letter is of the same kind (capital, small, Chinese), of those in the texts, so
+    that the name stays as long.
+    """
+    kinds: dict[str, list[str]] = {}
+    for letter in sorted({c for e in examples for c in e.sentences[0] if c.isalpha()}):
+        kinds.setdefault(category(letter), []).append(letter)
+    mentions = [
+        (example.sentences[0], (start, end))
+        for example in examples
+        for start, end, _ in example.spans
+        if sum(map(str.isalpha, example.sentences[0][start:end])) >= LEAST_LETTERS
+    ]
+    random = np.random.default_rng(seed)
+    for text, (start, end) in _drawn(mentions, MOST_INVENTED, random):
+        choices = [kinds[category(c)] if c.isalpha() else [c] for c in text[start:end]]
+        name = "".join(letters[random.integers(len(letters))] for letters in choices)
+        yield text[:start] + name + text[end:], (start, end)
+
+
+def _drawn(rows: Sequence[Any], most: int, random: np.random.Generator) -> Sequence[Any]:
+    """At most so many rows, in their order."""
+    if len(rows) <= most:
+        return rows
+    return [rows[number] for number in sorted(random.choice(len(rows), most, replace=False))]
 
 
 def _group(example: Example, place: Sequence[Any], seen: set[str]) -> str:

@@ -54,11 +54,14 @@ def test_the_response_to_edits_is_a_table_for_replaced_tails_and_one_for_added_t
     added = {"right_before": 0.5, "missed": 1, "n": 2}
     groups = {"unseen": replaced, "seen": {"n": 0}}
     response = {**groups, "added": {"unseen": added, "seen": {"n": 0}}}
+    response["invented"] = {"D": {"n": 4, "followed": 0.25}}
     rows = lines(edit_response=response)
     assert rows[0][:3] == ["response", "to", "edits"]
     assert rows[1:3] == [["tail", "replaced:"], ["n", "new", "lost", "others", "changed"]]
     assert rows[3:5] == [["unseen", "4", "75.0", "0.0", "50.0"], ["seen", "0"]]
     assert rows[7] == ["unseen", "2", "50.0", "1"]
+    assert rows[9:] == [["name", "invented:"], ["n", "followed"], ["D", "4", "25.0"]]
     splits = scores_text({"edit_response": {"dev": groups, "test": groups}})
     assert "dev, response to edits" in splits and "test, response to edits" in splits
-    assert "triple added" not in splits  # a report made before there was one
+    for later in ("triple added", "name invented"):
+        assert later not in splits  # a report made before there was one

@@ -95,10 +95,13 @@ def test_a_model_trusts_its_graph_only_where_training_could_teach_it(recipe, typ
 
 def test_a_model_that_follows_few_edits_says_so():
     few = {"dev": {"unseen": {"new": 0.5, "n": 2}, "seen": {"new": 0.0, "n": 8}}}
+    few["dev"]["invented"] = {"D": {"n": 3, "followed": 1.0}, "E": {"n": 1, "followed": 0.0}}
     notes = {"recipe": {"counterfactual": 0.25}, "type_labels": TYPES, "edit_response": few}
     assert edits_followed(notes) == 0.1
     said = card_text("m", Card("ner", knowledge=("kg",), notes=notes))
-    assert "- It follows few edits of names in its data: of rewritten types 10 % on dev.\n" in said
+    assert "\n- Edits that it follows, of names in its data: 10 % on dev\n" in said
+    assert "\n- Edits that it follows, of invented names: 75 % on dev\n" in said
+    assert "| | edits | D | E |\n|---|---|---|---|\n| dev | 4 | 100 % | 0 % |\n" in said
     assert TRUSTS not in said
 
 

@@ -1,6 +1,7 @@
 """The response to edits, worked by hand on a reader whose rules are known."""
 
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -213,19 +214,53 @@ def test_one_type_is_enough_to_add_and_too_few_to_replace():
 
 def test_at_most_so_many_triples_are_added(monkeypatch):
     monkeypatch.setattr(edits, "MOST_ADDED", 3)
+    monkeypatch.setattr(edits, "MOST_INVENTED", 2)
     texts = [example(f"{a}病", (0, 2, "D")) for a in "子丑寅卯辰巳午"]
     first, again = Reader(), Reader()
-    found = respond(first, *texts, seen=("辰病", "子病"))["added"]
+    response = respond(first, *texts, seen=("辰病", "子病"))
+    found = response["added"]
     assert (found["unseen"]["n"], found["seen"]["n"]) == (3, 2)
+    assert response["invented"]["D"]["n"] == 2
     respond(again, *texts, seen=("辰病", "子病"))
     assert [t.used for t in first.trees] == [t.used for t in again.trees]
+
+
+def test_an_invented_name_is_followed_where_the_exact_span_gets_the_type_of_its_triple():
+    texts = [
+        example("甲病CT图腹", (0, 2, "D"), (2, 5, "E"), (5, 6, "B")),
+        example("乙图", (0, 2, "E")),
+    ]
+    reader, again = Reader(), Reader()
+    invented = respond(reader, *texts)["invented"]
+    assert invented == {"D": {"n": 3, "followed": 1.0}, "E": {"n": 3, "followed": 1.0}}
+    added, *names = [t for tree in reader.trees for t in tree.used if t.head not in TRUE]
+    assert added.head == "CT图"
+    assert [triple.tail for triple in names] == ["疾病", "检查"] * 3
+    assert re.fullmatch("[甲病图腹乙]{2}", names[0].head)  # letters of the texts; 腹 is a word
+    assert re.fullmatch("[CT]{2}[甲病图腹乙]", names[2].head)
+    assert respond(again, *texts) and [t.used for t in again.trees] == [
+        t.used for t in reader.trees
+    ]
+    plain = reader.spans
+
+    def deaf(tree):
+        """No test is found any more, and a disease with one letter too many."""
+        found = [span for span in plain(tree) if span.label == "D"]
+        return [SimpleNamespace(start=s.start, end=s.end + (s.end == 5), label="D") for s in found]
+
+    reader.spans = deaf
+    invented = respond(reader, *texts)["invented"]
+    assert invented == {
+        "D": {"n": 3, "followed": pytest.approx(2 / 3)},
+        "E": {"n": 3, "followed": 0.0},
+    }
 
 
 def test_edits_are_read_as_the_scores_were():
     how = {"ablation": Ablation(positions="hard"), "max_length": 9}
     reader = Reader()
     respond(reader, example("甲病", (0, 2, "D")), batch_size=2, **how)
-    assert reader.configs == [ReadConfig(**how)] * 2
+    assert reader.configs == [ReadConfig(**how)] * 4  # plain, replaced, two invented names
 
 
 @pytest.mark.parametrize("system", ["k-bert", "plain-text", "knowbert", "roof-bert", "toy"])
