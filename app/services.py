@@ -51,8 +51,9 @@ from kbert_core.errors import CheckpointError, GraphFileError, KBertError, TextE
 from kbert_core.experiments.gated import FILE as GATE
 from kbert_core.experiments.gated import Gate, Gated, GatedPrediction
 from kbert_core.explain.attention import CellArithmetic, attention_arithmetic
-from kbert_core.kbert.interventions import ReadConfig, intervene
+from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.reader import KBertReading
+from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.knowledge import is_large
 from kbert_core.knowledge.edit import Edit

@@ -18,11 +18,12 @@ from benchmarks.graph_store import sentence, write_synthetic
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple, find_mentions
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
+from kbert_core.knowledge.selection import Selection
 from kbert_core.knowledge.store.anywhere import copy_graph, open_store
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.server import ServerStore
 from kbert_core.knowledge.store.store import GraphStore
-from kbert_core.knowledge.strategies import Selection, select_triples
+from kbert_core.knowledge.strategies import select_triples
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from postgres import running_cluster

@@ -29,7 +29,8 @@ from kbert_core.experiments.suite import slug
 from kbert_core.explain.drawing import drawing, tidy
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.strategies import Selection, TripleScorer, select_triples
+from kbert_core.knowledge.selection import Selection, TripleScorer
+from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring import Similarity, similarity_under

@@ -24,8 +24,8 @@ from torch import Tensor
 
 from benchmarks.common import data_folder, machine, print_table, write
 from kbert_core.data.labelled import labels_of, read_examples
-from kbert_core.kbert.interventions import ReadConfig
 from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline

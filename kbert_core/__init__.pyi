@@ -7,7 +7,6 @@ from .kbert.flat_tree import FlatTrees as FlatTrees
 from .kbert.flat_tree import collate as collate
 from .kbert.flattening import flatten as flatten
 from .kbert.interventions import Intervention as Intervention
-from .kbert.interventions import ReadConfig as ReadConfig
 from .kbert.interventions import Tokens as Tokens
 from .kbert.mask_transformer import MaskTransformer as MaskTransformer
 from .kbert.mask_transformer import probe as probe
@@ -19,6 +18,7 @@ from .kbert.sentence_tree import grow_trees as grow_trees
 from .kbert.sentence_tree import k_inject as k_inject
 from .kbert.sentence_tree import k_query as k_query
 from .kbert.visible import Ablation as Ablation
+from .kbert.visible import ReadConfig as ReadConfig
 from .kbert.visible import Visibility as Visibility
 from .kbert.visible import visible_matrix as visible_matrix
 from .kbert.visible import why_visible as why_visible

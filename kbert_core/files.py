@@ -48,19 +48,6 @@ def new_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def refuse_existing(target: Path, error: type[KBertError]) -> None:
-    """Refuse a place for a new folder where something is.
-
-    Args:
-        error: what is raised.
-
-    Raises:
-        KBertError: a file is there, or a folder that holds something.
-    """
-    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        raise error(f"{target} is there already, and kept. Name a new folder.")
-
-
 def cache_folder() -> Path:
     """Where what can be made or fetched again is kept: in KBERT_CACHE, or the user's cache."""
     return Path(os.environ.get("KBERT_CACHE") or user_cache_dir("kbert-lab"))

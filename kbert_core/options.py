@@ -162,7 +162,7 @@ def _fits(value: Any, kind: Any) -> bool:
         return isinstance(value, tuple) and (
             of[-1] is not Ellipsis or all(_fits(one, of[0]) for one in value)
         )
-    if isinstance(value, bool):
+    if kind is Any or isinstance(value, bool):
         return kind in (bool, Any)
     kind = {int: Integral, float: Real}.get(kind, get_origin(kind) or kind)
     return not isinstance(kind, type) or isinstance(value, kind)

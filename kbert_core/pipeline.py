@@ -280,16 +280,18 @@ class Pipeline:
         config = self.reader.configured(config or self.config, **changes)
         if self.task is not None:
             for sentences in read:
-                self.task.check(sentences)
+                check_sentences(self.task, sentences)
         refuse_half_characters([*chain.from_iterable(read)])
-        windows = self.task is not None and self.task.windowed(config)
-        return self.reader.read(read, graph, config, windows=windows)
+        return self.reader.read(read, graph, config, windows=self._in_windows(config))
 
     def lay(self, trees: Sequence[SentenceTree], config: Any = None) -> Sequence[Reading]:
         """Turn sentence trees into readings; only K-BERT and triples as plain text have trees."""
         config = config or self.config
-        windows = self.task is not None and self.task.windowed(config)
-        return self.kbert.lay(trees, config, windows=windows)
+        return self.kbert.lay(trees, config, windows=self._in_windows(config))
+
+    def _in_windows(self, config: Any) -> bool:
+        """Say whether a long text is read in windows for this task."""
+        return self.task is not None and self.task.windows and bool(config.windows)
 
     def read(
         self,
@@ -383,3 +385,14 @@ def _task_named(name: str | None) -> Task | None:
             "Use a newer version of K-BERT Lab."
         )
     return TASKS[name] if name else None
+
+
+def check_sentences(task: Task, sentences: Sequence[str]) -> None:
+    """Refuse an input of the wrong number of sentences for a task.
+
+    Raises:
+        TextError: see above.
+    """
+    if len(sentences) != task.sentences:
+        wanted = "one sentence" if task.sentences == 1 else "two sentences"
+        raise TextError(f"{task.title} takes {wanted}, got {len(sentences)}.")

@@ -197,6 +197,7 @@ class Reader(ABC):
                 f"The system '{self.system}' needs a {self.config_class.__name__} as its "
                 f"configuration, got a {type(config).__name__}. Give the right class."
             )
+        self.positions = positions_of(model)  # the most tokens that a row can have; None: no limit
         limits = (config.max_length, self.positions, tokenizer.model_max_length())
         longest = min((limit for limit in limits if limit is not None), default=DEFAULT_LENGTH)
         self.config = replace(config, max_length=longest)
@@ -215,11 +216,6 @@ class Reader(ABC):
     def has_head(self) -> bool:
         """Whether the model has a task head."""
         return self.model.base_model is not self.model
-
-    @property
-    def positions(self) -> int | None:
-        """The most tokens that a row can have; None: no limit."""
-        return positions_of(self.model)
 
     def has(self, option: str) -> bool:
         """Whether the system's configuration has an option."""

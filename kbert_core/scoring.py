@@ -26,8 +26,7 @@ from transformers import PreTrainedModel
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.names import is_word_character
-from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.strategies import Candidates
+from kbert_core.knowledge.selection import Candidates, InjectionOptions
 from kbert_core.knowledge.triple import Triple
 from kbert_core.layers import positions_of, twin_of
 from kbert_core.text import Tokenizer, WordPieces

@@ -18,8 +18,7 @@ from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError
 from kbert_core.kbert.flat_tree import FlatTree, collate
-from kbert_core.kbert.interventions import ReadConfig
-from kbert_core.kbert.visible import FULL, Ablation
+from kbert_core.kbert.visible import FULL, Ablation, ReadConfig
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import Options, option

@@ -9,7 +9,7 @@ import pytest
 
 from kbert_core.data.tables import NEEDED
 from kbert_core.errors import OptionError
-from kbert_core.kbert.interventions import ReadConfig
+from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import Options, group, option, option_fields
 from kbert_core.tasks import TASKS

@@ -11,7 +11,7 @@ from transformers import BertModel
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple, grow_trees
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.strategies import Candidates
+from kbert_core.knowledge.selection import Candidates
 from kbert_core.pipeline import Pipeline
 from kbert_core.scoring import Similarity, scorer_of, similarity_under
 from kbert_core.text import WordPieces

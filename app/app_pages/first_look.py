@@ -24,7 +24,7 @@ from app.view_models.selected import Marks
 from app.view_models.styles import CSS
 from kbert_core import WordPieces, flatten, grow_trees, load_graph
 from kbert_core.checkpoints.encoders import CONFIG_FILE, encoder_at, is_adapter
-from kbert_core.kbert.interventions import ReadConfig
+from kbert_core.kbert.visible import ReadConfig
 from kbert_core.systems import K_BERT
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,7 +40,7 @@ HEADS = {  # by the end of a class's name: the tasks that its head fits, the lik
     "ForMaskedLM": ("mask",),
 }
 MOST_LAYERS, MOST_SIDE, MOST_POSITIONS = 1_000, 1_000_000, 10_000_000  # in a config.json
-SIZES = re.compile(r"num_.*|n_.*|.*_(size|layers|heads|dim|labels|positions)|dim|max_position.*")
+SIZES = re.compile(r"num_.*|n_.*|(?!window).*_(size|layers|heads|dim|labels|positions)|dim|max_position.*")
 QUESTIONS = "ForQuestionAnswering"  # two logits a token, under another name than ours
 NOT_KNOWN = "\ue000"  # a character of nobody's
 TOKENIZER_FILES = (  # without one of these transformers makes up an empty tokenizer
@@ -52,13 +52,6 @@ TOKENIZER_FILES = (  # without one of these transformers makes up an empty token
     "tokenizer.model",
 )
 ONLY_DATA: Any = {"trust_remote_code": False}  # no code of a folder is run, nor asked for
-COPY_TOKENIZER = "Copy tokenizer.json (or vocab.txt) and tokenizer_config.json into the folder."
-SAVED_ANEW = (
-    "If the tensors have Hugging Face's names or older ones, load and save the model once with "
-    "transformers: AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER, "
-    "safe_serialization=True). To keep its task head, use AutoModelForTokenClassification or a "
-    "similar class instead of AutoModel."
-)
 COPY_AGAIN = f"Copy the model again, or take '{CARD_KEY}' out of its config.json."
 
 
@@ -190,26 +183,21 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
         path = frozen.encoder_of(path)
     folder = Path(path)
     if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
+        from kbert_core.checkpoints.unreadable import COPY_TOKENIZER
+
         raise CheckpointError(f"{path}: found no tokenizer. {COPY_TOKENIZER}")
-    with _refusing(path, _why_no_tokenizer):
+    with _refusing(path, tokenizer=True):
         _ask_hub(path)
         tokenizer = AutoTokenizer.from_pretrained(str(path), **ONLY_DATA)
         length, last = tokenizer.model_max_length, max(tokenizer.get_vocab().values(), default=0)
         tokenizer("a"), tokenizer("a", "a")  # what is wrong with special tokens is told only here,
         if tokenizer.is_fast:  # and that it has none for what it doesn't know
             WordPieces(tokenizer).tokenize([NOT_KNOWN])
-    if not isinstance(length, int | float) or last > 2 * len(tokenizer):
-        reason = f"its model_max_length is {length!r} and its last token has the number {last}"
-        raise CheckpointError(_why_no_tokenizer(folder, reason))
+        if not isinstance(length, int | float) or last > 2 * len(tokenizer):
+            raise ValueError(
+                f"its model_max_length is {length!r} and its last token has the number {last}"
+            )
     return tokenizer
-
-
-def _why_no_tokenizer(folder: Path, reason: str) -> str:
-    if folder.exists():
-        return f"{folder}: the tokenizer can't be read ({reason}). {COPY_TOKENIZER}"
-    from kbert_core.checkpoints.hub import no_model_at
-
-    return no_model_at(folder, reason)
 
 
 def bert_tokenizer(backend: tokenizers.Tokenizer, max_length: int) -> PreTrainedTokenizerFast:
@@ -234,7 +222,7 @@ def load_config(path: str | Path, **changes: Any) -> Any:
     """
     path = located(path)
     _check_sizes(Path(path))
-    with _refusing(path, _why_not_loaded):
+    with _refusing(path):
         _ask_hub(path)
         config = AutoConfig.from_pretrained(str(path), **ONLY_DATA, **changes)
         check_architecture(config)
@@ -254,7 +242,7 @@ def _check_sizes(folder: Path) -> None:
         return
     longest = 0  # side of a tensor
     for weights in folder.glob("model*.safetensors"):
-        with _refusing(folder, _why_not_loaded), safe_open(weights, framework="pt") as tensors:
+        with _refusing(folder), safe_open(weights, framework="pt") as tensors:
             shapes = (tensors.get_slice(name).get_shape() for name in tensors.keys())  # noqa: SIM118
             longest = max([longest, *(side for shape in shapes for side in shape)])
     for name, size in json_object(file, CheckpointError, "Copy the model again.").items():
@@ -301,7 +289,7 @@ def load_model_and_missing(
     path = located(path)
     load = _load_frozen if is_frozen(path) else _load_whole
     load = _load_adapted if is_adapter(path) else load
-    with _refusing(path, _why_not_loaded), _no_progress_bars():
+    with _refusing(path), _no_progress_bars():
         model, missing = load(path, auto_class, dtype, kwargs)
     labels: dict[Any, Any] = dict(model.config.id2label or {})
     if sorted(labels) != list(range(len(labels))) or not are_texts([*labels.values()]):
@@ -403,12 +391,8 @@ def _no_progress_bars() -> Iterator[None]:
 
 
 @contextmanager
-def _refusing(path: str | Path, why: Callable[[Path, str], str]) -> Iterator[None]:
-    """Raise a CheckpointError in place of any exception: libraries raise all kinds for bad JSON.
-
-    Args:
-        why: folder and reason → message.
-    """
+def _refusing(path: str | Path, *, tokenizer: bool = False) -> Iterator[None]:
+    """Raise a CheckpointError in place of any exception: libraries raise all kinds for bad JSON."""
     try:
         yield
     except KBertError:
@@ -417,7 +401,9 @@ def _refusing(path: str | Path, why: Callable[[Path, str], str]) -> Iterator[Non
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise  # but for what Rust code of a tokenizer raises, no ordinary exception either
         reason = (str(error).strip() or type(error).__name__).split("\n")[0][:300]
-        raise CheckpointError(why(Path(path), reason)) from error
+        from kbert_core.checkpoints.unreadable import why
+
+        raise CheckpointError(why(Path(path), reason, tokenizer=tokenizer)) from error
 
 
 def device_named(name: str) -> torch.device:
@@ -443,24 +429,3 @@ def _ask_hub(path: str | Path) -> None:
         from kbert_core.checkpoints.hub import check_hub
 
         check_hub(str(path))
-
-
-def _why_not_loaded(folder: Path, reason: str) -> str:
-    if not folder.exists():
-        from kbert_core.checkpoints.hub import no_model_at
-
-        return no_model_at(folder, reason)
-    if not (folder / "config.json").is_file():
-        return (
-            f"{folder}: found no config.json, so this isn't a Hugging Face model. Name the "
-            "folder that has a config.json."
-        )
-    if not list(folder.glob("*.safetensors")):
-        other = ", ".join(sorted(p.name for p in folder.glob("*.bin"))) or "no weights"
-        return (
-            f"{folder}: found {other}, expected model.safetensors. Bring a checkpoint of the "
-            f"released K-BERT in with `kbert convert`. {SAVED_ANEW}"
-        )
-    if "ignore_mismatched_sizes" in reason:
-        reason = "its weights have other sizes than its config.json states"
-    return f"{folder}: the checkpoint can't be read ({reason}). Copy or download it again."

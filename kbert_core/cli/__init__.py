@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any
 
-import kbert_core
 from kbert_core.cli.commands import COMMANDS
 from kbert_core.cli.output import show
 from kbert_core.errors import KBertError
@@ -92,7 +92,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="kbert", description="See, edit and measure what injected knowledge does to a BERT."
     )
-    top.add_argument("--version", action="version", version=f"%(prog)s {kbert_core.__version__}")
+    top.add_argument("--version", action="version", version=f"%(prog)s {version('kbert-lab')}")
     about: dict[str, Any] = {"title": "commands", "required": True, "metavar": "COMMAND"}
     groups = {"": top.add_subparsers(**about)}
     some = {name: each for name, each in COMMANDS.items() if name.split()[0] == only}

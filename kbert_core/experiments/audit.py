@@ -39,8 +39,7 @@ from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_mentions, names_of_heads
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.strategies import TripleScorer
+from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.text import Tokenizer
 from kbert_core.tokens import Ints
 from kbert_core.training.scores import SpanKey, span_scores, unseen_recall

@@ -2,22 +2,20 @@
 
 They answer which link does the work: cut one, and look at what the prediction becomes. Tokens are
 named by what they are, never by an index, so that an intervention means the same after an edit
-of the graph. ``ReadConfig`` holds them, and everything else that says how K-BERT reads a text.
+of the graph.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 
 from kbert_core.errors import OptionError, ShapeError
 from kbert_core.kbert.flat_tree import ANCHORS, FlatTree
 from kbert_core.kbert.flat_tree import BRANCHES as BRANCH_IDS
-from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.triple import Triple
-from kbert_core.systems import SystemConfig
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and only matrices need it
     import torch
@@ -300,26 +298,3 @@ def _identity_part(part: Any) -> object:
     if isinstance(part, str):
         return part
     return _triple(part) if isinstance(part, list) else _of(int, part)
-
-
-@dataclass(frozen=True)
-class ReadConfig(SystemConfig):
-    """How K-BERT reads a text; the interventions are carried out in order."""
-
-    system: ClassVar[str] = "k-bert"
-    ablation: Ablation = FULL
-    interventions: tuple[Intervention, ...] = ()
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read what :meth:`as_dict` wrote; see :meth:`SystemConfig.from_dict`."""
-        made = tuple(map(Intervention.from_dict, data.get("interventions", ())))
-        ablation = Ablation(**data.get("ablation", {}))
-        return super().from_dict({**data, "ablation": ablation, "interventions": made})
-
-    def as_dict(self) -> dict[str, Any]:
-        """The configuration as plain data, for JSON."""
-        data = {**super().as_dict(), "ablation": asdict(self.ablation)}
-        del data["interventions"]
-        made = [intervention.as_dict() for intervention in self.interventions]
-        return {**data, **({"interventions": made} if made else {})}

@@ -13,14 +13,12 @@ from transformers.modeling_outputs import ModelOutput
 
 from kbert_core.kbert.flat_tree import Batch, FlatTree, FlatTrees, SomeTrees, collate
 from kbert_core.kbert.flattening import flatten
-from kbert_core.kbert.interventions import Intervened, Intervention, ReadConfig, intervene
 from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.kbert.sentence_tree import SentenceTree, Trees, grow_trees
-from kbert_core.kbert.visible import Ablation
+from kbert_core.kbert.visible import Ablation, ReadConfig
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import InjectionOptions, LeftOut
-from kbert_core.knowledge.strategies import TripleScorer
+from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import check_count
 from kbert_core.reader import Named, Piece, Reader, Reading, Trace, batch_done
@@ -28,6 +26,7 @@ from kbert_core.text import WordPieces
 from kbert_core.tokens import Many, Tokens
 
 if TYPE_CHECKING:
+    from kbert_core.kbert.interventions import Intervened, Intervention
     from kbert_core.kbert.narrowed import NarrowedTwin
     from kbert_core.scoring import Similarity
 
@@ -114,7 +113,7 @@ class KBertReadings(Many[KBertReading]):
 class IntervenedBatch(Batch):
     """A batch with the visible matrices of the layers, which interventions have changed."""
 
-    intervened: Intervened
+    intervened: "Intervened"
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +149,7 @@ class KBertTrace(Trace):
         return self.reading.config.ablation
 
     @property
-    def interventions(self) -> tuple[Intervention, ...]:
+    def interventions(self) -> "tuple[Intervention, ...]":
         """Made to the visible matrix, in order."""
         return self.reading.config.interventions
 
@@ -248,6 +247,8 @@ class KBertReader(Reader):
         batch = collate(rows, pad_id=self.tokenizer.pad_id)
         if not config.interventions:
             return batch
+        from kbert_core.kbert.interventions import intervene
+
         visible, layers = config.ablation.visible_in(batch), self.encoder.layer_count
         made = intervene(visible, rows, config.interventions, layers)
         return IntervenedBatch(**vars(batch), intervened=made)

@@ -25,8 +25,14 @@ from kbert_core.knowledge.mentions import (
     find_all_names,
     find_mentions,
 )
-from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Reason
-from kbert_core.knowledge.strategies import Selection, TripleScorer, select_triples
+from kbert_core.knowledge.selection import (
+    InjectionOptions,
+    LeftOut,
+    Reason,
+    Selection,
+    TripleScorer,
+)
+from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.knowledge.triple import Triple
 from kbert_core.text import Text, refuse_half_characters, sentences_of

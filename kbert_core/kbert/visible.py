@@ -1,13 +1,14 @@
 """The seeing layer: which tokens may attend to which (K-BERT, Eq. 3), and the paper's ablations."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from kbert_core.errors import ShapeError
 from kbert_core.kbert.flat_tree import Batch
 from kbert_core.options import Options, option
+from kbert_core.systems import SystemConfig
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and the options alone don't need it
     from torch import Tensor
@@ -154,3 +155,30 @@ class Ablation(Options):
 
 
 FULL = Ablation()
+
+
+@dataclass(frozen=True)
+class ReadConfig(SystemConfig):
+    """How K-BERT reads a text; the interventions are carried out in order."""
+
+    system: ClassVar[str] = "k-bert"
+    ablation: Ablation = FULL
+    interventions: tuple[Any, ...] = ()  # of Intervention, loaded where there are some
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read what :meth:`as_dict` wrote; see :meth:`SystemConfig.from_dict`."""
+        made: tuple[Any, ...] = ()
+        if given := data.get("interventions", ()):
+            from kbert_core.kbert.interventions import Intervention
+
+            made = tuple(map(Intervention.from_dict, given))
+        ablation = Ablation(**data.get("ablation", {}))
+        return super().from_dict({**data, "ablation": ablation, "interventions": made})
+
+    def as_dict(self) -> dict[str, Any]:
+        """The configuration as plain data, for JSON."""
+        data = {**super().as_dict(), "ablation": asdict(self.ablation)}
+        del data["interventions"]
+        made = [intervention.as_dict() for intervention in self.interventions]
+        return {**data, **({"interventions": made} if made else {})}

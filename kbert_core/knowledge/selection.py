@@ -5,12 +5,13 @@ the mention's own name. Then a strategy keeps or ranks the rest, and triples of 
 move to the front. The first ``max_triples`` of the result are used.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from kbert_core.errors import OptionError
+from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, RULES, NameRules
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import Options, option
@@ -232,3 +233,29 @@ class LeftOut:
             return str(self.rule)
         rule = f"below {self.reason.threshold:.2f}" if self.rule is Rule.SCORE else self.rule
         return f"{rule}; {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """A mention with the triples that may be used for it."""
+
+    sentences: tuple[str, ...]  # the text, one or two
+    mention: Mention  # in one of them
+    triples: tuple[Triple, ...]  # in graph order, of every entity that the name may mean
+
+
+class TripleScorer(Protocol):
+    """Scores how well a triple fits a mention in its text; a higher score is better."""
+
+    def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
+        """Score the triples of many mentions at once; a list of scores for each mention."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A mention's triples, divided into those used and those left out."""
+
+    used: tuple[Triple, ...]  # to inject, the best first; in graph order where none is better
+    reasons: tuple[Reason, ...]  # of each that is used
+    left_out: tuple[LeftOut, ...]  # the others, in graph order

@@ -1,13 +1,11 @@
 """Task: the base class of all tasks; a task turns logits into a prediction, and has a loss."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from kbert_core.errors import TextError
 from kbert_core.labels import IGNORED, Labels
 from kbert_core.reader import Reading
 from kbert_core.text import WordPieces
@@ -37,20 +35,6 @@ class Task(ABC):
     def tokenizer(self, tokenizer: PreTrainedTokenizerBase) -> WordPieces:
         """Wrap a checkpoint's tokenizer in the way in which this task reads texts."""
         return WordPieces(tokenizer)
-
-    def windowed(self, config: Any) -> bool:
-        """Say whether a configuration reads a long text in windows for this task."""
-        return self.windows and bool(config.windows)
-
-    def check(self, sentences: Sequence[str]) -> None:
-        """Refuse an input of the wrong number of sentences.
-
-        Raises:
-            TextError: see above.
-        """
-        if len(sentences) != self.sentences:
-            wanted = "one sentence" if self.sentences == 1 else "two sentences"
-            raise TextError(f"{self.title} takes {wanted}, got {len(sentences)}.")
 
     @abstractmethod
     def decode(self, text: Reading, logits: Tensor, labels: Labels) -> Any:

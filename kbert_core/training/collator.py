@@ -16,8 +16,8 @@ from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.data.labelled import check_labels, examples_of
 from kbert_core.data.tables import NEEDED, ColumnError, Row, Source, Table
 from kbert_core.errors import DataError, OptionError
-from kbert_core.kbert.interventions import ReadConfig
 from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import Labels
 from kbert_core.layers import attention_mask, inputs_of, without_weights

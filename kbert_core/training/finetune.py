@@ -212,7 +212,7 @@ def _rows(
     how: dict[str, Any] = {"recipe": options.recipe, "seed": options.run.seed}
     types: dict[str, str] = {}
     named = pipeline.task.name == "ner"
-    windows = pipeline.task.windowed(config)
+    windows = pipeline.task.windows and bool(config.windows)
     texts: Sequence[Any] = ()
     if isinstance(reader, KBertReader) or options.recipe != Recipe():
         how["texts"] = texts = grown_texts(reader, examples, graph, config, windows=windows)

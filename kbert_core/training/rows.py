@@ -88,7 +88,7 @@ class RowMaker:
 
     def __post_init__(self) -> None:
         self.config = self.reader.configured(self.config)
-        self._windows = self.task.windowed(self.config)
+        self._windows = self.task.windows and bool(self.config.windows)
         self._augment: Augmenter | None = None
         recipe, types, options = self.recipe, dict(self.type_labels or {}), self.config.options
         if recipe != Recipe():

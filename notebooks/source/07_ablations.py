@@ -146,7 +146,7 @@ assert (
 from transformers import BertConfig, BertForTokenClassification
 
 from kbert_core.checkpoints.checkpoint import Card
-from kbert_core.kbert.interventions import ReadConfig
+from kbert_core.kbert.visible import ReadConfig
 
 
 def random_bert(seed):

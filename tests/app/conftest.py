@@ -19,9 +19,8 @@ from kbert_core import (
     flatten,
     grow_trees,
 )
-from kbert_core.kbert.interventions import ReadConfig
 from kbert_core.kbert.reader import KBertReading, KBertTrace
-from kbert_core.kbert.visible import FULL
+from kbert_core.kbert.visible import FULL, ReadConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:

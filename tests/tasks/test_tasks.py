@@ -7,6 +7,7 @@ import torch
 
 from kbert_core.errors import TextError
 from kbert_core.labels import Labels
+from kbert_core.pipeline import check_sentences
 from kbert_core.tasks import TASKS
 
 
@@ -17,7 +18,7 @@ from kbert_core.tasks import TASKS
 def test_wrong_number_of_sentences_is_refused(count, task):
     wanted = "two sentences" if task in ("pair", "rank", "qa") else "one sentence"
     with pytest.raises(TextError, match=f"{TASKS[task].title} takes {wanted}, got {count}"):
-        TASKS[task].check(["a"] * count)
+        check_sentences(TASKS[task], ["a"] * count)
 
 
 def test_every_task_is_found_by_its_name():

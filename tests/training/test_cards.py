@@ -12,7 +12,7 @@ from kbert_core.checkpoints.checkpoint import Card, card_of
 from kbert_core.cli import parser
 from kbert_core.cli.commands import COMMANDS, build, injection_of
 from kbert_core.data.labelled import Example
-from kbert_core.kbert.interventions import ReadConfig
+from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.plain_text import PlainTextConfig

@@ -11,8 +11,8 @@ from transformers import BertModel
 from kbert_core.checkpoints.checkpoint import load_tokenizer
 from kbert_core.data.labelled import Example, labels_of
 from kbert_core.errors import OptionError
-from kbert_core.kbert.interventions import ReadConfig
 from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple

@@ -11,7 +11,7 @@ from typing import IO, cast
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import PROBLEMS, packing_error, plain_ending
-from kbert_core.knowledge.io.encodings import encoding_of, guessed
+from kbert_core.knowledge.io.encodings import encoding_of
 
 MAX_FIELD = 50_000  # characters; longer is a broken file, not a name
 MAX_LINE = 4 * (3 * MAX_FIELD + 100)
@@ -107,7 +107,10 @@ def lines(
                 piece = text.readline(longest)
                 size += len(piece)
         except UnicodeDecodeError as error:
-            raise _encoding_error(name, number, error, end.encode()) from error
+            from kbert_core.knowledge.io.guessing import encoding_error
+
+            problem = encoding_error(error, number, end.encode(), shown)
+            raise GraphFileError(f"{name}{problem}") from error
         except UnicodeError as error:  # of UTF-16 and UTF-32 without their mark
             raise GraphFileError(
                 f"{name}: {error}, so its byte order is unknown. Give --encoding {known}-le "
@@ -137,31 +140,6 @@ def refuse_others(start: bytes, name: str) -> None:
         named = rdf and ("Let its name" in remedy or what == "a JSON list")
         if not named and re.match(begins, start[:2000], re.DOTALL):
             raise GraphFileError(f"{name}: is {what}, which can't be read so. {remedy}.")
-
-
-def _encoding_error(
-    name: str, number: int, error: UnicodeDecodeError, end: bytes
-) -> GraphFileError:
-    """Return the error for bytes of another encoding; the bytes begin in line ``number``."""
-    encoding, data = error.encoding.upper(), error.object
-    if encoding.startswith(("UTF-16", "UTF-32")):
-        return GraphFileError(
-            f"{name}: not {encoding} throughout, near line {number} ({error.reason}). Save the "
-            "file as UTF-8 and open it again."
-        )
-    number += data.count(end, 0, error.start)
-    begin = 0 if b"\0" in data else data.rfind(end, 0, error.start) + 1
-    remedy = "Save the file as UTF-8 and open it again"
-    if others := guessed(data[begin:], but=error.encoding.lower()):
-        first = {other: text.partition(end.decode())[0].strip() for other, text in others}
-        read = (f"{other.upper()} ('{shown(line)}')" for other, line in first.items())
-        remedy = (
-            f"It may be {' or '.join(read)}. If that reads right, give --encoding "
-            f"{' or '.join(first)}, or save the file as UTF-8"
-        )
-    return GraphFileError(
-        f"{name}, line {number}: byte 0x{data[error.start]:02X} is not {encoding}. {remedy}."
-    )
 
 
 def delimiter_of(line: str) -> str:
