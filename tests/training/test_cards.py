@@ -16,7 +16,7 @@ from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.plain_text import PlainTextConfig
-from kbert_core.training.cards import card_text, edits_followed, follows_graph
+from kbert_core.training.cards import card_text, edits_followed, follows_graph, invented_followed
 from kbert_core.training.options import Recipe, TrainOptions
 
 ROOT = Path(__file__).parents[2]
@@ -171,6 +171,17 @@ def test_the_command_of_a_shipped_card_makes_a_model_that_reads_as_this_one_does
     assert {name: getattr(options.recipe, name) for name in recipe} == recipe
     if card.knowledge:
         assert injection_of(args, InjectionOptions()) == card.reading.options
+
+
+def test_the_page_of_the_models_says_what_share_of_edits_each_follows():
+    page = (ROOT / "models" / "README.md").read_text("utf-8").splitlines()
+    rows = {line.split("`")[1]: line for line in page if "invented names |" in line}
+    assert len(rows) == 4
+    for name, row in rows.items():
+        notes = card_of(str(MODELS / name)).notes
+        known, new = edits_followed(notes, "test"), invented_followed(notes, "test")
+        shares = f"{known:.0%} of edits of names in its data and {new:.0%} of invented names"
+        assert shares.replace("%", " %") in row
 
 
 def test_the_figures_of_sentence_matching_are_those_of_the_one_reading():
