@@ -143,7 +143,7 @@ def test_the_first_example_is_one_that_rests_on_a_triple():
 
 
 def test_every_task_has_an_example_with_as_many_texts_as_it_takes():
-    assert {e.task for e in WITH_TASK} == set(TASKS)
+    assert {e.task for e in WITH_TASK} == set(TASKS) - {"multilabel"}  # no model comes with it
     assert all(len(e.sentences) == TASKS[e.task].sentences for e in WITH_TASK)
     assert {e.graph for e in EXAMPLES} <= set(DEMO_GRAPHS)
     assert len({e.name for e in EXAMPLES}) == len(EXAMPLES)
