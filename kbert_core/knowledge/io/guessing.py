@@ -42,7 +42,7 @@ def guessed(data: bytes, *, but: str = "") -> list[tuple[str, str]]:
     found: dict[str, tuple[float, str]] = {}  # what is read → how plausible, by which
     for name in WIDE if b"\0" in data else ("utf-8", *NARROW):
         text = decoded(data, name)
-        if name != but and (share := plausible(text, name)) >= LIKELY:
+        if name != but and text and (share := plausible(text, name)) >= LIKELY:
             found.setdefault(text, (share, name))
     best = sorted(found.items(), key=lambda one: -one[1][0])[:2]
     return [(name, text) for text, (share, name) in best if share > best[0][1][0] - NEARLY]
