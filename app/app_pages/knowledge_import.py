@@ -79,6 +79,10 @@ CHECK_TEXTS = {  # a kind of doubt, and what to do
         N_("Relations used only once"),
         N_("Look for a relation with the same meaning, or a typing error."),
     ),
+    "one_tail": (
+        N_("Relations whose triples all have the same tail"),
+        N_("They tell no names apart. Switch their triples off."),
+    ),
 }
 
 ss = st.session_state

@@ -15,6 +15,7 @@ from kbert_core.knowledge.triple import AliasRelations, Triple
 
 TYPE_RELATIONS = ("类别", "类型", "type", "is_a", "instance of", "instance_of", "rdf:type")
 LONG_TAIL = 40  # characters: a branch of so many tokens pushes the sentence out
+MANY = 10  # triples of a relation
 EXAMPLES = 5
 NAMES_SHOWN = 6  # of one example
 # Words that stand in nearly every text: a head like these is matched where nothing is meant.
@@ -82,6 +83,7 @@ def check(
     findings = {kind: Finding(kind, title, remedy) for kind, (title, remedy) in _KINDS.items()}
     relations: Counter[str] = Counter()
     first: dict[str, Triple] = {}
+    varied: set[str] = set()  # relations with several tails
     seen = 0
     for entity, found in graph.items():
         triples = found if graph.all_on else tuple(filter(graph.is_on, found))
@@ -89,7 +91,8 @@ def check(
             findings[kind].add(text, *of, most=examples)
         for triple in triples:
             relations[triple.relation] += 1
-            first.setdefault(triple.relation, triple)
+            if first.setdefault(triple.relation, triple).tail != triple.tail:
+                varied.add(triple.relation)
         if seen // 100_000 != (seen := seen + len(found)) // 100_000:
             progress(seen)
     for names in _cycles(looked.leads):
@@ -101,6 +104,8 @@ def check(
         if count == 1 and len(relations) > 1:
             once = first[relation]
             findings["relation_once"].add(str(once), once, most=examples)
+        elif count >= MANY and relation not in varied:
+            findings["one_tail"].add(f"{relation} → {first[relation].tail}", most=examples)
     return [finding for finding in findings.values() if finding.count]
 
 
@@ -160,6 +165,10 @@ _KINDS = {
     "relation_once": (
         "relations used only once",
         "Look for a relation of the same meaning, or a slip of the pen.",
+    ),
+    "one_tail": (
+        f"relations of {MANY} triples or more, all with the same tail",
+        "They tell no names apart: leave such a relation out (--not-relations), or switch it off.",
     ),
 }
 

@@ -1,5 +1,7 @@
 """What a curator is told of a graph."""
 
+import pytest
+
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.tools.check import check
 from kbert_core.knowledge.triple import AliasRelations
@@ -69,6 +71,15 @@ def test_every_kind_of_doubt_is_found_with_examples():
     ]
     assert texts(doubts["dangling_alias"]) == ["(消渴, 别名, 消渴症)", "(消渴症, 别名, 消渴)"]
     assert all(finding.remedy.endswith(".") for finding in doubts.values())
+
+
+@pytest.mark.parametrize(
+    ("count", "last", "told"), [(10, "a", True), (9, "a", False), (10, "b", False)]
+)
+def test_a_relation_with_one_tail_says_nothing(count, last, told):
+    tails = [*["a"] * (count - 1), last]
+    doubts = found(*[(f"name {n}", "type", tail) for n, tail in enumerate(tails)])
+    assert ("one_tail" in doubts) == told
 
 
 def test_the_graphs_own_alias_relations_count():
