@@ -599,8 +599,9 @@ def _bytes_of(value: Any) -> int:
         return value.numel() * value.element_size()
     if isinstance(value, tuple):
         return sum(map(_bytes_of, value))
-    parts = vars(value).values() if is_dataclass(value) and hasattr(value, "__dict__") else ()
-    return sum(map(_bytes_of, parts))
+    if is_dataclass(value) and not isinstance(value, type):
+        return sum(_bytes_of(getattr(value, each.name)) for each in fields(value))
+    return 0
 
 
 def _run(scene: Scene, graph: KnowledgeGraph) -> Any:

@@ -41,7 +41,8 @@ HEADS = {  # by the end of a class's name: the tasks that its head fits, the lik
 }
 MOST_LAYERS, MOST_SIDE, MOST_POSITIONS = 1_000, 1_000_000, 10_000_000  # in a config.json
 SIZES = re.compile(
-    r"num_.*|n_.*|(?!window).*_(size|layers|heads|dim|labels|positions)|dim|max_position.*"
+    r"num_.*|n_.*|(?!window|image|patch).*_(size|layers|heads|dim|labels|positions)|dim|"
+    "max_position.*"
 )
 QUESTIONS = "ForQuestionAnswering"  # two logits a token, under another name than ours
 NOT_KNOWN = "\U00013000"  # a hieroglyph: a letter, and in no vocabulary

@@ -145,8 +145,8 @@ assert (
 # %%
 from transformers import BertConfig, BertForTokenClassification
 
+from kbert_core import ReadConfig
 from kbert_core.checkpoints.checkpoint import Card
-from kbert_core.kbert.visible import ReadConfig
 
 
 def random_bert(seed):

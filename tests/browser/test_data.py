@@ -86,7 +86,9 @@ def test_files_can_be_taken_back(data, tmp_path):
     data.show("Upload")
     upload(data, file)
     expect(data.page.get_by_text("Upload a train.tsv above")).to_have_count(0)
-    data.page.get_by_test_id("stFileUploaderDeleteBtn").get_by_role("button").click()
+    data.page.locator(
+        'button[data-testid="stFileChipDeleteBtn"], [data-testid="stFileChipDeleteBtn"] button'
+    ).click()
     expect(data.page.get_by_text("Upload a train.tsv above")).to_be_visible()
     upload(data, file, "test")
     expect(data.page.get_by_text("Upload a train.tsv above")).to_be_visible()

@@ -157,7 +157,7 @@ def test_columns_that_tell_no_task_are_named_and_task_and_columns_asked_for(tmp_
     arguments = ("--data", tmp_path, "--kg", tmp_path / "kg.spo")
     said = audited(capsys, *arguments, code=2).err
     assert "its columns (a, b, c, wide) don't show which task this is" in said
-    assert "--task (ner, classify, pair, rank)" in said
+    assert "--task (ner, classify, multilabel, pair, rank)" in said
     said = audited(capsys, *arguments, "--task", "pair", code=2).err
     assert "--columns label=NAME" in said
     named = audited(capsys, *arguments, "--columns", "text_a=a,text_b=b,label=c").out
@@ -191,6 +191,6 @@ def test_hidden_labels_are_said_and_the_split_left_out(tmp_path, caplog):
 
 def test_lists_where_one_value_is_expected_are_refused(tmp_path):
     table(text=["a", "b"], label=[["x"], ["y"]]).to_parquet(tmp_path / "train.parquet")
-    assert guess_task(tmp_path) == "classify"
+    assert guess_task(tmp_path) == "multilabel"
     with pytest.raises(DataError, match="'label' for label has several values per row"):
-        read_data(tmp_path)
+        read_data(tmp_path, task="classify")
