@@ -173,7 +173,7 @@ class Lab:
     def choose(self, label: str, option: str) -> None:
         page = self.page
         self.open_drawer(page.get_by_role("combobox", name=label))
-        page.get_by_role("combobox", name=label).first.click()
+        page.get_by_role("combobox", name=label).first.press("ArrowDown")
         page.get_by_role("option", name=option).first.click()
         self.settle()
 
