@@ -401,7 +401,7 @@ def test_without_any_held_out_set_the_verdict_is_about_training_and_says_so():
     made = audited({"train": SPLITS["train"]})
     assert made.held_out == "train"
     assert level(made, "missing") is Level.WARNING
-    assert "no dev and no test set" in said(made, "missing")
+    assert "neither a dev nor a test set" in said(made, "missing")
 
 
 def test_what_the_length_limit_cuts_is_said():
