@@ -679,6 +679,25 @@ def test_on_a_full_disk_every_run_is_tried_and_says_so(
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("model\t: 17\nmodel name\t: AMD EPYC\ncpu family: 25\n\nmodel\t: 17\n",
+         "AMD EPYC (cpu family 25, model 17, AVX2)"),
+        ("CPU part\t: 0xd40\n", "aarch64 (AVX2)"),
+        (None, "arm (AVX2)"),
+    ],
+)  # fmt: skip
+def test_a_result_notes_the_generation_of_the_processor(said, name, monkeypatch, tmp_path):
+    monkeypatch.setattr(results, "CPU_INFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX2")
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    monkeypatch.setattr("platform.processor", lambda: "arm")
+    if said is not None:
+        results.CPU_INFO.write_text(said, encoding="utf-8")
+    assert results.processor() == name
+
+
 def test_time_that_cannot_be_noted_hides_no_other_error(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(runner, "whole", Mock(side_effect=DataError("Free some space")))
     with pytest.raises(ValueError, match="what went wrong"), runner._clock(tmp_path / "seconds"):
