@@ -68,6 +68,7 @@ from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.reader import Trace
 from kbert_core.roof.reading import RoofTrace
 from kbert_core.tasks import TASKS
+from kbert_core.words import AS_BERT
 
 DEMO_GRAPHS = (
     *("medical_zh", "everyday_zh", "figure2", "general_en", "medical_en"),
@@ -614,7 +615,8 @@ def _run(scene: Scene, graph: KnowledgeGraph) -> Any:
             if mask_token(scene) is None:
                 raise
             return reader(*scene.sentences, **given, decode=False)  # no [MASK]: the tree alone
-    splitter = (Words if scene.model == WORDS else Characters)(special=True)
+    in_words = scene.model == WORDS
+    splitter = Words(special=True, word=AS_BERT) if in_words else Characters(special=True)
     tree = grow_trees([scene.sentences], graph, scene.options)[0]
     row = flatten([tree], splitter, max_length=LONGEST_WITHOUT_MODEL)[0]
     config = ReadConfig(scene.options, ablation=scene.ablation, interventions=scene.interventions)

@@ -41,9 +41,9 @@ from .reader import Reader as Reader
 from .reader import Reading as Reading
 from .reader import Trace as Trace
 from .systems import SYSTEMS as SYSTEMS
-from .text import Characters as Characters
 from .text import WordPieces as WordPieces
-from .text import Words as Words
 from .training.collator import KnowledgeCollator as KnowledgeCollator
+from .words import Characters as Characters
+from .words import Words as Words
 
 __version__: str

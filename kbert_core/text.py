@@ -1,4 +1,4 @@
-"""Texts → tokens with their places in the texts: words, characters, or word pieces."""
+"""Texts → word pieces with their places in the texts; where no model is, see ``words``."""
 
 import copy
 import json
@@ -101,51 +101,6 @@ class Tokenizer(Protocol):
     def layout(self, sentences: int) -> Layout:
         """Return the special tokens around one sentence or two."""
         ...
-
-
-class _NoVocabulary:
-    """Base of the tokenizers that show a tree without a model."""
-
-    pad_id = 0
-
-    def __init__(self, *, special: bool = False) -> None:
-        self.special = special
-
-    def layout(self, sentences: int) -> Layout:
-        """[CLS] a [SEP], or [CLS] a [SEP] b [SEP]; nothing without ``special``."""
-        segments = tuple(range(sentences))
-        if not self.special:
-            return Layout(((),) * sentences, (), segments)
-        before = ((Special("[CLS]", 0, 0),), (Special("[SEP]", 0, 0),))[:sentences]
-        return Layout(before, (Special("[SEP]", 0, sentences - 1),), segments)
-
-
-class Words(_NoVocabulary):
-    """A text split at white space, one token per word."""
-
-    def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
-        """Cut texts of the trunk, relations or tails."""
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        return TokenizedTexts.of(map(self._words, texts), before(lengths))
-
-    @staticmethod
-    def _words(text: str) -> Tokens:
-        spans = [word.span() for word in re.finditer(r"\S+", text)]
-        return Tokens([0] * len(spans), [start for start, _ in spans], [end for _, end in spans])
-
-    tokenize_branches = tokenize
-
-
-class Characters(_NoVocabulary):
-    """Every character is a token, also white space."""
-
-    def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
-        """Cut texts of the trunk, relations or tails."""
-        sizes = np.fromiter(map(len, texts), np.int64, len(texts))
-        places = np.arange(int(sizes.sum()) + 1)
-        return TokenizedTexts(0 * places[1:], places[:-1], places[1:], sizes, before(sizes))
-
-    tokenize_branches = tokenize
 
 
 class WordPieces:

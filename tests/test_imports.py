@@ -18,12 +18,13 @@ LOWEST = "errors files labels markup options shipped tokens"
 BELOW = f"{LOWEST} text knowledge systems layers reader checkpoints scoring"  # for systems
 SYSTEMS = "kbert knowbert roof"  # none imports another
 PEERS = "plain_text lexicon"  # made of K-BERT's reader
-PREDICTS = f"{BELOW} {SYSTEMS} {PEERS} tasks pipeline"
+PREDICTS = f"{BELOW} words {SYSTEMS} {PEERS} tasks pipeline"
 
 ALLOWED = {  # package or module of the core: what it may import, the lowest first
     "errors": "",
     **dict.fromkeys((*LOWEST.split()[1:], "layers"), "errors"),
     "text": "errors tokens",
+    "words": "errors tokens text",
     "knowledge": f"{LOWEST} text",
     "systems": f"{LOWEST} text knowledge",
     "reader": f"{LOWEST} text knowledge systems layers",

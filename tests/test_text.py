@@ -13,6 +13,7 @@ from transformers import AutoTokenizer, BertTokenizer, BertTokenizerLegacy, Robe
 
 from kbert_core import Characters, WordPieces, Words
 from kbert_core.errors import CheckpointError
+from kbert_core.words import AS_BERT
 
 MODELS = Path(__file__).parents[1] / "models"
 
@@ -91,6 +92,20 @@ def test_words_are_split_at_any_white_space():
     text = " Tim\t Cook\u3000在\nBeijing "
     assert pieces(Words().tokenize([text])[0], text) == ["Tim", "Cook", "在", "Beijing"]
     assert len(Words().tokenize(["  "])[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("He has (IL-6) pyrexia.", "He has ( IL - 6 ) pyrexia ."),
+        ("is_a Don't 3.5 ", "is_a Don ' t 3 . 5"),
+        ("\tTim Cook在北京，\n", "Tim Cook 在 北 京 ，"),
+        ("हिन्दी। e\u0301té か가 😀", "हिन्दी । e\u0301té か가 😀"),
+        (" ", ""),
+    ],
+)
+def test_marks_and_chinese_characters_may_be_words_of_their_own(text, words):
+    assert pieces(Words(word=AS_BERT).tokenize([text])[0], text) == words.split()
 
 
 def test_characters_are_all_characters():

@@ -21,7 +21,8 @@ from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.mentions import Mention, PassedOver
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import LeftOut, Reason
-from kbert_core.text import Characters, Words
+from kbert_core.text import Tokenizer
+from kbert_core.words import AS_BERT, WITHOUT_MARKS, Characters, Words
 
 log = logging.getLogger(__name__)
 TEXTS_AT_ONCE = 1000  # of a file that are predicted together
@@ -105,7 +106,7 @@ class Rows:
     "tree",
     *(TEXT, options.GRAPH, options.FORM, options.SYSTEM),
     several(
-        argument("--words", "split the text at spaces: one token per word", False),
+        argument("--words", "one token per word or mark, none cut by a mention", False),
         argument("--chars", "one token per character", False),
         argument("--model", "show the rows that this model reads", metavar="DIR"),
         one=True,
@@ -160,8 +161,12 @@ def _rows_without_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
         letters = [c for text in sentences for c in text if c.isalpha()]
         spaced = 2 * sum(map(is_word_character, letters)) >= len(letters)
         in_words = args.words or (spaced and not args.chars)
-        tokenizer, words = (Words if in_words else Characters)(special=args.special), None
+        tokenizer: Tokenizer = Characters(special=args.special)
         if in_words:
+            word = WITHOUT_MARKS if args.words else AS_BERT
+            tokenizer = Words(special=args.special, word=word)
+        words = None
+        if args.words:
             tokens = tokenizer.tokenize(sentences)
             words = [[tuple(zip(t.starts, t.ends, strict=True)) for t in tokens]]
         trees = grow_trees([sentences], graph, how, words=words, scorer=scorer)

@@ -13,7 +13,8 @@ from kbert_core.errors import DataError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.shipped import shipped
-from kbert_core.text import Characters, Tokenizer, Words
+from kbert_core.text import Tokenizer
+from kbert_core.words import AS_BERT, BETWEEN_SPACES, Characters, Words
 
 GROUP_HEADS = 50  # heads a type needs before the share of gold mentions among them means much
 SHOWN_FILES = 8  # that weren't used
@@ -67,7 +68,9 @@ def plain_tokenizer(data: Data) -> Tokenizer:
     examples = next(iter(data.splits.values()))[:LOOKED_AT]
     letters = [c for e in examples for text in e.sentences for c in text if c.isalpha()]
     spaced = 2 * sum(map(is_word_character, letters)) >= len(letters)
-    return (Words if spaced else Characters)(special=True)
+    if spaced:
+        return Words(special=True, word=BETWEEN_SPACES if data.task == "ner" else AS_BERT)
+    return Characters(special=True)
 
 
 @dataclass(frozen=True, slots=True)

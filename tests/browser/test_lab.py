@@ -12,7 +12,7 @@ from app.components import source
 from app.texts import t
 from app.view_models.why import in_browser, why
 from kbert_core import Ablation, InjectionOptions, flatten, grow_trees
-from kbert_core.text import Words
+from kbert_core.words import Words
 
 pytestmark = pytest.mark.browser
 

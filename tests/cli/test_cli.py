@@ -185,6 +185,17 @@ def test_a_later_graph_adds_to_an_earlier_one(tree, tmp_path):
     assert found["tokens"] == ["Tim", "Cook", "CEO", "Apple", "lives_in", "America"]
 
 
+@pytest.mark.parametrize(
+    "written", ["pyrexia", "pyrexia.", "(pyrexia)", "pyrexia/cough", "在pyrexia中"]
+)
+def test_a_tree_without_a_model_has_mentions_beside_marks(tree, tmp_path, written):
+    (tmp_path / "graph.tsv").write_text("pyrexia\tis_a\tsign\n", encoding="utf-8")
+    found = tree(f"He has {written}", "--kg", tmp_path / "graph.tsv")
+    place = found["tokens"].index("pyrexia")
+    assert found["tokens"][place + 1 : place + 3] == ["is_a", "sign"]
+    assert found["anchor_ids"][place] == 1
+
+
 def test_a_matrix_too_large_to_print_is_refused(kbert):
     said = kbert("tree", "病" * 100_000, "--json", code=2)
     assert "100,000 tokens is too large to print" in said.err
@@ -305,6 +316,7 @@ def test_an_encoding_is_that_of_every_file_that_is_not_utf_8(kbert, tmp_path):
         (["tree", "a", "--max-triples", "-1"], "expected 0 to 1000"),
         (["tree", "a", "--model", "nowhere"], "nowhere"),
         (["tree", "a\ud800"], "half a character"),
+        (["tree", "a\ud800", "--words"], "half a character"),
         (["predict", "a", "--model", "nowhere"], "Found no model 'nowhere'"),
         (["tree", "--relations", "CEO", "a text"], "--relations takes every word after it"),
         (["predict", "a", "--device", "cuda:99"], "device"),

@@ -30,7 +30,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN
 from kbert_core.knowledge.triple import Triple
-from kbert_core.text import Characters, Words
+from kbert_core.words import Characters, Words
 
 HEADS = {
     "糖尿病": ("疾病",),
