@@ -111,7 +111,7 @@ PAGE_WORDS: dict[str, Any] = {  # as re.sub takes them
     r"--encoding (\S+) was given": r"the encoding \1 was chosen",
     r" To go without a graph, leave --kg out\.": "",
     r", or say which columns to take: --columns [^.]*": "",
-    r"Name the task with --task (\([^)]*\))\. If the columns have unusual names.*": (
+    r"Name the task with --task (\([^)]*\))[^.]*\. If the columns have unusual names.*": (
         r"Choose the task here, \1, and call the columns label, text_a and, for pairs, text_b."
     ),
     r" \(on the command line: --kg [^)]*\)": "",

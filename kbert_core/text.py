@@ -89,6 +89,7 @@ class Tokenizer(Protocol):
     """The methods that flattening needs of a tokenizer."""
 
     pad_id: int
+    unknown_id: int | None  # of what the vocabulary lacks; None: it lacks nothing
 
     def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
         """Cut texts of the trunk."""
@@ -128,6 +129,7 @@ class WordPieces:
             raise CheckpointError("The tokenizer has no mask token; fill-mask needs one.")
         self.hugging_face = tokenizer
         self.pad_id = tokenizer.pad_token_id or 0
+        self.unknown_id = tokenizer.unk_token_id
         self._mask = tokenizer.mask_token if masks else None
         self._mask_id = tokenizer.mask_token_id
         added = tokenizer.added_tokens_decoder.get(tokenizer.mask_token_id)

@@ -18,6 +18,7 @@ class _NoVocabulary:
     """Base of the tokenizers that show a tree without a model."""
 
     pad_id = 0
+    unknown_id: int | None = None
 
     def __init__(self, *, special: bool = False) -> None:
         self.special = special

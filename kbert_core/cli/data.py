@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # not imported to run: they need PyTorch
 log = logging.getLogger(__name__)
 
 TASK_NAMES = [*TASKS]
+AUDITED = {**TASKS, "qa": "reading comprehension"}
 WAYS = ("entity-disjoint", "deduplicated", "substitution")  # to split
 MARKS = {Level.WARNING: "!", Level.NOTE: "·", Level.GOOD: "+"}
 SHOWN = 5  # examples of what is odd
@@ -71,7 +72,7 @@ class Report:
             known = dict(_flat(replace(audit.answers, groups=())))
             groups = [dict(_flat(group)) for group in audit.answers.groups]
             facts |= {"gold mentions in the graph": known, "types": groups or None}
-        about = f"{audit.data} ({TASKS[audit.task]}) with {audit.graph}"
+        about = f"{audit.data} ({AUDITED[audit.task]}) with {audit.graph}"
         findings = [f"  {MARKS[f.level]} {f.in_words()}" for f in verdict.findings]
         said = [verdict.headline.in_words(), *findings, "", *table(rows, shown=0)]
         sizes = f"{audit.triples:,} triples, {audit.heads:,} heads"
@@ -95,7 +96,7 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 @command(
     "audit",
     DATA,
-    argument("--task", "kind of task; default: by the training set's form", choices=TASK_NAMES),
+    argument("--task", "kind of task; default: by the training set's form", choices=[*AUDITED]),
     argument("--dev", "take dev from this file", metavar="FILE"),
     argument("--test", "take test from this file", metavar="FILE"),
     *(options.COLUMNS, options.GRAPH),
@@ -122,6 +123,7 @@ def audit_data(args: Namespace) -> Report:
 
         tokenizer = WordPieces(load_tokenizer(args.model))
         card = card_of(args.model)
+        card = replace(card, task=card.task or args.task)  # of others' models
         trained = replace(card.reading.options, names=card.names)
         as_tokens = not reader_class(card.system).inserts
     how = options.injection_of(args, trained)
@@ -152,7 +154,9 @@ def audit_data(args: Namespace) -> Report:
         from kbert_core.pipeline import Pipeline
 
         try:
-            read = look_up(Pipeline.load(args.model), args.model, data.splits, graph, how.names)
+            read = look_up(
+                Pipeline.load(args.model, task="ner"), args.model, data.splits, graph, how.names
+            )
             counts = replace(counts, looked_up=read)
             point = point_of(counts.splits[counts.held_out])
             if point is not None and read.new_names is not None:
@@ -163,7 +167,7 @@ def audit_data(args: Namespace) -> Report:
     elif args.model and data.task == "ner" and card.task not in (None, "ner"):
         log.warning(
             "The model is for %s, and only one for %s is read here. It only counts tokens.",
-            *(TASKS.get(str(card.task), card.task), TASKS["ner"]),
+            *(AUDITED.get(str(card.task), card.task), TASKS["ner"]),
         )
     return Report(counts, verdict_of(counts))
 

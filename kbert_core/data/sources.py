@@ -309,8 +309,9 @@ def _guess(name: str, columns: Mapping[str, str] | None, split: str) -> tuple[st
     if not task:
         raise DataError(
             f"{table.source.name}: its columns ({', '.join(table.columns)[:80]}) don't show "
-            f"which task this is. Name the task with --task ({', '.join(TASKS)}). If the columns "
-            f"have unusual names, name them too: --columns text_a=NAME,label=NAME.{table.hint}"
+            f"which task this is. Name the task with --task ({', '.join(TASKS)}), or --task qa for "
+            "questions in SQuAD's form. If the columns have unusual names, name them too: "
+            f"--columns text_a=NAME,label=NAME.{table.hint}"
         )
     rows = [row for _, row in islice(table.rows(task, fits[task], strict=False), LOOKED_AT)]
     if task == "pair":

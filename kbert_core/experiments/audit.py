@@ -73,7 +73,7 @@ def audit(
     Args:
         splits: "train", and "dev" and "test" where there are.
         graph: K; with ``options.relations`` only those of its triples count.
-        task: "ner", "classify", "multilabel" or "pair".
+        task: "ner", "classify", "multilabel", "pair", "rank" or "qa".
         tokenizer: to count tokens with.
         options: what is injected.
         max_length: the length limit, in tokens.
@@ -100,6 +100,8 @@ def audit(
         more: dict[str, Any] = {}
         if of_entities:
             more = _of_entities(examples, mentions, used, None if examples is train else train)
+        elif task == "qa":
+            more = {"answers_known": used.known_answers(examples)}
         elif task != "multilabel":
             (most, _), *_ = _label_counts(train).most_common(1)
             more = {"majority": Share(labels[most], len(examples))}
@@ -111,7 +113,7 @@ def audit(
             matches=len(entities),
             ambiguous_matches=Share.of(map(used.is_ambiguous, entities)),
             homonyms=_homonyms(examples, mentions),
-            injection=_injection(texts, whole, max_length),
+            injection=_injection(texts, whole, max_length, _unknown(examples, tokenizer)),
             **more,
         )
 
@@ -180,6 +182,11 @@ class _Used:
         """Return those of some names that name a head."""
         return names_of_heads(names, self.graph, self._rules)
 
+    def known_answers(self, examples: Sequence[Example]) -> Share:
+        """Count the questions with an answer that is a tail."""
+        tails = {normalise_name(triple.tail) for triple in self.graph}
+        return Share.of(tails & {normalise_name(a) for _, a in e.answers} for e in examples)
+
     def is_ambiguous(self, head: str) -> bool:
         """Say whether a head has several types or, if there are no types, several labels."""
         tails: Iterable[str] = self.heads[head]
@@ -244,7 +251,14 @@ class _Used:
 # One split
 
 
-def _injection(texts: Ints, whole: Ints, limit: int) -> Injection:
+def _unknown(examples: Sequence[Example], tokenizer: Tokenizer) -> Share | None:
+    if tokenizer.unknown_id is None:
+        return None
+    ids = tokenizer.tokenize([text for example in examples for text in example.sentences]).ids
+    return Share(int((ids == tokenizer.unknown_id).sum()), len(ids))
+
+
+def _injection(texts: Ints, whole: Ints, limit: int, unknown: Share | None) -> Injection:
     """Return how long inputs are without branches and with them, in tokens."""
     added = whole - texts
     without_room = np.minimum(added, np.maximum(0, whole - limit))
@@ -256,6 +270,7 @@ def _injection(texts: Ints, whole: Ints, limit: int) -> Injection:
         long_texts=Share.of(texts > limit),
         long_trees=Share.of(whole > limit),
         text_over=int(np.maximum(0, texts - limit).sum()),
+        unknown=unknown,
         added_over=Share(int(without_room.sum()), int(added.sum())),
     )
 
@@ -409,7 +424,7 @@ def _text(example: Example) -> tuple[str, ...]:
 
 
 def _labels(example: Example) -> object:
-    return example.label if example.label is not None else example.labels
+    return example.label if example.label is not None else example.labels or example.answers
 
 
 def _label_counts(examples: Sequence[Example]) -> Counter[str]:

@@ -150,6 +150,7 @@ class Injection:
     long_texts: Share  # texts over it by themselves: of entities read in windows, else cut
     long_trees: Share  # inputs over it with their branches
     text_over: int  # tokens of text beyond it
+    unknown: Share | None  # tokens of the texts that the vocabulary lacks; None: there is none
     added_over: Share  # branch tokens without room, at least: a branch goes in whole or not at all
 
 
@@ -176,6 +177,7 @@ class SplitAudit:
     homonyms: Homonyms
     mentions: GoldMentions | None = None
     injection: Injection
+    answers_known: Share | None = None  # questions with an answer that is a tail of the graph
     majority: Share | None = None  # rows with the training set's most frequent label
     # ``span_scores`` of the dictionary, ``unseen``; wrong spans ``over_mentions``, and ``outside``
     dictionary: dict[str, Any] | None = None
@@ -267,7 +269,7 @@ class Audit:
     """All that was counted."""
 
     data: str  # what the data set is called
-    task: str  # "ner", "classify", "multilabel" or "pair"
+    task: str  # "ner", "classify", "multilabel", "pair", "rank" or "qa"
     graph: str  # what the graph is called
     triples: int
     heads: int

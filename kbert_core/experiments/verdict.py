@@ -34,6 +34,7 @@ WORTH = 2  # points of F1: a gate that adds as much is worth having
 AMBIGUOUS = 0.1  # of the matches: more with heads whose tails disagree, or with several heads
 SHOWN_NAMES = 3  # of those with several heads, and heads of each
 CONFLICTS = 0.01  # of the rows: more with a text that is labelled in several ways
+UNKNOWN = 0.02  # of the tokens: more that the model's vocabulary lacks
 LONG = 0.01  # of the inputs: more over the length limit with their branches
 COSTLY = 0.5  # tokens that the branches add: more, and training takes notably longer
 # warnings that the headline speaks of
@@ -159,6 +160,9 @@ def _of_data(audit: Audit, split: SplitAudit) -> Findings:
         yield "missing", level, {"first": first, "second": second}
     if split.examples < FEW_ROWS:
         yield "size", Level.NOTE, {"rows": split.examples}
+    unknown = split.injection.unknown
+    if unknown is not None and unknown.share > UNKNOWN:
+        yield "unknown", Level.WARNING, {"share": unknown}
     if audit.leaks:
         worst = max(audit.leaks, key=lambda leak: leak.texts.share)
         leaks = [leak for leak in audit.leaks if leak.texts.share >= LEAK]
@@ -182,6 +186,8 @@ def _of_knowledge(audit: Audit, split: SplitAudit) -> Findings:
         texts = split.with_match
         level = _level(warn=texts.share < FEW_TEXTS)
         yield "coverage", level, {"texts": texts, "per": split.matches / split.examples}
+        if split.answers_known is not None:
+            yield "answers_known", Level.NOTE, {"share": split.answers_known}
         return
     known, reached = gold.all.known, gold.all.reached
     if not known.total:

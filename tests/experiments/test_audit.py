@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from tagged_texts import row, tagged
 
 from kbert_core import cli
+from kbert_core.checkpoints.checkpoint import CARD_KEY
 from kbert_core.cli.data import Report
 from kbert_core.data.labelled import Example
 from kbert_core.data.sources import guess_task, other_task
@@ -531,6 +533,75 @@ def test_the_command_counts_as_a_model_does(capsys, folder, checkpoints):
     found = json.loads(run(capsys, *arguments, "--model", checkpoints["ner"]).out)
     assert found["options"]["max_triples"] == 3
     assert found["options"]["tail_only"] is True
+
+
+def test_a_model_without_a_card_is_read_as_the_task_says(
+    capsys, caplog, folder, checkpoints, tmp_path
+):
+    model = shutil.copytree(checkpoints["ner"], tmp_path / "model")
+    config = json.loads((model / "config.json").read_text())
+    kept = {key: config[key] for key in config if key not in ("architectures", CARD_KEY)}
+    (model / "config.json").write_text(json.dumps(kept))
+    arguments = ("--data", folder, "--kg", folder / "kg.spo", "--json", "--model", model)
+    for task, read in (((), False), (("--task", "ner"), True)):
+        caplog.clear()
+        run(capsys, *arguments, *task)
+        assert ("The model isn't read" in caplog.text) == read  # its labels aren't the data's
+    for command in (
+        ("tree", "糖尿病", "--model"),
+        ("gate", "--kg", folder / "kg.spo", "--data", folder),
+    ):
+        words = [*map(str, (*command, model)), "--task"]
+        assert cli.main([*words, "nothing"]) == 2
+        assert "No task 'nothing'; expected one of" in capsys.readouterr().err
+        cli.main([*words, "ner"])
+        assert "task" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("cat 糖尿病", 0), ("cat 丨丶", 2), ("кот и пёс", 3), ("cat cat cat", 0)]
+)
+def test_tokens_that_the_vocabulary_lacks_are_counted(capsys, folder, checkpoints, text, count):
+    (folder / "test.tsv").write_text(f"label\ttext_a\na\t{text}\n", encoding="utf-8")
+    (folder / "train.tsv").write_text("label\ttext_a\na\tcat\n", encoding="utf-8")
+    arguments = ("--data", folder, "--kg", folder / "kg.spo", "--json")
+    plain = json.loads(run(capsys, *arguments).out)
+    assert plain["splits"]["test"]["injection"]["unknown"] is None
+    found = json.loads(run(capsys, *arguments, "--model", checkpoints["classify"]).out)
+    assert found["splits"]["test"]["injection"]["unknown"]["count"] == count
+    said = [f for f in found["verdict"]["findings"] if f["kind"] == "unknown"]
+    assert [f["level"] for f in said] == ["warning"] * bool(count)
+    if count:
+        assert f"vocabulary lacks {100 * count / 3:.1f} % of the 3 tokens" in said[0]["text"]
+
+
+def test_reading_comprehension_is_audited(capsys, tmp_path):
+    def asked(*questions):
+        rows = [
+            {
+                "id": question,
+                "question": question,
+                "answers": [{"text": answer, "answer_start": context.index(answer)}],
+            }
+            for question, answer in questions
+        ]
+        return json.dumps({"data": [{"paragraphs": [{"context": context, "qas": rows}]}]})
+
+    context = "Aspirin treats headache. Tea is warm."
+    (tmp_path / "train.json").write_text(asked(("What treats headache?", "Aspirin")))
+    held_out = asked(("What treats headache?", "Aspirin"), ("What is warm?", "Tea"))
+    (tmp_path / "test.json").write_text(held_out)
+    (tmp_path / "kg.tsv").write_text("headache\ttreated by\taspirin\n")
+    arguments = ("--data", tmp_path, "--kg", tmp_path / "kg.tsv")
+    assert "--task qa for questions" in run(capsys, *arguments, code=2).err
+    found = json.loads(run(capsys, *arguments, "--task", "qa", "--json").out)
+    test = found["splits"]["test"]
+    assert (test["with_match"]["count"], test["matches"], test["examples"]) == (2, 3, 2)
+    assert test["answers_known"] == {"count": 1, "total": 2, "share": 0.5}
+    assert found["leaks"][0]["texts"]["count"] == found["leaks"][0]["same_label"]["count"] == 1
+    out = run(capsys, *arguments, "--task", "qa").out
+    assert "(reading comprehension) with kg" in out
+    assert "50.0 % of the 2 test questions have an answer that is a tail" in " ".join(out.split())
 
 
 def test_a_model_of_another_task_only_counts_tokens_and_that_is_said(
