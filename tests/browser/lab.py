@@ -19,6 +19,7 @@ AT_REST = """() =>
 """
 FITS = """() => [document.scrollingElement, document.querySelector('[data-testid="stMain"]')]
     .every(place => place.scrollWidth <= place.clientWidth + 1)"""
+FRAME = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 LINKS = ", ".join(
     f'[data-testid="{name}"]:not([inert] *)'  # inert: laid out to be measured only
     for name in ("stTopNavLink", "stTopNavDropdownLink", "stSidebarNavLink")
@@ -171,11 +172,17 @@ class Lab:
         self.settle()
 
     def choose(self, label: str, option: str) -> None:
-        page = self.page
-        self.open_drawer(page.get_by_role("combobox", name=label))
-        page.get_by_role("combobox", name=label).first.press("ArrowDown")
-        page.get_by_role("option", name=option).first.click()
+        box = self.page.get_by_role("combobox", name=label)
+        self.open_drawer(box)
+        self.bring(box.first)
+        box.first.click()
+        self.page.get_by_role("option", name=option).first.click()
         self.settle()
+
+    def bring(self, wanted) -> None:
+        """Scroll to something, and wait until the page knows: a list closes when it scrolls."""
+        wanted.scroll_into_view_if_needed()
+        self.page.evaluate(FRAME)
 
     def open_drawer(self, wanted) -> None:
         """Open the drawer of task, model, graph and options, where what is wanted isn't seen."""
@@ -229,7 +236,7 @@ class Lab:
         """Click once, after the grid has seen the mouse there, as it always sees a person's."""
         for step in (8, 0):
             self.page.mouse.move(x - step, y)
-            self.page.evaluate("new Promise((done) => requestAnimationFrame(done))")
+            self.page.evaluate(FRAME)
         self.page.mouse.click(x, y)
 
     def _go_to(self, column: int, row: int) -> None:

@@ -25,9 +25,7 @@ def click_cell(lab, panel, row, column):
 
 
 def side_by_side(lab, name):
-    lab.page.get_by_role("combobox", name="Compare with").click()
-    lab.page.get_by_role("option", name=f"Side by side: {name}").click()
-    lab.settle()
+    lab.choose("Compare with", f"Side by side: {name}")
 
 
 def test_an_edit_is_seen_in_every_system_on_one_screen(lab):

@@ -13,9 +13,7 @@ MODELS = Path(__file__).resolve().parents[2] / "models"
 
 
 def test_the_twin_stands_beside_and_an_edit_leaves_it_as_it_is(lab):
-    lab.page.get_by_role("combobox", name="Compare with").click()
-    lab.page.get_by_role("option", name="Side by side: the model and its twin").click()
-    lab.settle()
+    lab.choose("Compare with", "Side by side: the model and its twin")
     expect(lab.page.locator(".kb-column b")).to_have_text(["Now", "Graph off", "Twin"])
     twin = lab.page.locator(".kb-ner").nth(2).inner_text()
     lab.page.locator("[data-switch]").first.click()
