@@ -33,7 +33,7 @@ def repository(tmp_path_factory):
     made = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
     for name in ("notebooks", "docs", "demo_kgs"):
         shutil.copytree(ROOT / name, folder / name, ignore=made)
-    for name in ("Makefile", ".gitignore"):
+    for name in ("Makefile", "pyproject.toml", ".gitignore"):
         shutil.copy(ROOT / name, folder)
     (folder / "kbert_core").symlink_to(ROOT / "kbert_core")
     git(folder, "init", "-q")
