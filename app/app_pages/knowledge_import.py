@@ -39,12 +39,16 @@ CHECK_TEXTS = {  # a kind of doubt, and what to do
         N_("Heads that are only a number"),
         N_("Delete them or switch them off: they are found at every such number."),
     ),
+    "word_part": (
+        N_("Heads that are only parts of words (non, -itis)"),
+        N_("Write whole words: a name is not found inside a longer word."),
+    ),
     "unlike_text": (
         N_("Heads with underscores, or with characters written as in HTML"),
         N_("Write spaces, and the characters themselves: other programs find them so."),
     ),
     "other_spelling": (
-        N_("Heads that are another spelling of a head (α and alpha, II and 2)"),
+        N_("Heads that are another spelling of a head (α and alpha, bacteria and bacterium)"),
         N_("If they are the same thing, move the triples to one of them."),
     ),
     "one_character": (

@@ -139,6 +139,14 @@ _RESPELLINGS: tuple[tuple[frozenset[str], Callable[[str], Iterable[str]]], ...] 
 _KEYWORDS = frozenset().union(*(needed for needed, _ in _RESPELLINGS))
 
 
+WORD_PARTS = ("non", "ex", "pre", "pseudo", "quasi", "never", "un")  # with which others mean more
+
+
+def is_word_part(name: str) -> bool:
+    """Say whether a name is only a part of words, such as "non-" or "-itis"."""
+    return name.rstrip("-") in WORD_PARTS or (name[0] == "-" and name[1:].isalpha())
+
+
 def in_compound(text: str, start: int, end: int) -> bool:
     """Say whether a name is a part of a word that means something else.
 
@@ -153,7 +161,7 @@ def in_compound(text: str, start: int, end: int) -> bool:
 _PARTS_BEFORE = re.compile(r"(?:\w+[-\u2010\u2011])+$")
 _PARTS_AFTER = re.compile(r"(?:[-\u2010\u2011]\w+)+")
 _CHANGED = re.compile(
-    r"(?:non|ex|pre|pseudo|quasi|never|un)[-\u2010\u2011]-|"
+    rf"(?:{'|'.join(WORD_PARTS)})[-\u2010\u2011]-|"
     r"[-\u2010\u2011](?:of|in|the|to|by|up|for|at|and|a|an)[-\u2010\u2011]",
     re.IGNORECASE,
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.respelling import spellings
+from kbert_core.knowledge.respelling import is_word_part, spellings
 from kbert_core.knowledge.surface_forms import is_acronym, without_sense
 from kbert_core.knowledge.triple import AliasRelations, Triple
 
@@ -131,12 +131,17 @@ _KINDS = {
         "heads that are only a number",
         "Remove or switch off unless they are meant: they are found at every such number.",
     ),
+    "word_part": (
+        "heads that are only parts of words (non, -itis)",
+        "Write whole words: a name is found as one, not smoker in non-smoker.",
+    ),
     "unlike_text": (
         "heads written as no text is: with underscores, or characters as in HTML",
         "Write spaces and the characters themselves: other programs find them so.",
     ),
     "other_spelling": (
-        "heads that are other spellings of a head (α and alpha, II and 2, Crohn's and Crohn)",
+        "heads that are other spellings of a head (α and alpha, II and 2, Crohn's and Crohn, "
+        "bacteria and bacterium)",
         "If they are the same thing, move the triples to one of them: both are found at each name.",
     ),
     "one_character": (
@@ -212,6 +217,8 @@ class _Looked:
             yield "number", shown, triples[0]
         elif len(entity) == 1:
             yield "one_character", shown, triples[0]
+        if is_word_part(entity):
+            yield "word_part", shown, triples[0]
         if "_" in entity or unescape(entity) != entity:
             yield "unlike_text", shown, triples[0]
         for other in map(normalise_name, _spellings(entity)[1:]):

@@ -44,6 +44,11 @@ def test_every_kind_of_doubt_is_found_with_examples():
         ("Crohn disease", "is_a", "disease"),
         ("α-synuclein", "is_a", "protein"),
         ("alpha-synuclein", "is_a", "protein"),
+        ("bacterium", "is_a", "organism"),
+        ("Bacteria", "is_a", "organism"),
+        ("non-", "is_a", "prefix"),
+        ("-itis", "is_a", "suffix"),
+        ("Cl-", "is_a", "ion"),
     )
     assert {kind: finding.count for kind, finding in doubts.items()} == {
         "several_types": 1,
@@ -51,8 +56,9 @@ def test_every_kind_of_doubt_is_found_with_examples():
         "stop_word": 1,
         "acronym": 1,
         "number": 1,
+        "word_part": 2,
         "unlike_text": 2,
-        "other_spelling": 2,
+        "other_spelling": 3,
         "one_character": 2,
         "alias_cycle": 1,
         "alias_entity": 1,
@@ -68,7 +74,9 @@ def test_every_kind_of_doubt_is_found_with_examples():
     assert texts(doubts["other_spelling"]) == [
         "Crohn&#39;s disease and Crohn disease",
         "alpha-synuclein and α-synuclein",
+        "Bacteria and bacterium",
     ]
+    assert texts(doubts["word_part"]) == ["non-", "-itis"]
     assert texts(doubts["dangling_alias"]) == ["(消渴, 别名, 消渴症)", "(消渴症, 别名, 消渴)"]
     assert all(finding.remedy.endswith(".") for finding in doubts.values())
 
