@@ -9,11 +9,9 @@ from typing import Any
 
 from kbert_core.cli.commands import argument, several
 from kbert_core.cli.output import Progress, show
-from kbert_core.data.tables import is_object
-from kbert_core.errors import GraphFileError, KBertError, OptionError, TextError
-from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, remedy
+from kbert_core.data.tables import each_line, plain_lines
+from kbert_core.errors import KBertError, OptionError, TextError
 from kbert_core.knowledge.io.encodings import VARIABLE
-from kbert_core.knowledge.io.text_lines import lines
 
 PROGRESS_EVERY = 1000  # texts
 Texts = Sequence[Sequence[str]]
@@ -78,12 +76,7 @@ def _inputs(args: Namespace) -> Iterator[Sequence[str]]:
 
         yield from comprehension_pairs(args.file)
     elif args.file is not None:
-        for number, line in enumerate(lines_of(args.file)):
-            if not number and is_object(line):
-                raise TextError(
-                    f"{args.file}: found JSON, '{line[:40]}', expected plain text. Write the texts "
-                    "alone, one a line; jq does it: `jq -r .text FILE`."
-                )
+        for line in lines_of(args.file):
             yield asked(args, tuple(line.split("\t", 1)) if args.pair else (line,))
     elif args.text:
         yield asked(args, args.text)
@@ -100,19 +93,16 @@ def asked(args: Namespace, texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def lines_of(name: str) -> Iterator[str]:
-    """The lines of a file, packed or not, or of standard input, one at a time."""
+    """The lines of a file of plain text, packed or not, or of standard input, one at a time."""
+    if name != "-":
+        return plain_lines(each_line(name), name)
+    if isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
+        sys.stdin.reconfigure(encoding=os.environ.get(VARIABLE, "utf-8-sig"), errors="strict")
+    return plain_lines(_typed(), "standard input")
+
+
+def _typed() -> Iterator[str]:
     try:
-        if name == "-":
-            if isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
-                encoding = os.environ.get(VARIABLE, "utf-8-sig")
-                sys.stdin.reconfigure(encoding=encoding, errors="strict")
-            yield from (line.rstrip("\r\n") for line in sys.stdin)
-            return
-        with open_unpacked(name) as file:
-            yield from (str(line) for _, line in lines(file, name, longest=sys.maxsize))
-    except GraphFileError as error:
-        raise TextError(str(error)) from error
+        yield from (line.rstrip("\r\n") for line in sys.stdin)
     except UnicodeDecodeError as error:
-        raise TextError(f"{name}: not UTF-8 ({error}). Save it as UTF-8.") from error
-    except PROBLEMS as error:
-        raise TextError(f"{name}: can't be read ({error}). {remedy(error)}") from error
+        raise TextError(f"-: not UTF-8 ({error}). Save it as UTF-8.") from error

@@ -12,6 +12,7 @@ from typing import Any
 from kbert_core.data.json_rows import JsonRows
 from kbert_core.data.tables import LABELS, NEEDED, SPANS, TEXTS, Row, Source, Table, csv_form
 from kbert_core.errors import DataError, SplitError
+from kbert_core.knowledge.io.compression import plain_ending
 
 HUB = "hf:"
 SPLIT_NAMES = {"train": ["train"], "dev": ["dev", "validation", "valid", "val"], "test": ["test"]}
@@ -130,7 +131,7 @@ def _opened(name: str) -> Mapping[str, Any]:
     kind, files = "", {}
     if not is_hub_name(name) and not any((path / saved).is_file() for saved in SAVED):
         files = {"train": [path]} if path.is_file() else _by_split(path)
-        kind = TABLES[files[next(iter(files))][0].suffix]
+        kind = TABLES[plain_ending(files[next(iter(files))][0])]
     if kind == "json":
         return {split: JsonRows(those) for split, those in files.items()}
     import datasets
@@ -157,7 +158,7 @@ def _opened(name: str) -> Mapping[str, Any]:
 
 def _tables(folder: Path) -> list[Path]:
     files = [*folder.glob("*.*"), *folder.glob("data/*.*")]
-    return sorted(file for file in files if file.suffix in TABLES)
+    return sorted(file for file in files if plain_ending(file) in TABLES)
 
 
 def _by_split(folder: Path) -> dict[str, list[Path]]:
@@ -170,7 +171,7 @@ def _by_split(folder: Path) -> dict[str, list[Path]]:
     for file in tables:
         if begins := re.match(rf"({'|'.join(names)})(?![a-z])", file.name.lower()):
             found.setdefault(begins[1], []).append(file)
-    if not found or len({TABLES[file.suffix] for file in tables}) > 1:
+    if not found or len({TABLES[plain_ending(file)] for file in tables}) > 1:
         raise DataError(
             f"{folder}: holds {', '.join(file.name for file in tables[:8])}. Expected tables of "
             f"one kind whose names begin with {', '.join(names)}; or name a single one in "

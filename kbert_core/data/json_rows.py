@@ -13,6 +13,7 @@ from typing import Any
 
 from kbert_core.data.tables import is_object, read_lines
 from kbert_core.errors import DataError
+from kbert_core.knowledge.io.compression import plain_ending
 
 EXPECTED = 'Expected objects such as {"text": "…", "label": "…"}, one a line or in a list'
 KINDS: dict[type, str] = {
@@ -28,7 +29,7 @@ def read_objects(path: Path) -> list[Placed]:
     """Read the objects of a file; DataError, with the line, where it isn't JSON of such a form."""
     lines = read_lines(path)
     first = next(filter(str.strip, lines), "").strip()
-    if not first.startswith("[") and (path.suffix == ".jsonl" or is_object(first)):
+    if not first.startswith("[") and (plain_ending(path) == ".jsonl" or is_object(first)):
         places = ((f"{path}, line {number}", line) for number, line in enumerate(lines, 1))
         placed = [(place, parsed(line, place)) for place, line in places if line.strip()]
     else:

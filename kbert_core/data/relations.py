@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kbert_core.data.labelled import Example
 from kbert_core.data.splits import write_rows
-from kbert_core.data.tables import Source
+from kbert_core.data.tables import Source, read_lines
 from kbert_core.errors import DataError
 
 MARKS = {"<e1>": "@ ", "</e1>": " @", "<e2>": "# ", "</e2>": " #"}
@@ -46,12 +46,7 @@ def relation_examples(source: str | Path) -> Iterator[Example]:
     Raises:
         DataError: with file and line, where a sentence, tag, relation or comment isn't as expected.
     """
-    try:
-        lines = Path(source).read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"{source}: can't be read ({error}). Give a file of the task in UTF-8."
-        ) from error
+    lines = read_lines(Path(source))
     of_file = Source(str(source))
     for is_blank, group in groupby(enumerate(lines, 1), key=lambda line: not line[1].strip()):
         if is_blank:

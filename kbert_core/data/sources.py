@@ -21,6 +21,7 @@ from kbert_core.data.tables import SPANS, ColumnError, Table, TextTable, parse_c
 from kbert_core.data.tagging import LIKE_TAG
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
+from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.labels import OUTSIDE
 from kbert_core.options import Options, option
 from kbert_core.shipped import shipped
@@ -119,7 +120,7 @@ def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) 
     path = shipped(name)
     if is_hub_name(name):
         return HubTable(name, split)
-    if path.is_file() and path.suffix in TABLES:
+    if path.is_file() and plain_ending(path) in TABLES:
         return HubTable(str(path), split)
     try:
         return TextTable(find_split(path, split) if path.is_dir() else path, task, columns)

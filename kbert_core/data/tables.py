@@ -7,7 +7,7 @@ its tag per line, as in CoNLL-2003. The first lines decide which; the file's nam
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -176,6 +176,30 @@ class TextTable(Table):
                 )
 
 
+def plain_lines(lines: Iterable[str], name: str) -> Iterator[str]:
+    """Yield the lines of a plain text; DataError where its first one is JSON instead."""
+    blank = True  # so far
+    for line in lines:
+        if blank and _begins_json(line.strip()):
+            raise DataError(
+                f"{name}: found JSON, '{line.strip()[:40]}', expected plain text. Write the texts "
+                "alone, one a line; jq does it: `jq -r .text FILE`."
+            )
+        blank = blank and not line.strip()
+        yield line
+
+
+def _begins_json(text: str) -> bool:
+    if text in ("[", "{"):  # of several lines
+        return True
+    with suppress(ValueError, RecursionError):
+        data = json.loads(text.removesuffix(",") + "]" * (text[:1] == "[" and text[-1] != "]"))
+        return isinstance(data, dict) or (
+            isinstance(data, list) and any(isinstance(item, str | dict | list) for item in data)
+        )
+    return False
+
+
 def is_object(line: str) -> bool:
     """Say whether a line is an object of JSON, and so no plain text and no row of a table."""
     with suppress(ValueError, RecursionError):
@@ -185,9 +209,16 @@ def is_object(line: str) -> bool:
 
 def read_lines(path: Path) -> list[str]:
     """Read the lines of a text file, packed or not; DataError where it can't be read."""
+    return [*each_line(path)]
+
+
+def each_line(path: str | Path) -> Iterator[str]:
+    """Stream them."""
     try:
         with open_unpacked(path) as file:
-            return [str(line) for _, line in decoded_lines(file, str(path), longest=sys.maxsize)]
+            yield from (
+                str(line) for _, line in decoded_lines(file, str(path), longest=sys.maxsize)
+            )
     except GraphFileError as error:
         raise DataError(str(error)) from error
     except PROBLEMS as error:
@@ -197,7 +228,7 @@ def read_lines(path: Path) -> list[str]:
 def csv_form(*paths: Path) -> dict[str, Any]:
     """How tables with quotes are written, as pandas is told; DataError where one can't be read."""
     lines, *_ = [read_lines(path) for path in paths]
-    with paths[0].open("rb") as file:
+    with open_unpacked(paths[0]) as file:
         encoding = encoding_of(file.read(1 << 16))
     first = lines[0] if lines else ""
     told = SEPARATOR.fullmatch(first)

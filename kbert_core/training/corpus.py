@@ -5,7 +5,6 @@ sees only itself.
 """
 
 import hashlib
-import io
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -19,9 +18,8 @@ from torch.utils.data import Dataset
 from transformers import PreTrainedTokenizerBase
 
 from kbert_core.data.squad import comprehension_texts
-from kbert_core.data.tables import Source, conll_rows, is_conll, is_object, read_lines
+from kbert_core.data.tables import Source, conll_rows, each_line, is_conll, plain_lines, read_lines
 from kbert_core.errors import DataError
-from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, remedy
 from kbert_core.training.batches import BATCH
 from kbert_core.training.vocabulary import MASKED_SHARE, Masking
 
@@ -49,23 +47,9 @@ def read_passages(paths: Sequence[str | Path], exclude: Iterable[str] = ()) -> I
         if len(sentence) >= LONG_ENOUGH:
             heads.setdefault(sentence[:LONG_ENOUGH], []).append(sentence)
     for path in paths:
-        try:
-            with io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig") as file:
-                first = True
-                for line in file:
-                    passage = line.strip()
-                    if first and is_object(passage):
-                        raise DataError(
-                            f"{path}: found JSON, '{passage[:40]}', expected plain text. Write "
-                            "the texts alone, one passage a line."
-                        )
-                    first = first and not passage
-                    if passage and not (heads and _contains(passage, heads)):
-                        yield passage
-        except (*PROBLEMS, UnicodeDecodeError) as error:
-            raise DataError(
-                f"{path}: can't be read as text, one passage a line ({error}). {remedy(error)}"
-            ) from error
+        for passage in map(str.strip, plain_lines(each_line(path), str(path))):
+            if passage and not (heads and _contains(passage, heads)):
+                yield passage
 
 
 def _contains(passage: str, heads: dict[str, list[str]]) -> bool:

@@ -78,6 +78,13 @@ def test_the_command_says_what_is_cut_and_what_is_missing(ranker, tmp_path, caps
     missing = str(tmp_path / "nowhere")
     assert cli.main(["rank", "tim", "--candidates", missing, "--model", str(ranker)]) == 2
     assert "nowhere: can't be read" in capsys.readouterr().err
+    given = ["rank", "tim", "--candidates", str(tmp_path / "c.txt"), "--model", str(ranker)]
+    (tmp_path / "c.txt").write_text('["a", "b"]')
+    assert cli.main(given) == 2
+    assert 'found JSON, \'["a", "b"]\', expected plain text' in capsys.readouterr().err
+    (tmp_path / "c.txt").write_bytes("苹果\n".encode("gb18030"))
+    assert cli.main([*given, "--encoding", "gb18030"]) == 0
+    assert "苹果" in capsys.readouterr().out
 
 
 def test_predict_takes_a_question_with_one_candidate(ranker, capsys):

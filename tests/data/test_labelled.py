@@ -18,7 +18,7 @@ from kbert_core.data.labelled import (
     warn_of_rare_labels,
 )
 from kbert_core.data.sources import find_split, read_split
-from kbert_core.data.tables import parse_columns
+from kbert_core.data.tables import parse_columns, plain_lines
 from kbert_core.data.tagging import as_bio, scheme_of
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.labels import bio_spans
@@ -284,7 +284,7 @@ def test_lines_end_as_on_any_system_and_at_no_other_character(tmp_path):
     assert read_examples(tmp_path / "a.tsv", "classify")[0].sentences == ("甲\u2028乙",)
 
 
-@pytest.mark.parametrize("name", ["a.tsv", "a.tsv.gz", "a.csv"])
+@pytest.mark.parametrize("name", ["a.tsv", "a.tsv.gz", "a.csv", "a.csv.gz"])
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_labelled_table_takes_what_a_table_of_triples_takes(
@@ -304,6 +304,36 @@ def test_a_labelled_table_takes_what_a_table_of_triples_takes(
         (("Übelkeit",), "häufig"),
         (("Fieber",), "NA"),
     ]
+
+
+def test_packed_json_lines_are_labelled_rows(tmp_path):
+    row = '{"text": "甲", "label": "1"}\n'
+    (tmp_path / "train.jsonl.gz").write_bytes(gzip.compress(row.encode()))
+    for name in (tmp_path, tmp_path / "train.jsonl.gz"):
+        assert read_split(str(name), "train", "classify")[0].sentences == ("甲",)
+
+
+@pytest.mark.parametrize(
+    ("first", "refused"),
+    [
+        ('{"text": "a"}', True),
+        ('["a", "b"]', True),
+        ('[{"text": "a"},', True),
+        ("[", True),
+        ("[MASK] is red", False),
+        ("[1] as they say", False),
+        ("[2019]", False),
+        ("2019", False),
+        ("{a} and {b}", False),
+    ],
+)
+def test_json_is_no_plain_text(first, refused):
+    read = plain_lines(iter(["", first, '{"a": 1}']), "a.txt")
+    if not refused:
+        assert [*read] == ["", first, '{"a": 1}']
+        return
+    with pytest.raises(DataError, match=r"a\.txt: found JSON, .*expected plain text.* jq does it"):
+        list(read)
 
 
 def test_an_example_knows_where_it_stands_and_is_equal_by_content(tmp_path):

@@ -109,12 +109,15 @@ def test_what_is_odd_is_named_with_its_line_and_remedy(tmp_path, old, new, words
     assert str(path) in str(caught.value)
 
 
-def test_a_file_that_is_not_there_or_not_utf_8_is_said(tmp_path):
+def test_a_file_that_is_not_there_or_not_utf_8_is_said(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="can't be read"):
         list(relation_examples(tmp_path / "no.TXT"))
-    (tmp_path / "odd.TXT").write_bytes(b"\xff\xfe")
-    with pytest.raises(DataError, match="in UTF-8"):
-        list(relation_examples(tmp_path / "odd.TXT"))
+    odd = tmp_path / "odd.TXT"
+    odd.write_bytes(FILE.replace("baker", "pâtissier").encode("cp1252"))
+    with pytest.raises(DataError, match=r"line 1: byte 0xE2 is not UTF-8.*--encoding cp1252"):
+        list(relation_examples(odd))
+    monkeypatch.setenv("KBERT_ENCODING", "cp1252")
+    assert "@ pâtissier @" in next(relation_examples(odd)).sentences[0]
 
 
 @pytest.mark.skipif("KBERT_DATA" not in os.environ, reason="KBERT_DATA isn't set")

@@ -1,5 +1,6 @@
 """Packed rows, masking and pretraining at toy size."""
 
+import gzip
 import json
 import lzma
 import shutil
@@ -232,6 +233,15 @@ def test_missing_files_of_text_and_test_sentences_are_named(tmp_path):
         for option in ("text", "exclude"):
             with pytest.raises(DataError, match=rf"{name}(, line 1)?: {message}\.$"):
                 pretrain(small(tmp_path, **{option: (name,)}))
+
+
+def test_passages_may_be_in_any_encoding(tmp_path, monkeypatch):
+    file = tmp_path / "a.txt.gz"
+    file.write_bytes(gzip.compress("患者有糖尿病史。\n\n无发热。".encode("gb18030")))
+    with pytest.raises(DataError, match="--encoding gb18030"):
+        [*read_passages([file])]
+    monkeypatch.setenv("KBERT_ENCODING", "gb18030")
+    assert [*read_passages([file])] == ["患者有糖尿病史。", "无发热。"]
 
 
 def test_options_that_leave_nothing_of_the_text_are_named(tmp_path):
