@@ -25,7 +25,7 @@ from kbert_core import InjectionOptions, KnowledgeGraph, load_graph
 from kbert_core.data.labelled import read_examples
 from kbert_core.experiments.pictures import LINES, MARKERS, _save
 from kbert_core.experiments.report_tables import table
-from kbert_core.experiments.suite import slug
+from kbert_core.experiments.results import FORMAT, Records
 from kbert_core.explain.drawing import drawing, tidy
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
@@ -38,6 +38,7 @@ from kbert_core.training.evaluate import scores_of
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "selection"
+NOISE = Records(RESULTS / "noise.jsonl.xz", by=("kind", "strategy", "k", "seed"))
 PICTURE = ROOT / "docs" / "selection" / "noise.png"
 SECTION = RESULTS / "section.md"
 DEMO = ROOT / "demo_kgs"
@@ -179,8 +180,7 @@ def run_noise(kinds: Sequence[str]) -> None:
     facts = list(load_graph(data / "kg" / "zh_open_nlpcc_kbqa.spo"))
     names = [m.entity for e in examples for m in find_mentions([e.sentences[0]], graph)[0]]
     for kind, strategy, k, seed in runs(kinds):
-        path = RESULTS / "noise" / f"{kind}-{slug(strategy)}-k{k}-seed{seed}.json"
-        if path.is_file():
+        if (kind, strategy, k, seed) in NOISE.all():
             continue
         noisy = NO_KNOWLEDGE
         if strategy != NO_GRAPH:
@@ -198,6 +198,7 @@ def run_noise(kinds: Sequence[str]) -> None:
         used = [triple for reading in readings for triple in reading.used]
         kept = sum(triple in graph for triple in used) / len(used) if used else None
         result = {
+            "format": FORMAT,
             "kind": kind,
             "strategy": strategy,
             "k": k,
@@ -210,8 +211,7 @@ def run_noise(kinds: Sequence[str]) -> None:
             "injected triples": len(used),
             "share of them that are not noise": kept,
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        NOISE.add([result])
         print(
             f"{kind:11} {strategy:13} k={k:<3} seed {seed}: F1 {100 * scores['f1']:.1f}, "
             f"{len(used)} triples, {percent(kept or 0)} right",
@@ -244,8 +244,7 @@ def options_for(strategy: str) -> InjectionOptions:
 def noise_results() -> Results:
     """Every result there is, by kind, strategy and count."""
     found: Results = {}
-    for path in sorted((RESULTS / "noise").glob("*.json")):
-        one = json.loads(path.read_text(encoding="utf-8"))
+    for one in NOISE.all().values():
         found.setdefault((one["kind"], one["strategy"], one["k"]), []).append(one)
     return found
 

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
     argument("--again", "also run what is done already", False),
     argument("--jobs", "processes at a time", 1),
     TRAINING_DEVICE,
-    argument("--results", "folder for the results, one JSON per run", "results", metavar="DIR"),
+    argument("--results", "folder for the results, one file per suite", "results", metavar="DIR"),
     argument(
         "--work",
         "folder for splits and checkpoints; may be deleted",
@@ -48,6 +48,12 @@ log = logging.getLogger(__name__)
     argument("--published", "figures published by others, for the report (.yaml)", metavar="FILE"),
     argument("--appendix", "Markdown of a page of the report; repeatable", [], metavar="FILE"),
     argument("--report-only", "only write the report", False),
+    argument(
+        "--merge",
+        "first take over results made elsewhere, .jsonl.xz; repeatable",
+        [],
+        metavar="FILE",
+    ),
 )
 def experiment(args: Namespace) -> None:
     """Run a grid of trainings and compare them.
@@ -105,6 +111,7 @@ def experiment(args: Namespace) -> None:
 def _experiments(args: Namespace) -> "list[Experiment]":
     """The suites named, each with its results and its folder to work in."""
     from kbert_core.experiments.grid import Experiment
+    from kbert_core.experiments.results import Records
     from kbert_core.experiments.suite import check_side_by_side, read_suite
 
     places = Path(args.results), Path(args.work)
@@ -114,6 +121,17 @@ def _experiments(args: Namespace) -> "list[Experiment]":
     if twice is not None:
         raise OptionError(f"Two suites have the name '{twice}'. Give one another name.")
     check_side_by_side([experiment.suite for experiment in experiments])
+    for file in args.merge:
+        results = Records(Path(file)).all().values()
+        of = {str(result.get("suite")) for result in results}
+        if not of or not of <= {*names}:
+            held = (
+                f"holds results of {', '.join(sorted(of))}" if of else "is missing or holds nothing"
+            )
+            raise OptionError(f"--merge {file}: {held}, expected some of {', '.join(names)}.")
+        for experiment in experiments:
+            if own := [r for r in results if r["suite"] == experiment.suite.name]:
+                experiment.records.add(own)
     return experiments
 
 
@@ -194,9 +212,9 @@ def list_text(report: Mapping[str, Any]) -> str:
 def _check_files(args: Namespace, names: Sequence[str]) -> None:
     """Look at what is read and written, so that nothing runs for hours before it fails."""
     runs = not args.list and not args.report_only
-    for option, folder in (("--results", args.results), ("--work", args.work)):
-        for name in names:
-            _check_folder(option, Path(folder) / name, written=runs)
+    _check_folder("--results", Path(args.results), written=runs)
+    for name in names:
+        _check_folder("--work", Path(args.work) / name, written=runs)
     if args.list:
         return
     if args.report:

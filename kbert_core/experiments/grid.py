@@ -1,6 +1,6 @@
 """The grid of a suite: its cells, what each depends on, and whether it is done.
 
-A cell is one row at one seed. It is done when its JSON is there and was made
+A cell is one row at one seed. It is done when its result is there and was made
 from what the suite, the data, the graphs and the encoder are now.
 """
 
@@ -39,6 +39,7 @@ from kbert_core.experiments.graph_controls import Controlled, controlled, with_r
 from kbert_core.experiments.results import (
     GROUPS,
     Cell,
+    Records,
     State,
     Status,
     Tables,
@@ -46,7 +47,6 @@ from kbert_core.experiments.results import (
     config_hash,
     differences,
     hash_of,
-    read_json,
     without_defaults,
 )
 from kbert_core.experiments.statistics import RESAMPLES
@@ -81,14 +81,15 @@ class Experiment:
 
     Args:
         suite: what is run.
-        results: one folder a suite, one JSON a run; to be kept.
+        results: for one file a suite, all its runs in it; to be kept.
         work: splits, control graphs, checkpoints; may be deleted.
     """
 
     def __init__(
         self, suite: Suite, results: Path = Path("results"), work: Path = Path("runs/experiments")
     ) -> None:
-        self.suite, self.results, self.work = suite, results / suite.name, work / suite.name
+        self.suite, self.work = suite, work / suite.name
+        self.records = Records(results / f"{suite.name}.jsonl.xz")
         self._splits: dict[tuple[int, float | None], tuple[Path, str]] = {}
         self._controlled: dict[tuple[Any, ...], Controlled] = {}
         self._hashes: dict[tuple[str | Path, ...], str] = {}
@@ -123,9 +124,9 @@ class Experiment:
         kept = [seed for seed in every if not seeds or seed in seeds]
         return tuple(Cell(row, seed) for seed in kept for row in rows if seed in row.seeds)
 
-    def file(self, cell: Cell) -> Path:
-        """The cell's JSON."""
-        return self.results / f"{cell.file_name}.json"
+    def result(self, cell: Cell) -> dict[str, Any] | None:
+        """What a cell gave, done or stale; None if it wasn't run."""
+        return self.records.all().get(cell.key)
 
     def error_file(self, cell: Cell) -> Path:
         """Where a cell's last error stands."""
@@ -138,7 +139,7 @@ class Experiment:
 
     def status(self, cell: Cell) -> Status:
         """Whether a cell is done as far as can be read here, and if not, why."""
-        result = read_json(self.file(cell))
+        result = self.result(cell)
         if result is None:
             error = self.error_file(cell)
             if error.is_file():
@@ -157,7 +158,7 @@ class Experiment:
         row = cell.row
         if not isinstance(row, Baseline) or row.over is None:
             return None
-        result = read_json(self.file(Cell(self.suite.row(row.over), cell.seed)))
+        result = self.result(Cell(self.suite.row(row.over), cell.seed))
         if result is None:
             return None
         return hashlib.sha256(canonical(result["sentences"]).encode()).hexdigest()
@@ -177,7 +178,7 @@ class Experiment:
             if status.state == "stale":
                 outdated.append(status)
             elif status.state == "done":
-                results.setdefault(cell.row.name, {})[cell.seed] = read_json(self.file(cell))
+                results.setdefault(cell.row.name, {})[cell.seed] = self.result(cell)
         for what, why in unchecked.items():
             log.warning("%s: not checked: %s (%s)", self.suite.name, what, why)
         tables = Tables(self.suite, results, outdated, unchecked, resamples)

@@ -1,7 +1,7 @@
-"""The results of a suite: one JSON a run, what it was made from, and what they say together.
+"""The results of a suite: its runs in one file, what they were made from, what they say together.
 
-A JSON is written whole or not at all, and read back checked. What it depends on
-is kept in it as ``inputs``, contents as hashes, so that a stale one can say what
+The file is written whole or not at all, and read back checked. What a run depends
+on is kept in it as ``inputs``, contents as hashes, so that a stale one can say what
 has changed. :class:`Tables` holds all of a suite, for the report.
 """
 
@@ -10,7 +10,7 @@ import json
 import logging
 import platform
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, field
 from functools import cached_property
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 import torch
+from filelock import FileLock
 
 from kbert_core.checkpoints.checkpoint import CARD_KEY
 from kbert_core.errors import CheckpointError, DataError, ExperimentError
@@ -35,6 +36,7 @@ from kbert_core.experiments.statistics import (
 from kbert_core.experiments.suite import Baseline, Run, SideBySide, Suite, slug
 from kbert_core.files import replaced
 from kbert_core.kbert.visible import FULL, Ablation
+from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, packing
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import BASIC
 from kbert_core.options import option_fields
@@ -42,6 +44,7 @@ from kbert_core.training.options import Recipe, TrainOptions
 
 FORMAT = 1
 State = Literal["done", "stale", "left", "failed"]
+Key = tuple[Any, ...]  # of a result: mostly its row and seed
 Pair = tuple[str, str]  # a comparison: one row minus another
 log = logging.getLogger(__name__)
 GROUPS = {"injection": InjectionOptions, "ablation": Ablation, "recipe": Recipe}  # of options
@@ -62,27 +65,72 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
-    """Write a result; see ``whole`` for errors."""
+    """Write a JSON file; see ``whole`` for errors."""
     text = json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)
     with whole(path) as file:
         file.write(f"{text}\n".encode())
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """Read a result; None if there is none, DataError if it is broken or of another version."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"{path}: can't be read ({error}). Delete it to have it made again."
-        ) from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise DataError(
-            f"{path}: no result of this version (format {FORMAT}). Delete it to have it made again."
-        )
-    return data
+class Records:
+    """Results in one packed file, ``.jsonl.xz``: a JSON a line, one for each key.
+
+    A new result takes the place of the one with its key. The file is written anew then,
+    whole or not at all, and processes that write to one file take turns.
+
+    Args:
+        path: the file, which needn't be there yet.
+        by: the values of a result that make its key.
+    """
+
+    def __init__(self, path: Path, by: Sequence[str] = ("row", "seed")) -> None:
+        self.path, self._by = path, by
+        self._read_at: tuple[int, ...] = ()
+        self._kept: Mapping[Key, dict[str, Any]] = {}
+
+    def all(self) -> Mapping[Key, dict[str, Any]]:
+        """All results, none where there is no file.
+
+        Raises:
+            DataError: the file is broken, or of another version.
+        """
+        try:
+            there = self.path.stat()
+        except FileNotFoundError:
+            return {}
+        stamp = there.st_ino, there.st_mtime_ns, there.st_size
+        if stamp != self._read_at:
+            self._kept, self._read_at = self._read(), stamp
+        return self._kept
+
+    def add(self, results: Iterable[Mapping[str, Any]]) -> None:
+        """Keep results; see ``whole`` and ``all`` for errors."""
+        with self._alone():
+            kept = {**self.all(), **{self._key(result): result for result in results}}
+            with whole(self.path) as file, packing(file, self.path.name) as packed:
+                for key in sorted(kept):
+                    line = json.dumps(kept[key], ensure_ascii=False, allow_nan=False)
+                    packed.write(f"{line}\n".encode())
+
+    def _key(self, result: Mapping[str, Any]) -> Key:
+        return tuple(result[name] for name in self._by)
+
+    def _alone(self) -> FileLock:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(self.path.with_suffix(".lock"))
+
+    def _read(self) -> dict[Key, dict[str, Any]]:
+        again = "Restore the file, or delete it to have its runs made again."
+        try:
+            with open_unpacked(self.path) as file:
+                results = [json.loads(line) for line in file]
+        except (*PROBLEMS, ValueError) as error:
+            raise DataError(f"{self.path}: can't be read ({error}). {again}") from error
+        for number, result in enumerate(results, start=1):
+            whole_one = isinstance(result, dict) and result.keys() >= {*self._by}
+            if not whole_one or result.get("format") != FORMAT:
+                said = f"no result of this version (format {FORMAT})"
+                raise DataError(f"{self.path}, line {number}: {said}. {again}")
+        return {self._key(result): result for result in results}
 
 
 # What a result was made from
@@ -219,6 +267,11 @@ class Cell:
 
     def __str__(self) -> str:
         return f"{self.row.name}, seed {self.seed}"
+
+    @property
+    def key(self) -> Key:
+        """Of its result among those of a suite."""
+        return self.row.name, self.seed
 
     @property
     def file_name(self) -> str:

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -41,14 +41,15 @@ from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.results import (
     FORMAT,
     Cell,
+    Key,
     Status,
-    read_json,
     versions,
     whole,
     write_json,
 )
 from kbert_core.experiments.senses import sense_columns
 from kbert_core.experiments.suite import SCRATCH, Baseline, Run, train_options
+from kbert_core.files import json_object
 from kbert_core.knowledge.surface_forms import BASIC
 from kbert_core.systems import reader_class
 from kbert_core.training.bfloat16 import made_for_bf16
@@ -61,12 +62,13 @@ TAG_SCORES = "tag_scores.npz"  # and this: decoding may be guided by others
 SECONDS = "seconds.json"
 FAILED = 1  # exit code of a process whose run failed and was recorded
 ORPHANED = 2  # of one whose parent was killed
+Before = Mapping[Key, dict[str, Any]]  # the results there were when the runs began
 RETRAINED_BY = 1000  # added to the seed by which training draws
 log = logging.getLogger(__name__)
 
 
 def run_cell(experiment: Experiment, cell: Cell, device: str = "auto") -> dict[str, Any]:
-    """Run one cell, or go on with it, and write its JSON.
+    """Run one cell, or go on with it, and keep its result.
 
     Raises:
         KBertError: it can't be run.
@@ -95,7 +97,7 @@ def run_cell(experiment: Experiment, cell: Cell, device: str = "auto") -> dict[s
         "seconds": round(seconds, 1),
         **made,
     }
-    write_json(experiment.file(cell), result)
+    experiment.records.add([result])
     experiment.error_file(cell).unlink(missing_ok=True)
     for made_here in folder.iterdir() if isinstance(row, Run) else ():
         if made_here.is_dir():
@@ -106,7 +108,7 @@ def run_cell(experiment: Experiment, cell: Cell, device: str = "auto") -> dict[s
 
 
 def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[str, Any]:
-    """Train and score a run; what its JSON says of it."""
+    """Train and score a run; what its result says of it."""
     suite, folder = experiment.suite, experiment.cell_folder(Cell(run, seed))
     kg, about_graph = experiment.graph_files(run, seed)
     injection = run.injection
@@ -201,7 +203,11 @@ def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, A
         about["gate"] = fitted.as_dict()
         found = gated_spans(fitted, splits["test"], found, scores["test"], record)
     elif row.over is not None:
-        kept = read_json(_kept(experiment, row, seed, PREDICTIONS)) or {}
+        kept = json_object(
+            _kept(experiment, row, seed, PREDICTIONS),
+            DataError,
+            "Run what it is written over again.",
+        )
         predicted = [[(a, b, label) for a, b, label in spans] for spans in kept["test"]]
         written = oracle(splits["test"], found) if row.judge == "oracle" else found
         found = written_over(predicted, written)
@@ -243,13 +249,13 @@ def run_all(
         DataError: a condition's graph can't be made. Nothing is trained then.
     """
     _check_conditions(experiment, cells)
-    failed, began = [], time.time()
+    failed, before = [], experiment.records.all()
     if jobs > 1:  # baselines are quick, and need the runs that they are written over
         trained = [cell for cell in cells if isinstance(cell.row, Run)]
-        failed = _parallel(experiment, trained, device, jobs, began)
+        failed = _parallel(experiment, trained, device, jobs, before)
         cells = [cell for cell in cells if not isinstance(cell.row, Run)]
     for number, cell in enumerate(cells, start=1):
-        if _made_since(experiment, cell, began):
+        if _made_since(experiment, cell, before):
             continue
         log.info("%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell)
         if not attempt(experiment, cell, device):
@@ -270,10 +276,9 @@ def _check_conditions(experiment: Experiment, cells: Sequence[Cell]) -> None:
         experiment.graph(row, cells[0].seed)
 
 
-def _made_since(experiment: Experiment, cell: Cell, began: float) -> bool:
+def _made_since(experiment: Experiment, cell: Cell, before: Before) -> bool:
     """Whether another process has run a cell while the ones before it ran here."""
-    file = experiment.file(cell)
-    made = file.is_file() and file.stat().st_mtime > began
+    made = experiment.result(cell) != before.get(cell.key)
     if made:
         log.info("%s: another process has run it", cell)
     return made
@@ -302,14 +307,14 @@ def attempt(experiment: Experiment, cell: Cell, device: str) -> bool:
 
 
 def _parallel(
-    experiment: Experiment, cells: Sequence[Cell], device: str, jobs: int, began: float
+    experiment: Experiment, cells: Sequence[Cell], device: str, jobs: int, before: Before
 ) -> list[Cell]:
     """Run cells in processes of their own, so that one which is killed is one run that failed."""
     context = get_context("spawn")
     os.environ["OMP_NUM_THREADS"] = "1"  # in the processes that are started here
 
     def run(number: int, cell: Cell) -> bool:
-        if _made_since(experiment, cell, began):
+        if _made_since(experiment, cell, before):
             return True
         log.info("%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell)
         process = context.Process(target=_in_process, args=(experiment, cell, device))

@@ -20,9 +20,9 @@ ready(
     "demo_kgs/general_en.spo",
     "demo_kgs/example_data/medical_ner",
     "demo_kgs/example_data/medical_ner_en.tsv",
-    "results/medical-ner-disjoint",
-    "results/medical-ner-dedup",
-    "results/ner-en",
+    "results/medical-ner-disjoint.jsonl.xz",
+    "results/medical-ner-dedup.jsonl.xz",
+    "results/ner-en.jsonl.xz",
 )
 
 # %% [markdown]
@@ -518,33 +518,34 @@ for name, how in {
 # (`ner-en.yaml`). Three seeds each (HowNet: two); the number is their mean.
 
 # %%
-import json
 from statistics import mean
+
+from kbert_core.experiments.results import Records
 
 TRAINED = {
     ("Chinese", "medical-ner-disjoint"): {
-        "K-BERT": "k-bert-recipe-medicalkg",
-        "the graph left off": "bert",
-        "hard positions": "k-bert-recipe-hard-positions",
-        "everything visible": "k-bert-recipe-everything-visible",
-        "shuffled tails": "k-bert-recipe-shuffled-medicalkg",
+        "K-BERT": "K-BERT + recipe, MedicalKG",
+        "the graph left off": "BERT",
+        "hard positions": "K-BERT + recipe, hard positions",
+        "everything visible": "K-BERT + recipe, everything visible",
+        "shuffled tails": "K-BERT + recipe, shuffled MedicalKG",
     },
     ("English", "ner-en"): {
-        "K-BERT": "k-bert-tree-dropout-english-medical-graph",
-        "the graph left off": "bert",
-        "shuffled tails": "k-bert-tree-dropout-shuffled-graph",
+        "K-BERT": "K-BERT + tree dropout, English medical graph",
+        "the graph left off": "BERT",
+        "shuffled tails": "K-BERT + tree dropout, shuffled graph",
     },
 }
 
 
-def trained_f1(folder, file):
-    """F1 on test in per cent, of the three seeds that every row has."""
-    files = sorted(Path("results", folder).glob(f"{file}-seed[123].json"))
-    return [100 * json.loads(f.read_text(encoding="utf-8"))["scores"]["test"]["f1"] for f in files]
+def trained_f1(suite, row):
+    """F1 on test in per cent, of the first three seeds."""
+    runs = Records(Path(f"results/{suite}.jsonl.xz")).all()
+    return [100 * runs[row, n]["scores"]["test"]["f1"] for n in (1, 2, 3) if (row, n) in runs]
 
 
-for (name, folder), files in TRAINED.items():
-    trained = {row: trained_f1(folder, file) for row, file in files.items()}
+for (name, suite), rows in TRAINED.items():
+    trained = {row: trained_f1(suite, of_suite) for row, of_suite in rows.items()}
     base = mean(trained["K-BERT"])
     print(f"{name:20} {'read so':>18} {'trained so':>22}")
     for row, values in trained.items():
@@ -557,13 +558,13 @@ for (name, folder), files in TRAINED.items():
 
 # %% tags=["test"]
 disjoint = {
-    row: mean(trained_f1("medical-ner-disjoint", f))
-    for row, f in TRAINED["Chinese", "medical-ner-disjoint"].items()
+    row: mean(trained_f1("medical-ner-disjoint", of_suite))
+    for row, of_suite in TRAINED["Chinese", "medical-ner-disjoint"].items()
 }
 assert all(
-    len(trained_f1(folder, f)) == 3
-    for (_, folder), files in TRAINED.items()
-    for f in files.values()
+    len(trained_f1(suite, of_suite)) == 3
+    for (_, suite), rows in TRAINED.items()
+    for of_suite in rows.values()
 )
 assert disjoint["everything visible"] < disjoint["K-BERT"] - 4
 assert abs(disjoint["hard positions"] - disjoint["K-BERT"]) < 1
@@ -595,12 +596,12 @@ assert abs(zh["hard positions"] - zh["K-BERT"]) < 3 < abs(zh["the graph left off
 # training with a label:
 
 # %%
-for row, file in {
-    "BERT": "bert",
-    "K-BERT, HowNet": "k-bert-recipe-hownet",
-    "K-BERT, MedicalKG": "k-bert-recipe-medicalkg",
+for row, of_suite in {
+    "BERT": "BERT",
+    "K-BERT, HowNet": "K-BERT + recipe, HowNet",
+    "K-BERT, MedicalKG": "K-BERT + recipe, MedicalKG",
 }.items():
-    values = trained_f1("medical-ner-dedup", file)
+    values = trained_f1("medical-ner-dedup", of_suite)
     print(f"{row:18} F1 {mean(values):.1f}   seeds {', '.join(f'{value:.1f}' for value in values)}")
 
 # %% [markdown]

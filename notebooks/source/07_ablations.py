@@ -15,7 +15,7 @@ ready(
     "demo_kgs/figure2.spo",
     "demo_kgs/general_en.spo",
     "demo_kgs/medical_en.spo",
-    "results/medical-ner-disjoint",
+    "results/medical-ner-disjoint.jsonl.xz",
     "results/order_riddles.json",
     "results/published.yaml",
 )
@@ -349,20 +349,21 @@ assert mean(guesses) > 0.6
 # %%
 from statistics import stdev
 
-FULL = Path("results/medical-ner-disjoint")
-FILES = {
-    "K-BERT": "k-bert-recipe-medicalkg",
-    "hard positions": "k-bert-recipe-hard-positions",
-    "everything visible": "k-bert-recipe-everything-visible",
-    "shuffled graph": "k-bert-recipe-shuffled-medicalkg",
-    "no knowledge (BERT)": "bert",
+from kbert_core.experiments.results import Records
+
+FULL = Records(Path("results/medical-ner-disjoint.jsonl.xz")).all()
+ROWS = {
+    "K-BERT": "K-BERT + recipe, MedicalKG",
+    "hard positions": "K-BERT + recipe, hard positions",
+    "everything visible": "K-BERT + recipe, everything visible",
+    "shuffled graph": "K-BERT + recipe, shuffled MedicalKG",
+    "no knowledge (BERT)": "BERT",
 }
 
 
 def saved(row):
     """What came out, one per seed."""
-    files = [FULL / f"{FILES[row]}-seed{seed}.json" for seed in (1, 2, 3)]
-    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return [FULL[ROWS[row], seed] for seed in (1, 2, 3)]
 
 
 def full(row, what):
@@ -376,7 +377,7 @@ print(f"{one['parameters']:,} weights; {one['examples']['train']:,} sentences wi
 
 
 print(f"{'':20} {'F1':>12} {'recall of unseen names':>28}")
-for row in FILES:
+for row in ROWS:
     cells = [
         f"{mean(full(row, what)):.1f} ± {stdev(full(row, what)):.1f}" for what in ("F1", "recall")
     ]
@@ -386,14 +387,14 @@ for row in FILES:
 from _charts import bar_chart
 
 chart = bar_chart(
-    {row: {"F1, %": full(row, "F1")} for row in FILES},
+    {row: {"F1, %": full(row, "F1")} for row in ROWS},
     across="clinical entities, F1 on test, %",
     most=90,
 )
 show(chart, "Clinical entities: the same rows at full size")
 
 # %%
-f1 = {row: mean(full(row, "F1")) for row in FILES}
+f1 = {row: mean(full(row, "F1")) for row in ROWS}
 print(f"K-BERT − BERT {f1['K-BERT'] - f1['no knowledge (BERT)']:+.1f}")
 for row in ("everything visible", "hard positions", "shuffled graph"):
     print(f"K-BERT − {row} {f1['K-BERT'] - f1[row]:+.1f}")

@@ -17,7 +17,7 @@ ready(
     "demo_kgs/medical_zh.spo",
     "demo_kgs/everyday_zh.spo",
     "demo_kgs/example_data/medical_ner",
-    "results/selection/noise",
+    "results/selection/noise.jsonl.xz",
 )
 
 # %% [markdown]
@@ -285,25 +285,26 @@ for strategy in ("first", "tail_in_text", "rare", "context"):
 
 # %%
 import json
-from pathlib import Path
+import lzma
 
-NOISE = Path("results/selection/noise")
+with lzma.open("results/selection/noise.jsonl.xz", "rt", encoding="utf-8") as lines:
+    NOISE = [json.loads(line) for line in lines]
 COUNTS = (0, 1, 2, 4, 8, 16)
 
 
 def f1(strategy, count):
     """F1 in per cent, one per seed; without noise there is one seed only."""
     kind = "own" if count else "none"
-    files = sorted(NOISE.glob(f"{kind}-{strategy}-k{count}-seed*.json"))
-    return [100 * json.loads(file.read_text(encoding="utf-8"))["f1"] for file in files]
+    wanted = (kind, strategy, count)
+    return [100 * run["f1"] for run in NOISE if (run["kind"], run["strategy"], run["k"]) == wanted]
 
 
 scores = {
     name: [f1(name, count) for count in COUNTS]
     for name in ("first", "tail_in_text", "rare", "context")
 }
-without = json.loads((NOISE / "none-no-knowledge-k0-seed0.json").read_text())["f1"] * 100
-print(json.loads((NOISE / "none-first-k0-seed0.json").read_text())["sentences"], "sentences")
+(without,) = f1("no knowledge", 0)
+print(NOISE[0]["sentences"], "sentences")
 print("noise per mention", "".join(f"{count:8}" for count in COUNTS))
 for name, points in scores.items():
     print(f"{name:17}", "".join(f"{mean(values):8.1f}" for values in points))

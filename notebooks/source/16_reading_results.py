@@ -14,7 +14,7 @@ from _tools import ready
 
 SUITES = ("medical-ner-official", "medical-ner-dedup", "medical-ner-random", "medical-ner-disjoint")
 ready(
-    *(f"results/{suite}" for suite in SUITES),
+    *(f"results/{suite}.jsonl.xz" for suite in SUITES),
     "demo_kgs/example_data/medical_ner",
     "demo_kgs/medical_zh.spo",
     "demo_kgs/everyday_zh.spo",
@@ -25,19 +25,20 @@ ready(
 # ## What a run leaves behind
 #
 # Every row of a results page is trained several times, with other **seeds**: other random weights in the head, another order of the sentences, and here other held-out names. Each
-# training leaves one JSON file.
+# training leaves one line of JSON, and all those of a suite lie in one packed file.
 
 # %% tags=["varies"]
 import json
+import lzma
 from pathlib import Path
 
 
 def runs(suite):
     """row → seed → the run's JSON."""
     found = {}
-    for file in sorted(Path("results", suite).glob("*.json")):
-        run = json.loads(file.read_text(encoding="utf-8"))
-        found.setdefault(run["row"], {})[run["seed"]] = run
+    with lzma.open(f"results/{suite}.jsonl.xz", "rt", encoding="utf-8") as lines:
+        for run in map(json.loads, lines):
+            found.setdefault(run["row"], {})[run["seed"]] = run
     return found
 
 
@@ -49,7 +50,7 @@ print("sentences:", run["examples"])
 print("F1 on test:", round(100 * run["scores"]["test"]["f1"], 1))
 
 # %% [markdown]
-# What makes the rest of this notebook possible: the file also counts, for each test sentence, how many entities were right, predicted and gold. There is no text in it (the
+# What makes the rest of this notebook possible: a run also counts, for each test sentence, how many entities were right, predicted and gold. There is no text in it (the
 # data may not be published); a sentence is known by eight digits of its hash.
 
 # %% tags=["varies"]

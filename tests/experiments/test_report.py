@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from kept_results import keep, remove, result_of, results_of
 
 from kbert_core import cli
 from kbert_core.errors import ExperimentError
@@ -11,7 +12,7 @@ from kbert_core.experiments.grid import Experiment
 from kbert_core.experiments.pictures import _chosen
 from kbert_core.experiments.report import write_report
 from kbert_core.experiments.report_tables import facts, made_on, table
-from kbert_core.experiments.results import Tables, write_json
+from kbert_core.experiments.results import Tables
 from kbert_core.experiments.statistics import Counts, packed
 from kbert_core.experiments.suite import Run, read_suite
 
@@ -80,7 +81,7 @@ def done(experiment):
     for cell in experiment.cells():
         if cell.row.name in SKILL and (cell.seed < 3 or "K-BERT" not in cell.row.name):
             made = result(experiment, cell, right=SKILL[cell.row.name])
-            write_json(experiment.file(cell), made)
+            keep(made)
     return experiment
 
 
@@ -147,9 +148,8 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
 
 def test_a_page_says_how_many_more_steps_rows_make_in_as_many_epochs(done):
     for seed, steps in ((1, 3), (2, 4)):  # of BERT they are 2
-        file = done.results / f"k-bert-graph-seed{seed}.json"
-        made = json.loads(file.read_text("utf-8"))
-        write_json(file, {**made, "learning_curve": [{"step": steps, "f1": 0.5}]})
+        made = result_of(f"k-bert-graph-seed{seed}")
+        keep({**made, "learning_curve": [{"step": steps, "f1": 0.5}]})
     tables = tables_of(done, resamples=100)
     assert facts(tables).endswith(
         "; 2 epochs, up to 75 % more steps than in the row compared with."
@@ -164,10 +164,8 @@ def test_a_page_says_how_many_more_steps_rows_make_in_as_many_epochs(done):
 
 
 def test_a_page_says_what_trained_each_row_at_each_seed(done, folder):
-    file = done.results / "bert-seed2.json"
-    write_json(file, {**json.loads(file.read_text("utf-8")), "precision": "bfloat16"})
-    file = done.results / "bert-seed3.json"
-    write_json(file, {**json.loads(file.read_text("utf-8")), "versions": {"cuda": None}})
+    keep({**result_of("bert-seed2"), "precision": "bfloat16"})
+    keep({**result_of("bert-seed3"), "versions": {"cuda": None}})
     text = page_of(write_report([tables_of(done, resamples=100)], folder / "results.md"))
     assert "A: a GPU, float32; B: a CPU, bfloat16; C: processor not noted, float32; " in text
     assert "; D: a CPU, float32." in text
@@ -201,10 +199,8 @@ def three(done, written, suite_data):
         others.append(Experiment(read_suite(written(suite_data, f"{name}.yaml"))))
     for cell in others[0].cells(seeds=[1]):
         if cell.row.name in ("BERT", "dictionary"):
-            write_json(
-                others[0].file(cell),
-                result(others[0], cell, right=2 if cell.row.name == "BERT" else 4),
-            )
+            right = 2 if cell.row.name == "BERT" else 4
+            keep(result(others[0], cell, right=right), suite="other")
     return [tables_of(experiment, resamples=200) for experiment in (first, *others)]
 
 
@@ -284,18 +280,15 @@ def test_differences_have_intervals_and_say_of_how_many_seeds(done, folder):
 
 
 def test_one_seed_has_no_interval(done, folder):
-    for seed in (2, 3):
-        (folder / "results" / "tiny" / f"bert-seed{seed}.json").unlink()
+    remove("bert-seed2", "bert-seed3")
     text = page_of(write_report([tables_of(done, resamples=50)], folder / "results.md"))
     assert rows_of(text, "K-BERT, graph − BERT")[0][1:] == ["1, *exploratory*", "+25.0", "+50.0"]
 
 
 def test_a_row_without_a_model_is_held_against_every_seed_of_the_same_data(done, folder):
-    for seed in (2, 3):
-        (folder / "results" / "tiny" / f"dictionary-seed{seed}.json").unlink()
+    remove("dictionary-seed2", "dictionary-seed3")
     digests = {}
-    for file in (folder / "results" / "tiny").glob("*.json"):
-        made = json.loads(file.read_text("utf-8"))
+    for made in results_of().values():
         digests[made["seed"]] = made["inputs"]["data"]["sha256"]
     tables = tables_of(done, resamples=50)
     alike = len({*digests.values()}) == 1  # whether the seeds share a split
@@ -304,14 +297,13 @@ def test_a_row_without_a_model_is_held_against_every_seed_of_the_same_data(done,
 
 
 def test_seeds_of_a_row_and_runs_made_twice_show_what_noise_does(done, written, suite_data, folder):
-    file = folder / "results" / "tiny" / "bert-seed2.json"
     experiment = Experiment(done.suite)
     cell = next(c for c in experiment.cells() if c.file_name == "bert-seed2")
-    write_json(file, result(experiment, cell, right=3))
+    keep(result(experiment, cell, right=3))
     twin = Experiment(read_suite(written(suite_data, "twin.yaml")))
     for cell in twin.cells():
         if cell.row.name == "BERT":
-            write_json(twin.file(cell), result(twin, cell, right=1))
+            keep(result(twin, cell, right=1), suite="twin")
     both = [tables_of(each, resamples=100) for each in (experiment, twin)]
     files = write_report(both, folder / "results.md")
     (null,) = rows_of(page_of(files), "*none:* BERT, one seed and another, at most")
@@ -328,13 +320,12 @@ def test_seeds_of_a_row_and_runs_made_twice_show_what_noise_does(done, written, 
 
 def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, folder):
     for seed in (1, 2):
-        file = folder / "results" / "tiny" / f"k-bert-graph-seed{seed}.json"
-        made = json.loads(file.read_text("utf-8"))
+        made = result_of(f"k-bert-graph-seed{seed}")
         response = made["edit_response"]["test"]
         response["unseen"] |= {"others_changed": None if seed == 1 else 0.1, "others_new": None}
         shares = {"right_before": 0.1 * seed, "right_after": 0.9, "others_changed": None}
         response["added"] = {"unseen": {**shares, "n": 5}, "seen": {"n": 0}}
-        write_json(file, made)
+        keep(made)
     files = write_report([tables_of(done, resamples=50)], folder / "results.md")
     *_, replaced, added, _ = rows_of(page_of(files), "K-BERT, graph")
     assert replaced[1:] == [
@@ -344,10 +335,9 @@ def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, fol
 
 
 def test_outdated_results_of_some_seeds_are_left_out_and_named(done, folder):
-    file = folder / "results" / "tiny" / "bert-seed2.json"
-    made = json.loads(file.read_text("utf-8"))
+    made = result_of("bert-seed2")
     made["inputs"]["options"]["epochs"] = 7
-    write_json(file, made)
+    keep(made)
     tables = tables_of(Experiment(done.suite), resamples=50)
     assert tables.done(tables.suite.row("BERT")) == 2
     text = page_of(write_report([tables], folder / "results.md"))
@@ -357,14 +347,15 @@ def test_outdated_results_of_some_seeds_are_left_out_and_named(done, folder):
 
 def test_rows_of_another_encoder_are_left_out_and_named(done, folder):
     """As while an encoder has been replaced, and one row has been run again with it."""
-    for file in (folder / "results" / "tiny").glob("*bert*.json"):
-        made = json.loads(file.read_text("utf-8"))
+    for name, made in results_of().items():
+        if "bert" not in name:
+            continue
         made["inputs"].get("over", made["inputs"])["encoder"]["sha256"] = "another"
-        write_json(file, made)
+        keep(made)
     again = Experiment(done.suite)
     for cell in again.cells():
         if cell.row.name == "everything | visible":
-            write_json(again.file(cell), result(again, cell, right=1))
+            keep(result(again, cell, right=1))
     tables = tables_of(again, resamples=50)
     assert [tables.done(row) for row in tables.suite.rows] == [0, 0, 3, 3, 0]
     text = page_of(write_report([tables], folder / "results.md"))
@@ -383,11 +374,11 @@ def elsewhere(done, folder):
     text = (folder / "tiny.yaml").read_text("utf-8")
     text = text.replace("folder: data", "folder: $NO_DATA/x").replace("kg.spo", "$NO_DATA/kg.spo")
     (folder / "tiny.yaml").write_text(text, encoding="utf-8")
-    for file in (folder / "results" / "tiny").glob("*.json"):
-        made = json.loads(file.read_text("utf-8").replace('"kg.spo"', '"$NO_DATA/kg.spo"'))
+    for made in results_of().values():
+        made = json.loads(json.dumps(made).replace('"kg.spo"', '"$NO_DATA/kg.spo"'))
         for inputs in (made["inputs"], made["inputs"].get("over", {"data": {}})):
             inputs["data"]["folder"] = "$NO_DATA/x"
-        write_json(file, made)
+        keep(made)
     return Experiment(read_suite("tiny.yaml"))
 
 
@@ -401,14 +392,12 @@ def test_without_the_data_the_rest_is_checked_and_the_report_says_so(elsewhere, 
 
 
 def test_without_the_data_a_changed_option_and_encoder_are_seen(elsewhere, folder):
-    file = folder / "results" / "tiny" / "k-bert-graph-seed1.json"
-    made = json.loads(file.read_text("utf-8"))
+    made = result_of("k-bert-graph-seed1")
     made["inputs"]["options"]["epochs"] = 7
-    write_json(file, made)
-    file = folder / "results" / "tiny" / "bert-seed1.json"
-    made = json.loads(file.read_text("utf-8"))
+    keep(made)
+    made = result_of("bert-seed1")
     made["inputs"]["encoder"]["sha256"] = "another"
-    write_json(file, made)
+    keep(made)
     tables = tables_of(elsewhere, resamples=50)
     assert [(s.cell.row.name, s.cell.seed, s.reason) for s in tables.outdated] == [
         ("BERT", 1, "encoder has another content"),
@@ -424,26 +413,25 @@ def test_an_encoder_that_is_not_here_is_not_taken_for_another_one(
     for name in size:  # of a BERT from scratch alone
         suite_data["train"].pop(name)
     (folder / "models").mkdir()
-    for file in (folder / "results" / "tiny").glob("*bert*.json"):
-        made = json.loads(file.read_text("utf-8"))
+    for name, made in results_of().items():
+        if "bert" not in name:
+            continue
         inputs = made["inputs"].get("over", made["inputs"])
         inputs["encoder"] = {"name": "models/gone", "sha256": "its hash"}
         for name in ("encoder", *size):
             inputs["options"].pop(name, None)
-        write_json(file, made)
+        keep(made)
     tables = tables_of(Experiment(read_suite(written(suite_data))), resamples=50)
     assert list(tables.unchecked) == ["the encoder models/gone"]
     assert tables.done(tables.suite.row("BERT + dictionary")) == 3
 
 
 def test_results_of_different_encoders_or_data_are_not_mixed(done, folder):
-    file = folder / "results" / "tiny" / "bert-seed1.json"
     for change in (
         lambda made: made["inputs"]["encoder"].update(sha256="another"),
         lambda made: made["inputs"]["data"].update(sha256="another"),
     ):
-        before = json.loads(file.read_text("utf-8"))
-        made = json.loads(file.read_text("utf-8"))
+        before, made = result_of("bert-seed1"), result_of("bert-seed1")
         change(made)
         results = {"BERT": {1: made}, "K-BERT, graph": {1: before}}
         with pytest.raises(ExperimentError, match="changed between 'BERT' and 'K-BERT, graph'"):
@@ -497,7 +485,7 @@ def test_report_only_runs_nothing_and_gives_the_figures_as_json(done, folder, ca
     assert "tiny: 4 of 15 runs are missing in the report" in caplog.text
     assert made["report"][:2] == ["r.md", "r/tiny.md"]
     assert made["suites"]["tiny"]["scores"]["BERT"]["F1"]["mean"] == pytest.approx(0.5)
-    assert not (folder / "results/tiny/everything-visible-seed1.json").exists()
+    assert "everything-visible-seed1" not in results_of()
     assert cli.main(["experiment", "tiny.yaml", "--report-only", "--report", "r.pdf"]) == 2
     assert cli.main(["experiment", "tiny.yaml", "./tiny.yaml", "--list"]) == 2
     err = capsys.readouterr().err
@@ -513,7 +501,7 @@ def test_a_name_in_any_script_can_be_drawn(written, suite_data, folder):
     suite_data["runs"][1]["name"] = "知识图谱 $"
     experiment = Experiment(read_suite(written(suite_data)))
     for cell in experiment.cells():
-        write_json(experiment.file(cell), result(experiment, cell, right=2))
+        keep(result(experiment, cell, right=2))
     assert len(write_report([tables_of(experiment, resamples=50)], folder / "r.md")) == 4
 
 

@@ -1,10 +1,12 @@
 """A grid of runs: what is made, what is skipped, what is made again."""
 
 import json
-import os
+import lzma
+import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from errno import ENOSPC
 from unittest.mock import Mock
@@ -13,6 +15,7 @@ import psutil
 import pytest
 from conftest import save_checkpoint
 from filelock import FileLock
+from kept_results import keep, records, result_of, results_of
 from transformers import AutoModel
 
 from kbert_core import Card, Triple, cli, load_graph
@@ -20,7 +23,7 @@ from kbert_core.errors import DataError, ExperimentError
 from kbert_core.experiments import results, runner
 from kbert_core.experiments.dictionary import load_scores
 from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.results import Status, write_json
+from kbert_core.experiments.results import Status
 from kbert_core.experiments.suite import read_suite
 from kbert_core.training.finetune import KnowledgeTrainer
 
@@ -34,6 +37,11 @@ def states(path):
     return [made.status(cell).state for cell in made.cells()]
 
 
+def bare(cell):
+    """The least that a result holds."""
+    return {"format": 1, "row": cell.row.name, "seed": cell.seed, "seconds": 1.0}
+
+
 def kbert(*arguments):
     return cli.main(["experiment", *map(str, arguments)])
 
@@ -45,13 +53,12 @@ def test_a_suite_runs_from_the_command_line_and_is_skipped_when_done(
     assert kbert(path, "--device", "cpu", "--json") == 0
     made = json.loads(capsys.readouterr().out)
     assert [c["state"] for c in made["suites"]["tiny"]["cells"]] == ["done"] * 8
-    files = sorted(f.name for f in (folder / "results" / "tiny").glob("*.json"))
-    assert files == sorted(
-        f"{row}-seed{seed}.json"
+    assert sorted(results_of()) == sorted(
+        f"{row}-seed{seed}"
         for row in ("bert", "k-bert-graph", "dictionary", "bert-dictionary")
         for seed in (1, 2)
     )
-    result = json.loads((folder / "results/tiny/k-bert-graph-seed2.json").read_text("utf-8"))
+    result = result_of("k-bert-graph-seed2")
     assert len(result["learning_curve"]) == 2
     assert result["scores"]["test"]["f1"] >= 0
     assert "f1" in result["without_knowledge"]["test"]
@@ -59,9 +66,9 @@ def test_a_suite_runs_from_the_command_line_and_is_skipped_when_done(
     assert len(result["sentences"]["ids"].split()) == 30
     assert result["command"] == "kbert experiment tiny.yaml --only 'K-BERT, graph' --seeds 2"
     assert str(folder) not in json.dumps(result)
-    before = {f: f.stat().st_mtime_ns for f in (folder / "results/tiny").glob("*.json")}
+    before = records().path.stat().st_mtime_ns
     assert kbert(path, "--device", "cpu") == 0
-    assert before == {f: f.stat().st_mtime_ns for f in (folder / "results/tiny").glob("*.json")}
+    assert before == records().path.stat().st_mtime_ns
     assert not list(folder.glob("runs/experiments/tiny/*/checkpoints"))
 
 
@@ -75,10 +82,7 @@ def test_masked_tails_are_scored_by_rank_with_the_graph_and_without(written, sui
     change = {"task": "mask", "seeds": [1], "runs": runs, "baselines": [], "also_compare": []}
     path = written({**suite_data, **change})
     assert kbert(path, "--device", "cpu") == 0
-    bare, knowing = (
-        json.loads((folder / f"results/tiny/{name}-seed1.json").read_text("utf-8"))
-        for name in ("bert", "k-bert")
-    )
+    bare, knowing = (result_of(f"{name}-seed1") for name in ("bert", "k-bert"))
     assert bare["without_knowledge"] == {}
     assert knowing["without_knowledge"]["test"].keys() == knowing["scores"]["test"].keys()
     assert all("mrr" in epoch for epoch in knowing["learning_curve"])
@@ -97,10 +101,7 @@ def test_a_retrained_row_draws_anew_over_the_same_data_and_is_told_as_noise(
     report = ("--report", folder / "r.md")
     for row in ("BERT", "BERT again"):
         assert kbert(path, "--device", "cpu", "--only", row, *report) == 0
-    first, second = (
-        json.loads((folder / f"results/tiny/{name}-seed1.json").read_text("utf-8"))
-        for name in ("bert", "bert-again")
-    )
+    first, second = (result_of(f"{name}-seed1") for name in ("bert", "bert-again"))
     assert first["inputs"] | {"retrained": True} == second["inputs"]
     assert first["learning_curve"] != second["learning_curve"]
     page = (folder / "r" / "tiny.md").read_text("utf-8")
@@ -118,7 +119,7 @@ def test_bfloat16_is_taken_where_a_processor_is_made_for_it_and_is_no_other_run(
         can = {"amx_bf16": able}
         monkeypatch.setattr("torch.cpu.get_capabilities", lambda can=can: can)
         assert kbert(path, "--device", "cpu", "--again") == 0
-        made[able] = json.loads((folder / "results/tiny/bert-seed1.json").read_text("utf-8"))
+        made[able] = result_of("bert-seed1")
         assert made[able]["precision"] == precision
         assert states(path) == ["done"]
     assert made[True]["inputs"] == made[False]["inputs"]
@@ -131,10 +132,7 @@ def test_a_test_curve_changes_nothing_of_a_run(written, suite_data, folder):
     path = written({**suite_data, "runs": [*suite_data["runs"], watched], "seeds": [1]})
     for row in ("BERT", "watched"):
         assert kbert(path, "--device", "cpu", "--only", row) == 0
-    plain, curved = (
-        json.loads((folder / f"results/tiny/{name}-seed1.json").read_text("utf-8"))
-        for name in ("bert", "watched")
-    )
+    plain, curved = (result_of(f"{name}-seed1") for name in ("bert", "watched"))
     assert plain["inputs"] == curved["inputs"] and plain["sentences"] == curved["sentences"]
     curve = curved["learning_curve"]
     on_test = [epoch.pop("test_f1") for epoch in curve]
@@ -146,7 +144,7 @@ def test_a_test_curve_changes_nothing_of_a_run(written, suite_data, folder):
 def test_the_counts_of_a_result_give_its_scores(written, suite_data, folder):
     path = written({**suite_data, "seeds": [1]})
     assert kbert(path, "--device", "cpu", "--only", "dictionary") == 0
-    result = json.loads((folder / "results/tiny/dictionary-seed1.json").read_text("utf-8"))
+    result = result_of("dictionary-seed1")
     sums = {n: sum(map(int, c.split())) for n, c in result["sentences"]["columns"].items()}
     scores = result["scores"]["test"]
     for name in ("right", "predicted", "gold"):
@@ -182,7 +180,7 @@ def test_another_scorer_of_the_same_name_makes_results_stale(written, suite_data
     suite_data |= {"seeds": [1], "injection": {"strategy": "context", "scorer": "scorer"}}
     made = experiment(written(suite_data))
     cell = made.cells()[1]  # K-BERT
-    write_json(made.file(cell), {"format": 1, "seconds": 1.0, "inputs": made.inputs(cell)})
+    keep(bare(cell) | {"inputs": made.inputs(cell)})
     assert made.status(cell).state == "done"
     save_checkpoint(folder / "scorer", AutoModel, Card(), hidden_size=64)
     again = experiment(folder / "tiny.yaml")
@@ -202,7 +200,7 @@ def test_other_senses_of_a_baseline_or_another_encoder_make_its_results_stale(
     path = written(suite_data)
     made = experiment(path)
     cell = made.cells()[1]
-    write_json(made.file(cell), {"format": 1, "seconds": 1.0, "inputs": made.inputs(cell)})
+    keep(bare(cell) | {"inputs": made.inputs(cell)})
     assert made.status(cell).state == "done"
     save_checkpoint(folder / "encoder", AutoModel, Card(), hidden_size=64)
     assert experiment(path).status(cell).reason == "encoder has another content"
@@ -219,17 +217,17 @@ def test_an_option_that_is_new_and_has_its_default_makes_no_result_stale(written
     assert inputs["options"]["recipe"] == {"counterfactual": 0.3}  # of five shares
     assert inputs["options"]["injection"] == {"max_triples": 1}
     assert "ablation" not in inputs["options"]
-    recorded = {"format": 1, "seconds": 1.0, "inputs": inputs}
+    recorded = bare(cell) | {"inputs": inputs}
     # as recorded before: what has its default written out, and an option there wasn't yet not
     inputs["options"]["recipe"] |= {"tree_dropout": 0.0, "branch_dropout": 0.0}
     inputs["options"]["injection"] |= {"tail_only": False, "relations": None}
-    write_json(made.file(cell), recorded)
+    keep(recorded)
     assert made.status(cell).state == "done"
     inputs["options"]["recipe"]["tree_dropout"] = 0.1
-    write_json(made.file(cell), recorded)
+    keep(recorded)
     assert made.status(cell).reason == "options.recipe.tree_dropout was 0.1 and is unset"
     inputs["options"] |= {"recipe": {"counterfactual": 0.3}, "injection": None}
-    write_json(made.file(cell), recorded)
+    keep(recorded)
     assert "options.injection was unset and is" in made.status(cell).reason
 
 
@@ -268,9 +266,9 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_result(
     assert list(folder.glob("runs/experiments/tiny/bert-seed1-*/checkpoints/*"))
     monkeypatch.setattr(KnowledgeTrainer, "training_step", plain)
     assert kbert(path, "--device", "cpu") == 0
-    resumed = json.loads((folder / "results/tiny/bert-seed1.json").read_text("utf-8"))
+    resumed = result_of("bert-seed1")
     assert kbert(path, "--device", "cpu", "--work", "elsewhere", "--results", "again") == 0
-    whole = json.loads((folder / "again/tiny/bert-seed1.json").read_text("utf-8"))
+    whole = result_of("bert-seed1", results="again")
     for key in ("scores", "learning_curve", "sentences", "inputs"):
         assert resumed[key] == whole[key]
 
@@ -290,7 +288,7 @@ def test_a_run_cut_off_while_it_is_scored_is_not_trained_again(
         assert kbert(path, "--device", "cpu") == 130
     monkeypatch.setattr(KnowledgeTrainer, "training_step", interrupted)
     assert kbert(path, "--device", "cpu") == 0
-    result = json.loads((folder / "results/tiny/bert-seed1.json").read_text("utf-8"))
+    result = result_of("bert-seed1")
     assert len(result["learning_curve"]) == 2
 
 
@@ -328,8 +326,7 @@ def test_a_run_guided_by_a_dictionary_is_decoded_anew_with_the_weight_best_on_de
     rows = ("BERT", "BERT + dictionary", "guided")
     assert kbert(path, "--device", "cpu", *(w for r in rows for w in ("--only", r))) == 0
     bert, over, guided = (
-        json.loads((folder / f"results/tiny/{row}-seed1.json").read_text("utf-8"))
-        for row in ("bert", "bert-dictionary", "guided")
+        result_of(f"{row}-seed1") for row in ("bert", "bert-dictionary", "guided")
     )
     on_dev = guided["dev_f1_by_weight"]
     assert on_dev["0"] == round(bert["scores"]["dev"]["f1"], 4)
@@ -351,8 +348,7 @@ def test_a_gate_and_an_oracle_judge_what_is_written_over_a_run(written, suite_da
     rows = ("BERT", "BERT + dictionary", "gate", "oracle")
     assert kbert(path, "--device", "cpu", *(w for r in rows for w in ("--only", r))) == 0
     bert, over, gate, oracle = (
-        json.loads((folder / f"results/tiny/{row}-seed1.json").read_text("utf-8"))
-        for row in ("bert", "bert-dictionary", "gate", "oracle")
+        result_of(f"{row}-seed1") for row in ("bert", "bert-dictionary", "gate", "oracle")
     )
     on_dev = gate["gate"]["dev_f1"]
     assert on_dev["model"] == round(bert["scores"]["dev"]["f1"], 4)
@@ -363,7 +359,7 @@ def test_a_gate_and_an_oracle_judge_what_is_written_over_a_run(written, suite_da
     assert ("gate", "BERT") in made.tables(resamples=50).pairs
     assert ("oracle", "BERT") not in made.tables(resamples=50).pairs  # it knows the answers
     bert["sentences"]["columns"]["right"] = bert["sentences"]["columns"]["gold"]
-    write_json(folder / "results/tiny/bert-seed1.json", bert)  # as if made on another machine
+    keep(bert)  # as if made on another machine
     (told,) = {made.status(cell).reason for cell in made.cells(only=rows[1:])}
     assert told == "the run under it has another result"
 
@@ -381,7 +377,7 @@ def test_a_gate_without_a_dev_set_or_names_to_judge_is_recorded_as_failed(
     assert (
         failed.state == "failed" and "names that the graph finds in dev are right" in failed.reason
     )
-    assert not made.file(failed.cell).exists()
+    assert made.result(failed.cell) is None
 
 
 def test_several_runs_at_a_time_give_the_same_results_as_one(written, suite_data, folder):
@@ -391,8 +387,7 @@ def test_several_runs_at_a_time_give_the_same_results_as_one(written, suite_data
     assert kbert(path, *only, "--results", "single") == 0
     for row in ("bert", "bert-dictionary"):
         several, single = (
-            json.loads((folder / results / "tiny" / f"{row}-seed1.json").read_text("utf-8"))
-            for results in ("results", "single")
+            result_of(f"{row}-seed1", results=results) for results in ("results", "single")
         )
         assert several["sentences"] == single["sentences"]
 
@@ -535,7 +530,7 @@ def test_a_map_of_data_that_cannot_have_one_is_refused_and_nothing_is_trained_or
     path = written({**suite_data, "conditions": [{"unseen": 0.5, "known": 0.5}]})
     assert kbert(path, "--device", "cpu") == 2
     assert reason in capsys.readouterr().err + caplog.text
-    assert not list(folder.glob("results/tiny/*.json"))
+    assert not list(folder.rglob("*.jsonl.xz"))
 
 
 def test_more_sets_to_train_on_go_into_the_split(written, suite_data, folder):
@@ -598,7 +593,7 @@ def test_data_without_a_test_set_are_refused_before_anything_is_trained(
     said = capsys.readouterr().err
     assert "data: no test set, and a suite scores every run on one" in said
     assert "data: files: {train: NAME, dev: NAME, test: NAME}" in said
-    assert not list(folder.glob("results/tiny/*.json"))
+    assert not list(folder.rglob("*.jsonl.xz"))
 
 
 def test_a_graph_that_is_missing_is_told_before_anything_is_trained(
@@ -634,7 +629,7 @@ def test_a_file_where_a_folder_is_needed_is_refused_by_the_options_name(
     said = capsys.readouterr().err
     assert f"{option}: taken" in said
     assert "Name another folder" in said
-    assert not list(folder.glob("**/*.json"))
+    assert not list(folder.rglob("*.jsonl.xz"))
 
 
 @pytest.mark.parametrize("option", ["--published", "--appendix"])
@@ -647,7 +642,7 @@ def test_a_file_for_the_report_is_missed_before_anything_runs(
     (folder / "gbk").write_text("标题", encoding="gbk")
     assert kbert(path, option, "gbk") == 2
     assert f"leave {option} out" in capsys.readouterr().err
-    assert not list(folder.glob("results/tiny/*.json"))
+    assert not list(folder.rglob("*.jsonl.xz"))
 
 
 def test_time_left_goes_by_the_runs_that_are_done(written, suite_data, folder):
@@ -727,14 +722,66 @@ def test_a_run_that_another_process_has_made_meanwhile_is_not_made_again(
     def attempt(experiment, cell, device):
         tried.append(cell)
         if cell == first:  # meanwhile another process runs the second
-            write_json(experiment.file(second), {"format": 1})
+            keep(bare(second))
         return True
 
-    write_json(made.file(cells[2]), {"format": 1})  # of before: it is asked for again
-    os.utime(made.file(cells[2]), (1, 1))
+    keep(bare(cells[2]))  # of before: it is asked for again
     monkeypatch.setattr(runner, "attempt", attempt)
     assert runner.run_all(made, cells) == []
     assert tried == [first, cells[2]]
+
+
+ONE = {"format": 1, "row": "BERT", "seed": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (lzma.compress(b"{}\n" + b" " * 9)[:-9], "can't be read (Compressed file ended"),
+        (b"plain text", "can't be read (Input format not supported"),
+        (lzma.compress(b'{"format": 1'), "can't be read (Expecting"),
+        (lzma.compress(json.dumps(ONE).encode() + b"\n[1]\n"), "line 2: no result of this"),
+        (lzma.compress(json.dumps({**ONE, "format": 9}).encode()), "line 1: no result of this"),
+        (lzma.compress(b'{"format": 1, "seed": 1}'), "line 1: no result of this version"),
+    ],
+)
+def test_a_file_of_results_that_is_broken_is_named_and_stays(tmp_path, content, said):
+    path = tmp_path / "tiny.jsonl.xz"
+    path.write_bytes(content)
+    for use in (lambda kept: kept.all(), lambda kept: kept.add([ONE])):
+        with pytest.raises(DataError, match=re.escape(f"{path}")) as raised:
+            use(results.Records(path))
+        assert said in str(raised.value)
+        assert path.read_bytes() == content
+
+
+def test_processes_that_write_to_one_file_of_results_lose_none(tmp_path):
+    def write(first):
+        kept = results.Records(tmp_path / "tiny.jsonl.xz")
+        for seed in range(first, first + 10):
+            kept.add([{**ONE, "seed": seed}])
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(write, (0, 10, 20)))
+    assert len(results.Records(tmp_path / "tiny.jsonl.xz").all()) == 30
+
+
+def test_results_made_elsewhere_are_merged_and_those_of_other_suites_refused(
+    written, suite_data, folder, capsys
+):
+    path = written({**suite_data, "seeds": [1]})
+    made = experiment(path)
+    here, there = (bare(cell) | {"inputs": made.inputs(cell)} for cell in made.cells()[:2])
+    keep(here)
+    elsewhere = results.Records(folder / "elsewhere.jsonl.xz")
+    elsewhere.add([there | {"suite": "tiny"}])
+    assert kbert(path, "--list", "--merge", elsewhere.path) == 0
+    assert states(path) == ["done", "done", "left", "left"]
+    elsewhere.add([there | {"suite": "tiny"}, there | {"suite": "other", "row": "x"}])
+    assert kbert(path, "--list", "--merge", elsewhere.path) == 2
+    assert "holds results of other, tiny, expected some of tiny." in capsys.readouterr().err
+    assert kbert(path, "--list", "--merge", "nowhere") == 2
+    assert "--merge nowhere: is missing or holds nothing" in capsys.readouterr().err
 
 
 def test_a_condition_that_cannot_be_made_is_said_before_anything_is_trained(
@@ -753,7 +800,7 @@ def test_a_condition_that_cannot_be_made_is_said_before_anything_is_trained(
     said = capsys.readouterr().err
     assert "K-BERT, graph: 50 % new, 50 % known, 100 % right: " in said
     assert "strange.spo for data: The graph names no mention of train." in said
-    assert not [*(folder / "results").rglob("*.json")]
+    assert not list(folder.rglob("*.jsonl.xz"))
     suite_data["conditions"] = [{"unseen": 0.01, "known": 0.5, "right": 1}]
     assert kbert(written(suite_data), "--device", "cpu") == 2
     assert "data, unseen: 0.01: New names make up" in capsys.readouterr().err

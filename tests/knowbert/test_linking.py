@@ -14,7 +14,6 @@ from two_processes import together
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, Triple
 from kbert_core.data.links import read_links
 from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.results import read_json
 from kbert_core.experiments.runner import run_all
 from kbert_core.experiments.suite import read_suite
 from kbert_core.knowbert.candidates import MASKED
@@ -286,7 +285,7 @@ def test_rows_of_a_suite_begin_with_a_linker_and_with_its_encoder_alone(linked, 
     (linked / "suite.yaml").write_text(json.dumps(suite))
     experiment = Experiment(read_suite(linked / "suite.yaml"), linked / "results", linked / "work")
     assert run_all(experiment, experiment.cells(), device="cpu") == []
-    plain, linker, permuted = (read_json(experiment.file(cell)) for cell in experiment.cells())
+    plain, linker, permuted = (experiment.result(cell) for cell in experiment.cells())
     assert plain["without_knowledge"] == {}
     assert linker["without_knowledge"]["test"]["count"] == 20
     assert linker["parameters"] == permuted["parameters"] > plain["parameters"]
