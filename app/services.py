@@ -118,6 +118,7 @@ class OpenedGraph:
     lines: Mapping[Triple, int] = field(default_factory=dict)
     stored: GraphSearch | None = None  # of a graph file: itself, at the revision opened
     own: bool = False  # it was uploaded: one visitor's, and in no cache
+    doubts: tuple[str, ...] = ()  # lines that were read as triples, and may be headings
 
     @property
     def size(self) -> int:
@@ -325,6 +326,7 @@ def _opened(reading: Reading, most: int | None = None) -> OpenedGraph:
         rows - len(lines),
         Path(reading.name).name,
         lines if len(lines) <= MOST_LINES else {},
+        doubts=tuple(reading.doubts),
     )
 
 

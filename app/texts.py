@@ -101,6 +101,9 @@ DEEPEST = 4  # values within values
 
 # Fields of the page in place of options of a command; the Chinese texts name the fields themselves.
 PAGE_WORDS: dict[str, Any] = {  # as re.sub takes them
+    r", or say which columns are head, relation and tail: kbert kg import .*": (
+        ", or name three columns head, relation and tail there."
+    ),
     "choose columns with --columns": "name three columns head, relation and tail in line 1",
     r"make a graph file of it, kbert kg import FILE --encoding (\S+) --output GRAPH.kg": (
         r"choose its encoding here, \1"
@@ -116,6 +119,11 @@ PAGE_WORDS: dict[str, Any] = {  # as re.sub takes them
     ),
     r" \(on the command line: --kg [^)]*\)": "",
     r" \(`kbert train` takes --[^)]*\)": "",
+    r"Choose another with --columns (\S+)=NAME": r"Call another column \1",
+    r", or --task ner for (.*), or --task multilabel for": (
+        r", or choose named entities for \1, or several labels for"
+    ),
+    r"(, or (choose|name) another( column)? with --columns[^.]*| Correct --columns)": "",
     "Make one: kbert kg import FILE --output ADDRESS": "Open another one",
 }
 # The folders of this machine that whoever looks isn't to see; see ``services``.

@@ -8,6 +8,7 @@ import streamlit as st
 from app import services
 from app.models import ModelInfo
 from app.texts import N_, listed, refusal, t, without_folders
+from app.view_models import model_facts
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.words import TASK_TEXTS
@@ -114,7 +115,7 @@ def model(info: ModelInfo) -> None:
         if length := info.card.reading.max_length:
             facts.append((t("Longest input"), t("{n} tokens", n=length)))
         named = [t("{name}: {value}", name=name, value=value) for name, value in facts]
-        st.caption(" · ".join(map(markdown, named)))
+        st.caption(" · ".join(map(markdown, [*named, *model_facts.followed(info)])))
         readme = services.model_readme(info.path)
         with st.expander(t("Card")):
             if readme:

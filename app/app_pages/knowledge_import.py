@@ -161,6 +161,8 @@ def show_preview(seen: Preview) -> None:
     }
     for column, (name, found) in zip(st.columns(4), counts.items(), strict=True):
         column.metric(name, f"{found:,}")
+    for doubt in seen.doubts:
+        st.warning(markdown(doubt))
     leave_out = True
     if seen.bad:
         text = N_("Nothing was changed. Lines that are no triples: {count}; the first {shown}:")

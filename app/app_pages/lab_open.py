@@ -12,13 +12,14 @@ import streamlit as st
 from app import services, state
 from app.app_pages.parts import action
 from app.services import OpenedGraph
-from app.texts import N_, refusal, sentences, t
+from app.texts import N_, listed, refusal, sentences, t
 from app.view_models import model_facts
 from app.view_models.html import markdown
 from app.view_models.importing import ENCODINGS
 from app.words import TASK_TEXTS
 from kbert_core import KBertError, KnowledgeGraph
 from kbert_core.errors import CheckpointError
+from kbert_core.knowledge.io import JSON, PACKED, RDF
 
 OPEN_TEXTS = {"graph": N_("Open a graph…"), "model": N_("Open a model…")}
 
@@ -75,8 +76,8 @@ def graph_upload(key: str, triples: int, **how: Any) -> Any:
     said = N_("Upload a file of at most {most} MB and {triples} triples")
     help = t(
         "One triple a line: head, relation, tail, separated by tabs (.spo, .tsv, .txt); or a table "
-        "with commas (.csv), JSON Lines (.jsonl) or RDF (.nt, .ttl). Each may be packed as .xz, "
-        ".gz, .bz2 or .zst."
+        "with commas (.csv), JSON Lines ({json}) or RDF ({rdf}). Each may be packed ({packed}).",
+        **{"json": listed(JSON), "rdf": listed(RDF), "packed": listed(PACKED)},
     )
     label = t(said, most=most, triples=f"{triples:,}")
     return st.file_uploader(label, type=services.GRAPH_ENDINGS, key=key, help=help, **how)
@@ -157,8 +158,10 @@ def show_opened() -> None:
     message = ss.pop("lab.opened", None)
     if message is None:
         return
-    text, problems = message
+    text, doubts, problems = message
     st.success(markdown(text))
+    for doubt in doubts:
+        st.warning(markdown(doubt))
     if problems:
         st.warning(t("{count} bad lines were left out:", count=len(problems)))
         rest = [f"… {len(problems) - SHOWN}"] if len(problems) > SHOWN else []
@@ -231,7 +234,8 @@ def _taken(opened: OpenedGraph) -> None:
     text = t("Opened {name}: {count} triples.", name=graph.name, count=f"{len(graph):,}")
     if opened.repeated:
         text = sentences([text, t("{count} repeated lines were left out.", count=opened.repeated)])
-    ss["lab.opened"] = (text, tuple(map(refusal, opened.problems)))
+    doubts, problems = (tuple(map(refusal, of)) for of in (opened.doubts, opened.problems))
+    ss["lab.opened"] = (text, doubts, problems)
     _close()
 
 
@@ -265,6 +269,7 @@ def _take_model() -> None:
     )
     ss["lab.opened"] = (
         t("Opened {name}: {task}. {facts}", name=info.name, task=title, facts=said),
+        (),
         (),
     )
     _close()

@@ -23,6 +23,7 @@ class Preview:
     problems: tuple[str, ...] = ()  # why, the first of them
     error: str | None = None  # why nothing could be read at all; None: something could
     too_many: bool = False  # there is more than is added at once
+    doubts: tuple[str, ...] = ()  # lines that were read as triples, and may be headings
 
 
 def preview(
@@ -61,6 +62,7 @@ def preview(
         tuple(map(refusal, reading.problems)),
         error,
         too_many,
+        tuple(map(refusal, reading.doubts)),
     )
 
 

@@ -7,7 +7,7 @@ from app.models import ModelInfo
 from app.texts import N_, listed, t
 from app.words import AUDIT_SPLIT
 from kbert_core.tasks import TASKS
-from kbert_core.training.cards import edits_followed
+from kbert_core.training.cards import edits_followed, invented_followed
 
 SCORES = {  # of a task: (key in the scores, what it is called), the first leads
     "ner": (("f1", N_("F1 {value}")),),
@@ -51,10 +51,18 @@ def facts(info: ModelInfo) -> str:
         parts.append(t("its card doesn't say what it was trained on"))
     if info.follows:
         parts.append(t("trusts the graph, wrong triples too"))
-    elif (share := edits_followed(info.notes)) is not None:
-        parts.append(t("follows {value} % of rewritten types (dev)", value=_percent(share)))
+    parts += followed(info)
     parts.append(scores(info) or t("no scores on its card"))
     return " · ".join(parts)
+
+
+def followed(info: ModelInfo) -> list[str]:
+    """Which share of edits it follows: of names in its data, and of invented ones."""
+    shares = {
+        N_("follows {value} % of rewritten types (dev)"): edits_followed(info.notes),
+        N_("follows {value} % of types of invented names (dev)"): invented_followed(info.notes),
+    }
+    return [t(text, value=_percent(s)) for text, s in shares.items() if s is not None]
 
 
 def scores(info: ModelInfo) -> str | None:

@@ -114,6 +114,8 @@ def test_a_text_in_a_script_that_the_model_hardly_knows_is_noticed(folder, name,
 
 def test_facts_say_language_data_knowledge_trust_and_scores(folder):
     scores = {"test": {"f1": 0.905, "unseen": {"gold": 148, "recall": 0.554}}}
+    invented = {"D": {"n": 3, "followed": 1.0}, "E": {"n": 1, "followed": 0.0}}
+    response = {"dev": {"seen": {"n": 10, "new": 0.98}, "invented": invented}}
     info = read_model(
         folder(
             "m-zh",
@@ -122,11 +124,14 @@ def test_facts_say_language_data_knowledge_trust_and_scores(folder):
             recipe={"counterfactual": 0.25},
             type_labels={"疾病": "D", "检查": "E"},
             scores=scores,
+            edit_response=response,
         )
     )
     assert model_facts.facts(info) == (
         "Reads Chinese · trained on notes with knowledge (Medical) · trusts the graph, wrong "
-        "triples too · test: F1 90.5, recall on unseen entities 55.4"
+        "triples too · follows 98.0 % of rewritten types (dev) · "
+        "follows 75.0 % of types of invented names (dev) · "
+        "test: F1 90.5, recall on unseen entities 55.4"
     )
 
 

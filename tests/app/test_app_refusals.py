@@ -139,6 +139,16 @@ def test_a_graph_file_that_is_refused_is_refused_in_chinese(name):
         assert said == is_chinese(said)
 
 
+def test_what_may_be_headings_is_said_where_a_table_is_opened():
+    data = b"from,via,to\nBeijing,is,big\nParis,is,old\n" + b"Rome,is,old\n" * 30
+    opened = services.read_upload(data, "a.csv")
+    (doubt,) = preview(data, "a.csv", KnowledgeGraph()).doubts
+    assert [*map(refusal, opened.doubts)] == [doubt]
+    assert "第 1 行：“from, via, to”被当作三元组读入" in is_chinese(opened.doubts[0])
+    with speaking("en"):
+        assert not OPTION.search(refusal(opened.doubts[0]))
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -248,6 +258,29 @@ def test_labelled_files_are_refused_in_chinese(table, task):
     is_chinese(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "table", "task"),
+    [
+        ("train.jsonl", '{"text": "a", "label": {"b": 1}}', "classify"),
+        ("train.jsonl", '{"tokens": ["a"], "ner_tags": [1]}', "ner"),
+        ("train.jsonl", '{"text": ["a"], "label": "b"}', "classify"),
+        ("train.jsonl", '{"text": "a", "label": 0.5}', "classify"),
+        ("train.jsonl", '{"text": "a", "label": -1}', "classify"),
+        ("train.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": "c"}', "classify"),
+        ("train.jsonl", "[1, 2]", "classify"),
+        ("train.json", "", "classify"),
+        ("train.json", "{", "classify"),
+        ("train.csv", 'text,label\n"a,1\n', "classify"),
+    ],
+)
+def test_labelled_tables_are_refused_in_chinese_and_without_options(name, table, task):
+    with pytest.raises(KBertError) as refused:
+        audits.uploaded({"train": (name, table.encode())}, "mine", task)
+    is_chinese(refused.value)
+    with speaking("en"):
+        assert not OPTION.search(refusal(refused.value))
+
+
 def test_folders_of_data_are_refused_in_chinese(tmp_path):
     for folder in (tmp_path / "none", tmp_path):
         with pytest.raises(KBertError) as refused:
@@ -283,6 +316,7 @@ BROKEN = {
     "task": lambda folder: break_config(folder, kbert={"task": "sing"}),
     "size": lambda folder: break_config(folder, hidden_size=64),
     "vocabulary": lambda folder: break_config(folder, vocab_size=3),
+    "sizes": lambda folder: break_config(folder, hidden_size=10**9),
 }
 
 

@@ -21,7 +21,7 @@ from kbert_core.knowledge.io.compression import (
 from kbert_core.knowledge.io.rows import ReadOptions as ReadOptions
 from kbert_core.knowledge.io.rows import Row as Row
 from kbert_core.knowledge.io.rows import read_tabs
-from kbert_core.knowledge.io.text_lines import Bad, lines, printable, refuse_others
+from kbert_core.knowledge.io.text_lines import Bad, Doubt, lines, printable, refuse_others
 from kbert_core.knowledge.triple import Triple
 
 log = logging.getLogger(__name__)
@@ -44,6 +44,7 @@ class Reading:
     found: Iterator[Row | Bad]
     skip_bad: bool = False  # leave bad lines out; else the end of the rows raises
     problems: list[str] = field(default_factory=list)  # a message for each bad line, the first
+    doubts: list[str] = field(default_factory=list)  # and for what may be none of the triples
     bad: int = 0  # how many there were
     # What is neither: RDF's nodes without an address, empty texts, texts in other languages.
     passed: Counter[str] = field(default_factory=Counter)
@@ -71,9 +72,14 @@ class Reading:
                         "repeated lines out, and open it again."
                     )
                 continue
+            said = f"{self.name}, {self.unit} {row.line}: {row.problem}"
+            if isinstance(row, Doubt):
+                log.warning(said)
+                self.doubts.append(said)
+                continue
             self.bad += 1
             if len(self.problems) < SHOWN_PROBLEMS or self.skip_bad:
-                self.problems.append(f"{self.name}, {self.unit} {row.line}: {row.problem}")
+                self.problems.append(said)
             if self.bad > MOST_BAD + good:
                 raise GraphFileError(
                     f"{self.problems[0]}\n… and {self.bad - 1:,} more up to {self.unit} "

@@ -1,6 +1,5 @@
 """Cells → checked rows of three fields. From a table three columns are read; it may have more."""
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import eq
@@ -9,14 +8,13 @@ from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.encodings import check_encoding
 from kbert_core.knowledge.io.headings import WHOLE, columns_of, looks_like_headings
-from kbert_core.knowledge.io.text_lines import MAX_FIELD, Bad, Cells, Lines, shown
+from kbert_core.knowledge.io.text_lines import MAX_FIELD, Bad, Cells, Doubt, Lines, shown
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import option
 
 Row = tuple[int, str, str, str]  # line, head, relation, tail
 WATCHED = 1000  # rows in which the first one's fields may recur
 FEW = 5  # rows, of which nothing has to recur
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def read_cells(
                 headings = number, found
                 continue
             if looks_like_headings(found) or columns_of(found):
-                _tell(found, name, number)
+                yield _headings(found, name, number)
             elif header and not options.columns:
                 begin, first = number, found
         if len(found) != width:
@@ -119,11 +117,11 @@ def read_cells(
         rows += 1
         if first is not None and rows > 1 and (rows > WATCHED or any(map(eq, found, first))):
             if rows > WATCHED:
-                _tell(first, name, begin)
+                yield _headings(first, name, begin)
             first = None
         yield checked(number, found[chosen[0]], found[chosen[1]], found[chosen[2]])
     if first is not None and rows >= FEW:
-        _tell(first, name, begin)
+        yield _headings(first, name, begin)
     if headings and not rows and not bad:
         number, found = headings
         raise GraphFileError(
@@ -132,11 +130,12 @@ def read_cells(
         )
 
 
-def _tell(cells: Sequence[str], name: str, number: int) -> None:
-    log.warning(
-        f"{name}, line {number}: '{shown(', '.join(cells))}' was read as a triple. If these are "
-        "headings, delete the line, or say which columns are head, relation and tail: "
-        f"kbert kg import {name} --columns {','.join(cells[:3])} --output GRAPH.kg"
+def _headings(cells: Sequence[str], name: str, number: int) -> Doubt:
+    return Doubt(
+        number,
+        f"'{shown(', '.join(cells))}' was read as a triple. If these are headings, delete the "
+        "line, or say which columns are head, relation and tail: "
+        f"kbert kg import {name} --columns {','.join(cells[:3])} --output GRAPH.kg",
     )
 
 

@@ -50,6 +50,10 @@ class Bad:
     problem: str
 
 
+class Doubt(Bad):
+    """A line that was read as a triple and may be none, and why."""
+
+
 Lines = Iterable[tuple[int, str | Bad]]
 Cells = Iterator[tuple[int, list[str] | Bad]]
 
