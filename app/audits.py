@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import streamlit as st
@@ -31,6 +32,7 @@ from kbert_core.knowledge.io.text_lines import lines
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"
 UPLOADS = [*dict.fromkeys(ending.split(".")[1] for ending in ENDINGS)]  # as a browser names them
+counting = Lock()  # one audit at a time, beside the models' work
 MOST_BYTES = 64 * 1024 * 1024  # of the files of a folder together
 MEMORY = 16  # bytes that a byte of a data file takes when it is read, about
 

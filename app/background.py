@@ -27,10 +27,10 @@ grow with the square of their number.
 Whatever the generator needs from the session is handed to it before; the thread has no session,
 and no language of its visitor. At most ``PLACES`` steps run at once, over all visitors, so a step
 should take a tenth to half a second: that is as long as others wait, and as long as a stop takes.
-What can't be cut into steps, such as reading a large upload, is done by one visitor at a time:
+What can't be cut into steps is done by one visitor at a time, each kind under a lock of its own:
 
     with alone:
-        graph = read(upload)
+        predictions = predict(texts)
 """
 
 import os

@@ -100,6 +100,7 @@ by_content = st.cache_data(max_entries=128, show_spinner=False, hash_funcs=CONTE
 
 
 parsing = Lock()  # one upload at a time, beside the models' work
+outcomes = Lock()  # and the outcomes of what one visitor types, beside the texts that others try
 
 
 class RoomError(KBertError):
@@ -543,7 +544,7 @@ def _predicted_after(
     del key
     reader = pipeline(_scene.model, _scene.device, _scene.system)
     made: list[Any | KBertError] = []
-    with alone:
+    with outcomes:
         for edit in _edits:
             try:
                 given = {"graph": _graph.apply(edit), **_reading(_scene, reader)}

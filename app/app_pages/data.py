@@ -15,7 +15,7 @@ from app.app_pages.lab_open import (
 from app.app_pages.long_run import begin, follow, forget, kept
 from app.app_pages.parts import action, segments, select
 from app.audits import MOST_TEXTS, FileSetup, Report
-from app.background import Look, Run, State, alone
+from app.background import Look, Run, State
 from app.state import KEEP, graph_as_edited, graph_name
 from app.texts import N_, refusal, t
 from app.view_models import whole_file as view
@@ -283,7 +283,7 @@ def start(setup: FileSetup) -> None:
         info = services.model_info(setup.model)
         trees, length = info.has_trees, info.card.reading.max_length
     try:
-        with st.spinner(t("Counting …")), alone:
+        with st.spinner(t("Counting …")), audits.counting:
             ss["data.report"] = audits.audited(
                 setup.data, setup.graph, setup.options, length or MAX_LENGTH, as_tokens=trees
             )

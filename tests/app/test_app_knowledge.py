@@ -190,6 +190,18 @@ def test_a_file_that_is_opened_again_is_as_it_lies_there_and_the_edited_graph_st
         assert len(triples(page)) == len(table(page)) == count
 
 
+def test_a_first_line_that_may_be_headings_is_said_where_the_file_is_opened(tmp_path, page):
+    path = tmp_path / "mine.tsv"
+    rows = "".join(f"Ann\tknows\tname {n}\n" for n in range(30))
+    path.write_text(f"from\tvia\tto\n{rows}", encoding="utf-8")
+    page.button(key="lab.open_graph").click().run()
+    page.text_input(key="lab.path").set_value(str(path))
+    page.button(key="lab.open_path").click().run()
+    (warning,) = (each.value.replace("\\", "") for each in page.warning)
+    assert "mine.tsv, line 1: 'from, via, to' was read as a triple" in warning
+    assert "name three columns head, relation and tail" in warning and "--" not in warning
+
+
 def test_a_file_with_bad_lines_is_refused_with_the_good_ones_offered(tmp_path, page):
     path = tmp_path / "bad.spo"
     path.write_text("Tim Cook\tlikes\ttea\nonly two\tfields\na\tb\tc\td\n", encoding="utf-8")

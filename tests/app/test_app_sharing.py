@@ -172,7 +172,7 @@ def take(at, graph):
         **at.session_state["lab.graphs"],
         graph.fingerprint: graph,
     }
-    at.session_state["lab.opened"] = (graph.name, ())
+    at.session_state["lab.opened"] = (graph.name, (), ())
     at.run()
     assert not at.exception
 
