@@ -40,6 +40,7 @@ KEY = "workspace"  # of the address, which opens it again
 KEPT = 4  # edited graphs that stay in memory
 MOST_LOOKED_AT = 200  # triples of a graph, to see which script it is in
 MOST_EDITS = 50_000  # of a visit, those taken back among them
+MOST_COPIED = 5_000  # triples of a workspace that are kept in case it goes
 KEEP: dict[str, Any] = {"persist_state": "session"}  # of a widget that isn't always on the page
 AUTO, BERT, ORIGINAL, PINNED = "auto", "bert", "original", "pinned"
 UNTOUCHED = "untouched"  # the scene without interventions
@@ -696,6 +697,17 @@ def _begin_workspace() -> None:
         _try_later(shared.key, error)
         return
     ss["lab.graphs"][WORKSPACE] = shared.graph
+    with suppress(KBertError):
+        _copy(shared.graph)  # nothing can be read of it any more once it is gone
+
+
+def _copy(graph: KnowledgeGraph) -> KnowledgeGraph | None:
+    """A workspace's graph in memory, made once; None of a large one."""
+
+    def make() -> KnowledgeGraph:
+        return KnowledgeGraph(graph, name=graph.name, off=graph.off)
+
+    return graph.kept("copy", make) if len(graph) <= MOST_COPIED else None
 
 
 def _keep_copy(graph: KnowledgeGraph) -> bool:
@@ -703,9 +715,10 @@ def _keep_copy(graph: KnowledgeGraph) -> bool:
     if ss["lab.graph"] != WORKSPACE:
         return False
     with suppress(KBertError):
-        copy = KnowledgeGraph(graph, name=graph.name, off=graph.off)
-        take_graph(OpenedGraph(copy, source=graph.name, own=True))
-        return True
+        copy = _copy(graph)
+        if copy is not None:
+            take_graph(OpenedGraph(copy, source=graph.name, own=True))
+            return True
     return False
 
 

@@ -325,6 +325,16 @@ def test_another_label_can_be_explained(page):
     assert target_on(at) == other
 
 
+def test_each_of_two_mentions_of_one_name_can_be_explained(page, monkeypatch):
+    mentions = (Target("O", 3, 6), Target("O", 20, 23))
+    monkeypatch.setattr("app.view_models.targets.targets", lambda *_, **__: mentions)
+    at = page(text=f"{TEXT}，{TEXT}")
+    for number, name in enumerate(("“糖尿病” O (none)", "“糖尿病” O (none) (2)")):
+        chooser(at).select_index(chooser(at).options.index(name)).run()
+        rest(at)
+        assert target_on(at) == mentions[number]
+
+
 def test_any_words_of_the_text_can_be_explained_and_others_are_refused(page):
     at = page()
     chooser(at).select_index(len(chooser(at).options) - 1).run()

@@ -463,13 +463,15 @@ def test_no_name_or_list_leads_to_a_workspace(page, tmp_path):
     assert (workspaces.place_of(key).stat().st_mode & 0o077) == 0
 
 
-def test_a_workspace_that_is_gone_is_closed_and_says_so(page):
-    key = save(page)
+def test_a_workspace_that_is_gone_is_closed_and_its_graph_stays_on_the_page(page):
+    key, before = save(page), triples(page)
     for path in workspaces.folder().iterdir():
         path.unlink()
     page.run()
-    assert "can no longer be reached" in everything(page)
+    assert everything(page).count("can no longer be reached") == 1
+    assert "Its graph stays open here as a copy, for you alone." in everything(page)
     assert page.session_state["lab.graph"] != state.WORKSPACE
+    assert triples(page) == before
     assert str(workspaces.place_of(key)) not in everything(page)
 
 
