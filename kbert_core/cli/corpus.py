@@ -39,6 +39,7 @@ from kbert_core.errors import DataError, KBertError, MissingPackageError, Option
 from kbert_core.experiments.gated import JudgedSpan
 from kbert_core.files import json_object, replaced
 from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.knowledge.io.encodings import VARIABLE
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.tasks.link import Link
 from kbert_core.tasks.mask import Filling
@@ -165,6 +166,8 @@ class Worker:
             return Done()
         torch.set_num_threads(1)  # one worker, one core
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        if self._given.encoding:
+            os.environ[VARIABLE] = self._given.encoding
         try:
             os.chdir(self._folder)
             args = Namespace(**vars(self._given), until_its_end=ExitStack())
@@ -328,7 +331,8 @@ def what_runs(args: Namespace, pipeline: Any, graph: Any, config: Any) -> dict[s
         "reading": repr(config),
         "gate": "none" if gate is None else repr(astuple(gate.fitted)),
         "option": f"columns {columns_of(args)}, compare {args.compare}, bf16 {args.bf16}"
-        + ("" if args.label_threshold is None else f", threshold {args.label_threshold}"),
+        + ("" if args.label_threshold is None else f", threshold {args.label_threshold}")
+        + (f", encoding {args.encoding}" if args.encoding else ""),
     }
 
 

@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 from kbert_core.data.tables import PAIRS, TEXTS
 from kbert_core.errors import DataError
 from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, plain_ending, remedy
+from kbert_core.knowledge.io.encodings import encoding_of
 
 SHOWN = 200  # characters of a broken row that are kept
 PARQUET_PROBLEMS = (pa.ArrowException, OSError)
 ENDINGS = (".txt", ".jsonl", ".parquet")
-BOM = b"\xef\xbb\xbf"
 log = logging.getLogger(__name__)
 
 
@@ -113,7 +113,7 @@ def rows_of(
         case ".jsonl":
             yield from _lines(shard, lambda line: _of_object(names, json.loads(line)), blank=False)
         case _:
-            yield from _lines(shard, lambda line: _cut(line.decode(), sentences), blank=True)
+            yield from _lines(shard, lambda line: _cut(line, sentences), blank=True)
 
 
 def _among(names: Sequence[tuple[str, ...]], there: Collection[str]) -> tuple[str, ...]:
@@ -148,18 +148,27 @@ def _texts(values: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(values.values())
 
 
+def _encoding(path: Path) -> str:
+    with open_unpacked(path) as file:
+        name = encoding_of(file.read(1 << 16)) or "utf-16"
+    if name.startswith(("utf-16", "utf-32")):  # whose line ends are no single bytes
+        raise DataError(f"{path}: a corpus can't be in {name.upper()}. Save it as UTF-8.")
+    return name
+
+
 def _lines(
-    shard: Shard, read: Callable[[bytes], tuple[str, ...]], *, blank: bool
+    shard: Shard, read: Callable[[str], tuple[str, ...]], *, blank: bool
 ) -> Iterator[Row | BrokenRow]:
     """Rows of lines; an empty one is a row where ``blank``."""
     try:
+        encoding = _encoding(shard.path)
         with open_unpacked(shard.path) as file:
             for number, line in enumerate(file, start=1):
-                line = (line.removeprefix(BOM) if number == 1 else line).rstrip(b"\r\n")
+                line = line.rstrip(b"\r\n")
                 if not (line.strip() or blank):
                     continue
                 try:
-                    yield Row(number, read(line))
+                    yield Row(number, read(line.decode(encoding)))
                 except (ValueError, RecursionError) as error:  # UTF-8 and JSON too
                     yield BrokenRow.of(number, error, line)
     except PROBLEMS as error:

@@ -176,6 +176,15 @@ def test_text_that_is_not_utf_8_in_parquet_is_a_broken_row(tmp_path):
     assert [type(row) for row in rows(tmp_path)] == [Row, BrokenRow, BrokenRow, Row]
 
 
+@pytest.mark.parametrize("encoding", ["gb18030", "utf-8", "utf-8-sig"])
+def test_rows_may_be_in_another_encoding(tmp_path, monkeypatch, encoding):
+    (tmp_path / "a.txt").write_bytes("无\n患者有糖尿病史。\n".encode(encoding))
+    (tmp_path / "b.jsonl").write_bytes('{"text": "患者有糖尿病史。"}'.encode(encoding))
+    monkeypatch.setenv("KBERT_ENCODING", "gb18030")
+    found = [row for shard in find_shards(tmp_path) for row in rows_of(shard)]
+    assert [row.sentences for row in found] == [("无",), *[("患者有糖尿病史。",)] * 2]
+
+
 def test_pairs_are_named_columns_or_have_a_tab_between(tmp_path):
     (tmp_path / "a.txt").write_text("one\ttwo\tthree\nalone\n")
     good, broken = rows(tmp_path, sentences=2)
@@ -197,6 +206,7 @@ def test_pairs_are_named_columns_or_have_a_tab_between(tmp_path):
             gzip.compress(b"a\n" * 99, mtime=0)[:-9],
             "can't be read (Compressed file ended",
         ),
+        ("a.txt", "a\n".encode("utf-16"), "a corpus can't be in UTF-16. Save it as UTF-8."),
         ("a.csv", b"a,b", "holds no file of texts. Expected files that end with .txt"),
     ],
 )
