@@ -117,9 +117,9 @@ class Rows:
 def tree(args: Namespace) -> None:
     """Show the sentence tree of a text.
 
-    Without --words, --chars or --model, a text mostly of Latin letters is split into words and any
-    other into characters. A model's tokenizer always adds its special tokens, and its length limit
-    counts.
+    Without --words, --chars or --model, a text mostly of Latin letters is split into words, marks
+    and Chinese characters, any other into characters. A model's tokenizer always adds its special
+    tokens, and its length limit counts.
     """
     rows_of = _rows_of_model(args) if args.model else _rows_without_model(args)
     each_text(args, lambda texts: map(rows_of, texts), Rows.text)

@@ -53,9 +53,8 @@ class TrainingRow:
     """One row of a batch and its target."""
 
     row: Any  # N tokens, as the system reads them
-    target: (
-        int | Ints
-    )  # a class, or labels (N,) or (C,) with ``IGNORED`` where there is none; (K,) 0 or 1
+    # A class; labels (N,) or (C,), ``IGNORED`` where there is none; or (K,) of 0 and 1.
+    target: int | Ints
     input_ids: Ints | None = None  # (N,) ids where they differ from the row's (hidden tokens)
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import comb
+from operator import eq
 from typing import Any
 
 from kbert_core.labels import order
@@ -64,16 +65,14 @@ def multilabel_scores(
 
     Also precision, recall and F1 by label.
     """
-    pairs = list(zip(map(set, gold), map(set, predicted), strict=True))
-    scores = span_scores(
-        *([[(0, 0, label) for label in own] for own in s] for s in (gold, predicted))
-    )
+    sides = [[{(0, 0, label) for label in own} for own in side] for side in (gold, predicted)]
+    scores = span_scores(*sides)
     by_label = scores.pop("by_label")
     return {
         **scores,
         "macro_f1": _mean_f1(by_label),
-        "subset_accuracy": sum(one == other for one, other in pairs) / len(pairs),
-        "count": len(pairs),
+        "subset_accuracy": sum(map(eq, *sides)) / len(gold),
+        "count": len(gold),
         "by_label": by_label,
     }
 
