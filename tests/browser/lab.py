@@ -58,8 +58,12 @@ class Lab:
         )
 
     def _received(self, frame) -> None:
-        if isinstance(frame, bytes) and ForwardMsg.FromString(frame).HasField("new_session"):
-            self._asked = False
+        if isinstance(frame, bytes):
+            message = ForwardMsg.FromString(frame)
+            if message.HasField("new_session"):
+                self._asked = False
+            elif message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                self._asked = True  # another begins by itself
 
     def _console(self, message) -> None:
         if message.type == "error":
