@@ -15,6 +15,11 @@ ARGUMENTS = [
     "--disable-sync",
     "--disable-default-apps",
 ]
+# Streamlit's waiting signs move, and every frame of them is drawn by the processor.
+STILL = """const still = new CSSStyleSheet();
+const all = "*, ::before, ::after";
+still.replaceSync(`${all} { animation: none !important; transition: none !important }`);
+document.adoptedStyleSheets.push(still);"""
 
 
 def chromium() -> str | None:
@@ -62,6 +67,7 @@ class Visitors:
         if (number, locale) not in self._kept:
             context = self._browser.new_context(locale=locale, accept_downloads=True)
             context.set_default_timeout(PATIENCE)
+            context.add_init_script(f"{{ {STILL} }}")
             self._kept[number, locale] = Lab(context.new_page(), self._address)
         lab = self._kept[number, locale]
         lab.page.set_viewport_size({"width": width, "height": height})

@@ -85,7 +85,8 @@ def test_a_visitor_counts_the_example_then_data_and_a_graph_of_their_own(data, t
     assert '"headline": "Scores on this split are too good' in found
 
 
-def test_files_can_be_taken_back(data, tmp_path):
+def taken_back(data, tmp_path):
+    """Files, by their own button, and by the page's where one comes back to it."""
     file = tmp_path / "train.tsv"
     file.write_text(rows(range(20)), encoding="utf-8")
     data.show("Upload")
@@ -104,12 +105,12 @@ def test_files_can_be_taken_back(data, tmp_path):
     expect(data.page.get_by_text("Upload a train.tsv above")).to_be_visible()
 
 
-def test_a_visitor_reads_a_file_of_their_own_and_opens_a_row_in_the_lab(data, tmp_path):
+def test_files_are_taken_back_then_one_is_read_and_a_row_opened_in_the_lab(data, tmp_path):
     page = data.page
+    taken_back(data, tmp_path)
     bad, good = tmp_path / "bad.tsv", tmp_path / "mine.tsv"
     bad.write_text(f"text_a\tlabel\n{LINE}糖 尿 病\n", encoding="utf-8")
     good.write_text(f"text_a\tlabel\n{LINE * 200}{OTHER * 200}", encoding="utf-8")
-    data.show("Upload")
     upload(data, bad)
     expect(page.get_by_text("bad.tsv, line 3: found 1 fields")).to_be_visible()
     expect(page.get_by_role("button", name="Count and read")).to_be_disabled()

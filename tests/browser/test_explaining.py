@@ -52,7 +52,7 @@ def test_a_visitor_applies_what_flips_it(lab):
     assert promised in [label for _, label in lab.prediction()]
 
 
-def test_an_old_address_leads_to_its_part(lab):
+def old_address_leads_to_its_part(lab):
     lab.page.goto(f"{lab.address}/noise?lang=en")
     lab.page.wait_for_url(re.compile(r"/explain"), timeout=3 * PATIENCE)
     lab.settle()
@@ -78,3 +78,4 @@ def test_a_visitor_follows_a_triple_to_a_token_then_turns_the_dial_of_noise(lab)
     lab.page.get_by_role("button", name="Draw the curve").click()
     expect(lab.page.get_by_text("mean of 3 draws")).to_be_visible(timeout=3 * PATIENCE)
     expect(lab.page.locator('[data-testid="stPlotlyChart"]')).to_have_count(1)
+    old_address_leads_to_its_part(lab)

@@ -76,69 +76,10 @@ def test_figure_2_looks_like_the_papers_and_a_click_says_why_a_cell_is_visible(l
     lab.click_matrix(FIGURE_2.index("Apple"), FIGURE_2.index("China"))
     expect(said).to_contain_text("“Apple” may not attend to “China”")
     expect(said).to_contain_text("branches of different mentions")
+    says_why_as_python_does(lab)
 
 
-DRAWN = """() => {
-  const hosts = document.querySelectorAll("[data-testid=stBidiComponentIsolated]");
-  const matrix = [...hosts].map(host => host.shadowRoot.querySelector(".root[data-sum]"))
-    .find(root => root).dataset;
-  return [document.querySelector(".kb-tree-root").drawn, matrix.tokens, matrix.sum];
-}"""
-
-
-def test_a_branch_is_switched_at_once_as_the_page_then_draws_it(lab):
-    """Off, on, another one while one is gone, and with two mentions of one name."""
-    at_once = f"""(number) => {{
-      document.querySelectorAll(".kb-tree-root [data-switch]")[number].click();
-      return ({DRAWN})();
-    }}"""
-    lab.example("Figure 2 of the paper")
-    for number in (0, 0, 1, 0, 1, 0):
-        before = lab.page.evaluate(DRAWN)
-        drawn = lab.page.evaluate(at_once, number)
-        assert [old != new for old, new in zip(before, drawn, strict=True)] == [True] * 3
-        lab.settle()
-        assert lab.page.evaluate(DRAWN) == drawn
-    lab.write("Beijing now, Beijing then")  # both would change: only the page can tell
-    before = lab.page.evaluate(DRAWN)
-    assert lab.page.evaluate(at_once, 0) == before
-    lab.settle()
-    assert lab.page.evaluate(DRAWN) != before
-
-
-def test_a_switch_that_was_refused_is_taken_back(lab):
-    lab.example("Figure 2 of the paper")
-    before = lab.page.evaluate(DRAWN)
-    refused = f"""() => {{
-      const root = document.querySelector(".kb-tree-root"), tell = root.tellPython;
-      root.tellPython = (what) => tell(what, ["another", false]);
-      root.querySelector("[data-switch]").click();
-      return ({DRAWN})();
-    }}"""
-    assert lab.page.evaluate(refused) != before
-    lab.settle()
-    assert lab.page.evaluate(DRAWN) == before
-
-
-def test_a_switch_does_what_is_meant_by_keys_and_by_a_double_click(lab):
-    """The focus stays on the branch's switch, and screen readers are told what has changed."""
-    lab.open("?example=copd")
-    told = lab.page.get_by_role("status").filter(has_text="COPD")
-    switch = lab.page.locator("[data-switch]").first
-    switch.focus()
-    for now, said in (([], "is no longer Disease"), ([("COPD", "Disease")], "is now Disease")):
-        lab.page.keyboard.press("Enter")
-        expect(told).to_contain_text(said)
-        lab.settle()
-        assert lab.prediction("Now") == now
-        expect(switch).to_be_focused()
-    switch.dblclick()  # an impatient visitor's
-    expect(told).to_contain_text("is no longer Disease")
-    lab.settle()
-    assert lab.prediction("Now") == []
-
-
-def test_the_browser_says_why_a_cell_is_visible_as_python_does(lab):
+def says_why_as_python_does(lab):
     splitter, graph = Words(special=True), services.demo_graph("figure2")
     text = "Tim Cook and Beijing, Tim Cook {a}"
     flat = flatten([grow_trees([(text,)], graph, InjectionOptions())[0]], splitter)[0]
@@ -154,7 +95,63 @@ def test_the_browser_says_why_a_cell_is_visible_as_python_does(lab):
         assert said == [why(flat, *cell, ablation) for cell in cells]
 
 
-def test_triples_are_added_and_deleted_and_undo_takes_it_back(lab):
+DRAWN = """() => {
+  const hosts = document.querySelectorAll("[data-testid=stBidiComponentIsolated]");
+  const matrix = [...hosts].map(host => host.shadowRoot.querySelector(".root[data-sum]"))
+    .find(root => root).dataset;
+  return [document.querySelector(".kb-tree-root").drawn, matrix.tokens, matrix.sum];
+}"""
+
+
+def test_a_branch_is_switched_at_once_as_the_page_then_draws_it_or_taken_back(lab):
+    """Off, on, another one while one is gone, one that is refused, and two mentions of a name."""
+    at_once = f"""(number) => {{
+      document.querySelectorAll(".kb-tree-root [data-switch]")[number].click();
+      return ({DRAWN})();
+    }}"""
+    lab.example("Figure 2 of the paper")
+    for number in (0, 0, 1, 0, 1, 0):
+        before = lab.page.evaluate(DRAWN)
+        drawn = lab.page.evaluate(at_once, number)
+        assert [old != new for old, new in zip(before, drawn, strict=True)] == [True] * 3
+        lab.settle()
+        assert lab.page.evaluate(DRAWN) == drawn
+    before = lab.page.evaluate(DRAWN)
+    refused = f"""() => {{
+      const root = document.querySelector(".kb-tree-root"), tell = root.tellPython;
+      root.tellPython = (what) => tell(what, ["another", false]);
+      root.querySelector("[data-switch]").click();
+      return ({DRAWN})();
+    }}"""
+    assert lab.page.evaluate(refused) != before
+    lab.settle()
+    assert lab.page.evaluate(DRAWN) == before
+    lab.write("Beijing now, Beijing then")  # both would change: only the page can tell
+    before = lab.page.evaluate(DRAWN)
+    assert lab.page.evaluate(at_once, 0) == before
+    lab.settle()
+    assert lab.page.evaluate(DRAWN) != before
+
+
+def test_a_switch_does_what_is_meant_by_keys_and_by_a_double_click(visit):
+    """The focus stays on the branch's switch, and screen readers are told what has changed."""
+    lab = visit(path="?example=copd")
+    told = lab.page.get_by_role("status").filter(has_text="COPD")
+    switch = lab.page.locator("[data-switch]").first
+    switch.focus()
+    for now, said in (([], "is no longer Disease"), ([("COPD", "Disease")], "is now Disease")):
+        lab.page.keyboard.press("Enter")
+        expect(told).to_contain_text(said)
+        lab.settle()
+        assert lab.prediction("Now") == now
+        expect(switch).to_be_focused()
+    switch.dblclick()  # an impatient visitor's
+    expect(told).to_contain_text("is no longer Disease")
+    lab.settle()
+    assert lab.prediction("Now") == []
+
+
+def test_triples_are_added_and_deleted_undo_takes_it_back_and_markup_stays_text(lab):
     lab.example("Figure 2 of the paper")
     lab.add("Beijing", "capital", "China")
     assert "is in the graph already" in lab.text()
@@ -171,9 +168,20 @@ def test_triples_are_added_and_deleted_and_undo_takes_it_back(lab):
     lab.press("Undo")
     assert lab.branches() == BRANCHES
 
+    evil = "<img src=x onerror=alert(1)>"
+    lab.add("Beijing", "</script><b>", evil)
+    assert evil.replace(" ", "") in "".join(lab.branches())
+    assert lab.page.locator(".kb-tree img").count() == 0
+    lab.show("Graph")
+    canvas = lab.page.locator(".net canvas")
+    canvas.scroll_into_view_if_needed()
+    canvas.hover(position=drawn_at(lab)[evil])
+    expect(lab.page.locator(".vis-tooltip")).to_have_text(evil)
+    assert lab.page.locator(".net img").count() == 0
+
 
 @pytest.mark.parametrize(
-    "pauses", [(0, 150, 500), pytest.param(range(0, 800, 50), marks=pytest.mark.soak)]
+    "pauses", [(0, 150), pytest.param(range(0, 800, 50), marks=pytest.mark.soak)]
 )
 def test_a_second_click_is_not_lost_whenever_it_comes(lab, pauses):
     """However far the page is with its answer to the first, its coming drops no later change."""
@@ -219,6 +227,10 @@ def large_graph(tmp_path_factory):
 def test_a_graph_of_ones_own_is_opened_and_edited_or_refused_with_a_reason(
     lab, large_graph, tmp_path
 ):
+    drawer = lab.page.locator(".st-key-lab-drawer details")
+    lab.choose("Task", "Sentence classification")
+    assert drawer.evaluate("e => e.open")
+    expect(drawer.locator("summary")).to_contain_text("sentiment-zh")
     lab.open_graph_path(Path("/nowhere/<b>bold</b>.spo"))
     dialog = lab.page.get_by_role("dialog")
     expect(dialog).to_contain_text("/nowhere/<b>bold</b>.spo: there is no such file")
@@ -388,43 +400,27 @@ def drawn_at(lab):
     )
 
 
-def test_markup_in_a_triple_stays_text(lab):
-    lab.example("Figure 2 of the paper")
-    evil = "<img src=x onerror=alert(1)>"
-    lab.add("Beijing", "</script><b>", evil)
-    assert evil in [text for text, _, _ in lab.tokens()] or "src=x" in str(lab.tokens())
-    assert lab.page.locator(".kb-tree img").count() == 0
-    lab.show("Graph")
-    expect(lab.page.locator(".net canvas")).to_be_visible()
-    canvas = lab.page.locator(".net canvas")
-    canvas.scroll_into_view_if_needed()
-    canvas.hover(position=drawn_at(lab)[evil])
-    expect(lab.page.locator(".vis-tooltip")).to_have_text(evil)
-    assert lab.page.locator(".net img").count() == 0
-
-
 @pytest.mark.parametrize(
-    ("path", "triple", "labels"),
+    ("path", "labels"),
     [
-        ("?example=gastroscopy", "(胃镜, 类别, 检查)", ("Examine", "BodyPart")),
-        ("", "(COPD, is_a, disease)", ("Disease", "recovered")),  # what English visitors begin with
+        ("?example=gastroscopy", ("Examine", "BodyPart")),
+        ("?example=gastroscopy&lang=zh", ("Examine", "BodyPart")),
+        ("?example=copd", ("Disease", "recovered")),  # what English visitors begin with
     ],
 )
-def test_one_screen_shows_prediction_tree_and_matrix_before_and_after_an_edit(
-    lab, path, triple, labels
-):
-    lab.open(path)
+def test_one_screen_shows_prediction_tree_and_matrix_before_and_after_an_edit(visit, path, labels):
+    lab = visit(path=path)
     for width, height in ((1440, 900), (1366, 768)):
         lab.page.set_viewport_size({"width": width, "height": height})
         lab.settle()
-        fits_before_and_after(lab, width, height, triple, labels)
+        fits_before_and_after(lab, width, height, labels)
 
 
-def fits_before_and_after(lab, width, height, triple, labels):
+def fits_before_and_after(lab, width, height, labels):
     matrix = lab.page.locator("canvas.over")
     tree = lab.page.locator(".kb-tree")
     now = lab.page.locator(".kb-line").last
-    switch = lab.page.get_by_role("button", name=f"Switch off {triple}")
+    switch = lab.page.locator("[data-switch]").first
     places = []
     for label in labels:
         expect(now).to_contain_text(label)
@@ -443,15 +439,6 @@ def fits_before_and_after(lab, width, height, triple, labels):
             switch.click()
             lab.settle()
     assert places[0] == places[1]  # nothing has moved
-    again = lab.page.get_by_role("button", name=f"Switch on {triple}")
-    again.focus()
-    again.press("Enter")
+    switch.press("Enter")
     lab.settle()
     expect(now).to_contain_text(labels[0])
-
-
-def test_the_drawer_stays_open_while_something_in_it_is_chosen(lab):
-    drawer = lab.page.locator(".st-key-lab-drawer details")
-    lab.choose("Task", "Sentence classification")
-    assert drawer.evaluate("e => e.open")
-    expect(drawer.locator("summary")).to_contain_text("sentiment-zh")

@@ -55,7 +55,7 @@ def small_map(lab, layer, head):
     lab.settle()
 
 
-def test_a_token_is_chosen_in_the_tree_or_beside_the_matrix_by_mouse_or_keys(lab):
+def test_a_token_or_a_cell_is_chosen_in_tree_or_matrix_by_mouse_or_keys(lab):
     lab.example("Figure 2 of the paper")
     sizes = [canvas(lab).bounding_box()["height"]]
     lab.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop = 150")
@@ -100,9 +100,59 @@ def test_a_token_is_chosen_in_the_tree_or_beside_the_matrix_by_mouse_or_keys(lab
     expect(lab.page.locator(".kb-picked")).to_have_count(1)  # its triple
     lab.settle()
     assert lab.page.evaluate("document.activeElement.dataset.token") == "3"
+    frames_its_row_and_its_own_column(lab)
 
 
-def test_a_triple_is_marked_in_every_panel_and_the_table_is_not_drawn_anew(encoder):
+def frames_its_row_and_its_own_column(lab):
+    """A chosen cell."""
+    root = lab.page.locator(".root[data-sum]")
+    cell, left, top = (float(root.get_attribute(f"data-{k}")) for k in ("cell", "left", "top"))
+    cook, apple = FIGURE_2.index("Cook"), FIGURE_2.index("Apple")
+    lab.click_matrix(cook, apple)
+    expect(why(lab)).to_contain_text("“Cook” may attend to “Apple”")
+    lab.page.mouse.move(0, 0)
+
+    def framed(row, column):
+        """Whether a line is drawn along the left edge of a cell, far from the chosen row."""
+        return canvas(lab).evaluate(
+            """(over, [x, y]) => {
+              const by = over.width / over.clientWidth;
+              const pixels = over.getContext("2d").getImageData(x * by - 1, y * by, 3, 1).data;
+              return pixels.some((value, i) => i % 4 === 3 && value > 0);
+            }""",
+            [left + column * cell, top + (row + 0.5) * cell],
+        )
+
+    last = len(FIGURE_2) - 1
+    assert framed(last, apple) and framed(last, apple + 1)
+    assert not framed(last, cook)
+
+
+def scrolls_under_its_names_and_zooms(lab):
+    """The matrix of a long text."""
+    lab.write("Tim Cook is visiting Beijing now and then. " * 12)
+    root = lab.page.locator(".root[data-sum]")
+    assert int(lab.matrix()["n"]) > 200
+    before = float(root.get_attribute("data-cell"))
+    lab.page.get_by_role("button", name="Zoom in").click()
+    assert float(root.get_attribute("data-cell")) > before
+    lab.page.get_by_role("button", name="Whole matrix").click()
+    whole = "e => [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight]"
+    assert max(lab.page.locator(".scroll").evaluate(whole)) <= 1
+    names = lab.page.get_by_role("combobox", name="Token")  # so many that only some are drawn
+    lab.bring(names)
+    names.click()
+    lab.page.keyboard.type("then (21)")
+    lab.page.keyboard.press("Enter")
+    expect(marked(lab, "kb-chosen")).to_have_text(["then"])
+    lab.settle()
+    for width in (1400, 390):
+        lab.page.set_viewport_size({"width": width, "height": 1100})
+        lab.settle()
+        assert lab.fits(), width
+
+
+def test_a_triple_is_marked_in_every_panel_and_a_long_texts_matrix_zooms(encoder):
     lab = encoder
     relation = lab.page.get_by_role("textbox", name="relation", exact=True)
     relation.fill("half typed")
@@ -117,6 +167,8 @@ def test_a_triple_is_marked_in_every_panel_and_the_table_is_not_drawn_anew(encod
     expect(lab.page.locator("[data-chosen]")).to_have_attribute("data-chosen", "0")
     lab.page.get_by_role("button", name="Clear", exact=True).click()
     expect(lab.page.locator(".kb-picked")).to_have_count(0)
+    lab.settle()
+    scrolls_under_its_names_and_zooms(lab)
 
 
 def test_a_cell_opens_its_arithmetic_and_attention_is_thinned_out_and_flipped_through(encoder):
@@ -171,56 +223,30 @@ def test_a_cell_opens_its_arithmetic_and_attention_is_thinned_out_and_flipped_th
     assert len(seen) == 3
 
 
-def test_a_long_text_scrolls_under_its_names_and_zooms(encoder):
-    lab = encoder
-    lab.write("Tim Cook is visiting Beijing now and then. " * 12)
+def blocked_and_opened_again_by_two_clicks(lab):
+    """A cell, wherever it stands by the second click."""
     root = lab.page.locator(".root[data-sum]")
-    assert int(lab.matrix()["n"]) > 200
-    before = float(root.get_attribute("data-cell"))
-    lab.page.get_by_role("button", name="Zoom in").click()
-    assert float(root.get_attribute("data-cell")) > before
-    lab.page.get_by_role("button", name="Whole matrix").click()
-    whole = "e => [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight]"
-    assert max(lab.page.locator(".scroll").evaluate(whole)) <= 1
-    names = lab.page.get_by_role("combobox", name="Token")  # so many that only some are drawn
-    lab.bring(names)
-    names.click()
-    lab.page.keyboard.type("then (21)")
-    lab.page.keyboard.press("Enter")
-    expect(marked(lab, "kb-chosen")).to_have_text(["then"])
-    lab.settle()
-    for width in (1400, 390):
-        lab.page.set_viewport_size({"width": width, "height": 1100})
-        lab.settle()
-        assert lab.fits(), width
-
-
-def test_a_chosen_cell_frames_its_row_and_its_own_column(lab):
-    lab.example("Figure 2 of the paper")
-    root = lab.page.locator(".root[data-sum]")
+    seen = lab.matrix()["sum"]
     cell, left, top = (float(root.get_attribute(f"data-{k}")) for k in ("cell", "left", "top"))
-    cook, apple = FIGURE_2.index("Cook"), FIGURE_2.index("Apple")
-    lab.click_matrix(cook, apple)
-    expect(why(lab)).to_contain_text("“Cook” may attend to “Apple”")
-    lab.page.mouse.move(0, 0)
+    at = {"x": left + 6.5 * cell, "y": top + 4.5 * cell}
+    canvas(lab).dblclick(position=at)
+    lab.settle()
+    blocked = lab.matrix()["sum"]
+    assert blocked != seen
+    canvas(lab).dblclick(position=at)
+    lab.settle()
+    assert lab.matrix()["sum"] == seen
 
-    def framed(row, column):
-        """Whether a line is drawn along the left edge of a cell, far from the chosen row."""
-        return canvas(lab).evaluate(
-            """(over, [x, y]) => {
-              const by = over.width / over.clientWidth;
-              const pixels = over.getContext("2d").getImageData(x * by - 1, y * by, 3, 1).data;
-              return pixels.some((value, i) => i % 4 === 3 && value > 0);
-            }""",
-            [left + column * cell, top + (row + 0.5) * cell],
-        )
-
-    last = len(FIGURE_2) - 1
-    assert framed(last, apple) and framed(last, apple + 1)
-    assert not framed(last, cook)
+    frame = canvas(lab).bounding_box()
+    lab.page.mouse.click(frame["x"] + at["x"], frame["y"] + at["y"])
+    root.evaluate("(e, by) => { e.style.paddingTop = `${by}px`; }", 2 * cell)
+    lab.page.mouse.down(click_count=2)
+    lab.page.mouse.up(click_count=2)
+    lab.settle()
+    assert lab.matrix()["sum"] == blocked  # the first click's cell
 
 
-def test_what_is_under_the_mouse_is_marked_in_tree_and_matrix_without_a_rerun(lab):
+def test_what_is_under_the_mouse_is_marked_and_a_cell_clicked_twice_is_blocked(lab):
     cook = lab.page.locator(".kb-tree [data-token='4']")
     cook.hover()
     expect(cook).to_have_class(re.compile("kb-hover"))
@@ -234,18 +260,4 @@ def test_what_is_under_the_mouse_is_marked_in_tree_and_matrix_without_a_rerun(la
     expect(lab.page.locator(".kb-arcs path").first).to_be_visible()
     lab.page.mouse.move(5, 5)
     expect(lab.page.locator(".kb-arcs path")).to_have_count(0)
-
-
-def test_a_cell_clicked_twice_is_blocked_and_opened_again(lab):
-    seen = lab.matrix()["sum"]
-    cell, left, top = (
-        float(lab.page.locator(".root[data-sum]").first.get_attribute(f"data-{k}"))
-        for k in ("cell", "left", "top")
-    )
-    at = {"x": left + 6.5 * cell, "y": top + 4.5 * cell}
-    canvas(lab).dblclick(position=at)
-    lab.settle()
-    assert lab.matrix()["sum"] != seen
-    canvas(lab).dblclick(position=at)
-    lab.settle()
-    assert lab.matrix()["sum"] == seen
+    blocked_and_opened_again_by_two_clicks(lab)

@@ -43,11 +43,15 @@ def test_a_visitor_changes_the_language_and_keeps_what_was_chosen(lab, visit):
     lab.show("Attention")
     lab.choose("Head", "2")
     sentence = page.get_by_role("textbox", name="Sentence", exact=True).input_value()
+    for name in ("relation", "tail"):  # of a triple that isn't added yet
+        page.get_by_role("textbox", name=name, exact=True).fill(f"my {name}")
     lab.show("中文")
     assert page.url.endswith("lang=zh")
     expect(page.get_by_role("combobox", name="头", exact=True)).to_have_value("2")
     expect(page.get_by_role("radio", name="注意力", exact=True)).to_be_checked()
     expect(page.get_by_role("textbox", name="句子", exact=True)).to_have_value(sentence)
+    for name, text in (("关系", "my relation"), ("尾实体", "my tail")):
+        expect(page.get_by_role("textbox", name=name, exact=True)).to_have_value(text)
     assert lab.prediction("现在") == [(text, f"检查 {label}") for text, label in before]
     assert lab.page.locator(".kb-side").first.inner_text().split("\n")[-1] == "不注入知识"
     lab.choose("对比对象", "打开时的图谱")  # the browser tells of every chooser with it

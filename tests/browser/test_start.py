@@ -21,31 +21,28 @@ def lab(visit):
     return visit(path="?example=copd")
 
 
-def test_one_triple_is_switched_off_and_the_prediction_turns(lab):
+def test_each_card_shows_what_it_promises_whatever_was_played_before(lab):
     play(lab, "triple")
     assert lab.prediction("Before") == [("COPD", "Disease")]
     assert lab.prediction("Now") == []
     expect(lab.page.locator(".kb-removed")).to_contain_text("disease")
 
-
-def test_a_wrong_triple_fools_the_model(lab):
     play(lab, "wrong")
     assert "is_adrug" in lab.branches() and "is_adisease" not in lab.branches()
     assert lab.prediction("Now") == [("COPD", "Chemical")]
 
-
-def test_four_systems_stand_side_by_side_with_one_edit_in_each(lab):
-    play(lab, "systems")
+    play(lab, "systems")  # one edit in each of four
     columns = lab.page.locator(".kb-column")
     expect(columns).to_have_count(4)
     for name in ("K-BERT", "KnowBert", "Roof-BERT", "plain text"):
         expect(columns.filter(has_text=name).first).to_be_visible()
     assert "Before" in lab.page.locator(".kb-ner").first.inner_text()
 
+    play(lab, "mask")  # every token sees every triple
+    expect(columns.filter(has_text="Everything visible")).to_have_count(1)
 
-def test_without_the_mask_every_token_sees_every_triple(lab):
-    play(lab, "mask")
-    expect(lab.page.locator(".kb-column").filter(has_text="Everything visible")).to_have_count(1)
+    play(lab, "figure")
+    assert lab.branches() == ["CEOApple", "capitalChina", "is_aCity"]
 
 
 def test_an_own_graph_is_opened_and_sentences_are_tried(lab, tmp_path):
@@ -63,11 +60,6 @@ def test_an_own_graph_is_opened_and_sentences_are_tried(lab, tmp_path):
     lab.settle()
     assert "Opened mine: 2 triples." in lab.text()
     expect(lab.page.locator(".st-key-lab_try button").first).to_contain_text("COPD")
-
-
-def test_figure_2_has_its_three_branches(lab):
-    play(lab, "figure")
-    assert lab.branches() == ["CEOApple", "capitalChina", "is_aCity"]
 
 
 def test_a_card_that_is_played_takes_no_edit_away(lab):
