@@ -66,6 +66,7 @@ package: $(DEV) browser ## install the wheel into a new environment; open, run a
 
 soak: $(DEV) browser ## long crash, fuzz and load tests; writes benchmarks/results/soak.json
 	$(BIN)/python -m pytest -m soak tests --durations=0
+	$(BIN)/python -m pytest -m "hypothesis and not soak" --hypothesis-profile soak tests
 
 lint: $(DEV) ## style, import bans, types, and declared packages
 	$(BIN)/ruff check .

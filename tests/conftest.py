@@ -40,19 +40,19 @@ from kbert_core import (
     grow_trees,
 )
 
-gc.freeze()  # what is imported stays; every training's end collects, through all of it else
 transformers_logging.set_verbosity_error()
 transformers_logging.disable_progress_bar()
 torch.set_num_threads(1)
 
-settings.register_profile(
-    "kbert",
-    deadline=None,
-    max_examples=60,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-settings.load_profile("kbert")
+for profile, examples in {"test": 20, "soak": 200}.items():  # of make test and of make soak
+    settings.register_profile(
+        profile,
+        deadline=None,
+        max_examples=examples,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
+settings.load_profile("test")
 
 SERVED = (  # they visit the app as a server, and the browser's tests share a browser too
     "tests/app/test_app_local.py",
@@ -61,6 +61,10 @@ SERVED = (  # they visit the app as a server, and the browser's tests share a br
     "tests/load/",
     "tests/test_security.py",
 )
+
+
+def pytest_collection_finish():
+    gc.freeze()  # what is imported stays; every training's end collects, through all of it else
 
 
 @pytest.hookimpl(optionalhook=True)

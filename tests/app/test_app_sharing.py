@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
@@ -98,7 +98,6 @@ options = st.builds(
 )
 
 
-@settings(max_examples=25)
 @given(
     st.sampled_from([("ner", "ner", 1), ("pair", "pair", 2), ("tree", "encoder", 1)]),
     st.integers(0, 3),

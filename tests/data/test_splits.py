@@ -5,7 +5,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core.data.labelled import SPLITS, Example, read_examples, tagged_examples
@@ -46,7 +46,6 @@ sentences = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(sentences, st.integers(0, 1000))
 def test_no_held_out_name_is_labelled_in_an_earlier_split(examples, seed):
     try:
@@ -273,7 +272,6 @@ EVERY_TASK = {
 
 
 @pytest.mark.parametrize("task", EVERY_TASK)
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_examples_of_every_task_are_read_as_they_were_written(task, tmp_path_factory, data):
     examples = data.draw(EVERY_TASK[task])

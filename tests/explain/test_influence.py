@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 import torch
 from conftest import TIM_COOK, tiny_config, tiny_tokenizer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slow_trees import random_scene
 from transformers import BertForSequenceClassification, ModernBertConfig, ModernBertModel
@@ -131,7 +131,6 @@ def test_influence_is_none_where_reach_says_it_cant_be(classifier):
     assert found.measured[reached].min() > 100 * ROUNDING  # a random encoder: all of it matters
 
 
-@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.sampled_from(["soft", "hard"]), st.sampled_from(["tree", "all"]))
 def test_influence_in_random_trees_is_none_where_reach_says_so(seed, positions, visible):
     torch.manual_seed(0)

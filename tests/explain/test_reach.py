@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slow_trees import random_scene, slowly_flattened
 
@@ -76,7 +76,6 @@ def test_reach_where_everything_is_visible_is_everywhere_after_one_layer():
     assert found.by_layer[1:].all()
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.integers(1, 2), st.integers(1, 4))
 def test_reach_in_random_trees_equals_a_walk(seed, sentences, layers):
     visible = slowly_flattened(random_scene(random.Random(seed), sentences), special=True).visible
@@ -90,7 +89,6 @@ def test_reach_in_random_trees_equals_a_walk(seed, sentences, layers):
             assert got == expected[layer]
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10_000))
 def test_reach_of_layers_that_differ_equals_a_walk_and_ways_can_be_walked(seed):
     dice = random.Random(seed)

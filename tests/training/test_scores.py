@@ -1,7 +1,7 @@
 """Scores against cases worked by hand, and against seqeval."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics import classification_report, f1_score, precision_score, recall_score
 from seqeval.scheme import IOB2
@@ -42,7 +42,6 @@ SENTENCES = st.lists(
 
 
 @given(SENTENCES)
-@settings(max_examples=100)
 def test_span_scores_agree_with_seqeval_strict(sentences):
     gold = [[tag for tag, _ in row] for row in sentences]
     found = [[tag for _, tag in row] for row in sentences]

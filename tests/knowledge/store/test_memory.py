@@ -2,7 +2,7 @@
 
 import pytest
 from edited_graphs import STEPS, content
-from hypothesis import given, settings
+from hypothesis import given
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import GraphConflict, GraphEditError
@@ -25,7 +25,6 @@ def of(*edits, base=(A,)):
 
 
 @given(STEPS)
-@settings(deadline=None, max_examples=60)
 def test_a_log_in_memory_is_as_that_of_a_file_and_its_steps_give_its_graph(tmp_path_factory, steps):
     file = GraphStore.create(tmp_path_factory.mktemp("graphs") / "g.kg")
     file.apply(*(Edit("add", triple) for triple in BASE))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from edited_graphs import STEPS, add_to_one_name, content, run
 from fuzzed_graphs import try_damaged
-from hypothesis import given, settings
+from hypothesis import given
 
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
@@ -576,7 +576,6 @@ def test_a_file_that_carries_sql_is_refused_before_it_is_read(store, path, more,
         import_triples(path, [Source("a.spo", [(1, "a", "b", "c")])])
 
 
-@settings(max_examples=60, deadline=None)
 @given(STEPS)
 def test_a_store_does_what_the_graph_in_memory_does(tmp_path_factory, steps):
     run(tmp_path_factory.mktemp("g") / "g.kg", steps)

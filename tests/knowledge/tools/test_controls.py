@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core.knowledge.edit import Edit
@@ -34,7 +34,6 @@ def test_what_a_majority_leaves_unchanged_is_reported():
     assert sum(t in graph for t in result.graph) == 2
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(TYPES), min_size=1, max_size=60), st.integers(0, 99))
 def test_shuffling_keeps_heads_relations_and_how_often_tails_occur(types, seed):
     graph = graph_of(types)
