@@ -5,6 +5,8 @@ import random
 
 import pytest
 import yaml
+from matplotlib.figure import Figure
+from PIL import Image
 
 ENDS = {"疾病": "病炎症疮", "检查": "图片试镜"}
 LABELS = {"疾病": "D", "检查": "E"}
@@ -27,6 +29,20 @@ def rows(count, seed):
         tags[at : at + 2] = [f"B-{LABELS[type_]}", f"I-{LABELS[type_]}"]
         made.append(" ".join(text) + "\t" + " ".join(tags))
     return made
+
+
+@pytest.fixture
+def really_drawn():
+    """Pictures of reports are drawn, which takes most of a report's time."""
+
+
+@pytest.fixture(autouse=True)
+def dots_for_pictures(request, monkeypatch):
+    """A picture that no test looks at is a dot."""
+    if "really_drawn" not in request.fixturenames:
+        dot = Image.new("RGB", (1, 1))
+        monkeypatch.setattr(Figure, "savefig", lambda self, file, **_: dot.save(file, "PNG"))
+        monkeypatch.setattr(Figure, "draw_without_rendering", lambda self: None)
 
 
 @pytest.fixture

@@ -68,6 +68,7 @@ def test_an_axis_has_the_conditions_that_differ_from_the_centre_in_it_alone(tabl
     }
 
 
+@pytest.mark.usefixtures("really_drawn")
 def test_a_map_is_drawn_in_place_of_bars_and_curves(tables, tmp_path):
     assert [path.name for path in draw_suite(tables, tmp_path)] == ["small-map.png"]
     assert (tmp_path / "small-map.png").stat().st_size > 5_000

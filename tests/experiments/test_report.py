@@ -113,6 +113,7 @@ def test_a_suite_whose_graph_covers_nothing_has_no_column_of_covered_names(done)
     ]
 
 
+@pytest.mark.usefixtures("really_drawn")
 def test_the_report_holds_every_row_with_what_is_missing(done, folder):
     files = write_report([tables_of(done, resamples=200)], folder / "docs" / "results.md")
     assert [f.name for f in files] == [
@@ -204,6 +205,7 @@ def three(done, written, suite_data):
     return [tables_of(experiment, resamples=200) for experiment in (first, *others)]
 
 
+@pytest.mark.usefixtures("really_drawn")
 def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
     files = write_report(three, folder / "docs" / "results.md")
     assert folder / "docs" / "results" / "tiny-side-by-side.png" in files
@@ -496,6 +498,7 @@ def test_report_only_runs_nothing_and_gives_the_figures_as_json(done, folder, ca
     assert (folder / "twice.md").read_text(encoding="utf-8").count("](twice/tiny.md)") == 1
 
 
+@pytest.mark.usefixtures("really_drawn")
 def test_a_name_in_any_script_can_be_drawn(written, suite_data, folder):
     suite_data |= {"title": "医学 $x_1$", "also_compare": [], "baselines": []}
     suite_data["runs"][1]["name"] = "知识图谱 $"

@@ -392,6 +392,7 @@ def test_several_runs_at_a_time_give_the_same_results_as_one(written, suite_data
         assert several["sentences"] == single["sentences"]
 
 
+@pytest.mark.soak
 def test_a_killed_experiment_leaves_no_run_behind(written, suite_data, folder):
     suite_data["train"] |= {"epochs": 1000}
     path = written(suite_data)

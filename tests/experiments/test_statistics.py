@@ -187,10 +187,10 @@ def coverage(seeds, of_seeds, *, gain=0.08, own_test=False, trials=1000):
 @pytest.mark.parametrize(
     ("seeds", "of_seeds", "own_test"),
     [
-        (10, 0.06, False),
-        (5, 0.06, False),
-        (5, 0.0, False),
-        (5, 0.03, True),  # each seed has its own split
+        pytest.param(10, 0.06, False, marks=pytest.mark.soak),
+        pytest.param(5, 0.06, False, marks=pytest.mark.soak),
+        pytest.param(5, 0.0, False, marks=pytest.mark.soak),
+        pytest.param(5, 0.03, True, marks=pytest.mark.soak),  # each seed has its own split
         (3, 0.06, False),
         (3, 0.06, True),
     ],
@@ -199,7 +199,7 @@ def test_95_per_cent_intervals_hold_the_gain_on_new_seeds_and_sentences(seeds, o
     assert 0.93 <= coverage(seeds, of_seeds, own_test=own_test) <= 0.97
 
 
-@pytest.mark.parametrize("seeds", [3, 5])
+@pytest.mark.parametrize("seeds", [3, pytest.param(5, marks=pytest.mark.soak)])
 def test_methods_that_do_not_differ_seldom_seem_to(seeds):
     assert 1 - coverage(seeds, 0.06, gain=0.0) <= 0.07
 
