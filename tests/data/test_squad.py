@@ -161,9 +161,9 @@ def test_the_command_writes_the_set_and_says_what_was_left_out(tmp_path, capsys)
 @pytest.mark.parametrize(
     ("name", "asked", "left_out", "most_mended"),
     [
-        ("cmrc2018_dev", 3219, 0, 4),
+        pytest.param("cmrc2018_dev", 3219, 0, 4, marks=pytest.mark.soak),
         ("cmrc2018_trial", 1002, 4, 5),
-        ("DRCD_dev", 3524, 0, 0),
+        pytest.param("DRCD_dev", 3524, 0, 0, marks=pytest.mark.soak),
         ("DRCD_test", 3493, 3, 0),
     ],
 )

@@ -397,10 +397,10 @@ def test_edits_made_together_are_as_one_after_the_other(seed):
 
 @pytest.mark.parametrize("action", ["switch_off", "remove", "replace"])
 def test_many_edits_at_once_cost_as_much_as_each_of_them(action):
-    triples = [Triple("a" if i % 2 else f"h{i}", "r", str(i)) for i in range(16_000)]
+    triples = [Triple("a" if i % 2 else f"h{i}", "r", str(i)) for i in range(4_000)]
     graph = KnowledgeGraph(triples)
     edits = [Edit(action, t, Triple(t.head, "s", t.tail)) for t in triples]
-    seconds = {2_000: [], 16_000: []}
+    seconds = {500: [], 4_000: []}
     for count in (*seconds, *seconds, *seconds):
         begun = time.process_time()
         assert graph.apply(*edits[:count]).undo() is not graph
