@@ -10,7 +10,12 @@ LABELS = {"疾病": "D", "检查": "E"}
 
 @pytest.fixture
 def data(tmp_path):
-    """Twenty sentences, each with one entity, and the graph that knows its type."""
+    """A folder with the sentences, their graph, and room for models."""
+    return write_data(tmp_path)
+
+
+def write_data(folder):
+    """Write twenty sentences, each with one entity, and the graph that knows its type."""
     dice = random.Random(0)
     rows = []
     for number in range(20):
@@ -24,7 +29,7 @@ def data(tmp_path):
         )
         rows.append(" ".join(text) + "\t" + " ".join(tags))
     for split in ("train", "dev", "test"):
-        (tmp_path / f"{split}.tsv").write_text("text_a\tlabel\n" + "\n".join(rows) + "\n")
+        (folder / f"{split}.tsv").write_text("text_a\tlabel\n" + "\n".join(rows) + "\n")
     lines = [f"{name}\t类别\t{type_}" for type_, names in NAMES.items() for name in names]
-    (tmp_path / "kg.spo").write_text("\n".join(lines) + "\n")
-    return tmp_path
+    (folder / "kg.spo").write_text("\n".join(lines) + "\n")
+    return folder

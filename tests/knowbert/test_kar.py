@@ -205,7 +205,9 @@ def test_gradients_are_those_of_small_steps():
         with reading([given]):
             return module(states)
 
-    assert torch.autograd.gradcheck(through, (hidden, *module.parameters()), atol=1e-6)
+    assert torch.autograd.gradcheck(
+        through, (hidden, *module.parameters()), atol=1e-6, fast_mode=True
+    )
 
 
 @pytest.mark.parametrize(

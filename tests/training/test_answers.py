@@ -106,7 +106,7 @@ def test_every_system_trains_and_is_scored_alike(folder, checkpoints, system):
 
 
 def test_the_task_is_learnt(folder):
-    report = trained(folder, epochs=40, batch_tokens=80, hidden_size=128, learning_rate=1e-3)
+    report = trained(folder, epochs=12, batch_tokens=40, hidden_size=128, learning_rate=2e-3)
     assert report["scores"]["test"]["exact"] > 0.9
 
 
