@@ -224,7 +224,7 @@ def test_hostile_texts_and_triples_stay_text_wherever_they_go(lab, visit, browse
     lab.example("Figure 2 of the paper")
     lab.write(f"Tim Cook {HOSTILE} Beijing")
     lab.add("Tim Cook", "<img src=x onerror=alert(1)>", HOSTILE)
-    assert "<script>" in lab.page.locator(".kb-tree").inner_text().replace("\n", "")
+    assert "<script>" in "".join(text for text, _, _ in lab.tokens())
     path = link(lab)
     open_popover(lab, "Share")
     file = tmp_path / "page.html"
