@@ -7,6 +7,7 @@ import json
 import lzma
 import random
 from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
 
 from hypothesis import strategies as st
 from mutated_models import mutated
@@ -39,7 +40,25 @@ _SYNTAX = {
     ".nt": ("<x:a>", " .", '"b"', "@zh", "^^", "_:b", "\n", "<", ">", "\\u0041", "#"),
     ".ttl": ("@prefix a: <x:> .", "a:b", ";", ",", "[", "]", "(", ")", '"""', " .", "<x:a>", "\n"),
 }
-_SYNTAX |= {".ndjson": _SYNTAX[".jsonl"]}
+XML = (
+    *("<rdf:Description", ' rdf:about="x:a"', "<x:r>", "</x:r>"),
+    *("/>", ">", "&amp;", "<!-- ", "]]>"),
+)
+    "<rdf:Description",
+    ' rdf:about="x:a"',
+    "<x:r>",
+    "</x:r>",
+    "/>",
+    ">",
+    "&amp;",
+    "<!-- ",
+    "]]>",
+)
+_SYNTAX |= {".ndjson": _SYNTAX[".jsonl"], ".nq": _SYNTAX[".nt"], ".rdf": XML, ".owl": XML}
+_SYNTAX |= {".trig": _SYNTAX[".ttl"], ".n3": _SYNTAX[".ttl"]}
+_SYNTAX |= {".jsonld": ('"@id"', '"@context"', '"@value"', *_SYNTAX[".jsonl"])}
+_RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="x:">\n'
+_FRAMES = {"jsonld": ("[", ",", "]"), **dict.fromkeys(("rdf", "owl"), (_RDF, "\n", "</rdf:RDF>"))}
 
 ROWS = [{"text": "好", "label": 1, "more": ["x"]}, {"text": "差", "label": 0, "more": []}]
 ASKED = {"id": "1", "question": "谁？", "answers": [{"text": "猫", "answer_start": 1}]}
@@ -131,7 +150,9 @@ def files(reader: str) -> st.SearchStrategy[bytes]:
     word = st.sampled_from(WORDS) | st.text(ODD, max_size=8)
     texts = st.lists(st.sampled_from(syntax) | word, max_size=40).map("".join)
     lines = st.lists(st.tuples(word, word, word).map(_line(ending)), min_size=1, max_size=6)
-    content = texts | st.tuples(lines, texts).map(lambda parts: "\n".join([*parts[0], parts[1]]))
+    first, between, last = _FRAMES.get(ending, ("", "\n", ""))
+    several = lines | st.tuples(lines, texts).map(lambda parts: [*parts[0], parts[1]])
+    content = texts | several.map(lambda parts: f"{first}{between.join(parts)}{last}")
     encoded = st.tuples(content, st.sampled_from(ENCODINGS)).map(_encoded)
     plain = encoded | st.binary(max_size=200)
     if not packing:
@@ -157,7 +178,12 @@ def read_or_refused(data: bytes, reader: str, *, encoding: str | None, skip_bad:
 
 def _line(ending: str):
     def line(words: tuple[str, str, str]) -> str:
-        if ending in ("nt", "ttl"):
+        if ending == "jsonld":
+            return json.dumps({"@id": f"x:{words[0]}", "x:r": words[2]}, ensure_ascii=False)
+        if ending in ("rdf", "owl"):
+            about, said = quoteattr(f"x:{words[0]}"), escape(words[2])
+            return f"<rdf:Description rdf:about={about}><x:r>{said}</x:r></rdf:Description>"
+        if ending in ("nt", "ttl", "nq", "trig", "n3"):
             text = words[2].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
             return f'<x:{words[0]}> <x:r> "{text}" .'
         if ending in ("jsonl", "ndjson"):

@@ -15,6 +15,7 @@ from kbert_core.knowledge.names import (
     DASHES,
     DROPPED,
     SLOW,
+    UNSPACED,
     NormalisedText,
     is_word_character,
     loose_code,
@@ -41,6 +42,7 @@ def slowly_loosened(text):
 
 def slow_names(text, graph, *, words=None, sentence=0, rules=ALL_RULES):
     """Every name that stands alone: by its start, the longest first."""
+    rules = rules.basic if UNSPACED.search(text) else rules
     loose = slowly_loosened(text)
     characters = "".join(character for character, _, _ in loose)
 
