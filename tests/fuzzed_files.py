@@ -44,16 +44,6 @@ XML = (
     *("<rdf:Description", ' rdf:about="x:a"', "<x:r>", "</x:r>"),
     *("/>", ">", "&amp;", "<!-- ", "]]>"),
 )
-    "<rdf:Description",
-    ' rdf:about="x:a"',
-    "<x:r>",
-    "</x:r>",
-    "/>",
-    ">",
-    "&amp;",
-    "<!-- ",
-    "]]>",
-)
 _SYNTAX |= {".ndjson": _SYNTAX[".jsonl"], ".nq": _SYNTAX[".nt"], ".rdf": XML, ".owl": XML}
 _SYNTAX |= {".trig": _SYNTAX[".ttl"], ".n3": _SYNTAX[".ttl"]}
 _SYNTAX |= {".jsonld": ('"@id"', '"@context"', '"@value"', *_SYNTAX[".jsonl"])}
