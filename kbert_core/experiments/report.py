@@ -38,6 +38,10 @@ ALT = {  # of a picture, by the end of its name
     "map.png": "what each row gains where one thing is varied",
 }
 STATISTICS = Path("decisions/statistics.md")  # beside the report, in this project's docs
+TEMPLATES = Environment(  # it keeps what it has compiled
+    loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True
+)
+TEMPLATES.globals |= vars(report_tables)
 
 
 def write_report(
@@ -121,17 +125,13 @@ def write_report(
 
 def _rendered(template: str, **values: Any) -> str:
     """Fill in one of the templates beside this module."""
-    templates = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True
-    )
-    templates.globals |= vars(report_tables)
     about = {
         "level": f"{100 * LEVEL:.0f}",
         "resamples": f"{RESAMPLES:,}",
         "UNCHECKED": UNCHECKED,
         "ALT": ALT,
     }
-    return templates.get_template(template).render(**about, **values)
+    return TEMPLATES.get_template(template).render(**about, **values)
 
 
 class Findings:

@@ -26,6 +26,12 @@ ADDED_TRIPLE = {
     **{"n": "mentions", "right_before": "right before", "right_after": "right after"},
     **{"missed": "missed before", "missed_right": "of these right after", **OTHERS},
 }
+TEMPLATES = Environment(  # it keeps what it has compiled
+    loader=FileSystemLoader(Path(__file__).parent),
+    keep_trailing_newline=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
 def write_card(folder: str | Path, card: Card) -> None:
@@ -47,13 +53,7 @@ def card_text(name: str, card: Card) -> str:
 
     response = notes.get("edit_response") or {}
     named = [str(notes.get("data")), *card.knowledge, *(notes.get("type_labels") or {})]
-    templates = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return templates.get_template("card.md.jinja").render(
+    return TEMPLATES.get_template("card.md.jinja").render(
         **{"name": name, "card": card, "notes": notes, "columns": columns, "shares": shares},
         **{"REPLACED": REPLACED, "ADDED_TRIPLE": ADDED_TRIPLE, "cell": _cell, "share": _share},
         count="{:,}".format,
