@@ -67,13 +67,10 @@ def multilabel_scores(
     """
     sides = [[{(0, 0, label) for label in own} for own in side] for side in (gold, predicted)]
     scores = span_scores(*sides)
-    by_label = scores.pop("by_label")
-    return {
-        **scores,
-        "macro_f1": _mean_f1(by_label),
+    return scores | {
+        "macro_f1": _mean_f1(scores["by_label"]),
         "subset_accuracy": sum(map(eq, *sides)) / len(gold),
         "count": len(gold),
-        "by_label": by_label,
     }
 
 

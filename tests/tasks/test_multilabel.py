@@ -5,9 +5,14 @@ import random
 import shutil
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
+from sklearn.preprocessing import MultiLabelBinarizer
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from app.texts import refusal, speaking
@@ -197,6 +202,25 @@ def test_scores_by_hand():
 
 
 # A training, and what follows
+
+
+SOME = st.frozensets(st.sampled_from("abc")).map(sorted).map(tuple)
+
+
+@given(st.lists(st.tuples(SOME, SOME), min_size=1))
+def test_scores_are_those_of_scikit_learn(pairs):
+    gold, predicted = zip(("ab", "ba"), *pairs, strict=True)  # two labels at least, as sklearn asks
+    scores = multilabel_scores(gold, predicted)
+    binary = MultiLabelBinarizer().fit([*gold, *predicted])
+    columns = [binary.transform(side) for side in (gold, predicted)]
+    assert [*scores["by_label"]] == [*binary.classes_]
+    assert scores["subset_accuracy"] == pytest.approx(accuracy_score(*columns))
+    for average, ours in (("micro", [scores]), (None, scores["by_label"].values())):
+        theirs = precision_recall_fscore_support(*columns, average=average, zero_division=0.0)
+        for score, values in zip(("precision", "recall", "f1"), theirs, strict=False):
+            assert [one[score] for one in ours] == pytest.approx(np.atleast_1d(values).tolist())
+    macro = f1_score(*columns, average="macro", zero_division=0.0)
+    assert scores["macro_f1"] == pytest.approx(macro)
 
 
 def test_training_learns_the_labels_and_the_model_is_one_of_transformers(trained):
