@@ -22,7 +22,7 @@ LOCKS = {
 }
 NAME = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;]+)", re.MULTILINE)
 TOOLS = {  # run, and so imported nowhere
-    *("uv", "pre-commit", "ruff", "mypy", "deptry", "pytest-xdist", "pytest-rerunfailures"),
+    *("uv", "pre-commit", "ruff", "mypy", "deptry", "pytest-xdist"),
     *("mkdocs-material", "mkdocstrings", "mkdocstrings-python", "jupytext"),
 }
 IMPORTED_AS = {"axe-playwright-python": "axe_playwright_python"}
