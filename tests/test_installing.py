@@ -25,7 +25,7 @@ TOOLS = {  # run, and so imported nowhere
     *("uv", "pre-commit", "ruff", "mypy", "deptry", "pytest-xdist"),
     *("mkdocs-material", "mkdocstrings", "mkdocstrings-python", "jupytext"),
 }
-IMPORTED_AS = {"axe-playwright-python": "axe_playwright_python"}
+IMPORTED_AS = {"axe-playwright-python": "axe_playwright_python", "scikit-learn": "sklearn"}
 
 
 def text_of(file):
