@@ -50,9 +50,12 @@ for profile, examples in {"test": 20, "soak": 200}.items():  # of make test and 
         deadline=None,
         max_examples=examples,
         derandomize=True,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.filter_too_much,
+            HealthCheck.function_scoped_fixture,
+        ],
     )
-settings.load_profile("test")
 
 SERVED = (  # they visit the app as a server, and the browser's tests share a browser too
     "tests/app/test_app_local.py",

@@ -35,6 +35,7 @@ HARD = ReadConfig(InjectionOptions(max_triples=1), ablation=Ablation(positions="
 
 
 def loaded(folder, auto_class=CLASSES, **options):
+    torch.manual_seed(0)  # of a new head
     return auto_class.from_pretrained(folder, **options), AutoTokenizer.from_pretrained(folder)
 
 
