@@ -27,7 +27,7 @@ PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 CONFIG = tomllib.loads((ROOT / "app" / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
 EXAMPLES = dict(re.findall(r"```(nginx|caddy)\n(.*?)```", PAGE, flags=re.DOTALL))
 ELSEWHERE = {  # what the page says → the test that shows it
-    "it is text everywhere": "tests/browser/test_lab.py::markup_in_a_triple_stays_text",
+    "it is text everywhere": "tests/browser/test_lab.py::markup_stays_text",
     "with an apostrophe before it": "tests/knowledge/io/test_writers.py::no_cell_of_a_csv",
     "any bytes give a scene": "tests/app/test_app_share.py::bytes",
     "read from safetensors only": "tests/checkpoints/test_checkpoint.py::folder_with_bin",
