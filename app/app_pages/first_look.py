@@ -110,4 +110,5 @@ def _tokenizer(home: Path) -> WordPieces:
     backend, mask = Tokenizer.from_file(str(home / "tokenizer.json")), "[MASK]"
     known: Any = SimpleNamespace(is_fast=True, backend_tokenizer=backend, added_tokens_decoder={})
     known.pad_token_id, known.mask_token, known.mask_token_id = 0, mask, backend.token_to_id(mask)
+    known.unk_token_id = backend.token_to_id("[UNK]")
     return WordPieces(known, masks=True)
