@@ -16,6 +16,7 @@ RUN mkdir /home/kbert/workspaces
 COPY --chown=1000:1000 Makefile pyproject.toml README.md LICENSE NOTICE requirements.lock requirements.txt ./
 RUN PIP_NO_CACHE_DIR=1 make .venv/.ready
 COPY --chown=1000:1000 kbert_core kbert_core
+COPY --chown=1000:1000 kbert_lab kbert_lab
 COPY --chown=1000:1000 app app
 COPY --chown=1000:1000 demo_kgs demo_kgs
 COPY --chown=1000:1000 models models

@@ -18,17 +18,17 @@ from app.background import Progress
 from app.kept import Kept
 from app.texts import N_, t
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline
-from kbert_core.data.hub import is_folder_of_tables
-from kbert_core.data.labelled import SPLITS, Example
-from kbert_core.data.sources import ENDINGS
-from kbert_core.data.tables import Source
 from kbert_core.errors import DataError, KBertError
-from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_values import Audit, Data, Share, plain_tokenizer, read_data
-from kbert_core.experiments.file_rows import FileRow, each_row
-from kbert_core.experiments.linear import linear_recall
-from kbert_core.experiments.verdict import Verdict, verdict_of
 from kbert_core.knowledge.io.text_lines import lines
+from kbert_lab.data.hub import is_folder_of_tables
+from kbert_lab.data.labelled import SPLITS, Example
+from kbert_lab.data.sources import ENDINGS
+from kbert_lab.data.tables import Source
+from kbert_lab.study.audit import audit
+from kbert_lab.study.audit_values import Audit, Data, Share, plain_tokenizer, read_data
+from kbert_lab.study.file_rows import FileRow, each_row
+from kbert_lab.study.linear import linear_recall
+from kbert_lab.study.verdict import Verdict, verdict_of
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"
 UPLOADS = [*dict.fromkeys(ending.split(".")[1] for ending in ENDINGS)]  # as a browser names them

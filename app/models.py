@@ -24,7 +24,7 @@ from kbert_core.errors import CheckpointError
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.roof.reader import RoofReader
 from kbert_core.systems import K_BERT, reader_class
-from kbert_core.training.cards import follows_graph
+from kbert_lab.training.cards import follows_graph
 
 SUFFIXES = ("-kbert", "-knowbert", "-roof", "-bert", "")  # with a graph, and a twin without
 TYPES = {N_("BodyPart"), N_("Chemical"), N_("Cure"), N_("Disease"), N_("Examine"), N_("Symptom")}

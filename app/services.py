@@ -48,8 +48,6 @@ from kbert_core import (
 )
 from kbert_core.checkpoints import adapters
 from kbert_core.errors import CheckpointError, GraphFileError, KBertError, TextError
-from kbert_core.experiments.gated import FILE as GATE
-from kbert_core.experiments.gated import Gate, Gated, GatedPrediction
 from kbert_core.explain.attention import CellArithmetic, attention_arithmetic
 from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.reader import KBertReading
@@ -69,6 +67,8 @@ from kbert_core.reader import Trace
 from kbert_core.roof.reading import RoofTrace
 from kbert_core.tasks import TASKS
 from kbert_core.words import AS_BERT
+from kbert_lab.study.gated import FILE as GATE
+from kbert_lab.study.gated import Gate, Gated, GatedPrediction
 
 DEMO_GRAPHS = (
     *("medical_zh", "everyday_zh", "figure2", "general_en", "medical_en"),

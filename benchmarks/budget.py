@@ -16,12 +16,12 @@ from transformers.utils import logging
 
 from benchmarks.common import data_folder, machine, print_table, write
 from kbert_core import NO_KNOWLEDGE, KBertError, Pipeline, load_graph
-from kbert_core.data.labelled import Example
-from kbert_core.data.squad import read_comprehension
 from kbert_core.kbert.flattening import flatten
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import Rule, Strategy
-from kbert_core.training.evaluate import evaluate
+from kbert_lab.data.labelled import Example
+from kbert_lab.data.squad import read_comprehension
+from kbert_lab.training.evaluate import evaluate
 
 BUDGETS = (0, 1, 2, 4, 8, 16)
 RELEASED = "k-bert, cut as released"

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from kbert_core.experiments.results import processor
+from kbert_lab.suites.results import processor
 
 RESULTS = Path(__file__).parent / "results"
 

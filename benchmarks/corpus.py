@@ -28,18 +28,18 @@ import torch
 from transformers import AutoConfig, AutoModelForTokenClassification
 
 from benchmarks.common import data_folder, machine, spread, write
-from kbert_core.data.labelled import read_examples
 from kbert_core.knowledge.io import open_rows
 from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_lab.data.labelled import read_examples
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from ray_cluster import running_ray  # before Ray
 
-from kbert_core import cli
-from kbert_core.cli import read
-from kbert_core.cli.commands import loaded
-from kbert_core.cli.corpus import Worker
-from kbert_core.data.shards import find_shards
+from kbert_lab import cli
+from kbert_lab.cli import read
+from kbert_lab.cli.commands import loaded
+from kbert_lab.cli.corpus import Worker
+from kbert_lab.data.shards import find_shards
 
 ROOT = Path(__file__).parents[1]
 MODEL = ROOT / "models" / "medical-ner-kbert"
@@ -194,7 +194,7 @@ def run(way: str, total: int, kg: Path, folder: Path, address: str) -> dict[str,
     begun = time.perf_counter()
     with printed.open("w") as stdout:
         process = subprocess.Popen(
-            [sys.executable, "-m", "kbert_core.cli", *command],
+            [sys.executable, "-m", "kbert_lab.cli", *command],
             **{"cwd": ROOT, "stdout": stdout, "stderr": subprocess.PIPE, "text": True},
             env={**os.environ, "OMP_NUM_THREADS": "2" if way == FILE_2 else "1"},
         )

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from benchmarks.common import data_folder, machine, print_table, spread, write
 from kbert_core import Pipeline, Reading, load_graph
-from kbert_core.data.labelled import read_examples
 from kbert_core.labels import bio_spans
 from kbert_core.tasks.ner import LabelledToken, Span
+from kbert_lab.data.labelled import read_examples
 
 ROOT = Path(__file__).parents[1]
 CHARACTERS = 160

@@ -23,19 +23,19 @@ from typing import Any
 import torch
 
 from benchmarks.common import data_folder, machine, print_table
-from kbert_core.data.labelled import Example
-from kbert_core.data.splits import write_rows
-from kbert_core.experiments.counts import score_run
-from kbert_core.experiments.dictionary import TagScores, dictionary_spans, learn_tail_labels
-from kbert_core.experiments.gate import Record, fit_gate, gated_spans
-from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.results import write_json
-from kbert_core.experiments.statistics import METRICS, Resampled, unpacked
-from kbert_core.experiments.suite import Run, read_suite, train_options
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.pipeline import NO_KNOWLEDGE
-from kbert_core.training.evaluate import predict_all
-from kbert_core.training.finetune import Fitted, fit
+from kbert_lab.data.labelled import Example
+from kbert_lab.data.splits import write_rows
+from kbert_lab.study.counts import score_run
+from kbert_lab.study.dictionary import TagScores, dictionary_spans, learn_tail_labels
+from kbert_lab.study.gate import Record, fit_gate, gated_spans
+from kbert_lab.study.statistics import METRICS, Resampled, unpacked
+from kbert_lab.suites.grid import Experiment
+from kbert_lab.suites.results import write_json
+from kbert_lab.suites.suite import Run, read_suite, train_options
+from kbert_lab.training.evaluate import predict_all
+from kbert_lab.training.finetune import Fitted, fit
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "results" / "distilled.json"

@@ -6,7 +6,7 @@
 
 A point is one data set and graph, the mean over its seeds. Counting reads the data and makes the
 graphs again (KBERT_DATA) and keeps what it found beside the gains in results/expected/points.json.
-The fits go to kbert_core/experiments/expected.json, with how far BERT is ahead of a linear tagger
+The fits go to kbert_lab/study/expected.json, with how far BERT is ahead of a linear tagger
 in finding new names. results/expected/section.md shows every point as it is predicted without it,
 once with the share of new names that BERT finds, once with that judged by the linear tagger: the
 map by a fit to the splits alone, a split by one to the map and the other splits, another data set
@@ -26,20 +26,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kbert_core.data.sources import read_present
-from kbert_core.experiments import expected
-from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_values import Data, Gain, Share, plain_tokenizer
-from kbert_core.experiments.expected import WAYS, Fit, Point, found_by_bert
-from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.linear import linear_recall
-from kbert_core.experiments.report_tables import on_few
-from kbert_core.experiments.statistics import SURE_SEEDS
-from kbert_core.experiments.suite import read_suite
-from kbert_core.experiments.verdict import HARM, WORTH, costs, pays, verdict_of
 from kbert_core.explain.drawing import BLUE, EDGE, GREY, drawing, tidy
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
+from kbert_lab.data.sources import read_present
+from kbert_lab.study import expected
+from kbert_lab.study.audit import audit
+from kbert_lab.study.audit_values import Data, Gain, Share, plain_tokenizer
+from kbert_lab.study.expected import WAYS, Fit, Point, found_by_bert
+from kbert_lab.study.linear import linear_recall
+from kbert_lab.study.statistics import SURE_SEEDS
+from kbert_lab.study.verdict import HARM, WORTH, costs, pays, verdict_of
+from kbert_lab.suites.grid import Experiment
+from kbert_lab.suites.report_tables import on_few
+from kbert_lab.suites.suite import read_suite
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "results" / "expected"

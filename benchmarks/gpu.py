@@ -52,7 +52,7 @@ from kbert_core import (
 from kbert_core.checkpoints.checkpoint import load_tokenizer
 from kbert_core.kbert.visible import mask_mod
 from kbert_core.layers import layers_of, twin_of
-from kbert_core.training.batches import bucketed
+from kbert_lab.training.batches import bucketed
 
 ROOT = Path(__file__).parents[1]
 MINI, TASK_MODEL = ROOT / "models" / "zh-mini", ROOT / "models" / "medical-ner-kbert"

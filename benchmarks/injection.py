@@ -31,8 +31,8 @@ from kbert_core import (
     ReadConfig,
     load_graph,
 )
-from kbert_core.data.labelled import read_examples
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
+from kbert_lab.data.labelled import read_examples
 
 ROOT = Path(__file__).parents[1]
 DATA = {"medical_ner": "ner", "chnsenticorp": "classify"}

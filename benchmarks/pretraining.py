@@ -31,15 +31,15 @@ from torch.utils.data import default_collate
 
 from benchmarks.common import RESULTS, data_folder, machine, print_table, write
 from kbert_core import KBertError
-from kbert_core.training.corpus import (
+from kbert_lab.training.corpus import (
     MaskedRows,
     encode_passages,
     pack,
     read_passages,
 )
-from kbert_core.training.options import PretrainOptions
-from kbert_core.training.pretrain import new_model, pretrain, total_loss
-from kbert_core.training.vocabulary import character_tokenizer
+from kbert_lab.training.options import PretrainOptions
+from kbert_lab.training.pretrain import new_model, pretrain, total_loss
+from kbert_lab.training.vocabulary import character_tokenizer
 
 NAME = "pretraining.json"
 FIRST = "masked LM, 2,048 tokens a step, rate 1e-3"

@@ -24,8 +24,8 @@ import numpy as np
 
 from benchmarks.common import data_folder
 from kbert_core import KBertError, load_graph
-from kbert_core.data.squad import sentence_spans
 from kbert_core.knowledge.names import simplified
+from kbert_lab.data.squad import sentence_spans
 
 NEWS = "text/lctt_translations.txt.xz"
 REAL = {  # folder → the file that trains, and the one that tests

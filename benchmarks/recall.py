@@ -16,9 +16,9 @@ import numpy as np
 from benchmarks.common import data_folder
 from kbert_core import KBertError, KnowledgeGraph, Triple, load_graph
 from kbert_core.checkpoints.checkpoint import load_tokenizer
-from kbert_core.data.labelled import SPLITS
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.text import WordPieces
+from kbert_lab.data.labelled import SPLITS
 
 ZH_MINI = Path(__file__).parents[1] / "models" / "zh-mini"
 MEDICAL, DISEASES = "kbert/Medical.spo", "kg/zh_medical_39net.spo.xz"

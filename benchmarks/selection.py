@@ -22,10 +22,6 @@ from transformers.utils import logging as transformers_logging
 
 from benchmarks.common import data_folder, print_table
 from kbert_core import InjectionOptions, KnowledgeGraph, load_graph
-from kbert_core.data.labelled import read_examples
-from kbert_core.experiments.pictures import LINES, MARKERS, _save
-from kbert_core.experiments.report_tables import table
-from kbert_core.experiments.results import FORMAT, Records
 from kbert_core.explain.drawing import drawing, tidy
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
@@ -34,7 +30,11 @@ from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring import Similarity, similarity_under
-from kbert_core.training.evaluate import scores_of
+from kbert_lab.data.labelled import read_examples
+from kbert_lab.suites.pictures import LINES, MARKERS, _save
+from kbert_lab.suites.report_tables import table
+from kbert_lab.suites.results import FORMAT, Records
+from kbert_lab.training.evaluate import scores_of
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "selection"

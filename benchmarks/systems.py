@@ -18,12 +18,12 @@ from benchmarks.common import data_folder, machine, print_table, spread, write
 from benchmarks.knowbert import KAR, PASSES, ZH_MINI, chosen, once
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, ReadConfig, load_graph
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
-from kbert_core.data.labelled import read_examples
 from kbert_core.knowbert.candidates import Base
 from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.plain_text import PlainTextConfig
 from kbert_core.roof.reading import RoofConfig
-from kbert_core.training.batches import bucketed
+from kbert_lab.data.labelled import read_examples
+from kbert_lab.training.batches import bucketed
 
 PLAIN = "BERT"
 CONFIGS = {

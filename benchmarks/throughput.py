@@ -36,8 +36,8 @@ from kbert_core import (
     grow_trees,
     load_graph,
 )
-from kbert_core.data.labelled import Example, read_examples
-from kbert_core.training.batches import bucketed
+from kbert_lab.data.labelled import Example, read_examples
+from kbert_lab.training.batches import bucketed
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = InjectionOptions(max_triples=2, tail_only=True)

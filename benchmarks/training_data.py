@@ -23,16 +23,16 @@ import torch
 from torch import Tensor
 
 from benchmarks.common import data_folder, machine, print_table, write
-from kbert_core.data.labelled import labels_of, read_examples
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.batches import Batches
-from kbert_core.training.options import Recipe, TrainOptions
-from kbert_core.training.recipe import learn_type_labels
-from kbert_core.training.rows import RowMaker, grown_texts
+from kbert_lab.data.labelled import labels_of, read_examples
+from kbert_lab.training.batches import Batches
+from kbert_lab.training.options import Recipe, TrainOptions
+from kbert_lab.training.recipe import learn_type_labels
+from kbert_lab.training.rows import RowMaker, grown_texts
 
 ROOT = Path(__file__).parents[1]
 RECIPES = {

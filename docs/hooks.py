@@ -90,7 +90,7 @@ def linked(markdown: str, page: str, repository: str) -> str:
 
 def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Every command with its parser, in the order of ``kbert --help``."""
-    from kbert_core.cli import parser
+    from kbert_lab.cli import parser
 
     def below(name: str, at: argparse.ArgumentParser) -> Iterator[Any]:
         for action in at._actions:
@@ -158,10 +158,10 @@ def row(action: argparse.Action) -> str:
 
 def suites_page() -> str:
     """The reference of a suite's keys, in Markdown, made from the classes that check them."""
-    from kbert_core.experiments import suite
     from kbert_core.knowledge.selection import InjectionOptions
     from kbert_core.options import option_fields
-    from kbert_core.training.options import Recipe, TrainOptions
+    from kbert_lab.suites import suite
+    from kbert_lab.training.options import Recipe, TrainOptions
 
     lines = [
         "# Keys of a suite",

@@ -42,7 +42,6 @@ from .reader import Reading as Reading
 from .reader import Trace as Trace
 from .systems import SYSTEMS as SYSTEMS
 from .text import WordPieces as WordPieces
-from .training.collator import KnowledgeCollator as KnowledgeCollator
 from .words import Characters as Characters
 from .words import Words as Words
 

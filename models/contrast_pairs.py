@@ -20,10 +20,10 @@ from pathlib import Path
 
 import networkx as nx
 
-from kbert_core.data.labelled import Example, read_examples
-from kbert_core.data.splits import write_rows
 from kbert_core.errors import DataError, KBertError
 from kbert_core.labels import RIGHT, WRONG
+from kbert_lab.data.labelled import Example, read_examples
+from kbert_lab.data.splits import write_rows
 
 PIECE = re.compile(r"[0-9A-Za-z\u00c0-\u024f]+\s*|\S\s*")  # a character, or a word that spaces part
 OF_EACH = 3  # pairs

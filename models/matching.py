@@ -23,9 +23,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from kbert_core.data.labelled import Example, read_examples
-from kbert_core.data.splits import write_rows
 from kbert_core.labels import RIGHT, WRONG
+from kbert_lab.data.labelled import Example, read_examples
+from kbert_lab.data.splits import write_rows
 
 RESULT = Path(__file__).resolve().parents[1] / "results" / "matching.json"
 SETS = {  # what trains, and what tests
@@ -90,7 +90,7 @@ def counted(train: Sequence[Example], test: Sequence[Example]) -> float:
 def kbert(*words: str) -> dict[str, Any]:
     """Run a command; return what it printed, and the command."""
     told = " ".join(("kbert", *words)).replace("$KBERT_DATA", '"$KBERT_DATA"')
-    run = [sys.executable, "-m", "kbert_core.cli", *map(os.path.expandvars, words), "--json"]
+    run = [sys.executable, "-m", "kbert_lab.cli", *map(os.path.expandvars, words), "--json"]
     done = subprocess.run(run, stdout=subprocess.PIPE, check=True, text=True)
     return {"command": told, **json.loads(done.stdout)}
 

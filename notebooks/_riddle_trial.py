@@ -15,7 +15,6 @@ from transformers import AutoModelForSequenceClassification, BertConfig, PreTrai
 
 from _riddles import Riddles
 from kbert_core.checkpoints.checkpoint import Card
-from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError
 from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.kbert.visible import FULL, Ablation, ReadConfig
@@ -23,7 +22,8 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import Options, option
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
-from kbert_core.training.vocabulary import SPECIALS, with_specials
+from kbert_lab.data.labelled import Example
+from kbert_lab.training.vocabulary import SPECIALS, with_specials
 
 KIND_ALONE = InjectionOptions(max_triples=1, relations=("is_a",))
 

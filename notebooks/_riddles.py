@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
@@ -26,6 +25,7 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.strategies import select
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import Options, option
+from kbert_lab.data.labelled import Example
 
 ASKED, OTHER = "{asked}", "{other}"
 TEMPLATES = (

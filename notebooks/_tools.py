@@ -135,7 +135,11 @@ def _missing() -> list[str]:
 
 
 def _files(needs: tuple[str, ...]) -> str | None:
-    missing = [need for need in ("kbert_core", "demo_kgs", *needs) if not (ROOT / need).exists()]
+    missing = [
+        need
+        for need in ("kbert_core", "kbert_lab", "demo_kgs", *needs)
+        if not (ROOT / need).exists()
+    ]
     if not missing:
         return None
     return (

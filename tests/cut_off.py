@@ -2,8 +2,8 @@
 
 import pytest
 
-from kbert_core.training.finetune import KnowledgeTrainer, train
-from kbert_core.training.options import TrainOptions
+from kbert_lab.training.finetune import KnowledgeTrainer, train
+from kbert_lab.training.options import TrainOptions
 
 
 def cut_off(options: TrainOptions, *, before: int) -> None:

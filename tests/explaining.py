@@ -2,8 +2,9 @@
 
 import pytest
 
-from kbert_core import KnowledgeGraph, Pipeline, Triple, cli, write_triples
+from kbert_core import KnowledgeGraph, Pipeline, Triple, write_triples
 from kbert_core.explain.case import Case, Target
+from kbert_lab import cli
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 IS_DISEASE = Triple("糖尿病", "类别", "疾病")

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from mutated_models import mutated
 
 from kbert_core import KBertError, KnowledgeGraph, Triple
-from kbert_core.data.sources import guess_task, read_split
-from kbert_core.data.spans import write_spans
 from kbert_core.errors import GraphFileError
-from kbert_core.experiments.gate import FEATURES
-from kbert_core.experiments.gated import Gate
-from kbert_core.experiments.suite import read_suite
 from kbert_core.knowledge.io import ENDINGS, ReadOptions, rows_of
 from kbert_core.knowledge.io.compression import zstd
+from kbert_lab.data.sources import guess_task, read_split
+from kbert_lab.data.spans import write_spans
+from kbert_lab.study.gate import FEATURES
+from kbert_lab.study.gated import Gate
+from kbert_lab.suites.suite import read_suite
 
 PACK = {".xz": lzma.compress, ".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstd.compress}
 READERS = (*ENDINGS, ".spo.xz", ".csv.gz", ".nt.bz2", ".jsonl.zst")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from kbert_core.experiments.results import Records
-from kbert_core.experiments.suite import slug
+from kbert_lab.suites.results import Records
+from kbert_lab.suites.suite import slug
 
 
 def records(suite="tiny", results="results"):

@@ -1,6 +1,6 @@
 """Labelled sentences written in a line of a test."""
 
-from kbert_core.data.labelled import Example
+from kbert_lab.data.labelled import Example
 
 
 def tagged(text, *spans):

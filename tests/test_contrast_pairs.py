@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kbert_core.data.labelled import Example, read_examples
 from kbert_core.errors import DataError
+from kbert_lab.data.labelled import Example, read_examples
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
 

@@ -16,14 +16,14 @@ import kbert_core
 from kbert_core import (
     MaskTransformer,
     Pipeline,
-    cli,
     k_inject,
     k_query,
     load_graph,
     visible_matrix,
 )
-from kbert_core.cli import parser
 from kbert_core.kbert import mask_transformer
+from kbert_lab import cli
+from kbert_lab.cli import parser
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -216,7 +216,7 @@ def test_every_option_of_a_command_says_what_it_is(hooks):
 def test_every_key_of_a_suite_is_in_the_reference_and_says_what_it_is(hooks):
     page = hooks.suites_page()
     for kind in ("Suite", "Data", "Run", "Baseline", "Condition", "SideBySide"):
-        for key in resolve_name(f"kbert_core.experiments.suite:{kind}").model_fields:
+        for key in resolve_name(f"kbert_lab.suites.suite:{kind}").model_fields:
             assert re.search(rf"^\| `{key}` \|.*\| \S.* \|$", page, flags=re.MULTILINE), key
 
 
@@ -229,8 +229,11 @@ def test_every_public_name_is_in_the_reference_of_python():
         resolve_name(f"{module}:{last}")
 
 
+PROGRAM = ("kbert_core", "kbert_lab", "app")
+
+
 def test_every_variable_that_the_program_reads_is_documented():
-    program = [f for folder in ("kbert_core", "app") for f in (ROOT / folder).rglob("*.py")]
+    program = [f for folder in PROGRAM for f in (ROOT / folder).rglob("*.py")]
     found = {v for f in program for v in re.findall(r"KBERT_[A-Z_]+", f.read_text("utf-8"))}
     said = text_of("docs/install.md") + text_of("SECURITY.md")
     assert len(found) > 5
@@ -278,7 +281,7 @@ def test_the_site_builds_and_fetches_nothing(tmp_path):
 def test_the_page_on_the_program_names_files_that_are_there():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = set(re.findall(r"[`(]([\w/]+\.py)`", text)) - {"kbert_core/NAME/reader.py"}
-    missing = [n for n in named if not any((ROOT / at / n).is_file() for at in ("", "kbert_core"))]
+    missing = [n for n in named if not any((ROOT / at / n).is_file() for at in ("", *PROGRAM))]
     assert len(named) > 10
     assert not missing
 

@@ -1,4 +1,6 @@
-"""Imports of the core point one way: by package as in the table, by module without a circle.
+"""Imports point one way: by package as in the table, by module without a circle.
+
+The core imports nothing of the lab.
 
 Read from the source: an import inside a function or under TYPE_CHECKING counts too.
 """
@@ -12,7 +14,8 @@ from types import ModuleType
 
 import pytest
 
-CORE = Path(__file__).parents[1] / "kbert_core"
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("kbert_core", "kbert_lab")
 
 LOWEST = "errors files labels markup options shipped tokens"
 BELOW = f"{LOWEST} text knowledge systems layers reader checkpoints scoring"  # for systems
@@ -20,7 +23,7 @@ SYSTEMS = "kbert knowbert roof"  # none imports another
 PEERS = "plain_text lexicon"  # made of K-BERT's reader
 PREDICTS = f"{BELOW} words {SYSTEMS} {PEERS} tasks pipeline"
 
-ALLOWED = {  # package or module of the core: what it may import, the lowest first
+ALLOWED = {  # a part of the core or the lab: what it may import, the lowest first
     "errors": "",
     **dict.fromkeys((*LOWEST.split()[1:], "layers"), "errors"),
     "text": "errors tokens",
@@ -34,28 +37,29 @@ ALLOWED = {  # package or module of the core: what it may import, the lowest fir
     **dict.fromkeys(PEERS.split(), f"{BELOW} kbert"),
     "tasks": f"{LOWEST} text knowledge systems layers reader",
     "pipeline": f"{BELOW} {SYSTEMS} tasks",
+    "explain": PREDICTS,
     "data": f"{LOWEST} text knowledge",
     "training": f"{PREDICTS} data",
-    "explain": PREDICTS,
-    "experiments": f"{PREDICTS} data training explain",
-    "cli": f"{PREDICTS} data training explain experiments",
+    "study": f"{PREDICTS} data training explain",
+    "suites": f"{PREDICTS} data training explain study",
+    "cli": f"{PREDICTS} data training explain study suites",
 }
 
 
 def modules():
-    """Every module's file, by its name without ``kbert_core.``; the root's is ""."""
+    """Every module's file, by its name without ``kbert_core.`` or ``kbert_lab.``; not the roots."""
     found = {}
-    for path in sorted(CORE.rglob("*.py")):
-        parts = path.relative_to(CORE).with_suffix("").parts
+    for path in sorted(path for root in PACKAGES for path in (ROOT / root).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts[1:]
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+    return {name: path for name, path in found.items() if name}
 
 
 MODULES = modules()
 
 
 def imported(path):
-    """The core's modules that a file imports, anywhere in it."""
+    """Our modules that a file imports, anywhere in it."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = []
         if isinstance(node, ast.Import):
@@ -64,13 +68,13 @@ def imported(path):
             assert node.level == 0, f"{path}, line {node.lineno}: a relative import"
             names = [(node.module, alias.name) for alias in node.names]
         for module, name in names:
-            if module.split(".")[0] == "kbert_core":
-                place = module.removeprefix("kbert_core").removeprefix(".")
-                inside = f"{place}.{name}".removeprefix(".")
+            root, _, place = module.partition(".")
+            if root in PACKAGES:
+                inside = f"{place}.{name}".strip(".")
                 yield inside if inside in MODULES else place
 
 
-IMPORTS = {name: set(imported(path)) - {name} for name, path in MODULES.items() if name}
+IMPORTS = {name: set(imported(path)) - {name} for name, path in MODULES.items()}
 
 
 def package(module):
@@ -80,10 +84,10 @@ def package(module):
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
 def test_importing_a_module_gives_a_module(name):
     """`import a.b as m` takes the attribute b of a, which a re-exported function would hide."""
-    full = f"kbert_core.{name}".removesuffix(".")
+    full = f"{MODULES[name].relative_to(ROOT).parts[0]}.{name}"
     module = importlib.import_module(full)
     above, _, last = full.rpartition(".")
-    reached = getattr(sys.modules[above], last) if above else sys.modules[last]
+    reached = getattr(sys.modules[above], last)
     assert isinstance(reached, ModuleType)
     assert reached is module is sys.modules[full]
 
@@ -91,6 +95,12 @@ def test_importing_a_module_gives_a_module(name):
 def test_the_table_of_packages_names_every_package_and_points_one_way():
     assert {package(name) for name in IMPORTS} <= set(ALLOWED)
     tuple(TopologicalSorter({p: allowed.split() for p, allowed in ALLOWED.items()}).static_order())
+
+
+def test_the_core_imports_nothing_of_the_lab():
+    parts = {package(name): path.relative_to(ROOT).parts[0] for name, path in MODULES.items()}
+    order = [parts[name] for name in ALLOWED]
+    assert order == sorted(order)  # first all of the core, then the lab; see the tests here
 
 
 def test_no_module_imports_a_package_above_it():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kbert_core.cli import parser
+from kbert_lab.cli import parser
 
 ROOT = Path(__file__).parents[1]
 LOCKS = {

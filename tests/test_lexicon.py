@@ -19,8 +19,8 @@ from kbert_core.explain.effects import effects
 from kbert_core.explain.influence import influence
 from kbert_core.layers import INSERTED, layers_of
 from kbert_core.lexicon import LAYER, RATE, LexiconConfig
-from kbert_core.training.finetune import train
-from kbert_core.training.options import TrainOptions
+from kbert_lab.training.finetune import train
+from kbert_lab.training.options import TrainOptions
 
 
 @pytest.fixture

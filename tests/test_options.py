@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from kbert_core.data.tables import NEEDED
 from kbert_core.errors import OptionError
 from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import Options, group, option, option_fields
 from kbert_core.tasks import TASKS
-from kbert_core.training.options import PretrainOptions, TrainOptions
+from kbert_lab.data.tables import NEEDED
+from kbert_lab.training.options import PretrainOptions, TrainOptions
 
 
 @dataclass(frozen=True)
@@ -114,5 +114,5 @@ def test_every_option_of_training_says_what_it_is_and_no_name_stands_twice():
 
 
 def test_options_are_read_without_pytorch():
-    code = "import sys, kbert_core.training.options; sys.exit('torch' in sys.modules)"
+    code = "import sys, kbert_lab.training.options; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -33,11 +33,11 @@ from kbert_core import (
     visible_matrix,
 )
 from kbert_core.checkpoints.checkpoint import card_of
-from kbert_core.data.labelled import Example, tagged_examples
-from kbert_core.data.tables import Source
 from kbert_core.errors import CheckpointError, GraphFileError, KBertError, OptionError, TextError
 from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK
-from kbert_core.training.evaluate import evaluate
+from kbert_lab.data.labelled import Example, tagged_examples
+from kbert_lab.data.tables import Source
+from kbert_lab.training.evaluate import evaluate
 
 DIABETES = Triple("糖尿病", "类别", "疾病")
 ECG = Triple("心电图", "类别", "检查")
@@ -545,7 +545,7 @@ def test_a_system_that_there_is_not_is_named_with_those_there_are(ner):
 def test_scores_are_the_same_in_several_threads_and_each_tells_its_own_progress(
     ner, medical, monkeypatch, caplog
 ):
-    monkeypatch.setattr("kbert_core.training.evaluate.TOLD_EVERY", 0.0)
+    monkeypatch.setattr("kbert_lab.training.evaluate.TOLD_EVERY", 0.0)
     caplog.set_level("INFO")
     text = "患 者 有 糖 尿 病"
     examples = tagged_examples([(1, text.split(), ["O"] * 6)] * 12, Source("here", "row"))

@@ -15,14 +15,14 @@ from kbert_core import (
     Pipeline,
     Rule,
     Triple,
-    cli,
 )
 from kbert_core.errors import CheckpointError, OptionError
-from kbert_core.experiments.suite import read_suite, train_options
 from kbert_core.explain.case import Case
 from kbert_core.explain.compare import compare
 from kbert_core.explain.effects import effects
 from kbert_core.plain_text import PlainTextConfig
+from kbert_lab import cli
+from kbert_lab.suites.suite import read_suite, train_options
 
 
 def plain_text(pipeline, **options):

@@ -12,16 +12,16 @@ from transformers import AutoModelForTokenClassification
 
 from kbert_core import Card, KnowledgeGraph, Pipeline, ReadConfig, Triple, load_graph
 from kbert_core.checkpoints.checkpoint import load_model
-from kbert_core.data.labelled import Example
 from kbert_core.errors import CheckpointError, OptionError, TextError
 from kbert_core.explain.case import Case
 from kbert_core.explain.effects import effects, shapley
 from kbert_core.systems import SYSTEMS, reading_of
-from kbert_core.training.evaluate import evaluate
-from kbert_core.training.finetune import train
-from kbert_core.training.options import TrainOptions
-from kbert_core.training.recipe import Recipe
-from kbert_core.training.rows import RowMaker
+from kbert_lab.data.labelled import Example
+from kbert_lab.training.evaluate import evaluate
+from kbert_lab.training.finetune import train
+from kbert_lab.training.options import TrainOptions
+from kbert_lab.training.recipe import Recipe
+from kbert_lab.training.rows import RowMaker
 
 
 @pytest.fixture

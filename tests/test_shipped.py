@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from kbert_core import Pipeline, cli, load_graph
+from kbert_core import Pipeline, load_graph
 from kbert_core.checkpoints.checkpoint import card_of
-from kbert_core.data.sources import DataFiles, guess_task, read_present, read_splits
 from kbert_core.errors import CheckpointError, GraphFileError
 from kbert_core.shipped import shipped
+from kbert_lab import cli
+from kbert_lab.data.sources import DataFiles, guess_task, read_present, read_splits
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("kbert_core", "app", "models", "demo_kgs")
+FOLDERS = ("kbert_core", "kbert_lab", "app", "models", "demo_kgs")
 MOST = 90_000_000  # bytes; the package index takes 100 MB
 
 
@@ -26,7 +27,7 @@ def test_the_wheel_holds_core_app_models_and_graphs_and_nothing_else(wheel):
     listed = ["git", "ls-files", "-co", "--exclude-standard", *FOLDERS]
     named = subprocess.run(listed, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
     files = [file for file in named.stdout.splitlines() if (ROOT / file).is_file()]
-    expected = {f if f.startswith("kbert_core/") else f"kbert_lab/{f}" for f in files}
+    expected = {f if f.startswith("kbert_") else f"kbert_lab/{f}" for f in files}
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert held == expected
     assert {"kbert_lab/app/.streamlit/config.toml", "kbert_core/__init__.pyi"} <= held
@@ -40,7 +41,7 @@ def test_the_wheel_says_what_it_is_and_what_the_app_needs(wheel):
         commands = opened.read(about.replace("METADATA", "entry_points.txt")).decode()
     for name in cli.lab.NEEDED:
         assert re.search(rf"^Requires-Dist: {name}\b.*extra == 'app'", said, re.MULTILINE), name
-    assert "kbert = kbert_core.cli:main" in commands
+    assert "kbert = kbert_lab.cli:main" in commands
 
 
 def test_the_wheel_states_its_licences_and_holds_their_texts(wheel):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kbert_core
-from kbert_core import cli
+from kbert_lab import cli
 
 ROOT = Path(__file__).parents[1]
 MOST_LINES = 8_800
@@ -22,7 +22,7 @@ COMMANDS = (
 )
 RUN = """
 import shlex, sys
-from kbert_core import cli
+from kbert_lab import cli
 for command in sys.argv[1:]:
     try:
         code = cli.main(shlex.split(command))
@@ -42,8 +42,8 @@ files = set()
 sys.setprofile(lambda frame, *_: files.add(Path(frame.f_code.co_filename)))
 model("患者行胃镜检查未见异常", graph=graph)
 sys.setprofile(None)
-print(sum("kbert_core" in path.parts for path in files))
-ours = [m for name, m in sys.modules.items() if name.split(".")[0] == "kbert_core"]
+print(sum(bool({"kbert_core", "kbert_lab"} & {*path.parts}) for path in files))
+ours = [m for name, m in sys.modules.items() if name.split(".")[0] in ("kbert_core", "kbert_lab")]
 print(sum(len(Path(m.__file__).read_text(encoding="utf-8").splitlines()) for m in ours))
 """
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 _STARTED = get_context("forkserver")
-_STARTED.set_forkserver_preload(["kbert_core.cli", "kbert_core.training.finetune", "two_processes"])
+_STARTED.set_forkserver_preload(["kbert_lab.cli", "kbert_lab.training.finetune", "two_processes"])
 
 
 def together(folder: Path, *command: str, cut_off: int = 0) -> SimpleNamespace:
@@ -53,8 +53,8 @@ def _run(rank: int, port: int, folder: Path, command: tuple[str, ...], cut_off: 
     }
     for name in ("stdout", "stderr"):
         setattr(sys, name, (folder / f"{rank}.{name}").open("w", encoding="utf-8", buffering=1))
-    from kbert_core import cli
-    from kbert_core.training.trainer import SavesByTime
+    from kbert_lab import cli
+    from kbert_lab.training.trainer import SavesByTime
 
     def ends(_: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if state.global_step == cut_off:

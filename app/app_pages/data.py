@@ -23,11 +23,11 @@ from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.words import AUDIT_SPLIT, AUDIT_TASK
 from kbert_core import Ablation, InjectionOptions, KBertError
-from kbert_core.data.labelled import SPLITS
-from kbert_core.data.sources import TASKS
-from kbert_core.experiments.audit import MAX_LENGTH
-from kbert_core.experiments.audit_values import Data
-from kbert_core.experiments.file_rows import FileRow
+from kbert_lab.data.labelled import SPLITS
+from kbert_lab.data.sources import TASKS
+from kbert_lab.study.audit import MAX_LENGTH
+from kbert_lab.study.audit_values import Data
+from kbert_lab.study.file_rows import FileRow
 
 AUDIT_DATA = {"example": N_("Example"), "folder": N_("Folder"), "upload": N_("Upload")}
 

@@ -18,9 +18,9 @@ from app.view_models import whole_file as view
 from app.view_models.html import escape, markdown
 from app.words import AUDIT_SPLIT, AUDIT_TASK, FILE_VERDICT
 from kbert_core import KBertError
-from kbert_core.experiments.file_rows import FileRow
-from kbert_core.experiments.verdict import Finding, Level
-from kbert_core.experiments.whole_file import KINDS, By, WholeFile
+from kbert_lab.study.file_rows import FileRow
+from kbert_lab.study.verdict import Finding, Level
+from kbert_lab.study.whole_file import KINDS, By, WholeFile
 
 FILE_VIEW = {
     "rows": (":material/format_list_bulleted:", N_("Texts that changed")),

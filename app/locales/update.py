@@ -15,7 +15,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
 from app.texts import LOCALES
-from kbert_core.experiments import verdict
+from kbert_lab.study import verdict
 
 APP = LOCALES.parent
 HEADER = """msgid ""
@@ -47,7 +47,7 @@ def extracted() -> Catalog:
         for line, text in sorted(texts_in(path.read_text("utf-8")), key=lambda found: found[0]):
             catalog.add(text, locations=[(name, line)])
     for number, text in enumerate(verdict.english().values()):
-        catalog.add(text, locations=[("kbert_core/experiments/verdict.yaml", number)])
+        catalog.add(text, locations=[("kbert_lab/study/verdict.yaml", number)])
     return catalog
 
 

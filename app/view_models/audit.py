@@ -10,8 +10,8 @@ from app.view_models.html import shorten
 from app.view_models.styles import TRUNK
 from app.view_models.whole_file import points
 from app.words import AUDIT_SPLIT
-from kbert_core.experiments.audit_values import Audit, Coverage, Share
-from kbert_core.experiments.verdict import Finding, english
+from kbert_lab.study.audit_values import Audit, Coverage, Share
+from kbert_lab.study.verdict import Finding, english
 
 AUDIT_FACT = {  # its name, and what exactly is counted
     "known": (

@@ -7,7 +7,7 @@ from app.models import ModelInfo
 from app.texts import N_, listed, t
 from app.words import AUDIT_SPLIT
 from kbert_core.tasks import TASKS
-from kbert_core.training.cards import edits_followed, invented_followed
+from kbert_lab.training.cards import edits_followed, invented_followed
 
 SCORES = {  # of a task: (key in the scores, what it is called), the first leads
     "ner": (("f1", N_("F1 {value}")),),

@@ -8,7 +8,6 @@ from app.models import ModelInfo, type_name
 from app.texts import N_, clauses, listed, t
 from app.view_models.html import escape, scrolling, shown, table_html
 from app.view_models.styles import ENTITY_TINTS
-from kbert_core.experiments.gated import GatedPrediction
 from kbert_core.labels import RIGHT
 from kbert_core.tasks import (
     AnswerPrediction,
@@ -19,6 +18,7 @@ from kbert_core.tasks import (
     Span,
 )
 from kbert_core.tasks.ner import LabelledToken
+from kbert_lab.study.gated import GatedPrediction
 
 LONG = 150  # characters of a text that scrolls line by line, each line of one height
 PREDICTION_TEXTS = {"type": N_("other type"), "new": N_("new"), "lost": N_("lost")}

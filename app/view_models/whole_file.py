@@ -8,10 +8,10 @@ from typing import Any
 from app.models import ModelInfo
 from app.texts import N_, listed, t
 from app.words import FILE_VERDICT
-from kbert_core.experiments.file_rows import FileRow, Verdict
-from kbert_core.experiments.statistics import LEVEL
-from kbert_core.experiments.whole_file import By, FileScores, Group, WholeFile
 from kbert_core.explain.result import name_of
+from kbert_lab.study.file_rows import FileRow, Verdict
+from kbert_lab.study.statistics import LEVEL
+from kbert_lab.study.whole_file import By, FileScores, Group, WholeFile
 
 FILE_HURTING = {
     "label": N_("labels"),

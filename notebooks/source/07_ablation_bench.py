@@ -36,8 +36,8 @@ ready(
 from collections import namedtuple
 
 from kbert_core import NO_KNOWLEDGE, Pipeline, load_graph
-from kbert_core.data.labelled import read_examples
-from kbert_core.data.sources import read_present
+from kbert_lab.data.labelled import read_examples
+from kbert_lab.data.sources import read_present
 
 Side = namedtuple("Side", "model examples medical everyday")
 
@@ -79,7 +79,7 @@ for name, side in SIDES.items():
 # By hand, and then by the library:
 
 # %%
-from kbert_core.training.evaluate import evaluate
+from kbert_lab.training.evaluate import evaluate
 
 
 def right_found_labelled(side, **how):
@@ -520,7 +520,7 @@ for name, how in {
 # %%
 from statistics import mean
 
-from kbert_core.experiments.results import Records
+from kbert_lab.suites.results import Records
 
 TRAINED = {
     ("Chinese", "medical-ner-disjoint"): {

@@ -349,7 +349,7 @@ assert mean(guesses) > 0.6
 # %%
 from statistics import stdev
 
-from kbert_core.experiments.results import Records
+from kbert_lab.suites.results import Records
 
 FULL = Records(Path("results/medical-ner-disjoint.jsonl.xz")).all()
 ROWS = {

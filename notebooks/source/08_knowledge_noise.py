@@ -190,7 +190,7 @@ for count in (0, 2, 4, 8, 16):
 # %%
 from statistics import mean
 
-from kbert_core.data.sources import read_present
+from kbert_lab.data.sources import read_present
 
 parts = read_present("demo_kgs/example_data/medical_ner", "ner").values()  # train, dev and test
 texts = list(dict.fromkeys(e.sentences[0].replace(" ", "") for part in parts for e in part))

@@ -249,8 +249,8 @@ assert most.mass("target") > 0.1 and abs(most.effect.effect) < 0.05
 import numpy as np
 from scipy.stats import spearmanr
 
-from kbert_core.data.sources import read_present
 from kbert_core.explain.targets import NothingPredicted
+from kbert_lab.data.sources import read_present
 
 parts = read_present("demo_kgs/example_data/medical_ner", "ner").values()  # train, dev and test
 texts = list(dict.fromkeys(e.sentences[0].replace(" ", "") for part in parts for e in part))

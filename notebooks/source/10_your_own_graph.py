@@ -21,7 +21,7 @@ import shlex
 import tempfile
 from pathlib import Path
 
-from kbert_core.cli import main
+from kbert_lab.cli import main
 
 ROOT = Path.cwd()  # the repository
 FOLDER = Path(tempfile.mkdtemp(prefix="kbert-"))

@@ -63,7 +63,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from kbert_core import Pipeline, load_graph
-from kbert_core.training.vocabulary import SPECIALS, with_specials
+from kbert_lab.training.vocabulary import SPECIALS, with_specials
 
 keep = tempfile.TemporaryDirectory(prefix="kbert-")  # it is removed when the kernel stops
 FOLDER = Path(keep.name)

@@ -195,7 +195,7 @@ print(f"by hand: {mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}]")
 # The library's, with 10,000 draws of its own, and the page's:
 
 # %% tags=["varies"]
-from kbert_core.experiments.statistics import METRICS, Resampled, unpacked
+from kbert_lab.study.statistics import METRICS, Resampled, unpacked
 
 library = Resampled(
     {
@@ -378,7 +378,7 @@ show(
 import io
 from contextlib import redirect_stdout
 
-from kbert_core.cli import main
+from kbert_lab.cli import main
 
 EXAMPLE = "demo_kgs/example_data/medical_ner"
 MARKS = {"warning": "!", "note": "·", "good": "+"}

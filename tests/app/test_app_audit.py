@@ -11,11 +11,11 @@ from app.edit_log import EditLog
 from app.texts import t
 from app.view_models import audit as view
 from kbert_core import Characters, InjectionOptions, KnowledgeGraph, Triple, load_graph
-from kbert_core.data.labelled import Example, check_labels
 from kbert_core.errors import DataError
-from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_values import read_data
 from kbert_core.knowledge.edit import Edit
+from kbert_lab.data.labelled import Example, check_labels
+from kbert_lab.study.audit import audit
+from kbert_lab.study.audit_values import read_data
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "app" / "app_pages" / "data.py"

@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from app import services
 from app.view_models import prediction
-from kbert_core.experiments.gate import FEATURES, Fit, Record, Weights
-from kbert_core.experiments.gated import FILE, Gate, Gated, _digest
 from kbert_core.pipeline import Pipeline
+from kbert_lab.study.gate import FEATURES, Fit, Record, Weights
+from kbert_lab.study.gated import FILE, Gate, Gated, _digest
 
 LAB = Path(__file__).parents[2] / "app" / "app_pages" / "lab.py"
 PATIENCE = 60

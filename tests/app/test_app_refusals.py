@@ -19,11 +19,11 @@ from app.scene import Scene
 from app.texts import LOCALES, refusal, speaking
 from app.view_models.importing import preview
 from kbert_core import Intervention, KBertError, KnowledgeGraph, Triple
-from kbert_core.data.labelled import Example, check_labels
 from kbert_core.kbert.interventions import Tokens
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ReadOptions
 from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.data.labelled import Example, check_labels
 
 CORE = Path(kbert_core.__file__).parent
 PO = LOCALES / "zh" / "LC_MESSAGES" / "core.po"

@@ -20,8 +20,8 @@ from app.texts import t
 from app.view_models import audit as audit_view
 from app.view_models import whole_file as view
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
-from kbert_core.experiments.audit_values import Data
-from kbert_core.experiments.whole_file import KINDS, WholeFile, wilson
+from kbert_lab.study.audit_values import Data
+from kbert_lab.study.whole_file import KINDS, WholeFile, wilson
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "app" / "app_pages" / "data.py"

@@ -35,7 +35,8 @@ def repository(tmp_path_factory):
         shutil.copytree(ROOT / name, folder / name, ignore=made)
     for name in ("Makefile", "pyproject.toml", ".gitignore"):
         shutil.copy(ROOT / name, folder)
-    (folder / "kbert_core").symlink_to(ROOT / "kbert_core")
+    for package in ("kbert_core", "kbert_lab"):
+        (folder / package).symlink_to(ROOT / package)
     git(folder, "init", "-q")
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "as it came")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.package
 ROOT = Path(__file__).parents[2]
 COMMANDS = """
 import shlex, sys
-from kbert_core import cli
+from kbert_lab import cli
 for command in sys.argv[1:]:
     print(f"$ {command}", file=sys.stderr)
     assert cli.main(shlex.split(command)[1:]) == 0

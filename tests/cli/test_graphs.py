@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from kbert_core import cli, load_graph, read_triples
+from kbert_core import load_graph, read_triples
+from kbert_lab import cli
 
 LINES = "糖尿病\t类别\t疾病\n糖尿病\t症状\t多饮\n心电图\t类别\t检查\n"
 

@@ -6,10 +6,11 @@ import pytest
 from conftest import save_checkpoint
 from transformers import AutoModelForSequenceClassification
 
-from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, cli
+from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import CheckpointError
 from kbert_core.labels import order
 from kbert_core.tasks.classify import ClassPrediction, ranked
+from kbert_lab import cli
 
 ANSWERS = ["tim cook", "a city", "cats", "apple"]
 

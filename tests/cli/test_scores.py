@@ -1,7 +1,7 @@
 """Scores in the terminal: the whole in a line, a table by label, the response to edits."""
 
-from kbert_core.cli.train import scores_text
-from kbert_core.training.scores import class_scores, ranking_scores, span_scores
+from kbert_lab.cli.train import scores_text
+from kbert_lab.training.scores import class_scores, ranking_scores, span_scores
 
 ENTITIES = span_scores([[(0, 2, "疾病"), (3, 4, "B")]], [[(0, 2, "疾病"), (3, 4, "C")]])
 

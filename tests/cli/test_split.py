@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from kbert_core import cli
-from kbert_core.data.labelled import SPLITS, read_examples
 from kbert_core.knowledge.io import read_triples
+from kbert_lab import cli
+from kbert_lab.data.labelled import SPLITS, read_examples
 
 NAMES = [f"{a}{b}" for a in "甲乙丙丁戊己庚辛" for b in "病炎症痛"]
 

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from kbert_core import cli
-from kbert_core.cli.train import command_line
 from kbert_core.kbert.visible import Ablation
 from kbert_core.pipeline import Pipeline
+from kbert_lab import cli
+from kbert_lab.cli.train import command_line
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import sys
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value, config
 
-from kbert_core.data.sources import DataFiles, read_split, read_splits
 from kbert_core.errors import DataError, SplitError
+from kbert_lab.data.sources import DataFiles, read_split, read_splits
 
 TAGS = ["O", "B-D", "I-D"]
 
@@ -232,5 +232,5 @@ def test_of_two_parts_both_an_owner_and_a_config_are_tried(monkeypatch):
 
 
 def test_help_does_not_import_the_library():
-    code = "import sys, kbert_core.cli; sys.exit('datasets' in sys.modules)"
+    code = "import sys, kbert_lab.cli; sys.exit('datasets' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

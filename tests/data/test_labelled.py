@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
-from kbert_core.data.labelled import (
+from kbert_core.errors import DataError, OptionError, SplitError
+from kbert_core.labels import bio_spans
+from kbert_lab.data.labelled import (
     Example,
     check_labels,
     labels_of,
     read_examples,
     warn_of_rare_labels,
 )
-from kbert_core.data.sources import find_split, read_split
-from kbert_core.data.tables import parse_columns, plain_lines
-from kbert_core.data.tagging import as_bio, scheme_of
-from kbert_core.errors import DataError, OptionError, SplitError
-from kbert_core.labels import bio_spans
+from kbert_lab.data.sources import find_split, read_split
+from kbert_lab.data.tables import parse_columns, plain_lines
+from kbert_lab.data.tagging import as_bio, scheme_of
 
 ONE_A_LINE = (
     ("有 O", "糖 B-D", "尿 I-D", "病 I-D", "", "\u3000 O", "好 O"),

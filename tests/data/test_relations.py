@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from kbert_core import InjectionOptions, KnowledgeGraph, Triple, cli
+from kbert_core import InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.checkpoints.checkpoint import load_tokenizer
-from kbert_core.data.labelled import read_examples
-from kbert_core.data.relations import LABELS, relation_examples, write_relations
-from kbert_core.data.sources import DataFiles, read_splits
 from kbert_core.errors import DataError
 from kbert_core.knowbert.candidates import Base, graph_spans
+from kbert_lab import cli
+from kbert_lab.data.labelled import read_examples
+from kbert_lab.data.relations import LABELS, relation_examples, write_relations
+from kbert_lab.data.sources import DataFiles, read_splits
 
 FILE = """1\t"The <e1>baker</e1> pulled a "dark" <e2>rye loaf</e2> out."
 Product-Producer(e2,e1)

@@ -3,9 +3,9 @@
 import pytest
 from fuzzed_files import DATA, data_file, read_or_refused_data
 
-from kbert_core.data.labelled import Example
-from kbert_core.data.sources import DataFiles, hold_out, read_split, read_splits
 from kbert_core.errors import DataError, OptionError, SplitError
+from kbert_lab.data.labelled import Example
+from kbert_lab.data.sources import DataFiles, hold_out, read_split, read_splits
 
 
 def texts(folder, split, *letters):

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from kbert_core import cli
-from kbert_core.data.labelled import read_examples
-from kbert_core.data.sources import read_split
-from kbert_core.data.spans import write_spans
 from kbert_core.errors import DataError
+from kbert_lab import cli
+from kbert_lab.data.labelled import read_examples
+from kbert_lab.data.sources import read_split
+from kbert_lab.data.spans import write_spans
 
 TEXT = "患者头痛，服aspirin片"
 PLACES = ((2, 4, "Symptom"), (6, 13, "Drug"))

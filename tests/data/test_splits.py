@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core.data.labelled import SPLITS, Example, read_examples, tagged_examples
-from kbert_core.data.splits import (
+from kbert_core.errors import DataError, OptionError
+from kbert_core.knowledge import load_graph
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.surface_forms import ALL_RULES
+from kbert_core.knowledge.triple import Triple
+from kbert_lab.data.labelled import SPLITS, Example, read_examples, tagged_examples
+from kbert_lab.data.splits import (
     EntityDisjoint,
     by_fold,
     deduplicated,
@@ -17,12 +22,7 @@ from kbert_core.data.splits import (
     substituted,
     write_split,
 )
-from kbert_core.data.tables import Source
-from kbert_core.errors import DataError, OptionError
-from kbert_core.knowledge import load_graph
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.surface_forms import ALL_RULES
-from kbert_core.knowledge.triple import Triple
+from kbert_lab.data.tables import Source
 
 NAMES = [f"{a}{b}" for a in "甲乙丙丁戊己庚辛" for b in "病炎症痛"]  # 32 names
 

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from kbert_core import cli
-from kbert_core.data.labelled import Example, read_examples
-from kbert_core.data.sources import hold_out, read_split
-from kbert_core.data.squad import Counts, ranking_rows, read_comprehension, sentence_spans
-from kbert_core.data.squad import write_ranking_set as write
 from kbert_core.errors import DataError, SplitError
 from kbert_core.labels import RIGHT
+from kbert_lab import cli
+from kbert_lab.data.labelled import Example, read_examples
+from kbert_lab.data.sources import hold_out, read_split
+from kbert_lab.data.squad import Counts, ranking_rows, read_comprehension, sentence_spans
+from kbert_lab.data.squad import write_ranking_set as write
 
 CONTEXT = "小猫住在山上。它说：“我饿了！”于是下山；山下有鱼。鱼在河里"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from kbert_core import cli
-from kbert_core.data.labelled import read_examples
-from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.suite import read_suite
+from kbert_lab import cli
+from kbert_lab.data.labelled import read_examples
+from kbert_lab.suites.grid import Experiment
+from kbert_lab.suites.suite import read_suite
 
 SUITE = Path(__file__).parents[2] / "results" / "suites" / "answers.yaml"
 

@@ -9,14 +9,20 @@ from pathlib import Path
 import pytest
 from tagged_texts import row, tagged
 
-from kbert_core import cli
 from kbert_core.checkpoints.checkpoint import CARD_KEY
-from kbert_core.cli.data import Report
-from kbert_core.data.labelled import Example
-from kbert_core.data.sources import guess_task, other_task
 from kbert_core.errors import DataError
-from kbert_core.experiments.audit import audit
-from kbert_core.experiments.audit_values import (
+from kbert_core.knowledge import load_graph
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN
+from kbert_core.knowledge.triple import Triple
+from kbert_core.words import Characters, Words
+from kbert_lab import cli
+from kbert_lab.cli.data import Report
+from kbert_lab.data.labelled import Example
+from kbert_lab.data.sources import guess_task, other_task
+from kbert_lab.study.audit import audit
+from kbert_lab.study.audit_values import (
     Gain,
     Group,
     LookedUp,
@@ -25,14 +31,8 @@ from kbert_core.experiments.audit_values import (
     plain_tokenizer,
     read_data,
 )
-from kbert_core.experiments.expected import WAYS, Point, point_of
-from kbert_core.experiments.verdict import Level, verdict_of
-from kbert_core.knowledge import load_graph
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN
-from kbert_core.knowledge.triple import Triple
-from kbert_core.words import Characters, Words
+from kbert_lab.study.expected import WAYS, Point, point_of
+from kbert_lab.study.verdict import Level, verdict_of
 
 HEADS = {
     "糖尿病": ("疾病",),

@@ -7,10 +7,10 @@ import datasets
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value, config
 
-from kbert_core import cli
-from kbert_core.data.sources import guess_task
 from kbert_core.errors import DataError
-from kbert_core.experiments.audit_values import read_data
+from kbert_lab import cli
+from kbert_lab.data.sources import guess_task
+from kbert_lab.study.audit_values import read_data
 
 
 @pytest.fixture(autouse=True)

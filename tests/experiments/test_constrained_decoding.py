@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from kbert_core.errors import DataError
-from kbert_core.experiments.dictionary import (
+from kbert_core.labels import bio_spans
+from kbert_core.tasks.ner import LabelledToken, NerPrediction, best_tags
+from kbert_lab.study.dictionary import (
     BOOSTS,
     TagScores,
     boosted_tags,
@@ -17,8 +19,6 @@ from kbert_core.experiments.dictionary import (
     save_scores,
     written_over,
 )
-from kbert_core.labels import bio_spans
-from kbert_core.tasks.ner import LabelledToken, NerPrediction, best_tags
 
 NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
 

@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from kbert_core.data.labelled import Example
-from kbert_core.experiments import counts
-from kbert_core.experiments.counts import score_run, score_spans, sentence_counts
-from kbert_core.experiments.statistics import packed, unpacked
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
-from kbert_core.training.scores import ranking_scores
+from kbert_lab.data.labelled import Example
+from kbert_lab.study import counts
+from kbert_lab.study.counts import score_run, score_spans, sentence_counts
+from kbert_lab.study.statistics import packed, unpacked
+from kbert_lab.training.scores import ranking_scores
 
 TEXT = "有甲病查乙图"
 SICK = Example(

@@ -3,14 +3,14 @@
 import pytest
 from tagged_texts import tagged, worded
 
-from kbert_core.experiments.dictionary import (
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.triple import Triple
+from kbert_lab.study.dictionary import (
     dictionary_spans,
     learn_tail_labels,
     written_over,
 )
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.triple import Triple
-from kbert_core.training.scores import span_scores, unseen_recall
+from kbert_lab.training.scores import span_scores, unseen_recall
 
 TYPES = KnowledgeGraph(
     [

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbert_core.experiments.audit_values import Share
-from kbert_core.experiments.expected import WAYS, Fit, Point, found_by_bert
+from kbert_lab.study.audit_values import Share
+from kbert_lab.study.expected import WAYS, Fit, Point, found_by_bert
 
 ROOT = Path(__file__).resolve().parents[2]
 

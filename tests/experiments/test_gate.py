@@ -7,9 +7,10 @@ import pytest
 from tagged_texts import tagged
 
 from kbert_core.errors import DataError
-from kbert_core.experiments import gate
-from kbert_core.experiments.dictionary import TagScores, written_over
-from kbert_core.experiments.gate import (
+from kbert_core.tasks.ner import LabelledToken, NerPrediction
+from kbert_lab.study import gate
+from kbert_lab.study.dictionary import TagScores, written_over
+from kbert_lab.study.gate import (
     FEATURES,
     LOWEST,
     Record,
@@ -21,7 +22,6 @@ from kbert_core.experiments.gate import (
     judged,
     oracle,
 )
-from kbert_core.tasks.ner import LabelledToken, NerPrediction
 
 NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
 SURE = (0.8, 0.05, 0.05, 0.05, 0.05)  # of O

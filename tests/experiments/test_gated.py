@@ -6,12 +6,13 @@ import shutil
 import pytest
 from tagged_texts import row, tagged
 
-from kbert_core import NO_KNOWLEDGE, KnowledgeGraph, Pipeline, Triple, cli, load_graph
+from kbert_core import NO_KNOWLEDGE, KnowledgeGraph, Pipeline, Triple, load_graph
 from kbert_core.errors import CheckpointError, DataError
-from kbert_core.experiments.gated import FILE, Gate, Gated, GatedPrediction
 from kbert_core.knowledge.surface_forms import ALL_RULES
 from kbert_core.labels import bio_spans
-from kbert_core.training.evaluate import evaluate
+from kbert_lab import cli
+from kbert_lab.study.gated import FILE, Gate, Gated, GatedPrediction
+from kbert_lab.training.evaluate import evaluate
 
 FACTS = (("糖尿病", "疾病"), ("心电图", "疾病"), ("布洛芬", "治疗"))
 GRAPH = KnowledgeGraph([Triple(head, "类别", tail) for head, tail in FACTS], name="facts")
@@ -211,7 +212,7 @@ def test_a_gate_is_fitted_read_and_scored_from_the_command_line(
 
 def test_a_gate_that_writes_nothing_is_said_to(folder, tmp_path, monkeypatch, capsys, caplog):
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("kbert_core.experiments.gate.THRESHOLDS", (1.0,))
+    monkeypatch.setattr("kbert_lab.study.gate.THRESHOLDS", (1.0,))
     fit = "gate model --kg facts.spo --data data --device cpu --output".split()
     assert kbert(capsys, *fit, tmp_path / "gate.json")[0] == 0
     assert "The gate lets no name through" in caplog.text
@@ -244,8 +245,8 @@ def test_a_gate_that_is_no_better_or_has_a_dev_set_of_train_is_warned_of(
     assert kbert(capsys, *fit, tmp_path / "gate.json")[0] == 0
     assert "100.0 % of dev's texts stand in train" in caplog.text  # as these are
     assert "better not use it" not in caplog.text
-    monkeypatch.setattr("kbert_core.experiments.gate.written_over", lambda found, _: found)
-    monkeypatch.setattr("kbert_core.experiments.gate.THRESHOLDS", (0.5,))
+    monkeypatch.setattr("kbert_lab.study.gate.written_over", lambda found, _: found)
+    monkeypatch.setattr("kbert_lab.study.gate.THRESHOLDS", (0.5,))
     assert kbert(capsys, *fit, tmp_path / "gate.json")[0] == 0
     assert "On dev the gate does no better than the model alone" in caplog.text
 

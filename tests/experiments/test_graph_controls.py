@@ -4,18 +4,18 @@ import random
 
 import pytest
 
-from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError, OptionError
-from kbert_core.experiments.graph_controls import (
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
+from kbert_core.knowledge.triple import Triple
+from kbert_lab.data.labelled import Example
+from kbert_lab.suites.graph_controls import (
     controlled,
     known_otherwise,
     tail_bits,
     with_reliability,
 )
-from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
-from kbert_core.knowledge.triple import Triple
 
 TYPES = {"D": "疾病", "S": "症状"}
 SECOND = "子丑寅卯辰巳午未申酉戌亥"

@@ -5,9 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from kbert_core.data.labelled import Example
-from kbert_core.experiments import linear
-from kbert_core.experiments.linear import linear_recall
+from kbert_lab.data.labelled import Example
+from kbert_lab.study import linear
+from kbert_lab.study.linear import linear_recall
 
 FIRST = 3616601341270193008
 FILLER = "天地玄黄宇宙洪荒日月盈昃辰宿列张"

@@ -8,13 +8,13 @@ import pytest
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 
 from kbert_core.errors import DataError, OptionError
-from kbert_core.experiments import pictures
-from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.pictures import draw_suite, gains_by_axis
-from kbert_core.experiments.report_tables import differences, scores
-from kbert_core.experiments.results import Rerun, Tables
-from kbert_core.experiments.statistics import Counts, Difference, packed
-from kbert_core.experiments.suite import read_suite
+from kbert_lab.study.statistics import Counts, Difference, packed
+from kbert_lab.suites import pictures
+from kbert_lab.suites.grid import Experiment
+from kbert_lab.suites.pictures import draw_suite, gains_by_axis
+from kbert_lab.suites.report_tables import differences, scores
+from kbert_lab.suites.results import Rerun, Tables
+from kbert_lab.suites.suite import read_suite
 
 SUITE = """
 task: ner

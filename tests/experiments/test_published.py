@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from kept_results import results_of
 
-from kbert_core import cli
-from kbert_core.experiments.report import UNCHECKED
 from kbert_core.knowledge.io.compression import open_unpacked
+from kbert_lab import cli
+from kbert_lab.suites.report import UNCHECKED
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "docs" / "results.md"

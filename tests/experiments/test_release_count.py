@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple, Words, flatten, grow_trees
-from kbert_core.data.labelled import Example
-from kbert_core.experiments.counts import (
+from kbert_lab.data.labelled import Example
+from kbert_lab.study.counts import (
     branch_begins,
     release_count_of_spans,
     release_scores,

@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 from kept_results import keep, remove, result_of, results_of
 
-from kbert_core import cli
 from kbert_core.errors import ExperimentError
-from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.pictures import _chosen
-from kbert_core.experiments.report import write_report
-from kbert_core.experiments.report_tables import facts, made_on, table
-from kbert_core.experiments.results import Tables
-from kbert_core.experiments.statistics import Counts, packed
-from kbert_core.experiments.suite import Run, read_suite
+from kbert_lab import cli
+from kbert_lab.study.statistics import Counts, packed
+from kbert_lab.suites.grid import Experiment
+from kbert_lab.suites.pictures import _chosen
+from kbert_lab.suites.report import write_report
+from kbert_lab.suites.report_tables import facts, made_on, table
+from kbert_lab.suites.results import Tables
+from kbert_lab.suites.suite import Run, read_suite
 
 SKILL = {"BERT": 2, "K-BERT, graph": 3, "dictionary": 1, "BERT + dictionary": 4}  # of 4 right
 ABOUT = ", ".join(

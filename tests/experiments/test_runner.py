@@ -18,14 +18,15 @@ from filelock import FileLock
 from kept_results import keep, records, result_of, results_of
 from transformers import AutoModel
 
-from kbert_core import Card, Triple, cli, load_graph
+from kbert_core import Card, Triple, load_graph
 from kbert_core.errors import DataError, ExperimentError
-from kbert_core.experiments import results, runner
-from kbert_core.experiments.dictionary import load_scores
-from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.results import Status
-from kbert_core.experiments.suite import read_suite
-from kbert_core.training.finetune import KnowledgeTrainer
+from kbert_lab import cli
+from kbert_lab.study.dictionary import load_scores
+from kbert_lab.suites import results, runner
+from kbert_lab.suites.grid import Experiment
+from kbert_lab.suites.results import Status
+from kbert_lab.suites.suite import read_suite
+from kbert_lab.training.finetune import KnowledgeTrainer
 
 
 def experiment(path):
@@ -396,7 +397,7 @@ def test_several_runs_at_a_time_give_the_same_results_as_one(written, suite_data
 def test_a_killed_experiment_leaves_no_run_behind(written, suite_data, folder):
     suite_data["train"] |= {"epochs": 1000}
     path = written(suite_data)
-    command = [sys.executable, "-m", "kbert_core.cli", "experiment", str(path)]
+    command = [sys.executable, "-m", "kbert_lab.cli", "experiment", str(path)]
     parent = psutil.Process(
         subprocess.Popen([*command, "--device", "cpu", "--jobs", "2"], cwd=folder).pid
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kbert_core.errors import ExperimentError
-from kbert_core.experiments.statistics import (
+from kbert_lab.study.statistics import (
     METRICS,
     Counts,
     Difference,

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kbert_core.errors import CheckpointError, OptionError
-from kbert_core.experiments.suite import Baseline, read_suite, slug, train_options
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import BASIC
-from kbert_core.training.options import Recipe
+from kbert_lab.suites.suite import Baseline, read_suite, slug, train_options
+from kbert_lab.training.options import Recipe
 
 ROOT = Path(__file__).parents[2]
 SUITES = sorted((ROOT / "results" / "suites").glob("*.yaml"))

@@ -7,9 +7,9 @@ from explaining import GRAPH, IS_CURE, IS_DISEASE, TEXT
 from tagged_texts import tagged
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple
-from kbert_core.data.labelled import Example
 from kbert_core.errors import DataError
-from kbert_core.experiments.file_rows import Verdict, each_row
+from kbert_lab.data.labelled import Example
+from kbert_lab.study.file_rows import Verdict, each_row
 
 GOLD = tagged(TEXT, ("糖尿病", "疾病"), ("布洛芬", "治疗"))
 PLAIN = tagged("患者给予口服", ("口服", "治疗"))

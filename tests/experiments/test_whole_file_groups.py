@@ -8,9 +8,9 @@ from explain.labelled import classed, entities, triple
 from explaining import GRAPH, TEXT
 from tagged_texts import tagged
 
-from kbert_core.experiments.file_rows import Verdict
-from kbert_core.experiments.whole_file import KINDS, WholeFile, read_whole_file, wilson
-from kbert_core.training.scores import span_scores
+from kbert_lab.study.file_rows import Verdict
+from kbert_lab.study.whole_file import KINDS, WholeFile, read_whole_file, wilson
+from kbert_lab.training.scores import span_scores
 
 A, B, C = triple("cat eats fish"), triple("cat is animal"), triple("dog is animal")
 ROWS = (

@@ -11,8 +11,8 @@ from tagged_texts import tagged
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import OptionError
-from kbert_core.experiments.file_rows import LeftOut, each_left_out, each_row
-from kbert_core.experiments.whole_file import WholeFile, prune, without_triples
+from kbert_lab.study.file_rows import LeftOut, each_left_out, each_row
+from kbert_lab.study.whole_file import WholeFile, prune, without_triples
 
 A, B, C = triple("cat eats fish"), triple("cat is animal"), triple("dog is animal")
 OFF = triple("dog is off")

@@ -1,8 +1,8 @@
 """Labelled texts as they were read: made up, without a model."""
 
 from kbert_core import Mention, Triple
-from kbert_core.data.labelled import Example
-from kbert_core.experiments.file_rows import Answer, FileRow
+from kbert_lab.data.labelled import Example
+from kbert_lab.study.file_rows import Answer, FileRow
 
 
 def classed(number, gold, known, plain, triples=(), gain=0.0):

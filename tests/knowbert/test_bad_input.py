@@ -10,11 +10,11 @@ from tiny_knowbert import PLACE, SENSES, TEXT, knowbert_in
 from transformers import AutoModel
 
 from kbert_core import Card, InjectionOptions, KBertError, KnowledgeGraph, Pipeline, Triple
-from kbert_core.cli import main
-from kbert_core.data.labelled import Example, GoldLink
 from kbert_core.knowbert.candidates import Base, graph_spans
 from kbert_core.knowledge.io.write import write_triples
-from kbert_core.training.evaluate import evaluate
+from kbert_lab.cli import main
+from kbert_lab.data.labelled import Example, GoldLink
+from kbert_lab.training.evaluate import evaluate
 
 GLOSS, NAME = Triple("心电图.n.01", "gloss", "一种检查"), Triple("心电图.n.01", "synonym", "心电图")
 WORDNET, GLOSSES = Base.of("wordnet"), Base(("gloss",))

@@ -12,19 +12,19 @@ from transformers import AutoModel
 from two_processes import together
 
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, Triple
-from kbert_core.data.links import read_links
-from kbert_core.experiments.grid import Experiment
-from kbert_core.experiments.runner import run_all
-from kbert_core.experiments.suite import read_suite
 from kbert_core.knowbert.candidates import MASKED
 from kbert_core.knowbert.reader import link_targets
 from kbert_core.knowledge import load_graph
 from kbert_core.labels import IGNORED
 from kbert_core.tasks import TASKS
-from kbert_core.training.batches import mixed
-from kbert_core.training.evaluate import evaluate
-from kbert_core.training.finetune import KnowledgeTrainer, train
-from kbert_core.training.options import TrainOptions
+from kbert_lab.data.links import read_links
+from kbert_lab.suites.grid import Experiment
+from kbert_lab.suites.runner import run_all
+from kbert_lab.suites.suite import read_suite
+from kbert_lab.training.batches import mixed
+from kbert_lab.training.evaluate import evaluate
+from kbert_lab.training.finetune import KnowledgeTrainer, train
+from kbert_lab.training.options import TrainOptions
 
 SENSES = {"心电图.n.01": "一种检查", "心电图.n.02": "一张图", "胃镜.n.01": "一种器械"}
 TEXTS = [

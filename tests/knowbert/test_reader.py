@@ -21,8 +21,6 @@ from kbert_core import (
     load_graph,
 )
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
-from kbert_core.data.labelled import Example
-from kbert_core.experiments.counts import branch_begins
 from kbert_core.explain.case import Case, Target
 from kbert_core.explain.effects import effects
 from kbert_core.knowbert.candidates import MASKED, Base, graph_spans, normalised
@@ -30,9 +28,11 @@ from kbert_core.knowbert.entity_vectors import EntityVectors
 from kbert_core.knowbert.linker import KarOptions
 from kbert_core.knowbert.reader import RATE
 from kbert_core.knowbert.reading import KnowBertConfig
-from kbert_core.training.finetune import train
-from kbert_core.training.options import Recipe, TrainOptions
-from kbert_core.training.rows import RowMaker
+from kbert_lab.data.labelled import Example
+from kbert_lab.study.counts import branch_begins
+from kbert_lab.training.finetune import train
+from kbert_lab.training.options import Recipe, TrainOptions
+from kbert_lab.training.rows import RowMaker
 
 ROOT = Path(__file__).parents[2]
 SMALL = KarOptions(size=12, heads=3, inner=16)

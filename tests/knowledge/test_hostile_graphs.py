@@ -8,7 +8,6 @@ import pytest
 from kbert_core import (
     KnowledgeGraph,
     Triple,
-    cli,
     find_mentions,
     load_graph,
     read_triples,
@@ -22,6 +21,7 @@ from kbert_core.knowledge.io.write import ENDINGS
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.tools.check import check
+from kbert_lab import cli
 
 HOSTILE = (
     *("'); DROP TABLE triple; --", '" OR 1=1; --', "%_*?", "<script>alert(1)</script>"),

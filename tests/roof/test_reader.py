@@ -20,7 +20,6 @@ from kbert_core import (
     KnowledgeGraph,
     Pipeline,
     Triple,
-    cli,
 )
 from kbert_core.knowledge.selection import Rule
 from kbert_core.layers import layers_of
@@ -28,6 +27,7 @@ from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.reader import Piece
 from kbert_core.roof import reader
 from kbert_core.roof.reading import RoofConfig
+from kbert_lab import cli
 
 TRIPLES = tuple(GRAPH)
 

@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 from kbert_core.errors import OptionError
 from kbert_core.knowledge import load_graph
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.finetune import fit, save, train
-from kbert_core.training.options import Recipe, TrainOptions
+from kbert_lab.training.finetune import fit, save, train
+from kbert_lab.training.options import Recipe, TrainOptions
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def command(tmp_path, checkpoints):
         words = ["predict", "--data", tmp_path / "corpus", "--output", tmp_path / output]
         words += ["--model", checkpoints["ner"], "--kg", "demo_kgs/medical_zh.spo", *more]
         return subprocess.Popen(
-            [sys.executable, "-m", "kbert_core.cli", *map(str, words), "--device", "cpu"],
+            [sys.executable, "-m", "kbert_lab.cli", *map(str, words), "--device", "cpu"],
             **{"cwd": ROOT, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE},
         )
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from kbert_core.training.checkpoints import last_whole, step_of
+from kbert_lab.training.checkpoints import last_whole, step_of
 
 pytestmark = pytest.mark.soak
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,7 @@ def tuning(folder, output):
 def started(command, together):
     start = ["torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m"]
     return subprocess.Popen(
-        [sys.executable, "-m", *(start if together else []), "kbert_core.cli", *command],
+        [sys.executable, "-m", *(start if together else []), "kbert_lab.cli", *command],
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.DEVNULL,

@@ -16,11 +16,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from app.texts import refusal, speaking
-from kbert_core import KnowledgeCollator, KnowledgeGraph, Pipeline, Triple, cli
-from kbert_core.cli.corpus import PREDICTED, _value, schema_of
-from kbert_core.data.labelled import check_labels, labels_of, read_examples
-from kbert_core.data.sources import guess_task, read_split
-from kbert_core.data.splits import write_split
+from kbert_core import KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import DataError, OptionError, TextError
 from kbert_core.explain.case import Case
 from kbert_core.explain.counterfactuals import Search, counterfactuals
@@ -28,7 +24,13 @@ from kbert_core.explain.effects import effects
 from kbert_core.explain.targets import target_of
 from kbert_core.labels import Labels
 from kbert_core.tasks import TASKS, MultiLabel
-from kbert_core.training.scores import multilabel_scores
+from kbert_lab import cli
+from kbert_lab.cli.corpus import PREDICTED, _value, schema_of
+from kbert_lab.data.labelled import check_labels, labels_of, read_examples
+from kbert_lab.data.sources import guess_task, read_split
+from kbert_lab.data.splits import write_split
+from kbert_lab.training.collator import KnowledgeCollator
+from kbert_lab.training.scores import multilabel_scores
 
 LABELS = ("drug", "pain", "sleep")
 TASK = TASKS["multilabel"]

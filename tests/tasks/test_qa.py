@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from transformers import AutoModelForTokenClassification
 
 from kbert_core import Card, InjectionOptions, KnowledgeGraph, Pipeline, ReadConfig, Triple
-from kbert_core.data.labelled import Example
 from kbert_core.errors import TextError
 from kbert_core.knowbert.candidates import Base
 from kbert_core.knowbert.linker import KarOptions
@@ -22,7 +21,8 @@ from kbert_core.plain_text import PlainTextConfig
 from kbert_core.tasks import TASKS
 from kbert_core.tasks.qa import MOST_TOKENS, answer_tokens
 from kbert_core.tokens import Tokens, text_places
-from kbert_core.training.rows import RowMaker, batch_of
+from kbert_lab.data.labelled import Example
+from kbert_lab.training.rows import RowMaker, batch_of
 
 QA = TASKS["qa"]
 LABELS = Labels({0: "start", 1: "end"})

@@ -9,14 +9,14 @@ from safetensors.torch import load_file
 from small_data import write_data
 from transformers import BertConfig, BertForMaskedLM
 
-from kbert_core import cli
-from kbert_core.data.labelled import read_examples
 from kbert_core.errors import OptionError
 from kbert_core.knowledge import load_graph
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.finetune import KnowledgeTrainer, fit, save, train
-from kbert_core.training.options import TrainOptions
-from kbert_core.training.vocabulary import character_tokenizer
+from kbert_lab import cli
+from kbert_lab.data.labelled import read_examples
+from kbert_lab.training.finetune import KnowledgeTrainer, fit, save, train
+from kbert_lab.training.options import TrainOptions
+from kbert_lab.training.vocabulary import character_tokenizer
 
 
 @pytest.fixture

@@ -4,21 +4,22 @@ import json
 
 import pytest
 
-from kbert_core import Pipeline, cli
-from kbert_core.data.squad import read_comprehension
+from kbert_core import Pipeline
 from kbert_core.explain.case import Case, target_of
 from kbert_core.explain.counterfactuals import Search, counterfactuals
 from kbert_core.explain.effects import stream_effects
 from kbert_core.knowledge import load_graph
-from kbert_core.training.answer_scores import (
+from kbert_lab import cli
+from kbert_lab.data.squad import read_comprehension
+from kbert_lab.training.answer_scores import (
     answer_columns,
     scores_of_answers,
     word_f1,
     words_of,
 )
-from kbert_core.training.evaluate import evaluate
-from kbert_core.training.finetune import train
-from kbert_core.training.options import TrainOptions
+from kbert_lab.training.evaluate import evaluate
+from kbert_lab.training.finetune import train
+from kbert_lab.training.options import TrainOptions
 
 NAMES = {"疾病": ["糖尿病", "肺炎", "胃炎", "肝炎"], "检查": ["心电图", "血常规", "彩超", "胸片"]}
 

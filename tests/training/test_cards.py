@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from kbert_core.checkpoints.checkpoint import Card, card_of
-from kbert_core.cli import parser
-from kbert_core.cli.commands import COMMANDS, build, injection_of
-from kbert_core.data.labelled import Example
 from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.plain_text import PlainTextConfig
-from kbert_core.training.cards import card_text, edits_followed, follows_graph, invented_followed
-from kbert_core.training.options import Recipe, TrainOptions
+from kbert_lab.cli import parser
+from kbert_lab.cli.commands import COMMANDS, build, injection_of
+from kbert_lab.data.labelled import Example
+from kbert_lab.training.cards import card_text, edits_followed, follows_graph, invented_followed
+from kbert_lab.training.options import Recipe, TrainOptions
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "models"

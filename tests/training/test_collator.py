@@ -20,14 +20,14 @@ from kbert_core import (
     Ablation,
     InjectionOptions,
     Intervention,
-    KnowledgeCollator,
     Pipeline,
     ReadConfig,
     Tokens,
     load_graph,
 )
-from kbert_core.data.labelled import read_examples
 from kbert_core.errors import DataError, OptionError
+from kbert_lab.data.labelled import read_examples
+from kbert_lab.training.collator import KnowledgeCollator
 
 ENTITIES = AutoModelForTokenClassification
 CLASSES = AutoModelForSequenceClassification

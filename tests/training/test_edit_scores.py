@@ -8,17 +8,18 @@ from types import SimpleNamespace
 import pytest
 from transformers import AutoModelForTokenClassification
 
-from kbert_core import Ablation, Card, Pipeline, ReadConfig, cli
+from kbert_core import Ablation, Card, Pipeline, ReadConfig
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
-from kbert_core.data.labelled import Example
 from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
 from kbert_core.systems import SYSTEMS, reading_of
-from kbert_core.training import evaluate as edits
-from kbert_core.training.evaluate import edit_response
-from kbert_core.training.recipe import learn_type_labels, type_relations
+from kbert_lab import cli
+from kbert_lab.data.labelled import Example
+from kbert_lab.training import evaluate as edits
+from kbert_lab.training.evaluate import edit_response
+from kbert_lab.training.recipe import learn_type_labels, type_relations
 
 TYPES = {"疾病": "D", "检查": "E"}
 GRAPH = KnowledgeGraph(

@@ -17,12 +17,12 @@ from kbert_core.kbert.reader import KBertReader
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.checkpoints import last_whole, replacing, step_of
-from kbert_core.training.evaluate import edit_response
-from kbert_core.training.finetune import KnowledgeTrainer, fit, save, train
-from kbert_core.training.options import Recipe, TrainOptions
-from kbert_core.training.recipe import warn_of_no_effect
-from kbert_core.training.trainer import Processes, SavesByTime
+from kbert_lab.training.checkpoints import last_whole, replacing, step_of
+from kbert_lab.training.evaluate import edit_response
+from kbert_lab.training.finetune import KnowledgeTrainer, fit, save, train
+from kbert_lab.training.options import Recipe, TrainOptions
+from kbert_lab.training.recipe import warn_of_no_effect
+from kbert_lab.training.trainer import Processes, SavesByTime
 
 SIZE = {"hidden_size": 64, "num_hidden_layers": 2}
 
@@ -96,7 +96,7 @@ def test_a_system_trains_its_parameters_at_rates_of_their_own(data, encoder, mon
     [
         "transformers.PreTrainedModel.save_pretrained",
         "transformers.PreTrainedTokenizerBase.save_pretrained",
-        "kbert_core.training.finetune.write_card",
+        "kbert_lab.training.finetune.write_card",
     ],
 )
 def test_a_full_disk_while_a_model_is_saved_leaves_the_one_before_it(data, monkeypatch, where):
@@ -207,7 +207,7 @@ def test_the_model_of_the_same_run_is_not_trained_again_unless_asked(data, monke
 
 
 def test_scoring_tells_how_far_it_is(data, monkeypatch, caplog):
-    monkeypatch.setattr("kbert_core.training.evaluate.TOLD_EVERY", 0.0)
+    monkeypatch.setattr("kbert_lab.training.evaluate.TOLD_EVERY", 0.0)
     with caplog.at_level("INFO"):
         fitted = fit(options(data, epochs=1))
         train(options(data, epochs=1))
@@ -255,7 +255,7 @@ def test_a_cut_off_run_stops_early_where_a_whole_one_does(data, monkeypatch, cut
         return plain(self, *args, **kwargs)
 
     monkeypatch.setattr(KnowledgeTrainer, "training_step", breaking)
-    monkeypatch.setattr("kbert_core.training.finetune.evaluate", scored)
+    monkeypatch.setattr("kbert_lab.training.finetune.evaluate", scored)
     made = options(data, epochs=6, patience=3)
     with pytest.raises(KeyboardInterrupt):
         fit(made)
@@ -266,9 +266,7 @@ def test_a_run_that_lies_elsewhere_now_still_ends_with_its_best_epoch(data, monk
     scores = iter([0.1, 0.9, 0.3])
     how = {"epochs": 3, "patience": 0}
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "kbert_core.training.finetune.evaluate", lambda *_, **__: {"f1": next(scores)}
-        )
+        patch.setattr("kbert_lab.training.finetune.evaluate", lambda *_, **__: {"f1": next(scores)})
         best = fit(options(data, **how)).pipeline.encoder.model.state_dict()
     (data / "model").rename(data / "moved")
     moved = fit(options(data, "moved", **how)).pipeline.encoder.model.state_dict()

@@ -12,13 +12,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from transformers import Trainer
 
-from kbert_core import cli
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_core.training import checkpoints
-from kbert_core.training.checkpoints import last_whole, what_is_broken
-from kbert_core.training.options import PretrainOptions, RunOptions
-from kbert_core.training.pretrain import MaskedLanguageTrainer, pretrain
-from kbert_core.training.trainer import OrderedTrainer, arguments, duration
+from kbert_lab import cli
+from kbert_lab.training import checkpoints
+from kbert_lab.training.checkpoints import last_whole, what_is_broken
+from kbert_lab.training.options import PretrainOptions, RunOptions
+from kbert_lab.training.pretrain import MaskedLanguageTrainer, pretrain
+from kbert_lab.training.trainer import OrderedTrainer, arguments, duration
 
 LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
 
@@ -195,7 +195,7 @@ def test_the_tokens_of_a_step_may_be_read_in_other_portions(options, monkeypatch
 def test_checkpoints_without_noted_options_are_gone_on_from_with_a_warning(
     options, monkeypatch, caplog
 ):
-    caplog.set_level("INFO", "kbert_core")
+    caplog.set_level("INFO", "kbert_lab")
     cut_off(options, monkeypatch, 6)
     (folder(options) / "run.json").unlink()
     pretrain(options)
@@ -284,7 +284,7 @@ def test_no_room_for_the_model_itself_keeps_the_checkpoints(options, monkeypatch
     full = OSError(errno.ENOSPC, "No space left on device")
     with monkeypatch.context() as patch:
         patch.setattr(
-            "kbert_core.training.pretrain.write_card", lambda *a: (_ for _ in ()).throw(full)
+            "kbert_lab.training.pretrain.write_card", lambda *a: (_ for _ in ()).throw(full)
         )
         with pytest.raises(CheckpointError, match="no space left on the disk"):
             pretrain(options)
@@ -297,7 +297,7 @@ def test_no_room_for_the_model_itself_keeps_the_checkpoints(options, monkeypatch
     [
         "transformers.PreTrainedModel.save_pretrained",
         "transformers.PreTrainedTokenizerBase.save_pretrained",
-        "kbert_core.training.pretrain.write_card",
+        "kbert_lab.training.pretrain.write_card",
     ],
 )
 def test_a_full_disk_leaves_the_model_as_it_was_when_a_run_is_given_more_steps(
@@ -370,7 +370,7 @@ def test_ctrl_c_says_how_to_go_on(options, monkeypatch, caplog, capsys):
 
 
 def test_progress_tells_tokens_a_second_and_time_left(options, caplog):
-    caplog.set_level("INFO", "kbert_core")
+    caplog.set_level("INFO", "kbert_lab")
     pretrain(options)
     lines = [r.message for r in caplog.records if " tokens/s, " in r.message]
     assert len(lines) == 12

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kbert_core import cli
 from kbert_core.errors import OptionError
-from kbert_core.training.options import PretrainOptions, Recipe, TrainOptions
+from kbert_lab import cli
+from kbert_lab.training.options import PretrainOptions, Recipe, TrainOptions
 
 
 @pytest.mark.parametrize(

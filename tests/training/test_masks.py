@@ -10,17 +10,17 @@ from transformers import AutoModelForMaskedLM, BertForMaskedLM
 
 from kbert_core import Card, InjectionOptions, KnowledgeGraph, Pipeline, ReadConfig, Triple
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
-from kbert_core.data.labelled import Example, read_examples
 from kbert_core.errors import DataError
 from kbert_core.knowbert.candidates import Base
 from kbert_core.knowbert.linker import KarOptions
 from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import NO_KNOWLEDGE
-from kbert_core.training.finetune import train
-from kbert_core.training.mask_scores import mask_columns, scores_of_masks
-from kbert_core.training.options import TrainOptions
-from kbert_core.training.rows import RowMaker
+from kbert_lab.data.labelled import Example, read_examples
+from kbert_lab.training.finetune import train
+from kbert_lab.training.mask_scores import mask_columns, scores_of_masks
+from kbert_lab.training.options import TrainOptions
+from kbert_lab.training.rows import RowMaker
 
 ASKED = Example(("糖尿病的类别是[MASK][MASK]。",), "疾病")
 GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("心电图", "类别", "检查")])

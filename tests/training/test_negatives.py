@@ -5,12 +5,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from kbert_core.data.labelled import Example
 from kbert_core.errors import OptionError
-from kbert_core.training.batches import Batches, bucketed, with_negatives
-from kbert_core.training.finetune import train
-from kbert_core.training.options import TrainOptions
-from kbert_core.training.rows import TrainingRow
+from kbert_lab.data.labelled import Example
+from kbert_lab.training.batches import Batches, bucketed, with_negatives
+from kbert_lab.training.finetune import train
+from kbert_lab.training.options import TrainOptions
+from kbert_lab.training.rows import TrainingRow
 
 CANDIDATES = [
     Example((question, answer), str(int(answer == "丙")), group=question)

@@ -15,16 +15,16 @@ from kbert_core.kbert.visible import visible_matrix
 from kbert_core.labels import IGNORED
 from kbert_core.layers import additive_mask
 from kbert_core.pipeline import Pipeline
-from kbert_core.training.corpus import (
+from kbert_lab.training.corpus import (
     MaskedRows,
     encode_passages,
     pack,
     read_passages,
     sentences_of,
 )
-from kbert_core.training.options import PretrainOptions
-from kbert_core.training.pretrain import PackedMaskedLM, held_out_scores, pretrain
-from kbert_core.training.vocabulary import Masking, character_tokenizer
+from kbert_lab.training.options import PretrainOptions
+from kbert_lab.training.pretrain import PackedMaskedLM, held_out_scores, pretrain
+from kbert_lab.training.vocabulary import Masking, character_tokenizer
 
 PASSAGES = [f"第{i}句话说的是天气很好。" * (1 + i % 4) for i in range(300)]
 
@@ -98,7 +98,7 @@ def test_masking_keeps_the_old_token_as_the_label_and_spares_special_ones(rows):
 
 
 def test_held_out_rows_without_a_masked_token_have_a_score(rows, monkeypatch):
-    monkeypatch.setattr("kbert_core.training.corpus.MASKED_SHARE", 0)
+    monkeypatch.setattr("kbert_lab.training.corpus.MASKED_SHARE", 0)
     rows.count = 2
     config = BertConfig(vocab_size=len(rows.tokenizer), hidden_size=8, num_hidden_layers=1)
     config.num_attention_heads = 1

@@ -9,7 +9,6 @@ from conftest import tiny_config
 from transformers import BertModel
 
 from kbert_core.checkpoints.checkpoint import load_tokenizer
-from kbert_core.data.labelled import Example, labels_of
 from kbert_core.errors import OptionError
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.visible import ReadConfig
@@ -20,12 +19,13 @@ from kbert_core.labels import IGNORED, Labels
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.reader import Reader
 from kbert_core.tasks import TASKS
-from kbert_core.training.batches import bucketed
-from kbert_core.training.evaluate import tell_of_matches
-from kbert_core.training.options import Recipe
-from kbert_core.training.recipe import Augmenter, learn_type_labels
-from kbert_core.training.rows import RowMaker, batch_of, grown_texts
-from kbert_core.training.vocabulary import character_tokenizer
+from kbert_lab.data.labelled import Example, labels_of
+from kbert_lab.training.batches import bucketed
+from kbert_lab.training.evaluate import tell_of_matches
+from kbert_lab.training.options import Recipe
+from kbert_lab.training.recipe import Augmenter, learn_type_labels
+from kbert_lab.training.rows import RowMaker, batch_of, grown_texts
+from kbert_lab.training.vocabulary import character_tokenizer
 
 TEXT = "有糖尿病史"
 SICK = Example((TEXT,), None, tuple((i, i + 1) for i in range(5)), ("O", "B-D", "I-D", "I-D", "O"))

@@ -7,7 +7,7 @@ from seqeval.metrics import classification_report, f1_score, precision_score, re
 from seqeval.scheme import IOB2
 
 from kbert_core.labels import bio_spans
-from kbert_core.training.scores import (
+from kbert_lab.training.scores import (
     class_scores,
     pair_scores,
     ranking_scores,

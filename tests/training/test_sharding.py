@@ -6,7 +6,7 @@ from torch import nn
 from transformers import BertConfig, BertModel
 
 from kbert_core.layers import insert_after, layers_of, twin_of
-from kbert_core.training import sharding
+from kbert_lab.training import sharding
 
 CPU = torch.device("cpu")
 

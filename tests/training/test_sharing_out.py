@@ -15,11 +15,11 @@ from two_processes import together
 
 from kbert_core.labels import IGNORED
 from kbert_core.tasks import TASKS
-from kbert_core.training.batches import BATCH, Batches, bucketed
-from kbert_core.training.finetune import fit, train
-from kbert_core.training.options import PretrainOptions, TrainOptions
-from kbert_core.training.pretrain import pretrain
-from kbert_core.training.rows import TrainingRow
+from kbert_lab.training.batches import BATCH, Batches, bucketed
+from kbert_lab.training.finetune import fit, train
+from kbert_lab.training.options import PretrainOptions, TrainOptions
+from kbert_lab.training.pretrain import pretrain
+from kbert_lab.training.rows import TrainingRow
 
 ROOT = Path(__file__).parents[2]
 LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
@@ -76,7 +76,7 @@ def by_torchrun(folder, *command):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     start = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     done = subprocess.run(
-        [sys.executable, *start, "-m", "kbert_core.cli", *command],
+        [sys.executable, *start, "-m", "kbert_lab.cli", *command],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -143,7 +143,7 @@ class OfLengths:
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])
 def test_the_parts_of_a_step_hold_its_examples_once(parts, monkeypatch):
     monkeypatch.setattr(
-        "kbert_core.training.batches.batch_of",
+        "kbert_lab.training.batches.batch_of",
         lambda rows, reader, config: (SimpleNamespace(), torch.zeros(len(rows))),
     )
     lengths = np.random.default_rng(0).integers(3, 40, 50).tolist()
@@ -172,7 +172,7 @@ def test_a_step_with_fewer_examples_than_parts_fills_up_without_labels(data):
             return item
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kbert_core.training.finetune.Batches", Watching)
+        patch.setattr("kbert_lab.training.finetune.Batches", Watching)
         trained = fit(made.changed(accumulate=5))
     assert trained.curve[-1]["train_loss"] > 0
     counted = sorted(n for numbers, labelled in seen if labelled for n in numbers)
@@ -291,7 +291,7 @@ def test_a_mistake_ends_all_processes(tmp_path):
 @pytest.mark.parametrize("index", [1, 3])
 def test_another_cuda_device_than_the_first_is_refused_with_the_remedy(index):
     from kbert_core.errors import OptionError
-    from kbert_core.training.trainer import join
+    from kbert_lab.training.trainer import join
 
     with pytest.raises(OptionError, match=f"CUDA_VISIBLE_DEVICES={index}"):
         join(torch.device("cuda", index))

@@ -12,8 +12,8 @@ from kbert_core.checkpoints.checkpoint import load_model_and_missing
 from kbert_core.errors import CheckpointError, KBertError
 from kbert_core.pipeline import Pipeline
 from kbert_core.tasks import TASKS
-from kbert_core.training.finetune import fit, train
-from kbert_core.training.options import TrainOptions
+from kbert_lab.training.finetune import fit, train
+from kbert_lab.training.options import TrainOptions
 
 
 def options(data, encoder, **changes):

@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 
 from kbert_core.errors import DataError
 from kbert_core.text import WordPieces
-from kbert_core.training.vocabulary import LATIN, character_tokenizer
+from kbert_lab.training.vocabulary import LATIN, character_tokenizer
 
 TEXTS = [
     "患者CT检查covid19阳性，hypertension与hypotension",

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core.labels import IGNORED
-from kbert_core.training.batches import BATCH
-from kbert_core.training.corpus import MaskedRows, encode_passages, pack
-from kbert_core.training.vocabulary import character_tokenizer
+from kbert_lab.training.batches import BATCH
+from kbert_lab.training.corpus import MaskedRows, encode_passages, pack
+from kbert_lab.training.vocabulary import character_tokenizer
 
 LENGTH = 48
 PARTS = ["糖尿病", "hypertensions", "covid199", "tension", "有", "，"]

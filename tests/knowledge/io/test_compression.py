@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kbert_core import cli, load_graph, read_triples
+from kbert_core import load_graph, read_triples
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io import ReadOptions, parse_triples
 from kbert_core.knowledge.io.compression import plain_stem, zstd
+from kbert_lab import cli
 
 TEXT = "糖尿病\t类别\t疾病\n" + "".join(f"名{n}\t类别\t{n % 7}\n" for n in range(300))
 PACK = {

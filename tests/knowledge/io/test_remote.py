@@ -11,10 +11,11 @@ import pyoxigraph as ox
 import pytest
 from bolt import neo4j_stub
 
-from kbert_core import Triple, cli, load_graph
+from kbert_core import Triple, load_graph
 from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_core.knowledge.io import endpoints, remote
 from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab import cli
 
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
 SECRET = "sw0rdfish"

@@ -22,7 +22,6 @@ from kbert_core import (
     InjectionOptions,
     KnowledgeGraph,
     Triple,
-    cli,
     find_mentions,
     join_graphs,
     knowledge,
@@ -36,6 +35,7 @@ from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
+from kbert_lab import cli
 
 PEAR, PLUM = Triple("pear", "is", "fruit"), Triple("plum", "is", "fruit")
 
@@ -472,8 +472,8 @@ def test_a_copy_that_is_cut_off_leaves_nothing(cluster, address, tmp_path, monke
 
 
 def test_a_suite_reads_a_server_and_knows_when_its_graph_was_edited(address, tmp_path):
-    from kbert_core.experiments.grid import Experiment
-    from kbert_core.experiments.suite import read_suite
+    from kbert_lab.suites.grid import Experiment
+    from kbert_lab.suites.suite import read_suite
 
     for split in ("train", "dev", "test"):
         (tmp_path / f"{split}.tsv").write_text("text_a\tlabel\n梨 好\tB-F O\n", "utf-8")

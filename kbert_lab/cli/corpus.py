@@ -1,0 +1,453 @@
+"""`kbert predict --data`: a corpus read in parallel by Ray's actors, shard by shard.
+
+A worker loads the model and maps the graph's index once, and then takes one shard after the other.
+A shard's results get their name when they are whole, so a shard is done once or not at all,
+whoever is killed; and no result depends on which worker read what.
+
+These are plain actors and not Ray Data, whose blocks of rows know neither shards nor row numbers,
+and which tries a shard that kills its worker without end.
+"""
+
+import json
+import logging
+import os
+import platform
+import secrets
+import shutil
+import socket
+import time
+from argparse import Namespace
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, astuple, dataclass, fields
+from itertools import islice, repeat
+from pathlib import Path
+from types import UnionType
+from typing import Any, get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from filelock import AcquireReturnProxy, FileLock, Timeout
+
+from kbert_core.checkpoints.adapters import weights_hash
+from kbert_core.errors import DataError, KBertError, MissingPackageError, OptionError, TextError
+from kbert_core.files import json_object, replaced
+from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.knowledge.io.encodings import VARIABLE
+from kbert_core.pipeline import NO_KNOWLEDGE
+from kbert_core.tasks.link import Link
+from kbert_core.tasks.mask import Filling
+from kbert_core.tasks.ner import Span
+from kbert_core.tasks.qa import Answer
+from kbert_lab.cli.commands import NO_HEAD, columns_of, loaded
+from kbert_lab.cli.output import TRIPLE, Progress
+from kbert_lab.data.shards import PARQUET_PROBLEMS, BrokenRow, Row, Shard, find_shards, rows_of
+from kbert_lab.study.gated import JudgedSpan
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers of every start
+os.environ.setdefault("RAY_worker_niceness", "0")  # workers are what its other processes are for
+try:
+    import ray
+except ImportError as error:
+    raise MissingPackageError(
+        "A corpus is read in parallel by Ray, which isn't installed here. Install it: "
+        "pip install 'kbert-lab[corpus]'"
+    ) from error
+
+ROWS_AT_ONCE = 8192  # predicted and written together: a row group
+TRIES = 3  # of a shard whose worker dies, and of a start of Ray
+STORE = 100 << 20  # bytes of Ray's object store, which hardly anything passes through
+RUN, LOCK, UNFINISHED, BROKEN = "_run.json", "_lock", "_unfinished", "_broken"
+NOTES = b"kbert"  # in a Parquet file's metadata
+LEFT_HERE = ("command", "until_its_end")  # of the command line; no worker needs them
+log = logging.getLogger(__name__)
+
+
+# Results as Parquet
+
+NAMED = pa.map_(pa.string(), pa.float32())  # probabilities by name
+ARROW = {str: pa.string(), int: pa.int32(), float: pa.float32(), bool: pa.bool_()}
+
+
+def _list_of(kind: type) -> pa.DataType:
+    """A list of dataclasses."""
+    hints: dict[str, Any] = {field.name: field.type for field in fields(kind)}
+    single = {n: get_args(h)[0] if isinstance(h, UnionType) else h for n, h in hints.items()}
+    return pa.list_(pa.struct([(name, ARROW.get(hint, NAMED)) for name, hint in single.items()]))
+
+
+_CLASS = {"label": pa.string(), "probabilities": NAMED}
+PREDICTED: dict[str, dict[str, pa.DataType]] = {  # by task: fields of its prediction
+    "ner": {"spans": _list_of(Span)},
+    "link": {"links": _list_of(Link)},
+    "qa": {"answers": _list_of(Answer)},
+    "mask": {"fillings": _list_of(Filling)},
+    **dict.fromkeys(("classify", "pair", "rank"), _CLASS),
+    "multilabel": {"labels": pa.list_(pa.string()), "probabilities": NAMED},
+}
+TRIPLES = pa.list_(pa.struct([(name, pa.string()) for name in TRIPLE]))
+CUT = pa.list_(pa.struct([("sentence", pa.int32()), ("start", pa.int32())]))
+
+
+def schema_of(task: str, *, sentences: int, compare: bool, gate: bool) -> pa.Schema:
+    """The columns of the results.
+
+    ``row`` counts from 1; ``text``, a list for pairs; the prediction's own; ``triples`` used, in
+    reading order; ``cut``, where a text is over the length limit: characters from ``start`` on.
+    """
+    own = PREDICTED[task]
+    judged = {"judged": _list_of(JudgedSpan)} if gate else {}
+    plain = {"without_knowledge": pa.struct(list(own.items()))} if compare else {}
+    text = pa.string() if sentences == 1 else pa.list_(pa.string())
+    columns = {"row": pa.int64(), "text": text, **own, **judged, "triples": TRIPLES, "cut": CUT}
+    return pa.schema(list({**columns, **plain}.items()))
+
+
+def _value(value: Any) -> Any:
+    """A field of a prediction, for Arrow."""
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if isinstance(value, str):
+        return value
+    return [each if isinstance(each, str) else asdict(each) for each in value]
+
+
+def _cut(reading: Any) -> list[dict[str, int]]:
+    """Where each sentence is over the length limit, in characters."""
+    row = reading.rows[0]
+    if isinstance(row, FlatTree):
+        starts = [
+            (cut.sentence, row.trunk_tokens[cut.sentence].starts[cut.kept])
+            for cut in row.trunk_cuts
+        ]
+    else:  # nothing but white space may come after the last token that is read
+        ends = enumerate(own.ends[-1] if len(own) else 0 for own in reading.tokens)
+        starts = [(number, end) for number, end in ends if reading.sentences[number][end:].strip()]
+    return [{"sentence": number, "start": start} for number, start in starts]
+
+
+# A worker
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a shard.
+
+    Attributes:
+        rows, broken: how many could be read, and how many not.
+        refused: what is wrong with the file.
+        stop: why no worker can go on.
+    """
+
+    shard: str = ""
+    rows: int = 0
+    broken: int = 0
+    refused: str = ""
+    stop: str = ""
+
+
+class Worker:
+    """Reads shards with a model and a graph, which it loads once.
+
+    Args:
+        args: of the command.
+        run: what the run is made with, see ``what_runs``; None: whatever is found.
+    """
+
+    def __init__(self, args: Namespace, folder: str, run: Mapping[str, str] | None = None) -> None:
+        self._given, self._folder, self._run = args, folder, run
+        self._loaded: Any = None
+
+    def load(self) -> Done:
+        """Load model and graph, unless they are."""
+        if self._loaded:
+            return Done()
+        torch.set_num_threads(1)  # one worker, one core
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        if self._given.encoding:
+            os.environ[VARIABLE] = self._given.encoding
+        try:
+            os.chdir(self._folder)
+            args = Namespace(**vars(self._given), until_its_end=ExitStack())
+            pipeline, graph, config = loaded(args, why=NO_HEAD)
+        except (KBertError, OSError) as error:
+            return Done(stop=f"{platform.node()}: {error}")
+        found = what_runs(args, pipeline, graph, config)
+        if other := [name for name in found if self._run and found[name] != self._run[name]]:
+            return Done(
+                stop=f"{platform.node()}: found another {', another '.join(other)} than where the "
+                "run was started. Put the same files there."
+            )
+        self._loaded = pipeline, graph, config
+        return Done()
+
+    def read(self, shard: Shard) -> Done:
+        """Read a shard and write its results, whole or not at all."""
+        if (failed := self.load()).stop:
+            return failed
+        output = Path(self._given.output)
+        try:
+            return self._written(shard, output)
+        except DataError as error:
+            return Done(shard.name, refused=str(error))
+        except (KBertError, OSError) as error:
+            return Done(stop=f"{platform.node()}, at {shard.path}: {error}")
+
+    def _written(self, shard: Shard, output: Path) -> Done:
+        pipeline, args = self._loaded[0], self._given
+        task = pipeline.task
+        gate = args.gate is not None
+        schema = schema_of(task.name, sentences=task.sentences, compare=args.compare, gate=gate)
+        whole, broken = output / f"{shard.name}.parquet", output / BROKEN / f"{shard.name}.jsonl"
+        part = output / UNFINISHED / secrets.token_hex(8)
+        part.parent.mkdir(parents=True, exist_ok=True)
+        count = 0
+        bad: list[BrokenRow] = []
+        rows = rows_of(shard, sentences=task.sentences, columns=columns_of(args))
+        try:
+            with pq.ParquetWriter(part, schema, compression="zstd") as writer:
+                while some := list(islice(rows, ROWS_AT_ONCE)):
+                    bad += [row for row in some if isinstance(row, BrokenRow)]
+                    told = [*self._predicted([row for row in some if isinstance(row, Row)])]
+                    bad += [row for row in told if isinstance(row, BrokenRow)]
+                    good = [row for row in told if not isinstance(row, BrokenRow)]
+                    writer.write_table(pa.Table.from_pylist(good, schema))
+                    count += len(good)
+                done = Done(shard.name, count, len(bad))
+                notes = {"size": shard.size, "rows": count, "broken": len(bad)}
+                writer.add_key_value_metadata({NOTES: json.dumps(notes)})
+            if bad:
+                broken.parent.mkdir(parents=True, exist_ok=True)
+                with replaced(broken) as file:
+                    for row in sorted(bad, key=lambda row: row.number):
+                        line = json.dumps(asdict(row), ensure_ascii=False)
+                        file.write(f"{line}\n".encode("utf-8", "backslashreplace"))
+            whole.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(part, whole)
+        finally:
+            part.unlink(missing_ok=True)
+        return done
+
+    def _predicted(self, rows: Sequence[Row]) -> Iterator[dict[str, Any] | BrokenRow]:
+        """Predict for rows; one that the model can't read is broken."""
+        pipeline, graph, config = self._loaded
+        while rows:
+            count, texts = 0, [row.sentences for row in rows]
+            readings = pipeline.read(texts, graph=graph, config=config)
+            plain: Any = repeat(None)
+            if self._given.compare:
+                plain = pipeline.predict(texts, graph=NO_KNOWLEDGE, config=config)
+            try:
+                for row, reading, without in zip(rows, readings, plain, strict=False):
+                    yield self._row(row, reading, without)
+                    count += 1
+            except TextError as error:
+                yield BrokenRow.of(rows[count].number, error, " ‖ ".join(rows[count].sentences))
+                count += 1
+            rows = rows[count:]
+
+    def _row(self, row: Row, reading: Any, without: Any) -> dict[str, Any]:
+        own = PREDICTED[self._loaded[0].task.name]
+        told = {name: _value(getattr(reading.prediction, name)) for name in own}
+        if self._given.gate is not None:
+            told["judged"] = _value(getattr(reading.prediction, "judged", ()))
+        if without is not None:
+            told["without_knowledge"] = {name: _value(getattr(without, name)) for name in own}
+        return {
+            "row": row.number,
+            "text": row.sentences[0] if len(row.sentences) == 1 else list(row.sentences),
+            **told,
+            "triples": [
+                {name: getattr(triple, name) for name in TRIPLE} for triple in reading.used
+            ],
+            "cut": _cut(reading),
+        }
+
+
+# The run
+
+
+def predict_corpus(args: Namespace) -> dict[str, Any]:
+    """Read a corpus and write its predictions; goes on where an earlier run was stopped.
+
+    Raises:
+        OptionError: an option, or the output is another run's.
+        DataError: shards that can't be read, after all others were.
+        KBertError: a worker can't go on.
+    """
+    if args.text or args.file is not None or args.question is not None:
+        raise OptionError("Both --data and another text are given. Give one of them.")
+    if not args.data or not args.output:
+        raise OptionError(
+            "A corpus needs both: --data CORPUS and --output DIR. Give the other too."
+        )
+    corpus, output = Path(args.data).absolute(), Path(args.output).absolute()
+    if output.is_relative_to(corpus):
+        raise OptionError(f"{output}: is in the corpus. Name a folder elsewhere with --output.")
+    if args.workers is not None and args.workers < 1:
+        raise OptionError(f"--workers is {args.workers}, expected 1 or more.")
+    begun, shards = time.perf_counter(), find_shards(args.data)
+    pipeline, graph, config = loaded(args, why=NO_HEAD, device="cpu")
+    run = what_runs(args, pipeline, graph, config)
+    del pipeline, graph
+    args = Namespace(**{**vars(args), "output": str(output)})
+    with _claimed(run, output):
+        before = {shard.name: _result(shard, output) for shard in shards}
+        waiting = [shard for shard in shards if before[shard.name] is None]
+        done = [each for each in before.values() if each is not None]
+        new: list[Done] = []
+        if waiting:
+            every = max(1, len(waiting) // 100)
+            with Progress("shards", total=len(waiting), logged=every) as progress:
+                for each in _read(args, run, waiting):
+                    new.append(each)
+                    progress(len(new))
+            shutil.rmtree(output / UNFINISHED, ignore_errors=True)
+    if broken := sum(each.broken for each in [*done, *new]):
+        log.warning("%d rows can't be read; see %s", broken, output / BROKEN)
+    if refused := sorted(each.refused for each in new if each.refused):
+        raise DataError(
+            f"{len(refused)} of {len(shards)} shards can't be read; the others are done. "
+            f"Correct them and run the command again. {refused[0]}"
+        )
+    return {
+        "shards": len(shards),
+        "done_before": len(done),
+        "rows": sum(each.rows for each in [*done, *new]),
+        "broken_rows": broken,
+        "seconds": round(time.perf_counter() - begun, 1),
+    }
+
+
+def what_runs(args: Namespace, pipeline: Any, graph: Any, config: Any) -> dict[str, str]:
+    """What results depend on, in words, but for the shards themselves."""
+    gate = getattr(pipeline, "gate", None)
+    return {
+        "corpus": str(Path(args.data).absolute()),
+        "model": f"{weights_hash(pipeline.reader.model, ())[:16]} {pipeline.card.system}",
+        "graph": graph.fingerprint,
+        "reading": repr(config),
+        "gate": "none" if gate is None else repr(astuple(gate.fitted)),
+        "option": f"columns {columns_of(args)}, compare {args.compare}, bf16 {args.bf16}"
+        + ("" if args.label_threshold is None else f", threshold {args.label_threshold}")
+        + (f", encoding {args.encoding}" if args.encoding else ""),
+    }
+
+
+def _claimed(run: Mapping[str, str], output: Path) -> AcquireReturnProxy:
+    """The folder of a run, for this process alone, as long as what is returned is open."""
+    file, remedy = output / RUN, "Name another folder with --output"
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        claim = FileLock(output / LOCK).acquire(timeout=0)
+        if file.exists():
+            before = json_object(file, OptionError, f"{remedy}.")
+            if other := [name for name in run if before.get(name) != run[name]]:
+                raise OptionError(
+                    f"{output}: holds results of another run, with another "
+                    f"{', another '.join(other)}. {remedy}, or repeat that run as it was."
+                )
+        elif any(path.name != LOCK for path in output.iterdir()):
+            raise OptionError(f"{output}: holds other files. {remedy}: a new or empty one.")
+        else:
+            with replaced(file) as written:
+                written.write(json.dumps(run, ensure_ascii=False, indent=1).encode())
+        shutil.rmtree(output / UNFINISHED, ignore_errors=True)
+    except Timeout as error:
+        raise OptionError(
+            f"{output}: another process is writing there. Wait for its end. Or: {remedy}."
+        ) from error
+    except OSError as error:
+        raise OptionError(
+            f"{output}: can't be written to ({error.strerror or error}). {remedy} that you may "
+            "write to and that has room."
+        ) from error
+    return claim
+
+
+def _result(shard: Shard, output: Path) -> Done | None:
+    """What is known of a shard that was done; None: it wasn't."""
+    path = output / f"{shard.name}.parquet"
+    try:
+        notes = json.loads(pq.read_metadata(path).metadata[NOTES])
+    except FileNotFoundError:
+        return None
+    except (*PARQUET_PROBLEMS, KeyError, TypeError, ValueError) as error:
+        log.warning("%s: can't be read (%s) and is made again", path, error)
+        return None
+    if notes["size"] != shard.size:
+        raise OptionError(
+            f"{shard.path}: has {shard.size:,} bytes, and had {notes['size']:,} when it was read. "
+            f"Delete {path} to read it again, or name another folder with --output."
+        )
+    return Done(shard.name, notes["rows"], notes["broken"])
+
+
+def _read(args: Namespace, run: Mapping[str, str], shards: Sequence[Shard]) -> Iterator[Done]:
+    """Let workers read shards, the largest first; yields them as they are done."""
+    waiting = deque(sorted(shards, key=lambda shard: -shard.size))
+    with _ray(args):
+        there = ray.cluster_resources()
+        gpus = int(there.get("GPU", 0)) if args.device != "cpu" else 0
+        kept = {name: value for name, value in vars(args).items() if name not in LEFT_HERE}
+        if gpus:
+            kept["device"] = "cuda"  # the one that Ray gives it
+        count = min(args.workers or gpus or int(there["CPU"]), len(shards))
+        how = {"num_cpus": 1, "num_gpus": 1 if gpus else 0}
+        tries = {"max_restarts": -1, "max_task_retries": TRIES - 1}
+        actor: Any = ray.remote(Worker)
+        start = actor.options(**how, **tries).remote
+        workers = [start(Namespace(**kept), os.getcwd(), run) for _ in range(count)]
+        busy: dict[Any, Any] = {worker.load.remote(): (worker, None) for worker in workers}
+        while waiting or any(shard for _, shard in busy.values()):
+            (ready,), _ = ray.wait([*busy])
+            worker, shard = busy.pop(ready)
+            try:
+                done = ray.get(ready)
+            except ray.exceptions.RayActorError:
+                text = f"its worker died {TRIES} times, perhaps for want of memory. Use fewer "
+                text += "--workers, or cut the file into smaller ones"
+                done = Done(refused=f"{shard.path}: {text}.") if shard else Done(stop=f"{text}.")
+            if done.stop:
+                raise KBertError(f"A worker can't go on. Finished shards are kept. {done.stop}")
+            if shard:
+                yield done
+            if waiting:
+                shard = waiting.popleft()
+                busy[worker.read.remote(shard)] = worker, shard
+
+
+@contextmanager
+def _ray(args: Namespace) -> Iterator[None]:
+    """Ray: a cluster, or its processes on this machine, for whoever knows the run's token."""
+    quiet: Any = {"log_to_driver": False, "logging_level": "ERROR"}
+    if args.cluster:
+        try:
+            host, _, port = args.cluster.rpartition(":")
+            socket.create_connection((host, int(port)), timeout=10).close()  # Ray tries for minutes
+            ray.init(address=args.cluster, **quiet)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise OptionError(
+                f"No Ray cluster answers at {args.cluster} ({error}). Start it with `ray start "
+                "--head`, and give its address as HOST:PORT."
+            ) from error
+    else:
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        alone: Any = {"include_dashboard": False, "object_store_memory": STORE}
+        for left in reversed(range(TRIES)):
+            try:
+                ray.init(address="local", num_cpus=args.workers, **alone, **quiet)
+                break
+            except Exception as error:  # a bare one, where its helpers need more than 15 seconds
+                ray.shutdown()
+                if not left:
+                    raise KBertError(
+                        f"Ray doesn't start ({error}). Run the command again when less is going on "
+                        "on this machine."
+                    ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()

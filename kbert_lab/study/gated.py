@@ -1,0 +1,459 @@
+"""A gate kept beside a model, and the model read through it.
+
+``kbert gate`` fits one for a model and a graph and saves it as a small JSON. A model that is read
+through it predicts as it does alone, and the dictionary's spans that the gate lets through are
+written over that. Without a graph it is the model alone::
+
+    model = Gated.load("models/medical-ner-bert")
+    next(model.predict([("患者行胃镜检查",)], graph=graph)).judged
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from kbert_core.checkpoints.encoders import located
+from kbert_core.errors import CheckpointError, DataError, KBertError, OptionError
+from kbert_core.files import json_object, replaced
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
+from kbert_core.labels import OUTSIDE
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+from kbert_core.reader import Reading
+from kbert_core.tasks.ner import LabelledTokens, NerPrediction, Span
+from kbert_lab.data.labelled import Example, surface_forms
+from kbert_lab.study.audit_values import LookedUp
+from kbert_lab.study.dictionary import (
+    Spans,
+    TagScores,
+    dictionary_spans,
+    learn_tail_labels,
+    written_over,
+)
+from kbert_lab.study.gate import (
+    FEATURES,
+    Fit,
+    Record,
+    Weights,
+    fit_gate,
+    found_by,
+    gated_spans,
+    judged,
+    oracle,
+)
+from kbert_lab.study.statistics import METRICS, Resampled
+from kbert_lab.training.evaluate import predict_all
+from kbert_lab.training.scores import span_scores, unseen_recall
+
+FILE = "gate.json"  # beside a model
+FORMAT = 1
+PROBLEMS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)  # of a file
+RESAMPLED = 2000  # times, the texts that an audit reads with a model
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSpan:
+    """A name of the graph in a text, and the gate's judgement.
+
+    Attributes:
+        start, end: in characters, end exclusive.
+        label: the type that the graph gives it.
+        probability: that it is an entity of this type.
+        written: whether it stands in the prediction because of the gate, or the model's own.
+    """
+
+    start: int
+    end: int
+    label: str
+    text: str
+    probability: float
+    written: bool
+
+
+@dataclass(frozen=True)
+class GatedPrediction(NerPrediction):
+    """The named entities of a text, the gate's among them.
+
+    Attributes:
+        judged: the graph's names in the text, in reading order.
+    """
+
+    judged: tuple[JudgedSpan, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {**super().as_dict(), "gate": [*map(asdict, self.judged)]}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A gate fitted for a model and a graph.
+
+    Attributes:
+        fitted: its weights and threshold.
+        labels: tail → label, as learnt from train.
+        record: how often the graph's names were right in train.
+        model: digest of the model's weights.
+        graph: fingerprint of the graph, and ``about`` it: its name and size.
+        injected: whether the model reads the graph too; else it is only looked up in.
+        rules: how a text's names are compared with the graph's.
+    """
+
+    fitted: Fit
+    labels: Mapping[str, str]
+    record: Record
+    model: str
+    graph: str
+    about: str
+    injected: bool
+    rules: NameRules = ALL_RULES
+
+    @classmethod
+    def fit(
+        cls,
+        pipeline: Pipeline,
+        model: str | Path,
+        splits: Mapping[str, Sequence[Example]],
+        graph: KnowledgeGraph,
+        *,
+        injected: bool | None = None,
+    ) -> Self:
+        """Fit a gate on dev.
+
+        Args:
+            pipeline: the model, loaded from the folder ``model``.
+            splits: "train", to learn what the graph's names are worth, and "dev".
+            injected: None: as the model was trained, with a graph or without.
+
+        Raises:
+            DataError: there is no dev; the graph finds nothing in it that it has a label for, or
+                only what is right, or wrong; a label that the model doesn't know.
+            CheckpointError: the model isn't for named entities.
+        """
+        _check_task(pipeline)
+        if not splits.get("dev"):
+            raise DataError(
+                "There is no dev set, and a gate needs one: the model has already learnt the "
+                "labels of train. Name a dev set with --dev. Or, if the model wasn't trained on "
+                "a part of train, take that part with --dev-share."
+            )
+        if injected is None:
+            injected = bool(pipeline.card.knowledge)
+        rules = pipeline.card.names
+        labels, record = _learnt(splits["train"], graph, rules)
+        named = _looked_up(splits["dev"], graph, labels, rules)
+        knowledge = graph if injected else NO_KNOWLEDGE
+        scores = TagScores.of(predict_all(pipeline, splits["dev"], knowledge))
+        fitted = fit_gate(splits["dev"], named, scores, record)
+        about = f"{graph.name}, {len(graph):,} triples"
+        return cls(
+            fitted, labels, record, _digest(model), graph.fingerprint, about, injected, rules
+        )
+
+    @classmethod
+    def load(cls, model: str | Path, file: str | Path | None = None) -> Self:
+        """Read the gate of a model.
+
+        Args:
+            model: its folder.
+            file: None: the one beside the model.
+
+        Raises:
+            CheckpointError: there is none, it can't be read, or it is another model's.
+        """
+        path = Path(file) if file else Path(located(model)) / FILE
+        if not path.is_file():
+            raise CheckpointError(
+                f"{path}: there is no gate. Fit one for this model and your graph: "
+                f"`kbert gate {model} --kg FILE --data DIR`."
+            )
+        try:
+            gate = cls._of(json_object(path, CheckpointError, "Fit it again with `kbert gate`."))
+        except (*PROBLEMS, OptionError) as error:
+            raise CheckpointError(
+                f"{path}: this isn't a gate of this version ({type(error).__name__}: {error}). "
+                "Fit it again with `kbert gate`."
+            ) from error
+        if gate.model != _digest(model):
+            raise CheckpointError(
+                f"{path}: this gate was fitted for another model than {model}, or for the same one "
+                f"before it was trained anew. Fit it again with `kbert gate`."
+            )
+        return gate
+
+    @classmethod
+    def _of(cls, data: Mapping[str, Any]) -> Self:
+        if data["format"] != FORMAT or set(data["features"]) != set(FEATURES):
+            raise ValueError(f"format {data['format']} with {len(data['features'])} features")
+        weights = np.array([data["features"][name] for name in FEATURES], dtype=np.float64)
+        bias, threshold = float(data["bias"]), float(data["threshold"])
+        if not np.isfinite([*weights, bias, threshold]).all():
+            raise ValueError("a weight is no number")
+        fitted = Fit(
+            Weights(weights, bias), threshold, data["matches"], data["right"], data["dev_f1"]
+        )
+        names = {
+            str(label): {str(name): (int(right), int(count)) for name, (right, count) in of.items()}
+            for label, of in data["names"].items()
+        }
+        if any(not 0 <= r <= n or not n for of in names.values() for r, n in of.values()):
+            raise ValueError("a name was right more often than it was matched")
+        labels = {str(tail): str(label) for tail, label in data["labels"].items()}
+        graph = data["graph"]
+        return cls(
+            fitted,
+            labels,
+            Record(names),
+            str(data["model"]),
+            str(graph["fingerprint"]),
+            str(graph["about"]),
+            bool(data["injected"]),
+            NameRules.of(data.get("name_rules", ["as-written"])),  # as of the first gates
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write it, whole or not at all.
+
+        Raises:
+            CheckpointError: it can't be written.
+        """
+        data = {
+            "format": FORMAT,
+            "model": self.model,
+            "graph": {"fingerprint": self.graph, "about": self.about},
+            "injected": self.injected,
+            "name_rules": self.rules.as_list(),
+            **self.fitted.as_dict(),
+            "labels": dict(self.labels),
+            "names": self.record.names,
+        }
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+        try:
+            with replaced(Path(path)) as file:
+                file.write(f"{text}\n".encode())
+        except OSError as error:
+            raise CheckpointError(
+                f"{path}: can't be written ({error.strerror}). Name another file with --output."
+            ) from error
+
+    @classmethod
+    def check_file(cls, path: str | Path, graph: KnowledgeGraph) -> None:
+        """Refuse a file that a gate for ``graph`` may not replace.
+
+        A gate for a graph of this name may be replaced, and a broken one by the usual name.
+
+        Raises:
+            CheckpointError: it isn't a gate, or one for another graph.
+        """
+        path = Path(path)
+        if not path.exists():
+            return
+        try:
+            old = cls._of(json_object(path, CheckpointError, "")).about.rpartition(", ")[0]
+        except (*PROBLEMS, KBertError) as error:
+            if path.name == FILE and not path.is_dir():
+                return
+            raise CheckpointError(
+                f"{path}: there is a file here already, and it isn't a gate. Name another one "
+                "with --output."
+            ) from error
+        if old != graph.name:
+            raise CheckpointError(
+                f"{path}: there is a gate for another graph here ({old}), and this one would "
+                f"replace it ({graph.name}). Name another file with --output, or remove it."
+            )
+
+    def check(self, graph: KnowledgeGraph) -> None:
+        """Refuse another graph than it was fitted with: CheckpointError."""
+        if graph.fingerprint != self.graph:
+            raise CheckpointError(
+                f"The gate was fitted with another graph ({self.about}) than this one "
+                f"({graph.name}, {len(graph):,} triples), whose names may be right more often or "
+                "less. Read with that one as it was, or fit the gate again with `kbert gate`."
+            )
+
+
+class Gated(Pipeline):
+    """A model read through its gate; used as any :class:`Pipeline`.
+
+    A graph that isn't empty has to be the gate's. The model reads it only where the gate was
+    fitted so. Calls, ``read`` and ``predict`` go through the gate; ``readings`` and ``predicted``
+    are the model's own.
+    """
+
+    def __init__(self, pipeline: Pipeline, gate: Gate) -> None:
+        _check_task(pipeline)
+        vars(self).update(vars(pipeline))  # the same model, not loaded twice
+        self.gate = gate
+
+    @classmethod
+    def load(cls, path: str | Path, *, gate: str | Path | None = None, **how: Any) -> Self:
+        """Load a model and its gate; ``gate`` and ``how`` as of ``Gate`` and ``Pipeline``."""
+        fitted = Gate.load(path, gate)
+        return cls(Pipeline.load(path, **how), fitted)
+
+    def __call__(self, *sentences: str, graph: KnowledgeGraph = NO_KNOWLEDGE, **how: Any) -> Any:
+        """Read a text and keep every stage; arguments as of :class:`Pipeline`."""
+        trace = super().__call__(*sentences, graph=self._read(graph), **how)
+        return trace if trace.prediction is None else self._through(trace, sentences[0], graph)
+
+    def read(
+        self, texts: Iterable[Sequence[str]], *, graph: KnowledgeGraph = NO_KNOWLEDGE, **how: Any
+    ) -> Iterator[Reading]:
+        """Read many texts and predict; arguments as of :class:`Pipeline`."""
+        for reading in super().read(texts, graph=self._read(graph), **how):
+            yield self._through(reading, reading.sentences[0], graph)
+
+    def _read(self, graph: KnowledgeGraph) -> KnowledgeGraph:
+        """Return the graph that the model itself reads."""
+        if len(graph):
+            self.gate.check(graph)
+        return graph if self.gate.injected else NO_KNOWLEDGE
+
+    def _through(self, read: Any, text: str, graph: KnowledgeGraph) -> Any:
+        """Return a reading or trace with its prediction changed by the gate."""
+        if not len(graph):
+            return read
+        own, gate = read.prediction, self.gate
+        dictionary = _looked_up([Example((text,))], graph, gate.labels, gate.rules)
+        if not dictionary[0] or not own.tokens:
+            return replace(read, prediction=GatedPrediction(own.spans, own.tokens))
+        found = [(span.start, span.end, span.label) for span in own.spans]
+        described = judged([text], dictionary, TagScores.of([own]), [found], gate.record)
+        chances = gate.fitted.weights.probabilities(described.features).tolist()
+        chosen = gate.fitted.chosen(described).tolist()
+        names = tuple(
+            JudgedSpan(*span, text[span[0] : span[1]], chance, written)
+            for (_, span), chance, written in zip(described.spans, chances, chosen, strict=True)
+        )
+        return replace(read, prediction=_written(own, names))
+
+
+def look_up(
+    pipeline: Pipeline,
+    name: str,
+    splits: Mapping[str, Sequence[Example]],
+    graph: KnowledgeGraph,
+    rules: NameRules = ALL_RULES,
+) -> LookedUp:
+    """Read the held-out split once with a trained model, and look its names up in a graph.
+
+    Args:
+        pipeline: the model; it reads the graph itself where it was trained with one.
+        name: what to call it.
+        splits: "train", and "test" or "dev"; with both a gate is fitted on dev.
+        rules: how names are compared.
+
+    Raises:
+        CheckpointError: the model isn't for named entities.
+        DataError: nothing is held out, or a label that the model doesn't know.
+    """
+    _check_task(pipeline)
+    held_out = next((split for split in ("test", "dev") if splits.get(split)), None)
+    if held_out is None:
+        raise DataError("There is no test set and no dev set to read with the model. Name one.")
+    labels, record = _learnt(splits["train"], graph, rules)
+    knowledge = graph if pipeline.card.knowledge else NO_KNOWLEDGE
+
+    def read(split: str) -> tuple[Sequence[Example], list[Spans], TagScores]:
+        examples = splits[split]
+        scores = TagScores.of(predict_all(pipeline, examples, knowledge))
+        return examples, _looked_up(examples, graph, labels, rules), scores
+
+    examples, dictionary, scores = read(held_out)
+    found, gold = found_by(scores), [example.spans for example in examples]
+
+    ways = {
+        "dictionary": written_over(found, dictionary),
+        "oracle": written_over(found, oracle(examples, dictionary)),
+    }
+    if held_out == "test" and splits.get("dev"):
+        with suppress(DataError):  # too little in dev to tell right from wrong
+            fitted = fit_gate(*read("dev"), record)
+            ways["gate"] = gated_spans(fitted, examples, dictionary, scores, record)
+    new = None
+    if not pipeline.card.knowledge:
+        texts, seen = [e.sentences[0] for e in examples], surface_forms(splits["train"])
+        new = unseen_recall(texts, gold, found, seen)["recall"]
+    alone = round(float(span_scores(gold, found)["f1"]), 4)
+    return LookedUp(name, alone, new, _gains(examples, found, ways))
+
+
+def _gains(
+    examples: Sequence[Example], found: Sequence[Spans], ways: Mapping[str, Sequence[Spans]]
+) -> dict[str, tuple[float, float, float]]:
+    """F1 that each way of writing adds, with 95 % of resamples of the texts."""
+    from kbert_lab.study.counts import sentence_counts
+
+    counts = {
+        way: {0: sentence_counts("ner", examples, spans, set(), NO_KNOWLEDGE)}
+        for way, spans in {"alone": found, **ways}.items()
+    }
+    drawn, metric = Resampled(counts, resamples=RESAMPLED), METRICS["ner"][0]
+    gains = ((way, drawn.difference(way, "alone", metric)) for way in ways)
+    return {way: (gain.mean, gain.low, gain.high) for way, gain in gains if gain is not None}
+
+
+def _learnt(
+    train: Sequence[Example], graph: KnowledgeGraph, rules: NameRules
+) -> tuple[dict[str, str], Record]:
+    """Learn from train the labels of the graph's tails, and how often its names were right."""
+    labels = learn_tail_labels(train, graph, rules)
+    return labels, Record.of(train, _looked_up(train, graph, labels, rules))
+
+
+def _written(own: NerPrediction, names: Sequence[JudgedSpan]) -> GatedPrediction:
+    """Write the names that passed the gate over a prediction; equal spans stay the model's."""
+    over = [name for name in names if name.written]
+    same = {(span.start, span.end, span.label) for span in own.spans}
+    new = [name for name in over if (name.start, name.end, name.label) not in same]
+    spans = [s for s in own.spans if not any(s.start < n.end and n.start < s.end for n in new)]
+    spans += [Span(n.start, n.end, n.label, n.text, n.probability) for n in new]
+    spans.sort(key=lambda span: span.start)
+    tokens = own.tokens
+    assert isinstance(tokens, LabelledTokens)
+    tags = np.full(len(tokens), tokens.names.index(OUTSIDE))
+    starts, ends = np.array(tokens.tokens.starts), np.array(tokens.tokens.ends)
+    for span in spans:
+        inside = np.flatnonzero((starts >= span.start) & (ends <= span.end))
+        tags[inside] = tokens.names.index(f"I-{span.label}")
+        tags[inside[0]] = tokens.names.index(f"B-{span.label}")
+    labelled = LabelledTokens(tokens.tokens, tags, tokens.names, tokens.probabilities)
+    return GatedPrediction(tuple(spans), labelled, tuple(names))
+
+
+def _looked_up(
+    examples: Sequence[Example], graph: KnowledgeGraph, labels: Mapping[str, str], rules: NameRules
+) -> list[Spans]:
+    """Tag texts by the graph alone, without their words: a text to predict has no such borders."""
+    return dictionary_spans([Example(e.sentences) for e in examples], graph, labels, rules)
+
+
+def _check_task(pipeline: Pipeline) -> None:
+    if pipeline.card.task != "ner":
+        raise CheckpointError(
+            f"A gate judges named entities, and the model is for '{pipeline.card.task}'. Choose a "
+            "model for 'ner'."
+        )
+
+
+def _digest(model: str | Path) -> str:
+    """Return a digest of the weights in a folder: of an adapter's own, not its encoder's."""
+    folder = Path(located(model))
+    weights = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
+    if not weights:
+        raise CheckpointError(
+            f"{model}: this isn't a folder with a model's weights. A gate is saved beside the "
+            "weights: name such a folder."
+        )
+    digest = hashlib.sha256()
+    for path in weights:
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:16]

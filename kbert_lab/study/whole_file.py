@@ -1,0 +1,356 @@
+"""A whole labelled file, read with knowledge and without: where it helps, where it hurts, how sure.
+
+Texts are grouped by label (named entities: gold entities found and lost), and
+by the entities, relations and triples that stood in them. Several triples of
+one text share its verdict, so these counts say where to look; leaving the
+triples out one by one says which it was. :func:`prune` takes out of the graph
+what hurt more texts than it helped. ``file_rows`` has the rows themselves.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from kbert_core.errors import OptionError
+from kbert_core.explain.drawing import BLUE, ORANGE, Figure, signed_bars
+from kbert_core.explain.result import Plain, clipped, name_of
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.triple import Triple
+from kbert_core.labels import RIGHT
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+from kbert_lab.data.labelled import Example
+from kbert_lab.study.counts import sentence_counts
+from kbert_lab.study.file_rows import FileRow, LeftOut, Verdict, each_row
+from kbert_lab.study.statistics import LEVEL, METRICS, Difference, Resampled, Score
+
+By = Literal["label", "entity", "relation", "triple"]
+KINDS: tuple[By, ...] = ("label", "entity", "relation", "triple")
+Rule = Literal["counts", "leave one out"]
+What = Literal["triple", "relation"]
+WITHOUT, WITH = "without a graph", "with the graph"
+FEWEST = 5  # texts for an interval of the mean gain
+GAIN_RESAMPLES, SCORE_RESAMPLES = 1000, 2000
+Interval = tuple[float, float]
+
+
+# Where it helps and hurts
+
+
+@dataclass(frozen=True)
+class Group(Plain):
+    """What knowledge did to the texts that have something in common."""
+
+    by: By  # what they have in common
+    name: str  # the label, the entity, the relation, or the triple in a line
+    unit: Literal["texts", "entities"]  # what is counted; by label of named entities these
+    count: int
+    helped: int  # of them
+    hurt: int
+    gains: tuple[float, ...] = ()  # of every text, in nats; empty where entities are counted
+    triple: Triple | None = None
+
+    keys: ClassVar = (
+        "by name unit count helped hurt neutral helped_interval hurt_interval verdict mean_gain "
+        "gain_interval triple"
+    )
+
+    @classmethod
+    def of(cls, by: By, key: Triple | str, rows: Sequence[FileRow]) -> "Group":
+        """Count texts."""
+        verdicts = Counter(row.verdict for row in rows)
+        counts = len(rows), verdicts[Verdict.HELPED], verdicts[Verdict.HURT]
+        triple, name = (key, name_of(key)) if isinstance(key, Triple) else (None, key)
+        return cls(by, name, "texts", *counts, tuple(row.gain for row in rows), triple)
+
+    @property
+    def neutral(self) -> int:
+        """Neither helped nor hurt."""
+        return self.count - self.helped - self.hurt
+
+    @cached_property
+    def helped_interval(self) -> Interval:
+        """95 % of the share that is helped (Wilson 1927)."""
+        return wilson(self.helped, self.count)
+
+    @cached_property
+    def hurt_interval(self) -> Interval:
+        """95 % of the share that is hurt (Wilson 1927)."""
+        return wilson(self.hurt, self.count)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Hurt or helped where 95 % of the share of hurt among both is on one side of a half."""
+        low, high = wilson(self.hurt, self.helped + self.hurt)
+        if low > 0.5:
+            return Verdict.HURT
+        return Verdict.HELPED if high < 0.5 else Verdict.NEUTRAL
+
+    @property
+    def mean_gain(self) -> float | None:
+        """Mean change of the score of what is right, in nats."""
+        return sum(self.gains) / len(self.gains) if self.gains else None
+
+    @cached_property
+    def gain_interval(self) -> Interval | None:
+        """95 % of resamples of the texts, seeded; None of fewer than five."""
+        if len(self.gains) < FEWEST:
+            return None
+        count, random = len(self.gains), np.random.default_rng(0)
+        places = random.integers(count, size=(GAIN_RESAMPLES, count))
+        means = np.array(self.gains)[places].mean(axis=1)
+        low, high = np.percentile(means, [50 * (1 - LEVEL), 50 * (1 + LEVEL)]).tolist()
+        return low, high
+
+
+def wilson(count: int, total: int) -> Interval:
+    """95 % of a share, from 0 to 1; all of it where nothing is known."""
+    if not total:
+        return 0.0, 1.0
+    from scipy.stats import binomtest  # slow to start
+
+    found = binomtest(count, total).proportion_ci(LEVEL, method="wilson")
+    return float(found.low), float(found.high)
+
+
+@dataclass(frozen=True)
+class FileScores:
+    """The score of a file with knowledge and without."""
+
+    metric: str  # F1, accuracy or MRR
+    texts: int
+    main: Mapping[str, Score]  # by way, with 95 % of resamples; none where nothing was counted
+    difference: Difference | None  # with minus without, paired over the texts
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON."""
+        ways = {way: {"mean": s.mean, "low": s.low, "high": s.high} for way, s in self.main.items()}
+        d, of = self.difference, {"of": WITH, "minus": WITHOUT}
+        differences = [{**of, "mean": d.mean, "low": d.low, "high": d.high}] if d else []
+        counted = {"metric": self.metric, "texts": self.texts}
+        return {**counted, "ways": ways, "differences": differences}
+
+
+@dataclass(frozen=True)
+class WholeFile:
+    """A labelled file, read with knowledge and without."""
+
+    task: str  # a key of ``TASKS``
+    graph: str  # what it is called
+    rows: tuple[FileRow, ...]  # the texts, in order
+    total: int  # of the file; more than ``rows`` where the reading was stopped
+
+    @cached_property
+    def with_knowledge(self) -> tuple[FileRow, ...]:
+        """The texts in which a triple stood; all others read the same both ways."""
+        return tuple(row for row in self.rows if row.hung)
+
+    @cached_property
+    def changed(self) -> tuple[FileRow, ...]:
+        """The texts whose prediction knowledge changes."""
+        return tuple(row for row in self.rows if row.changed)
+
+    @cached_property
+    def whole(self) -> Group:
+        """All texts together."""
+        return Group.of("label", "", self.rows)
+
+    def groups(self, by: By) -> tuple[Group, ...]:
+        """The texts by what they have in common, those hurt most first."""
+        return self._groups[by]
+
+    @cached_property
+    def _groups(self) -> dict[By, tuple[Group, ...]]:
+        """Group texts by label, entity, relation and triple; labels of entities count spans."""
+        rows: dict[By, dict[Triple | str, list[FileRow]]] = {by: {} for by in KINDS}
+        for row in self.rows:
+            keys: dict[By, list[Any]] = {
+                "label": [row.example.label or ""],
+                "entity": [triple.head for triple in row.triples],
+                "relation": [triple.relation for triple in row.triples],
+                "triple": list(row.triples),
+            }
+            for by, of_row in keys.items():
+                for key in dict.fromkeys(of_row):
+                    rows[by].setdefault(key, []).append(row)
+        groups = {by: [Group.of(by, *item) for item in of.items()] for by, of in rows.items()}
+        if self.task == "ner":
+            gold = Counter(label for row in self.rows for *_, label in row.example.spans)
+            helped = Counter(
+                label for row in self.changed for *_, label in row.gold_only(row.known, row.plain)
+            )
+            hurt = Counter(
+                label for row in self.changed for *_, label in row.gold_only(row.plain, row.known)
+            )
+            groups["label"] = [
+                Group("label", label, "entities", count, helped[label], hurt[label])
+                for label, count in gold.items()
+            ]
+        return {
+            by: tuple(sorted(some, key=lambda g: (g.helped - g.hurt, -g.hurt, -g.count)))
+            for by, some in groups.items()
+        }
+
+    @cached_property
+    def scores(self) -> FileScores:
+        """The scores with knowledge and without, and how sure their difference is."""
+        examples, metric = [row.example for row in self.rows], METRICS[self.task][0]
+        read = {WITHOUT: [row.plain for row in self.rows], WITH: [row.known for row in self.rows]}
+        counts = {}
+        for way, answers in read.items():
+            said: list[Any] = [answer.said for answer in answers]
+            if self.task == "rank":  # one label's log-odds are those of the other, negated
+                pairs = zip(examples, answers, strict=True)
+                said = [a.score if e.label == RIGHT else -a.score for e, a in pairs]
+            counts[way] = {0: sentence_counts(self.task, examples, said, set(), NO_KNOWLEDGE)}
+        drawn = Resampled(counts, resamples=SCORE_RESAMPLES)
+        main = {way: score for way in read if (score := drawn.score(way, metric)) is not None}
+        difference = drawn.difference(WITH, WITHOUT, metric)
+        return FileScores(metric.name, len(examples), main, difference)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON; of the rows those that changed."""
+        return {
+            "task": self.task,
+            "graph": self.graph,
+            "texts": len(self.rows),
+            "of": self.total,
+            "with_knowledge": len(self.with_knowledge),
+            "changed": len(self.changed),
+            "helped": self.whole.helped,
+            "hurt": self.whole.hurt,
+            "scores": self.scores.as_dict(),
+            "groups": {by: [group.as_dict() for group in self.groups(by)] for by in KINDS},
+            "rows": [row.as_dict() for row in self.changed],
+        }
+
+    def figure(self, by: By = "relation") -> Figure:
+        """Draw for each group a bar to the right for helped and to the left for hurt."""
+        groups = [group for group in self.groups(by) if group.helped or group.hurt]
+        groups.sort(key=lambda group: -abs(group.helped - group.hurt))
+        figure = signed_bars(
+            [f"{clipped(group.name)}  (n = {group.count:,})" for group in groups],
+            [[value for value in (group.helped, -group.hurt) if value] for group in groups],
+            axis=f"{groups[0].unit if groups else 'texts'} by {by}",
+            title=f"{len(self.changed):,} of {len(self.rows):,} texts changed",
+            number=lambda value: f"{abs(value):g}",
+            colours={"helped": BLUE, "hurt": ORANGE},
+        )
+        figure.axes[0].xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
+        return figure
+
+
+def read_whole_file(
+    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
+) -> WholeFile:
+    """Read labelled texts with a graph and without it; arguments and errors as :func:`each_row`."""
+    assert pipeline.task is not None
+    rows = each_row(pipeline, examples, graph, **reading)
+    return WholeFile(pipeline.task.name, graph.name, tuple(rows), len(examples))
+
+
+# A graph without what hurts
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A triple in a line, or a relation, taken out of a graph."""
+
+    name: str
+    triples: int  # of the graph, that went with it
+    texts: int  # in which it stood
+    helped: int  # of these
+    hurt: int
+
+
+@dataclass(frozen=True, eq=False)
+class Pruned:
+    """A graph without what hurt."""
+
+    graph: KnowledgeGraph  # what is left
+    removed: tuple[Removed, ...]  # what went, that which hurt most first
+    rule: Rule
+    what: What
+    least: int
+    texts: int  # it was chosen on
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was taken out and why, as plain data, for JSON."""
+        return {
+            **{name: getattr(self, name) for name in ("rule", "what", "least", "texts")},
+            "removed": [asdict(removed) for removed in self.removed],
+            "triples_left": len(self.graph),
+            "note": str(self),
+        }
+
+    def __str__(self) -> str:
+        least = f"by {self.least} texts or more" if self.least > 1 else "than it helped"
+        return (
+            f"every {self.what} that hurt more texts {least}, {self.rule}: "
+            f"{len(self.removed)} of them, chosen on {self.texts} texts. It fits their accidents "
+            "too, so it may not help on others."
+        )
+
+
+def prune(
+    graph: KnowledgeGraph,
+    rows: Sequence[FileRow],
+    left_out: Iterable[LeftOut] = (),
+    *,
+    rule: Rule = "counts",
+    what: What = "triple",
+    least: int = 1,
+) -> Pruned:
+    """Take out what hurt more texts than it helped.
+
+    Args:
+        graph, rows: the texts as they were read with this graph and without.
+        left_out: for "leave one out": its results on the same texts.
+        rule: "counts": it hurt the texts it stood in where less is wrong without
+            any knowledge; "leave one out": where less is wrong without it alone.
+        what: single triples, or relations as a whole.
+        least: how many more texts must be hurt than helped.
+
+    Raises:
+        OptionError: ``least`` is below 1.
+    """
+    if least < 1:
+        raise OptionError(f"least is {least}, expected at least 1: more hurt than helped.")
+    if rule == "counts":
+        left_out = (
+            LeftOut(row.number, triple, 0.0, row.plain.wrong - row.known.wrong)
+            for row in rows
+            for triple in row.triples
+        )
+    key: Any = attrgetter("relation") if what == "relation" else lambda triple: triple
+    saved: Counter[tuple[int, Any]] = Counter()  # how much less is wrong with it, by text
+    for item in left_out:
+        saved[item.number, key(item.triple)] += item.wrong
+    helped = Counter(name for (_, name), saves in saved.items() if saves > 0)
+    hurt = Counter(name for (_, name), saves in saved.items() if saves < 0)
+    texts = Counter(name for _, name in saved)
+    gone = dict.fromkeys(name for name in texts if hurt[name] - helped[name] >= least)
+    out = [t for t in (graph if what == "relation" and gone else gone) if key(t) in gone]
+    counts = (Counter(map(key, out)), texts, helped, hurt)
+    removed = tuple(
+        Removed(name if what == "relation" else name_of(name), *(c[name] for c in counts))
+        for name in sorted(gone, key=lambda name: (helped[name] - hurt[name], -hurt[name]))
+    )
+    left = without_triples(graph, out)
+    left.name = f"{graph.name} pruned"
+    return Pruned(left, removed, rule, what, least, len(rows))
+
+
+def without_triples(graph: KnowledgeGraph, gone: Iterable[Triple]) -> KnowledgeGraph:
+    """Return a graph without some of its triples, taken out in one go."""
+    out = set(gone)
+    changed = {
+        entity: tuple(triple for triple in graph.triples_of(entity) if triple not in out)
+        for entity in {normalise_name(triple.head) for triple in out}
+    }
+    return graph.updated(changed)

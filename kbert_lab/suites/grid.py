@@ -1,0 +1,432 @@
+"""The grid of a suite: its cells, what each depends on, and whether it is done.
+
+A cell is one row at one seed. It is done when its result is there and was made
+from what the suite, the data, the graphs and the encoder are now.
+"""
+
+import hashlib
+import logging
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from kbert_core.errors import CheckpointError, DataError, ExperimentError, KBertError, SplitError
+from kbert_core.knowledge import SERVER, load_graph
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.io.write import write_triples
+from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.store.anywhere import open_store
+from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
+from kbert_lab.data.hub import is_hub_name
+from kbert_lab.data.labelled import SPLITS, Example
+from kbert_lab.data.sources import (
+    ENDINGS,
+    OF_FORM,
+    DataFiles,
+    find_split,
+    read_present,
+    read_split,
+    read_splits,
+)
+from kbert_lab.data.splits import (
+    EntityDisjoint,
+    deduplicated,
+    entity_disjoint,
+    substituted,
+    write_split,
+)
+from kbert_lab.study.dictionary import BOOSTS
+from kbert_lab.study.gate import RECIPE
+from kbert_lab.study.statistics import RESAMPLES
+from kbert_lab.suites.graph_controls import Controlled, controlled, with_reliability
+from kbert_lab.suites.results import (
+    GROUPS,
+    Cell,
+    Records,
+    State,
+    Status,
+    Tables,
+    canonical,
+    config_hash,
+    differences,
+    hash_of,
+    without_defaults,
+)
+from kbert_lab.suites.suite import (
+    AT_RANDOM,
+    SET_ELSEWHERE,
+    Baseline,
+    Data,
+    Run,
+    Suite,
+    slug,
+    train_options,
+)
+from kbert_lab.training.options import SCRATCH
+
+TOKENIZERS = ("tokenizer.json", "vocab.txt")
+WEIGHTS = ("*.safetensors", "*.bin")
+OTHER_INPUTS = SET_ELSEWHERE - GROUPS.keys()  # options that inputs have by another name, or not
+Hashed = Callable[[str, Callable[[], str]], str | None]  # what is read, and how → its hash
+Missing = dict[str, str]  # what can't be read here → why
+log = logging.getLogger(__name__)
+
+
+class Experiment:
+    """A suite with its data, and the cells that are to be run.
+
+    Args:
+        suite: what is run.
+        results: for one file a suite, all its runs in it; to be kept.
+        work: splits, control graphs, checkpoints; may be deleted.
+    """
+
+    def __init__(
+        self, suite: Suite, results: Path = Path("results"), work: Path = Path("runs/experiments")
+    ) -> None:
+        self.suite, self.work = suite, work / suite.name
+        self.records = Records(results / f"{suite.name}.jsonl.xz")
+        self._splits: dict[tuple[int, float | None], tuple[Path, str]] = {}
+        self._controlled: dict[tuple[Any, ...], Controlled] = {}
+        self._hashes: dict[tuple[str | Path, ...], str] = {}
+        self._all_examples: list[Example] | None = None
+        self._missing: Missing = {}  # for all cells of the suite, so that none is looked for twice
+
+    def cells(self, *, only: Sequence[str] = (), seeds: Sequence[int] = ()) -> tuple[Cell, ...]:
+        """Every cell, seed by seed; a baseline after the run that it is written over.
+
+        Args:
+            only: names or file names of rows, with their condition or under all; none: all.
+            seeds: none: all.
+
+        Raises:
+            DataError: there is no such row, or none of them has such a seed.
+        """
+        wanted = {slug(name) for name in only}
+        called = {row.name: {slug(row.name), slug(row.called)} for row in self.suite.rows}
+        if unknown := wanted - set().union(*called.values()):
+            names = dict.fromkeys(f"'{row.called}'" for row in self.suite.rows)
+            more = " `--list` shows them with their conditions." if self.suite.conditions else ""
+            raise DataError(
+                f"{self.suite.path}: no run '{min(unknown)}'. There are: {', '.join(names)}.{more}"
+            )
+        rows = [row for row in self.suite.rows if not wanted or called[row.name] & wanted]
+        every = sorted({seed for row in rows for seed in row.seeds})
+        if unknown_seeds := set(seeds).difference(every):
+            raise DataError(
+                f"{self.suite.path}: no run with the seed {min(unknown_seeds)}. "
+                f"There are: {', '.join(map(str, every))}."
+            )
+        kept = [seed for seed in every if not seeds or seed in seeds]
+        return tuple(Cell(row, seed) for seed in kept for row in rows if seed in row.seeds)
+
+    def result(self, cell: Cell) -> dict[str, Any] | None:
+        """What a cell gave, done or stale; None if it wasn't run."""
+        return self.records.all().get(cell.key)
+
+    def error_file(self, cell: Cell) -> Path:
+        """Where a cell's last error stands."""
+        return self.work / f"{cell.file_name}.error.txt"
+
+    def cell_folder(self, cell: Cell) -> Path:
+        """Where a cell works; another one when what it depends on changes."""
+        digest = hashlib.sha256(canonical(self.inputs(cell)).encode()).hexdigest()
+        return self.work / f"{cell.file_name}-{digest[:8]}"
+
+    def status(self, cell: Cell) -> Status:
+        """Whether a cell is done as far as can be read here, and if not, why."""
+        result = self.result(cell)
+        if result is None:
+            error = self.error_file(cell)
+            if error.is_file():
+                return Status(cell, "failed", error.read_text("utf-8").splitlines()[0])
+            return Status(cell, "left")
+        missing: Missing = {}
+        changed = differences(without_defaults(result["inputs"]), self.inputs(cell, missing))
+        was = result.get("over_sha256")
+        if was is not None and self.over_hash(cell) not in (was, None):
+            changed.append("the run under it has another result")
+        state: State = "stale" if changed else "done"
+        return Status(cell, state, "; ".join(changed), result["seconds"], missing)
+
+    def over_hash(self, cell: Cell) -> str | None:
+        """Hash of what the run under a baseline got in every sentence; None if there is none."""
+        row = cell.row
+        if not isinstance(row, Baseline) or row.over is None:
+            return None
+        result = self.result(Cell(self.suite.row(row.over), cell.seed))
+        if result is None:
+            return None
+        return hashlib.sha256(canonical(result["sentences"]).encode()).hexdigest()
+
+    def tables(self, *, resamples: int = RESAMPLES) -> Tables:
+        """Read the results, as far as they and what they were made from are there.
+
+        Raises:
+            ExperimentError: results of different encoders or data would be mixed.
+        """
+        results: dict[str, dict[int, Any]] = {}
+        outdated: list[Status] = []
+        unchecked: Missing = {}
+        for cell in self.cells():
+            status = self.status(cell)
+            unchecked |= status.unchecked
+            if status.state == "stale":
+                outdated.append(status)
+            elif status.state == "done":
+                results.setdefault(cell.row.name, {})[cell.seed] = self.result(cell)
+        for what, why in unchecked.items():
+            log.warning("%s: not checked: %s (%s)", self.suite.name, what, why)
+        tables = Tables(self.suite, results, outdated, unchecked, resamples)
+        tables.check_same()
+        return tables
+
+    def inputs(self, cell: Cell, missing: Missing | None = None) -> dict[str, Any]:
+        """All that determines a cell's result, with hashes instead of contents.
+
+        Args:
+            missing: takes what can't be read here, whose hash is then None;
+                without it that is an error.
+
+        Raises:
+            KBertError: the data, a graph or the encoder can't be read.
+        """
+        suite, row = self.suite, cell.row
+        hashed: Hashed = partial(self._hashed, missing)
+        data = {k: v for k, v in suite.data.model_dump().items() if v}
+        if row.unseen is not None:
+            data["unseen"] = row.unseen
+        data["sha256"] = hashed("the data", lambda: self.split(cell.seed, row.unseen)[1])
+        inputs: dict[str, Any] = {
+            "task": suite.task,
+            "covered_by": self._graphs(suite.covered_by, hashed),
+            "seed": cell.seed,
+            "data": data,
+            "kg": self._graphs(row.kg, hashed),
+            **{n: v for n in ("known", "right") if (v := getattr(row, n)) is not None},
+        }
+        if isinstance(row, Run):
+            options = train_options(suite, row)
+            inputs |= {
+                "kind": "run",
+                "knowledge": row.knowledge,
+                "hiding_kg": self._graphs(row.hiding_kg, hashed),
+                "encoder": self._encoder("encoder", row.encoder, hashed),
+                "options": {n: v for n, v in options.flat().items() if n not in OTHER_INPUTS},
+                **({"retrained": True} if row.retrained else {}),
+            }
+            injection = options.knowledge.injection
+            if injection is not None and injection.scorer is not None:
+                inputs["scorer"] = self._encoder("scorer", injection.scorer, hashed)
+            return without_defaults(inputs)
+        inputs["kind"] = "dictionary"
+        if row.over is not None:
+            inputs["over"] = self.inputs(Cell(suite.row(row.over), cell.seed), missing)
+        if row.guided:
+            inputs["guided"] = BOOSTS
+        if row.judge is not None:
+            inputs["judge"] = RECIPE if row.judge == "gate" else row.judge
+        if row.senses is not None:
+            inputs["senses"] = row.senses
+        if row.senses == "centroid":
+            inputs["encoder"] = self._encoder("encoder", suite.encoder, hashed)
+        return without_defaults(inputs)
+
+    def _hashed(self, missing: Missing | None, what: str, read: Callable[[], str]) -> str | None:
+        """The hash that is read; where it can't be, None if ``missing`` takes the reason."""
+        if missing is None:
+            return read()
+        if what not in self._missing:
+            try:
+                return read()
+            except KBertError as error:
+                self._missing[what] = str(error)
+        missing[what] = self._missing[what]
+        return None
+
+    def _graphs(self, paths: Sequence[str], hashed: Hashed) -> list[dict[str, str | None]]:
+        def read(path: str) -> str:
+            return self._hash(self.suite.resolved(path))
+
+        return [{"file": p, "sha256": hashed(f"the graph {p}", partial(read, p))} for p in paths]
+
+    def _hash(self, *paths: str | Path) -> str:
+        """Of files by their content; of graphs on servers by their identity and revision."""
+        if paths not in self._hashes:
+            far = [path for path in paths if str(path).startswith(SERVER)]
+            digest = hash_of([Path(path) for path in paths if path not in far])
+            for path in far:
+                with open_store(path) as store:
+                    mark = f"{digest} {store.identity} {store.revision}"
+                digest = hashlib.sha256(mark.encode()).hexdigest()
+            self._hashes[paths] = digest
+        return self._hashes[paths]
+
+    def _encoder(self, what: str, name: str, hashed: Hashed) -> dict[str, str | None]:
+        return {"name": name, "sha256": hashed(f"the {what} {name}", lambda: self._weights(name))}
+
+    def _weights(self, name: str) -> str:
+        """Hash of an encoder's weights, size and vocabulary; of a hub's the name alone."""
+        folder = Path(self.suite.resolved(name)) if name != SCRATCH else Path(SCRATCH)
+        if not folder.is_dir():
+            parent = folder.parent
+            if folder.is_absolute() or (parent != Path() and parent.is_dir()):
+                raise CheckpointError(f"{folder}: no such folder. Name that of an encoder.")
+            return ""
+        weights = sorted(file for pattern in WEIGHTS for file in folder.glob(pattern))
+        files = [folder / file for file in TOKENIZERS if (folder / file).is_file()]
+        return self._hash(*weights, *files) + config_hash(folder)
+
+    # Graphs
+
+    def graph(self, row: Run | Baseline, seed: int) -> tuple[KnowledgeGraph, dict[str, Any]]:
+        """A row's graph, or the control made of it, and what its result says of it."""
+        files = self.suite.resolved_all(row.kg)
+        kept = files, row.unseen, row.known, row.right, seed
+        if kept not in self._controlled:
+            graph = load_graph(*files)
+            if (row.known, row.right) != (None, None):
+                splits = read_present(str(self.split(seed, row.unseen)[0]), self.suite.task)
+                try:
+                    made = controlled(graph, splits, known=row.known, right=row.right, seed=seed)
+                except DataError as error:
+                    where = f"{row.name}: {', '.join(files)} for {self._data}"
+                    raise DataError(f"{where}: {error}") from error
+            else:
+                made = Controlled(graph)
+            self._controlled = {kept: made}  # rows of one condition stand together
+        made = self._controlled[kept]
+        graph, about = made.graph, {n: v for n, v in vars(made).items() if n != "graph"}
+        about = {"control": about} if made.known or made.right else {}
+        if not isinstance(row, Run):
+            return graph, about
+        knowledge, injection = row.knowledge, row.injection or InjectionOptions()
+        empty = not len(graph)
+        if knowledge == "constant":
+            graph = with_constant_tail(graph, injection)
+        elif knowledge == "reliable":
+            data = read_present(str(self.split(seed, row.unseen)[0]), self.suite.task)
+            graph = with_reliability(graph, data["train"])
+        elif knowledge in ("shuffled", "permuted"):
+            mixed = shuffled(graph, seed=seed, deranged=knowledge == "shuffled")
+            graph, about = mixed.graph, {**about, "shuffled_unchanged": mixed.unchanged}
+        used = (injection.allows(triple.relation) for triple in graph.active_triples())
+        if not empty and not any(used):
+            raise ExperimentError(
+                f"{row.name}: its graph ({knowledge}) has no relation that injection uses. Leave "
+                "relations out of injection, or choose another knowledge."
+            )
+        return graph, about
+
+    def graph_files(self, run: Run, seed: int) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """The files of a run's graph, see :meth:`graph`; a control is written to one."""
+        files = self.suite.resolved_all(run.kg)
+        if run.knowledge in ("none", "graph") and (run.known, run.right) == (None, None):
+            return files, {}
+        graph, about = self.graph(run, seed)
+        path = self.work / f"{slug(run.name)}-{self._hash(*files)[:8]}-seed{seed}.spo"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_triples(graph, path)
+        return (str(path),), about
+
+    @cached_property
+    def covering(self) -> KnowledgeGraph:
+        """The graph that tells covered from uncovered mentions."""
+        return load_graph(*self.suite.resolved_all(self.suite.covered_by))
+
+    # Data
+
+    def split(self, seed: int, unseen: float | None = None) -> tuple[Path, str]:
+        """The folder of a seed's split, drawn if need be, and the hash of its files.
+
+        Args:
+            unseen: a row's own share of new names.
+
+        Raises:
+            SplitError: there is no test set.
+            DataError: the data can't be read.
+        """
+        if (seed, unseen) not in self._splits:
+            data, place = self.suite.data, Path(self._data)
+            as_they_are = data == Data(folder=data.folder) and place.is_dir()
+            splits: dict[str, Any] = {} if as_they_are else self._drawn(seed, unseen)
+            if as_they_are:
+                endings, _ = OF_FORM.get(self.suite.task, (ENDINGS, None))
+                splits = {split: find_split(place, split, endings) for split in ("train", "dev")}
+                with suppress(SplitError):
+                    splits["test"] = find_split(place, "test", endings)
+            if "test" not in splits:
+                raise SplitError(
+                    f"{self._data}: no test set, and a suite scores every run on one. Name a "
+                    "folder with a test.tsv, or the files in it, as in data: files: "
+                    "{train: NAME, dev: NAME, test: NAME}."
+                )
+            if as_they_are:
+                self._splits[seed, unseen] = place, hash_of([*splits.values()])
+            else:
+                self._splits[seed, unseen] = self._written(splits, f"split-seed{seed}")
+        return self._splits[seed, unseen]
+
+    @property
+    def _data(self) -> str:
+        """The data's folder on this machine, or hub name."""
+        folder = self.suite.data.folder
+        return folder if is_hub_name(folder) else self.suite.resolved(folder)
+
+    def _drawn(self, seed: int, unseen: float | None) -> dict[str, list[Example]]:
+        data = self.suite.data
+        files_of = data.files.items()
+        named: dict[str, str] = {s: str(Path(self._data) / name) for s, name in files_of}
+        known = data.among != AT_RANDOM
+        graph = load_graph(self.suite.resolved(data.among)) if known else None
+        if data.split == "entity-disjoint":
+            shares = {"test_share": data.test_share, "dev_share": data.dev_share}
+            options = EntityDisjoint(seed, **{n: s for n, s in shares.items() if s is not None})
+            if self._all_examples is None:
+                self._all_examples = self._read(named or dict.fromkeys(SPLITS, self._data))
+            return entity_disjoint(self._all_examples, options, graph=graph)
+        files = DataFiles(
+            "" if named else self._data,
+            **named,
+            dev_share=data.dev_share or 0.0,
+            columns=data.columns,
+            also_train=self.suite.resolved_all(data.also_train),
+        )
+        splits = read_splits(files, self.suite.task, seed=seed)
+        if data.split == "substitution":
+            share = data.unseen if unseen is None else unseen
+            try:
+                return substituted(splits, share or 0.0, seed=seed, graph=graph)
+            except DataError as error:
+                raise DataError(f"{self._data}, unseen: {share or 0:g}: {error}") from error
+        return deduplicated(splits) if data.split == "deduplicated" else splits
+
+    def _read(self, files: Mapping[str, str]) -> list[Example]:
+        """The examples of all splits that there are."""
+        examples: list[Example] = []
+        for split in (split for split in SPLITS if split in files):
+            try:
+                columns = self.suite.data.columns
+                examples += read_split(files[split], split, self.suite.task, columns)
+            except SplitError as error:
+                if split == "train":
+                    raise
+                log.warning("%s", error)
+        return examples
+
+    def _written(self, splits: Mapping[str, Sequence[Example]], name: str) -> tuple[Path, str]:
+        """Write a split into a folder named by its content."""
+        temporary = self.work / f"{name}.{os.getpid()}"
+        shutil.rmtree(temporary, ignore_errors=True)
+        write_split(temporary, splits)
+        digest = hash_of([temporary / f"{split}.tsv" for split in SPLITS if split in splits])
+        folder = self.work / f"{name}-{digest[:8]}"
+        if folder.is_dir():
+            shutil.rmtree(temporary)
+        else:
+            temporary.rename(folder)
+        return folder, digest

@@ -1,0 +1,291 @@
+"""Results → a report: a page of findings, a page a suite with its tables, and pictures.
+
+Its words and their order are in ``report.md.jinja`` and ``report_suite.md.jinja``,
+its tables in :mod:`report_tables`. All of it comes from the results' JSON, the suite files and the
+text of the findings, so it is made again by one command, and what isn't there yet
+is shown as missing.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2.sandbox import SandboxedEnvironment
+
+from kbert_core.errors import ExperimentError
+from kbert_lab.study.statistics import LEVEL, RESAMPLES, SURE_SEEDS, Metric
+from kbert_lab.suites import report_tables
+from kbert_lab.suites.pictures import draw_group, draw_suite
+from kbert_lab.suites.report_tables import (
+    MISSING,
+    RAISED,
+    in_points,
+    on_few,
+    per_cent,
+)
+from kbert_lab.suites.results import Group, Tables, groups, reruns
+from kbert_lab.suites.suite import slug
+
+UNCHECKED = "Not checked for being up to date where this was made"
+ALT = {  # of a picture, by the end of its name
+    "scores.png": "scores on test",
+    "curves.png": "scores by epoch",
+    "map.png": "what each row gains where one thing is varied",
+}
+STATISTICS = Path("decisions/statistics.md")  # beside the report, in this project's docs
+TEMPLATES = Environment(  # it keeps what it has compiled
+    loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True
+)
+TEMPLATES.globals |= vars(report_tables)
+
+
+def write_report(
+    suites: Sequence[Tables],
+    output: Path,
+    *,
+    findings: Path | None = None,
+    published: Path | None = None,
+    appendices: Sequence[Path] = (),
+    command: str = "",
+) -> list[Path]:
+    """Write the report.
+
+    Args:
+        suites: shown in this order, those that nothing was run of last.
+        output: the Markdown file that the others are reached from; a page a
+            suite and the pictures stand in a folder of its name.
+        findings: Markdown for that file, whose figures are filled in: see :class:`Findings`.
+        published: YAML of figures published by others: ``title``, ``about``
+            (Markdown), and the ``columns`` and ``rows`` of one table, or
+            ``tables``, a list of these with an ``about`` each.
+        appendices: Markdown of pages made elsewhere, each with a heading first.
+        command: that makes the report.
+
+    Returns:
+        The files written.
+
+    Raises:
+        ExperimentError: they can't be, or the findings claim what the results don't hold.
+    """
+    if output.suffix != ".md":
+        raise ExperimentError(f"--report is {output}, expected the name of a .md file.")
+    suites = sorted(suites, key=lambda tables: not tables.results)
+    folder, beside, twice = output.parent / output.stem, groups(suites), reruns(suites)
+    told = Findings(suites, folder.name)
+    said = told.filled_in(findings) if findings is not None else ""
+    others = [_appendix(path) for path in appendices]
+    if published is not None:
+        figures = _published(published)
+        text = _rendered("report_published.md.jinja", **figures)
+        others.append((figures["title"], f"{published.stem}.md", text))
+    explained = STATISTICS if (output.parent / STATISTICS).is_file() else None
+    back = f"[{output.stem}](../{output.name})"
+    of_groups = [draw_group(group, folder) for group in beside]
+    of_suites = {tables.suite.name: draw_suite(tables, folder) for tables in suites}
+    pages = {
+        output: _rendered(
+            "report.md.jinja",
+            command=command,
+            findings=said,
+            explained=explained,
+            groups=beside,
+            suites=suites,
+            folder=folder.name,
+            others=[(title, name) for title, name, _ in others],
+            reruns=twice,
+        )
+    }
+    for group in beside:
+        about = told.of_group(group)
+        page = _rendered("report_group.md.jinja", group=group, back=back, about=about)
+        pages[folder / f"{group.name}-side-by-side.md"] = page
+    for tables in suites:
+        pictures = [path.name for path in of_suites[tables.suite.name]]
+        shown = {"tables": tables, "suite": tables.suite, "pictures": pictures, "back": back}
+        shown["discussion"] = discussion = told.discussion(tables.suite.name)
+        shown["raised"] = any(map(discussion.__contains__, RAISED.values()))
+        page = _rendered("report_suite.md.jinja", **shown, reruns=twice)
+        pages[folder / f"{tables.suite.name}.md"] = page
+    pages |= {folder / name: f"# {title}\n\n{back}\n\n{text}" for title, name, text in others}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in pages.items():
+            path.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ExperimentError(
+            f"{output}: can't be written ({error.strerror}). Name another file with --report."
+        ) from error
+    return [*pages, *of_groups, *chain.from_iterable(of_suites.values())]
+
+
+def _rendered(template: str, **values: Any) -> str:
+    """Fill in one of the templates beside this module."""
+    about = {
+        "level": f"{100 * LEVEL:.0f}",
+        "resamples": f"{RESAMPLES:,}",
+        "UNCHECKED": UNCHECKED,
+        "ALT": ALT,
+    }
+    return TEMPLATES.get_template(template).render(**about, **values)
+
+
+class Findings:
+    """Text whose figures are filled in from the results, each linked to its table.
+
+    In the text ``{{ score(suite, row) }}`` stands for a row's score,
+    ``{{ gain(suite, row, other) }}`` for one row minus another; a metric may follow, and
+    ``seeds=5`` refuses a claim on fewer. A raised number says of how many seeds a difference is,
+    where fewer than five. ``{{ followed(suite, row) }}`` stands for the share of edits that a row
+    follows. Suites and rows are given by name. In a suite's own discussion, which stands above its
+    tables, ``{{ gain(row, other) }}`` is enough, without a link;
+    ``score`` and ``followed`` likewise.
+    """
+
+    def __init__(self, suites: Sequence[Tables], folder: str) -> None:
+        self._suites = {tables.suite.name: tables for tables in suites}
+        self._folder = folder
+
+    def filled_in(self, path: Path) -> str:
+        """The text of a file with its figures; ExperimentError where one can't be had."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ExperimentError(f"{path}: can't be read ({error}). Name another file.") from error
+        return _filled_in(path, text, score=self.score, gain=self.gain, followed=self.followed)
+
+    def of_group(self, group: Group) -> str:
+        """What a suite's file says of several side by side, with figures as in a discussion."""
+        path = self._suites[group.name].suite.path
+        gain = partial(self._bare_gain, usual=group.seeds)
+        return _filled_in(path, group.declared.about, gain=gain)
+
+    def discussion(self, suite: str) -> str:
+        """What a suite's file says of its results, with its figures; "missing" for want of them."""
+        tables = self._suites[suite]
+        return _filled_in(
+            tables.suite.path,
+            tables.suite.discussion,
+            score=partial(self._bare_score, suite),
+            gain=partial(self._bare_gain, suite),
+            followed=partial(self._bare_followed, suite),
+        )
+
+    def _bare_gain(
+        self, suite: str, row: str, other: str, metric: str = "", *, usual: int = 0
+    ) -> str:
+        """One row minus another, without a link; "missing" where the report hasn't both.
+
+        A raised number says of how many seeds it is, where fewer than usual, or than the suite
+        asks for.
+        """
+        if suite not in self._suites:
+            return MISSING
+        tables, of = self._of(suite, metric, row, other)
+        found = tables.resampled.difference(row, other, of)
+        if found is None:
+            return MISSING
+        return in_points(found, MISSING) + on_few(found.seeds, usual or len(tables.suite.seeds))
+
+    def _bare_score(self, suite: str, row: str, metric: str = "") -> str:
+        tables, of = self._of(suite, metric, row)
+        found = tables.score(row, of)
+        return per_cent(found) if found else MISSING
+
+    def _bare_followed(self, suite: str, row: str) -> str:
+        tables, _ = self._of(suite, "", row)
+        found = tables.spread(row, "edit_response", "test", "unseen", "new")
+        return per_cent(found, 0, " %") if found else MISSING
+
+    def followed(self, suite: str, row: str) -> str:
+        """How many rewritten types of unseen names a row follows, with its deviation."""
+        return f"[{self._bare_followed(suite, row)}]({self._folder}/{suite}.md#edits)"
+
+    def score(self, suite: str, row: str, metric: str = "", *, seeds: int = 1) -> str:
+        """A row's score in per cent, with its deviation over the seeds."""
+        tables, of = self._of(suite, metric, row)
+        found = tables.score(row, of)
+        self._check(suite, row, len(found.seeds) if found else 0, seeds)
+        return f"[{per_cent(found)}]({self._folder}/{suite}.md#scores)"
+
+    def gain(self, suite: str, row: str, other: str, metric: str = "", *, seeds: int = 1) -> str:
+        """One row minus another in points, with its interval and how many seeds it is of."""
+        tables, of = self._of(suite, metric, row, other)
+        found = tables.resampled.difference(row, other, of)
+        self._check(suite, f"{row} − {other}", found.seeds if found else 0, seeds)
+        assert found is not None
+        shown = in_points(found, MISSING) + on_few(found.seeds, SURE_SEEDS)
+        shown += ", exploratory" * found.exploratory
+        return f"[{shown}]({self._folder}/{suite}.md#differences)"
+
+    def _of(self, suite: str, metric: str, *rows: str) -> tuple[Tables, Metric]:
+        tables = self._suites.get(suite)
+        if tables is None:
+            raise ExperimentError(f"no suite '{suite}'. There are: {', '.join(self._suites)}.")
+        names = [row.name for row in tables.suite.rows]
+        for row in rows:
+            if row not in names:
+                raise ExperimentError(f"{suite} has no row '{row}'. There are: {'; '.join(names)}.")
+        metrics = {m.name: m for m in tables.metrics}
+        if metric and metric not in metrics:
+            raise ExperimentError(f"{suite} has no '{metric}'. There are: {', '.join(metrics)}.")
+        return tables, metrics[metric] if metric else tables.metrics[0]
+
+    @staticmethod
+    def _check(suite: str, claim: str, held: int, wanted: int) -> None:
+        if held < wanted:
+            raise ExperimentError(
+                f"'{claim}' is claimed on {wanted} seeds, and {suite} holds {held}. Run the "
+                "others, or claim less."
+            )
+
+
+def _filled_in(path: Path, text: str, **figures: Callable[..., str]) -> str:
+    """A file's text with its figures; ExperimentError where one can't be had."""
+    environment = SandboxedEnvironment(undefined=StrictUndefined)
+    environment.globals |= figures
+    try:
+        return environment.from_string(text).render()
+    except (TemplateError, TypeError) as error:
+        raise ExperimentError(
+            f"{path}: can't be filled in ({error}). Write figures as "
+            "{{ gain('suite', 'row', 'other') }} or {{ score('suite', 'row') }}, in a suite's "
+            "own discussion as {{ gain('row', 'other') }}."
+        ) from error
+    except ExperimentError as error:
+        raise ExperimentError(f"{path}: {error}") from error
+
+
+def _appendix(path: Path) -> tuple[str, str, str]:
+    """Of a page made elsewhere its heading, the name of its file and what stands below."""
+    try:
+        title, _, text = path.read_text(encoding="utf-8").strip().partition("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExperimentError(
+            f"{path}: can't be read ({error}). Make it, or leave --appendix out."
+        ) from error
+    title = title.lstrip("# ")
+    return title, f"{slug(title)}.md", text.strip()
+
+
+def _published(path: Path) -> dict[str, Any]:
+    """Figures published by others, marked as such; see ``write_report``."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        tables = [
+            {
+                "about": "" if each is data else str(each["about"]).strip(),
+                "columns": [str(column) for column in each["columns"]],
+                "rows": [[str(cell) for cell in row] for row in each["rows"]],
+            }
+            for each in data.get("tables", [data])
+        ]
+        return {"title": data["title"], "about": str(data["about"]).strip(), "tables": tables}
+    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise ExperimentError(
+            f"{path}: can't be read ({error}); expected title, about, columns and rows."
+        ) from error

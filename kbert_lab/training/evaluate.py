@@ -1,0 +1,404 @@
+"""Scores of a model on labelled examples, and what edits of the graph do to its predictions."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unicodedata import category
+
+import numpy as np
+
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
+from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.triple import Triple
+from kbert_core.labels import RIGHT
+from kbert_core.pipeline import Pipeline
+from kbert_core.reader import Reading, batch_done
+from kbert_core.tasks.classify import probability_right
+from kbert_lab.data.labelled import Example, check_labels, refuse_unlabelled
+from kbert_lab.training.answer_scores import answer_columns, scores_of_answers
+from kbert_lab.training.link_scores import link_columns, scores_of_columns
+from kbert_lab.training.mask_scores import mask_columns, scores_of_masks
+from kbert_lab.training.recipe import another_type, overlaps, type_relations
+from kbert_lab.training.scores import (
+    SpanKey,
+    class_scores,
+    multilabel_scores,
+    pair_scores,
+    ranking_scores,
+    shared_characters,
+    span_scores,
+    unseen_recall,
+)
+
+BY_COLUMNS: dict[str, tuple[Any, Any]] = {  # tasks whose scores are ratios of sums of counts
+    "link": (link_columns, scores_of_columns),
+    "mask": (mask_columns, scores_of_masks),
+    "qa": (answer_columns, scores_of_answers),
+}
+HARDLY = 0.01  # of the rows
+GROUPS = ("unseen", "seen")  # in training, of an edited name
+OUTCOMES = ("new", "kept", "other", "lost")  # of a replaced tail
+OTHERS = ("others_changed", "others_new")  # what became of other spans
+ADDED_OUTCOMES = ("right_before", "right_after", "missed_right")
+ADDED = "added"  # where the figures of added triples stand
+INVENTED = "invented"  # where those of invented names stand
+BATCH = 32  # texts that a pipeline reads at once where nothing else is said
+TOLD_EVERY = 20.0  # seconds, while scoring takes long
+MOST_ADDED = 300  # mentions of a group a triple is added for, so that a small graph costs no more
+MOST_INVENTED = 200  # mentions that get an invented name
+LEAST_LETTERS = 2  # of an invented name; a shorter one is a word already
+log = logging.getLogger(__name__)
+Place = tuple[int, int]
+Spans = Mapping[Place, str]  # place → label
+
+
+def evaluate(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    *,
+    seen: set[str] | None = None,
+    **reading: Any,
+) -> dict[str, Any]:
+    """Score a model on labelled examples.
+
+    Args:
+        seen: surface forms labelled in training, to report recall on unseen
+            ones; named entities only.
+        reading: ``config``, its fields and ``batch_size``, as for
+            :meth:`Pipeline.read`.
+
+    Returns:
+        ``span_scores``, ``class_scores``, ``multilabel_scores``, ``pair_scores`` or
+        ``ranking_scores``, the last with ``overlap_mrr``, that of an order by
+        ``shared_characters``; for entity linking, fill-mask and reading comprehension see
+        ``scores_of_columns``, ``scores_of_masks`` and ``scores_of_answers``.
+
+    Raises:
+        DataError: a label that the model doesn't know, or a text without labels.
+    """
+    assert pipeline.task is not None
+    refuse_unlabelled(examples)
+    if pipeline.task.name in BY_COLUMNS:
+        columns_of, scores_from = BY_COLUMNS[pipeline.task.name]
+        with _told(len(examples)):
+            return scores_from(columns_of(pipeline, examples, graph, **reading))
+    predictions = predict_all(pipeline, examples, graph, **reading)
+    return scores_of(pipeline.task.name, examples, predictions, seen=seen)
+
+
+def predict_all(
+    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **kwargs: Any
+) -> list[Any]:
+    """Predict each labelled example as ``Pipeline.predict`` does.
+
+    Raises:
+        DataError: a label that the model doesn't know.
+    """
+    refuse_unlabelled(examples)
+    check_labels(examples, pipeline.known_labels, "the model")
+    with _told(len(examples)):
+        return list(pipeline.predict((e.sentences for e in examples), graph=graph, **kwargs))
+
+
+@contextmanager
+def _told(texts: int, what: str = "scoring") -> Iterator[None]:
+    """Log now and then how many batches the model has read; a long text makes several rows."""
+    read, before = 0, time.monotonic()
+
+    def told() -> None:
+        nonlocal read, before
+        read += 1
+        if (now := time.monotonic()) - before >= TOLD_EVERY:
+            before = now
+            log.info("%s: %d of about %d batches", what, read, -(-texts // BATCH))
+
+    token = batch_done.set(told)
+    try:
+        yield
+    finally:
+        batch_done.reset(token)
+
+
+def scores_of(
+    task: str,
+    examples: Sequence[Example],
+    predictions: Sequence[Any],
+    *,
+    seen: set[str] | None = None,
+) -> dict[str, Any]:
+    """Score predictions made elsewhere; see :func:`evaluate`."""
+    if task == "rank":
+        questions, right = [e.group for e in examples], [e.label == RIGHT for e in examples]
+        shared = [shared_characters(*e.sentences) for e in examples]
+        return {
+            **ranking_scores(questions, right, [probability_right(p) for p in predictions]),
+            "overlap_mrr": ranking_scores(questions, right, shared)["mrr"],
+        }
+    if task == "multilabel":
+        return multilabel_scores([e.classes for e in examples], [p.labels for p in predictions])
+    if task != "ner":
+        labels = [e.label or "" for e in examples], [p.label for p in predictions]
+        if task != "pair":
+            return class_scores(*labels)
+        return pair_scores(*labels, list(predictions[0].probabilities) if predictions else [])
+    gold = [e.spans for e in examples]
+    found = [[(s.start, s.end, s.label) for s in p.spans] for p in predictions]
+    scores = span_scores(gold, found)
+    if seen is not None:
+        texts = [e.sentences[0] for e in examples]
+        scores["unseen"] = unseen_recall(texts, gold, found, seen)
+    return scores
+
+
+def tell_of_matches(used: Sequence[bool], what: str, *, relations: bool = False) -> None:
+    """Log in what share of some rows a graph injects something (``used``); warn of hardly any."""
+    rows = sum(used)
+    share = f"{rows:,} of {len(used):,} rows of {what} ({rows / max(1, len(used)):.1%})"
+    if rows < HARDLY * len(used):
+        log.warning(
+            "the graph adds triples to only %s, so knowledge can change very little. Check that "
+            "the text and the graph use the same language and script%s; `kbert audit` shows "
+            "more.",
+            *(share, ", and that the graph has the relations of --relations" if relations else ""),
+        )
+    else:
+        log.info("the graph injects something into %s", share)
+
+
+# The response to edits
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """One edit of a gold mention's name, and the sentence as it is read after it."""
+
+    number: int  # of the example
+    place: Place  # of the mention
+    old: str  # the mention's label
+    label: str  # what the graph says after the edit; the same where a triple was added
+    reading: Reading
+    added: bool = False
+
+    def outcome(self, before: Spans, after: Spans) -> dict[str, int]:
+        """What it did, as counts. Every mention of the edited name is meant to change."""
+        mentions = self.reading.mentions
+        name = next(mention.entity for mention in mentions if _place(mention) == self.place)
+        meant = [_place(mention) for mention in mentions if mention.entity == name]
+        was = {place: label for place, label in before.items() if not overlaps(place, meant)}
+        others = {
+            "n": 1,
+            "others": len(was),
+            "others_changed": sum(after.get(place) != label for place, label in was.items()),
+            "others_new": sum(p not in before and not overlaps(p, meant) for p in after),
+        }
+        now = after.get(self.place)
+        if not self.added:
+            became = {self.label: "new", self.old: "kept", None: "lost"}.get(now, "other")
+            return {**others, became: 1}
+        was_right, is_right = before.get(self.place) == self.label, now == self.label
+        return {
+            **others,
+            "right_before": was_right,
+            "right_after": is_right,
+            "missed": not was_right,
+            "missed_right": is_right and not was_right,
+        }
+
+
+def edit_response(
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    graph: KnowledgeGraph,
+    type_labels: Mapping[str, str],
+    *,
+    seen: set[str],
+    seed: int = 0,
+    batch_size: int = BATCH,
+    **reading: Any,
+) -> dict[str, Any]:
+    """Measure what an edited triple does to the prediction.
+
+    *Replaced*: of every entity that is tagged rightly and whose triple names
+    its type, that tail becomes another type's; needs two tails that name a
+    label. *Added*: for every gold mention that the graph doesn't know, the
+    triple that names its type is added; at most ``MOST_ADDED`` unseen and as
+    many seen names, drawn at random. *Invented*: a name that nobody has seen
+    takes the place of a gold mention, and one triple says its type, each type
+    in turn; ``MOST_INVENTED`` mentions, drawn at random. The sentence is read
+    again each time.
+
+    Args:
+        type_labels: tail → label, see ``learn_type_labels``.
+        seen: surface forms labelled in training.
+        seed: which other type is taken, which mentions are drawn, and the
+            invented names.
+        reading: ``config`` and its fields, as for a call of the pipeline.
+
+    Returns:
+        For "unseen" and "seen" names: how many tails were replaced ("n"), and
+        the shares after which the exact span has the new type ("new"), the old
+        ("kept"), another ("other") or is gone ("lost").
+
+        Under "added", for the same two: how many mentions got a triple ("n");
+        the shares right, span and type, before ("right_before") and after it
+        ("right_after"); how many weren't right before ("missed"), and the share
+        of those that is right after ("missed_right").
+
+        In each of the four, of the other spans found before an edit: the share
+        that is gone or has another type after it ("others_changed"), and new
+        spans elsewhere as a share of the same number ("others_new"). A span
+        whose borders move counts in both. What touches a mention of the edited
+        name is meant to change, and counts in neither.
+
+        Under "invented", for every label: how many names got a triple that says
+        it ("n"), and the share whose exact span has this label ("followed").
+
+        A share of nothing is None.
+    """
+    config = pipeline.reader.configured(**reading)
+    texts = [e.sentences for e in examples]
+    readings = pipeline.readings(texts, graph=graph, config=config)
+
+    def predicted(readings: Sequence[Reading]) -> list[Spans]:
+        with _told(len(readings), "response to edits"):
+            traces = pipeline.predicted(readings, batch_size=batch_size)
+            return [{(s.start, s.end): s.label for s in own.prediction.spans} for own in traces]
+
+    def read_again(sentences: Sequence[str], changed: KnowledgeGraph) -> Reading:
+        return pipeline.readings([sentences], graph=changed, config=config)[0]
+
+    before = predicted(readings)
+    edits = list(_replaced(examples, readings, before, graph, type_labels, read_again, seed))
+    types = type_relations(graph, type_labels, config.options)
+    tails = {type_labels[tail]: tail for tail in types}
+
+    def with_triple(sentences: Sequence[str], place: Place, label: str) -> Reading | None:
+        """Read with one more triple; None where it isn't read there, as in a part of a word."""
+        tail = tails[label]
+        triple = Triple(sentences[0][slice(*place)].strip(), types[tail], tail)
+        if triple.problem() or not normalise_name(triple.head) or triple in graph:
+            return None
+        again = read_again(sentences, graph.add(triple, index=0))
+        read = {_place(mention): triples for mention, triples in again.by_mention}
+        return again if triple in read.get(place, ()) else None
+
+    for number, (start, end, label) in _missing(examples, readings, tails, seen, seed):
+        if again := with_triple(texts[number], (start, end), label):
+            edits.append(_Edit(number, (start, end), label, label, again, added=True))
+    invented = [
+        (place, label, again)
+        for text, place in _with_invented_names(examples, seed)
+        if (name := text[slice(*place)]) not in seen and not graph.triples_of(name)
+        for label in tails
+        if (again := with_triple((text,), place, label))
+    ]
+    followed: dict[str, list[bool]] = {label: [] for label in tails}
+    spans_of_each = predicted([again for *_, again in invented])
+    for (place, label, _), spans in zip(invented, spans_of_each, strict=True):
+        followed[label].append(spans.get(place) == label)
+    counts = {(group, added): Counter[str]() for group in GROUPS for added in (False, True)}
+    for edit, spans in zip(edits, predicted([edit.reading for edit in edits]), strict=True):
+        group = _group(examples[edit.number], edit.place, seen)
+        counts[group, edit.added].update(edit.outcome(before[edit.number], spans))
+    return {
+        **{group: _shares(counts[group, False], OUTCOMES) for group in GROUPS},
+        ADDED: {group: _shares(counts[group, True], ADDED_OUTCOMES) for group in GROUPS},
+        INVENTED: {
+            label: {"n": len(own), "followed": sum(own) / len(own) if own else None}
+            for label, own in followed.items()
+        },
+    }
+
+
+def _replaced(
+    examples: Sequence[Example],
+    readings: Sequence[Reading],
+    before: Sequence[Spans],
+    graph: KnowledgeGraph,
+    type_labels: Mapping[str, str],
+    read_again: Callable[[Sequence[str], KnowledgeGraph], Reading],
+    seed: int,
+) -> Iterator[_Edit]:
+    """Another type's tail for every rightly tagged entity whose triple names its type."""
+    random = np.random.default_rng(seed)
+    for number, (example, reading) in enumerate(zip(examples, readings, strict=True)):
+        right = {(s, e): la for s, e, la in example.spans if before[number].get((s, e)) == la}
+        for mention, triples in reading.by_mention:
+            label = right.get(_place(mention))
+            edit = label and another_type(triples, label, type_labels, random)
+            if label and edit and edit[1] not in graph:
+                old, new = triples[edit[0]], edit[1]
+                again = read_again(example.sentences, graph.replace(old, new))
+                yield _Edit(number, _place(mention), label, type_labels[new.tail], again)
+
+
+def _missing(
+    examples: Sequence[Example],
+    readings: Sequence[Reading],
+    labels: Collection[str],
+    seen: set[str],
+    seed: int,
+) -> Iterator[tuple[int, SpanKey]]:
+    """Gold mentions that the graph doesn't know, at most ``MOST_ADDED`` of either group."""
+    mentions = [
+        (number, span)
+        for number, (example, reading) in enumerate(zip(examples, readings, strict=True))
+        for span in example.spans
+        if span[2] in labels and not overlaps(span[:2], list(map(_place, reading.mentions)))
+    ]
+    random = np.random.default_rng(seed)
+    for group in GROUPS:
+        own = [(n, span) for n, span in mentions if _group(examples[n], span, seen) == group]
+        yield from _drawn(own, MOST_ADDED, random)
+
+
+def _with_invented_names(examples: Sequence[Example], seed: int) -> Iterator[tuple[str, Place]]:
+    """Texts with an invented name at a gold mention; each of its letters becomes another.
+
+    The new letter is of the same kind (capital, small, Chinese), of those in the texts, so
+    that the name stays as long.
+    """
+    kinds: dict[str, list[str]] = {}
+    for letter in sorted({c for e in examples for c in e.sentences[0] if c.isalpha()}):
+        kinds.setdefault(category(letter), []).append(letter)
+    mentions = [
+        (example.sentences[0], (start, end))
+        for example in examples
+        for start, end, _ in example.spans
+        if sum(map(str.isalpha, example.sentences[0][start:end])) >= LEAST_LETTERS
+    ]
+    random = np.random.default_rng(seed)
+    for text, (start, end) in _drawn(mentions, MOST_INVENTED, random):
+        choices = [kinds[category(c)] if c.isalpha() else [c] for c in text[start:end]]
+        name = "".join(letters[random.integers(len(letters))] for letters in choices)
+        yield text[:start] + name + text[end:], (start, end)
+
+
+def _drawn(rows: Sequence[Any], most: int, random: np.random.Generator) -> Sequence[Any]:
+    """At most so many rows, in their order."""
+    if len(rows) <= most:
+        return rows
+    return [rows[number] for number in sorted(random.choice(len(rows), most, replace=False))]
+
+
+def _group(example: Example, place: Sequence[Any], seen: set[str]) -> str:
+    return "seen" if example.sentences[0][place[0] : place[1]] in seen else "unseen"
+
+
+def _shares(count: Counter[str], outcomes: Sequence[str]) -> dict[str, float | None]:
+    """Counts as shares of what they are of; how many mentions and missed ones as they are."""
+    of = {"missed_right": "missed", "others_changed": "others", "others_new": "others"}
+    whole = {name: count[of.get(name, "n")] for name in (*outcomes, *OTHERS)}
+    missed = {"missed": count["missed"]} if "missed_right" in outcomes else {}
+    shares = {name: count[name] / whole[name] if whole[name] else None for name in whole}
+    return {**shares, **missed, "n": count["n"]}
+
+
+def _place(mention: Mention) -> Place:
+    return mention.start, mention.end

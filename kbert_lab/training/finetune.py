@@ -1,0 +1,414 @@
+"""Fine-tuning with knowledge, through Hugging Face's trainer."""
+
+import hashlib
+import logging
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers.trainer_utils import set_seed
+
+from kbert_core.checkpoints import adapters, frozen
+from kbert_core.checkpoints.checkpoint import Card, device_named
+from kbert_core.checkpoints.encoders import encoder_name
+from kbert_core.errors import DataError, OptionError
+from kbert_core.kbert.reader import KBertReader
+from kbert_core.knowbert.reader import KnowBertReader
+from kbert_core.knowledge import load_graph
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.io.compression import plain_stem
+from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+from kbert_core.tasks import TASKS
+from kbert_lab.data.labelled import (
+    Example,
+    check_labels,
+    labels_of,
+    surface_forms,
+    warn_of_rare_labels,
+)
+from kbert_lab.data.sources import read_split, read_splits
+from kbert_lab.training import checkpoints
+from kbert_lab.training.batches import LINKED, TARGETS, Batches
+from kbert_lab.training.cards import write_card
+from kbert_lab.training.evaluate import edit_response, evaluate, tell_of_matches
+from kbert_lab.training.options import HOW_IT_RUNS, SCRATCH, Recipe, TrainOptions
+from kbert_lab.training.recipe import learn_type_labels, warn_of_no_effect
+from kbert_lab.training.rows import RowMaker, grown_texts
+from kbert_lab.training.start import body_of, reading_in, started
+from kbert_lab.training.trainer import EpochEnds, OrderedTrainer, Processes, arguments, join
+
+MAIN_SCORE = {
+    **{"ner": "f1", "classify": "accuracy", "multilabel": "f1", "pair": "accuracy"},
+    **{"link": "f1", "mask": "mrr", "rank": "mrr", "qa": "f1"},
+}
+UNLABELLED = ("mask", "link", "qa")  # tasks whose labels aren't the data's
+NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
+    *("data", "train", "dev", "test", "dev_share", "columns", "also_train", "links", "link_share"),
+    *("kg", "hiding_kg", "skip_bad", "float32", "batch_tokens", "accumulate", "patience"),
+    *("system", "injection", "ablation", "windows", "base", "roof", *HOW_IT_RUNS),
+}
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained model in memory, with what it was trained on."""
+
+    pipeline: Pipeline  # of the best epoch on dev
+    splits: Mapping[str, list[Example]]  # train, dev and, where there is one, test
+    graph: KnowledgeGraph
+    type_labels: Mapping[str, str]  # tails that name a label, see ``learn_type_labels``
+    # by epoch: dev scores, the training loss in nats, and where asked for "test_" and its score
+    curve: Sequence[Mapping[str, float]]
+    attached: Any = None  # the adapter; None: the whole model was trained
+    together: Processes = Processes()
+    run: Mapping[str, str] = field(default_factory=dict)  # what makes it this run: ``digests``
+
+
+def train(options: TrainOptions) -> dict[str, Any]:
+    """Fine-tune a model, keep the best epoch on dev, score it on dev and test.
+
+    Returns:
+        Scores on dev and test with the knowledge trained with, without any,
+        and for named entities the response to edits; also on the card. The
+        same in every process. Where the output folder holds the model of this
+        very run, its report as it was; ``again`` trains it again.
+
+    Raises:
+        DataError: the data can't be trained on, or the loss is no number;
+            CheckpointError: the encoder can't be used, or there is no room to
+            save; GraphFileError: a graph can't be read; OptionError: the
+            output folder can't be used, or holds another run or its model.
+    """
+    fitted = _fitted(options, replacing_others=False)
+    if not isinstance(fitted, Fitted):
+        return fitted
+
+    def finish() -> dict[str, Any]:
+        report = _report(options, fitted)
+        report["learning_curve"] = list(fitted.curve)
+        save(options, fitted, notes={**report, "run": fitted.run})
+        return report
+
+    return fitted.together.shared(finish)
+
+
+def fit(options: TrainOptions, *, test_curve: bool = False) -> Fitted:
+    """Fine-tune a model and keep the best epoch on dev, in memory.
+
+    With ``test_curve`` every epoch is scored on test as well; nothing is chosen by that.
+    Checkpoints stay in the output folder until :func:`save` or the caller
+    removes them; a finished model in it doesn't matter. Errors are those of
+    :func:`train`.
+    """
+    fitted = _fitted(options, replacing_others=True, test_curve=test_curve)
+    assert isinstance(fitted, Fitted)
+    return fitted
+
+
+def _fitted(
+    options: TrainOptions, *, replacing_others: bool, test_curve: bool = False
+) -> Fitted | dict[str, Any]:
+    """The model of :func:`fit`; or the report of one that the same run has made before."""
+    knowledge, steps, output = options.knowledge, options.optimiser, options.run.output
+    device = device_named(options.run.device)
+    together = join(device)
+    set_seed(options.run.seed)
+    task = TASKS[options.task]
+    splits = read_splits(options.files, options.task, seed=options.run.seed)
+    graph = load_graph(*knowledge.kg, skip_bad=knowledge.skip_bad)
+    labels = [*task.labels]
+    if task.name not in UNLABELLED:
+        labels = labels_of(splits["train"])
+        _check(splits, labels)
+    config = reading_in(knowledge, options.start.encoder)
+
+    def texts() -> Iterator[str]:
+        yield from (text for example in splits["train"] for text in example.sentences)
+        yield from (text for triple in graph for text in (triple.relation, triple.tail))
+
+    start = started(options.start, task, labels, texts, device=str(device))
+    card = Card(task.name, config, tuple(map(plain_stem, knowledge.kg)))
+    card.write_to(start.model.config)
+    start.model.to(device)  # type: ignore[arg-type]
+    pipeline = Pipeline(start.model, start.tokenizer, card)
+    encoder = options.start.encoder
+    pipeline.reader.begin_training(task.name, None if encoder == SCRATCH else encoder)
+    hiding = None
+    if knowledge.hiding_kg:
+        hiding = load_graph(*knowledge.hiding_kg, skip_bad=knowledge.skip_bad)
+    maker, type_labels = _rows(options, pipeline, splits["train"], labels, graph, hiding, together)
+    last = together.shared(lambda: checkpoints.last_whole(checkpoints.checkpoints_in(output)))
+    links = _links(options, pipeline, graph)
+    parts = steps.accumulate * together.count
+    batches = Batches(maker, options, parts=parts, links=links)
+    rate = steps.learning_rate or start.learning_rate
+    reading = {name: value for name, value in config.as_dict().items() if name != "max_length"}
+    run = {
+        **{name: value for name, value in options.flat().items() if name not in NOT_THE_RUN},
+        **options.start.size,
+        "recipe": asdict(options.recipe),
+        "learning_rate": rate,
+        "system": config.system,
+        **reading,
+        "tokens a step": steps.batch_tokens * batches.parts,
+        "training and dev data": _fingerprint(splits),
+        "graph": (hiding or graph).fingerprint[:16],
+        "the graph only hides": hiding is not None,
+    }
+    if links:
+        run["links"] = _fingerprint({"train": links.examples, "dev": ()})
+        run["link_share"] = options.link_share
+    its_own = {"kind": "train", "encoder": start.weights, "patience": steps.patience}
+    made = checkpoints.digests({**run, **its_own, "precision to save in": not options.float32})
+
+    def begin() -> dict[str, Any] | None:
+        report = None
+        if not replacing_others and last is None:
+            report = checkpoints.finished(options.run, made)
+        if report is None:
+            checkpoints.same_run(output, run, begins=last is None)
+        return report
+
+    if (before := together.shared(begin)) is not None:
+        return before
+    if not checkpoints.checkpoints_in(output).is_dir():
+        raise OptionError(f"{output} isn't a folder that all machines share. Name a shared folder.")
+
+    def score() -> dict[str, float]:
+        pipeline.reader.model.eval()
+        name = MAIN_SCORE[options.task]
+        scores = {name: evaluate(pipeline, splits["dev"], graph)[name]}
+        if test_curve:
+            scores[f"test_{name}"] = evaluate(pipeline, splits["test"], graph)[name]
+        return scores
+
+    trainer = KnowledgeTrainer(options, pipeline, batches, score, rate=rate, processes=together)
+    trainer.train_on(last)
+    pipeline.reader.model.eval()
+    type_labels = {} if hiding else type_labels
+    curve = [{k: v for k, v in scores.items() if k != "seconds"} for scores in trainer.curve]
+    return Fitted(pipeline, splits, graph, type_labels, curve, start.attached, together, made)
+
+
+def _rows(
+    options: TrainOptions,
+    pipeline: Pipeline,
+    examples: Sequence[Example],
+    labels: Sequence[str],
+    graph: KnowledgeGraph,
+    hiding: KnowledgeGraph | None,
+    together: Processes,
+) -> tuple[RowMaker, dict[str, str]]:
+    """What makes the rows of the training set; and the tails that name a label."""
+    assert pipeline.task is not None
+    reader, config = pipeline.reader, pipeline.config
+    how: dict[str, Any] = {"recipe": options.recipe, "seed": options.run.seed}
+    types: dict[str, str] = {}
+    named = pipeline.task.name == "ner"
+    windows = pipeline.task.windows and bool(config.windows)
+    texts: Sequence[Any] = ()
+    if isinstance(reader, KBertReader) or options.recipe != Recipe():
+        how["texts"] = texts = grown_texts(reader, examples, graph, config, windows=windows)
+    elif named and len(graph):
+        texts = pipeline.readings([e.sentences for e in examples], graph=graph)
+    if texts and together.main and len(graph):
+        used = [bool(text.used) for text in texts]
+        tell_of_matches(used, "train", relations=bool(config.options.relations))
+    if hiding:
+        texts = grown_texts(reader, examples, hiding, config, windows=windows)
+        how["hiding"] = hiding, texts
+    if named and texts:
+        types = learn_type_labels(examples, texts)
+    warn_of_no_effect(options, types)
+    numbers = {label: number for number, label in enumerate(labels)}
+    how["type_labels"] = types
+    return RowMaker(examples, pipeline.task, reader, numbers, graph, config, **how), types
+
+
+def _links(options: TrainOptions, pipeline: Pipeline, graph: KnowledgeGraph) -> RowMaker | None:
+    """What makes rows of the entity links that train a linker beside the task."""
+    if not options.links:
+        return None
+    if not isinstance(pipeline.reader, KnowBertReader):
+        raise OptionError(
+            f"links train the linker of knowbert, and the system '{pipeline.reader.system}' has "
+            "none. Leave --links out, or name --system knowbert."
+        )
+    examples = read_split(options.links, "train", "link")
+    return RowMaker(examples, TASKS["link"], pipeline.reader, {}, graph, pipeline.config)
+
+
+def _fingerprint(splits: Mapping[str, Sequence[Example]]) -> str:
+    digest = hashlib.sha256()
+    for split in ("train", "dev"):
+        for e in splits[split]:
+            values = (e.sentences, e.label, e.words, e.tags, e.group)
+            digest.update(repr((*values, *e.links, *e.answers, *e.classes)).encode())
+        digest.update(split.encode())
+    return digest.hexdigest()[:16]
+
+
+class KnowledgeTrainer(OrderedTrainer):
+    """The trainer of any system's reader with any task."""
+
+    def __init__(
+        self,
+        options: TrainOptions,
+        pipeline: Pipeline,
+        batches: Batches,
+        score: Callable[[], Mapping[str, float]],
+        *,
+        rate: float,
+        processes: Processes,
+    ) -> None:
+        assert pipeline.task is not None
+        self.reader, self.task, self.config = pipeline.reader, pipeline.task, batches.maker.config
+        self.batch_kind = batches.kind
+        steps, name = options.optimiser, MAIN_SCORE[options.task]
+        never = len(batches) + 1  # but at epochs' ends
+        super().__init__(
+            model=self.reader.model,
+            train_dataset=batches,
+            score=score,
+            processes=processes,
+            tokens=batches.tokens.__getitem__,
+            run=options.run,
+            data_collator=lambda items: items[0],
+            callbacks=[EpochEnds(batches.epoch_ends, steps.patience, f"eval_{name}")],
+            args=arguments(
+                self.reader.device,
+                options.run,
+                processes,
+                max_steps=len(batches.steps),
+                per_device_train_batch_size=1,
+                gradient_accumulation_steps=steps.accumulate,
+                learning_rate=rate,
+                lr_scheduler_type="linear",
+                warmup_steps=steps.warmup,
+                weight_decay=steps.weight_decay,
+                eval_steps=never,
+                save_steps=never,
+                load_best_model_at_end=True,
+                metric_for_best_model=name,
+                greater_is_better=True,
+            ),
+        )
+
+    def total_loss(self, model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
+        """The task's loss over a batch's labels, in nats."""
+        batch = self.batch_kind(**{f.name: inputs[f.name] for f in fields(self.batch_kind)})
+        output = self.reader.forward(batch, self.config, model=model)
+        task, name = (TASKS["link"], "links") if inputs[LINKED] else (self.task, "logits")
+        return task.loss(output[name], inputs[TARGETS].to(self.reader.device))
+
+    def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:
+        """Make the optimiser, with the system's own learning rates where it has some."""
+        optimizer: torch.optim.Optimizer = super().create_optimizer(*given)
+        trained = self.reader.model if self.cut is None else self.cut
+        names = {id(p): name for name, p in trained.named_parameters()}
+        for group in list(optimizer.param_groups):
+            by_rate: dict[float, list[nn.Parameter]] = {1.0: []}
+            for p in group["params"]:
+                rate = self.reader.rate_of(names[id(p)]) if id(p) in names else 1.0
+                by_rate.setdefault(rate, []).append(p)
+            group["params"] = by_rate.pop(1.0)
+            for rate, params in by_rate.items():
+                optimizer.add_param_group({**group, "params": params, "lr": group["lr"] * rate})
+        return optimizer
+
+
+def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str]) -> None:
+    if len(labels) < 2:
+        source = splits["train"][0].source
+        raise DataError(
+            f"{source.name if source else 'The training set'}: its only label is '"
+            f"{labels[0] if labels else ''}'. Training needs at least two: add examples of another."
+        )
+    for split, examples in splits.items():
+        if split != "train":
+            check_labels(examples, labels, "the training set")
+    warn_of_rare_labels(splits["train"])
+
+
+def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
+    pipeline, knowledge, types = fitted.pipeline, options.knowledge, fitted.type_labels
+    seen = surface_forms(fitted.splits["train"]) if options.task == "ner" else None
+    report: dict[str, Any] = {"scores": {}, "without_knowledge": {}}
+    for split, examples in fitted.splits.items():
+        if split == "train":
+            continue
+        log.info("scoring %s, %d texts", split, len(examples))
+        report["scores"][split] = evaluate(pipeline, examples, fitted.graph, seen=seen)
+        if knowledge.kg and options.task != "link":  # without a graph no name means anything
+            bare = evaluate(pipeline, examples, NO_KNOWLEDGE, seen=seen)
+            report["without_knowledge"][split] = bare
+        if knowledge.kg and types and seen is not None:
+            response = edit_response(pipeline, examples, fitted.graph, types, seen=seen)
+            report.setdefault("edit_response", {})[split] = response
+    report.update(
+        data=options.files.name,
+        seed=options.run.seed,
+        command=options.run.command,
+        encoder=Path(options.start.encoder).name,
+        recipe=asdict(options.recipe),
+        epochs=options.optimiser.epochs,
+        type_labels=dict(types),
+        parameters=sum(p.numel() for p in pipeline.reader.model.parameters()),
+        processes=fitted.together.count,
+    )
+    if options.links:
+        report["links"] = {"data": Path(options.links).name, "share": options.link_share}
+    if options.optimiser.steps is not None:
+        report["steps"] = options.optimiser.steps
+    if options.optimiser.negatives is not None:
+        report["negatives"] = options.optimiser.negatives
+    if knowledge.hiding_kg:
+        report["hiding_knowledge"] = list(map(plain_stem, knowledge.hiding_kg))
+    model = pipeline.reader.model
+    if not fitted.attached and frozen.only_inserted_trains(model):
+        report["frozen"] = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    if fitted.attached:
+        encoder = body_of(options.start)
+        report.update(adapters.described(fitted.attached, encoder, options.run.output))
+        if encoder != options.start.encoder:
+            report["trained_further"] = Path(options.start.encoder).name
+    return report
+
+
+def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> None:
+    """Write the model, its tokenizer and card; then remove the checkpoints.
+
+    Raises:
+        CheckpointError: there is no room; the checkpoints are kept, and so is
+            a model that was there before.
+    """
+    output = Path(options.run.output)
+    model = fitted.pipeline.reader.model
+    card = fitted.pipeline.card
+    card = replace(card, notes=notes, reading=card.reading.saved_in(output))
+    card.write_to(model.config)
+    encoder, is_frozen = encoder_name(body_of(options.start), output), False
+    if not fitted.attached and (is_frozen := frozen.only_inserted_trains(model)):
+        frozen.name_encoder(model, encoder)
+    if not options.float32:
+        model.half()
+    with checkpoints.saving(output):
+        with checkpoints.replacing(output) as new:
+            if fitted.attached:
+                adapters.save(fitted.attached, new, encoder=encoder)
+            elif is_frozen:
+                frozen.save(model, new)
+            else:
+                model.save_pretrained(new)
+                fitted.pipeline.hugging_face_tokenizer.save_pretrained(new)
+            write_card(new, card)
+            made = [file.name for file in new.iterdir()]
+        adapters.forget_others(output, *made)
+    shutil.rmtree(checkpoints.checkpoints_in(output), ignore_errors=True)

@@ -1,0 +1,192 @@
+"""The start of a training: how texts are read; a tokenizer and a model with the task's head."""
+
+import copy
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+from transformers import AutoModel, BertConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from kbert_core.checkpoints import adapters, frozen
+from kbert_core.checkpoints.checkpoint import (
+    Card,
+    card_of,
+    load_config,
+    load_model_and_missing,
+    load_tokenizer,
+)
+from kbert_core.checkpoints.encoders import is_frozen
+from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.kbert.visible import FULL
+from kbert_core.knowbert.candidates import Base
+from kbert_core.knowbert.reading import KnowBertConfig
+from kbert_core.roof.reading import RoofConfig
+from kbert_core.systems import reading_of
+from kbert_core.tasks import Task
+from kbert_lab.training.options import SCRATCH, KnowledgeOptions, StartOptions
+from kbert_lab.training.vocabulary import character_tokenizer
+
+WITH_LABELS = ("ForTokenClassification", "ForSequenceClassification")  # heads of a like name
+log = logging.getLogger(__name__)
+
+
+def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
+    """How texts are read in training: as given, else as the encoder's card says.
+
+    Raises:
+        OptionError: the system has no such option; or it scores triples with an
+            encoder, and the model starts from scratch.
+    """
+    base = Card().reading if encoder == SCRATCH else card_of(encoder).reading
+    config = reading_of(knowledge.system or base.system, base)
+    given: dict[str, Any] = {"options": knowledge.injection, "max_length": knowledge.max_length}
+    given["windows"] = knowledge.windows
+    if any(f.name == "ablation" for f in fields(config)):
+        given["ablation"] = knowledge.ablation
+    elif knowledge.ablation not in (None, FULL, getattr(config, "ablation", FULL)):
+        raise OptionError(
+            f"Positions or visibility are given, but the system '{config.system}' doesn't use "
+            "K-BERT's. Leave them out."
+        )
+    changes = {name: value for name, value in given.items() if value is not None}
+    if knowledge.base:
+        if config.system != KnowBertConfig.system:
+            raise OptionError(
+                f"A knowledge base is given, and the system '{config.system}' has none. Leave "
+                "--base out, or name --system knowbert."
+            )
+        changes["bases"] = tuple(map(Base.of, knowledge.base))
+    if knowledge.roof:
+        if not isinstance(config, RoofConfig):
+            raise OptionError(
+                f"Options of a roof are given, and the system '{config.system}' has none. Leave "
+                "--roof out, or name --system roof-bert."
+            )
+        changes |= RoofConfig.changes(knowledge.roof)
+    return replace(config, **changes).trained_from(None if encoder == SCRATCH else encoder)
+
+
+@dataclass(frozen=True)
+class Start:
+    """A model before its training."""
+
+    tokenizer: PreTrainedTokenizerBase
+    model: PreTrainedModel
+    weights: str  # digest of those that it starts from, or "scratch"
+    learning_rate: float  # that suits it
+    attached: Any = None  # the adapter; None: the whole model is trained
+
+
+def body_of(options: StartOptions) -> str:
+    """Return the encoder under an adapter, or the one that a folder without an encoder names."""
+    if is_frozen(options.encoder):
+        return str(frozen.encoder_of(options.encoder))
+    further = options.adapter and adapters.is_adapter(options.encoder)
+    return str(adapters.read_adapter(options.encoder).encoder) if further else options.encoder
+
+
+def started(
+    options: StartOptions,
+    task: Task,
+    labels: Sequence[str],
+    texts: Callable[[], Iterable[str]],
+    *,
+    device: str,
+) -> Start:
+    """Make or load a model; ``texts`` are what a new model's vocabulary is counted on.
+
+    Raises:
+        CheckpointError: the encoder can't be used.
+    """
+    heads: dict[str, Any] = {}
+    if labels:
+        heads["id2label"] = dict(enumerate(labels))
+        heads["label2id"] = {label: i for i, label in enumerate(labels)}
+        heads["problem_type"] = task.problem_type
+    if options.encoder == SCRATCH:
+        new = character_tokenizer(texts())
+        return Start(new, _new_model(options, task, new, heads), SCRATCH, 5e-4)
+    body = body_of(options)
+    tokenizer = load_tokenizer(body)
+    model, missing = _pretrained(options, task, body, heads, device)
+    weights = adapters.weights_hash(model, missing)
+    if options.adapter is None:
+        rate = 4e-4 if getattr(model.config, "hidden_size", 768) <= 384 else 5e-5
+        return Start(tokenizer, model, weights, rate)
+    is_further = adapters.is_adapter(options.encoder)
+    further = adapters.read_adapter(options.encoder) if is_further else None
+    alpha = further.alpha if further else options.adapter_alpha
+    attached = adapters.attach(
+        model, rank=options.adapter, alpha=alpha, missing=missing, further=further
+    )
+    return Start(tokenizer, model, weights, 1e-3, attached)
+
+
+def _new_model(
+    options: StartOptions, task: Task, tokenizer: PreTrainedTokenizerBase, heads: dict[str, Any]
+) -> PreTrainedModel:
+    size: dict[str, Any] = options.size
+    width = size["hidden_size"]
+    config = BertConfig(
+        **size,
+        vocab_size=len(tokenizer),
+        num_attention_heads=max(1, width // 64),
+        intermediate_size=4 * width,
+        hidden_dropout_prob=options.dropout,
+        attention_probs_dropout_prob=options.dropout,
+        pad_token_id=tokenizer.pad_token_id,
+        **heads,
+    )
+    auto_class: Any = task.auto_class
+    return auto_class.from_config(config, attn_implementation="sdpa")  # type: ignore[no-any-return]
+
+
+def _pretrained(
+    options: StartOptions, task: Task, path: str, heads: dict[str, Any], device: str
+) -> tuple[PreTrainedModel, list[str]]:
+    """Load a pretrained encoder; return its new parameters, too: the head's, unless it fits."""
+    known: dict[str, Any] = {}
+    with suppress(CheckpointError):  # which loading it will say
+        known = load_config(path).to_dict()
+    dropouts = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+    changes = {**heads, **{name: options.dropout for name in dropouts if name in known}}
+    common: dict[str, Any] = {"device": device, "dtype": torch.float32}
+    auto_class: Any = task.auto_class
+    has_other_head = _has_other_head(path, known, task, list(heads.get("label2id", ())))
+    if not has_other_head or adapters.is_adapter(path) or not heads:
+        return load_model_and_missing(path, auto_class, **common, **changes)
+    body, _ = load_model_and_missing(path, AutoModel, **common)
+    config = copy.deepcopy(body.config)
+    for name, value in changes.items():
+        setattr(config, name, value)
+    model = auto_class.from_config(config, attn_implementation=config._attn_implementation)
+    model.base_model.load_state_dict(body.state_dict(), strict=False)
+    prefix = f"{model.base_model_prefix}."
+    return model, [name for name in model.state_dict() if not name.startswith(prefix)]
+
+
+def _has_other_head(path: str, known: dict[str, Any], task: Task, labels: list[str]) -> bool:
+    """Say whether an encoder's head is for another task or other labels, and warn of it."""
+    kinds = map(str, known.get("architectures") or ())
+    heads = [name for name in kinds if name.endswith(WITH_LABELS)]
+    before = [str(label) for _, label in sorted((known.get("id2label") or {}).items())]
+    card, kind = card_of(path), task.auto_class.__name__.removeprefix("AutoModel")
+    if not heads:
+        return False
+    if task.name not in (card.task or task.name, *card.others) or not all(
+        name.endswith(kind) for name in heads
+    ):
+        log.warning(
+            "%s was trained for the task '%s'; its head for '%s' is new",
+            *(path, card.task or heads[0], task.name),
+        )
+        return True
+    if labels and before != labels:
+        log.warning(
+            "%s has a head for the labels %s; the one for %s is new",
+            *(path, ", ".join(before), ", ".join(labels)),
+        )
+    return bool(labels and before != labels)

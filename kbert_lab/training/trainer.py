@@ -1,0 +1,418 @@
+"""The trainer that all training here uses, its progress as log lines, and its processes.
+
+Several processes may train one model together, as ``torchrun`` starts them:
+each reads its share of every batch; the main one alone evaluates and writes.
+"""
+
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from multiprocessing import get_start_method
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import torch
+from accelerate import PartialState
+from torch import Tensor, nn
+from torch.utils.data import SequentialSampler
+from transformers import (
+    PreTrainedModel,
+    PrinterCallback,
+    ProgressCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
+from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from kbert_core.errors import CheckpointError, DataError, OptionError
+from kbert_lab.training import sharding
+from kbert_lab.training.batches import BATCH
+from kbert_lab.training.bfloat16 import check_bf16, made_for_bf16
+from kbert_lab.training.checkpoints import checkpoints_in, last_whole, saving, what_is_broken
+from kbert_lab.training.options import RunOptions
+
+MOST_WORKERS = 8  # of a process that trains
+LONGEST_WAIT = timedelta(days=1)  # while the main process evaluates or saves
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Which of how many processes this one is; number 0 is the main one."""
+
+    count: int = 1
+    index: int = 0
+
+    @property
+    def main(self) -> bool:
+        """Whether this process evaluates, logs and writes."""
+        return self.index == 0
+
+    def shared(self, work: Callable[[], T]) -> T:
+        """Let the main process work while the others wait; all return its result."""
+        if self.count == 1:
+            return work()
+        box = [work() if self.main else None]
+        torch.distributed.broadcast_object_list(box, src=0)
+        return box[0]  # type: ignore[return-value]
+
+    def wait(self) -> None:
+        """Go on when every process is here."""
+        if self.count > 1:
+            torch.distributed.barrier()
+
+
+def started_together() -> int:
+    """How many processes ``torchrun`` says it started; 1 without it."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_main() -> bool:
+    """Whether this process may print: the first of those that train together."""
+    return started_together() == 1 or os.environ.get("RANK", "0") == "0"
+
+
+def join(device: torch.device) -> Processes:
+    """Meet the other processes; OptionError where not all are here, or can't keep to the device."""
+    if device.type == "cuda" and device.index:
+        raise OptionError(
+            f"Training takes the first CUDA device it sees, or with torchrun one for each process. "
+            f"Instead of {device}, set CUDA_VISIBLE_DEVICES={device.index} and give cuda."
+        )
+    wanted = started_together()
+    if wanted == 1:
+        return Processes()
+    state = PartialState(cpu=device.type == "cpu", timeout=LONGEST_WAIT)
+    if state.num_processes != wanted:
+        raise OptionError(
+            f"{wanted} processes were started and {state.num_processes} train together. "
+            "Start them with torchrun."
+        )
+    return Processes(state.num_processes, state.process_index)
+
+
+def leave() -> None:
+    """Part from the other processes, at the end of a command."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
+class _Progress(TrainerCallback):
+    """Logs how far a training is, and how long it takes."""
+
+    def __init__(self, tokens: Callable[[int], float]) -> None:
+        self._tokens = tokens
+        self._began, self._first, self._before = time.monotonic(), 0, 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How long the training has taken, an earlier run's checkpoint included."""
+        return self._before + time.monotonic() - self._began
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._began, self._first = time.monotonic(), state.global_step
+        self._before = max((e.get("eval_seconds", 0.0) for e in state.log_history), default=0.0)
+        if self._first and state.is_world_process_zero:
+            log.info("going on at step %d of %d", self._first, state.max_steps)
+        if args.load_best_model_at_end and state.best_global_step:
+            best = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}"
+            if what_is_broken(best):
+                raise CheckpointError(
+                    f"{best}: the best checkpoint so far is gone or broken. Put it back, or delete "
+                    f"{args.output_dir} to start anew."
+                )
+            # its path is noted as it was given; were it not found, the last epoch would be kept
+            state.best_model_checkpoint = str(best)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if control.should_evaluate:  # the training loss stands beside held-out scores
+            control.should_log = True
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        done = state.global_step - self._first
+        if not done or not logs or "loss" not in logs or not state.is_world_process_zero:
+            return
+        seconds = time.monotonic() - self._began
+        read = self._tokens(state.global_step) - self._tokens(self._first)
+        left = (state.max_steps - state.global_step) * seconds / done
+        log.info(
+            "step %d of %d, loss %.3f, %.0f tokens/s, %s left",
+            *(state.global_step, state.max_steps, float(logs["loss"])),
+            *(read / seconds, duration(left)),
+        )
+
+
+def duration(seconds: float) -> str:
+    """Say how long something takes: 45 s, 12 min, 3 h 20 min."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+class SavesByTime(TrainerCallback):
+    """Has a checkpoint written when the last one is so many minutes old; 0: never."""
+
+    def __init__(
+        self, minutes: float, processes: Processes, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._minutes, self._processes, self._clock, self._saved = minutes, processes, clock, 0.0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Count from here; from a checkpoint, too."""
+        self._saved = self._clock()
+
+    on_save = on_train_begin
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Have the trainer save where it is time to."""
+        # several processes have to agree, and asking takes time
+        asked = self._processes.count == 1 or state.global_step % args.logging_steps == 0
+        if self._minutes and asked and self._processes.shared(self._due):
+            control.should_save = control.should_log = True  # so that no step's loss is lost
+
+    def _due(self) -> bool:
+        return self._clock() - self._saved >= 60 * self._minutes
+
+
+class OrderedTrainer(Trainer):
+    """Hugging Face's trainer, going through a data set in the data set's own order.
+
+    Our data sets fix order and content of every batch by the seed, so that a
+    run can go on where it was cut off. An optimiser step reads as many items
+    as there are processes times gradient accumulation, one after the other;
+    its loss is the mean over all labels among them, so that it doesn't matter
+    how they are shared out.
+
+    Args:
+        train_dataset: has ``described``, what some items hold in words, too.
+        score: the scores of the model on held-out data, for :meth:`evaluate`.
+        processes: those that train together.
+        run: how often it saves, and how it saves memory.
+        tokens: how many tokens are read before a step, by step.
+        other arguments: as the trainer's.
+    """
+
+    loss_is_scaled_for_ga = True  # by compute_loss
+
+    def __init__(
+        self,
+        *,
+        train_dataset: Any,
+        score: Callable[[], Mapping[str, float]],
+        processes: Processes,
+        run: RunOptions,
+        tokens: Callable[[int], float],
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(train_dataset=train_dataset, eval_dataset=train_dataset, **kwargs)
+        self.score, self.processes, self.describe = score, processes, train_dataset.described
+        self.model_accepts_loss_kwargs = True  # so that it counts a step's labels
+        self.progress = _Progress(tokens)
+        self.add_callback(self.progress)
+        self.add_callback(SavesByTime(run.save_minutes, processes))
+        for callback in (PrinterCallback, ProgressCallback):  # which print where results go
+            self.remove_callback(callback)
+        if run.gradient_checkpointing:
+            sharding.compute_again(self._whole)
+        self.cut: Any = None  # the copy that trains, where the model is cut among processes
+        self._cuts = processes.count > 1 and (
+            sharding.too_large(self._whole, self.args.device) if run.shard is None else run.shard
+        )
+
+    def total_loss(self, model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
+        """A batch's loss in nats, summed over its labels."""
+        raise NotImplementedError
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Any = None,
+    ) -> Any:
+        """A batch's part of the mean loss over the labels of its step, of all processes, in nats.
+
+        Raises:
+            DataError: it is no finite number.
+        """
+        total = self.total_loss(model, inputs)
+        if not torch.isfinite(total):
+            raise DataError(
+                f"The loss is {total.item()} in step {self.state.global_step + 1}, on "
+                f"{self.describe(inputs[BATCH].flatten().tolist())}. Lower the learning rate, or "
+                "check these rows."
+            )
+        # the processes' gradients are averaged, not summed
+        return total * self.processes.count / max(1, int(num_items_in_batch))
+
+    @property
+    def curve(self) -> list[dict[str, float]]:
+        """Held-out scores by step, those before an interruption included.
+
+        ``train_loss`` is the mean since the scores before, ``seconds`` the
+        time trained.
+        """
+        curve: list[dict[str, float]] = []
+        steps = total = at = 0.0  # steps and loss since the scores before
+        for entry in self.state.log_history:
+            if "loss" in entry:
+                since = entry["step"] - at
+                steps, total, at = steps + since, total + since * entry["loss"], entry["step"]
+            scores = {k.removeprefix("eval_"): v for k, v in entry.items() if k[:5] == "eval_"}
+            if scores:
+                mean = {"train_loss": total / steps} if steps else {}
+                curve.append({"step": entry["step"], **scores, **mean})
+                steps = total = 0.0
+        return curve
+
+    def train_on(self, last: Path | None) -> None:
+        """Train, from a checkpoint if there is one; those before one that can't be saved stay."""
+        try:
+            self.train(resume_from_checkpoint=str(last) if last else None)
+        except KeyboardInterrupt:
+            if self.processes.main:
+                go_on = "there is no checkpoint yet, so the same command begins anew"
+                if saved := last_whole(self.args.output_dir or ""):
+                    go_on = f"run the same command again to go on from {saved.name}"
+                log.warning("stopped after step %d; %s", self.state.global_step, go_on)
+            raise
+        if not self.args.load_best_model_at_end:
+            self._gather()
+        self.processes.wait()
+
+    def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
+        """Make the optimiser; a model is cut before it, from the checkpoint's weights if any."""
+        if self._cuts and self.cut is None:
+            self.cut = sharding.sharded(self._whole)
+            if self.processes.main:
+                log.info("the model is cut among %d processes", self.processes.count)
+        made: torch.optim.Optimizer = super().create_optimizer(model or self.cut)
+        return made
+
+    def _wrap_model(self, model: Any, *given: Any, **named: Any) -> Any:
+        if self.cut is None:
+            return super()._wrap_model(model, *given, **named)
+        # in place of a wrapper of ours or accelerate's; that adds bfloat16 and no other
+        return self.accelerator.prepare_model(
+            self.cut, device_placement=False, evaluation_mode=True
+        )
+
+    @property
+    def _whole(self) -> PreTrainedModel:
+        return cast(PreTrainedModel, self.model)
+
+    def _gather(self) -> None:
+        if self.cut is not None:
+            sharding.gather(self._whole, self.cut)
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        """Score held-out data, in the main process alone."""
+        self._gather()
+        scores = self.processes.shared(lambda: dict(self.score()))
+        self.model_wrapped.train()
+        if self.processes.main:
+            shown = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
+            log.info("step %d: held out %s", self.state.global_step, shown)
+        scores["seconds"] = round(self.progress.seconds, 1)
+        metrics = {f"eval_{name}": value for name, value in scores.items()}
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(
+            self.args, self.state, self.control, metrics
+        )
+        return metrics
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        return SequentialSampler(train_dataset or self.train_dataset)  # type: ignore[arg-type]
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        self._gather()
+        folder = Path(self.args.output_dir or "") / f"checkpoint-{self.state.global_step}"
+        try:
+            with saving(folder):
+                super()._save_checkpoint(model, trial)
+        except CheckpointError:
+            if self.processes.main:
+                shutil.rmtree(folder, ignore_errors=True)  # half written; it takes up room
+            raise
+
+    def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
+        if self.cut is None:
+            return super()._save_optimizer_and_scheduler(output_dir)
+        assert self.optimizer is not None
+        assert self.lr_scheduler is not None
+        states = {OPTIMIZER_NAME: sharding.whole(self.optimizer.state_dict())}
+        states[SCHEDULER_NAME] = self.lr_scheduler.state_dict()
+        for name, state in states.items() if self.args.should_save else ():
+            torch.save(state, Path(output_dir) / name)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        super()._load_optimizer_and_scheduler(checkpoint)
+        if self.cut is not None and self.optimizer is not None:
+            sharding.cut_state(self.optimizer)
+
+    def _save_rng_state(self, output_dir: str) -> None:
+        super()._save_rng_state(output_dir)
+        self.processes.wait()  # so that the state, written last, says that all else is there
+
+
+class EpochEnds(TrainerCallback):
+    """Evaluates and saves where an epoch of ours ends, and stops after some without a better score.
+
+    The trainer's own patience forgets its count when a run goes on.
+    """
+
+    def __init__(self, ends: Sequence[int], patience: int, name: str) -> None:
+        self.ends, self.patience, self.name = set(ends), patience, name
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Have the trainer evaluate and save."""
+        if state.global_step in self.ends:
+            control.should_evaluate = control.should_save = control.should_log = True
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Stop where no epoch of the last ones was the best."""
+        scores = [entry[self.name] for entry in state.log_history if self.name in entry]
+        since_best = len(scores) - 1 - scores.index(max(scores))
+        if self.patience and since_best >= self.patience:
+            control.should_training_stop = True
+
+
+def arguments(
+    device: torch.device, run: RunOptions, processes: Processes = Processes(), **kwargs: Any
+) -> TrainingArguments:
+    """Make the trainer's arguments that all training here shares; others are given by name."""
+    cuda = device.type == "cuda"
+    by_itself = cuda and made_for_bf16(device)
+    if bf16 := by_itself if run.bf16 is None else run.bf16:
+        check_bf16(device)
+    workers = 0  # make batches while a GPU trains; a CPU's cores are at work
+    if cuda and get_start_method() == "fork":  # others would copy the model
+        cores = len(os.sched_getaffinity(0)) // processes.count
+        workers = max(1, min(MOST_WORKERS, cores - 1))
+    made = TrainingArguments(
+        output_dir=str(checkpoints_in(run.output)),
+        bf16=bf16,
+        use_cpu=not cuda,
+        dataloader_pin_memory=cuda,
+        dataloader_num_workers=workers,
+        ddp_timeout=round(LONGEST_WAIT.total_seconds()),
+        eval_strategy="steps",
+        save_total_limit=2,
+        logging_nan_inf_filter=False,  # we stop at such a loss
+        logging_steps=run.log_every,
+        remove_unused_columns=False,
+        report_to=[],
+        disable_tqdm=True,
+        seed=run.seed,
+        **kwargs,
+    )
+    made._n_gpu = min(1, made.n_gpu)  # several GPUs are for several processes
+    return made
