@@ -13,6 +13,7 @@ import pytest
 from babel.messages.pofile import read_po
 
 import kbert_core
+import kbert_lab
 from app import audits, services, workspaces
 from app.edit_log import EditLog
 from app.scene import Scene
@@ -25,7 +26,7 @@ from kbert_core.knowledge.io import ReadOptions
 from kbert_core.knowledge.store.store import GraphStore
 from kbert_lab.data.labelled import Example, check_labels
 
-CORE = Path(kbert_core.__file__).parent
+FOLDERS = [Path(package.__file__).parent for package in (kbert_core, kbert_lab)]
 PO = LOCALES / "zh" / "LC_MESSAGES" / "core.po"
 # What was given, which stays as it is: names in quotes, reasons of libraries, files, code, values.
 GIVEN = re.compile(r"“[^”]*”|（[^（）]*）|`[^`]*`|\([^()]*\)|[\w./<>:\\-]*[./_<>\\][\w./<>:\\-]*")
@@ -46,7 +47,7 @@ def catalogue():
 
 
 def texts_of_the_core():
-    for path in CORE.rglob("*.py"):
+    for path in (path for folder in FOLDERS for path in folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.JoinedStr):
                 parts = (p.value if isinstance(p, ast.Constant) else "{}" for p in node.values)
