@@ -19,6 +19,7 @@ edits = st.one_of(
     st.builds(Edit, st.sampled_from(["remove", "switch_off", "switch_on"]), triples),
     st.builds(Edit, st.just("replace"), triples, triples),
 )
+EDITS = st.lists(edits, max_size=12)
 STEPS = st.lists(
     st.one_of(
         edits.map(lambda edit: [edit]),
@@ -127,3 +128,21 @@ def _value(graph):
     """The same graph as a value of its own."""
     value = KnowledgeGraph(graph, name=graph.name)
     return value.updated({}, set(graph.off))
+
+
+def run_apart(path, edits):
+    """Edit what all saw at one revision: refused is only what meets a triple changed since."""
+    with GraphStore.create(path) as store:
+        store.apply(*(Edit("add", Triple(head, "r", "x")) for head in ("a", "b", "ab")))
+        seen, changed = store.revision, set()
+        for edit in edits:
+            met = changed & {edit.triple, edit.new or edit.triple}
+            try:
+                store.apply(edit, seen=seen)
+            except GraphConflict:
+                assert met
+            except GraphEditError:  # it is there, or it isn't
+                continue
+            else:
+                assert not met
+                changed |= {edit.triple, edit.new or edit.triple}

@@ -16,6 +16,13 @@ from kbert_core.knowledge.store.anywhere import copy_graph
 from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_core.knowledge.store.store import GraphStore
 
+FOREIGN = (  # what no graph of ours holds
+    "CREATE TRIGGER t AFTER INSERT ON entry BEGIN UPDATE triple SET tail = 'EVIL'; END",
+    "CREATE VIEW v AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i FROM n",
+    "CREATE TABLE t (a)",
+    "CREATE INDEX i ON triple (tail, relation)",
+    "CREATE VIRTUAL TABLE f USING fts5(a)",
+)
 TEXT = "aspirin, asa and apples (fruit); 阿司匹林"
 VALUES = (None, b"\xff\xfe", b"asa", 7, -1, 1 << 62, 1e300, 0.5, "", "x", "asa", "\x01", "5", "[1]")
 COLUMNS = {
@@ -44,6 +51,10 @@ def make_graph(path):
 
 def damage(path, dice):
     """Change a graph file; return how."""
+    if dice.random() < 0.1:
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute(foreign := dice.choice(FOREIGN))
+        return foreign
     if dice.random() < 0.5:
         table = dice.choice([*COLUMNS])
         column, value = dice.choice(COLUMNS[table]), dice.choice(VALUES)
@@ -117,7 +128,9 @@ def try_damaged(folder, seeds):
         dice = random.Random(seed)
         how = damage(folder / "g.kg", dice)
         try:
-            read[use_or_refused(folder / "g.kg")] += 1
+            used = use_or_refused(folder / "g.kg")
+            assert not (used and how in FOREIGN)
+            read[used] += 1
         except Exception as error:
             error.add_note(f"seed {seed}: {how}")
             raise

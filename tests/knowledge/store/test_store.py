@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from edited_graphs import STEPS, add_to_one_name, content, run
+from edited_graphs import EDITS, STEPS, add_to_one_name, content, run, run_apart
 from fuzzed_graphs import try_damaged
 from hypothesis import given
 
@@ -574,6 +574,11 @@ def test_a_file_that_carries_sql_is_refused_before_it_is_read(store, path, more,
             GraphStore(path, write=write)
     with pytest.raises(GraphFileError, match="holds more than a graph"):
         import_triples(path, [Source("a.spo", [(1, "a", "b", "c")])])
+
+
+@given(EDITS)
+def test_edits_of_what_all_saw_are_refused_only_where_they_meet(tmp_path_factory, edits):
+    run_apart(tmp_path_factory.mktemp("g") / "g.kg", edits)
 
 
 @given(STEPS)
