@@ -225,7 +225,7 @@ def _place(database: Database, entity: str, index: int) -> float:
         "SELECT place FROM triple WHERE entity = ? AND removed IS NULL ORDER BY place, version",
         (entity,),
     )
-    places = [place for (place,) in rows]
+    places = [checked(row, float)[0] for row in rows]
     if index == len(places):
         return places[-1] + 1.0 if places else 0.0
     if index == 0:
