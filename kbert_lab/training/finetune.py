@@ -311,8 +311,7 @@ class KnowledgeTrainer(OrderedTrainer):
     def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:
         """Make the optimiser, with the system's own learning rates where it has some."""
         optimizer: torch.optim.Optimizer = super().create_optimizer(*given)
-        trained = self.reader.model if self.cut is None else self.cut
-        names = {id(p): name for name, p in trained.named_parameters()}
+        names = {id(p): name for name, p in self.reader.model.named_parameters()}
         for group in list(optimizer.param_groups):
             by_rate: dict[float, list[nn.Parameter]] = {1.0: []}
             for p in group["params"]:

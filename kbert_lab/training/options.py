@@ -31,11 +31,6 @@ class RunOptions(Options):
     seed: int = option(0, help="of all random numbers")
     device: str = option("auto", help="auto, cpu or cuda")
     bf16: bool | None = option(None, help="compute in bfloat16; default: on CUDA")
-    shard: bool | None = option(
-        None,
-        help="cut the model among processes that train together (FSDP2) instead of a copy for "
-        "each; default: where a copy with its optimiser takes over half of a device's memory",
-    )
     gradient_checkpointing: bool = option(
         False,
         help="keep only the inputs of layers and compute the rest again: less memory, more time",

@@ -27,15 +27,14 @@ from transformers import (
     TrainerCallback,
     TrainingArguments,
 )
-from transformers.trainer import OPTIMIZER_NAME, SCHEDULER_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_lab.training import sharding
 from kbert_lab.training.batches import BATCH
 from kbert_lab.training.bfloat16 import check_bf16, made_for_bf16
 from kbert_lab.training.checkpoints import checkpoints_in, last_whole, saving, what_is_broken
 from kbert_lab.training.options import RunOptions
+from kbert_lab.training.recomputing import compute_again
 
 MOST_WORKERS = 8  # of a process that trains
 LONGEST_WAIT = timedelta(days=1)  # while the main process evaluates or saves
@@ -221,11 +220,7 @@ class OrderedTrainer(Trainer):
         for callback in (PrinterCallback, ProgressCallback):  # which print where results go
             self.remove_callback(callback)
         if run.gradient_checkpointing:
-            sharding.compute_again(self._whole)
-        self.cut: Any = None  # the copy that trains, where the model is cut among processes
-        self._cuts = processes.count > 1 and (
-            sharding.too_large(self._whole, self.args.device) if run.shard is None else run.shard
-        )
+            compute_again(cast(PreTrainedModel, self.model))
 
     def total_loss(self, model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
         """A batch's loss in nats, summed over its labels."""
@@ -284,38 +279,10 @@ class OrderedTrainer(Trainer):
                     go_on = f"run the same command again to go on from {saved.name}"
                 log.warning("stopped after step %d; %s", self.state.global_step, go_on)
             raise
-        if not self.args.load_best_model_at_end:
-            self._gather()
         self.processes.wait()
-
-    def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
-        """Make the optimiser; a model is cut before it, from the checkpoint's weights if any."""
-        if self._cuts and self.cut is None:
-            self.cut = sharding.sharded(self._whole)
-            if self.processes.main:
-                log.info("the model is cut among %d processes", self.processes.count)
-        made: torch.optim.Optimizer = super().create_optimizer(model or self.cut)
-        return made
-
-    def _wrap_model(self, model: Any, *given: Any, **named: Any) -> Any:
-        if self.cut is None:
-            return super()._wrap_model(model, *given, **named)
-        # in place of a wrapper of ours or accelerate's; that adds bfloat16 and no other
-        return self.accelerator.prepare_model(
-            self.cut, device_placement=False, evaluation_mode=True
-        )
-
-    @property
-    def _whole(self) -> PreTrainedModel:
-        return cast(PreTrainedModel, self.model)
-
-    def _gather(self) -> None:
-        if self.cut is not None:
-            sharding.gather(self._whole, self.cut)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Score held-out data, in the main process alone."""
-        self._gather()
         scores = self.processes.shared(lambda: dict(self.score()))
         self.model_wrapped.train()
         if self.processes.main:
@@ -333,7 +300,6 @@ class OrderedTrainer(Trainer):
         return SequentialSampler(train_dataset or self.train_dataset)  # type: ignore[arg-type]
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        self._gather()
         folder = Path(self.args.output_dir or "") / f"checkpoint-{self.state.global_step}"
         try:
             with saving(folder):
@@ -342,21 +308,6 @@ class OrderedTrainer(Trainer):
             if self.processes.main:
                 shutil.rmtree(folder, ignore_errors=True)  # half written; it takes up room
             raise
-
-    def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
-        if self.cut is None:
-            return super()._save_optimizer_and_scheduler(output_dir)
-        assert self.optimizer is not None
-        assert self.lr_scheduler is not None
-        states = {OPTIMIZER_NAME: sharding.whole(self.optimizer.state_dict())}
-        states[SCHEDULER_NAME] = self.lr_scheduler.state_dict()
-        for name, state in states.items() if self.args.should_save else ():
-            torch.save(state, Path(output_dir) / name)
-
-    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
-        super()._load_optimizer_and_scheduler(checkpoint)
-        if self.cut is not None and self.optimizer is not None:
-            sharding.cut_state(self.optimizer)
 
     def _save_rng_state(self, output_dir: str) -> None:
         super()._save_rng_state(output_dir)

@@ -204,7 +204,6 @@ def test_two_processes_pretrain_as_one_with_twice_the_batch(start, tmp_path):
         assert len(here) == 12
         np.testing.assert_allclose(there, here, rtol=1e-4)
     assert done.stderr.count("step 12: held out") == 1  # one process speaks
-    assert "is cut among" not in done.stderr
 
 
 def test_two_processes_fine_tune_as_one_with_twice_the_batch_and_stop_together(data):
@@ -230,33 +229,9 @@ def test_two_processes_fine_tune_as_one_with_twice_the_batch_and_stop_together(d
     assert (data / "two" / "model.safetensors").is_file()
 
 
-CUT = ("--shard", "--gradient-checkpointing")
-
-
-def test_a_model_cut_among_two_processes_is_pretrained_and_goes_on_as_a_whole_one(tmp_path):
-    one = pretraining(tmp_path, output=str(tmp_path / "one"), batch_tokens=512, save_every=6)
-    two = one.changed(output=str(tmp_path / "two"), batch_tokens=256)
-    pretrain(one)
-    command = [
-        *("pretrain", "--text", *two.corpus.text, "--json", "--device", "cpu", *CUT),
-        *options_of(two, "output", "steps", "batch_tokens", "row_length", "hidden_size"),
-        *options_of(two, "num_hidden_layers", "num_attention_heads", "max_positions", "warmup"),
-        *options_of(two, "learning_rate", "min_count", "save_every"),
-    ]
-    together(tmp_path, *command, cut_off=6)
-    done = together(tmp_path, *command)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("the model is cut among 2 processes") == 1
-    assert "going on at step 6 of 12" in done.stderr
-    for here, there in zip(losses(one), losses(two), strict=True):
-        assert len(here) == 2
-        np.testing.assert_allclose(there, here, rtol=1e-4)
-
-
 @pytest.mark.soak
-@pytest.mark.parametrize("how", [CUT, ()], ids=["cut", "whole"])
 @pytest.mark.parametrize("system", ["k-bert", "knowbert", "roof-bert"])
-def test_two_processes_train_every_system_as_one(data, checkpoints, system, how):
+def test_two_processes_train_every_system_as_one(data, checkpoints, system):
     still = {"base": ('{"kar": {"dropout": 0}}',)} if system == "knowbert" else {}
     base = tuning(data, hidden_size=None, num_hidden_layers=None, epochs=2, system=system,
                   encoder=str(checkpoints["encoder"]), **still)  # fmt: skip
@@ -265,14 +240,13 @@ def test_two_processes_train_every_system_as_one(data, checkpoints, system, how)
     alone = train(one)
     done = together(
         data,
-        *("train", "--json", "--float32", "--kg", *two.knowledge.kg, *how),
+        *("train", "--json", "--float32", "--kg", *two.knowledge.kg),
         *[word for base in two.knowledge.base for word in ("--base", base)],
         *options_of(two, "task", "data", "output", "epochs", "batch_tokens", "learning_rate"),
         *options_of(two, "dropout", "encoder", "system", "device"),
     )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert done.stderr.count("the model is cut among 2 processes") == bool(how)
     for mine, theirs in zip(alone["learning_curve"], report["learning_curve"], strict=True):
         assert theirs["train_loss"] == pytest.approx(mine["train_loss"], rel=1e-3)
         assert theirs["f1"] == pytest.approx(mine["f1"], abs=0.06)

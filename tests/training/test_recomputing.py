@@ -1,28 +1,11 @@
-"""Less memory for training: when a model is cut, and layers that are computed again."""
+"""Less memory for training: layers that are computed again."""
 
-import pytest
 import torch
 from torch import nn
 from transformers import BertConfig, BertModel
 
 from kbert_core.layers import insert_after, layers_of, twin_of
-from kbert_lab.training import sharding
-
-CPU = torch.device("cpu")
-
-
-@pytest.mark.parametrize(
-    ("trained", "frozen", "cut"), [(60, 0, False), (70, 0, True), (60, 41, True)]
-)
-def test_a_model_is_cut_where_a_copy_takes_over_half_of_a_processs_memory(
-    trained, frozen, cut, monkeypatch
-):
-    memory = {"SC_PHYS_PAGES": 2 * 2 * 16 * 70 - 1, "SC_PAGE_SIZE": 1}  # for two processes
-    monkeypatch.setattr(sharding.os, "sysconf", memory.get)
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    model = nn.ParameterList([torch.zeros(trained), torch.zeros(frozen)])
-    model[1].requires_grad_(False)
-    assert sharding.too_large(model, CPU) == cut
+from kbert_lab.training.recomputing import compute_again
 
 
 def test_layers_computed_again_have_equal_gradients_and_run_their_hooks_once():
@@ -46,7 +29,7 @@ def test_layers_computed_again_have_equal_gradients_and_run_their_hooks_once():
 
     for model in (whole, again):
         insert_after(model, 1, Counting())
-    sharding.compute_again(again)
+    compute_again(again)
     ids, gradients, kept = torch.arange(20).view(2, 10), [], []
     for model in (whole, again):
         torch.manual_seed(1)  # of the dropout
