@@ -44,14 +44,15 @@ def check_architecture(config: Any) -> None:
         EncoderError: see above.
     """
     kind = type(config).__name__.removesuffix("Config")
+    positions, reason = getattr(config, "position_embedding_type", None), ""
     if getattr(config, "is_encoder_decoder", False):
-        raise EncoderError(
-            f"{kind} can't be used: it has a decoder, and an encoder alone is needed. {ANOTHER}"
-        )
-    if type(getattr(config, "vocab_size", None)) is not int:
-        raise EncoderError(
-            f"{kind} can't be used: it has no vocabulary of numbered tokens. {ANOTHER}"
-        )
+        reason = "it has a decoder, and an encoder alone is needed"
+    elif type(getattr(config, "vocab_size", None)) is not int:
+        reason = "it has no vocabulary of numbered tokens"
+    elif "relative" in str(positions):  # transformers reads it without them, in silence
+        reason = f"its positions are relative ('{positions}' in its config), not soft"
+    if reason:
+        raise EncoderError(f"{kind} can't be used: {reason}. {ANOTHER}")
 
 
 def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:

@@ -239,7 +239,8 @@ class _Trial:
     def __init__(self, encoder: PreTrainedModel) -> None:
         self.encoder, device = encoder, encoder.device
         words = torch.arange(encoder.config.vocab_size)
-        words = words[words != getattr(encoder.config, "pad_token_id", None)]
+        if (padding := getattr(encoder.config, "pad_token_id", None)) is not None:
+            words = words[words != padding]
         length = max(PROBE_LENGTH, (local_window(encoder.config) or 0) + 4)  # a local one shows
         first = torch.arange(length, device=device) < length // 2
         self.ids = words[torch.linspace(0, len(words) - 1, length).long()].to(device)[None]

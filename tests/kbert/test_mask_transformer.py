@@ -51,6 +51,7 @@ TWO_SIDES = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "decoder_v
 TWO_SIDES |= {f"{side}_attention_heads": 4 for side in ("encoder", "decoder")}
 UNFIT = {  # options (None: left out of those of all), and the reason
     "gpt2": (GPT, LEFT),
+    "openai-gpt": ({**GPT, "pad_token_id": None}, LEFT),
     "llama": ({"num_key_value_heads": 4}, LEFT),
     "opt": ({"ffn_dim": 48, "word_embed_proj_dim": 32}, LEFT),
     "gpt_neo": ({"attention_types": [[["global"], 3]]}, LEFT),
@@ -315,6 +316,12 @@ def test_an_unfit_model_with_a_task_is_refused_without_blame_of_its_files(kind, 
     small(kind, **UNFIT[kind][0]).save_pretrained(tmp_path)
     with pytest.raises(EncoderError, match=reason):
         Pipeline.load(tmp_path, task="ner", device="cpu")
+
+
+def test_relative_positions_that_transformers_reads_no_more_are_refused(tmp_path):
+    small("bert", position_embedding_type="relative_key").save_pretrained(tmp_path)
+    with pytest.raises(EncoderError, match=r"its positions are relative \('relative_key' in its"):
+        Pipeline.load(tmp_path, device="cpu")
 
 
 def test_a_config_that_asks_for_tuples_makes_no_difference(encoder, tokenizer, tmp_path):
