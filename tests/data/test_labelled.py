@@ -428,6 +428,12 @@ def test_scores_as_labels_are_refused_and_many_numbers_told(tmp_path, caplog):
     assert "the labels are 21 numbers in 21 rows, and each is read as a class" in caplog.text
 
 
+def test_a_workbook_is_refused_by_name_whatever_its_ending(tmp_path):
+    (tmp_path / "a.tsv").write_bytes(b"PK\x03\x04\x14\0\xe2")
+    with pytest.raises(DataError, match=r"a\.tsv: is an Excel workbook .* Save it as CSV"):
+        read_examples(tmp_path / "a.tsv", "classify")
+
+
 @pytest.mark.parametrize(("name", "task"), [("a.txt", "mask"), ("a.tsv", "ner"), ("a.tsv", "pair")])
 def test_json_where_a_table_or_text_is_expected_is_refused(tmp_path, name, task):
     file = write(tmp_path / name, "", '{"text": "好", "label": 1}')

@@ -6,15 +6,15 @@ is a pair of opposites.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import permutations
 
 WHOLE = tuple(  # what a heading, or a key of an object, may be called
     set(names.split())
     for names in (
-        "head subject subj source src from start entity s h kopf subjekt quelle "
+        "head subject subj source src from start entity item s h kopf subjekt quelle "
         "头 头实体 头节点 实体 主语 主体 源实体 起点",
-        "relation relationship rel predicate pred property attribute type edge p r "
+        "relation relationship rel predicate pred property prop attribute type edge p r "
         "beziehung prädikat relationstyp 关系 关系类型 属性 谓语 谓词 边",
         "tail object obj target tgt to end dst value o t ziel objekt "
         "尾 尾实体 尾节点 值 属性值 宾语 客体 目标实体 终点",
@@ -43,10 +43,11 @@ def columns_of(cells: Sequence[str]) -> tuple[int, int, int] | None:
     """Return the places of head, relation and tail; None: the cells don't look like headings."""
     cells = cells[:MOST]
     plain = [cell.strip(" #").casefold() for cell in cells]
-    places = [next((i for i, h in enumerate(plain) if h in names), None) for names in WHOLE]
+    parts = [*map(_parts, cells)]
+    named = ["".join(own[:-1]) if {*own[-1:]} & _NAME else "" for own in parts]
+    places = [_place(names, plain, named) for names in WHOLE]
     if len({*places} - {None}) == 3:
         return places[0], places[1], places[2]  # type: ignore[return-value]
-    parts = [*map(_parts, cells)]
     relations = sorted((rank, i) for i, own in enumerate(parts) if (rank := _relation_rank(own)))
     for rank, relation in relations:
         ends = [
@@ -76,6 +77,17 @@ def looks_like_headings(cells: Sequence[str]) -> bool:
 
 def _parts(heading: str) -> list[str]:
     return _PART.findall(_HUMP.sub("_", heading).casefold())
+
+
+def _place(names: Set[str], plain: Sequence[str], named: Sequence[str]) -> int | None:
+    """Where a heading is one of the names, or such a name with "name" or "label" after it.
+
+    Of both, "subject" and "subject label", the latter has the text.
+    """
+    whole = next((heading for heading in plain if heading in names), None)
+    wanted = names if whole is None else {whole}
+    both = (*enumerate(named), *enumerate(plain))
+    return next((place for place, heading in both if heading in wanted), None)
 
 
 def _relation_rank(parts: Sequence[str]) -> int:

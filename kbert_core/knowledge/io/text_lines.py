@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, islice
 from typing import IO, cast
@@ -22,12 +22,15 @@ _DELIMITERS = (",;\t|", "，；")  # the latter where a line has none of the for
 SEPARATOR = re.compile(r"sep=([^\w\"]) *", re.IGNORECASE)  # a line that Excel may write first
 _CSV = "Save it as CSV (UTF-8), and open that file"
 _RDF = "Save it as RDF/XML or Turtle, and open that file"
-_OTHERS = {  # how a file begins: what it is, and what to do
+_Kinds = Mapping[bytes, tuple[str, str]]
+_BINARY = {  # how a file begins: what it is, and what to do
     rb"PK\x03\x04": ("an Excel workbook or a zip archive", _CSV),
     rb"\xd0\xcf\x11\xe0": ("an old Excel workbook", _CSV),
-    rb"PAR1": ("a Parquet table", _CSV),
+    rb"PAR1[\0-\x08\x0e-\x1f]": ("a Parquet table", _CSV),
     rb"SQLite format 3": ("a database", "Let its name end with .kg if it is a graph file"),
     rb"%PDF-": ("a PDF file", "Copy its table into a text file"),
+}
+_OTHERS = _BINARY | {
     rb"\s*<(?!.*<rdf:RDF).*<graphml\b": ("GraphML", "Save its edges as a table of triples"),
     rb"\s*<(!DOCTYPE html|html)": ("a web page", "Download the file itself"),
     rb"\s*<(?!.*<rdf:RDF).*<Ontology\b": ("OWL/XML", _RDF),
@@ -35,6 +38,8 @@ _OTHERS = {  # how a file begins: what it is, and what to do
     rb"format-version:": ("OBO", "Take the .owl file of the same ontology, or save it so"),
     rb"\s*<(\?xml.*)?<?(rdf:RDF|!DOCTYPE rdf)": ("RDF/XML", "Let its name end with .rdf"),
     rb"\s*@prefix\s": ("Turtle", "Let its name end with .ttl"),
+    rb"\s*<\S+>\s<\S+>\s[<\"_][^\n]*\.\s*\n": ("N-Triples", "Let its name end with .nt or .nq"),
+    rb"\s*\[?\s*{\s*\"@(context|id|graph|type)\"": ("JSON-LD", "Let its name end with .jsonld"),
     rb"\s*\[\s*[\[{]": ("a JSON list", "Write one object a line, and call the file .jsonl"),
 }
 _BREAK = re.compile(r"\s*[\t-\r\x85\u2028\u2029]\s*")
@@ -93,6 +98,7 @@ def lines(
         start = buffered.peek()
     except PROBLEMS as error:
         raise packing_error(name, error) from error
+    refuse_others(start, name, _BINARY)
     known = encoding_of(start, encoding)
     if known is None:
         order = "be" if start[0] == 0 else "le"
@@ -137,11 +143,12 @@ def lines(
             yield number, line.removesuffix("\n").removesuffix("\r")
 
 
-def refuse_others(start: bytes, name: str) -> None:
+def refuse_others(start: bytes, name: str, kinds: _Kinds = _OTHERS) -> None:
     """Refuse a file of a kind that isn't read, by its beginning, with the way to go."""
-    rdf = plain_ending(name) in (".owl", ".rdf", ".ttl", ".trig", ".n3", ".jsonld")
-    for begins, (what, remedy) in _OTHERS.items():
+    rdf = (ending := plain_ending(name)) in (".owl", ".rdf", ".ttl", ".trig", ".n3", ".jsonld")
+    for begins, (what, remedy) in kinds.items():
         named = rdf and ("Let its name" in remedy or what == "a JSON list")
+        named = named or (what == "N-Triples" and ending in (".nt", ".nq"))
         if not named and re.match(begins, start[:2000], re.DOTALL):
             raise GraphFileError(f"{name}: is {what}, which can't be read so. {remedy}.")
 

@@ -68,6 +68,8 @@ drug,relation,disease | x_name,relation,y_name | Kopf,Relation,Ziel | Subjekt,Pr
 a.name,type(r),b.name | n.name,type(r),m.name | drug.name,type(r),disease.name | left,rel,right
 headEntity,relationName,tailEntity | CUI1,REL,CUI2 | #node1,edge,node2 | x_id,relation,y_id
 Entity 1,Relationship Type,Entity 2 | 源实体,关系类型,目标实体 | 主体,谓词,客体 | 实体一,关系,实体二
+subjectLabel,predicateLabel,objectLabel | itemLabel,propertyLabel,valueLabel
+实体名,属性名,属性值 | 主语名称,关系名称,宾语名称
 from_node,edge_type,to_node | entity,attribute,value | source_id,label,target_id
 """
 
@@ -90,6 +92,11 @@ def test_columns_are_known_by_usual_headings_in_any_order(line):
 def test_names_are_taken_before_numbers_and_types():
     heads = "relation,display_relation,x_index,x_id,x_type,x_name,y_index,y_id,y_type,y_name"
     assert triples(f"{heads}\nr,r2,1,2,3,a,4,5,6,t\n") == [("a", "r", "t")]
+    for words in ("item prop value", "subject predicate object"):  # as SPARQL's results have them
+        heads = ",".join(f"{word},{word}Label" for word in words.split())
+        assert triples(f"{heads}\n1,a,2,r,3,t\n") == [("a", "r", "t")]
+    heads = "head,relation,tail,source_name"
+    assert triples(f"{heads}\na,r,t,b\n") == [("a", "r", "t")]
 
 
 @pytest.mark.parametrize(
@@ -329,6 +336,10 @@ def test_a_bad_line_of_n_triples_can_be_left_out():
         (b"%PDF-1.7", "a PDF file"),
         (b'<?xml version="1.0"?>\n<graphml xmlns="x">', "GraphML"),
         (b'<?xml version="1.0"?>\n<Ontology xmlns="x">', "OWL/XML"),
+        (b'<x:a> <x:b> "c" .\n', "N-Triples"),
+        (b"<x:a>\t<x:b>\t<x:c>\t.\n", "N-Triples"),
+        (b'{"@context": {}}', "JSON-LD"),
+        (b'[\n{"@id": "x:a"}]', "JSON-LD"),
         (b"Prefix(:=<x:>)\nOntology(", "OWL in functional syntax"),
         (b"format-version: 1.2\n[Term]", "OBO"),
         (b'<?xml version="1.0"?>\n<rdf:RDF xmlns="x">', "RDF/XML"),
@@ -340,6 +351,10 @@ def test_a_bad_line_of_n_triples_can_be_left_out():
 def test_files_of_other_kinds_are_refused_by_name(start, what):
     for name in ("a.tsv", "a.xlsx", "a.csv", "a.jsonl"):
         assert error_of(start, name).startswith(f"{name}: is {what}")
+
+
+def test_a_gene_is_no_parquet_table():
+    assert triples("PAR1\tregulates\tblood\n", "a.tsv") == [("PAR1", "regulates", "blood")]
 
 
 def test_n_triples_are_read():
