@@ -21,7 +21,7 @@ from kbert_lab.data.labelled import SHOWN, Example, tagged_examples
 from kbert_lab.data.splits import write_rows
 from kbert_lab.data.tables import LABELS, NUMBERED, Source, read_lines
 
-TEXTS = ("text", "sentence", "content")
+TEXTS = ("text", "sentence", "content", "data")
 SPANS = ("spans", "entities", "label", "labels", "annotations")
 STARTS = ("start", "start_offset", "start_idx", "begin")
 ENDS = ("end", "end_offset", "end_idx")
@@ -29,6 +29,7 @@ TYPES = ("label", "type", "tag", "labels")
 NAMES = ("text", "entity", "word")  # what stands there, for a check
 WORDS = ("word", "words", "token", "tokens", "text", "char")
 TAGS = ("tag", "ner", "ner_tag", *LABELS)
+REFUSED = ("reject", "ignore")  # what Prodigy writes as "answer" of a text that isn't taken
 WORD = re.compile(r"\w+(?:[-'’./]\w+)*|\S")
 BRAT = re.compile(r"T\d+\t(?P<type>\S+) (?P<places>[\d ;]+)\t(?P<name>.*)")
 EXPECTED = (
@@ -75,7 +76,11 @@ def write_spans(
 
 
 def _json(path: Path) -> Iterator[Labelled]:
+    refused = 0
     for place, row in read_objects(path):
+        if row.get("answer") in REFUSED:
+            refused += 1
+            continue
         texts = [row[name] for name in TEXTS if name in row]
         found: Any = next((row[n] for n in SPANS if isinstance(row.get(n), list | dict)), None)
         if isinstance(task := row.get("data"), dict):  # Label Studio
@@ -90,11 +95,13 @@ def _json(path: Path) -> Iterator[Labelled]:
         if not texts or not isinstance(texts[0], str) or found is None:
             raise DataError(f"{place}: found {', '.join(row) or 'nothing'} in it. {EXPECTED}.")
         yield place, texts[0], found
+    if refused:
+        log.warning("%s: %d texts are left out, whose answer is reject or ignore", path, refused)
 
 
 def _brat(folder: Path) -> Iterator[Labelled]:
     for path in sorted(folder.glob("*.ann")):
-        text = "\n".join(read_lines(path.with_suffix(".txt")))
+        lines = read_lines(path.with_suffix(".txt"))
         found = []
         for number, line in enumerate(read_lines(path), start=1):
             if not line.startswith("T"):
@@ -107,7 +114,12 @@ def _brat(folder: Path) -> Iterator[Labelled]:
             places = [int(place) for place in re.findall(r"\d+", match["places"])]
             ends = {"start": places[0], "end": places[-1]}
             found.append({**ends, "label": match["type"], "text": match["name"]})
-        yield str(path), text, found
+        texts = [end.join(lines) for end in ("\n", "\r\n")]  # brat counts a line end as it stands
+        yield str(path), next((text for text in texts if _fits(text, found)), texts[0]), found
+
+
+def _fits(text: str, found: Sequence[dict[str, Any]]) -> bool:
+    return all(_plain(text[one["start"] : one["end"]]) == _plain(one["text"]) for one in found)
 
 
 def _tagged_table(path: Path) -> list[Example]:

@@ -25,6 +25,8 @@ CLUENER = {"Symptom": {"头痛": [[2, 3]]}, "Drug": {"aspirin": [[6, 12]]}}
 CMEEE = [{"start_idx": a, "end_idx": b - 1, "type": t, "entity": TEXT[a:b]} for a, b, t in PLACES]
 ROWS = {
     "doccano": {"id": 1, "text": TEXT, "label": PLACES},
+    "doccano's other name for the text": {"data": TEXT, "label": PLACES},
+    "Prodigy": {"text": TEXT, "spans": OFFSETS, "answer": "accept"},
     "doccano's older name": {"text": TEXT, "labels": PLACES, "meta": {}},
     "doccano with relations": {"text": TEXT, "entities": OFFSETS, "relations": []},
     "Label Studio": {
@@ -47,7 +49,10 @@ def test_spans_of_every_tool_become_rows(tmp_path, row, ending):
         "text": "无",
         **{k: [] for k in ("label", "labels", "entities", "spans") if k in row},
     }
-    none |= {"data": {"text": "无"}, "annotations": []} if "data" in row else {}
+    if isinstance(row.get("data"), str):
+        none |= {"data": none.pop("text")}
+    elif "data" in row:
+        none |= {"data": {"text": "无"}, "annotations": []}
     source, rows = tmp_path / f"admin{ending}", [row, none]
     text = "\n".join(map(json.dumps, rows)) if ending == ".jsonl" else json.dumps(rows, indent=1)
     source.write_text(text, encoding="utf-8")
@@ -76,6 +81,14 @@ def test_words_are_cut_where_a_span_begins_and_lines_where_none_goes_on(tmp_path
     ]
 
 
+def test_a_text_that_was_refused_in_prodigy_is_left_out(tmp_path, caplog):
+    answers = ("accept", "reject", "ignore")
+    rows = [{"text": "头痛", "spans": [(0, 2, "A")], "answer": answer} for answer in answers]
+    (tmp_path / "a.json").write_text(json.dumps(rows), encoding="utf-8")
+    assert write_spans(tmp_path / "a.json", tmp_path / "b.tsv")["rows"] == 1
+    assert "2 texts are left out, whose answer is reject or ignore" in caplog.text
+
+
 def test_brat_is_read_with_its_texts(tmp_path):
     (tmp_path / "1.txt").write_text("Heart attack,\ntreated. Heart\nattack", encoding="utf-8")
     notes = "T1\tDisease 0 12\tHeart attack\nR1\tOf Arg1:T1 Arg2:T2\n"
@@ -85,6 +98,10 @@ def test_brat_is_read_with_its_texts(tmp_path):
     first, second = read_examples(tmp_path / "out.tsv", "ner")
     assert first.sentences[0][slice(*first.spans[0][:2])] == "Heart attack"
     assert second.spans == ((10, 22, "Disease"),)
+    (tmp_path / "1.txt").write_bytes(b"In a\r\nHeart attack")  # its line end counts two
+    (tmp_path / "1.ann").write_bytes(b"T1\tDisease 6 18\tHeart attack\r\n")
+    write_spans(tmp_path, tmp_path / "out.tsv")
+    assert read_examples(tmp_path / "out.tsv", "ner")[1].tags == ("B-Disease", "I-Disease")
     with pytest.raises(DataError, match=r"no train\.tsv.*`kbert data spans`"):
         read_split(str(tmp_path), "train", "ner")
 
