@@ -254,7 +254,8 @@ class Pipeline:
         several = next((one for one in sentences if not isinstance(one, str)), None)
         if several is not None:
             raise TextError(
-                f"Got {several!r:.60}, expected a text (str). Give several texts to `predict`."
+                f"Got {several!r:.60}, expected a text (str). Give several texts to `predict`, "
+                "and a graph by its name: graph=…."
             )
         (reading,) = self.readings([sentences], graph=graph, config=config, **changes)
         trace = self.reader.trace(reading, attentions=attentions, hidden_states=hidden_states)

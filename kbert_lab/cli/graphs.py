@@ -62,9 +62,11 @@ def logged(name: str) -> str | Path:
 def graph_file(name: str) -> Path:
     """Refuse what is no graph file."""
     if (path := Path(name)).suffix != ENDING:
+        graph = path.with_suffix(ENDING).name
+        remedy = f"Make one: kbert kg import {path} --output {graph}"
         raise OptionError(
-            f"{path}: edits and their log need a graph file, whose name ends with {ENDING}. Make "
-            f"one: kbert kg import {path} --output {path.with_suffix(ENDING).name}"
+            f"{path}: edits and their log need a graph file, whose name ends with {ENDING}. "
+            + (remedy if path.exists() else f"Call it {graph}.")
         )
     return path
 

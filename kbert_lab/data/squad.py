@@ -211,7 +211,7 @@ def _asked(question: Any, answers: bool) -> _Asked:
 
 def _field(data: Any, name: str, kind: Any) -> Any:
     """Return a field of a JSON object; KeyError or TypeError if there is none of this type."""
-    if not isinstance(value := data[name], kind):
+    if not isinstance(data, dict) or not isinstance(value := data[name], kind):
         raise TypeError(f"'{name}'")
     return value
 

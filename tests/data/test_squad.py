@@ -130,7 +130,8 @@ def test_what_is_written_is_read_for_answer_selection(tmp_path):
     ("text", "message"),
     [
         ("no json", "can't be read"),
-        ("[]", "not in SQuAD's form"),
+        ("[]", r"not in SQuAD's form \('data' is missing or of another kind"),
+        ('{"data": [[1]]}', "'paragraphs' is missing or of another kind"),
         ('{"data": [{"paragraphs": [{"context": "a"}]}]}', "'qas' is missing or of another kind"),
         ('{"data": [{"paragraphs": [{"context": 1, "qas": []}]}]}', "'context' is missing or of"),
         ('{"data": []}', "no question whose answer"),
