@@ -508,6 +508,7 @@ def test_a_text_alone_is_a_sentence_and_never_a_list_of_characters(ner, pair, me
         lambda: list(ner.predict([None])): single,
         lambda: list(ner.predict([("cat", None)])): "takes one sentence, got 2",
         lambda: list(ner.predict([[None]])): r"Got None, expected a text \(str\)",
+        lambda: Pipeline.load(None): "Got None as a model. Give its folder or its name.",
         lambda: ner([TEXT, TEXT]): "Give several texts to `predict`",
         lambda: ner(TEXT, KnowledgeGraph()): "and a graph by its name: graph=",
         lambda: list(pair.predict(["你好"])): "takes two sentences, got 1",

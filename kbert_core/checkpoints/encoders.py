@@ -22,6 +22,8 @@ def located(path: str | Path) -> str | Path:
     Raises:
         CheckpointError: the package isn't installed, or holds no model.
     """
+    if not isinstance(path, str | Path):
+        raise CheckpointError(f"Got {path!r:.60} as a model. Give its folder or its name.")
     name = str(path)
     if not name.startswith(PACKAGE):
         from kbert_core.shipped import shipped
