@@ -1,6 +1,7 @@
 """The texts that a command reads: given, or one a line of a file; each answered as it comes."""
 
 import io
+import logging
 import os
 import sys
 from argparse import Namespace
@@ -8,10 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kbert_core.errors import KBertError, OptionError, TextError
+from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.encodings import VARIABLE
 from kbert_lab.cli.commands import argument, several
 from kbert_lab.cli.output import Progress, show
 from kbert_lab.data.tables import each_line, plain_lines
+
+log = logging.getLogger(__name__)
 
 PROGRESS_EVERY = 1000  # texts
 Texts = Sequence[Sequence[str]]
@@ -76,6 +80,12 @@ def _inputs(args: Namespace) -> Iterator[Sequence[str]]:
 
         yield from comprehension_pairs(args.file)
     elif args.file is not None:
+        if plain_ending(args.file) in (".csv", ".tsv") and not args.pair:
+            log.warning(
+                "%s: every whole line is read as one text, headings too. If it is a table, give "
+                "a file of its texts alone.",
+                args.file,
+            )
         for line in lines_of(args.file):
             yield asked(args, tuple(line.split("\t", 1)) if args.pair else (line,))
     elif args.text:

@@ -240,6 +240,13 @@ def test_json_lines_where_plain_text_is_expected_are_refused(kbert, tmp_path):
     assert 'a.jsonl: found JSON, \'{"text": "a"}\', expected plain text. Write the' in said.err
 
 
+def test_a_table_whose_lines_are_read_as_texts_is_told(kbert, tmp_path, caplog):
+    for name, told in (("a.csv", True), ("a.tsv", True), ("a.txt", False)):
+        (tmp_path / name).write_text("text,label\na,1\n", encoding="utf-8")
+        kbert("tree", "--file", tmp_path / name, "--kg", FIGURE_2)
+        assert (f"{name}: every whole line is read as one text" in caplog.text) == told
+
+
 def test_texts_of_a_file_are_predicted_together_as_they_are_one_by_one(
     kbert, checkpoints, tmp_path, monkeypatch
 ):
