@@ -1,5 +1,6 @@
 """Options declared once: groups, limits, and what they need to be read."""
 
+import math
 import re
 import subprocess
 import sys
@@ -73,6 +74,7 @@ RELATIONS = "expected a list, each a text or None"
         (lambda: InjectionOptions(max_triples=True), "max_triples is True, expected a whole num"),
         (lambda: InjectionOptions(max_triples="2"), "max_triples is '2', expected a whole number."),
         (lambda: InjectionOptions(threshold="x", strategy="rare"), "expected a number or None."),
+        (lambda: InjectionOptions(threshold=math.nan, strategy="rare"), "nan, expected at least"),
         (lambda: InjectionOptions(tail_only="no"), "tail_only is 'no', expected True or False."),
         (
             lambda: InjectionOptions(relations="x类别y"),
