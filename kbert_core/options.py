@@ -19,6 +19,7 @@ what is of another type or outside a limit is refused when it is built::
 
 from collections.abc import Callable, Collection, Set
 from dataclasses import MISSING, Field, field, fields
+from math import isnan
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Self, get_args, get_origin
@@ -165,7 +166,8 @@ def _fits(value: Any, kind: Any) -> bool:
     if kind is Any or isinstance(value, bool):
         return kind in (bool, Any)
     kind = {int: Integral, float: Real}.get(kind, get_origin(kind) or kind)
-    return not isinstance(kind, type) or isinstance(value, kind)
+    not_a_number = isinstance(value, float) and isnan(value)
+    return not isinstance(kind, type) or (isinstance(value, kind) and not not_a_number)
 
 
 def _said(kind: Any) -> str:
@@ -191,7 +193,7 @@ def _check(f: Field[Any], value: Any) -> None:
     if limits.get("share") and not 0 <= value <= 1:
         raise OptionError(f"{f.name} is {value}, expected a share from 0 to 1.")
     least, above = limits.get("least"), limits.get("above")
-    if least is not None and not value >= least:  # as for a number that is none
+    if least is not None and value < least:
         raise OptionError(f"{f.name} is {value}, expected at least {least}.")
-    if above is not None and not value > above:
+    if above is not None and value <= above:
         raise OptionError(f"{f.name} is {value}, expected more than {above}.")

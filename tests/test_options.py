@@ -55,7 +55,7 @@ def test_options_of_all_groups_are_given_and_changed_by_their_names():
     [
         ({"epochs": 0}, "epochs is 0, expected at least 1"),
         ({"warmup": 1.5}, r"warmup is 1\.5, expected a share from 0 to 1"),
-        ({"learning_rate": float("nan")}, "learning_rate is nan, expected more than 0"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan, expected a number"),
         ({"device": "tpu"}, "device is 'tpu', expected one of cpu, cuda"),
     ],
 )
@@ -74,7 +74,10 @@ RELATIONS = "expected a list, each a text or None"
         (lambda: InjectionOptions(max_triples=True), "max_triples is True, expected a whole num"),
         (lambda: InjectionOptions(max_triples="2"), "max_triples is '2', expected a whole number."),
         (lambda: InjectionOptions(threshold="x", strategy="rare"), "expected a number or None."),
-        (lambda: InjectionOptions(threshold=math.nan, strategy="rare"), "nan, expected at least"),
+        (
+            lambda: InjectionOptions(threshold=math.nan, strategy="rare"),
+            "is nan, expected a number",
+        ),
         (lambda: InjectionOptions(tail_only="no"), "tail_only is 'no', expected True or False."),
         (
             lambda: InjectionOptions(relations="x类别y"),

@@ -98,7 +98,7 @@ class InjectionOptions(Options):
         "(similar to the sentence), rare relations",
     )
     threshold: float | None = option(
-        None, least=-1, help="leave out triples that score less (context, rare)", metavar="X"
+        None, help="leave out triples that score less (context, rare)", metavar="X"
     )
     one_sense: bool = option(
         False, help="of a name with several entities, use the one whose best triple scores highest"
