@@ -10,8 +10,8 @@ from app import services
 from app.scene import Scene, content_key
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.explain.case import MOST_READ, NOTHING, Case, Target
-from kbert_core.explain.compare import Comparison, compare
-from kbert_core.explain.noise import NoiseCurve, noise_curve, noisy_tree
+from kbert_lab.explain.compare import Comparison, compare
+from kbert_lab.explain.noise import NoiseCurve, noise_curve, noisy_tree
 
 
 def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Case:

@@ -48,7 +48,6 @@ from kbert_core import (
 )
 from kbert_core.checkpoints import adapters
 from kbert_core.errors import CheckpointError, GraphFileError, KBertError, TextError
-from kbert_core.explain.attention import CellArithmetic, attention_arithmetic
 from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.reader import KBertReading
 from kbert_core.kbert.visible import ReadConfig
@@ -67,6 +66,7 @@ from kbert_core.reader import Trace
 from kbert_core.roof.reading import RoofTrace
 from kbert_core.tasks import TASKS
 from kbert_core.words import AS_BERT
+from kbert_lab.explain.attention import CellArithmetic, attention_arithmetic
 from kbert_lab.study.gated import FILE as GATE
 from kbert_lab.study.gated import Gate, Gated, GatedPrediction
 

@@ -7,6 +7,7 @@ Read from the source: an import inside a function or under TYPE_CHECKING counts 
 
 import ast
 import importlib
+import re
 import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -38,21 +39,26 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "tasks": f"{LOWEST} text knowledge systems layers reader",
     "pipeline": f"{BELOW} {SYSTEMS} tasks",
     "explain": PREDICTS,
-    "data": f"{LOWEST} text knowledge",
-    "training": f"{PREDICTS} data",
-    "study": f"{PREDICTS} data training explain",
-    "suites": f"{PREDICTS} data training explain study",
-    "cli": f"{PREDICTS} data training explain study suites",
+    "lab.data": f"{LOWEST} text knowledge",
+    "lab.training": f"{PREDICTS} lab.data",
+    "lab.explain": f"{PREDICTS} explain",
+    "lab.study": f"{PREDICTS} explain lab.data lab.training lab.explain",
+    "lab.suites": f"{PREDICTS} explain lab.data lab.training lab.explain lab.study",
+    "lab.cli": f"{PREDICTS} explain lab.data lab.training lab.explain lab.study lab.suites",
 }
 
 
 def modules():
-    """Every module's file, by its name without ``kbert_core.`` or ``kbert_lab.``; not the roots."""
+    """Every module's file, by its name without ``kbert_``, the core's without ``core``, too."""
     found = {}
     for path in sorted(path for root in PACKAGES for path in (ROOT / root).rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts[1:]
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return {name: path for name, path in found.items() if name}
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[short(".".join(parts[:-1] if parts[-1] == "__init__" else parts))] = path
+    return {name: path for name, path in found.items() if name not in ("", "lab")}
+
+
+def short(module):
+    return re.sub(r"^kbert_(core\b\.?)?", "", module)
 
 
 MODULES = modules()
@@ -68,23 +74,22 @@ def imported(path):
             assert node.level == 0, f"{path}, line {node.lineno}: a relative import"
             names = [(node.module, alias.name) for alias in node.names]
         for module, name in names:
-            root, _, place = module.partition(".")
-            if root in PACKAGES:
-                inside = f"{place}.{name}".strip(".")
-                yield inside if inside in MODULES else place
+            if module.partition(".")[0] in PACKAGES:
+                inside = short(f"{module}.{name}".strip("."))
+                yield inside if inside in MODULES else short(module)
 
 
 IMPORTS = {name: set(imported(path)) - {name} for name, path in MODULES.items()}
 
 
 def package(module):
-    return module.split(".")[0]
+    return re.match(r"(lab\.)?\w*", module)[0]
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
 def test_importing_a_module_gives_a_module(name):
     """`import a.b as m` takes the attribute b of a, which a re-exported function would hide."""
-    full = f"{MODULES[name].relative_to(ROOT).parts[0]}.{name}"
+    full = f"kbert_{name}" if name.startswith("lab.") else f"kbert_core.{name}"
     module = importlib.import_module(full)
     above, _, last = full.rpartition(".")
     reached = getattr(sys.modules[above], last)

@@ -12,13 +12,13 @@ from app.models import read_model
 from kbert_core import InjectionOptions, Piece, Pipeline, Triple
 from kbert_core.checkpoints.checkpoint import load_model
 from kbert_core.errors import CheckpointError
-from kbert_core.explain.attention import attention_effect
 from kbert_core.explain.attributions import attributions
 from kbert_core.explain.case import Case
 from kbert_core.explain.effects import effects
-from kbert_core.explain.influence import influence
 from kbert_core.layers import INSERTED, layers_of
 from kbert_core.lexicon import LAYER, RATE, LexiconConfig
+from kbert_lab.explain.attention import attention_effect
+from kbert_lab.explain.influence import influence
 from kbert_lab.training.finetune import train
 from kbert_lab.training.options import TrainOptions
 

@@ -18,10 +18,10 @@ from kbert_core import (
 )
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.explain.case import Case
-from kbert_core.explain.compare import compare
 from kbert_core.explain.effects import effects
 from kbert_core.plain_text import PlainTextConfig
 from kbert_lab import cli
+from kbert_lab.explain.compare import compare
 from kbert_lab.suites.suite import read_suite, train_options
 
 

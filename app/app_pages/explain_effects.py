@@ -17,13 +17,13 @@ from app.texts import N_, refusal, t
 from app.view_models import effects as view
 from app.view_models.html import markdown
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
-from kbert_core.explain.attention import AttentionEffect, attention_effect
 from kbert_core.explain.attributions import Attributions, attributions
 from kbert_core.explain.case import Case, Target
 from kbert_core.explain.effects import Effects, stream_effects
 from kbert_core.explain.result import name_of
 from kbert_core.explain.targets import NO_SPAN
 from kbert_core.knowledge.edit import Edit
+from kbert_lab.explain.attention import AttentionEffect, attention_effect
 
 EFFECTS_HELP = {  # by the heads of the columns
     N_("triple"): N_("Head · relation · tail."),

@@ -16,7 +16,7 @@ from app.view_models.html import markdown
 from app.view_models.targets import answer_name
 from kbert_core import KnowledgeGraph
 from kbert_core.explain.case import Target
-from kbert_core.explain.noise import COUNTS, SEEDS, NoiseCurve, stream_noise
+from kbert_lab.explain.noise import COUNTS, SEEDS, NoiseCurve, stream_noise
 
 NOISE_MEASURE = {
     "variation": N_("Distance from BERT"),

@@ -15,7 +15,7 @@ from app.view_models import paths as view
 from app.view_models.html import markdown, plain
 from app.view_models.why import layers_without_model
 from kbert_core import KBertTrace, KnowledgeGraph
-from kbert_core.explain.influence import Influence, reach, stream_influence
+from kbert_lab.explain.influence import Influence, reach, stream_influence
 
 PATHS_VIEW = {"triple": N_("What a triple changes"), "token": N_("What a token can know")}
 

@@ -18,7 +18,7 @@ from app.view_models.html import markdown
 from app.view_models.targets import answer_name, candidates_of, kinds
 from kbert_core import KnowledgeGraph
 from kbert_core.explain.case import Case, Target
-from kbert_core.explain.counterfactuals import (
+from kbert_lab.explain.counterfactuals import (
     KINDS,
     Counterfactuals,
     Search,

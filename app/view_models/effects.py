@@ -12,11 +12,11 @@ from app.view_models.html import escape, plain
 from app.view_models.prediction import percent
 from app.view_models.styles import BRANCH, TRUNK
 from app.view_models.targets import answer_name
-from kbert_core.explain.attention import FEWEST, AttentionEffect, Disagreement, Kind
 from kbert_core.explain.attributions import Attributions
 from kbert_core.explain.effects import Effect, Effects
 from kbert_core.explain.result import NO_EFFECT, mention_text, name_of
 from kbert_core.explain.targets import NO_SPAN, Target
+from kbert_lab.explain.attention import FEWEST, AttentionEffect, Disagreement, Kind
 
 MOVED = {  # one triple, several
     "moved_up": (N_("{triples} moves up"), N_("{triples} move up")),

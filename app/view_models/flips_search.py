@@ -8,7 +8,7 @@ from app.view_models.html import escape
 from app.view_models.prediction import percent
 from app.view_models.targets import SPANS, answer_name
 from kbert_core.explain.case import MOST_READ
-from kbert_core.explain.counterfactuals import Counterfactual, Counterfactuals
+from kbert_lab.explain.counterfactuals import Counterfactual, Counterfactuals
 
 SEARCH_DO = {
     "remove": N_("delete {triple}"),

@@ -9,7 +9,7 @@ import numpy as np
 from app.texts import listed, sentences, t
 from app.view_models.html import escape
 from app.view_models.matrix import HIDDEN, LEVELS, share
-from kbert_core.explain.attention import CellArithmetic
+from kbert_lab.explain.attention import CellArithmetic
 
 MOST = 48  # cells a side of a small map; a longer text's are merged
 

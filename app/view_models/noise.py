@@ -10,8 +10,8 @@ from app.view_models.html import escape, plain
 from app.view_models.prediction import percent
 from app.view_models.styles import BRANCH, LINK, TRUNK, faint
 from app.view_models.targets import answer_name
-from kbert_core.explain.noise import K_BERT, NoiseCurve, Point
 from kbert_core.knowledge.triple import Triple
+from kbert_lab.explain.noise import K_BERT, NoiseCurve, Point
 
 NOISE_WAY = {
     "K-BERT": N_("K-BERT"),

@@ -14,7 +14,7 @@ from app.texts import N_, listed, sentences, t
 from app.view_models.html import escape, plain
 from app.view_models.styles import BRANCH, CHANGED, TRUNK, faint
 from kbert_core import FlatTree
-from kbert_core.explain.influence import NEVER, ROUNDING, Influence, Reach
+from kbert_lab.explain.influence import NEVER, ROUNDING, Influence, Reach
 
 ROW = 24  # pixels of a token
 

@@ -16,9 +16,9 @@ from app.view_models.selected import Marks
 from app.view_models.styles import TRUNK
 from app.words import SIDES_SYSTEM
 from kbert_core import FlatTree
-from kbert_core.explain.compare import Comparison, Difference
 from kbert_core.explain.result import nats
 from kbert_core.reader import Reading
+from kbert_lab.explain.compare import Comparison, Difference
 
 SIDES_NAME = {
     "k-bert": N_("K-BERT"),

@@ -237,7 +237,7 @@ def attributions(args: Namespace) -> Page:
 @explanation("attention")
 def attention(args: Namespace) -> Page:
     """Show the attention on every triple beside its effect."""
-    from kbert_core.explain.attention import attention_effect
+    from kbert_lab.explain.attention import attention_effect
 
     result = attention_effect(case_of(args))
     rho = result.rank_correlation()
@@ -270,7 +270,7 @@ def attention(args: Namespace) -> Page:
 )
 def counterfactuals(args: Namespace) -> Page:
     """Search for the smallest changes of the graph that flip a prediction."""
-    from kbert_core.explain.counterfactuals import Search, stream_counterfactuals
+    from kbert_lab.explain.counterfactuals import Search, stream_counterfactuals
 
     same = {name: getattr(args, name) for name in ("most_edits", "budget", "larger_too", "seed")}
     search = Search(tuple(args.kinds), args.to, most_found=args.most, **same)
@@ -304,7 +304,7 @@ def counterfactuals(args: Namespace) -> Page:
 def influence(args: Namespace) -> Page:
     """Show by which layer each triple can have arrived, and what it changed there."""
     from kbert_core.explain.case import NOTHING, Case
-    from kbert_core.explain.influence import NEVER, influence
+    from kbert_lab.explain.influence import NEVER, influence
 
     text, token = _text(args), args.token
     pipeline, graph, config = loaded(args)
@@ -343,7 +343,7 @@ def influence(args: Namespace) -> Page:
 )
 def noise(args: Namespace) -> Page:
     """Show how a prediction changes as unrelated triples are added."""
-    from kbert_core.explain.noise import stream_noise
+    from kbert_lab.explain.noise import stream_noise
 
     source = None
     if args.noise_from:
@@ -378,7 +378,7 @@ def noise(args: Namespace) -> Page:
 def compare(args: Namespace) -> Page:
     """Compare BERT, K-BERT and its ablations, or several models; say why two are equal."""
     from kbert_core.explain.case import Case
-    from kbert_core.explain.compare import BERT, ablations_of, compare
+    from kbert_lab.explain.compare import BERT, ablations_of, compare
 
     case = case_of(args)
     readings: dict[str, Any] = ablations_of(case)

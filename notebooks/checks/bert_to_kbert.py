@@ -38,7 +38,7 @@ def check_reach(answer: object) -> str | None:
         return "give a function: def can_reach(visible, layers): return ..."
     import torch
 
-    from kbert_core.explain.influence import reach
+    from kbert_lab.explain.influence import reach
 
     random = np.random.default_rng(0)
     for size, layers in ((4, 0), (5, 1), (8, 2), (8, 3), (10, 4)):

@@ -301,7 +301,7 @@ assert np.abs(with_booleans - attention(can_see.astype(float))).max() < 1e-5
 
 # %%
 from kbert_core import Pipeline
-from kbert_core.explain.attention import attention_arithmetic
+from kbert_lab.explain.attention import attention_arithmetic
 
 kbert = Pipeline.load("models/zh-mini", device="cpu")
 medical = load_graph("demo_kgs/medical_zh.spo")

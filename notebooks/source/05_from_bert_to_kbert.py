@@ -145,7 +145,7 @@ assert cls_changes[2] > 1e-3
 # (orange: the branch itself):
 
 # %%
-from kbert_core.explain.influence import influence
+from kbert_lab.explain.influence import influence
 
 followed = influence(case)
 arrival = followed.arrivals(0)[0]  # at token 0, [CLS], of the first triple

@@ -137,7 +137,7 @@ for token, distance in zip([quiet.rows[0].tokens[i] for i in trunk(quiet)], move
 
 # %%
 from kbert_core.explain.case import Case
-from kbert_core.explain.noise import noise_curve
+from kbert_lab.explain.noise import noise_curve
 
 case = Case.of(kbert, text, graph=medical)
 curve = noise_curve(case, counts=(0, 1, 2, 4, 8, 16), seeds=(1, 2, 3))

@@ -191,7 +191,7 @@ for tail, english in KINDS.items():
 # has flipped the prediction (here: single ones alone).
 
 # %%
-from kbert_core.explain.counterfactuals import Search, counterfactuals
+from kbert_lab.explain.counterfactuals import Search, counterfactuals
 
 flips = counterfactuals(case, search=Search(most_edits=1))
 for found in flips.found:
@@ -217,7 +217,7 @@ mass = [layer[0, :, lookers][:, :, branch].sum(-1).mean().item() for layer in tr
 print("mass on", "".join(row.tokens[i] for i in branch), "by layer:", *(f"{m:.3f}" for m in mass))
 
 # %%
-from kbert_core.explain.attention import attention_effect
+from kbert_lab.explain.attention import attention_effect
 
 beside = attention_effect(case)
 show(beside.figure(), "Attention across, size of the effect up")
@@ -280,7 +280,7 @@ print(
 )
 
 # %%
-from kbert_core.explain.attention import scatter
+from kbert_lab.explain.attention import scatter
 
 show(
     scatter(points, title=of),

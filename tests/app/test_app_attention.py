@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 
 from app.view_models import heads, matrix, row
 from kbert_core import Ablation, Triple
-from kbert_core.explain.attention import CellArithmetic
+from kbert_lab.explain.attention import CellArithmetic
 
 FULL = Ablation()
 TOKENS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()

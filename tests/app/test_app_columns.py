@@ -37,9 +37,9 @@ from kbert_core import (
     Triple,
 )
 from kbert_core.explain.case import Case, Target
-from kbert_core.explain.compare import ablations_of, compare
 from kbert_core.kbert.interventions import PRESETS
 from kbert_core.knowledge.edit import Edit
+from kbert_lab.explain.compare import ablations_of, compare
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("布洛芬", "类别", "治疗")])

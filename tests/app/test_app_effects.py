@@ -14,11 +14,11 @@ from app.models import ModelInfo
 from app.texts import t
 from app.view_models import effects as view
 from kbert_core import Card, InjectionOptions, Mention, Triple
-from kbert_core.explain.attention import Attended, AttentionEffect, attention_effect
 from kbert_core.explain.attributions import Attributions, TokenShare, attributions
 from kbert_core.explain.case import Case, Outcome, Piece, Target
 from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.knowledge.edit import Edit
+from kbert_lab.explain.attention import Attended, AttentionEffect, attention_effect
 
 INFO = ModelInfo("m", "m", Card("ner"))
 ODD = Triple("=cmd()", "<b>", "@x")

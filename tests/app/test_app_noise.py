@@ -14,7 +14,7 @@ from app.view_models.targets import answer_name
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import Case, Outcome, Target
-from kbert_core.explain.noise import ABLATIONS, NoiseCurve, Point, noise_curve
+from kbert_lab.explain.noise import ABLATIONS, NoiseCurve, Point, noise_curve
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph(

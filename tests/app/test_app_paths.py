@@ -25,8 +25,8 @@ from kbert_core import (
     visible_matrix,
 )
 from kbert_core.explain.case import Case
-from kbert_core.explain.influence import influence, reach, stream_influence
 from kbert_core.kbert.interventions import PRESETS
+from kbert_lab.explain.influence import influence, reach, stream_influence
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 DISEASE = Triple("糖尿病", "类别", "疾病")

@@ -17,8 +17,8 @@ from app.view_models import targets as targets_view
 from app.view_models.prediction import percent
 from kbert_core import KnowledgeGraph, Pipeline, Triple
 from kbert_core.explain.case import Case, Target
-from kbert_core.explain.counterfactuals import Search, counterfactuals
 from kbert_core.knowledge.edit import Edit
+from kbert_lab.explain.counterfactuals import Search, counterfactuals
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GASTROSCOPY = "患者行胃镜检查未见异常"

@@ -5,8 +5,8 @@ import json
 import pytest
 from explaining import TEXT
 
-from kbert_core.explain import counterfactuals
 from kbert_lab.cli.explain import KINDS
+from kbert_lab.explain import counterfactuals
 
 SPAN = ("--target", "疾病", "--span", "3:6")
 

@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoModel, BertModel
 
 from kbert_core import Ablation, Card, InjectionOptions, Pipeline
 from kbert_core.errors import EncoderError, OptionError
-from kbert_core.explain.attention import attention_arithmetic
+from kbert_lab.explain.attention import attention_arithmetic
 
 OPTIONS = InjectionOptions(max_triples=9)
 

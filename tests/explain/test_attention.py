@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from kbert_core import Ablation, KnowledgeGraph, Triple
-from kbert_core.explain.attention import Attended, AttentionEffect, Kind, attention_effect
 from kbert_core.explain.case import Case, Outcome, Piece, Target
 from kbert_core.explain.effects import Effect, Effects
 from kbert_core.kbert.interventions import Intervention, Tokens
+from kbert_lab.explain.attention import Attended, AttentionEffect, Kind, attention_effect
 
 BASE = Outcome(0.0, "疾病")
 

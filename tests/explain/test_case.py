@@ -21,15 +21,15 @@ from kbert_core import (
 from kbert_core.errors import TextError
 from kbert_core.explain import case as case_module
 from kbert_core.explain.case import Case, Target, target_of
-from kbert_core.explain.counterfactuals import stream_counterfactuals
 from kbert_core.explain.effects import stream_effects, stream_interactions, stream_shapley
-from kbert_core.explain.noise import stream_noise
 from kbert_core.kbert.interventions import PRESETS
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.labels import Labels
 from kbert_core.reader import Piece
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
 from kbert_core.tasks.mask import Filling
+from kbert_lab.explain.counterfactuals import stream_counterfactuals
+from kbert_lab.explain.noise import stream_noise
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph(

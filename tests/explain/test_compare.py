@@ -10,9 +10,9 @@ import torch
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import NOTHING, Case, Target
-from kbert_core.explain.compare import ALL, BERT, HARD, K_BERT, Why, ablations_of, compare
-from kbert_core.explain.influence import states_of
 from kbert_core.kbert.interventions import BRANCHES, TRUNK, Intervention, Tokens
+from kbert_lab.explain.compare import ALL, BERT, HARD, K_BERT, Why, ablations_of, compare
+from kbert_lab.explain.influence import states_of
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph(
@@ -148,7 +148,7 @@ def test_equal_is_said_only_where_the_states_are(reader, monkeypatch):
     def shaken(*given):
         return (states + next(noise) for states in states_of(*given))
 
-    monkeypatch.setattr(import_module("kbert_core.explain.compare"), "states_of", shaken)
+    monkeypatch.setattr(import_module("kbert_lab.explain.compare"), "states_of", shaken)
     made = compare(ablations_of(case), of=case)
     assert pair_of(made, BERT, K_BERT).same_input
     assert pair_of(made, BERT, K_BERT).why is None

@@ -10,9 +10,10 @@ from undecided import undecided
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.errors import OptionError, TextError
-from kbert_core.explain import counterfactuals as counterfactuals_module
 from kbert_core.explain.case import Case, Outcome, Target
-from kbert_core.explain.counterfactuals import (
+from kbert_core.knowledge.edit import Edit
+from kbert_lab.explain import counterfactuals as counterfactuals_module
+from kbert_lab.explain.counterfactuals import (
     Candidates,
     Counterfactual,
     Search,
@@ -20,7 +21,6 @@ from kbert_core.explain.counterfactuals import (
     counterfactuals,
     stream_counterfactuals,
 )
-from kbert_core.knowledge.edit import Edit
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph(

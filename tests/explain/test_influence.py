@@ -15,8 +15,8 @@ from transformers import BertForSequenceClassification, ModernBertConfig, Modern
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError, TextError
 from kbert_core.explain.case import NOTHING, Case, Piece, Target
-from kbert_core.explain.influence import ROUNDING, influence, states_of, stream_influence
 from kbert_core.kbert.interventions import BRANCHES, PRESETS, TRUNK, Intervention
+from kbert_lab.explain.influence import ROUNDING, influence, states_of, stream_influence
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph(
@@ -103,7 +103,7 @@ def test_influence_of_many_triples_keeps_few_states_at_once(classifier, monkeypa
             yield own
             del own
 
-    monkeypatch.setattr(import_module("kbert_core.explain.influence"), "states_of", watched)
+    monkeypatch.setattr(import_module("kbert_lab.explain.influence"), "states_of", watched)
     graph = KnowledgeGraph([Triple("糖尿病", "r", c) for c in "甲乙丙丁戊己庚辛"])
     found = influence(case_of(classifier, TEXT, graph=graph, options=InjectionOptions(8)))
     assert len(found.pieces) == 8

@@ -8,14 +8,14 @@ import torch
 from tiny_knowbert import PICTURE, PLACE, SENSES, TEST, TEXT, knowbert_in
 
 from kbert_core.errors import CheckpointError, TextError
-from kbert_core.explain.attention import attention_effect
 from kbert_core.explain.case import Case
-from kbert_core.explain.compare import ablations_of, compare
-from kbert_core.explain.counterfactuals import Search, counterfactuals
 from kbert_core.explain.effects import effects, shapley
-from kbert_core.explain.influence import influence
-from kbert_core.explain.noise import noise_curve
 from kbert_core.explain.targets import LEAST, LinkTarget, NothingPredicted, Target, target_of
+from kbert_lab.explain.attention import attention_effect
+from kbert_lab.explain.compare import ablations_of, compare
+from kbert_lab.explain.counterfactuals import Search, counterfactuals
+from kbert_lab.explain.influence import influence
+from kbert_lab.explain.noise import noise_curve
 
 
 @pytest.fixture(scope="module")

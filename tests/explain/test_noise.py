@@ -11,7 +11,7 @@ from transformers import BertForSequenceClassification
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import Case, Target
-from kbert_core.explain.noise import (
+from kbert_lab.explain.noise import (
     ABLATIONS,
     noise_curve,
     noisy_tree,

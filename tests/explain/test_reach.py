@@ -11,7 +11,7 @@ from slow_trees import random_scene, slowly_flattened
 
 from kbert_core import collate, visible_matrix
 from kbert_core.errors import ShapeError
-from kbert_core.explain.influence import NEVER, reach
+from kbert_lab.explain.influence import NEVER, reach
 
 CLS, TIM, COOK, CEO, APPLE, IS, VISITING, BEIJING, CAPITAL, CHINA, IS_A, CITY, NOW, SEP = range(14)
 

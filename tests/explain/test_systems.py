@@ -8,14 +8,14 @@ from explaining import DISEASE, GRAPH, TEXT
 
 from kbert_core import Ablation, Card, InjectionOptions, Pipeline
 from kbert_core.errors import OptionError
-from kbert_core.explain.attention import attention_effect
 from kbert_core.explain.case import Case
-from kbert_core.explain.compare import BERT, ablations_of, compare
-from kbert_core.explain.counterfactuals import Search, counterfactuals
 from kbert_core.explain.effects import effects, interactions, shapley
-from kbert_core.explain.influence import ROUNDING, influence
-from kbert_core.explain.noise import noise_curve
 from kbert_core.plain_text import PlainTextConfig
+from kbert_lab.explain.attention import attention_effect
+from kbert_lab.explain.compare import BERT, ablations_of, compare
+from kbert_lab.explain.counterfactuals import Search, counterfactuals
+from kbert_lab.explain.influence import ROUNDING, influence
+from kbert_lab.explain.noise import noise_curve
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from app.texts import refusal, speaking
 from kbert_core import KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import DataError, OptionError, TextError
 from kbert_core.explain.case import Case
-from kbert_core.explain.counterfactuals import Search, counterfactuals
 from kbert_core.explain.effects import effects
 from kbert_core.explain.targets import target_of
 from kbert_core.labels import Labels
@@ -29,6 +28,7 @@ from kbert_lab.cli.corpus import PREDICTED, _value, schema_of
 from kbert_lab.data.labelled import check_labels, labels_of, read_examples
 from kbert_lab.data.sources import guess_task, read_split
 from kbert_lab.data.splits import write_split
+from kbert_lab.explain.counterfactuals import Search, counterfactuals
 from kbert_lab.training.collator import KnowledgeCollator
 from kbert_lab.training.scores import multilabel_scores
 

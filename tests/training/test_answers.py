@@ -6,11 +6,11 @@ import pytest
 
 from kbert_core import Pipeline
 from kbert_core.explain.case import Case, target_of
-from kbert_core.explain.counterfactuals import Search, counterfactuals
 from kbert_core.explain.effects import stream_effects
 from kbert_core.knowledge import load_graph
 from kbert_lab import cli
 from kbert_lab.data.squad import read_comprehension
+from kbert_lab.explain.counterfactuals import Search, counterfactuals
 from kbert_lab.training.answer_scores import (
     answer_columns,
     scores_of_answers,

@@ -15,12 +15,12 @@ from torch import Tensor
 from kbert_core.errors import OptionError, TextError
 from kbert_core.explain.case import NOTHING, Case, Outcome, Target
 from kbert_core.explain.drawing import Figure
-from kbert_core.explain.influence import inputs_of, states_of
-from kbert_core.explain.noise import ABLATIONS, variation
 from kbert_core.explain.result import Plain, nats_bars
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Reading
+from kbert_lab.explain.influence import inputs_of, states_of
+from kbert_lab.explain.noise import ABLATIONS, variation
 
 ROUNDING = 1e-4  # between the same numbers computed in batches of other shapes
 MOST = 4
