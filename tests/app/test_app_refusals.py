@@ -127,6 +127,7 @@ GRAPHS = {
     "i.spo.gz": gzip.compress(b"a\tb\tc\n" * 9000)[:-12],
     "j.spo": b"only words here\n" * 300,
     "k.spo": b"\xff\xfe\x41",
+    "l.spo": "癫痫\t类别\t疾病\n".encode() * 2 + b"\xff\tb\tc\n",
 }
 
 

@@ -15,9 +15,13 @@ NEARLY = 0.2  # by which the second of two encodings may have fewer
 
 
 def encoding_error(
-    error: UnicodeDecodeError, number: int, end: bytes, shown: Callable[[str], str]
+    error: UnicodeDecodeError, number: int, end: bytes, start: bytes, shown: Callable[[str], str]
 ) -> str:
-    """Say what is wrong, after a file's name; the bytes begin in line ``number``."""
+    """Say what is wrong, after a file's name; the bytes begin in line ``number``.
+
+    Args:
+        start: how the file begins, for what its other lines are.
+    """
     encoding, data = error.encoding.upper(), error.object
     if encoding.startswith(("UTF-16", "UTF-32")):
         return (
@@ -27,7 +31,12 @@ def encoding_error(
     number += data.count(end, 0, error.start)
     begin = 0 if b"\0" in data else data.rfind(end, 0, error.start) + 1
     remedy = "Save the file as UTF-8 and open it again"
-    if others := guessed(data[begin:], but=error.encoding.lower()):
+    lines = {*start.split(end)[:-1], *data.split(end)[:-1]}
+    fits = [line.decode(errors="ignore").encode() == line for line in lines if not line.isascii()]
+    if encoding == "UTF-8" and 3 * sum(fits) > len(fits):
+        line = data[begin:].partition(end)[0].decode(errors="replace").strip()
+        remedy = f"Other lines are: write '{shown(line)}' anew in this line, or delete it"
+    elif others := guessed(data[begin:], but=error.encoding.lower()):
         first = {other: text.partition(end.decode())[0].strip() for other, text in others}
         read = (f"{other.upper()} ('{shown(line)}')" for other, line in first.items())
         remedy = (

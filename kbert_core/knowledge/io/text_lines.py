@@ -119,7 +119,7 @@ def lines(
         except UnicodeDecodeError as error:
             from kbert_core.knowledge.io.guessing import encoding_error
 
-            problem = encoding_error(error, number, end.encode(), shown)
+            problem = encoding_error(error, number, end.encode(), start, shown)
             raise GraphFileError(f"{name}{problem}") from error
         except UnicodeError as error:  # of UTF-16 and UTF-32 without their mark
             raise GraphFileError(

@@ -104,6 +104,19 @@ def test_file_that_is_not_utf_8_says_where():
     )
 
 
+@pytest.mark.parametrize("others", ["Übelkeit\tist\thäufig\n", "Übel\tist\ta\n" * 9000])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_one_line_that_is_not_utf_8_is_to_be_mended_alone(others, end):
+    """Another encoding would garble the others."""
+    message = error_of(others.encode() + f"Gürtelrose\tist\targ{end}".encode("cp1252"))
+    number = others.count("\n") + 1
+    assert message == (
+        f"a.spo, line {number}: byte 0xFC is not UTF-8. Other lines are: write "
+        "'G�rtelrose<TAB>ist<TAB>arg' anew in this line, or delete it."
+    )
+    assert "--encoding" in error_of((others[:300] + "sein\tist\tsanté\n" * 2).encode("cp1252"))
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", "\ufeff", "  \n\t\n"])
 def test_empty_file_says_what_was_expected(text):
     assert error_of(text) == (
