@@ -1,8 +1,8 @@
 """Texts with labelled spans, as annotation tools export them → rows of tokens with tags.
 
-Read are JSON and JSON Lines of doccano, Label Studio, CLUENER, CMeEE and Prodigy's kind
-(``{text, spans}``); a folder of brat; and a table with one token a row and a sentence's number.
-The content says which it is.
+Read are JSON and JSON Lines of doccano, Label Studio, CLUENER, CMeEE, spaCy and
+Prodigy's kind (``{text, spans}``); a folder of brat; and a table with one token a row and a
+sentence's number. The content says which it is.
 """
 
 import csv
@@ -22,7 +22,7 @@ from kbert_lab.data.splits import write_rows
 from kbert_lab.data.tables import LABELS, NUMBERED, Source, read_lines
 
 TEXTS = ("text", "sentence", "content", "data")
-SPANS = ("spans", "entities", "label", "labels", "annotations")
+SPANS = ("spans", "ents", "entities", "label", "labels", "annotations")
 STARTS = ("start", "start_offset", "start_idx", "begin")
 ENDS = ("end", "end_offset", "end_idx")
 TYPES = ("label", "type", "tag", "labels")
@@ -33,8 +33,8 @@ REFUSED = ("reject", "ignore")  # what Prodigy writes as "answer" of a text that
 WORD = re.compile(r"\w+(?:[-'’./]\w+)*|\S")
 BRAT = re.compile(r"T\d+\t(?P<type>\S+) (?P<places>[\d ;]+)\t(?P<name>.*)")
 EXPECTED = (
-    "Expected texts with labelled spans, as doccano, Label Studio, CLUENER or brat (a folder) "
-    "export them, or a table with a column for the sentence, the token and its tag"
+    "Expected texts with labelled spans, as doccano, Label Studio, CLUENER, spaCy or brat (a "
+    "folder) export them, or a table with a column for the sentence, the token and its tag"
 )
 log = logging.getLogger(__name__)
 

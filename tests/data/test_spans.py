@@ -37,6 +37,7 @@ ROWS = {
     "Label Studio, short": {"text": TEXT, "label": [region["value"] for region in REGIONS]},
     "CLUENER": {"text": TEXT, "label": CLUENER},
     "CMeEE": {"text": TEXT, "entities": CMEEE},
+    "spaCy": {"text": TEXT, "ents": [{"start": a, "end": b, "label": t} for a, b, t in PLACES]},
     "spans": {"text": TEXT, "spans": [{"start": a, "end": b, "label": t} for a, b, t in PLACES]},
 }
 
@@ -47,7 +48,7 @@ def test_spans_of_every_tool_become_rows(tmp_path, row, ending):
     none = {
         **row,
         "text": "无",
-        **{k: [] for k in ("label", "labels", "entities", "spans") if k in row},
+        **{k: [] for k in ("label", "labels", "ents", "entities", "spans") if k in row},
     }
     if isinstance(row.get("data"), str):
         none |= {"data": none.pop("text")}

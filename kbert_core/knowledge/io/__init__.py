@@ -86,6 +86,12 @@ class Reading:
                     f"{row.line:,}, and only {good:,} triples. Is it another kind of file? The "
                     "ending of its name must fit its format."
                 )
+        if self.bad and not good and plain_ending(self.name) not in ENDINGS:
+            raise GraphFileError(
+                f"{self.problems[0]}\n{self.name}: no {self.unit} of it is a triple. Is it another "
+                "kind of file? Save its triples as a table of head, relation and tail, with tabs "
+                "between, and call it .tsv."
+            )
         if self.bad and not self.skip_bad:
             rest = self.bad - SHOWN_PROBLEMS
             more = [f"… and {rest} more bad {self.unit}s."] if rest > 0 else []

@@ -22,6 +22,7 @@ _DELIMITERS = (",;\t|", "，；")  # the latter where a line has none of the for
 SEPARATOR = re.compile(r"sep=([^\w\"]) *", re.IGNORECASE)  # a line that Excel may write first
 _CSV = "Save it as CSV (UTF-8), and open that file"
 _RDF = "Save it as RDF/XML or Turtle, and open that file"
+_TABLE = "Save its triples as a table: head, relation, tail"
 _Kinds = Mapping[bytes, tuple[str, str]]
 _BINARY = {  # how a file begins: what it is, and what to do
     rb"PK\x03\x04": ("an Excel workbook or a zip archive", _CSV),
@@ -31,7 +32,17 @@ _BINARY = {  # how a file begins: what it is, and what to do
     rb"%PDF-": ("a PDF file", "Copy its table into a text file"),
 }
 _OTHERS = _BINARY | {
-    rb"\s*<(?!.*<rdf:RDF).*<graphml\b": ("GraphML", "Save its edges as a table of triples"),
+    rb"\s*<(?!.*<rdf:RDF).*<graphml\b": ("GraphML", _TABLE),
+    rb"\s*<(?!.*<rdf:RDF).*<gexf\b": ("GEXF", _TABLE),
+    rb"\$HDT": ("HDT", "Turn it into N-Triples, as hdt2rdf does"),
+    rb"C\d{7}\|[^|\n]*\|\w*\|\w*\|C\d{7}\|": (
+        "UMLS's MRREL.RRF",
+        "Write a table: the name of column 5 (MRCONSO.RRF has it), column 8, the name of column 1",
+    ),
+    rb"(%YAML|---[ \t]*\r?\n|(?![^\n]*[\t,;|{<])([^\n]{1,80}:[ \t]*\r?\n[ -]|- [^\n]+:[ \r\n]))": (
+        "YAML",
+        _TABLE,
+    ),
     rb"\s*<(!DOCTYPE html|html)": ("a web page", "Download the file itself"),
     rb"\s*<(?!.*<rdf:RDF).*<Ontology\b": ("OWL/XML", _RDF),
     rb"\s*(Prefix|Ontology)\(": ("OWL in functional syntax", _RDF),
@@ -40,6 +51,10 @@ _OTHERS = _BINARY | {
     rb"\s*@prefix\s": ("Turtle", "Let its name end with .ttl"),
     rb"\s*<\S+>\s<\S+>\s[<\"_][^\n]*\.\s*\n": ("N-Triples", "Let its name end with .nt or .nq"),
     rb"\s*\[?\s*{\s*\"@(context|id|graph|type)\"": ("JSON-LD", "Let its name end with .jsonld"),
+    rb"\s*[\[{](?!.*\"(@|rel|pred)).*\"(ents|entities|spans|tokens|paragraphs)\"\s*:\s*\[": (
+        "JSON of labelled texts",
+        "It is data to train on, where it labels spans after `kbert data spans`",
+    ),
     rb"\s*\[\s*[\[{]": ("a JSON list", "Write one object a line, and call the file .jsonl"),
 }
 _BREAK = re.compile(r"\s*[\t-\r\x85\u2028\u2029]\s*")

@@ -335,6 +335,12 @@ def test_a_bad_line_of_n_triples_can_be_left_out():
         (b"SQLite format 3\0", "a database"),
         (b"%PDF-1.7", "a PDF file"),
         (b'<?xml version="1.0"?>\n<graphml xmlns="x">', "GraphML"),
+        (b'<?xml version="1.0"?>\n<gexf xmlns="x">', "GEXF"),
+        (b"$HDT\x01<http://x.org/hdt>", "HDT"),
+        (b"C0000005|A1|SCUI|RB|C0036775|A2|SCUI|isa|", "UMLS's MRREL.RRF"),
+        *((b, "YAML") for b in (b"---\nflu: ill", b"flu:\n  is: ill", b"- head: flu\n  tail: ill")),
+        (b'{"text": "flu", "ents": [{"start": 0}]}', "JSON of labelled texts"),
+        (b'[["flu", {"entities": [[0, 3, "Ill"]]}]]', "JSON of labelled texts"),
         (b'<?xml version="1.0"?>\n<Ontology xmlns="x">', "OWL/XML"),
         (b'<x:a> <x:b> "c" .\n', "N-Triples"),
         (b"<x:a>\t<x:b>\t<x:c>\t.\n", "N-Triples"),
@@ -353,8 +359,17 @@ def test_files_of_other_kinds_are_refused_by_name(start, what):
         assert error_of(start, name).startswith(f"{name}: is {what}")
 
 
-def test_a_gene_is_no_parquet_table():
-    assert triples("PAR1\tregulates\tblood\n", "a.tsv") == [("PAR1", "regulates", "blood")]
+@pytest.mark.parametrize("line", ["PAR1\tregulates\tblood", "- a: b\tis\tc", "C0000005|1\tis\tc"])
+def test_a_name_is_no_other_kind_of_file(line):
+    assert triples(f"{line}\n", "a.tsv") == [tuple(line.split("\t"))]
+
+
+def test_what_has_no_triple_and_an_unknown_ending_may_be_another_kind_of_file():
+    for text in ("graph [\n  edge [ ]\n]", "digraph {\n  a -> b;\n}", "# A graph\n\nOf mine.\n"):
+        said = error_of(text, "a.x").split("\n")
+        assert "a.x: no line of it is a triple. Is it another kind of file?" in said[1]
+        assert said[0].startswith("a.x, line ") and len(said) == 2
+    assert len(error_of("a\tb\n" * 3 + "a\tb\tc\n", "a.x").split("\n")) == 3
 
 
 def test_n_triples_are_read():
