@@ -21,16 +21,18 @@ WHOLE = tuple(  # what a heading, or a key of an object, may be called
     )
 )
 MOST = 100  # columns that are looked at
+_SURE = "head/tail subject/object subj/obj source/target src/dst src/tgt"  # both in no fact
 _PAIRS = (
-    "head/tail subject/object subj/obj source/target src/dst src/tgt from/to start/end left/right "
-    "kopf/ziel h/t s/o s/t a/b n/m x/y p/q 1/2 一/二 头/尾 主/宾 主/客 源/目标 起/终"
+    f"{_SURE} from/to start/end left/right kopf/ziel "
+    "h/t s/o s/t a/b n/m x/y p/q 1/2 一/二 头/尾 主/宾 主/客 源/目标 起/终"
 )
 _OPPOSITES = {tuple(pair.split("/")) for pair in _PAIRS.split()}
 _ENDS = {part for pair in _OPPOSITES for part in pair}
-_RELATION = {"relation", "relationship", "rel", "predicate", "pred", "edge", "关系", "谓"}
+_RELATION = {"relation", "relationship", "rel", "predicate", "pred", "edge", "metaedge"}
+_RELATION |= {"关系", "谓"}
 # Facts have these too, as in "aspirin, type, drug".
 _WEAK = {"type", "label", "kind", "verb", "property", "attribute", "association", "interaction"}
-_WEAK |= {"属性", "类型", "边"}
+_WEAK |= {"link", "属性", "类型", "边"}
 _NAME = {"name", "label", "title", "text", "term", "名", "名称"}
 _THING = {"entity", "node", "concept", "item", "e", "n", "实体", "节点", "语", "词", "点"}
 _KEYS = {"id", "index", "code", "iri", "uri", "cui"}
@@ -66,9 +68,16 @@ def columns_of(cells: Sequence[str]) -> tuple[int, int, int] | None:
     return None
 
 
+def ends_of(cells: Sequence[str]) -> tuple[int, int] | None:
+    """Return the places of "source" and "target" or their like, whatever else there is."""
+    plain = [cell.strip(" #").casefold() for cell in cells[:MOST]]
+    pairs = (pair.split("/") for pair in _SURE.split())
+    return next(((plain.index(h), plain.index(t)) for h, t in pairs if {h, t} <= {*plain}), None)
+
+
 def looks_like_headings(cells: Sequence[str]) -> bool:
-    """Say whether one of the cells has words that facts hardly have: "relation", "entity1"."""
-    return any(
+    """Say whether cells have words that facts hardly have: "relation", "entity1"."""
+    return ends_of(cells) is not None or any(
         own <= _RELATION or (len(own) > 1 and own & _ENDS and own <= _ENDS | _THING | _NAME | _KEYS)
         for own in map(set, map(_parts, cells))
         if any(len(part) > 1 for part in own)

@@ -7,7 +7,7 @@ from operator import eq
 from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.encodings import check_encoding
-from kbert_core.knowledge.io.headings import WHOLE, columns_of, looks_like_headings
+from kbert_core.knowledge.io.headings import WHOLE, columns_of, ends_of, looks_like_headings
 from kbert_core.knowledge.io.text_lines import MAX_FIELD, Bad, Cells, Doubt, Lines, shown
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import option
@@ -146,6 +146,11 @@ def _chosen(
     headings = [cell.strip().casefold() for cell in first]
     if options.columns is None:
         known = columns_of(first) if header else None
+        if header and not known and 1 in (ends_of(first) or ()):
+            raise GraphFileError(
+                f"{name}, line {number}: none of '{shown(', '.join(first))}' is known as the "
+                "heading of a relation. Call it relation, or choose columns with --columns."
+            )
         return known or (0, 1, 2), bool(known)
     if all(column.isdecimal() for column in options.columns):
         wanted = [int(column) - 1 for column in options.columns]

@@ -16,7 +16,7 @@ import pyoxigraph as ox
 from kbert_core.errors import GraphFileError
 from kbert_core.files import replaced
 from kbert_core.knowledge.io.compression import packing, plain_ending
-from kbert_core.knowledge.io.headings import columns_of
+from kbert_core.knowledge.io.headings import columns_of, ends_of
 from kbert_core.knowledge.io.rdf import FORMATS as RDF
 from kbert_core.knowledge.io.text_lines import guarded
 from kbert_core.knowledge.triple import Triple
@@ -76,7 +76,7 @@ def _write_table(triples: Iterable[Triple], stream: IO[bytes]) -> None:
     """With headings where the first triple would be taken for them."""
     triples = iter(triples)
     first = next(triples, None)
-    if first is not None and columns_of(astuple(first)):
+    if first is not None and (columns_of(cells := astuple(first)) or ends_of(cells)):
         stream.write(b"head\trelation\ttail\n")
     _write_tabs(() if first is None else chain([first], triples), stream)
 

@@ -71,6 +71,8 @@ Entity 1,Relationship Type,Entity 2 | 源实体,关系类型,目标实体 | 主�
 subjectLabel,predicateLabel,objectLabel | itemLabel,propertyLabel,valueLabel
 实体名,属性名,属性值 | 主语名称,关系名称,宾语名称
 from_node,edge_type,to_node | entity,attribute,value | source_id,label,target_id
+source,metaedge,target | source,type,target | start,label,end | subject_id,predicate,object_id
+src,link,dst
 """
 
 
@@ -117,8 +119,15 @@ def test_a_line_that_may_be_of_headings_is_told(caplog):
         assert triples(f"{first}\n{rows}")[0] == tuple(first.split(","))
         assert "a.csv, line 1: 'Mittel, " in caplog.text and "--columns Mittel," in caplog.text
         caplog.clear()
+    assert len(triples("source,via,target\na,r,t\n")) == 2
+    assert "'source, via, target' was read as a triple" in caplog.text
     assert len(triples("head\trelation\ttail\n", "a.spo")) == 1
     assert "'head, relation, tail' was read as a triple" in caplog.text
+
+
+@pytest.mark.parametrize("first", ["source,target,weight", "weight,Subject,Object", "id,head,tail"])
+def test_headings_of_head_and_tail_without_one_of_a_relation_are_refused(first):
+    assert f"none of '{first.replace(',', ', ')}' is known as the" in error_of(f"{first}\na,b,3\n")
 
 
 def test_comments_are_passed_over():

@@ -60,8 +60,9 @@ def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
     assert "'＝1,'＋a,'＠b\n" in text  # East Asian spreadsheets run these too
 
 
-def test_a_first_triple_like_headings_is_read_again(tmp_path):
-    first = [Triple("entity", "type", "object"), Triple("a", "b", "c")]
+@pytest.mark.parametrize("words", [("entity", "type", "object"), ("source", "target", "x")])
+def test_a_first_triple_like_headings_is_read_again(tmp_path, words):
+    first = [Triple(*words), Triple("a", "b", "c")]
     for ending in ("spo", "tsv", "txt", "csv"):
         write_triples(first, tmp_path / f"x.2024.{ending}")
         assert read_triples(tmp_path / f"x.2024.{ending}").triples == tuple(first)
