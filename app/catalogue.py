@@ -10,9 +10,9 @@ from app.edit_log import EditLog
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.search import Facets, Found, GraphSearch, Query
-from kbert_core.knowledge.store.log import Change
-from kbert_core.knowledge.tools.check import TYPE_RELATIONS
+from kbert_core.knowledge.triple import TYPE_RELATIONS
+from kbert_lab.graphs.search import Facets, Found, GraphSearch, Query
+from kbert_lab.graphs.store.log import Change
 
 ONE_TABLE = 15_000  # triples that are shown in one table
 PAGE = 200  # of a larger graph

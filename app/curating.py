@@ -14,8 +14,8 @@ from app.view_models.importing import Preview
 from app.view_models.knowledge import HEAD, RELATION, TAIL
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.search import Facets, Found, GraphSearch, Query, Where
-from kbert_core.knowledge.store.importing import Source
+from kbert_lab.graphs.search import Facets, Found, GraphSearch, Query, Where
+from kbert_lab.graphs.store.importing import Source
 
 TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK = "triples", "import", "history", "difference", "check"
 STRUCTURE = "structure"

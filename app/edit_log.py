@@ -9,12 +9,12 @@ from kbert_core import KnowledgeGraph
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.search import GraphSearch
-from kbert_core.knowledge.store.anywhere import import_into
-from kbert_core.knowledge.store.importing import Imported, Source
-from kbert_core.knowledge.store.log import Change, Entry, last_undo
-from kbert_core.knowledge.store.memory import MemoryStore, Step
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.graphs.search import GraphSearch
+from kbert_lab.graphs.store.anywhere import import_into
+from kbert_lab.graphs.store.importing import Imported, Source
+from kbert_lab.graphs.store.log import Change, Entry, last_undo
+from kbert_lab.graphs.store.memory import MemoryStore, Step
+from kbert_lab.graphs.store.store import GraphStore
 
 
 class EditLog:

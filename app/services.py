@@ -55,18 +55,18 @@ from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.knowledge import is_large
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ENDINGS, Reading, ReadOptions, open_rows, rows_of
-from kbert_core.knowledge.io import download as public
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
-from kbert_core.knowledge.search import Facets, GraphSearch
-from kbert_core.knowledge.store import ENDING as STORED
-from kbert_core.knowledge.store.importing import indexed
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_core.knowledge.io.sources import STORED
 from kbert_core.reader import Trace
 from kbert_core.roof.reading import RoofTrace
 from kbert_core.tasks import TASKS
 from kbert_core.words import AS_BERT
 from kbert_lab.explain.attention import CellArithmetic, attention_arithmetic
+from kbert_lab.graphs import download as public
+from kbert_lab.graphs.search import Facets, GraphSearch
+from kbert_lab.graphs.store.importing import indexed
+from kbert_lab.graphs.store.store import GraphStore
 from kbert_lab.study.gated import FILE as GATE
 from kbert_lab.study.gated import Gate, Gated, GatedPrediction
 

@@ -24,14 +24,14 @@ from app.words import SPOKEN
 from kbert_core import Ablation, InjectionOptions, KBertError, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.io.download import PUBLIC
-from kbert_core.knowledge.search import GraphSearch
 from kbert_core.knowledge.selection import SCORED, Strategy
-from kbert_core.knowledge.store.importing import Source
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.roof.reading import RoofTrace
 from kbert_core.systems import K_BERT, SYSTEMS
 from kbert_core.tasks import TASKS
+from kbert_lab.graphs.download import PUBLIC
+from kbert_lab.graphs.search import GraphSearch
+from kbert_lab.graphs.store.importing import Source
 
 NO_TASK = "tree"
 PLAIN_TEXT = "plain-text"

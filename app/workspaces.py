@@ -23,11 +23,12 @@ from app.texts import N_, refusal, t
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.store import ENDING, SERVER, ServerError
-from kbert_core.knowledge.store.anywhere import copy_graph, is_there, open_store
-from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.memory import Step
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_core.knowledge.io.sources import SERVER, STORED
+from kbert_lab.graphs.store import ServerError
+from kbert_lab.graphs.store.anywhere import copy_graph, is_there, open_store
+from kbert_lab.graphs.store.importing import Source, import_triples
+from kbert_lab.graphs.store.memory import Step
+from kbert_lab.graphs.store.store import GraphStore
 
 FOLDER = "KBERT_WORKSPACES"  # the environment's word for where they are kept
 MEGABYTES = "KBERT_WORKSPACES_MB"  # and for how much they may take there together
@@ -89,7 +90,7 @@ def place_of(key: str) -> Path | str:
     digest = hashlib.sha256(f"kbert workspace {key}".encode("utf-8", "replace")).hexdigest()
     if address := server():
         return f"{address}{'&' if '?' in address else '?'}graph=w{digest[:47]}"
-    return folder() / f"{digest[:48]}{ENDING}"
+    return folder() / f"{digest[:48]}{STORED}"
 
 
 def create(
@@ -132,7 +133,7 @@ def create(
         if isinstance(place, Path):
             path = place
         else:
-            path = Path(until_saved.enter_context(TemporaryDirectory())) / f"graph{ENDING}"
+            path = Path(until_saved.enter_context(TemporaryDirectory())) / f"graph{STORED}"
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             if len(base):

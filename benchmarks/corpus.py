@@ -29,8 +29,8 @@ from transformers import AutoConfig, AutoModelForTokenClassification
 
 from benchmarks.common import data_folder, machine, spread, write
 from kbert_core.knowledge.io import open_rows
-from kbert_core.knowledge.store.importing import Source, import_triples
 from kbert_lab.data.labelled import read_examples
+from kbert_lab.graphs.store.importing import Source, import_triples
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from ray_cluster import running_ray  # before Ray

@@ -23,9 +23,9 @@ from benchmarks.graph_store import LOOKUPS, SENTENCES, cpu_of, sentence, write_s
 from kbert_core import find_mentions
 from kbert_core.explain.drawing import drawing, tidy
 from kbert_core.knowledge.io import open_rows
-from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
+from kbert_lab.graphs.store.importing import Source, import_triples
+from kbert_lab.graphs.store.store import GraphStore
 from kbert_lab.suites.pictures import LINES, MARKERS
 
 MILLIONS = (1, 5, 20, 100)

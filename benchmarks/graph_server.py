@@ -19,11 +19,11 @@ from kbert_core import InjectionOptions, KnowledgeGraph, Triple, find_mentions
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
 from kbert_core.knowledge.selection import Selection
-from kbert_core.knowledge.store.anywhere import copy_graph, open_store
-from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.server import ServerStore
-from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.strategies import select_triples
+from kbert_lab.graphs.store.anywhere import copy_graph, open_store
+from kbert_lab.graphs.store.importing import Source, import_triples
+from kbert_lab.graphs.store.server import ServerStore
+from kbert_lab.graphs.store.store import GraphStore
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from postgres import running_cluster

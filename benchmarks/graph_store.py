@@ -24,10 +24,10 @@ from kbert_core import Triple, find_mentions, load_graph
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
 from kbert_core.knowledge.names import normalise_name, simplified
-from kbert_core.knowledge.store import store as store_module
-from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
+from kbert_lab.graphs.store import store as store_module
+from kbert_lab.graphs.store.importing import Source, import_triples
+from kbert_lab.graphs.store.store import GraphStore
 
 CHARACTERS = [c for c in map(chr, range(0x4E00, 0x4E00 + 4500)) if simplified(c) == c][:3000]
 LENGTHS = (2, 3, 3, 4, 4, 5, 6, 8)  # of names, in characters

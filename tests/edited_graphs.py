@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.errors import GraphConflict, GraphEditError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.store.anywhere import open_store
-from kbert_core.knowledge.store.names import rebuild_names
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.graphs.store.anywhere import open_store
+from kbert_lab.graphs.store.names import rebuild_names
+from kbert_lab.graphs.store.store import GraphStore
 
 TEXT = "a b, ab 阿司匹林阿司 A"
 

@@ -11,10 +11,10 @@ from edited_graphs import content
 from kbert_core import Triple, find_mentions
 from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.search import GraphSearch, Query
-from kbert_core.knowledge.store.anywhere import copy_graph
-from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.graphs.search import GraphSearch, Query
+from kbert_lab.graphs.store.anywhere import copy_graph
+from kbert_lab.graphs.store.importing import Source, import_triples
+from kbert_lab.graphs.store.store import GraphStore
 
 FOREIGN = (  # what no graph of ours holds
     "CREATE TRIGGER t AFTER INSERT ON entry BEGIN UPDATE triple SET tail = 'EVIL'; END",

@@ -9,9 +9,9 @@ from multiprocessing import get_context
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.names import rebuild_names
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.graphs.store.importing import Source, import_triples
+from kbert_lab.graphs.store.names import rebuild_names
+from kbert_lab.graphs.store.store import GraphStore
 
 LONGEST = 0.25  # seconds before the kill
 

@@ -11,9 +11,13 @@ import re
 import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 
 import pytest
+
+from kbert_core.knowledge.io.sources import SOURCES
+from kbert_core.systems import SYSTEMS
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("kbert_core", "kbert_lab")
@@ -23,6 +27,7 @@ BELOW = f"{LOWEST} text knowledge systems layers reader checkpoints scoring"  # 
 SYSTEMS = "kbert knowbert roof"  # none imports another
 PEERS = "plain_text lexicon"  # made of K-BERT's reader
 PREDICTS = f"{BELOW} words {SYSTEMS} {PEERS} tasks pipeline"
+WORKS = f"{PREDICTS} explain lab.graphs lab.data lab.training lab.explain"
 
 ALLOWED = {  # a part of the core or the lab: what it may import, the lowest first
     "errors": "",
@@ -39,12 +44,13 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "tasks": f"{LOWEST} text knowledge systems layers reader",
     "pipeline": f"{BELOW} {SYSTEMS} tasks",
     "explain": PREDICTS,
-    "lab.data": f"{LOWEST} text knowledge",
-    "lab.training": f"{PREDICTS} lab.data",
-    "lab.explain": f"{PREDICTS} explain",
-    "lab.study": f"{PREDICTS} explain lab.data lab.training lab.explain",
-    "lab.suites": f"{PREDICTS} explain lab.data lab.training lab.explain lab.study",
-    "lab.cli": f"{PREDICTS} explain lab.data lab.training lab.explain lab.study lab.suites",
+    "lab.graphs": f"{LOWEST} text knowledge",
+    "lab.data": f"{LOWEST} text knowledge lab.graphs",
+    "lab.training": f"{PREDICTS} lab.graphs lab.data",
+    "lab.explain": f"{PREDICTS} explain lab.graphs",
+    "lab.study": WORKS,
+    "lab.suites": f"{WORKS} lab.study",
+    "lab.cli": f"{WORKS} lab.study lab.suites",
 }
 
 
@@ -106,6 +112,11 @@ def test_the_core_imports_nothing_of_the_lab():
     parts = {package(name): path.relative_to(ROOT).parts[0] for name, path in MODULES.items()}
     order = [parts[name] for name in ALLOWED]
     assert order == sorted(order)  # first all of the core, then the lab; see the tests here
+
+
+def test_what_the_core_finds_by_name_is_there():
+    for name in (*SYSTEMS.values(), *SOURCES.values()):
+        assert callable(resolve_name(name))
 
 
 def test_no_module_imports_a_package_above_it():

@@ -12,7 +12,7 @@ from app.edit_log import EditLog
 from app.texts import N_, t
 from app.view_models import history
 from app.view_models.html import markdown
-from kbert_core.knowledge.store.log import Change, Entry
+from kbert_lab.graphs.store.log import Change, Entry
 
 DIFFERENCE_TEXTS = {
     "added": N_("Added"),

@@ -16,7 +16,7 @@ from app.view_models.html import markdown
 from app.view_models.importing import MOST, Preview, pasted_name, preview
 from kbert_core import KBertError
 from kbert_core.knowledge.io import ReadOptions
-from kbert_core.knowledge.tools.check import Finding, check
+from kbert_lab.graphs.check import Finding, check
 
 CHECK_TEXTS = {  # a kind of doubt, and what to do
     "several_types": (

@@ -12,7 +12,7 @@ from app.curating import WHERE
 from app.state import KEEP
 from app.texts import N_, t, tn
 from app.view_models.html import markdown
-from kbert_core.knowledge.search import Found
+from kbert_lab.graphs.search import Found
 
 KG_WHERE = {
     "anywhere": N_("the whole triple"),

@@ -19,7 +19,8 @@ from app.view_models.importing import ENCODINGS
 from app.words import TASK_TEXTS
 from kbert_core import KBertError, KnowledgeGraph
 from kbert_core.errors import CheckpointError
-from kbert_core.knowledge.io import JSON, PACKED, RDF
+from kbert_core.knowledge.io import JSON, PACKED
+from kbert_core.knowledge.io.sources import RDF
 
 OPEN_TEXTS = {"graph": N_("Open a graph…"), "model": N_("Open a model…")}
 

@@ -6,8 +6,8 @@ from app.texts import N_, listed, t
 from app.words import KNOWLEDGE_TEXTS
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.io.text_lines import MAX_FIELD
-from kbert_core.knowledge.tools.check import LONG_TAIL, TYPE_RELATIONS, check
-from kbert_core.knowledge.triple import CONTROL
+from kbert_core.knowledge.triple import CONTROL, TYPE_RELATIONS
+from kbert_lab.graphs.check import LONG_TAIL, check
 
 DOUBT_TEXTS = {
     "stop_word": N_(

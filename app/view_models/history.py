@@ -8,9 +8,9 @@ from app.texts import N_, t, tn
 from app.words import EDIT_TEXTS
 from kbert_core import KBertError, Triple
 from kbert_core.knowledge.io import unit_of
-from kbert_core.knowledge.store.anywhere import open_store
-from kbert_core.knowledge.store.log import Change, Entry
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.graphs.store.anywhere import open_store
+from kbert_lab.graphs.store.log import Change, Entry
+from kbert_lab.graphs.store.store import GraphStore
 
 SHOWN = 3  # changes of an entry that are told at once
 

@@ -8,8 +8,8 @@ import networkx as nx
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.networkx_graph import to_networkx
-from kbert_core.knowledge.tools.check import TYPE_RELATIONS
+from kbert_core.knowledge.triple import TYPE_RELATIONS
+from kbert_lab.graphs.networkx_graph import to_networkx
 
 MOST = 50_000  # triples that are looked at
 SHOWN = 12

@@ -11,7 +11,7 @@ from app.view_models.prediction import percent
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import without_sense
-from kbert_core.knowledge.tools.check import TYPE_RELATIONS
+from kbert_core.knowledge.triple import TYPE_RELATIONS
 from kbert_core.tasks import ClassPrediction, LinkPrediction, MaskPrediction, NerPrediction
 
 MOST = 24  # sentences that are read, with the graph and without

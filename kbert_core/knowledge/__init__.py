@@ -9,11 +9,11 @@ from kbert_core.knowledge.graph import KnowledgeGraph, join_graphs
 from kbert_core.knowledge.io import ReadOptions, read_triples
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
+from kbert_core.knowledge.io.sources import is_stored, source
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 __all__ = ["join_graphs", "load_graph"]
 
-STORED, SERVER = ".kg", ("postgresql://", "postgres://", "postgresql+psycopg://")
 LARGE = 8 << 20  # bytes of a text file that is worth an index on disk
 LARGE_PACKED = 1 << 20  # the same, packed
 
@@ -28,8 +28,8 @@ def load_graph(
 ) -> KnowledgeGraph:
     """Open files of triples, and graphs in files and on servers; triples stay in this order.
 
-    Small files of triples are read into memory, large ones indexed once on disk (see
-    ``store.importing``); graph files (``.kg``) and ``postgresql://…`` are read where they are.
+    Small files of triples are read into memory, large ones indexed once on disk; graph files
+    (``.kg``) and ``postgresql://…`` are read where they are.
 
     Args:
         paths: of the files; none gives an empty graph.
@@ -45,25 +45,16 @@ def load_graph(
     for path in paths:
         if not isinstance(path, str | Path):
             raise GraphFileError(f"Got {path!r:.60} as a file of triples, expected its path.")
-        if Path(path).suffix == STORED or str(path).startswith(SERVER):
-            stored = path
-        elif is_large(path):
-            from kbert_core.knowledge.store.importing import indexed
-
-            stored = indexed(path, options, skip_bad=skip_bad, aliases=aliases)
-        else:
-            file = read_triples(path, options, skip_bad=skip_bad)
-            for problem in file.problems:
-                log.warning("left out: %s", problem)
-            triples += file.triples
+        if is_stored(path) or is_large(path):
+            if triples:
+                graphs.append(KnowledgeGraph(triples, aliases=aliases))
+                triples = []
+            graphs.append(source("graph")(path, options, skip_bad=skip_bad, aliases=aliases))
             continue
-        from kbert_core.knowledge.store.anywhere import open_store
-
-        if triples:
-            graphs.append(KnowledgeGraph(triples, aliases=aliases))
-            triples = []
-        with open_store(stored) as store:
-            graphs.append(store.graph())
+        file = read_triples(path, options, skip_bad=skip_bad)
+        for problem in file.problems:
+            log.warning("left out: %s", problem)
+        triples += file.triples
     if triples or not graphs:
         graphs.append(KnowledgeGraph(triples, aliases=aliases))
     graph = graphs[0] if len(graphs) == 1 else join_graphs(graphs)

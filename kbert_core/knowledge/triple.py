@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.names import normalise_name
 
+TYPE_RELATIONS = ("类别", "类型", "type", "is_a", "instance of", "instance_of", "rdf:type")
 COUNT = "count"  # the relation of triples that say how often a name meant an entity: "bank 12"
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 

@@ -19,17 +19,10 @@ from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io import ReadOptions, open_rows, read_triples, unit_of
 from kbert_core.knowledge.io.compression import plain_ending
-from kbert_core.knowledge.io.remote import fetched as fetch_rows
-from kbert_core.knowledge.io.remote import is_remote
+from kbert_core.knowledge.io.sources import SERVER, STORED, is_stored
 from kbert_core.knowledge.io.write import ENDINGS as WRITTEN
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store import ENDING, SERVER, is_stored
-from kbert_core.knowledge.store.anywhere import copy_graph, import_into, is_there, open_store
-from kbert_core.knowledge.store.importing import Source
-from kbert_core.knowledge.store.log import Entry
-from kbert_core.knowledge.store.store import GraphStore
-from kbert_core.knowledge.tools.check import EXAMPLES, check
 from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.cli import commands as options
@@ -43,6 +36,13 @@ from kbert_lab.cli.output import (
     table,
     triple_line,
 )
+from kbert_lab.graphs.check import EXAMPLES, check
+from kbert_lab.graphs.remote import fetched as fetch_rows
+from kbert_lab.graphs.remote import is_remote
+from kbert_lab.graphs.store.anywhere import copy_graph, import_into, is_there, open_store
+from kbert_lab.graphs.store.importing import Source
+from kbert_lab.graphs.store.log import Entry
+from kbert_lab.graphs.store.store import GraphStore
 
 FORMATS = ".spo .tsv .csv .jsonl .nt .ttl, packed or not"
 READ_FORMATS = f".rdf .owl .nq .trig .n3 .jsonld {FORMATS}"
@@ -61,11 +61,11 @@ def logged(name: str) -> str | Path:
 
 def graph_file(name: str) -> Path:
     """Refuse what is no graph file."""
-    if (path := Path(name)).suffix != ENDING:
-        graph = path.with_suffix(ENDING).name
+    if (path := Path(name)).suffix != STORED:
+        graph = path.with_suffix(STORED).name
         remedy = f"Make one: kbert kg import {path} --output {graph}"
         raise OptionError(
-            f"{path}: edits and their log need a graph file, whose name ends with {ENDING}. "
+            f"{path}: edits and their log need a graph file, whose name ends with {STORED}. "
             + (remedy if path.exists() else f"Call it {graph}.")
         )
     return path
@@ -308,7 +308,7 @@ def merge(args: Namespace) -> Report:
 )
 def export(args: Namespace) -> Report:
     """Write a graph as text, in the format of the file's name."""
-    if args.output.suffix == ENDING:
+    if args.output.suffix == STORED:
         raise OptionError(
             f"{args.output}: `kbert kg export` can't write a graph file. Use `kbert kg merge "
             f"{args.graph} --output {args.output}`."
@@ -323,7 +323,7 @@ def export(args: Namespace) -> Report:
     counted = Progress("triples").over(triples)
     report: Report = {"file": str(args.output)}
     if args.neo4j:
-        from kbert_core.knowledge.io.neo4j import write_neo4j
+        from kbert_lab.graphs.neo4j import write_neo4j
 
         report["triples"], files = write_neo4j(counted, args.output)
         report["file"] = " ".join(map(str, files))
@@ -332,12 +332,12 @@ def export(args: Namespace) -> Report:
     return {**report, "switched_off_left_out": 0 if args.all else len(graph.off)}
 
 
-STORED = "graph file (.kg), or postgresql://USER@HOST/DATABASE[?graph=NAME]"
+GRAPH_NAME = "graph file (.kg), or postgresql://USER@HOST/DATABASE[?graph=NAME]"
 
 
 @command(
     "kg copy",
-    argument("graph", STORED, type=logged, metavar="GRAPH.kg"),
+    argument("graph", GRAPH_NAME, type=logged, metavar="GRAPH.kg"),
     argument("output", "a new one, file or server", type=logged, metavar="COPY.kg"),
 )
 def copy(args: Namespace) -> Report:
@@ -355,7 +355,7 @@ def copy(args: Namespace) -> Report:
 )
 def get(args: Namespace) -> Report:
     """Fetch MedicalKG or HowNet from their public home."""
-    from kbert_core.knowledge.io.download import PUBLIC, fetch
+    from kbert_lab.graphs.download import PUBLIC, fetch
 
     path, public = fetch(args.name, args.output), PUBLIC[args.name]
     return {"name": args.name, "file": str(path), "triples": public.triples, "url": public.url}

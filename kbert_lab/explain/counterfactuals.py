@@ -22,8 +22,7 @@ from kbert_core.explain.result import Plain, Result, final, nats_bars
 from kbert_core.explain.targets import NO_SPAN
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.tools.check import TYPE_RELATIONS
-from kbert_core.knowledge.triple import Triple
+from kbert_core.knowledge.triple import TYPE_RELATIONS, Triple
 from kbert_core.reader import Reading
 
 Kind = Literal["remove", "replace", "add"]

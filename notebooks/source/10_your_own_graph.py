@@ -118,7 +118,7 @@ kbert("kg check mine.tsv")
 kbert("kg import mine.tsv --output mine.kg --by me")
 
 # %% tags=["varies"]
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.graphs.store.store import GraphStore
 
 kbert("kg remove mine.kg crane is_a machine --by me")
 with GraphStore("mine.kg") as store:

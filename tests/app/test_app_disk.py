@@ -6,7 +6,7 @@ from app import workspaces
 from app.edit_log import OpenWorkspace
 from app.workspaces import WorkspaceError
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge.store.importing import Source
+from kbert_lab.graphs.store.importing import Source
 
 GRAPH = KnowledgeGraph([Triple(f"head {i}", "is", "tail") for i in range(50)])
 

@@ -21,8 +21,8 @@ from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import FetchError, GraphEditError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import parse_triples
-from kbert_core.knowledge.search import GraphSearch
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.graphs.search import GraphSearch
+from kbert_lab.graphs.store.store import GraphStore
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 PATIENCE = 180

@@ -84,7 +84,7 @@ def test_the_same_triples_twice_count_once(small_room):
 
 
 def test_a_graph_file_takes_no_room(tmp_path, small_room):
-    from kbert_core.knowledge.store.importing import Source, import_triples
+    from kbert_lab.graphs.store.importing import Source, import_triples
 
     path = tmp_path / "many.kg"
     rows = [(i, f"head {i}", "is", "tail") for i in range(100)]

@@ -15,7 +15,7 @@ from kbert_core import KnowledgeGraph, Triple
 from kbert_core.checkpoints import encoders
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.graphs.store.store import GraphStore
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 LAB = PAGES / "lab.py"

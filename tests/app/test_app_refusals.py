@@ -23,8 +23,8 @@ from kbert_core import Intervention, KBertError, KnowledgeGraph, Triple
 from kbert_core.kbert.interventions import Tokens
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ReadOptions
-from kbert_core.knowledge.store.store import GraphStore
 from kbert_lab.data.labelled import Example, check_labels
+from kbert_lab.graphs.store.store import GraphStore
 
 FOLDERS = [Path(package.__file__).parent for package in (kbert_core, kbert_lab)]
 PO = LOCALES / "zh" / "LC_MESSAGES" / "core.po"

@@ -14,8 +14,8 @@ from app.workspaces import WorkspaceError
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.errors import GraphConflict
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.search import Query
-from kbert_core.knowledge.store.importing import Source
+from kbert_lab.graphs.search import Query
+from kbert_lab.graphs.store.importing import Source
 
 DETAILS = re.compile(r"127\.0\.0\.1|postgresql:|kbert|port|[0-9]{4}")  # for the log alone
 PEAR, PLUM, FIG = (Triple(name, "is", "fruit") for name in ("pear", "plum", "fig"))

@@ -432,7 +432,7 @@ def test_kg_stats_counts_what_a_graph_holds(kbert, tmp_path):
 
 
 def test_kg_get_says_where_the_graph_is(kbert, monkeypatch, tmp_path):
-    from kbert_core.knowledge.io import download as public
+    from kbert_lab.graphs import download as public
 
     monkeypatch.setattr(public, "fetch", lambda name, target: target)
     target = tmp_path / "Medical.spo"

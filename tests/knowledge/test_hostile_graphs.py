@@ -18,10 +18,10 @@ from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
 from kbert_core.knowledge.io.write import ENDINGS
-from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.store import GraphStore
-from kbert_core.knowledge.tools.check import check
 from kbert_lab import cli
+from kbert_lab.graphs.check import check
+from kbert_lab.graphs.store.importing import Source, import_triples
+from kbert_lab.graphs.store.store import GraphStore
 
 HOSTILE = (
     *("'); DROP TABLE triple; --", '" OR 1=1; --', "%_*?", "<script>alert(1)</script>"),

@@ -11,9 +11,6 @@ from kbert_core import Edit, KnowledgeGraph, Triple, find_mentions, join_graphs
 from kbert_core.knowledge import surface_forms
 from kbert_core.knowledge.mentions import find_all_names
 from kbert_core.knowledge.names import loose_key, loosen, simplified
-from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.names import rebuild_names
-from kbert_core.knowledge.store.store import GraphStore
 from kbert_core.knowledge.surface_forms import (
     ALL_RULES,
     AS_WRITTEN,
@@ -23,6 +20,9 @@ from kbert_core.knowledge.surface_forms import (
     without_sense,
 )
 from kbert_core.knowledge.triple import AliasRelations
+from kbert_lab.graphs.store.importing import Source, import_triples
+from kbert_lab.graphs.store.names import rebuild_names
+from kbert_lab.graphs.store.store import GraphStore
 
 NONE = NameRules(**{field.name: False for field in fields(NameRules)})
 
@@ -139,7 +139,7 @@ def test_a_graph_file_of_an_earlier_version_is_indexed_anew_when_it_is_opened(
 ):
     path = tmp_path / "g.kg"
     with monkeypatch.context() as then:
-        then.setattr("kbert_core.knowledge.store.names.FORMATS", (5, 6))
+        then.setattr("kbert_lab.graphs.store.names.FORMATS", (5, 6))
         then.setattr(surface_forms, "spellings", lambda name, base: [name])
         import_triples(path, [Source("told", [(1, "heart_attack", "is_a", "disease")])])
     for _ in range(2):

@@ -7,8 +7,8 @@ import sys
 import pytest
 from postgres import running_cluster
 
-from kbert_core.knowledge.store.anywhere import import_into
-from kbert_core.knowledge.store.importing import Source
+from kbert_lab.graphs.store.anywhere import import_into
+from kbert_lab.graphs.store.importing import Source
 
 pytestmark = pytest.mark.soak
 ROUNDS, PROCESSES, TRIPLES = 6, 6, 20_000

@@ -21,13 +21,14 @@ from kbert_core.knowledge.io.compression import (
 from kbert_core.knowledge.io.rows import ReadOptions as ReadOptions
 from kbert_core.knowledge.io.rows import Row as Row
 from kbert_core.knowledge.io.rows import read_tabs
+from kbert_core.knowledge.io.sources import RDF, source
 from kbert_core.knowledge.io.text_lines import Bad, Doubt, lines, printable, refuse_others
 from kbert_core.knowledge.triple import Triple
 
 log = logging.getLogger(__name__)
 
 SHOWN_PROBLEMS = 20
-JSON, RDF = (".jsonl", ".ndjson"), (".nt", ".ttl", ".nq", ".trig", ".n3", ".jsonld", ".rdf", ".owl")
+JSON = (".jsonl", ".ndjson")
 ENDINGS = (".spo", ".tsv", ".txt", ".csv", *JSON, *RDF)  # of files of triples; each may be packed
 RATIO = 200  # a packed file of more bytes than so many times its own is taken for a bomb
 FREE = 1 << 28  # bytes that any packed file may have
@@ -216,14 +217,12 @@ def _reading(
             text = lines(buffered, name, encoding=options.encoding, packed=packed)
             read = read_tabs
             if ending == ".csv":
-                from kbert_core.knowledge.io.neo4j import read_csv as read
+                from kbert_core.knowledge.io.csv_rows import read_csv as read
             elif ending in JSON:
                 from kbert_core.knowledge.io.json_lines import read_json_lines as read
             yield from read(text, name, options)
 
     reading = Reading(name, read_lines(), skip_bad, unit=unit_of(name), packed=packed)
     if ending in RDF:
-        from kbert_core.knowledge.io.rdf import read_rdf
-
-        reading.found = read_rdf(unpacked, name, ending, options, reading.passed)
+        reading.found = source("RDF")(unpacked, name, ending, options, reading.passed)
     return reading

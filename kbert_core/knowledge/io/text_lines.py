@@ -1,12 +1,10 @@
 """Bytes → decoded lines of limited length → cells of a table, of triples or of labelled rows."""
 
-import csv
 import io
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import count
 from typing import IO, cast
 
 from kbert_core.errors import GraphFileError
@@ -16,10 +14,6 @@ from kbert_core.knowledge.io.encodings import encoding_of
 MAX_FIELD = 50_000  # characters; longer is a broken file, not a name
 MAX_LINE = 4 * (3 * MAX_FIELD + 100)
 MAX_EMPTY = 1_000_000  # empty lines of a packed file: more, and it is a trap
-MAX_ROW = 10_000  # lines; more are no longer read for the end of a quote
-MAX_AGAIN = 1_000_000  # lines of a file that are read again after a quote that isn't closed
-_DELIMITERS = (",;\t|", "，；")  # the latter where a line has none of the former
-SEPARATOR = re.compile(r"sep=([^\w\"]) *", re.IGNORECASE)  # a line that Excel may write first
 _CSV = "Save it as CSV (UTF-8), and open that file"
 _RDF = "Save it as RDF/XML or Turtle, and open that file"
 _TABLE = "Save its triples as a table: head, relation, tail"
@@ -58,8 +52,6 @@ _OTHERS = _BINARY | {
     rb"\s*\[\s*[\[{]": ("a JSON list", "Write one object a line, and call the file .jsonl"),
 }
 _BREAK = re.compile(r"\s*[\t-\r\x85\u2028\u2029]\s*")
-# What a spreadsheet would run, in full width too, and what we have guarded.
-FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,85 +158,3 @@ def refuse_others(start: bytes, name: str, kinds: _Kinds = _OTHERS) -> None:
         named = named or (what == "N-Triples" and ending in (".nt", ".nq"))
         if not named and re.match(begins, start[:2000], re.DOTALL):
             raise GraphFileError(f"{name}: is {what}, which can't be read so. {remedy}.")
-
-
-def delimiter_of(line: str) -> str:
-    """Return what separates the cells of a table, by its first line."""
-    usual, wide = (max(those, key=line.count) for those in _DELIMITERS)
-    return usual if usual in line else wide
-
-
-def quoted(lines: Lines, name: str) -> Cells:
-    """Split a table with quotes; the first line tells what separates cells.
-
-    A row may have several lines; if it can't be read, only its first line counts as bad.
-    """
-    source = iter(lines)
-    ahead = deque(islice(source, 1))  # lines to read first
-    first = "".join(line for _, line in ahead if isinstance(line, str))
-    delimiter = delimiter_of(first)
-    if told := SEPARATOR.fullmatch(first):
-        delimiter = told[1]
-        ahead.clear()
-    again = 0  # lines that were read again
-    while True:
-        taken: list[tuple[int, str]] = []
-        bad: list[Bad] = []
-        reader = csv.reader(_taking(source, ahead, taken, bad), delimiter=delimiter, strict=True)
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            number = taken[0][0]
-            problem = (
-                f"{printable(str(error))}. A quote may not be closed: close it, double the quotes "
-                "that belong to a name, or delete the line."
-            )
-            if "\r" in taken[0][1]:
-                problem = (
-                    f"'{shown(taken[0][1])}' holds a line end of another kind (U+000D) than the "
-                    "file. Save the file with one kind, or delete the line."
-                )
-            yield number, Bad(number, problem)
-            ahead.extendleft(reversed(taken[1:]))
-            again += len(taken)
-            if again > MAX_AGAIN:
-                raise GraphFileError(
-                    f"{name}, line {number}: too many quotes before and after it are not closed. "
-                    "Close them, or double the quotes that belong to a name."
-                ) from error
-        else:
-            if cells and any(map(str.strip, cells)):
-                yield taken[0][0], [unguarded(one_line(cell.removesuffix("\n"))) for cell in cells]
-        yield from ((problem.line, problem) for problem in bad)
-        if not taken:
-            return
-
-
-def _taking(
-    source: Iterator[tuple[int, str | Bad]],
-    ahead: deque[tuple[int, str | Bad]],
-    taken: list[tuple[int, str]],
-    bad: list[Bad],
-) -> Iterator[str]:
-    """Yield lines when a row needs them, and remember them."""
-    while len(taken) <= MAX_ROW:
-        following = ahead.popleft() if ahead else next(source, None)
-        if following is None:
-            return
-        number, line = following
-        if isinstance(line, Bad):
-            bad.append(line)
-        else:
-            taken.append((number, line))
-            yield line + "\n"
-    raise csv.Error(f"a row of over {MAX_ROW:,} lines")
-
-
-def guarded(field: str) -> str:
-    """Put an apostrophe before what a spreadsheet would take for a formula."""
-    return "'" + field if FORMULA.match(field) else field
-
-
-def unguarded(field: str) -> str:
-    """Remove the apostrophe that :func:`guarded` adds."""
-    return field[1:] if field.startswith("'") and FORMULA.match(field) else field

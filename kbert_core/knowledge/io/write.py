@@ -5,24 +5,18 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple
-from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, cast
-from urllib.parse import quote
-
-import pyoxigraph as ox
+from typing import IO
 
 from kbert_core.errors import GraphFileError
 from kbert_core.files import replaced
 from kbert_core.knowledge.io.compression import packing, plain_ending
+from kbert_core.knowledge.io.csv_rows import guarded
 from kbert_core.knowledge.io.headings import columns_of, ends_of
-from kbert_core.knowledge.io.rdf import FORMATS as RDF
-from kbert_core.knowledge.io.text_lines import guarded
+from kbert_core.knowledge.io.sources import source
 from kbert_core.knowledge.triple import Triple
 
-LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
-NAMESPACE = "urn:kbert:"
 Writer = Callable[[Iterable[Triple], IO[bytes]], None]
 
 
@@ -100,38 +94,6 @@ def _write_json_lines(triples: Iterable[Triple], stream: IO[bytes]) -> None:
         stream.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
 
 
-def _write_rdf(ending: str, triples: Iterable[Triple], stream: IO[bytes]) -> None:
-    ox.serialize(_statements(triples), cast(IO[bytes], _Plain(stream)), format=RDF[ending])
-
-
-class _Plain:
-    """What pyoxigraph can write to, whatever kind of packed stream is below."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self.flush = stream, stream.flush
-
-    def write(self, data: bytes) -> int:
-        return self._stream.write(bytes(data))
-
-
-def _statements(triples: Iterable[Triple]) -> Iterator[ox.Triple]:
-    """Every name's label once, as long as a name's triples stand together."""
-
-    def named(name: str) -> ox.NamedNode:
-        return ox.NamedNode(f"{NAMESPACE}{quote(name, safe='')}")
-
-    labelled: set[str] = set()
-    last = ""
-    for triple in triples:
-        new = [triple.relation] if triple.relation not in labelled else []
-        new += [triple.head] if triple.head != last else []
-        for name in new:
-            yield ox.Triple(named(name), LABEL, ox.Literal(name))
-        labelled.add(triple.relation)
-        last = triple.head
-        yield ox.Triple(named(triple.head), named(triple.relation), ox.Literal(triple.tail))
-
-
 _FORMATS: dict[str, Writer] = {
     ".spo": _write_tabs,
     ".csv": _write_csv,
@@ -139,6 +101,7 @@ _FORMATS: dict[str, Writer] = {
     ".txt": _write_table,
     ".jsonl": _write_json_lines,
     ".ndjson": _write_json_lines,
-    **{ending: partial(_write_rdf, ending) for ending in (".nt", ".ttl")},
+    ".nt": lambda triples, stream: source("RDF to write")(triples, stream, ".nt"),
+    ".ttl": lambda triples, stream: source("RDF to write")(triples, stream, ".ttl"),
 }
 ENDINGS = tuple(_FORMATS)

@@ -17,9 +17,9 @@ from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge import io as readers
 from kbert_core.knowledge.io import ReadOptions, rows_of, text_lines
-from kbert_core.knowledge.io.rdf import FORMATS, shortened
 from kbert_core.knowledge.io.text_lines import MAX_LINE, lines
 from kbert_core.knowledge.mentions import find_mentions
+from kbert_lab.graphs.rdf import FORMATS, shortened
 
 SUGAR = ("糖尿病", "类别", "疾病")
 APPLE = ("Tim Cook", "CEO", "Apple")

@@ -9,21 +9,20 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import plain_ending, unpacking
-from kbert_core.knowledge.io.json_lines import NODE_NAMES
-from kbert_core.knowledge.io.rows import ReadOptions, Row, checked, read_cells
-from kbert_core.knowledge.io.text_lines import Bad, Cells, Lines, lines, quoted, shown
+from kbert_core.knowledge.io.csv_rows import quoted
+from kbert_core.knowledge.io.rows import ReadOptions, Row, checked
+from kbert_core.knowledge.io.text_lines import Bad, Cells, lines, shown
 from kbert_core.knowledge.io.write import write_rows, write_triples
 from kbert_core.knowledge.triple import Triple
 
+NODE_NAMES = ("name", "title", "label", "名称")  # properties that name a node
 APOC = {"_id": "ID", "_start": "START_ID", "_end": "END_ID", "_type": "TYPE", "_labels": "LABEL"}
 ADMIN = re.compile(r"(.*):(START_ID|END_ID|TYPE|ID|LABEL)(\(.*\))?", re.IGNORECASE)
-HEADING = re.compile(r".*:(start_id|end_id|label)(\(.*\))?|_start|_labels")  # of no other table
 NEEDED = ("START_ID", "TYPE", "END_ID")
 KIND = "Entity"  # the label of every node that is written
 Names = dict[tuple[str, str], str]  # (space of identifiers, identifier) → name
@@ -70,17 +69,6 @@ class Columns:
                 f"{where}: the node '{shown(key[1])}' is called '{shown(name)}', and "
                 f"'{shown(names[key])}' before. Give each node an identifier of its own."
             )
-
-
-def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
-    """Read a table with quotes; its headings say whether it has triples or is Neo4j's."""
-    cells = quoted(lines, name)
-    first = list(islice(cells, 1))
-    for number, found in first:
-        cut = found if isinstance(found, list) and not options.columns else []
-        if any(HEADING.fullmatch(cell.strip().casefold()) for cell in cut):
-            return read_neo4j(cut, number, cells, name, options)
-    return read_cells(chain(first, cells), name, options, header=True, what="commas")
 
 
 def read_neo4j(
@@ -154,6 +142,41 @@ def _read_nodes(file: str, names: Names, options: ReadOptions) -> None:
         raise GraphFileError(
             f"{file}: can't be read ({error.strerror or error}). Check the name after --nodes."
         ) from error
+
+
+def relationship(found: Any, names: dict[Any, Any]) -> list[Any] | str | None:
+    """Read a line of APOC's JSON: a relationship gives a triple, a node only its name.
+
+    Args:
+        names: number → name of the nodes so far; the line may add one.
+
+    Returns:
+        Three fields; None for a node; an error text if an end has no name.
+    """
+    if found.get("type") == "node":
+        if (name := _property(found)) is not None:
+            names[str(found.get("id"))] = name
+        return None
+    ends = []
+    for side in ("start", "end"):
+        node = found.get(side)
+        name = _property(node)
+        if name is None and isinstance(node, dict):
+            name = names.get(str(node.get("id")))
+        if name is None:
+            return (
+                f"the node at its {side} has no name. Export the nodes before the relationships "
+                f"(apoc.export.json.all), each with a property {', '.join(NODE_NAMES[:3])}; or "
+                "delete the line."
+            )
+        ends.append(name)
+    return [ends[0], found.get("label"), ends[1]]
+
+
+def _property(node: Any) -> Any:
+    about = node.get("properties", node) if isinstance(node, dict) else {}
+    keys = (*NODE_NAMES, "id") if isinstance(node, dict) and about is not node else NODE_NAMES
+    return next((about[k] for k in keys if k in about), None) if isinstance(about, dict) else None
 
 
 def write_neo4j(triples: Iterable[Triple], path: str | Path) -> tuple[int, list[Path]]:

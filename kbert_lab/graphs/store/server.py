@@ -21,9 +21,10 @@ from typing import Any
 from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_core.files import cache_folder, replaced
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io.remote import masked
 from kbert_core.knowledge.name_index import NameLookup
-from kbert_core.knowledge.store import (
+from kbert_core.knowledge.triple import Triple
+from kbert_lab.graphs.remote import masked
+from kbert_lab.graphs.store import (
     TABLES,
     THEN,
     VERSION,
@@ -36,10 +37,9 @@ from kbert_core.knowledge.store import (
     remove_leftovers,
     transaction,
 )
-from kbert_core.knowledge.store.log import Entry
-from kbert_core.knowledge.store.names import NamesFile, write_names
-from kbert_core.knowledge.store.store import KEPT, PENDING, GraphStore, Snapshot
-from kbert_core.knowledge.triple import Triple
+from kbert_lab.graphs.store.log import Entry
+from kbert_lab.graphs.store.names import NamesFile, write_names
+from kbert_lab.graphs.store.store import KEPT, PENDING, GraphStore, Snapshot
 
 try:
     import psycopg

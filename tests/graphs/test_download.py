@@ -10,8 +10,8 @@ import pytest
 
 from kbert_core.errors import FetchError
 from kbert_core.files import cache_folder
-from kbert_core.knowledge.io import download as public
-from kbert_core.knowledge.io.download import PUBLIC, fetch
+from kbert_lab.graphs import download as public
+from kbert_lab.graphs.download import PUBLIC, fetch
 
 DATA = "糖尿病\t类别\t疾病\n".encode() * 20_000
 

@@ -18,10 +18,10 @@ import pyoxigraph as ox
 
 from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_core.knowledge.io.compression import open_unpacked
-from kbert_core.knowledge.io.json_lines import NODE_NAMES
-from kbert_core.knowledge.io.rdf import Terms, read_statements
 from kbert_core.knowledge.io.rows import ReadOptions, Row, checked
 from kbert_core.knowledge.io.text_lines import Bad, printable, shown
+from kbert_lab.graphs.neo4j import NODE_NAMES
+from kbert_lab.graphs.rdf import Terms, read_statements
 
 PAGE = 10_000  # rows asked for at once, and kept together; many endpoints give no more
 TIMEOUT = 300.0  # seconds without a byte; an endpoint may sort for long before the first

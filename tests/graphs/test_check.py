@@ -3,8 +3,8 @@
 import pytest
 
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge.tools.check import check
 from kbert_core.knowledge.triple import AliasRelations
+from kbert_lab.graphs.check import check
 
 
 def found(*triples, **options):

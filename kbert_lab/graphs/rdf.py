@@ -10,9 +10,9 @@ import codecs
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, cast
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pyoxigraph as ox
 
@@ -20,6 +20,7 @@ from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import PROBLEMS, Bounded, packing_error
 from kbert_core.knowledge.io.rows import ReadOptions, Row, checked
 from kbert_core.knowledge.io.text_lines import Bad, one_line, printable, refuse_others
+from kbert_core.knowledge.triple import Triple
 
 FORMATS = {
     ".nt": ox.RdfFormat.N_TRIPLES,
@@ -46,8 +47,10 @@ _CLASSES = re.compile(  # and of what a thing is said to be, as everything is
     r".*(/owl#\w+|rdf-schema#\w+|rdf-syntax-ns#\w+|skos/core#Concept\w*)"
 )
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
+NAMESPACE = "urn:kbert:"
 _LABELS = {
-    "http://www.w3.org/2000/01/rdf-schema#label",
+    LABEL.value,
     "http://www.w3.org/2004/02/skos/core#prefLabel",
 }
 
@@ -241,3 +244,36 @@ def shortened(iri: str) -> str:
     if end == iri:
         end = iri.rsplit(":", 1)[-1]  # urn:…
     return unquote(end).replace("_", " ") or iri
+
+
+def write_rdf(triples: Iterable[Triple], stream: IO[bytes], ending: str) -> None:
+    """Write triples; every name has an address and its label, and a tail is a text."""
+    ox.serialize(_written(triples), cast(IO[bytes], _Plain(stream)), format=FORMATS[ending])
+
+
+class _Plain:
+    """What pyoxigraph can write to, whatever kind of packed stream is below."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self.flush = stream, stream.flush
+
+    def write(self, data: bytes) -> int:
+        return self._stream.write(bytes(data))
+
+
+def _written(triples: Iterable[Triple]) -> Iterator[ox.Triple]:
+    """Every name's label once, as long as a name's triples stand together."""
+
+    def named(name: str) -> ox.NamedNode:
+        return ox.NamedNode(f"{NAMESPACE}{quote(name, safe='')}")
+
+    labelled: set[str] = set()
+    last = ""
+    for triple in triples:
+        new = [triple.relation] if triple.relation not in labelled else []
+        new += [triple.head] if triple.head != last else []
+        for name in new:
+            yield ox.Triple(named(name), LABEL, ox.Literal(name))
+        labelled.add(triple.relation)
+        last = triple.head
+        yield ox.Triple(named(triple.head), named(triple.relation), ox.Literal(triple.tail))

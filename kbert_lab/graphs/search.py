@@ -19,9 +19,10 @@ from threading import Lock
 from typing import Any, Literal
 
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.io.sources import SERVER
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store import (
-    SERVER,
+from kbert_core.knowledge.triple import TYPE_RELATIONS, Triple
+from kbert_lab.graphs.store import (
     TABLES,
     THEN,
     Database,
@@ -29,8 +30,6 @@ from kbert_core.knowledge.store import (
     create_indexes,
     database_errors,
 )
-from kbert_core.knowledge.tools.check import TYPE_RELATIONS
-from kbert_core.knowledge.triple import Triple
 
 Where = Literal["anywhere", "head", "head_starts", "tail"]
 
@@ -242,7 +241,7 @@ class GraphSearch:
                 yield self._memory
             return
         if self._far:
-            from kbert_core.knowledge.store.server import server_at
+            from kbert_lab.graphs.store.server import server_at
 
             server = server_at(str(self.path))
             with server.errors():

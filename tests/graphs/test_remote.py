@@ -13,9 +13,9 @@ from bolt import neo4j_stub
 
 from kbert_core import Triple, load_graph
 from kbert_core.errors import GraphFileError, MissingPackageError
-from kbert_core.knowledge.io import endpoints, remote
-from kbert_core.knowledge.store.store import GraphStore
 from kbert_lab import cli
+from kbert_lab.graphs import endpoints, remote
+from kbert_lab.graphs.store.store import GraphStore
 
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
 SECRET = "sw0rdfish"

@@ -6,11 +6,11 @@ import pytest
 from postgres import running_cluster
 
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge import search as search_module
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.search import Facets, Found, GraphSearch, Query
-from kbert_core.knowledge.store.anywhere import import_into, open_store
-from kbert_core.knowledge.store.importing import Source, import_triples
+from kbert_lab.graphs import search as search_module
+from kbert_lab.graphs.search import Facets, Found, GraphSearch, Query
+from kbert_lab.graphs.store.anywhere import import_into, open_store
+from kbert_lab.graphs.store.importing import Source, import_triples
 
 TRIPLES = (
     Triple("胃镜", "类别", "检查"),

@@ -30,7 +30,9 @@ from kbert_core.errors import GraphFileError
 from kbert_core.files import are_texts, replaced
 from kbert_core.knowledge.name_index import Names, PrefixFilter, sizes_of, with_meanings
 from kbert_core.knowledge.names import loose_keys
-from kbert_core.knowledge.store import (
+from kbert_core.knowledge.surface_forms import forms_of, has_more_forms
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
+from kbert_lab.graphs.store import (
     SORTING,
     THEN,
     Database,
@@ -43,8 +45,6 @@ from kbert_core.knowledge.store import (
     remove_leftovers,
     transaction,
 )
-from kbert_core.knowledge.surface_forms import forms_of, has_more_forms
-from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 log = logging.getLogger(__name__)
 

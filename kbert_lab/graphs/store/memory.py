@@ -9,11 +9,11 @@ from pathlib import Path
 from kbert_core.errors import GraphConflict, GraphEditError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.store import TABLES, create_indexes, last_revision, now, transaction
-from kbert_core.knowledge.store.importing import Source
-from kbert_core.knowledge.store.log import Entry
-from kbert_core.knowledge.store.store import Connections, GraphStore
 from kbert_core.knowledge.triple import Triple
+from kbert_lab.graphs.store import TABLES, create_indexes, last_revision, now, transaction
+from kbert_lab.graphs.store.importing import Source
+from kbert_lab.graphs.store.log import Entry
+from kbert_lab.graphs.store.store import Connections, GraphStore
 
 
 @dataclass(frozen=True, slots=True)

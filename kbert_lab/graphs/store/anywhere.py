@@ -7,17 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.store import (
-    SERVER,
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.io.rows import ReadOptions
+from kbert_core.knowledge.io.sources import SERVER, is_stored
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
+from kbert_lab.graphs.store import (
     Database,
     create_indexes,
     graph_lock,
     last_revision,
     new_file,
 )
-from kbert_core.knowledge.store.importing import Imported, Source, import_triples
-from kbert_core.knowledge.store.names import build_names
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.graphs.store.importing import Imported, Source, import_triples, indexed
+from kbert_lab.graphs.store.names import build_names
+from kbert_lab.graphs.store.store import GraphStore
 
 _STEP = 20_000  # rows between two calls of a progress
 _COLUMNS = {  # what a copy has of each table
@@ -26,6 +29,20 @@ _COLUMNS = {  # what a copy has of each table
     "entry": "revision, at, who, action, edits, undoes",
     "touched": "revision, entity",
 }
+
+
+def open_graph(
+    path: str | Path,
+    options: ReadOptions = ReadOptions(),
+    *,
+    skip_bad: bool = False,
+    aliases: AliasRelations = ALIAS_RELATIONS,
+) -> KnowledgeGraph:
+    """Open a graph where it is; a file of triples is indexed first. See ``load_graph``."""
+    if not is_stored(path):
+        path = indexed(path, options, skip_bad=skip_bad, aliases=aliases)
+    with open_store(path) as store:
+        return store.graph()
 
 
 def open_store(graph: str | Path, *, write: bool = False) -> GraphStore:
@@ -37,7 +54,7 @@ def open_store(graph: str | Path, *, write: bool = False) -> GraphStore:
     """
     if not str(graph).startswith(SERVER):
         return GraphStore(graph, write=write)
-    from kbert_core.knowledge.store.server import ServerStore
+    from kbert_lab.graphs.store.server import ServerStore
 
     return ServerStore(str(graph), write=write)
 
@@ -50,7 +67,7 @@ def is_there(graph: str | Path) -> bool:
     """
     if not str(graph).startswith(SERVER):
         return Path(graph).exists()
-    from kbert_core.knowledge.store.server_import import is_there
+    from kbert_lab.graphs.store.server_import import is_there
 
     return is_there(str(graph))
 
@@ -59,7 +76,7 @@ def import_into(graph: str | Path, sources: Iterable[Source], **how: Any) -> Imp
     """Add triples to a graph, in a file or on a server; see ``importing.import_triples``."""
     if not str(graph).startswith(SERVER):
         return import_triples(graph, sources, **how)
-    from kbert_core.knowledge.store import server_import
+    from kbert_lab.graphs.store import server_import
 
     return server_import.import_triples(str(graph), sources, **how)
 
@@ -86,7 +103,7 @@ def copy_graph(
         title, aliases = facts["title"], facts.get("aliases")
         read = partial(_read, store, database, progress)
         if str(target).startswith(SERVER):
-            from kbert_core.knowledge.store.server import new_graph
+            from kbert_lab.graphs.store.server import new_graph
 
             with new_graph(str(target), name=title) as session:
                 _note(session, aliases)

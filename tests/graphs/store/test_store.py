@@ -20,11 +20,11 @@ from hypothesis import given
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.store import graph_lock
-from kbert_core.knowledge.store import store as store_module
-from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.names import NamesFile, rebuild_names
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.graphs.store import graph_lock
+from kbert_lab.graphs.store import store as store_module
+from kbert_lab.graphs.store.importing import Source, import_triples
+from kbert_lab.graphs.store.names import NamesFile, rebuild_names
+from kbert_lab.graphs.store.store import GraphStore
 
 COOK = Triple("Tim Cook", "CEO", "Apple")
 COMPANY = Triple("Apple", "is_a", "company")

@@ -23,9 +23,10 @@ from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io import ReadOptions, open_rows
 from kbert_core.knowledge.io.encodings import VARIABLE
 from kbert_core.knowledge.io.rows import Row
+from kbert_core.knowledge.io.sources import STORED
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store import (
-    ENDING,
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
+from kbert_lab.graphs.store import (
     VERSION,
     GraphBusy,
     connect,
@@ -39,9 +40,8 @@ from kbert_core.knowledge.store import (
     remove_leftovers,
     transaction,
 )
-from kbert_core.knowledge.store.log import Entry, write_entry
-from kbert_core.knowledge.store.names import NamesFile, aliases_of, build_names, note_aliases
-from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
+from kbert_lab.graphs.store.log import Entry, write_entry
+from kbert_lab.graphs.store.names import NamesFile, aliases_of, build_names, note_aliases
 
 Progress = Callable[[int], None]  # called now and then with the number of rows read
 _STEP = 20_000  # rows between two calls of it
@@ -253,7 +253,7 @@ def indexed(
     given = (*astuple(options), os.environ.get(VARIABLE))
     how = (VERSION, "".join(path.suffixes[-2:]), *given, skip_bad, *said)
     with graph_cache(path) as folder:
-        target = folder / f"{_digest(path, repr(how), folder)}{ENDING}"
+        target = folder / f"{_digest(path, repr(how), folder)}{STORED}"
     if target.exists():
         return target
     with FileLock(target.with_suffix(".lock")):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.networkx_graph import from_networkx, to_networkx
+from kbert_lab.graphs.networkx_graph import from_networkx, to_networkx
 
 COOK = Triple("Tim Cook", "CEO", "Apple")
 COMPANY = Triple("Apple", "is_a", "company")

@@ -6,12 +6,12 @@ from typing import Any
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store import last_revision, now, transaction
-from kbert_core.knowledge.store.importing import Imported, Progress, Source
-from kbert_core.knowledge.store.log import Entry, write_entry
-from kbert_core.knowledge.store.names import aliases_of, note_aliases
-from kbert_core.knowledge.store.server import Session, new_graph, server_at
 from kbert_core.knowledge.triple import AliasRelations
+from kbert_lab.graphs.store import last_revision, now, transaction
+from kbert_lab.graphs.store.importing import Imported, Progress, Source
+from kbert_lab.graphs.store.log import Entry, write_entry
+from kbert_lab.graphs.store.names import aliases_of, note_aliases
+from kbert_lab.graphs.store.server import Session, new_graph, server_at
 
 _STEP = 20_000  # rows between two calls of a progress
 _COMING = """

@@ -14,10 +14,10 @@ from kbert_core import KnowledgeGraph, Triple, find_mentions, load_graph
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
-from kbert_core.knowledge.store import GraphBusy, graph_lock, names
-from kbert_core.knowledge.store import importing as cache
-from kbert_core.knowledge.store.importing import Source, import_triples
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.graphs.store import GraphBusy, graph_lock, names
+from kbert_lab.graphs.store import importing as cache
+from kbert_lab.graphs.store.importing import Source, import_triples
+from kbert_lab.graphs.store.store import GraphStore
 
 LINES = "糖尿病\t类别\t疾病\n糖尿病\t症状\t多饮\n心电图\t类别\t检查\n糖尿病\t类别\t疾病\n"
 
@@ -179,7 +179,7 @@ def test_what_killed_imports_left_is_removed_by_the_next_one(path, file, tmp_pat
 
 
 def test_an_import_tells_how_far_it_is(path, monkeypatch):
-    from kbert_core.knowledge.store import importing
+    from kbert_lab.graphs.store import importing
 
     monkeypatch.setattr(importing, "_STEP", 2)
     told = []

@@ -11,8 +11,8 @@ from typing import Any
 from kbert_core.errors import GraphConflict
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store import Database, checked, triple_of
 from kbert_core.knowledge.triple import Triple
+from kbert_lab.graphs.store import Database, checked, triple_of
 
 ALL = 1 << 62  # rows: no database has as many
 _COPY = (  # versions of triples, to begin again

@@ -17,7 +17,8 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.name_index import NameLookup
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.store import (
+from kbert_core.knowledge.triple import Triple
+from kbert_lab.graphs.store import (
     THEN,
     Database,
     checked,
@@ -33,8 +34,8 @@ from kbert_core.knowledge.store import (
     transaction,
     triple_of,
 )
-from kbert_core.knowledge.store.log import Change, Entry, Origin
-from kbert_core.knowledge.store.names import (
+from kbert_lab.graphs.store.log import Change, Entry, Origin
+from kbert_lab.graphs.store.names import (
     FORMATS,
     NamesFile,
     aliases_of,
@@ -42,7 +43,6 @@ from kbert_core.knowledge.store.names import (
     index_names,
     rebuild_names,
 )
-from kbert_core.knowledge.triple import Triple
 
 logger = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class GraphStore:
         path: of the file; of a graph on a server its address.
 
     Raises:
-        GraphFileError: it can't be opened; see ``knowledge.store.connect``.
+        GraphFileError: it can't be opened; see ``store.connect``.
     """
 
     path: Any

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.pandas_frame import from_pandas, to_pandas
+from kbert_lab.graphs.pandas_frame import from_pandas, to_pandas
 
 COOK = Triple("Tim Cook", "CEO", "Apple")
 LIVES = Triple("Tim Cook", "lives in", "Cupertino")

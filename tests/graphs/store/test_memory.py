@@ -7,9 +7,9 @@ from hypothesis import given
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import GraphConflict, GraphEditError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.store.importing import Source
-from kbert_core.knowledge.store.memory import MemoryStore
-from kbert_core.knowledge.store.store import GraphStore
+from kbert_lab.graphs.store.importing import Source
+from kbert_lab.graphs.store.memory import MemoryStore
+from kbert_lab.graphs.store.store import GraphStore
 
 A, B, C = (Triple("a", "is", tail) for tail in ("one", "two", "three"))
 OFF, ON = Edit("switch_off", A), Edit("switch_on", A)

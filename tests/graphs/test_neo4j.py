@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kbert_core import Triple, load_graph, read_triples
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io import ReadOptions, rows_of
-from kbert_core.knowledge.io.neo4j import write_neo4j
 from kbert_lab import cli
+from kbert_lab.graphs.neo4j import write_neo4j
 
 SUGAR = Triple("糖尿病", "类别", "疾病")
 APPLE = Triple("Tim Cook", "CEO", "Apple")

@@ -23,8 +23,8 @@ from kbert_core.errors import GraphFileError
 from kbert_core.files import cache_folder, replaced
 from kbert_core.knowledge.io import Reading
 from kbert_core.knowledge.io.compression import open_unpacked, packing
-from kbert_core.knowledge.io.endpoints import AGAIN, PAGE, Neo4j, Rows, SparqlEndpoint
 from kbert_core.knowledge.io.rows import ReadOptions
+from kbert_lab.graphs.endpoints import AGAIN, PAGE, Neo4j, Rows, SparqlEndpoint
 
 SPARQL = ("http://", "https://")
 NEO4J = ("neo4j://", "neo4j+s://", "neo4j+ssc://", "bolt://", "bolt+s://", "bolt+ssc://")

@@ -11,9 +11,8 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.respelling import is_word_part, spellings
 from kbert_core.knowledge.surface_forms import is_acronym, without_sense
-from kbert_core.knowledge.triple import AliasRelations, Triple
+from kbert_core.knowledge.triple import TYPE_RELATIONS, AliasRelations, Triple
 
-TYPE_RELATIONS = ("类别", "类型", "type", "is_a", "instance of", "instance_of", "rdf:type")
 LONG_TAIL = 40  # characters: a branch of so many tokens pushes the sentence out
 MANY = 10  # triples of a relation
 EXAMPLES = 5

@@ -24,8 +24,6 @@ from kbert_core.knowledge.triple import Triple
 
 APPLICATION_ID = 0x4B42_4B47  # "KBKG", by which `file` and we tell a graph from other databases
 VERSION = 1
-ENDING = ".kg"
-SERVER = ("postgresql://", "postgres://", "postgresql+psycopg://")  # addresses begin so
 PAGE = 8192  # bytes
 SORTING = 1 << 16  # KiB of memory for sorting: what is indexed goes through temporary files
 WAIT = 30.0  # seconds for another process's edit or import to end
@@ -75,11 +73,6 @@ _INDEXES = (
     "CREATE INDEX triple_off ON triple (entity) WHERE off",
     "CREATE INDEX triple_id ON triple (id) WHERE version <> id",
 )
-
-
-def is_stored(graph: str | Path) -> bool:
-    """Whether a graph has a log: it is a graph file, or on a server."""
-    return Path(graph).suffix == ENDING or str(graph).startswith(SERVER)
 
 
 class Database(Protocol):

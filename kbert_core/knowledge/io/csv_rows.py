@@ -1,0 +1,113 @@
+"""Tables as CSV: rows with quotes, which may have several lines; or relationships of Neo4j."""
+
+import csv
+import re
+from collections import deque
+from collections.abc import Iterator
+from itertools import chain, islice
+
+from kbert_core.errors import GraphFileError
+from kbert_core.knowledge.io.rows import ReadOptions, Row, read_cells
+from kbert_core.knowledge.io.sources import source
+from kbert_core.knowledge.io.text_lines import Bad, Cells, Lines, one_line, printable, shown
+
+MAX_ROW = 10_000  # lines; more are no longer read for the end of a quote
+MAX_AGAIN = 1_000_000  # lines of a file that are read again after a quote that isn't closed
+_DELIMITERS = (",;\t|", "，；")  # the latter where a line has none of the former
+SEPARATOR = re.compile(r"sep=([^\w\"]) *", re.IGNORECASE)  # a line that Excel may write first
+# What a spreadsheet would run, in full width too, and what we have guarded.
+FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+_NEO4J = re.compile(r".*:(start_id|end_id|label)(\(.*\))?|_start|_labels")  # its headings alone
+
+
+def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
+    """Read a table with quotes; its headings say whether it has triples or is Neo4j's."""
+    cells = quoted(lines, name)
+    first = list(islice(cells, 1))
+    for number, found in first:
+        cut = found if isinstance(found, list) and not options.columns else []
+        if any(_NEO4J.fullmatch(cell.strip().casefold()) for cell in cut):
+            return source("Neo4j's table")(cut, number, cells, name, options)
+    return read_cells(chain(first, cells), name, options, header=True, what="commas")
+
+
+def delimiter_of(line: str) -> str:
+    """Return what separates the cells of a table, by its first line."""
+    usual, wide = (max(those, key=line.count) for those in _DELIMITERS)
+    return usual if usual in line else wide
+
+
+def quoted(lines: Lines, name: str) -> Cells:
+    """Split a table with quotes; the first line tells what separates cells.
+
+    A row may have several lines; if it can't be read, only its first line counts as bad.
+    """
+    following = iter(lines)
+    ahead = deque(islice(following, 1))  # lines to read first
+    first = "".join(line for _, line in ahead if isinstance(line, str))
+    delimiter = delimiter_of(first)
+    if told := SEPARATOR.fullmatch(first):
+        delimiter = told[1]
+        ahead.clear()
+    again = 0  # lines that were read again
+    while True:
+        taken: list[tuple[int, str]] = []
+        bad: list[Bad] = []
+        reader = csv.reader(_taking(following, ahead, taken, bad), delimiter=delimiter, strict=True)
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            number = taken[0][0]
+            problem = (
+                f"{printable(str(error))}. A quote may not be closed: close it, double the quotes "
+                "that belong to a name, or delete the line."
+            )
+            if "\r" in taken[0][1]:
+                problem = (
+                    f"'{shown(taken[0][1])}' holds a line end of another kind (U+000D) than the "
+                    "file. Save the file with one kind, or delete the line."
+                )
+            yield number, Bad(number, problem)
+            ahead.extendleft(reversed(taken[1:]))
+            again += len(taken)
+            if again > MAX_AGAIN:
+                raise GraphFileError(
+                    f"{name}, line {number}: too many quotes before and after it are not closed. "
+                    "Close them, or double the quotes that belong to a name."
+                ) from error
+        else:
+            if cells and any(map(str.strip, cells)):
+                yield taken[0][0], [unguarded(one_line(cell.removesuffix("\n"))) for cell in cells]
+        yield from ((problem.line, problem) for problem in bad)
+        if not taken:
+            return
+
+
+def _taking(
+    source: Iterator[tuple[int, str | Bad]],
+    ahead: deque[tuple[int, str | Bad]],
+    taken: list[tuple[int, str]],
+    bad: list[Bad],
+) -> Iterator[str]:
+    """Yield lines when a row needs them, and remember them."""
+    while len(taken) <= MAX_ROW:
+        following = ahead.popleft() if ahead else next(source, None)
+        if following is None:
+            return
+        number, line = following
+        if isinstance(line, Bad):
+            bad.append(line)
+        else:
+            taken.append((number, line))
+            yield line + "\n"
+    raise csv.Error(f"a row of over {MAX_ROW:,} lines")
+
+
+def guarded(field: str) -> str:
+    """Put an apostrophe before what a spreadsheet would take for a formula."""
+    return "'" + field if FORMULA.match(field) else field
+
+
+def unguarded(field: str) -> str:
+    """Remove the apostrophe that :func:`guarded` adds."""
+    return field[1:] if field.startswith("'") and FORMULA.match(field) else field

@@ -1,0 +1,1 @@
+"""Graphs in files, on servers and of other programs: kept, searched, imported and checked."""
