@@ -27,10 +27,10 @@ from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Selection, TripleScorer
 from kbert_core.knowledge.strategies import select_triples
-from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring import Similarity, similarity_under
 from kbert_lab.data.labelled import read_examples
+from kbert_lab.graphs.controls import with_noise
 from kbert_lab.suites.pictures import LINES, MARKERS, _save
 from kbert_lab.suites.report_tables import table
 from kbert_lab.suites.results import FORMAT, Records

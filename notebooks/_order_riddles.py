@@ -18,9 +18,9 @@ import numpy as np
 from _riddle_trial import Trial, TrialOptions, accuracy, read, trial
 from _riddles import SYLLABLES, Riddles
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple
-from kbert_core.knowledge.tools.controls import with_constant_tail
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_lab.data.labelled import Example
+from kbert_lab.graphs.controls import with_constant_tail
 
 PLACES = ("first", "second", "third")
 ASKED = "is"

@@ -17,7 +17,7 @@ from types import ModuleType
 import pytest
 
 from kbert_core.knowledge.io.sources import SOURCES
-from kbert_core.systems import SYSTEMS
+from kbert_core.systems import SYSTEMS as READERS
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("kbert_core", "kbert_lab")
@@ -115,7 +115,7 @@ def test_the_core_imports_nothing_of_the_lab():
 
 
 def test_what_the_core_finds_by_name_is_there():
-    for name in (*SYSTEMS.values(), *SOURCES.values()):
+    for name in (*READERS.values(), *SOURCES.values()):
         assert callable(resolve_name(name))
 
 

@@ -19,9 +19,9 @@ from app.view_models.why import why
 from kbert_core import Ablation, FlatTree, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.layers import additive_mask
 from kbert_core.tasks import NerPrediction
+from kbert_lab.graphs.controls import with_noise
 
 LEARN_TITLE = {
     "tokens": N_("Tokens"),

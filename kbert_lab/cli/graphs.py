@@ -23,7 +23,6 @@ from kbert_core.knowledge.io.sources import SERVER, STORED, is_stored
 from kbert_core.knowledge.io.write import ENDINGS as WRITTEN
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.cli import commands as options
 from kbert_lab.cli.commands import argument, command, several
@@ -37,6 +36,7 @@ from kbert_lab.cli.output import (
     triple_line,
 )
 from kbert_lab.graphs.check import EXAMPLES, check
+from kbert_lab.graphs.controls import shuffled, with_constant_tail
 from kbert_lab.graphs.remote import fetched as fetch_rows
 from kbert_lab.graphs.remote import is_remote
 from kbert_lab.graphs.store.anywhere import copy_graph, import_into, is_there, open_store

@@ -22,9 +22,9 @@ from kbert_core.explain.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, Figure
 from kbert_core.explain.result import Plain, Result, batches, final
 from kbert_core.kbert.sentence_tree import SentenceTree, branch_of
 from kbert_core.kbert.visible import FULL, Ablation
-from kbert_core.knowledge.tools.controls import with_noise
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Reading
+from kbert_lab.graphs.controls import with_noise
 
 COUNTS = (0, 1, 2, 4, 8, 16)
 SEEDS = (1, 2, 3)

@@ -20,7 +20,6 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.sources import SERVER
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
 from kbert_lab.data.hub import is_hub_name
 from kbert_lab.data.labelled import SPLITS, Example
 from kbert_lab.data.sources import (
@@ -39,6 +38,7 @@ from kbert_lab.data.splits import (
     substituted,
     write_split,
 )
+from kbert_lab.graphs.controls import shuffled, with_constant_tail
 from kbert_lab.graphs.store.anywhere import open_store
 from kbert_lab.study.dictionary import BOOSTS
 from kbert_lab.study.gate import RECIPE

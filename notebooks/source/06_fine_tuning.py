@@ -222,7 +222,7 @@ show(chart, "Learning curves: mean and range of three seeds")
 
 # %% tags=["about"]
 from _riddle_trial import accuracy
-from kbert_core.knowledge.tools.controls import shuffled
+from kbert_lab.graphs.controls import shuffled
 
 trained = k_bert[1].pipeline
 wrong = shuffled(riddles.graph, seed=1).graph

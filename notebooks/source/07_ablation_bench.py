@@ -120,7 +120,7 @@ assert f1_of(as_trained) > f1_of(graph_off) + 20
 from dataclasses import replace
 
 from kbert_core import Ablation
-from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail, with_noise
+from kbert_lab.graphs.controls import shuffled, with_constant_tail, with_noise
 
 
 def graph_for(side, graph, tails, noise, seed):

@@ -295,7 +295,7 @@ assert max(right("no graph (BERT)", "unseen") + right("constant tail", "unseen")
 
 # %%
 from _riddles import make_riddles
-from kbert_core.knowledge.tools.controls import shuffled
+from kbert_lab.graphs.controls import shuffled
 
 graph = load_graph("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
 riddles = make_riddles(graph, seed=1)

@@ -57,7 +57,7 @@ print("poured:", *noise)
 # `with_noise` of the library does the same for many names of a graph.
 
 # %%
-from kbert_core.knowledge.tools.controls import with_noise
+from kbert_lab.graphs.controls import with_noise
 
 noisy = with_noise(figure2, ["tim cook"], 2, seed=1, place="before")
 

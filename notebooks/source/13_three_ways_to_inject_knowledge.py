@@ -149,7 +149,7 @@ from dataclasses import replace
 
 from _charts import line_chart
 from _tools import show
-from kbert_core.knowledge.tools.controls import with_noise
+from kbert_lab.graphs.controls import with_noise
 
 COUNTS, SEEDS = (0, 1, 2, 4, 8), (1, 2, 3)
 longer = "行胃镜检查，见胃体黏膜充血，患者既往有糖尿病。"

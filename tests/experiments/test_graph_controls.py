@@ -7,9 +7,9 @@ import pytest
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.data.labelled import Example
+from kbert_lab.graphs.controls import shuffled, with_constant_tail
 from kbert_lab.suites.graph_controls import (
     controlled,
     known_otherwise,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.tools.controls import shuffled, with_constant_tail, with_noise
 from kbert_core.knowledge.triple import AliasRelations, Triple
+from kbert_lab.graphs.controls import shuffled, with_constant_tail, with_noise
 
 TYPES = ["疾病", "症状", "部位", "检查"]
 

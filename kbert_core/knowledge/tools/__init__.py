@@ -1,1 +1,0 @@
-"""What is made of a whole graph: checks, shuffled copies, unrelated triples."""
