@@ -45,7 +45,7 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "pipeline": f"{BELOW} {SYSTEMS} tasks",
     "explain": PREDICTS,
     "lab.graphs": f"{LOWEST} text knowledge",
-    "lab.data": f"{LOWEST} text knowledge lab.graphs",
+    "lab.data": f"{LOWEST} text knowledge knowbert lab.graphs",
     "lab.training": f"{PREDICTS} lab.graphs lab.data",
     "lab.explain": f"{PREDICTS} explain lab.graphs",
     "lab.study": WORKS,

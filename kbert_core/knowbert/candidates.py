@@ -16,9 +16,9 @@ from kbert_core.errors import GraphEditError, OptionError
 from kbert_core.files import are_texts
 from kbert_core.knowbert import linker
 from kbert_core.knowbert.entity_vectors import TEXT, EntityVectors
+from kbert_core.knowbert.morphology import Names, inflected_names
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_all_names
-from kbert_core.knowledge.morphology import Names, inflected_names
 from kbert_core.knowledge.names import loose_key
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import COUNT, Triple

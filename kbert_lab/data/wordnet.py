@@ -18,7 +18,7 @@ from typing import Any
 
 from kbert_core.errors import DataError
 from kbert_core.files import replaced
-from kbert_core.knowledge.morphology import RULES, WORD
+from kbert_core.knowbert.morphology import RULES, WORD
 from kbert_core.knowledge.triple import COUNT
 from kbert_lab.data.labelled import GoldLink
 

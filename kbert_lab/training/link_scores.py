@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from kbert_core.knowbert.candidates import entity_span
+from kbert_core.knowbert.morphology import part_of_speech
 from kbert_core.knowbert.reader import KnowBertReader
 from kbert_core.knowbert.reading import KnowBertReading
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.morphology import part_of_speech
 from kbert_core.pipeline import Pipeline
 from kbert_lab.data.labelled import Example, GoldLink
 

@@ -7,8 +7,8 @@ import pytest
 
 from kbert_core import InjectionOptions, KBertError, KnowledgeGraph, Triple
 from kbert_core.knowbert.candidates import Base, graph_spans
+from kbert_core.knowbert.morphology import inflected_names
 from kbert_core.knowledge import load_graph
-from kbert_core.knowledge.morphology import inflected_names
 from kbert_lab import cli
 from kbert_lab.data.wordnet import WordNet, examples, framework, irregular_forms
 
