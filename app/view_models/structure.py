@@ -9,7 +9,6 @@ import networkx as nx
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import TYPE_RELATIONS
-from kbert_lab.graphs.networkx_graph import to_networkx
 
 MOST = 50_000  # triples that are looked at
 SHOWN = 12
@@ -66,7 +65,7 @@ def structure(graph: KnowledgeGraph) -> Structure:
         Triple(once(triple.head), triple.relation, once(triple.tail))
         for triple in islice(graph.active_triples(), MOST)
     ]
-    network = to_networkx(KnowledgeGraph(triples))
+    network = nx.MultiDiGraph((t.head, t.tail, t.relation) for t in KnowledgeGraph(triples))
     degrees = Counter(dict(network.degree()))
     parts = sorted(nx.weakly_connected_components(network), key=len, reverse=True)
     types: dict[str, dict[str, None]] = {}
