@@ -41,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.getLogger(package).setLevel(logging.INFO)
     try:
         words = sys.argv[1:] if arguments is None else arguments
-        args = parser(*words[:1]).parse_args(words)
+        args, unknown = parser(*words[:1]).parse_known_args(words)
+        if unknown:  # said with the usage of the command
+            args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         with ExitStack() as args.until_its_end:
             if args.encoding:
                 check_encoding(args.encoding)
@@ -108,5 +110,5 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         sub.add_argument("--encoding", help=encoding, metavar="NAME")
         for add in command.arguments:
             add(sub)
-        sub.set_defaults(command=command)
+        sub.set_defaults(command=command, parser=sub)
     return top

@@ -263,7 +263,7 @@ def system_of(args: Namespace) -> str | None:
 
 def model_of(args: Namespace) -> str:
     """The model named, else the one that comes with the program."""
-    if args.model:
+    if args.model is not None:
         return str(args.model)
     if ((folder := shipped(DEFAULT_MODEL)) / "config.json").is_file():
         return str(folder)

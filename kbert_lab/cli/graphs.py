@@ -91,9 +91,14 @@ def _origin_text(fields: Mapping[str, Any]) -> str | None:
     return f"entry {fields['revision']} of the log" if "revision" in fields else None
 
 
-@command("kg stats", options.GRAPH_FILES)
+@command(
+    "kg stats",
+    argument("graphs", "the same as --kg FILE", nargs="*", metavar="GRAPH"),
+    options.GRAPH_FILES,
+)
 def stats(args: Namespace) -> Report:
     """Count what a graph holds."""
+    args.kg = [*args.graphs, *args.kg]
     graph = options.graph_of(args, needed=True)
     files = []
     for path in args.kg:

@@ -143,15 +143,22 @@ def _opened(name: str) -> Mapping[str, Any]:
         if not kind:
             loaded = datasets.load_from_disk(str(path))
             return loaded if isinstance(loaded, dict) else {"train": loaded}
-        names = {split: [*map(str, those)] for split, those in files.items()}
         how = csv_form(*chain(*files.values())) if kind == "csv" else {}
-        return dict(datasets.load_dataset(kind, data_files=names, **how))
+        names = {split: [*map(str, those)] for split, those in files.items()}
+        return {  # one by one: their columns may differ
+            split: datasets.load_dataset(kind, data_files=those, split="train", **how)
+            for split, those in names.items()
+        }
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
         cause: BaseException = error  # under what `datasets` says of every such error
         while cause.__cause__ is not None:
             cause = cause.__cause__
+        reason = _first_line(cause)
+        if isinstance(cause, datasets.table.CastError):
+            other, first = cause.table_column_names, cause.requested_column_names
+            reason = f"one table has the headings {', '.join(first)}, another {', '.join(other)}"
         raise DataError(
-            f"{name}: can't be read ({_first_line(cause)}). Mend the file. Expected what "
+            f"{name}: can't be read ({reason[:200]}). Mend the file. Expected what "
             "save_to_disk writes, or tables as .parquet, .csv, .json or .jsonl."
         ) from error
 

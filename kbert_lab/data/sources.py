@@ -312,7 +312,8 @@ def _guess(name: str, columns: Mapping[str, str] | None, split: str) -> tuple[st
             f"{table.source.name}: its columns ({', '.join(table.columns)[:80]}) don't show "
             f"which task this is. Name the task with --task ({', '.join(TASKS)}), or --task qa for "
             "questions in SQuAD's form. If the columns have unusual names, name them too: "
-            f"--columns text_a=NAME,label=NAME.{table.hint}"
+            "--columns text_a=NAME,label=NAME. If these are no headings, write such above them."
+            f"{table.hint}"
         )
     rows = [row for _, row in islice(table.rows(task, fits[task], strict=False), LOOKED_AT)]
     if task == "pair":

@@ -116,7 +116,7 @@ class Table:
             absent = next((ours for ours in missing if ours not in names), missing[0])
             raise ColumnError(
                 f"{self.where}: no column '{absent}' in '{' | '.join(names)[:80]}'. Expected "
-                f"{', '.join(needed)}, or say which columns to take: --columns "
+                f"the headings {', '.join(needed)}, or say which columns to take: --columns "
                 f"{','.join(f'{ours}=NAME' for ours in missing)}.{self.hint}"
             )
         wanted = {*needed, OPTIONAL.get(task)}

@@ -329,6 +329,9 @@ def test_an_encoding_is_that_of_every_file_that_is_not_utf_8(kbert, tmp_path):
         (["predict", "a", "--device", "cuda:99"], "device"),
         (["predict", "a", "--device", "mps"], "There is no device 'mps'. Use auto, cpu or cuda"),
         (["kg", "stats"], "No graph given"),
+        (["kg", "stats", "nowhere.spo"], "nowhere.spo: can't be read"),
+        (["kg", "stats", "http://x.org/sparql"], "`kbert kg import http://x.org/sparql --output"),
+        (["predict", "a", "--model", ""], "found no config.json"),
     ],
 )
 def test_a_mistake_is_said_with_exit_code_2(kbert, arguments, message):
@@ -466,6 +469,12 @@ def test_every_command_has_help(capsys, command):
     out = capsys.readouterr().out
     assert "usage: kbert" in out
     assert command in ("", *cli.GROUPS) or "--json" in out
+
+
+def test_a_word_too_many_is_told_with_the_usage_of_its_command(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["kg", "check", "a.spo", "b.spo"])
+    assert "kbert kg check: error: unrecognized arguments: b.spo" in capsys.readouterr().err
 
 
 def test_the_default_of_an_argument_says_what_it_takes_and_stands_in_the_help():

@@ -85,6 +85,20 @@ def test_a_folder_of_csv_and_a_single_json_lines_file_are_read(tmp_path):
     assert (example.sentences, example.label) == (("a", "b"), "neutral")
 
 
+def test_tables_without_headings_are_told_by_split(tmp_path):
+    """Their first rows are taken for headings, each table's for its own."""
+    (tmp_path / "train.csv").write_text("text,label\na,1\n")
+    (tmp_path / "dev.csv").write_text("b,0\nc,1\n")
+    assert len(read_split(str(tmp_path), "train", "classify")) == 1
+    with pytest.raises(
+        DataError, match=r"\(dev\): no column 'label' in 'b . 0'. Expected the head"
+    ):
+        read_split(str(tmp_path), "dev", "classify")
+    (tmp_path / "train-2.csv").write_text("d,0\n")
+    with pytest.raises(DataError, match="one table has the headings d, 0, another text, label"):
+        read_split(str(tmp_path), "train", "classify")
+
+
 def test_questions_with_answers_are_read_for_ranking(tmp_path):
     rows = {"question_id": ["Q1", "Q1"], "question": ["q", "q"], "answer": ["a", "b"]}
     Dataset.from_dict({**rows, "label": [0, 1]}).save_to_disk(tmp_path / "saved")

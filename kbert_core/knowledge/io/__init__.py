@@ -134,6 +134,11 @@ def open_rows(
     """
     from kbert_core.shipped import shipped
 
+    if "://" in str(path):
+        raise GraphFileError(
+            f"{path}: is an address. Take its triples into a file first: `kbert kg import {path} "
+            "--output GRAPH.kg`."
+        )
     path = shipped(path)
 
     def opened() -> IO[bytes]:
