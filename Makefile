@@ -88,7 +88,8 @@ lab: $(READY) ## open JupyterLab on the plan of the course
 handout: $(DEV) ## turn the notebooks into web pages in handout/, to read and print without Python
 	$(BIN)/python notebooks/source/pages.py handout
 
-docs: $(DEV) ## build the documentation site into site/, offline; fails on a broken link
+docs: $(DEV) ## draw the results and build the documentation site into site/, offline
+	$(BIN)/python -m results.tools.report --draw
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(DEV) ## run the benchmarks; writes benchmarks/results

@@ -38,8 +38,8 @@ from kbert_lab.study.linear import linear_recall
 from kbert_lab.study.statistics import SURE_SEEDS
 from kbert_lab.study.verdict import HARM, WORTH, costs, pays, verdict_of
 from kbert_lab.suites.grid import Experiment
-from kbert_lab.suites.report_tables import on_few
 from kbert_lab.suites.suite import read_suite
+from results.tools.tables import on_few
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "results" / "expected"

@@ -26,7 +26,7 @@ from kbert_core.knowledge.io import open_rows
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_lab.graphs.store.importing import Source, import_triples
 from kbert_lab.graphs.store.store import GraphStore
-from kbert_lab.suites.pictures import LINES, MARKERS
+from results.tools.pictures import LINES, MARKERS
 
 MILLIONS = (1, 5, 20, 100)
 NAME = "graph_growth.json"

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.common import RESULTS
 from benchmarks.knowbert import PASSES
 from kbert_core.explain.drawing import drawing, tidy
-from kbert_lab.suites.pictures import LINES, MARKERS
+from results.tools.pictures import LINES, MARKERS
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 CURVES = PAGE.parent / "performance" / "pretraining.png"

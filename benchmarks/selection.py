@@ -31,10 +31,10 @@ from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring import Similarity, similarity_under
 from kbert_lab.data.labelled import read_examples
 from kbert_lab.graphs.controls import with_noise
-from kbert_lab.suites.pictures import LINES, MARKERS, _save
-from kbert_lab.suites.report_tables import table
 from kbert_lab.suites.results import FORMAT, Records
 from kbert_lab.training.evaluate import scores_of
+from results.tools.pictures import LINES, MARKERS, _save
+from results.tools.tables import table
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "selection"

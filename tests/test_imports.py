@@ -20,7 +20,7 @@ from kbert_core.knowledge.io.sources import SOURCES
 from kbert_core.systems import SYSTEMS as READERS
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("kbert_core", "kbert_lab")
+PACKAGES = ("kbert_core", "kbert_lab", "results")
 
 LOWEST = "errors files labels markup options shipped tokens"
 BELOW = f"{LOWEST} text knowledge systems layers reader checkpoints scoring"  # for systems
@@ -51,6 +51,7 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "lab.study": WORKS,
     "lab.suites": f"{WORKS} lab.study",
     "lab.cli": f"{WORKS} lab.study lab.suites",
+    "results.tools": f"{WORKS} lab.study lab.suites",
 }
 
 
@@ -89,13 +90,14 @@ IMPORTS = {name: set(imported(path)) - {name} for name, path in MODULES.items()}
 
 
 def package(module):
-    return re.match(r"(lab\.)?\w*", module)[0]
+    return re.match(r"((lab|results)\.)?\w*", module)[0]
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
 def test_importing_a_module_gives_a_module(name):
     """`import a.b as m` takes the attribute b of a, which a re-exported function would hide."""
-    full = f"kbert_{name}" if name.startswith("lab.") else f"kbert_core.{name}"
+    full = ".".join(MODULES[name].relative_to(ROOT).with_suffix("").parts)
+    full = full.removesuffix(".__init__")
     module = importlib.import_module(full)
     above, _, last = full.rpartition(".")
     reached = getattr(sys.modules[above], last)

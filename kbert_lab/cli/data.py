@@ -233,18 +233,6 @@ def rank(args: Namespace) -> dict[str, Any]:
 
 
 @command(
-    "data relations",
-    argument("--input", "such as TRAIN_FILE.TXT", required=True, metavar="FILE"),
-    argument("--output", "label and text, .tsv", required=True, metavar="FILE"),
-)
-def relations(args: Namespace) -> dict[str, Any]:
-    """Make data for classification from SemEval-2010 Task 8, with its two entities marked."""
-    from kbert_lab.data.relations import write_relations
-
-    return {"output": str(args.output), "sentences": write_relations(args.input, args.output)}
-
-
-@command(
     "data spans",
     argument(
         "--input",
@@ -359,20 +347,3 @@ def _group(group: "Group") -> dict[str, Any]:
         "95 % ": _interval(*group.helped_interval),
         "mean gain": cell(group.mean_gain),
     }
-
-
-@command(
-    "data wordnet",
-    argument("--wordnet", "WordNet 3.0 as JSON Lines", type=Path, required=True, metavar="FILE"),
-    argument("--semcor", "SemCor as JSON Lines", type=Path, required=True, metavar="FILE"),
-    argument("--dev", "a .data.xml of the WSD evaluation framework", type=Path, metavar="FILE"),
-    argument("--test", "another", type=Path, metavar="FILE"),
-    argument("--output", "folder for the graph and the data", type=Path, required=True),
-)
-def wordnet(args: Namespace) -> dict[str, int]:
-    """Make a graph from WordNet, and data for entity linking from SemCor and test sets."""
-    from kbert_lab.data.wordnet import write_wordnet
-
-    sets = {"dev": args.dev, "test": args.test}
-    sets = {split: path for split, path in sets.items() if path is not None}
-    return write_wordnet(args.wordnet, args.semcor, args.output, sets)

@@ -1,10 +1,11 @@
-"""`kbert experiment`: options in, a grid run, results and a report out."""
+"""`kbert experiment`: options in, a grid run, results and their table out."""
 
 import logging
 import os
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
@@ -17,14 +18,13 @@ if TYPE_CHECKING:  # not imported to run: it needs PyTorch
     from kbert_lab.suites.grid import Experiment
     from kbert_lab.suites.results import Cell, Status, Tables
 
-SHOWN = 3  # runs that are missing
 log = logging.getLogger(__name__)
 
 
 @command(
     "experiment",
     argument("suite", "suite files (.yaml), each taken once", nargs="+", metavar="SUITE"),
-    argument("--list", "only show what is done, stale, failed and left", False),
+    argument("--list", "run nothing; show what is done, stale, failed and left", False),
     argument(
         "--only", "run only this row, under one or all conditions; repeatable", [], metavar="RUN"
     ),
@@ -40,15 +40,6 @@ log = logging.getLogger(__name__)
         metavar="DIR",
     ),
     argument(
-        "--report",
-        "the report, .md, with a folder of pages and pictures; default: in --results",
-        metavar="FILE",
-    ),
-    argument("--findings", "the report's text, in which figures are filled in", metavar="FILE"),
-    argument("--published", "figures published by others, for the report (.yaml)", metavar="FILE"),
-    argument("--appendix", "Markdown of a page of the report; repeatable", [], metavar="FILE"),
-    argument("--report-only", "only write the report", False),
-    argument(
         "--merge",
         "first take over results made elsewhere, .jsonl.xz; repeatable",
         [],
@@ -60,9 +51,8 @@ def experiment(args: Namespace) -> None:
 
     Runs that are done are skipped, and one that was cut off goes on. A result is stale, and is made
     again, when the suite, the data, a graph or the encoder has changed since. The exit code is 2
-    if a run failed; the report is printed then too.
+    if a run failed; the scores are printed then too.
     """
-    from kbert_lab.suites.report import write_report
     from kbert_lab.training.trainer import started_together
 
     if (together := started_together()) > 1:
@@ -75,31 +65,14 @@ def experiment(args: Namespace) -> None:
         raise OptionError(f"--jobs is {args.jobs}, expected at least 1.")
     args.suite = [*dict.fromkeys(args.suite)]
     experiments = _experiments(args)
-    names = [experiment.suite.name for experiment in experiments]
-    name = names[0] if len(names) == 1 else "report"
-    output = Path(args.report) if args.report else Path(args.results) / f"{name}.md"
-    if output.suffix != ".md":
-        raise OptionError(f"--report is {output}, expected the name of a .md file.")
-    wanted = [] if args.report_only else experiments
-    planned = [(each, each.cells(only=args.only, seeds=args.seeds or ())) for each in wanted]
-    _check_files(args, names)
+    planned = [(each, each.cells(only=args.only, seeds=args.seeds or ())) for each in experiments]
+    _check_folder("--results", Path(args.results), written=not args.list)
+    for each in experiments:
+        _check_folder("--work", each.work, written=not args.list)
     report: dict[str, Any] = {"suites": {}, "failed": []}
     _run(args, planned, report)
-    if not args.list:
-        tables = [experiment.tables() for experiment in experiments]
-        files = write_report(
-            tables,
-            output,
-            findings=Path(args.findings) if args.findings else None,
-            published=Path(args.published) if args.published else None,
-            appendices=[Path(name) for name in args.appendix],
-            command=_report_command(args, output),
-        )
-        log.info("report: %s", output)
-        _warn_of_missing(tables)
-        report["report"] = [*map(str, files)]
-        for each in tables:
-            report["suites"].setdefault(each.suite.name, {})["scores"] = each.summary()
+    for each in experiments:
+        report["suites"][each.suite.name] |= _compared(each.tables())
     show(report, list_text, args)
     if report["failed"]:
         raise ExperimentError(
@@ -163,22 +136,13 @@ def _run(
         }
 
 
-def _warn_of_missing(tables: "Sequence[Tables]") -> None:
-    """Name the runs that a report lacks."""
-    for each in tables:
-        cells = [(row, seed) for row in each.suite.rows for seed in row.seeds]
-        missing = [
-            f"{row.name}, seed {seed}"
-            for row, seed in cells
-            if seed not in each.results.get(row.name, {})
-        ]
-        if missing:
-            some = "; ".join([*missing[:SHOWN], "…"][: len(missing)])
-            log.warning(
-                "%s: %d of %d runs are missing in the report, which says so: %s. The same command "
-                "without --report-only, --only and --seeds runs them.",
-                *(each.suite.name, len(missing), len(cells), some),
-            )
+def _compared(tables: "Tables") -> dict[str, Any]:
+    """The scores of every row on test, and what each gains over those it is compared with."""
+    differences: dict[str, dict[str, Any]] = {}
+    for metric in tables.main_metrics:
+        for (row, other), difference in tables.differences(metric).items():
+            differences.setdefault(f"{row} − {other}", {})[metric.name] = asdict(difference)
+    return {"scores": tables.summary(), "differences": differences}
 
 
 def _standing(status: "Status") -> dict[str, Any]:
@@ -187,13 +151,11 @@ def _standing(status: "Status") -> dict[str, Any]:
 
 
 def list_text(report: Mapping[str, Any]) -> str:
-    """How every suite stands, for reading."""
+    """How every suite stands and what came out, for reading."""
     from kbert_lab.suites.runner import duration
 
     lines = []
     for name, suite in report["suites"].items():
-        if "cells" not in suite:  # only a report was asked for
-            continue
         cells, left = suite["cells"], suite["seconds_left"]
         took = [None if (t := cell["seconds"]) is None else duration(t) for cell in cells]
         rows = (
@@ -206,30 +168,30 @@ def list_text(report: Mapping[str, Any]) -> str:
         left_too = f", {time}" if done < len(cells) else ""
         lines += [name, *table(rows, shown=0), f"  {done} of {len(cells)} done{left_too}"]
         lines += [f"  not checked: {why}" for why in unchecked]
-    return "\n".join([*lines, *(f"report: {file}" for file in report.get("report", [])[:1])])
+        lines += ["", *table(_scores(suite["scores"]), shown=0)]
+        lines += ["", *table(_gains(suite["differences"]), shown=0)]
+    return "\n".join(lines).strip()
 
 
-def _check_files(args: Namespace, names: Sequence[str]) -> None:
-    """Look at what is read and written, so that nothing runs for hours before it fails."""
-    runs = not args.list and not args.report_only
-    _check_folder("--results", Path(args.results), written=runs)
-    for name in names:
-        _check_folder("--work", Path(args.work) / name, written=runs)
-    if args.list:
-        return
-    if args.report:
-        _check_folder("--report", Path(args.report).parent, written=True)
-    read = [("--findings", args.findings), ("--published", args.published)]
-    for option, file in [*read, *(("--appendix", name) for name in args.appendix)]:
-        if file is None:
-            continue
-        try:
-            Path(file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise OptionError(
-                f"{option} {file}: can't be read ({error}). Give a file in UTF-8, or leave "
-                f"{option} out."
-            ) from error
+def _scores(scores: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A line a row that was run: mean and deviation over its seeds of each figure."""
+    from kbert_lab.study.statistics import Spread, per_cent
+
+    for row, of in scores.items():
+        figures = {name: score for name, score in of.items() if isinstance(score, Mapping)}
+        if figures:
+            spreads = {name: Spread(f["mean"], f["deviation"]) for name, f in figures.items()}
+            written = {name: per_cent(spread) for name, spread in spreads.items()}
+            yield {"on test, %": row, "seeds": of["seeds"], **written}
+
+
+def _gains(differences: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A line a comparison: each figure's difference, with its interval."""
+    from kbert_lab.study.statistics import Difference, in_points
+
+    for pair, figures in differences.items():
+        written = {name: in_points(Difference(**of), "") for name, of in figures.items()}
+        yield {"difference, points": pair, **written}
 
 
 def _check_folder(option: str, folder: Path, *, written: bool) -> None:
@@ -245,21 +207,3 @@ def _check_folder(option: str, folder: Path, *, written: bool) -> None:
             f"{option}: {folder} can't be {'written to' if written else 'read'} "
             f"({error.strerror}). Name another folder."
         ) from error
-
-
-def _report_command(args: Namespace, output: Path) -> str:
-    words = ["kbert experiment", *_in_short(args.suite), "--report-only"]
-    words += ["--findings", args.findings] if args.findings else []
-    words += [word for name in args.appendix for word in ("--appendix", name)]
-    words += ["--published", args.published] if args.published else []
-    return " ".join([*words, "--report", str(output)])
-
-
-def _in_short(paths: Sequence[str]) -> Sequence[str]:
-    """Write the suites of a whole folder, but for some that come first, as ``FOLDER/*.yaml``."""
-    folder = Path(paths[0]).parent
-    every = sorted(str(path) for path in folder.glob("*.yaml"))
-    for number in range(len(paths) - 1):
-        if list(paths[number:]) == [path for path in every if path not in paths[:number]]:
-            return [*paths[:number], str(folder / "*.yaml")]
-    return paths

@@ -1,6 +1,5 @@
 """`kbert kg`: graphs made, compared, checked and counted; a graph file edited, and its log."""
 
-import logging
 import sys
 import time
 from argparse import Namespace
@@ -133,56 +132,20 @@ OUTPUT = argument("--output", "new graph", type=Path, required=True, metavar="FI
         "--tails",
         "shuffled: every head gets a wrong tail; permuted: one drawn from all; constant: the same",
         choices=["shuffled", "permuted", "constant"],
+        required=True,
     ),
-    argument("--data", "named entities that the shares are of", metavar="DIR|hf:NAME"),
-    argument(
-        "--known",
-        "share of the mentions of dev and test with new names that the graph knows",
-        type=float,
-        metavar="P",
-    ),
-    argument("--right", "share of its matches that are gold mentions", type=float, metavar="P"),
     argument("--seed", "of what is drawn", 0),
 )
 def control(args: Namespace) -> Report:
-    """Make a control of a graph: with other tails, or with fewer or more heads."""
-    from kbert_lab.data.sources import read_present
-    from kbert_lab.suites.graph_controls import (
-        TOLERANCE,
-        controlled,
-        known_otherwise,
-        tail_bits,
-    )
-
-    before = graph = options.graph_of(args, needed=True)
-    shares = {"known": args.known, "right": args.right}
-    wished = any(share is not None for share in shares.values())
-    if wished and not args.data:
-        raise OptionError("--known and --right are shares of labelled texts. Give --data too.")
-    if not (wished or args.tails):
-        raise OptionError("Nothing to change. Give --tails, or --data and --known or --right.")
-    splits = read_present(args.data, "ner") if args.data else {}
+    """Make a control of a graph: the same names with other tails."""
+    graph = options.graph_of(args, needed=True)
     report: Report = {"output": str(args.output)}
-    if wished:
-        made = controlled(graph, splits, **shares, seed=args.seed)
-        graph, about = made.graph, {**vars(made)}
-        report |= {name.replace("_", " "): v for name, v in about.items() if name != "graph"}
-        for split, share in known_otherwise(graph, splits).items():
-            if share > TOLERANCE:
-                logging.getLogger(__name__).warning(
-                    f"The graph knows {share:.1%} of the new mentions of {split} in another "
-                    "spelling or by another name alone. These don't count as known: train with "
-                    "--names as-written, so that names are compared as here."
-                )
     if args.tails == "constant":
         graph = with_constant_tail(graph)
-    elif args.tails:
+    else:
         result = shuffled(graph, seed=args.seed, deranged=args.tails == "shuffled")
         graph = result.graph
         report["share with a true tail still"] = round(result.unchanged, 4)
-    for split, examples in splits.items():
-        bits = (f"{tail_bits(examples, of):.2f}" for of in (before, graph))
-        report[f"bits of tails about labels, {split}"] = " before, ".join(bits) + " now"
     write_triples(graph, args.output)
     return {**report, "triples": len(graph)}
 

@@ -23,6 +23,7 @@ RESAMPLES = 10_000
 CHUNK = 500  # resamples in memory at a time
 ENOUGH_SEEDS, SURE_SEEDS = 3, 5  # fewer than the first only suggest, than the second are few
 LEVEL = 0.95
+NONE = "–"  # where a figure would stand
 
 PARTS = ("noun", "verb", "adjective", "adverb")
 
@@ -257,3 +258,29 @@ def _difference(differences: Floats) -> Difference:
     """Of (seeds, 1 + resamples)."""
     spread = Spread.of(differences[:, 0])
     return Difference(spread.mean, spread.deviation, *interval(differences), len(differences))
+
+
+# How figures are written
+
+
+def per_cent(spread: Spread | None, digits: int = 1, unit: str = "") -> str:
+    """A mean in per cent, with its deviation over the seeds."""
+    if spread is None:
+        return NONE
+    mean, deviation = f"{100 * spread.mean:.{digits}f}", spread.deviation
+    return mean + ("" if deviation is None else f" ± {100 * deviation:.{digits}f}") + unit
+
+
+def in_points(difference: Difference | None, missing: str) -> str:
+    """A difference with its interval, which one seed hasn't."""
+    if difference is None:
+        return missing
+    mean = signed(difference.mean)
+    if difference.seeds == 1:
+        return mean
+    return f"{mean} [{signed(difference.low)}, {signed(difference.high)}]"
+
+
+def signed(value: float) -> str:
+    """A difference in points with its sign, one decimal."""
+    return f"{100 * value:+.1f}".replace("-", "−")

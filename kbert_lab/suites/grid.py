@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,6 @@ from kbert_lab.graphs.store.anywhere import open_store
 from kbert_lab.study.dictionary import BOOSTS
 from kbert_lab.study.gate import RECIPE
 from kbert_lab.study.statistics import RESAMPLES
-from kbert_lab.suites.graph_controls import Controlled, controlled, with_reliability
 from kbert_lab.suites.results import (
     GROUPS,
     Cell,
@@ -77,6 +77,21 @@ Missing = dict[str, str]  # what can't be read here → why
 log = logging.getLogger(__name__)
 
 
+def tool(name: str) -> Any:
+    """What one study of this repository needs, from ``results/tools``.
+
+    Raises:
+        ExperimentError: it isn't here: an installed package leaves it out.
+    """
+    try:
+        return import_module(f"results.tools.{name}")
+    except ModuleNotFoundError as error:
+        raise ExperimentError(
+            f"The suite needs results/tools/{name}.py, which stands in the repository of K-BERT "
+            "Lab alone. Run it there, or leave known, right, reliable and senses out."
+        ) from error
+
+
 class Experiment:
     """A suite with its data, and the cells that are to be run.
 
@@ -92,7 +107,7 @@ class Experiment:
         self.suite, self.work = suite, work / suite.name
         self.records = Records(results / f"{suite.name}.jsonl.xz")
         self._splits: dict[tuple[int, float | None], tuple[Path, str]] = {}
-        self._controlled: dict[tuple[Any, ...], Controlled] = {}
+        self._controlled: dict[tuple[Any, ...], tuple[KnowledgeGraph, dict[str, Any]]] = {}
         self._hashes: dict[tuple[str | Path, ...], str] = {}
         self._all_examples: list[Example] | None = None
         self._missing: Missing = {}  # for all cells of the suite, so that none is looked for twice
@@ -289,20 +304,18 @@ class Experiment:
         files = self.suite.resolved_all(row.kg)
         kept = files, row.unseen, row.known, row.right, seed
         if kept not in self._controlled:
-            graph = load_graph(*files)
+            graph, about = load_graph(*files), {}
             if (row.known, row.right) != (None, None):
+                controlled = tool("graph_controls").controlled
                 splits = read_present(str(self.split(seed, row.unseen)[0]), self.suite.task)
                 try:
                     made = controlled(graph, splits, known=row.known, right=row.right, seed=seed)
+                    graph, about = made.graph, {"control": made.about}
                 except DataError as error:
                     where = f"{row.name}: {', '.join(files)} for {self._data}"
                     raise DataError(f"{where}: {error}") from error
-            else:
-                made = Controlled(graph)
-            self._controlled = {kept: made}  # rows of one condition stand together
-        made = self._controlled[kept]
-        graph, about = made.graph, {n: v for n, v in vars(made).items() if n != "graph"}
-        about = {"control": about} if made.known or made.right else {}
+            self._controlled = {kept: (graph, about)}  # rows of one condition stand together
+        graph, about = self._controlled[kept]
         if not isinstance(row, Run):
             return graph, about
         knowledge, injection = row.knowledge, row.injection or InjectionOptions()
@@ -311,7 +324,7 @@ class Experiment:
             graph = with_constant_tail(graph, injection)
         elif knowledge == "reliable":
             data = read_present(str(self.split(seed, row.unseen)[0]), self.suite.task)
-            graph = with_reliability(graph, data["train"])
+            graph = tool("graph_controls").with_reliability(graph, data["train"])
         elif knowledge in ("shuffled", "permuted"):
             mixed = shuffled(graph, seed=seed, deranged=knowledge == "shuffled")
             graph, about = mixed.graph, {**about, "shuffled_unchanged": mixed.unchanged}

@@ -40,7 +40,7 @@ from kbert_lab.study.dictionary import (
     written_over,
 )
 from kbert_lab.study.gate import Record, fit_gate, gated_spans, oracle
-from kbert_lab.suites.grid import Experiment
+from kbert_lab.suites.grid import Experiment, tool
 from kbert_lab.suites.results import (
     FORMAT,
     Cell,
@@ -50,7 +50,6 @@ from kbert_lab.suites.results import (
     whole,
     write_json,
 )
-from kbert_lab.suites.senses import sense_columns
 from kbert_lab.suites.suite import SCRATCH, Baseline, Run, train_options
 from kbert_lab.training.bfloat16 import made_for_bf16
 from kbert_lab.training.finetune import MAIN_SCORE, fit
@@ -178,7 +177,9 @@ def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, A
     graph, about_graph = experiment.graph(row, seed)
     if row.senses is not None:
         encoder = suite.resolved(suite.encoder)
-        columns = sense_columns(row.senses, splits["train"], splits["test"], graph, encoder)
+        columns = tool("senses").sense_columns(
+            row.senses, splits["train"], splits["test"], graph, encoder
+        )
         return {
             "examples": {split: len(of) for split, of in splits.items()},
             "scores": {"test": scores_of_columns(columns)},

@@ -7,6 +7,7 @@ import pytest
 from kbert_core.knowledge.io import read_triples
 from kbert_lab import cli
 from kbert_lab.data.labelled import SPLITS, read_examples
+from results.tools import graph_controls
 
 NAMES = [f"{a}{b}" for a in "甲乙丙丁戊己庚辛" for b in "病炎症痛"]
 
@@ -100,20 +101,15 @@ def test_kg_control_writes_a_graph_of_wrong_tails(folder, capsys):
     assert not set(before) & set(after)
 
 
-def test_kg_control_brings_a_graph_to_shares_of_labelled_texts(folder, capsys):
+def test_a_graph_is_brought_to_shares_of_labelled_texts(folder, capsys):
     for split in SPLITS[1:]:
         (folder / f"{split}.tsv").write_text(
             "text_a\tlabel\n有 新 病 和 新 炎\tO B-D I-D O B-D I-D\n"
         )
     output = folder / "half.spo"
-    arguments = ["kg", "control", "--kg", str(folder / "kg.spo"), "--output", str(output)]
-    assert cli.main([*arguments, "--known", "0.5"]) == 2
-    assert "Give --data too" in capsys.readouterr().err
-    assert cli.main(arguments) == 2
-    assert "Nothing to change" in capsys.readouterr().err
-    data = ["--data", str(folder), "--known", "0.5", "--tails", "constant"]
-    assert cli.main([*arguments, *data, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert (report["known"]["test"], report["added"]) == (0.5, 1)
-    assert report["bits of tails about labels, train"] == "0.00 before, 0.00 now"
-    assert len({(t.relation, t.tail) for t in read_triples(output).triples}) == 1
+    arguments = ["--kg", str(folder / "kg.spo"), "--output", str(output)]
+    graph_controls.main([*arguments, "--data", str(folder), "--known", "0.5"])
+    shown = capsys.readouterr().out
+    assert "'test': 0.5" in shown and "'added': 1" in shown
+    assert "train: bits of tails about labels, 0.00 before, 0.00 now" in shown
+    assert len(read_triples(output).triples) == len(read_triples(folder / "kg.spo").triples) + 1

@@ -1,6 +1,5 @@
 """SemEval-2010 Task 8 → sentences with a label, on sentences of our own."""
 
-import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -11,10 +10,9 @@ from kbert_core import InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.checkpoints.checkpoint import load_tokenizer
 from kbert_core.errors import DataError
 from kbert_core.knowbert.candidates import Base, graph_spans
-from kbert_lab import cli
 from kbert_lab.data.labelled import read_examples
-from kbert_lab.data.relations import LABELS, relation_examples, write_relations
 from kbert_lab.data.sources import DataFiles, read_splits
+from results.tools.relations import LABELS, relation_examples, write_relations
 
 FILE = """1\t"The <e1>baker</e1> pulled a "dark" <e2>rye loaf</e2> out."
 Product-Producer(e2,e1)
@@ -41,11 +39,9 @@ def test_entities_are_marked_by_punctuation(tmp_path):
     assert (second.label, second.place) == ("Other", f"{tmp_path / 'TRAIN.TXT'}, line 5")
 
 
-def test_the_file_written_is_read_as_data_for_classification(tmp_path, capsys):
+def test_the_file_written_is_read_as_data_for_classification(tmp_path):
     target = tmp_path / "train.tsv"
-    arguments = ["--input", str(semeval(tmp_path)), "--output", str(target), "--json"]
-    assert cli.main(["data", "relations", *arguments]) == 0
-    assert json.loads(capsys.readouterr().out) == {"output": str(target), "sentences": 2}
+    assert write_relations(semeval(tmp_path), target) == 2
     read = [(e.sentences, e.label) for e in read_examples(target, "classify")]
     assert read == [(e.sentences, e.label) for e in relation_examples(semeval(tmp_path))]
 

@@ -10,7 +10,7 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.data.labelled import Example
 from kbert_lab.graphs.controls import shuffled, with_constant_tail
-from kbert_lab.suites.graph_controls import (
+from results.tools.graph_controls import (
     controlled,
     known_otherwise,
     tail_bits,

@@ -9,12 +9,13 @@ from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 
 from kbert_core.errors import DataError, OptionError
 from kbert_lab.study.statistics import Counts, Difference, packed
-from kbert_lab.suites import pictures
 from kbert_lab.suites.grid import Experiment
-from kbert_lab.suites.pictures import draw_suite, gains_by_axis
-from kbert_lab.suites.report_tables import differences, scores
-from kbert_lab.suites.results import Rerun, Tables
+from kbert_lab.suites.results import Tables
 from kbert_lab.suites.suite import read_suite
+from results.tools import pictures
+from results.tools.beside import Rerun
+from results.tools.pictures import draw_suite, gains_by_axis
+from results.tools.tables import differences, scores
 
 SUITE = """
 task: ner

@@ -1,6 +1,7 @@
 """The report, from results written by hand."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,11 +11,12 @@ from kbert_core.errors import ExperimentError
 from kbert_lab import cli
 from kbert_lab.study.statistics import Counts, packed
 from kbert_lab.suites.grid import Experiment
-from kbert_lab.suites.pictures import _chosen
-from kbert_lab.suites.report import write_report
-from kbert_lab.suites.report_tables import facts, made_on, table
 from kbert_lab.suites.results import Tables
 from kbert_lab.suites.suite import Run, read_suite
+from results.tools import report
+from results.tools.pictures import _chosen
+from results.tools.report import write_report
+from results.tools.tables import facts, made_on, table
 
 SKILL = {"BERT": 2, "K-BERT, graph": 3, "dictionary": 1, "BERT + dictionary": 4}  # of 4 right
 ABOUT = ", ".join(
@@ -480,22 +482,27 @@ def test_figures_published_by_others_stand_apart(done, folder):
         write_report([], folder / "r.md", published=folder / "published.yaml")
 
 
-def test_report_only_runs_nothing_and_gives_the_figures_as_json(done, folder, capsys, caplog):
-    code = cli.main(["experiment", "tiny.yaml", "--report-only", "--report", "r.md", "--json"])
-    assert code == 0
-    made = json.loads(capsys.readouterr().out)
-    assert "tiny: 4 of 15 runs are missing in the report" in caplog.text
-    assert made["report"][:2] == ["r.md", "r/tiny.md"]
-    assert made["suites"]["tiny"]["scores"]["BERT"]["F1"]["mean"] == pytest.approx(0.5)
+def test_a_list_runs_nothing_and_shows_what_came_out(done, folder, capsys):
+    assert cli.main(["experiment", "tiny.yaml", "tiny.yaml", "--list", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)["suites"]["tiny"]
+    assert made["scores"]["BERT"]["F1"]["mean"] == pytest.approx(0.5)
+    gain = made["differences"]["K-BERT, graph − BERT"]["F1"]
+    assert gain["low"] <= gain["mean"] <= gain["high"]
+    assert cli.main(["experiment", "tiny.yaml", "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert "11 of 15 done" in shown
+    assert re.search(r"^BERT +3 +50\.0 ± ", shown, flags=re.MULTILINE)
+    assert re.search(r"^K-BERT, graph − BERT +\+", shown, flags=re.MULTILINE)
     assert "everything-visible-seed1" not in results_of()
-    assert cli.main(["experiment", "tiny.yaml", "--report-only", "--report", "r.pdf"]) == 2
     assert cli.main(["experiment", "tiny.yaml", "./tiny.yaml", "--list"]) == 2
-    err = capsys.readouterr().err
-    assert "--report is r.pdf, expected the name of a .md file" in err
-    assert "Two suites have the name 'tiny'" in err
-    arguments = ["tiny.yaml", "tiny.yaml", "--report-only", "--report", "twice.md"]
-    assert cli.main(["experiment", *arguments]) == 0  # as where a pattern finds a file again
-    assert (folder / "twice.md").read_text(encoding="utf-8").count("](twice/tiny.md)") == 1
+    assert "Two suites have the name 'tiny'" in capsys.readouterr().err
+
+
+def test_a_report_is_made_by_a_command_of_its_own(done, folder):
+    report.main(["tiny.yaml", "--report", "r.md"])
+    assert (folder / "r.md").read_text(encoding="utf-8").count("](r/tiny.md)") == 1
+    with pytest.raises(ExperimentError, match=r"expected the name of a \.md file"):
+        report.main(["tiny.yaml", "--report", "r.pdf"])
 
 
 @pytest.mark.usefixtures("really_drawn")

@@ -27,6 +27,7 @@ from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.results import Status
 from kbert_lab.suites.suite import read_suite
 from kbert_lab.training.finetune import KnowledgeTrainer
+from results.tools import report
 
 
 def experiment(path):
@@ -99,12 +100,12 @@ def test_a_retrained_row_draws_anew_over_the_same_data_and_is_told_as_noise(
     again = {"name": "BERT again", "knowledge": "none", "retrained": True}
     suite_data |= {"runs": [*suite_data["runs"], again], "seeds": [1]}
     path = written(suite_data)
-    report = ("--report", folder / "r.md")
     for row in ("BERT", "BERT again"):
-        assert kbert(path, "--device", "cpu", "--only", row, *report) == 0
+        assert kbert(path, "--device", "cpu", "--only", row) == 0
     first, second = (result_of(f"{name}-seed1") for name in ("bert", "bert-again"))
     assert first["inputs"] | {"retrained": True} == second["inputs"]
     assert first["learning_curve"] != second["learning_curve"]
+    report.main([str(path), "--report", str(folder / "r.md")])
     page = (folder / "r" / "tiny.md").read_text("utf-8")
     assert "another seed: 1. Of their intervals" in (folder / "r.md").read_text("utf-8")
     assert "| *none:* BERT again − BERT | 1, *exploratory* |" in page
@@ -618,32 +619,16 @@ def test_a_test_set_without_rows_is_refused_before_anything_is_trained(
     assert "trained" not in caplog.text
 
 
-@pytest.mark.parametrize("option", ["--results", "--work", "--report"])
-@pytest.mark.parametrize("more", [(), ("--list",), ("--report-only",)])
+@pytest.mark.parametrize("option", ["--results", "--work"])
+@pytest.mark.parametrize("more", [(), ("--list",)])
 def test_a_file_where_a_folder_is_needed_is_refused_by_the_options_name(
     written, suite_data, folder, capsys, option, more
 ):
-    if option == "--report" and more == ("--list",):
-        return  # no report is written
     (folder / "taken").touch()
-    value = "taken/r.md" if option == "--report" else "taken"
-    assert kbert(written(suite_data), option, value, *more) == 2
+    assert kbert(written(suite_data), option, "taken", *more) == 2
     said = capsys.readouterr().err
     assert f"{option}: taken" in said
     assert "Name another folder" in said
-    assert not list(folder.rglob("*.jsonl.xz"))
-
-
-@pytest.mark.parametrize("option", ["--published", "--appendix"])
-def test_a_file_for_the_report_is_missed_before_anything_runs(
-    written, suite_data, folder, capsys, option
-):
-    path = written(suite_data)
-    assert kbert(path, option, "none") == 2
-    assert f"{option} none: can't be read" in capsys.readouterr().err
-    (folder / "gbk").write_text("标题", encoding="gbk")
-    assert kbert(path, option, "gbk") == 2
-    assert f"leave {option} out" in capsys.readouterr().err
     assert not list(folder.rglob("*.jsonl.xz"))
 
 

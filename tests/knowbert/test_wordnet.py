@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from ast import literal_eval
 
 import pytest
 
@@ -9,8 +10,7 @@ from kbert_core import InjectionOptions, KBertError, KnowledgeGraph, Triple
 from kbert_core.knowbert.candidates import Base, graph_spans
 from kbert_core.knowbert.morphology import inflected_names
 from kbert_core.knowledge import load_graph
-from kbert_lab import cli
-from kbert_lab.data.wordnet import WordNet, examples, framework, irregular_forms
+from results.tools.wordnet import WordNet, examples, framework, irregular_forms, main
 
 SYNSETS = {
     "bank.n.01": ("sloping land beside water", ["bank"], {"bank": 25}),
@@ -193,9 +193,9 @@ def files(tmp_path):
 
 def test_wordnet_is_written_as_a_graph_with_irregular_forms(files, capsys):
     arguments = [files / "wordnet.jsonl.gz", "--semcor", files / "semcor.jsonl"]
-    arguments += ["--test", files / "s.data.xml", "--output", files / "out", "--json"]
-    assert cli.main(["data", "wordnet", "--wordnet", *map(str, arguments)]) == 0
-    counts = json.loads(capsys.readouterr().out)
+    arguments += ["--test", files / "s.data.xml", "--output", files / "out"]
+    main(["--wordnet", *map(str, arguments)])
+    counts = literal_eval(capsys.readouterr().out)
     assert counts["test.jsonl"] == 2
     graph = load_graph(files / "out" / "wordnet.spo.xz")
     assert len(graph) == counts["wordnet.spo.xz"] == len(list(graph))

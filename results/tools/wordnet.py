@@ -1,11 +1,14 @@
 """WordNet as a graph, and texts with its senses as data for entity linking.
 
+    python -m results.tools.wordnet --help
+
 A synset is an entity: its gloss, its words (other names), and how often each word meant it in
 SemCor are triples. Irregular forms that SemCor shows ("went") are other names too. Labelled texts
 are written as JSON Lines in the format of entity-linking benchmarks: ``text``, and ``labels`` with
 ``span`` (start, end in characters) and ``entity_id``.
 """
 
+import argparse
 import gzip
 import json
 import lzma
@@ -265,3 +268,21 @@ def _json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, json.loads(line)
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{path}: can't be read as JSON Lines ({error}). Copy it again.") from error
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make a graph from WordNet, and data for entity linking from SemCor and test sets."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--wordnet", type=Path, required=True, help="WordNet 3.0 as JSON Lines")
+    parser.add_argument("--semcor", type=Path, required=True, help="SemCor as JSON Lines")
+    parser.add_argument("--dev", type=Path, help="a .data.xml of the WSD evaluation framework")
+    parser.add_argument("--test", type=Path, help="another")
+    parser.add_argument("--output", type=Path, required=True, help="folder for graph and data")
+    args = parser.parse_args(arguments)
+    sets = {"dev": args.dev, "test": args.test}
+    sets = {split: path for split, path in sets.items() if path is not None}
+    print(write_wordnet(args.wordnet, args.semcor, args.output, sets))
+
+
+if __name__ == "__main__":
+    main()

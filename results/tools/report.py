@@ -1,16 +1,20 @@
-"""Results → a report: a page of findings, a page a suite with its tables, and pictures.
+"""Results → docs/results.md: the findings, a page a suite with its tables, and pictures.
 
-Its words and their order are in ``report.md.jinja`` and ``report_suite.md.jinja``,
-its tables in :mod:`report_tables`. All of it comes from the results' JSON, the suite files and the
-text of the findings, so it is made again by one command, and what isn't there yet
-is shown as missing.
+    python -m results.tools.report
+
+Its words and their order are in ``report.md.jinja`` and ``report_suite.md.jinja``, its tables in
+:mod:`results.tools.tables`. All of it comes from the runs, the suite files and the text of the
+findings, so it is made again by one command, and what isn't there yet is shown as missing.
 """
 
+import argparse
+import logging
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
@@ -19,18 +23,23 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from kbert_core.errors import ExperimentError
 from kbert_lab.study.statistics import LEVEL, RESAMPLES, SURE_SEEDS, Metric
-from kbert_lab.suites import report_tables
-from kbert_lab.suites.pictures import draw_group, draw_suite
-from kbert_lab.suites.report_tables import (
+from kbert_lab.suites.grid import Experiment
+from kbert_lab.suites.results import Tables
+from kbert_lab.suites.suite import check_side_by_side, read_suite, slug
+from results.tools import tables as tables_of
+from results.tools.beside import Group, groups, reruns
+from results.tools.pictures import draw_group, draw_suite
+from results.tools.tables import (
     MISSING,
     RAISED,
     in_points,
     on_few,
     per_cent,
 )
-from kbert_lab.suites.results import Group, Tables, groups, reruns
-from kbert_lab.suites.suite import slug
 
+RESULTS, REPORT = Path("results"), Path("docs/results.md")
+FIRST = "medical-ner-disjoint"  # of the suites
+APPENDICES = ("selection", "expected")
 UNCHECKED = "Not checked for being up to date where this was made"
 ALT = {  # of a picture, by the end of its name
     "scores.png": "scores on test",
@@ -41,7 +50,7 @@ STATISTICS = Path("decisions/statistics.md")  # beside the report, in this proje
 TEMPLATES = Environment(  # it keeps what it has compiled
     loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True
 )
-TEMPLATES.globals |= vars(report_tables)
+TEMPLATES.globals |= vars(tables_of)
 
 
 def write_report(
@@ -51,7 +60,6 @@ def write_report(
     findings: Path | None = None,
     published: Path | None = None,
     appendices: Sequence[Path] = (),
-    command: str = "",
 ) -> list[Path]:
     """Write the report.
 
@@ -64,7 +72,6 @@ def write_report(
             (Markdown), and the ``columns`` and ``rows`` of one table, or
             ``tables``, a list of these with an ``about`` each.
         appendices: Markdown of pages made elsewhere, each with a heading first.
-        command: that makes the report.
 
     Returns:
         The files written.
@@ -73,7 +80,7 @@ def write_report(
         ExperimentError: they can't be, or the findings claim what the results don't hold.
     """
     if output.suffix != ".md":
-        raise ExperimentError(f"--report is {output}, expected the name of a .md file.")
+        raise ExperimentError(f"The report is {output}, expected the name of a .md file.")
     suites = sorted(suites, key=lambda tables: not tables.results)
     folder, beside, twice = output.parent / output.stem, groups(suites), reruns(suites)
     told = Findings(suites, folder.name)
@@ -85,12 +92,10 @@ def write_report(
         others.append((figures["title"], f"{published.stem}.md", text))
     explained = STATISTICS if (output.parent / STATISTICS).is_file() else None
     back = f"[{output.stem}](../{output.name})"
-    of_groups = [draw_group(group, folder) for group in beside]
-    of_suites = {tables.suite.name: draw_suite(tables, folder) for tables in suites}
+    of_groups, of_suites = _draw(suites, folder)
     pages = {
         output: _rendered(
             "report.md.jinja",
-            command=command,
             findings=said,
             explained=explained,
             groups=beside,
@@ -118,9 +123,15 @@ def write_report(
             path.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
     except OSError as error:
         raise ExperimentError(
-            f"{output}: can't be written ({error.strerror}). Name another file with --report."
+            f"{output}: can't be written ({error.strerror}). Name another file."
         ) from error
     return [*pages, *of_groups, *chain.from_iterable(of_suites.values())]
+
+
+def _draw(suites: Sequence[Tables], folder: Path) -> tuple[list[Path], dict[str, list[Path]]]:
+    """Draw the pictures of groups, and of each suite."""
+    of_groups = [draw_group(group, folder) for group in groups(suites)]
+    return of_groups, {tables.suite.name: draw_suite(tables, folder) for tables in suites}
 
 
 def _rendered(template: str, **values: Any) -> str:
@@ -265,9 +276,7 @@ def _appendix(path: Path) -> tuple[str, str, str]:
     try:
         title, _, text = path.read_text(encoding="utf-8").strip().partition("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ExperimentError(
-            f"{path}: can't be read ({error}). Make it, or leave --appendix out."
-        ) from error
+        raise ExperimentError(f"{path}: can't be read ({error}). Make it first.") from error
     title = title.lstrip("# ")
     return title, f"{slug(title)}.md", text.strip()
 
@@ -289,3 +298,38 @@ def _published(path: Path) -> dict[str, Any]:
         raise ExperimentError(
             f"{path}: can't be read ({error}); expected title, about, columns and rows."
         ) from error
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the report of this repository's suites, or of those named."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("suites", nargs="*", type=Path, help="default: all, the first read first")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs")
+    parser.add_argument("--findings", type=Path, help="text in which figures are filled in")
+    parser.add_argument("--report", type=Path, default=REPORT, help="the page, .md")
+    parser.add_argument("--draw", action="store_true", help="only draw the pictures")
+    args = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.ERROR)  # the pages say what couldn't be checked
+    paths, whole = args.suites, not args.suites
+    if whole:
+        paths = sorted(
+            (RESULTS / "suites").glob("*.yaml"), key=lambda path: (path.stem != FIRST, path)
+        )
+    suites = [read_suite(path) for path in paths]
+    check_side_by_side(suites)
+    with TemporaryDirectory() as work:
+        tables = [Experiment(suite, args.results, Path(work)).tables() for suite in suites]
+    if args.draw:
+        _draw(tables, args.report.with_suffix(""))
+    else:
+        write_report(
+            tables,
+            args.report,
+            findings=RESULTS / "findings.md" if whole else args.findings,
+            published=RESULTS / "published.yaml" if whole else None,
+            appendices=[RESULTS / name / "section.md" for name in APPENDICES if whole],
+        )
+
+
+if __name__ == "__main__":
+    main()

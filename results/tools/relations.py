@@ -1,11 +1,14 @@
 """Relation classification: SemEval-2010 Task 8 → sentences with a label.
 
+    python -m results.tools.relations TRAIN_FILE.TXT train.tsv
+
 The two entities are marked in the text, ``@ baker @`` and ``# loaf #``: punctuation that hardly a
 sentence has, that any vocabulary holds and that no tokenizer joins to a word. So a model needs no
 new token, and a graph's names are found as they would be without the marks.
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -86,3 +89,9 @@ def _marked(line: str, where: str) -> str:
     if empty := next((n for n in (1, 2) if not pieces[2 * n - 1].strip()), None):
         raise DataError(f"{where}: <e{empty}> has no text. Mark the words of the entity.")
     return TAG.sub(lambda tag: MARKS[tag[0]], text)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("Give TRAIN_FILE.TXT or another file of the task, and the .tsv to write.")
+    print(write_relations(sys.argv[1], sys.argv[2]), "sentences")

@@ -5,20 +5,26 @@ are taken out of the graph or added. This looks at the labels of the texts, also
 those of test. So such a graph is for an experiment, and for nothing else.
 """
 
+import argparse
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from kbert_core.errors import DataError, OptionError
+from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.mentions import Mention, find_mentions, names_of_heads
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.data.labelled import SPLITS, Example
+from kbert_lab.data.sources import read_present
 from kbert_lab.data.splits import drawn_within
 from kbert_lab.study.gate import TRUST
 
@@ -39,6 +45,11 @@ class Controlled:
     right: Mapping[str, float] = field(default_factory=dict)  # of matches, by split
     added: int = 0  # heads
     removed: int = 0  # heads
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """All but the graph."""
+        return {name: value for name, value in vars(self).items() if name != "graph"}
 
 
 def controlled(
@@ -364,3 +375,28 @@ def _changed(graph: KnowledgeGraph, without: set[str], added: Sequence[Triple]) 
 
 def _names(examples: Sequence[Example]) -> Iterator[str]:
     return (e.sentences[0][start:end] for e in examples for start, end, _ in e.spans)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make a graph that knows, or is right in, a given share of labelled texts."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--kg", required=True, help="graph file")
+    parser.add_argument("--data", required=True, help="named entities, a folder")
+    parser.add_argument("--known", type=float, help="share of the new names that it knows")
+    parser.add_argument("--right", type=float, help="share of its matches that are mentions")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
+    parser.add_argument("--output", type=Path, required=True, help="new graph")
+    args = parser.parse_args(arguments)
+    graph, splits = load_graph(args.kg), read_present(args.data, "ner")
+    made = controlled(graph, splits, known=args.known, right=args.right, seed=args.seed)
+    print(made.about)
+    for split, share in known_otherwise(made.graph, splits).items():
+        print(f"{split}: {share:.1%} of the new mentions are known in another spelling alone")
+    for split, examples in splits.items():
+        before, now = (tail_bits(examples, of) for of in (graph, made.graph))
+        print(f"{split}: bits of tails about labels, {before:.2f} before, {now:.2f} now")
+    write_triples(made.graph, args.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -9,10 +9,11 @@ from typing import Any
 
 from kbert_core.checkpoints.encoders import PACKAGE
 from kbert_core.knowledge.io.compression import plain_stem
-from kbert_lab.study.statistics import Difference, Metric, Spread
-from kbert_lab.suites.results import Group, Rerun, Tables
+from kbert_lab.study.statistics import NONE, Difference, Metric, Spread, in_points, per_cent, signed
+from kbert_lab.suites.results import Tables
 from kbert_lab.suites.suite import AT_RANDOM, Baseline, Condition, Run, Suite
 from kbert_lab.training.finetune import MAIN_SCORE
+from results.tools.beside import Group, Rerun
 
 OUTCOMES = {  # of edits
     "new": "new type",
@@ -40,7 +41,7 @@ TEST_SETS: dict[str, tuple[Metric, ...]] = {  # by task: what makes a test set e
 }
 RAISED = dict(zip(map(ord, "0123456789"), "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True))
 UNKNOWN = "processor not noted"  # in older results
-MISSING, NONE, TIE = "missing", "–", "\N{NO-BREAK SPACE}"
+MISSING, TIE = "missing", "\N{NO-BREAK SPACE}"
 
 
 def contents(
@@ -374,7 +375,7 @@ def group_scores(group: Group, metric: Metric) -> str:
             difference, lacking = of_pairs.get((name, row.compare_with or "")), tables.lacking(row)
             cell = per_cent(score)
             if difference is not None:
-                cell += f" ({_signed(difference.mean)}){on_few(difference.seeds, group.seeds)}"
+                cell += f" ({signed(difference.mean)}){on_few(difference.seeds, group.seeds)}"
             column.append(cell + (f" *{lacking}*" if lacking != in_head else ""))
         columns.append(column)
     head, *lines = zip(*columns, strict=True)
@@ -391,14 +392,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([first, "|---|" + "---:|" * (len(head) - 1), *others])
 
 
-def per_cent(spread: Spread | None, digits: int = 1, unit: str = "") -> str:
-    """A mean in per cent, with its deviation over the seeds."""
-    if spread is None:
-        return NONE
-    mean, deviation = f"{100 * spread.mean:.{digits}f}", spread.deviation
-    return mean + ("" if deviation is None else f" ± {100 * deviation:.{digits}f}") + unit
-
-
 def on_few(seeds: int, usual: int) -> str:
     """Of how many seeds a figure is, as a raised number, where these are fewer than usual."""
     return "" if seeds >= usual else str(seeds).translate(RAISED)
@@ -409,11 +402,6 @@ def _tied(cell: str) -> str:
     return " [".join(part.replace(" ", TIE) for part in cell.split(" ["))
 
 
-def _signed(value: float) -> str:
-    """A difference in points with its sign, one decimal."""
-    return f"{100 * value:+.1f}".replace("-", "−")
-
-
 def _paired(
     differences: Mapping[str, Difference], metrics: Sequence[str], missing: str = MISSING
 ) -> list[str]:
@@ -421,16 +409,6 @@ def _paired(
     some = next(iter(differences.values()), None)
     count = f"{some.seeds}{', *exploratory*' * some.exploratory}" if some else ""
     return [count, *(in_points(differences.get(name), missing) for name in metrics)]
-
-
-def in_points(difference: Difference | None, missing: str) -> str:
-    """A difference with its interval, which one seed hasn't."""
-    if difference is None:
-        return missing
-    mean = _signed(difference.mean)
-    if difference.seeds == 1:
-        return mean
-    return f"{mean} [{_signed(difference.low)}, {_signed(difference.high)}]"
 
 
 def _counts(counts: Sequence[int]) -> str:

@@ -17,9 +17,10 @@ from kbert_core.errors import ExperimentError
 from kbert_core.explain.drawing import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_lab.study.statistics import Difference, Metric, Spread
-from kbert_lab.suites.results import Group, Tables
+from kbert_lab.suites.results import Tables
 from kbert_lab.suites.suite import Baseline, Condition, Run
 from kbert_lab.training.finetune import MAIN_SCORE
+from results.tools.beside import Group
 
 KINDS = {  # of a row: its colour
     "without knowledge": GREY,
