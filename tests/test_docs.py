@@ -155,7 +155,7 @@ def test_every_link_leads_to_a_file_and_a_heading(file):
     for target, anchor in re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)", text_of(file)):
         path = (ROOT / file).parent / target if target else ROOT / file
         at = path.resolve().relative_to(ROOT).as_posix()
-        if at not in MADE:
+        if at not in MADE and not re.match(r"docs/results/.*\.png$", at):  # `make docs` draws them
             assert path.exists(), f"{file}: no {target}"
             assert not anchor or at.endswith(".ipynb") or anchor in slugs(at), f"{at}#{anchor}"
 

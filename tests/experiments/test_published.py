@@ -57,23 +57,6 @@ def test_the_findings_are_one_page_and_every_claim_leads_to_its_table():
         assert "{{ gain(" in claim or "](" in claim or claim is limits, claim
 
 
-@pytest.mark.parametrize("page", [PUBLISHED, *sorted(PAGES.glob("*.md"))], ids=lambda p: p.stem)
-def test_what_a_page_links_to_is_there(page):
-    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8"))
-    assert links
-    for link in (link for link in links if "://" not in link):
-        path, _, heading = link.partition("#")
-        if path.endswith(".png") and page.parent == PAGES:
-            continue  # made by `make docs`
-        target = page.parent / path if path else page
-        assert target.exists(), link
-        if heading:
-            headings = re.findall(r"^#+ (.*)$", target.read_text("utf-8"), flags=re.MULTILINE)
-            assert heading in [
-                re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings
-            ]
-
-
 README_ROWS = {
     "BERT": "BERT",
     "K-BERT (paper)": "K-BERT (paper), MedicalKG",
