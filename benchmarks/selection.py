@@ -33,7 +33,7 @@ from kbert_lab.data.labelled import read_examples
 from kbert_lab.graphs.controls import with_noise
 from kbert_lab.suites.results import FORMAT, Records
 from kbert_lab.training.evaluate import scores_of
-from results.tools.pictures import LINES, MARKERS, _save
+from results.tools.pictures import DOTS, LINES, MARKERS
 from results.tools.tables import table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -376,7 +376,7 @@ def draw(found: Results) -> None:
         panels[0][0].set_ylabel("F1 on dev, %")
         handles, labels = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-        _save(figure, PICTURE)
+        figure.savefig(PICTURE, dpi=DOTS)
 
 
 def interval_text(of: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.write import write_triples
-from kbert_core.knowledge.mentions import Mention, find_mentions, names_of_heads
+from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_core.knowledge.triple import Triple
@@ -105,20 +105,6 @@ def controlled(
         added=len(after - before),
         removed=len(before - after),
     )
-
-
-def known_otherwise(graph: KnowledgeGraph, splits: Splits) -> dict[str, float]:
-    """Return for each split which share of its new mentions a graph knows in other words alone.
-
-    In another spelling or by another name, that is, which :func:`controlled` doesn't see.
-    """
-    of_new, heads = _new_mentions(splits), {*graph.entities()}
-    other = names_of_heads(set().union(*of_new.values()) - heads, graph)
-    return {
-        split: sum(counts[name] for name in other) / counts.total()
-        for split, counts in of_new.items()
-        if counts
-    }
 
 
 def tail_bits(examples: Sequence[Example], graph: KnowledgeGraph) -> float:
@@ -390,8 +376,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     graph, splits = load_graph(args.kg), read_present(args.data, "ner")
     made = controlled(graph, splits, known=args.known, right=args.right, seed=args.seed)
     print(made.about)
-    for split, share in known_otherwise(made.graph, splits).items():
-        print(f"{split}: {share:.1%} of the new mentions are known in another spelling alone")
     for split, examples in splits.items():
         before, now = (tail_bits(examples, of) for of in (graph, made.graph))
         print(f"{split}: bits of tails about labels, {before:.2f} before, {now:.2f} now")

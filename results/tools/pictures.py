@@ -5,15 +5,11 @@ also has its own marker.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from io import BytesIO
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from PIL import Image
-
-from kbert_core.errors import ExperimentError
 from kbert_core.explain.drawing import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_lab.study.statistics import Difference, Metric, Spread
@@ -37,7 +33,7 @@ LONGEST = 0.05  # half of an interval that a map has room for
 CURVE: Any = {"markersize": 5, "linewidth": 1.6, "elinewidth": 0.9, "capsize": 2}
 ON_TEST = "Test: mean (bar), seeds (dots), 95 % interval (line; none of one seed)"
 PALE = "; pale: not all seeds yet"
-COLOURS = 128  # of a picture; its own hues and what lies between them at edges
+DOTS = 160  # an inch
 VARIED = {  # what a condition varies: its name below a panel
     "unseen": "mentions with a new name, %",
     "known": "of these known to the graph, %",
@@ -128,7 +124,7 @@ def _draw_map(tables: Tables, path: Path) -> bool:
         lines_by_name = {name: line for of_panel in told for line, name in of_panel}
         handles, looks = lines_by_name.values(), {"frameon": False, "fontsize": 9}
         figure.legend(handles, lines_by_name, loc="outside lower center", ncols=4, **looks)
-        _save(figure, path)
+        figure.savefig(path, dpi=DOTS)
     return True
 
 
@@ -206,7 +202,7 @@ def _draw_scores(tables: Tables, path: Path) -> bool:
         lacking = [f" ({less})" if (less := tables.lacking(row)) else "" for row in rows]
         names = [row.name + less for row, less in zip(rows, lacking, strict=True)]
         _finish(figure, panels, names, rows, ON_TEST)
-        _save(figure, path)
+        figure.savefig(path, dpi=DOTS)
     return True
 
 
@@ -228,7 +224,7 @@ def draw_group(group: Group, folder: Path) -> Path:
                 panel.set_xticks(range(0, 101, 25))
         rows = [row for _, tables in members for row in tables.suite.rows if row.name in names]
         _finish(figure, panels, names, rows, ON_TEST + PALE * any_pale)
-        _save(figure, path)
+        figure.savefig(path, dpi=DOTS)
     return path
 
 
@@ -341,7 +337,7 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
         figure.supylabel(f"{tables.metrics[0].name} on {split}", fontsize=10)
         looks: Any = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
         figure.legend(shown.values(), shown, ncols=5 if columns > 1 else 3, **looks)
-        _save(figure, path)
+        figure.savefig(path, dpi=DOTS)
     return True
 
 
@@ -367,17 +363,3 @@ def _draw_curve(panel: Any, run: Run, epochs: Sequence[Spread]) -> dict[str, Any
     low, high = ([m + sign * w for m, w in zip(means, wide, strict=True)] for sign in (-1, 1))
     panel.fill_between(places, low, high, color=colour, alpha=0.13, linewidth=0)
     return {name: line}
-
-
-def _save(figure: Any, path: Path) -> None:
-    """Write a picture in a palette of its own, which takes a third of the room."""
-    drawn = BytesIO()
-    figure.savefig(drawn, dpi=160, format="png")
-    picture = Image.open(drawn).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        picture.save(path, format="PNG", optimize=True)
-    except OSError as error:
-        raise ExperimentError(
-            f"{path}: can't be written ({error.strerror}). Name another file with --report."
-        ) from error

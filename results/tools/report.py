@@ -117,19 +117,14 @@ def write_report(
         page = _rendered("report_suite.md.jinja", **shown, reruns=twice)
         pages[folder / f"{tables.suite.name}.md"] = page
     pages |= {folder / name: f"# {title}\n\n{back}\n\n{text}" for title, name, text in others}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, text in pages.items():
-            path.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ExperimentError(
-            f"{output}: can't be written ({error.strerror}). Name another file."
-        ) from error
+    for path, text in pages.items():
+        path.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
     return [*pages, *of_groups, *chain.from_iterable(of_suites.values())]
 
 
 def _draw(suites: Sequence[Tables], folder: Path) -> tuple[list[Path], dict[str, list[Path]]]:
     """Draw the pictures of groups, and of each suite."""
+    folder.mkdir(parents=True, exist_ok=True)
     of_groups = [draw_group(group, folder) for group in groups(suites)]
     return of_groups, {tables.suite.name: draw_suite(tables, folder) for tables in suites}
 
@@ -163,10 +158,7 @@ class Findings:
 
     def filled_in(self, path: Path) -> str:
         """The text of a file with its figures; ExperimentError where one can't be had."""
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ExperimentError(f"{path}: can't be read ({error}). Name another file.") from error
+        text = path.read_text(encoding="utf-8")
         return _filled_in(path, text, score=self.score, gain=self.gain, followed=self.followed)
 
     def of_group(self, group: Group) -> str:
@@ -273,31 +265,23 @@ def _filled_in(path: Path, text: str, **figures: Callable[..., str]) -> str:
 
 def _appendix(path: Path) -> tuple[str, str, str]:
     """Of a page made elsewhere its heading, the name of its file and what stands below."""
-    try:
-        title, _, text = path.read_text(encoding="utf-8").strip().partition("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ExperimentError(f"{path}: can't be read ({error}). Make it first.") from error
+    title, _, text = path.read_text(encoding="utf-8").strip().partition("\n")
     title = title.lstrip("# ")
     return title, f"{slug(title)}.md", text.strip()
 
 
 def _published(path: Path) -> dict[str, Any]:
     """Figures published by others, marked as such; see ``write_report``."""
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        tables = [
-            {
-                "about": "" if each is data else str(each["about"]).strip(),
-                "columns": [str(column) for column in each["columns"]],
-                "rows": [[str(cell) for cell in row] for row in each["rows"]],
-            }
-            for each in data.get("tables", [data])
-        ]
-        return {"title": data["title"], "about": str(data["about"]).strip(), "tables": tables}
-    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
-        raise ExperimentError(
-            f"{path}: can't be read ({error}); expected title, about, columns and rows."
-        ) from error
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    tables = [
+        {
+            "about": "" if each is data else str(each["about"]).strip(),
+            "columns": [str(column) for column in each["columns"]],
+            "rows": [[str(cell) for cell in row] for row in each["rows"]],
+        }
+        for each in data.get("tables", [data])
+    ]
+    return {"title": data["title"], "about": str(data["about"]).strip(), "tables": tables}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -305,7 +289,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("suites", nargs="*", type=Path, help="default: all, the first read first")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the runs")
-    parser.add_argument("--findings", type=Path, help="text in which figures are filled in")
     parser.add_argument("--report", type=Path, default=REPORT, help="the page, .md")
     parser.add_argument("--draw", action="store_true", help="only draw the pictures")
     args = parser.parse_args(arguments)
@@ -325,7 +308,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_report(
             tables,
             args.report,
-            findings=RESULTS / "findings.md" if whole else args.findings,
+            findings=RESULTS / "findings.md" if whole else None,
             published=RESULTS / "published.yaml" if whole else None,
             appendices=[RESULTS / name / "section.md" for name in APPENDICES if whole],
         )

@@ -12,7 +12,6 @@ from kbert_lab.data.labelled import Example
 from kbert_lab.graphs.controls import shuffled, with_constant_tail
 from results.tools.graph_controls import (
     controlled,
-    known_otherwise,
     tail_bits,
     with_reliability,
 )
@@ -65,13 +64,6 @@ def test_what_is_switched_off_is_not_known_and_not_in_the_control(splits, graph)
         assert (normalise_name(NEW[0]) in {*made.graph.entities()}) == ("known" in wish)
         if "known" in wish:
             assert made.added == 31 and set(made.known.values()) == {1.0}
-
-
-def test_new_names_that_are_known_in_other_words_alone_are_counted(splits, graph):
-    assert known_otherwise(graph, splits) == {"dev": 0, "test": 0}
-    others = KnowledgeGraph([*graph, *(Triple("甲子", "别名", name) for name in NEW[30:])])
-    for split, share in known_otherwise(others, splits).items():
-        assert share == pytest.approx(1 - known(graph, splits[split]))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 1.0])

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
@@ -111,7 +110,7 @@ def test_a_row_that_gives_a_part_of_a_condition_is_run_under_those_that_agree(tm
         read_suite(path)
 
 
-def test_another_system_is_drawn_with_the_first_row_in_panels_below(tables, monkeypatch):
+def test_another_system_is_drawn_with_the_first_row_in_panels_below(tables, monkeypatch, tmp_path):
     panels, draw = [], pictures._draw_gains
 
     def noted(panel, lines, numbers, within):
@@ -119,7 +118,6 @@ def test_another_system_is_drawn_with_the_first_row_in_panels_below(tables, monk
         draw(panel, lines, numbers, within)
 
     monkeypatch.setattr(pictures, "_draw_gains", noted)
-    monkeypatch.setattr(pictures, "_save", lambda *_: None)
     gain = Difference(0.1, 0.0, 0.0, 0.2, 2)
     both = [(0.25, gain), (0.6, gain)]
     axes = {  # the centre alone is no line
@@ -132,7 +130,7 @@ def test_another_system_is_drawn_with_the_first_row_in_panels_below(tables, monk
     peer = last.model_copy(update=more)
     runs = (*tables.suite.runs, peer)
     tables = replace(tables, suite=tables.suite.model_copy(update={"runs": runs}))
-    assert pictures._draw_map(tables, Path("map.png"))
+    assert pictures._draw_map(tables, tmp_path / "map.png")
     own = {"K-BERT": 1, "Constant tail": 2}
     assert panels == [own, own, {"K-BERT": 1, "Peer": 3}]
 
