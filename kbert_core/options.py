@@ -150,7 +150,7 @@ def _kind_of(f: Field[Any]) -> type[Options]:
 
 _WORDS = {
     **{int: "a whole number", float: "a number", str: "a text", bool: "True or False"},
-    NoneType: "None",
+    **{NoneType: "None", Any: "of any kind"},
 }
 
 

@@ -191,12 +191,7 @@ class Reader(ABC):
 
     def __init__(self, model: PreTrainedModel, tokenizer: WordPieces, config: Any = None) -> None:
         self.model, self.tokenizer = model.eval(), tokenizer
-        config = config or self.config_class()
-        if not isinstance(config, self.config_class):
-            raise OptionError(
-                f"The system '{self.system}' needs a {self.config_class.__name__} as its "
-                f"configuration, got a {type(config).__name__}. Give the right class."
-            )
+        config = self._own(config or self.config_class())
         self.positions = positions_of(model)  # the most tokens that a row can have; None: no limit
         limits = (config.max_length, self.positions, tokenizer.model_max_length())
         longest = min((limit for limit in limits if limit is not None), default=DEFAULT_LENGTH)
@@ -221,6 +216,14 @@ class Reader(ABC):
         """Whether the system's configuration has an option."""
         return option in {field.name for field in fields(self.config_class)}
 
+    def _own(self, config: Any) -> Any:
+        if not isinstance(config, self.config_class):
+            raise OptionError(
+                f"The system '{self.system}' needs a {self.config_class.__name__} as its "
+                f"configuration, got a {type(config).__name__}. Give the right class."
+            )
+        return config
+
     def configured(self, config: Any = None, **changes: Any) -> Any:
         """Return a configuration with some fields changed and the length limit filled in.
 
@@ -233,7 +236,7 @@ class Reader(ABC):
             OptionError: the system has no such option, or the length limit is larger than the
                 number of positions of the encoder.
         """
-        config = self.config if config is None else config
+        config = self._own(self.config if config is None else config)
         known = [field.name for field in fields(config)]
         chosen = [field.name for field in fields(InjectionOptions) if field.name not in known]
         for name in changes:

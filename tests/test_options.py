@@ -94,7 +94,7 @@ RELATIONS = "expected a list, each a text or None"
         (lambda: ReadConfig(ablation="hard"), "ablation is 'hard', expected an Ablation."),
         (
             lambda: ReadConfig(interventions="no_link"),
-            "interventions is 'no_link', expected a list",
+            "interventions is 'no_link', expected a list, each of any kind. Put a single one into",
         ),
         (lambda: ReadConfig(options={}), "options is {}, expected an InjectionOptions."),
         (lambda: Training.of(output=7), "output is 7, expected a text."),

@@ -532,6 +532,12 @@ def test_something_else_than_a_graph_is_refused(ner, graph):
             asked()
 
 
+@pytest.mark.parametrize("wrong", [1, "block", Triple("a", "r", "b")])
+def test_something_else_than_an_intervention_is_refused(ner, medical, wrong):
+    with pytest.raises(OptionError, match=r"Got .* as an intervention. Give Intervention\("):
+        ner(TEXT, graph=medical, interventions=[wrong])
+
+
 def test_options_of_injection_are_given_by_their_names(ner, medical):
     assert len(ner(TEXT, graph=medical, max_triples=1).used) == 2
     assert ner(TEXT, graph=medical, relations=["症状"], max_triples=1).used[0].tail == "多饮"

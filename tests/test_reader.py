@@ -111,6 +111,8 @@ def test_a_configuration_of_another_system_is_refused(ner, toy):
         OptionError, match="'toy' needs a ToyConfig as its configuration, got a ReadConfig"
     ):
         type(toy.reader)(ner.reader.model, ner.tokenizer, ner.config)
+    with pytest.raises(OptionError, match="as its configuration, got a int"):
+        toy(TEXT, config=1)
     with pytest.raises(CheckpointError, match="'brick', and only k-bert"):
         Card.of(type("Config", (), {"kbert": {"system": "brick"}}))
 

@@ -417,7 +417,7 @@ def device_named(name: str) -> torch.device:
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if not re.fullmatch(r"cpu(:0)?|cuda(:[1-9]?\d)?", name):
+    if not re.fullmatch(r"cpu(:0)?|cuda(:[1-9]?\d)?", name := str(name)):
         raise OptionError(f"There is no device '{name}'. Use auto, cpu or cuda.")
     device, count = torch.device(name), torch.cuda.device_count()
     if device.type == "cuda" and (device.index or 0) >= count:

@@ -242,6 +242,8 @@ def intervene(
     layers = [visible] * layer_count
     changed = []
     for one in interventions:
+        if not isinstance(one, Intervention):
+            raise OptionError(f"Got {one!r:.60} as an intervention. Give Intervention(…).")
         if one.layers and one.layers[-1] > layer_count:
             raise OptionError(
                 f"An intervention is for layer {one.layers[-1]}, and the encoder has "

@@ -4,12 +4,11 @@ import logging
 from contextlib import suppress
 from pathlib import Path
 
-from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.graph import KnowledgeGraph, join_graphs
 from kbert_core.knowledge.io import ReadOptions, read_triples
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
-from kbert_core.knowledge.io.sources import is_stored, source
+from kbert_core.knowledge.io.sources import is_stored, refuse_no_path, source
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
 __all__ = ["join_graphs", "load_graph"]
@@ -43,8 +42,7 @@ def load_graph(
     graphs: list[KnowledgeGraph] = []
     triples: list[Triple] = []  # of the small files since the last graph
     for path in paths:
-        if not isinstance(path, str | Path):
-            raise GraphFileError(f"Got {path!r:.60} as a file of triples, expected its path.")
+        refuse_no_path(path)
         if is_stored(path) or is_large(path):
             if triples:
                 graphs.append(KnowledgeGraph(triples, aliases=aliases))

@@ -6,7 +6,7 @@ from typing import Literal
 
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.triple import Triple, not_a_triple
+from kbert_core.knowledge.triple import Triple, refuse_no_triple
 
 Action = Literal["add", "remove", "replace", "switch_off", "switch_on"]
 
@@ -56,10 +56,11 @@ class Draft:
         Raises:
             GraphEditError: it doesn't fit.
         """
+        if not isinstance(edit, Edit):
+            raise GraphEditError(f"Got {edit!r:.60} as an edit. Give Edit(action, triple).")
         old, new = edit.triple, edit.new
-        for triple in (old, new):
-            if triple is not None and not isinstance(triple, Triple):
-                raise GraphEditError(not_a_triple(triple))
+        for triple in filter(None, (old, new)):
+            refuse_no_triple(triple)
         if edit.action == "add":
             self._check_new(old)
             places = self._of(old)
@@ -98,11 +99,11 @@ class Draft:
         self.switched[new], self.switched[old] = self._is_on(old), True
 
     def _check_new(self, triple: Triple) -> None:
-        problem = triple.problem()
-        if not problem and not normalise_name(triple.head):
-            problem = "its head holds nothing that can be seen in a text; give it a name"
-        if problem:
-            raise GraphEditError(f"The triple {triple} can't be used: {problem}.")
+        if not normalise_name(triple.usable().head):
+            raise GraphEditError(
+                f"The triple {triple} can't be used: its head holds nothing that can be seen in a "
+                "text; give it a name."
+            )
         if triple in self._of(triple):
             how = "" if self._is_on(triple) else " but switched off; switch it on instead"
             raise GraphEditError(f"The triple {triple} is in the graph already{how}.")

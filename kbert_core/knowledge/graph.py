@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rpds import HashTrieMap
 
-from kbert_core.errors import GraphFileError
+from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.name_index import AddedNames, JoinedNames, NameLookup, Names
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import forms_of
-from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple, not_a_triple
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple, refuse_no_triple
 
 if TYPE_CHECKING:
     from kbert_core.knowledge.edit import Edit
@@ -71,13 +71,16 @@ class InMemory:
             refuse_no_graph(triples)
         for triple in triples:
             if not isinstance(triple, Triple):
-                raise GraphFileError(not_a_triple(triple))
+                refuse_no_triple(triple)
+            triple.usable()
             by_entity.setdefault(normalise_name(triple.head), {})[triple] = None
         by_entity.pop("", None)  # a head of nothing but invisible characters
         self._by_entity = {entity: tuple(found) for entity, found in by_entity.items()}
         self._count = sum(map(len, self._by_entity.values()))
         self.aliases = aliases
         self.off = frozenset(off)
+        for triple in self.off:
+            refuse_no_triple(triple)
         self.names: NameLookup = Names.of(
             form
             for entity, triples in self._by_entity.items()
@@ -167,7 +170,7 @@ class KnowledgeGraph:
         off: which of the triples are switched off.
 
     Raises:
-        GraphFileError: something is no triple.
+        GraphEditError: something is no triple, or one that can't be used.
     """
 
     def __init__(
@@ -253,6 +256,7 @@ class KnowledgeGraph:
         return graph_html(self)
 
     def __contains__(self, triple: Triple) -> bool:
+        refuse_no_triple(triple)
         return triple in self.triples_of(triple.head)
 
     def entities(self) -> Iterator[str]:
@@ -265,6 +269,8 @@ class KnowledgeGraph:
 
     def triples_of(self, entity: str) -> Triples:
         """Return the triples of an entity, on or off, in order."""
+        if not isinstance(entity, str):
+            raise GraphEditError(f"Got {entity!r:.60} as an entity. Give its name, a text.")
         return self._now(entity) or self._now(normalise_name(entity))
 
     def _now(self, entity: str) -> Triples:
@@ -273,6 +279,8 @@ class KnowledgeGraph:
 
     def is_on(self, triple: Triple) -> bool:
         """Say whether a triple takes part in injection."""
+        if not isinstance(triple, Triple):
+            refuse_no_triple(triple)
         on = self._switched.get(triple)
         return triple not in self._source.off if on is None else on
 

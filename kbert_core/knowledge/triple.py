@@ -34,16 +34,25 @@ class Triple:
         Raises:
             GraphEditError: a field is empty or holds a control character.
         """
-        triple = cls(head.strip(), relation.strip(), tail.strip())
-        problem = triple.problem()
-        if problem:
-            raise GraphEditError(f"The triple {triple} can't be used: {problem}.")
-        return triple
+        texts = (text.strip() if isinstance(text, str) else text for text in (head, relation, tail))
+        return cls(*texts).usable()
+
+    def usable(self) -> "Triple":
+        """Return this triple; a GraphEditError if it has a problem."""
+        if problem := self.problem():
+            raise GraphEditError(f"The triple {self} can't be used: {problem}.")
+        return self
 
     def problem(self) -> str | None:
         """Say what makes this triple unusable, or None."""
+        head, relation, tail = self.head, self.relation, self.tail
+        texts = isinstance(head, str) and isinstance(relation, str) and isinstance(tail, str)
+        if texts and head and relation and tail and (head + relation + tail).isprintable():
+            return None  # the quick way: millions are asked
         for name in ("head", "relation", "tail"):
             value = getattr(self, name)
+            if not isinstance(value, str):
+                return f"its {name} is {value!r:.60}; give it a text"
             if not value:
                 return f"its {name} is empty; give it a text"
             if control := CONTROL.search(value):
@@ -52,9 +61,10 @@ class Triple:
         return None
 
 
-def not_a_triple(given: object) -> str:
-    """Say that something is no triple."""
-    return f"Got {given!r:.60} as a triple. Give Triple(head, relation, tail)."
+def refuse_no_triple(given: object) -> None:
+    """Refuse what is no triple; GraphEditError."""
+    if not isinstance(given, Triple):
+        raise GraphEditError(f"Got {given!r:.60} as a triple. Give Triple(head, relation, tail).")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,16 @@ from conftest import FIGURE_2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core import Edit, KnowledgeGraph, Triple, find_mentions, join_graphs, load_graph
+from kbert_core import (
+    Edit,
+    KnowledgeGraph,
+    Triple,
+    find_mentions,
+    join_graphs,
+    load_graph,
+    read_triples,
+    write_triples,
+)
 from kbert_core.errors import GraphEditError, GraphFileError, KBertError
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import AliasRelations
@@ -298,6 +307,19 @@ def test_a_graph_with_a_thousand_edits_is_pickled_and_copied_with_its_history(fi
         (lambda: KnowledgeGraph([CEO]).replace(CEO, "b"), "Got 'b' as a triple"),
         (lambda: load_graph(None), "Got None as a file of triples, expected its path"),
         (lambda: load_graph(["a.spo", "b.spo"]), "as a file of triples"),
+        (lambda: read_triples(5), "Got 5 as a file of triples"),
+        (lambda: write_triples("a.spo", KnowledgeGraph()), "as a file of triples, expected its"),
+        (lambda: write_triples(5, "a.spo"), "Got 5 as triples, expected several, or a graph"),
+        (lambda: ("a", "r", "b") in KnowledgeGraph(), "as a triple"),
+        (lambda: KnowledgeGraph(off=[("a", "r", "b")]), "as a triple"),
+        (lambda: KnowledgeGraph().is_on("b"), "Got 'b' as a triple"),
+        (lambda: KnowledgeGraph().triples_of(None), "Got None as an entity. Give its name"),
+        (lambda: KnowledgeGraph().apply(1), "Got 1 as an edit"),
+        (lambda: KnowledgeGraph([Triple("a", "", "b")]), "its relation is empty; give it a text"),
+        (lambda: KnowledgeGraph([Triple("a", "r", None)]), "its tail is None; give it a text"),
+        (lambda: KnowledgeGraph([Triple("a", "r\t", "b")]), r"its relation holds .*U\+0009"),
+        (lambda: KnowledgeGraph().add(Triple("a", 1, "b")), "its relation is 1; give it a text"),
+        (lambda: Triple.checked(None, "r", "b"), "its head is None"),
         (lambda: join_graphs(["a.spo"]), "Got 'a.spo' as a graph"),
     ],
 )

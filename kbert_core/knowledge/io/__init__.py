@@ -21,7 +21,7 @@ from kbert_core.knowledge.io.compression import (
 from kbert_core.knowledge.io.rows import ReadOptions as ReadOptions
 from kbert_core.knowledge.io.rows import Row as Row
 from kbert_core.knowledge.io.rows import read_tabs
-from kbert_core.knowledge.io.sources import RDF, source
+from kbert_core.knowledge.io.sources import RDF, refuse_no_path, source
 from kbert_core.knowledge.io.text_lines import Bad, Doubt, lines, printable, refuse_others
 from kbert_core.knowledge.triple import Triple
 
@@ -134,6 +134,7 @@ def open_rows(
     """
     from kbert_core.shipped import shipped
 
+    refuse_no_path(path)
     if "://" in str(path):
         raise GraphFileError(
             f"{path}: is an address. Take its triples into a file first: `kbert kg import {path} "

@@ -4,6 +4,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
+from kbert_core.errors import GraphFileError
+
 STORED, SERVER = ".kg", ("postgresql://", "postgres://", "postgresql+psycopg://")
 RDF = (".nt", ".ttl", ".nq", ".trig", ".n3", ".jsonld", ".rdf", ".owl")
 SOURCES = {
@@ -13,6 +15,12 @@ SOURCES = {
     "Neo4j's table": "kbert_lab.graphs.neo4j:read_neo4j",
     "Neo4j's line": "kbert_lab.graphs.neo4j:relationship",
 }
+
+
+def refuse_no_path(path: object) -> None:
+    """Refuse what is no path of a file; GraphFileError."""
+    if not isinstance(path, str | Path):
+        raise GraphFileError(f"Got {path!r:.60} as a file of triples, expected its path.")
 
 
 def source(what: str) -> Any:

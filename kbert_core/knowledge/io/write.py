@@ -14,8 +14,8 @@ from kbert_core.files import replaced
 from kbert_core.knowledge.io.compression import packing, plain_ending
 from kbert_core.knowledge.io.csv_rows import guarded
 from kbert_core.knowledge.io.headings import columns_of, ends_of
-from kbert_core.knowledge.io.sources import source
-from kbert_core.knowledge.triple import Triple
+from kbert_core.knowledge.io.sources import refuse_no_path, source
+from kbert_core.knowledge.triple import Triple, refuse_no_triple
 
 Writer = Callable[[Iterable[Triple], IO[bytes]], None]
 
@@ -35,12 +35,16 @@ def write_triples(triples: Iterable[Triple], path: str | Path, write: Writer | N
         GraphFileError: a triple doesn't fit a line, or the file can't be
             written; an existing file stays unchanged.
     """
+    refuse_no_path(path)
+    if not isinstance(triples, Iterable):
+        raise GraphFileError(f"Got {triples!r:.60} as triples, expected several, or a graph.")
     path = Path(path)
     count = 0
 
     def counted() -> Iterator[Triple]:
         nonlocal count
         for triple in triples:
+            refuse_no_triple(triple)
             if problem := triple.problem():
                 raise GraphFileError(
                     f"{path}: can't be written, the triple {triple} fits no line: {problem}."
