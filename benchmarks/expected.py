@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kbert_core.explain.drawing import BLUE, EDGE, GREY, drawing, tidy
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
 from kbert_lab.data.sources import read_present
+from kbert_lab.explain.drawing import BLUE, EDGE, GREY, drawing, tidy
 from kbert_lab.study import expected
 from kbert_lab.study.audit import audit
 from kbert_lab.study.audit_values import Data, Gain, Share, plain_tokenizer

@@ -21,9 +21,9 @@ import marisa_trie
 from benchmarks.common import RESULTS, machine, print_table, spread, write
 from benchmarks.graph_store import LOOKUPS, SENTENCES, cpu_of, sentence, write_synthetic
 from kbert_core import find_mentions
-from kbert_core.explain.drawing import drawing, tidy
 from kbert_core.knowledge.io import open_rows
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
+from kbert_lab.explain.drawing import drawing, tidy
 from kbert_lab.graphs.store.importing import Source, import_triples
 from kbert_lab.graphs.store.store import GraphStore
 from results.tools.pictures import LINES, MARKERS

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.common import RESULTS
 from benchmarks.knowbert import PASSES
-from kbert_core.explain.drawing import drawing, tidy
+from kbert_lab.explain.drawing import drawing, tidy
 from results.tools.pictures import LINES, MARKERS
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"

@@ -22,7 +22,6 @@ from transformers.utils import logging as transformers_logging
 
 from benchmarks.common import data_folder, print_table
 from kbert_core import InjectionOptions, KnowledgeGraph, load_graph
-from kbert_core.explain.drawing import drawing, tidy
 from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Selection, TripleScorer
@@ -30,6 +29,7 @@ from kbert_core.knowledge.strategies import select_triples
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.scoring import Similarity, similarity_under
 from kbert_lab.data.labelled import read_examples
+from kbert_lab.explain.drawing import drawing, tidy
 from kbert_lab.graphs.controls import with_noise
 from kbert_lab.suites.results import FORMAT, Records
 from kbert_lab.training.evaluate import scores_of

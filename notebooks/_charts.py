@@ -1,6 +1,6 @@
 """Line and bar charts of numbers that several seeds gave, and matrices of cells.
 
-Colours, fonts and axes are those of :mod:`kbert_core.explain.drawing`.
+Colours, fonts and axes are those of :mod:`kbert_lab.explain.drawing`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kbert_core import Ablation, FlatTree
-from kbert_core.explain.drawing import (
+from kbert_lab.explain.drawing import (
     BLUE,
     FAINT,
     GREEN,

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from kbert_core.errors import MissingPackageError, OptionError
 from kbert_core.explain.case import Case
-from kbert_core.explain.drawing import Figure
-from kbert_core.explain.result import Plain, Result, name_of, nats
+from kbert_core.explain.result import Plain, Result, name_of
 from kbert_core.explain.targets import LinkTarget
 from kbert_core.reader import Piece
 
@@ -57,11 +56,6 @@ class Attributions(Result):
     def of(self, piece: Piece | None) -> float:
         """Return the sum over the tokens of a triple; None: over those of the text."""
         return sum(own.share for own in self.each if _same(own.piece, piece))
-
-    def figure(self) -> Figure:
-        """Draw a bar for each token, the largest on top."""
-        title = f"From all masked to the text: {nats(self.score - self.masked)}"
-        return self.bars(self.name, "share of", title)
 
     def name(self, own: TokenShare) -> str:
         """Return a token in one line."""

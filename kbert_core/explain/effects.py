@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import AT_ONCE, Case, Outcome
-from kbert_core.explain.drawing import BLUE, ORANGE, Figure
-from kbert_core.explain.result import Plain, Result, batches, clipped, final, name_of, nats
+from kbert_core.explain.result import Plain, Result, batches, final, name_of
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reading
@@ -99,14 +98,6 @@ class Effects(Result):
     def flips(self) -> bool:
         """Whether the prediction changes without any knowledge."""
         return self.base.answer != self.plain.answer
-
-    def figure(self) -> Figure:
-        """Draw a bar for each piece, the largest on top; diamonds show deletion instead."""
-        title = f"Left out one by one; all together {nats(self.whole)}"
-        marks = [effect.deleted_effect for effect in self.ranked]
-        return self.bars(
-            self.name, "effect on", title, marks=marks, mark_name="deleted from the graph"
-        )
 
     def name(self, effect: Effect) -> str:
         """Return a piece in one line."""
@@ -195,15 +186,6 @@ class Interactions(Result):
     rows: ClassVar = "interactions"
     keys: ClassVar = "text=sentences target interactions=each runs"
 
-    def figure(self) -> Figure:
-        """Draw a bar for each pair, the largest on top."""
-        return self.bars(
-            lambda pair: " & ".join(clipped(name_of(p.triple), 24) for p in pair.pieces),
-            "interaction on",
-            "What two triples do beyond the sum",
-            colours={"together above the sum": BLUE, "together below the sum": ORANGE},
-        )
-
 
 def stream_interactions(
     case: Case, pieces: Sequence[Piece] | None = None
@@ -264,17 +246,6 @@ class Shapley(Result):
 
     rows: ClassVar = "values"
     keys: ClassVar = "text=sentences target whole_effect=whole exact orders runs seed values=each"
-
-    def figure(self) -> Figure:
-        """Draw a bar for each piece with its interval, the largest on top."""
-        how = "exact, all subsets" if self.exact else f"{self.orders} orders, line 95 %"
-        lines = [(s.value, s.value) if s.low is None else (s.low, s.high) for s in self.ranked]
-        return self.bars(
-            lambda share: name_of(share.piece.triple),
-            "share of the effect on",
-            f"Shapley values ({how}); sum {nats(self.whole)}",
-            intervals=None if self.exact else lines,
-        )
 
 
 def stream_shapley(

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import wraps
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from kbert_core.errors import MissingPackageError
-from kbert_core.explain.drawing import BLUE, ORANGE, Figure, signed_bars
 from kbert_core.explain.targets import NO_SPAN, Target
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.mentions import Mention
@@ -21,10 +21,9 @@ from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece
 
 if TYPE_CHECKING:  # optional, and slow to start
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
-SIGNS = {"raises the score": BLUE, "lowers the score": ORANGE}
-LONGEST_NAME = 36  # characters
 NO_EFFECT = 1e-5  # nats: what two runs of the same may differ by
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -64,11 +63,13 @@ class Result(Plain):
         parts: tuple[Any, ...] = vars(self)["each"]
         return tuple(sorted(parts, key=lambda part: -abs(getattr(part, self.measure))))
 
-    def bars(self, name: Callable[[Any], str], axis: str, title: str, **how: Any) -> Figure:
-        """Draw a bar a part, the largest on top; the rest as for :func:`nats_bars`."""
-        values = [getattr(part, self.measure) for part in self.ranked]
-        axis = f"{axis} {self.target}, nats"
-        return nats_bars([*map(name, self.ranked)], values, axis=axis, title=title, **how)
+    def figure(self) -> "Figure":
+        """Draw it, the largest parts on top.
+
+        Raises:
+            MissingPackageError: matplotlib isn't installed, or the lab, whose drawings these are.
+        """
+        return resolve_name("kbert_lab.explain.figures:figure")(self)
 
 
 def final(stream: Callable[P, Iterator[R]]) -> Callable[P, R]:
@@ -154,11 +155,6 @@ def mention_text(sentences: Sequence[str], mention: Mention) -> str:
     return sentences[mention.sentence][mention.start : mention.end]
 
 
-def clipped(name: str, most: int = LONGEST_NAME) -> str:
-    """A name short enough to stand beside a bar."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
 def nats(value: float) -> str:
     """A number of nats with its sign, as many digits as tell it from another: +1.25, −0.0031.
 
@@ -168,11 +164,3 @@ def nats(value: float) -> str:
         return "0"
     digits = max(0, min(5, 1 - math.floor(math.log10(abs(value)))))
     return f"{value:+.{digits}f}".replace("-", "−")
-
-
-def nats_bars(
-    names: Sequence[str], values: Sequence[float], *, colours: Mapping[str, str] = SIGNS, **how: Any
-) -> Figure:
-    """Draw a bar a name for numbers of nats; the rest as for :func:`signed_bars`."""
-    names = [clipped(name, 2 * LONGEST_NAME) for name in names]
-    return signed_bars(names, [[value] for value in values], number=nats, colours=colours, **how)

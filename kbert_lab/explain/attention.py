@@ -31,13 +31,13 @@ from torch import Tensor, nn
 
 from kbert_core.errors import EncoderError, OptionError
 from kbert_core.explain.case import Case
-from kbert_core.explain.drawing import BLUE, ORANGE, Figure, drawing, names_beside, tidy
 from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.explain.result import NO_EFFECT, Plain, name_of, nats
 from kbert_core.explain.targets import NO_SPAN, Target
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.reader import KBertTrace
 from kbert_core.reader import Piece, Reader
+from kbert_lab.explain.drawing import BLUE, ORANGE, Figure, drawing, names_beside, tidy
 
 Looker = Literal["target", "trunk"]  # whose attention
 HARDLY = 0.1  # of the largest effect: less is hardly any

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from kbert_core.errors import OptionError, TextError
 from kbert_core.explain.case import NOTHING, Case, Outcome, Target
-from kbert_core.explain.drawing import Figure
-from kbert_core.explain.result import Plain, nats_bars
+from kbert_core.explain.result import Plain
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Reading
+from kbert_lab.explain.drawing import Figure, nats_bars
 from kbert_lab.explain.influence import inputs_of, states_of
 from kbert_lab.explain.noise import ABLATIONS, variation
 

@@ -17,13 +17,13 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from kbert_core.errors import GraphEditError, OptionError
 from kbert_core.explain.case import MOST_READ, Case, Outcome, Scored
-from kbert_core.explain.drawing import Figure
-from kbert_core.explain.result import Plain, Result, final, nats_bars
+from kbert_core.explain.result import Plain, Result, final
 from kbert_core.explain.targets import NO_SPAN
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import TYPE_RELATIONS, Triple
 from kbert_core.reader import Reading
+from kbert_lab.explain.drawing import Figure, nats_bars
 
 Kind = Literal["remove", "replace", "add"]
 KINDS: tuple[Kind, ...] = ("remove", "replace", "add")

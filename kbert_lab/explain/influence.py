@@ -20,13 +20,13 @@ from torch import Tensor
 
 from kbert_core.errors import OptionError, ShapeError
 from kbert_core.explain.case import Case
-from kbert_core.explain.drawing import INK, ORANGE, Figure, drawing
 from kbert_core.explain.result import Plain, batches, final, frame, name_of, plain
 from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.mask_transformer import layer_masks
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Piece
+from kbert_lab.explain.drawing import INK, ORANGE, Figure, drawing
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -18,12 +18,12 @@ from torch import Tensor
 
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import AT_ONCE, MOST_READ, Case, Outcome, Scored
-from kbert_core.explain.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, Figure, drawing, tidy
 from kbert_core.explain.result import Plain, Result, batches, final
 from kbert_core.kbert.sentence_tree import SentenceTree, branch_of
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Reading
+from kbert_lab.explain.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, Figure, drawing, tidy
 from kbert_lab.graphs.controls import with_noise
 
 COUNTS = (0, 1, 2, 4, 8, 16)

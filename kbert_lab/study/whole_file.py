@@ -17,14 +17,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from kbert_core.errors import OptionError
-from kbert_core.explain.drawing import BLUE, ORANGE, Figure, signed_bars
-from kbert_core.explain.result import Plain, clipped, name_of
+from kbert_core.explain.result import Plain, name_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_core.labels import RIGHT
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_lab.data.labelled import Example
+from kbert_lab.explain.drawing import BLUE, ORANGE, Figure, clipped, signed_bars
 from kbert_lab.study.counts import sentence_counts
 from kbert_lab.study.file_rows import FileRow, LeftOut, Verdict, each_row
 from kbert_lab.study.statistics import LEVEL, METRICS, Difference, Resampled, Score

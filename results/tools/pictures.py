@@ -10,8 +10,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from kbert_core.explain.drawing import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
 from kbert_core.kbert.visible import FULL, Ablation
+from kbert_lab.explain.drawing import BLUE, GREEN, GREY, INK, ORANGE, drawing, legend_below, tidy
 from kbert_lab.study.statistics import Difference, Metric, Spread
 from kbert_lab.suites.results import Tables
 from kbert_lab.suites.suite import Baseline, Condition, Run

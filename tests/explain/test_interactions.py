@@ -9,8 +9,8 @@ from explaining import GRAPH, IS_CURE
 
 from kbert_core import KnowledgeGraph
 from kbert_core.explain.case import Case, Piece
-from kbert_core.explain.drawing import BLUE, ORANGE
 from kbert_core.explain.effects import interactions, stream_interactions
+from kbert_lab.explain.drawing import BLUE, ORANGE
 
 
 def test_interaction_is_what_two_triples_do_beyond_the_sum(case, score):

@@ -10,6 +10,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from kbert_core.errors import MissingPackageError
+from kbert_core.explain.result import nats
 
 if TYPE_CHECKING:  # optional, and slow to start
     from matplotlib.figure import Figure
@@ -20,6 +21,8 @@ GREY, BLUE, ORANGE, GREEN, PURPLE = "#777777", "#0072B2", "#E69F00", "#009E73", 
 INK, FAINT, EDGE = "#222222", "#DDDDDD", "#999999"
 FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC")
 MOST_BARS = 40
+LONGEST_NAME = 36  # characters
+SIGNS = {"raises the score": BLUE, "lowers the score": ORANGE}
 DIAMOND: Any = {"marker": "D", "linestyle": "", "markersize": 5, "color": "white"}
 _style = RLock()  # matplotlib has one style for all threads
 
@@ -134,6 +137,19 @@ def signed_bars(
         if shown:
             legend_below(figure, colours)
     return figure
+
+
+def clipped(name: str, most: int = LONGEST_NAME) -> str:
+    """A name short enough to stand beside a bar."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def nats_bars(
+    names: Sequence[str], values: Sequence[float], *, colours: Mapping[str, str] = SIGNS, **how: Any
+) -> Figure:
+    """Draw a bar a name for numbers of nats; the rest as for :func:`signed_bars`."""
+    names = [clipped(name, 2 * LONGEST_NAME) for name in names]
+    return signed_bars(names, [[value] for value in values], number=nats, colours=colours, **how)
 
 
 def names_beside(
