@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from app.texts import N_, t
 from app.words import BY_NAME, CHINESE, ENGLISH, LATIN, SEVERAL
 from kbert_core import Ablation, Card, KBertError
-from kbert_core.checkpoints import adapters, frozen
+from kbert_core.checkpoints.adapters import encoder_of
 from kbert_core.checkpoints.checkpoint import TOKENIZER_FILES, card_of
 from kbert_core.checkpoints.encoders import is_adapter, is_frozen
 from kbert_core.errors import CheckpointError
@@ -127,10 +127,8 @@ def read_model(path: str) -> ModelInfo:
                 f"{path} is for the system '{card.system}', which the Lab can't draw. Read with it "
                 "by `kbert predict`, or choose a model of another system."
             )
-        if is_adapter(path):
-            adapters.read_adapter(path)  # its encoder must be there
-        elif is_frozen(path):
-            frozen.encoder_of(path)
+        if is_adapter(path) or is_frozen(path):
+            encoder_of(path)  # it must be there
     except KBertError as error:
         return ModelInfo(path, folder, Card(), str(error))
     info = ModelInfo(path, folder, card)
@@ -212,11 +210,7 @@ def _language(info: ModelInfo) -> str | None:
         if part in BY_NAME:
             return BY_NAME[part]
     try:
-        home = (
-            adapters.read_adapter(info.path).encoder
-            if adapters.is_adapter(info.path)
-            else info.path
-        )
+        home = encoder_of(info.path) if is_adapter(info.path) else info.path
     except CheckpointError:
         return None  # loading it will say what is wrong
     return _script(Path(home))

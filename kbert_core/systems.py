@@ -19,7 +19,7 @@ K_BERT = "k-bert"
 SYSTEMS = {
     K_BERT: "kbert_core.kbert.reader:KBertReader",
     "plain-text": "kbert_core.plain_text:PlainTextReader",
-    "lexicon": "kbert_core.lexicon:LexiconReader",
+    "lexicon": "kbert_lab.lexicon:LexiconReader",
     "knowbert": "kbert_core.knowbert.reader:KnowBertReader",
     "roof-bert": "kbert_core.roof.reader:RoofReader",
 }

@@ -16,6 +16,9 @@ from types import ModuleType
 
 import pytest
 
+from kbert_core.checkpoints.encoders import PACKED
+from kbert_core.knowbert.entity_vectors import KEPT_ARRAYS
+from kbert_core.knowbert.reading import LINK_TABLE
 from kbert_core.knowledge.io.sources import SOURCES
 from kbert_core.systems import SYSTEMS as READERS
 
@@ -25,9 +28,9 @@ PACKAGES = ("kbert_core", "kbert_lab", "results")
 LOWEST = "errors files labels markup options shipped tokens"
 BELOW = f"{LOWEST} text knowledge systems layers reader checkpoints scoring"  # for systems
 SYSTEMS = "kbert knowbert roof"  # none imports another
-PEERS = "plain_text lexicon"  # made of K-BERT's reader
+PEERS = "plain_text"  # made of K-BERT's reader
 PREDICTS = f"{BELOW} words {SYSTEMS} {PEERS} tasks pipeline"
-WORKS = f"{PREDICTS} explain lab.graphs lab.data lab.training lab.explain"
+WORKS = f"{PREDICTS} explain lab.encoders lab.graphs lab.data lab.training lab.explain"
 
 ALLOWED = {  # a part of the core or the lab: what it may import, the lowest first
     "errors": "",
@@ -40,10 +43,13 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "checkpoints": f"{LOWEST} text knowledge systems layers reader",
     "scoring": f"{LOWEST} text knowledge systems layers reader checkpoints",
     **dict.fromkeys(SYSTEMS.split(), BELOW),
-    **dict.fromkeys(PEERS.split(), f"{BELOW} kbert"),
+    PEERS: f"{BELOW} kbert",
     "tasks": f"{LOWEST} text knowledge systems layers reader",
     "pipeline": f"{BELOW} {SYSTEMS} tasks",
     "explain": PREDICTS,
+    "lab.kept_arrays": "",
+    "lab.encoders": BELOW,
+    "lab.lexicon": f"{BELOW} kbert",
     "lab.graphs": f"{LOWEST} text knowledge",
     "lab.data": f"{LOWEST} text knowledge knowbert lab.graphs",
     "lab.training": f"{PREDICTS} lab.graphs lab.data",
@@ -117,8 +123,9 @@ def test_the_core_imports_nothing_of_the_lab():
 
 
 def test_what_the_core_finds_by_name_is_there():
-    for name in (*READERS.values(), *SOURCES.values()):
+    for name in (*READERS.values(), *SOURCES.values(), KEPT_ARRAYS, LINK_TABLE):
         assert callable(resolve_name(name))
+    assert all(callable(resolve_name(name).unpacked) for name in PACKED.values())
 
 
 def test_no_module_imports_a_package_above_it():

@@ -8,10 +8,10 @@ from app.view_models.html import escape, scrolling, table_html
 from app.view_models.knowledge import TripleRow
 from app.view_models.prediction import percent
 from kbert_core.knowbert.linker import NULL as NULL_CANDIDATE
-from kbert_core.knowbert.picture import HEADS, SHOWN, linked_html
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.roof.reading import RoofReading
 from kbert_core.tasks import NULL, LinkPrediction
+from kbert_lab.explain.link_table import HEADS, SHOWN, linked_html
 
 NO_NAME = N_("The text contains no name of the graph, so no entity is linked.")
 Place = tuple[int, int]

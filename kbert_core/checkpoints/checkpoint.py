@@ -176,14 +176,10 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
         CheckpointError: there is none.
     """
     path = located(path)
-    if is_adapter(path):
-        from kbert_core.checkpoints.adapters import read_adapter
+    if is_adapter(path) or is_frozen(path):
+        from kbert_core.checkpoints.adapters import encoder_of
 
-        path = read_adapter(path).encoder
-    elif is_frozen(path):
-        from kbert_core.checkpoints import frozen
-
-        path = frozen.encoder_of(path)
+        path = encoder_of(path)
     folder = Path(path)
     if folder.is_dir() and not any((folder / name).is_file() for name in TOKENIZER_FILES):
         from kbert_core.checkpoints.unreadable import COPY_TOKENIZER
@@ -370,12 +366,13 @@ def _load_frozen(
     path: str | Path, auto_class: Any, dtype: torch.dtype, changes: dict[str, Any]
 ) -> tuple[PreTrainedModel, list[str]]:
     """Load the encoder of a folder without one; what is inserted comes with the system."""
-    from kbert_core.checkpoints import frozen
+    from kbert_core.checkpoints import adapters
 
     own = load_config(path)
-    encoder = frozen.encoder_of(path)
+    encoder = adapters.encoder_of(path)
     model, missing = load_model_and_missing(encoder, auto_class, device="cpu", **changes)
-    frozen.check_encoder(path, getattr(own, frozen.HASH_KEY, None), model)
+    now, before = adapters.hash_without_inserted(model), getattr(own, adapters.HASH_KEY, None)
+    adapters.check_encoder(path, encoder, now, before, what="model")
     setattr(model.config, CARD_KEY, getattr(own, CARD_KEY, None))
     model.to(dtype=dtype)  # type: ignore[call-arg]
     return model, missing

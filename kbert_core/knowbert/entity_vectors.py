@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from functools import cache
+from pkgutil import resolve_name
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +13,6 @@ from torch import Tensor
 from kbert_core.checkpoints.adapters import weights_hash
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.files import cache_folder
-from kbert_core.knowbert.kept_arrays import KeptArrays
 from kbert_core.knowledge.triple import Triple
 from kbert_core.scoring import Similarity
 from kbert_core.text import WordPieces
@@ -19,6 +20,12 @@ from kbert_core.text import WordPieces
 TEXT = "{head} {relation} {tail}"
 AT_ONCE = 2048  # texts
 MANY = 256  # texts that are worth keeping on disk
+KEPT_ARRAYS = "kbert_lab.kept_arrays:KeptArrays"  # of the lab, found by name
+
+
+def kept_arrays(name: str) -> Any:
+    """Return arrays by their keys, kept in the cache for the next process."""
+    return resolve_name(KEPT_ARRAYS)(cache_folder() / f"{name}.sqlite")
 
 
 class EntityVectors:
@@ -33,12 +40,7 @@ class EntityVectors:
         kept: vectors that were made before; None: none.
     """
 
-    def __init__(
-        self,
-        similarity: Similarity,
-        text: str = TEXT,
-        kept: KeptArrays | None = None,
-    ) -> None:
+    def __init__(self, similarity: Similarity, text: str = TEXT, kept: Any = None) -> None:
         self.similarity, self.text, self.kept = similarity, text, kept
         self._making = Lock()  # the app's visitors share the table
         self._numbers: dict[str, int] = {}
@@ -101,5 +103,5 @@ def vectors_by(encoder: str, layer: int | None = None, text: str = "") -> Entity
     return EntityVectors(
         Similarity(model, tokenizer, layer=layer, centred=layer is None),
         text or TEXT,
-        KeptArrays(cache_folder() / "vectors" / f"{name}.sqlite"),
+        kept_arrays(f"vectors/{name}"),
     )

@@ -16,12 +16,10 @@ from kbert_core.checkpoints.adapters import weights_hash
 from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import OptionError
-from kbert_core.files import cache_folder
 from kbert_core.knowbert.candidates import MASKED, Span, batch_of, graph_spans
-from kbert_core.knowbert.entity_vectors import EntityVectors, vectors_by
+from kbert_core.knowbert.entity_vectors import EntityVectors, kept_arrays, vectors_by
 from kbert_core.knowbert.kar import Kar, KarTrace, layer_after
 from kbert_core.knowbert.kar import reading as reading_with
-from kbert_core.knowbert.kept_arrays import KeptArrays
 from kbert_core.knowbert.reading import (
     KnowBertBatch,
     KnowBertConfig,
@@ -82,7 +80,7 @@ class KnowBertReader(Reader):
                     new.invert_projection()
                     insert_after(model, after, new)
         self.kars: list[Kar] = [getattr(layers[after - 1], INSERTED) for after in self.after]
-        self.kept_states: KeptArrays | None = None  # set where only the linker trains
+        self.kept_states: Any = None  # set where only the linker trains
         model.eval()
 
     @cached_property
@@ -124,7 +122,7 @@ class KnowBertReader(Reader):
         if alone and self.device.type == "cpu" and len(self.kars) == 1:
             inserted = [n for n, _ in self._lower.named_modules() if n.endswith(INSERTED)]
             digest = weights_hash(self._lower, inserted)[:16]
-            self.kept_states = KeptArrays(cache_folder() / "states" / f"{digest}.sqlite")
+            self.kept_states = kept_arrays(f"states/{digest}")
 
     def read(
         self,

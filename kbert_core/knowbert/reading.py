@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, ClassVar, Self
 
 import torch
@@ -14,13 +15,14 @@ from kbert_core.errors import OptionError
 from kbert_core.knowbert.candidates import Base, Candidate, Span
 from kbert_core.knowbert.kar import KarTrace
 from kbert_core.knowbert.linker import IMPOSSIBLE, NULL, Candidates
-from kbert_core.knowbert.picture import linked_html
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import check_fields
 from kbert_core.reader import Piece, Reading, Trace
 from kbert_core.systems import SystemConfig
 from kbert_core.tokens import Tokens, TrunkPart, tokens_read
+
+LINK_TABLE = "kbert_lab.explain.link_table:linked_html"  # of the lab, found by name
 
 
 @dataclass(frozen=True)
@@ -290,7 +292,8 @@ class KnowBertTrace(Trace):
 
     def _repr_html_(self) -> str:
         """The spans and their candidates, for notebooks."""
-        return linked_html(self.links, self.reading.sentences)
+        drawn: str = resolve_name(LINK_TABLE)(self.links, self.reading.sentences)
+        return drawn
 
 
 @dataclass(frozen=True, slots=True)

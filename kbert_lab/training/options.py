@@ -311,7 +311,7 @@ class TrainOptions(Options):
                 "it some of the steps, or give the links as --data."
             )
         if start.adapter:
-            from kbert_core.checkpoints.adapters import check_options  # needs PyTorch
+            from kbert_lab.training.adapting import check_options  # needs PyTorch
 
             check_options(
                 *(start.adapter, start.adapter_alpha), encoder=start.encoder, output=self.run.output

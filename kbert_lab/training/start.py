@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import AutoModel, BertConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from kbert_core.checkpoints import adapters, frozen
+from kbert_core.checkpoints.adapters import encoder_of, read_adapter, weights_hash
 from kbert_core.checkpoints.checkpoint import (
     Card,
     card_of,
@@ -18,7 +18,7 @@ from kbert_core.checkpoints.checkpoint import (
     load_model_and_missing,
     load_tokenizer,
 )
-from kbert_core.checkpoints.encoders import is_frozen
+from kbert_core.checkpoints.encoders import is_adapter, is_frozen
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.kbert.visible import FULL
 from kbert_core.knowbert.candidates import Base
@@ -26,6 +26,7 @@ from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.roof.reading import RoofConfig
 from kbert_core.systems import reading_of
 from kbert_core.tasks import Task
+from kbert_lab.training.adapting import attach
 from kbert_lab.training.options import SCRATCH, KnowledgeOptions, StartOptions
 from kbert_lab.training.vocabulary import character_tokenizer
 
@@ -82,10 +83,9 @@ class Start:
 
 def body_of(options: StartOptions) -> str:
     """Return the encoder under an adapter, or the one that a folder without an encoder names."""
-    if is_frozen(options.encoder):
-        return str(frozen.encoder_of(options.encoder))
-    further = options.adapter and adapters.is_adapter(options.encoder)
-    return str(adapters.read_adapter(options.encoder).encoder) if further else options.encoder
+    further = options.adapter and is_adapter(options.encoder)
+    elsewhere = further or is_frozen(options.encoder)
+    return str(encoder_of(options.encoder)) if elsewhere else options.encoder
 
 
 def started(
@@ -112,16 +112,14 @@ def started(
     body = body_of(options)
     tokenizer = load_tokenizer(body)
     model, missing = _pretrained(options, task, body, heads, device)
-    weights = adapters.weights_hash(model, missing)
+    weights = weights_hash(model, missing)
     if options.adapter is None:
         rate = 4e-4 if getattr(model.config, "hidden_size", 768) <= 384 else 5e-5
         return Start(tokenizer, model, weights, rate)
-    is_further = adapters.is_adapter(options.encoder)
-    further = adapters.read_adapter(options.encoder) if is_further else None
+    is_further = is_adapter(options.encoder)
+    further = read_adapter(options.encoder) if is_further else None
     alpha = further.alpha if further else options.adapter_alpha
-    attached = adapters.attach(
-        model, rank=options.adapter, alpha=alpha, missing=missing, further=further
-    )
+    attached = attach(model, rank=options.adapter, alpha=alpha, missing=missing, further=further)
     return Start(tokenizer, model, weights, 1e-3, attached)
 
 
@@ -156,7 +154,7 @@ def _pretrained(
     common: dict[str, Any] = {"device": device, "dtype": torch.float32}
     auto_class: Any = task.auto_class
     has_other_head = _has_other_head(path, known, task, list(heads.get("label2id", ())))
-    if not has_other_head or adapters.is_adapter(path) or not heads:
+    if not has_other_head or is_adapter(path) or not heads:
         return load_model_and_missing(path, auto_class, **common, **changes)
     body, _ = load_model_and_missing(path, AutoModel, **common)
     config = copy.deepcopy(body.config)

