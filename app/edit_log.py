@@ -227,7 +227,7 @@ class OpenWorkspace(EditLog):
     @property
     def searched(self) -> GraphSearch:
         """Its file at the revision last seen."""
-        return GraphSearch(workspaces.place_of(self.key), self.revision)
+        return GraphSearch(self.store.file, self.revision)
 
     def changes(self) -> list[Change]:
         """How it differs from what it began with."""

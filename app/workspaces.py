@@ -193,7 +193,7 @@ def store(key: str) -> GraphStore:
                 while len(_stores) > (_OPEN_FAR if far else _OPEN):
                     _, (_, oldest) = _stores.popitem(last=False)
                     if far:
-                        oldest.let_go()
+                        oldest.close()
             _stores.move_to_end(place)
     except UNREADABLE as error:
         raise WorkspaceError(without_path(error, place, t("The workspace"))) from error

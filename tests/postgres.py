@@ -65,8 +65,7 @@ def binaries():
 @contextmanager
 def running_cluster(*, fsync="off"):
     """Start one; skip the tests where it can't be had."""
-    for package in ("psycopg", "sqlalchemy"):
-        pytest.importorskip(package, reason=f"no {package}: pip install 'kbert-lab[server]'")
+    pytest.importorskip("psycopg", reason="no psycopg: pip install 'kbert-lab[server]'")
     if binaries() is None:
         pytest.skip("no PostgreSQL server: apt-get install postgresql")
     folder = Path(tempfile.mkdtemp(prefix="kbert-postgres-"))

@@ -100,7 +100,7 @@ def origin(catalogue: Catalogue, triple: Triple) -> str:
     try:
         store = catalogue.log.store
         found = store.origins(triple.head).get(triple)
-        shared = store.path == search.path
+        shared = store.file == search.path
         if found is not None and (shared or triple not in catalogue.base):
             return _of(store, triple, t("somebody") if shared else t("you"))
         if not search.in_memory:

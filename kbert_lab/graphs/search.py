@@ -19,13 +19,11 @@ from threading import Lock
 from typing import Any, Literal
 
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io.sources import SERVER
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import TYPE_RELATIONS, Triple
 from kbert_lab.graphs.store import (
     TABLES,
     THEN,
-    Database,
     connect,
     create_indexes,
     database_errors,
@@ -105,12 +103,11 @@ class GraphSearch:
     """A stored graph at one revision, ready to be looked through; later edits are not seen.
 
     Args:
-        path: of its file; or its address on a server.
+        path: of its file.
     """
 
-    def __init__(self, path: Path | str, revision: int) -> None:
+    def __init__(self, path: Path, revision: int) -> None:
         self.path, self.revision = path, revision
-        self._far = str(path).startswith(SERVER)
         self._memory: sqlite3.Connection | None = None
         self._lock = Lock()
         self._order = "entity, place, version"
@@ -162,7 +159,7 @@ class GraphSearch:
         with self._reading() as database:
             last = _last_version(database)
             small = self._small(last)
-            fold = "folded" if small and not self._far else "lower"
+            fold = "folded" if small else "lower"
             conditions, values = self._conditions(query, without, fold)
             by_index = (
                 query.everything or query.off or (values["folded"] and query.where == "head_starts")
@@ -240,15 +237,7 @@ class GraphSearch:
             with self._lock:
                 yield self._memory
             return
-        if self._far:
-            from kbert_lab.graphs.store.server import server_at
-
-            server = server_at(str(self.path))
-            with server.errors():
-                yield server
-            return
-        path = Path(self.path)
-        with database_errors(path), closing(connect(path)) as database:
+        with database_errors(self.path), closing(connect(self.path)) as database:
             database.create_function("folded", 1, _folded, deterministic=True)
             yield database
 
@@ -258,7 +247,7 @@ class GraphSearch:
 
     def _rows(self, query: str, **values: Any) -> list[tuple]:
         with self._reading() as database:
-            if self._far or not self._small(_last_version(database)):
+            if not self._small(_last_version(database)):
                 query = query.replace("folded(", "lower(")  # only Latin letters, but fast
             return database.execute(query, values | {"then": self.revision}).fetchall()
 
@@ -328,7 +317,7 @@ def _range(start: str) -> dict[str, str]:
     return {"low_name": start, "high_name": start + "\U0010ffff"}
 
 
-def _last_version(database: Database) -> int:
+def _last_version(database: sqlite3.Connection) -> int:
     return database.execute("SELECT coalesce(max(version), 0) FROM triple").fetchone()[0]
 
 

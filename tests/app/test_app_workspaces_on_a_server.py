@@ -74,8 +74,7 @@ def test_a_key_is_the_only_way_and_stores_are_let_go(key, cluster, monkeypatch):
     graph, store = OpenWorkspace(key).graph, workspaces.store(key)
     other = workspaces.create(KnowledgeGraph(name="empty"), (), title="")
     assert len(OpenWorkspace(other).graph) == 0
-    assert store._database._connection is None
-    assert store._connections.engine.pool.checkedin() == 0
+    assert store._server._connection.closed
     assert graph.triples_of("plum") == (PLUM,)  # it is read again
     cluster.ask(f"DROP SCHEMA {str(workspaces.place_of(key)).rpartition('=')[2]} CASCADE")
     with pytest.raises(WorkspaceError, match="No workspace has this key"):

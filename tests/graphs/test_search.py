@@ -3,7 +3,6 @@
 import time
 
 import pytest
-from postgres import running_cluster
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
@@ -41,19 +40,10 @@ QUERIES = {
 }
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with running_cluster() as cluster:
-        yield cluster
-
-
-@pytest.fixture(params=["file", "server"])
-def path(request, tmp_path, monkeypatch):
-    """The file of a graph, and then the address of one on a server."""
-    monkeypatch.setenv("KBERT_CACHE", str(tmp_path / "cache"))
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    """The file of a graph."""
     path = tmp_path / "graph.kg"
-    if request.param == "server":
-        path = request.getfixturevalue("cluster").address()
     rows = [(i, t.head, t.relation, t.tail) for i, t in enumerate(TRIPLES, start=1)]
     import_into(path, [Source("made.spo", rows)])
     return path

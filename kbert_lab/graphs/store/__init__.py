@@ -10,11 +10,11 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -73,20 +73,6 @@ _INDEXES = (
     "CREATE INDEX triple_off ON triple (entity) WHERE off",
     "CREATE INDEX triple_id ON triple (id) WHERE version <> id",
 )
-
-
-class Database(Protocol):
-    """What the log and the index of names need: SQLite's connection, or one to a server."""
-
-    @property
-    def in_transaction(self) -> bool:
-        """Whether one has begun and not ended."""
-
-    def execute(self, query: str, values: Any = ..., /) -> Any:
-        """Return a cursor over the rows."""
-
-    def executemany(self, query: str, values: Iterable[Any], /) -> Any:
-        """Do the same with each of several rows of values."""
 
 
 class GraphBusy(GraphFileError):
@@ -164,6 +150,13 @@ def remove_leftovers(graph: Path, kept: Path | None = None) -> None:
         if _LEFTOVER.fullmatch(ending) and path != kept:
             with suppress(OSError):
                 path.unlink()
+
+
+def remove_graph(path: Path) -> None:
+    """Delete a graph file, and all that lies beside it; the caller holds the :func:`graph_lock`."""
+    for file in path.parent.glob(f"{path.name}*"):
+        if file.suffix != ".lock":
+            file.unlink(missing_ok=True)
 
 
 def connect(path: Path, *, write: bool = False) -> sqlite3.Connection:
@@ -256,7 +249,7 @@ def triple_of(row: Sequence[Any]) -> Triple:
     return Triple(*checked(row, str, str, str))
 
 
-def fact(database: Database, name: str) -> str:
+def fact(database: sqlite3.Connection, name: str) -> str:
     """Look up a text in a graph's table of facts; without it the file is damaged."""
     row = database.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
     if row is None or not isinstance(row[0], str):
@@ -264,7 +257,7 @@ def fact(database: Database, name: str) -> str:
     return row[0]
 
 
-def last_revision(database: Database) -> int:
+def last_revision(database: sqlite3.Connection) -> int:
     """The number of the latest entry of a graph's log; without any the file is damaged."""
     revision = database.execute("SELECT max(revision) FROM entry").fetchone()[0]
     if not isinstance(revision, int):
@@ -278,7 +271,7 @@ def now() -> str:
 
 
 @contextmanager
-def transaction(database: Database, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+def transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
     """Make all of a block's changes, or none of them; "BEGIN": only read at one revision."""
     database.execute(begin)
     try:

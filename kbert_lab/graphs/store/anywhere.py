@@ -1,8 +1,7 @@
 """Graphs wherever they are, in files and on servers: opened by name, and copied."""
 
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,10 @@ from kbert_core.knowledge.io.rows import ReadOptions
 from kbert_core.knowledge.io.sources import SERVER, is_stored
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 from kbert_lab.graphs.store import (
-    Database,
+    connect,
     create_indexes,
+    database_errors,
+    fact,
     graph_lock,
     last_revision,
     new_file,
@@ -21,14 +22,7 @@ from kbert_lab.graphs.store import (
 from kbert_lab.graphs.store.importing import Imported, Source, import_triples, indexed
 from kbert_lab.graphs.store.names import build_names
 from kbert_lab.graphs.store.store import GraphStore
-
-_STEP = 20_000  # rows between two calls of a progress
-_COLUMNS = {  # what a copy has of each table
-    "source": "id, name, revision",
-    "triple": "version, id, entity, head, relation, tail, place, off, source, line, added, removed",
-    "entry": "revision, at, who, action, edits, undoes",
-    "touched": "revision, entity",
-}
+from kbert_lab.graphs.store.transfer import Progress, rows_since, take_in
 
 
 def open_graph(
@@ -56,7 +50,7 @@ def open_store(graph: str | Path, *, write: bool = False) -> GraphStore:
         return GraphStore(graph, write=write)
     from kbert_lab.graphs.store.server import ServerStore
 
-    return ServerStore(str(graph), write=write)
+    return ServerStore(str(graph))
 
 
 def is_there(graph: str | Path) -> bool:
@@ -67,7 +61,7 @@ def is_there(graph: str | Path) -> bool:
     """
     if not str(graph).startswith(SERVER):
         return Path(graph).exists()
-    from kbert_lab.graphs.store.server_import import is_there
+    from kbert_lab.graphs.store.server import is_there
 
     return is_there(str(graph))
 
@@ -76,13 +70,13 @@ def import_into(graph: str | Path, sources: Iterable[Source], **how: Any) -> Imp
     """Add triples to a graph, in a file or on a server; see ``importing.import_triples``."""
     if not str(graph).startswith(SERVER):
         return import_triples(graph, sources, **how)
-    from kbert_lab.graphs.store import server_import
+    from kbert_lab.graphs.store import server
 
-    return server_import.import_triples(str(graph), sources, **how)
+    return server.import_into(str(graph), sources, **how)
 
 
 def copy_graph(
-    source: str | Path, target: str | Path, *, progress: Callable[[int], None] = lambda rows: None
+    source: str | Path, target: str | Path, *, progress: Progress = lambda rows: None
 ) -> int:
     """Copy a graph with its log between files and servers; return how many entries the log has.
 
@@ -91,60 +85,27 @@ def copy_graph(
     Raises:
         GraphFileError: the source can't be read, or the target is there already.
     """
-    with (
-        open_store(source) as store,
-        store._connections.errors(),
-        store._connections.another() as database,
-    ):
-        if isinstance(database, sqlite3.Connection):
+    with open_store(source) as store:
+        file = store.file
+        with database_errors(file), closing(connect(file)) as database:
             database.execute("BEGIN")
-        query = "SELECT name, value FROM fact WHERE name IN ('title', 'aliases')"
-        facts = dict(map(tuple, database.execute(query)))
-        title, aliases = facts["title"], facts.get("aliases")
-        read = partial(_read, store, database, progress)
-        if str(target).startswith(SERVER):
-            from kbert_lab.graphs.store.server import new_graph
 
-            with new_graph(str(target), name=title) as session:
-                _note(session, aliases)
-                for table, columns in _COLUMNS.items():
-                    copy = f"COPY {table} ({columns}) FROM STDIN"
-                    with session.connect().cursor() as cursor, cursor.copy(copy) as rows:
-                        for row in read(table):
-                            rows.write_row(row)
-        else:
-            path = Path(target)
-            with graph_lock(path):
-                if path.exists():
-                    raise GraphFileError(f"{path}: is there already. Give another name.")
-                with new_file(path, name=title) as file:
-                    _note(file, aliases)
-                    file.execute("DELETE FROM entry")
-                    for table, columns in _COLUMNS.items():
-                        marks = ", ".join("?" * len(columns.split(",")))
-                        insert = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
-                        try:
-                            file.executemany(insert, map(tuple, read(table)))
-                        except sqlite3.IntegrityError as error:  # the row fits no table of ours
-                            raise GraphFileError(
-                                f"{source}: it is damaged ({error}). Take another copy of it."
-                            ) from error
-                    create_indexes(file)
-                    build_names(file, path)
-        return last_revision(database) + 1
+            def read(query: str) -> Iterator[Any]:
+                with database_errors(file):  # not the target's
+                    yield from database.execute(query)
 
+            title, rows = fact(database, "title"), rows_since(read, -1, progress=progress)
+            if str(target).startswith(SERVER):
+                from kbert_lab.graphs.store.server import upload
 
-def _read(
-    store: GraphStore, database: Database, progress: Callable[[int], None], table: str
-) -> Iterator[Any]:
-    read = getattr(database, "stream", database.execute)
-    with store._connections.errors():  # not the target's
-        for number, row in enumerate(read(f"SELECT {_COLUMNS[table]} FROM {table}")):
-            if table == "triple" and number % _STEP == 0:
-                progress(number)
-            yield row
-
-
-def _note(database: Database, aliases: str | None) -> None:
-    if aliases is not None:
-        database.execute("INSERT INTO fact VALUES ('aliases', ?)", (aliases,))
+                upload(rows, str(target), name=title)
+            else:
+                path = Path(target)
+                with graph_lock(path):
+                    if path.exists():
+                        raise GraphFileError(f"{path}: is there already. Give another name.")
+                    with new_file(path, name=title) as new:
+                        take_in(new, rows, source)
+                        create_indexes(new)
+                        build_names(new, path)
+            return last_revision(database) + 1

@@ -7,7 +7,7 @@ import re
 import sqlite3
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import astuple, dataclass
 from itertools import groupby
@@ -42,9 +42,8 @@ from kbert_lab.graphs.store import (
 )
 from kbert_lab.graphs.store.log import Entry, write_entry
 from kbert_lab.graphs.store.names import NamesFile, aliases_of, build_names, note_aliases
+from kbert_lab.graphs.store.transfer import STEP, Progress
 
-Progress = Callable[[int], None]  # called now and then with the number of rows read
-_STEP = 20_000  # rows between two calls of it
 _HASHES = 1 << 22  # compared at once
 SETTLED = 2.0  # seconds since a file's last change after which its times tell of the next one
 
@@ -117,12 +116,26 @@ def import_triples(
                 return done
     with database_errors(path), closing(connect(path, write=True)) as database:
         with transaction(database):
-            done, _ = _add(database, sources, progress, who, new=False)
-            if aliases is not None:
-                note_aliases(database, aliases_of(database).joined(aliases))
-            build_names(database, path)
+            done = add_triples(database, path, sources, who=who, aliases=aliases, progress=progress)
         with suppress(GraphBusy), graph_lock(path, wait=0), transaction(database):
             remove_leftovers(path, NamesFile.of(database).path(path))
+    return done
+
+
+def add_triples(
+    database: sqlite3.Connection,
+    path: Path,
+    sources: Iterable[Source],
+    *,
+    who: str = "",
+    aliases: AliasRelations | None = None,
+    progress: Progress = lambda rows: None,
+) -> Imported:
+    """Add triples to a graph file that is there; the caller commits."""
+    done, _ = _add(database, sources, progress, who, new=False)
+    if aliases is not None:
+        note_aliases(database, aliases_of(database).joined(aliases))
+    build_names(database, path)
     return done
 
 
@@ -152,7 +165,7 @@ def _add(
                     last = head
                     entity = normalise_name(last)
                 count += 1
-                if count % _STEP == 0:
+                if count % STEP == 0:
                     progress(count)
                     hashes.write(some)
                     some = array("q")

@@ -3,6 +3,7 @@
 An edit ends versions of triples and begins others; what a version holds never changes.
 """
 
+import sqlite3
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from kbert_core.errors import GraphConflict
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
-from kbert_lab.graphs.store import Database, checked, triple_of
+from kbert_lab.graphs.store import checked, triple_of
 
 ALL = 1 << 62  # rows: no database has as many
 _COPY = (  # versions of triples, to begin again
@@ -58,7 +59,7 @@ class Origin:
 
 
 def entries(
-    database: Database, *, entity: str | None = None, most: int | None = None
+    database: sqlite3.Connection, *, entity: str | None = None, most: int | None = None
 ) -> list[Entry]:
     """See ``GraphStore.history``."""
     query = "SELECT revision, at, who, action, edits, undoes FROM entry "
@@ -84,7 +85,7 @@ def entries(
 
 
 def changes(
-    database: Database,
+    database: sqlite3.Connection,
     since: int,
     then: int,
     *,
@@ -156,7 +157,7 @@ def last_undo(log: Sequence[Entry], own: Container[int] | None = None) -> int | 
 # Writing
 
 
-def write_entry(database: Database, entry: Entry, entities: Iterable[str] = ()) -> None:
+def write_entry(database: sqlite3.Connection, entry: Entry, entities: Iterable[str] = ()) -> None:
     """Write a new entry, and which entities it edits; the caller commits."""
     database.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", astuple(entry)[:6])
     rows = [(entry.revision, entity) for entity in entities]
@@ -168,7 +169,7 @@ _ENDED = f"FROM triple WHERE {_IT} AND removed = :new ORDER BY version DESC LIMI
 _LAST = "SELECT place FROM triple WHERE entity = {} AND removed IS NULL ORDER BY place DESC LIMIT 1"
 
 
-def refuse_conflict(database: Database, seen: int, triples: Iterable[Triple]) -> None:
+def refuse_conflict(database: sqlite3.Connection, seen: int, triples: Iterable[Triple]) -> None:
     """Raise a ``GraphConflict`` where a triple was changed after a revision."""
     for triple in triples:
         row = database.execute(
@@ -185,7 +186,7 @@ def refuse_conflict(database: Database, seen: int, triples: Iterable[Triple]) ->
             )
 
 
-def write_edit(database: Database, edit: Edit, revision: int) -> None:
+def write_edit(database: sqlite3.Connection, edit: Edit, revision: int) -> None:
     """Write one edit that is known to fit; nothing is read, but the places for one in between."""
     values: dict[str, Any] = {"new": revision, **_fields(edit.triple)}
     if edit.action == "add":
@@ -219,7 +220,7 @@ def _fields(triple: Triple) -> dict[str, str]:
     return {"entity": normalise_name(triple.head), **asdict(triple)}
 
 
-def _place(database: Database, entity: str, index: int) -> float:
+def _place(database: sqlite3.Connection, entity: str, index: int) -> float:
     """A place before what stands at an index now, or after all."""
     rows = database.execute(
         "SELECT place FROM triple WHERE entity = ? AND removed IS NULL ORDER BY place, version",
@@ -263,7 +264,7 @@ _THERE_AGAIN = f"""
     WHERE live.removed IS NULL AND live.id NOT IN {_IDS} LIMIT 1"""
 
 
-def undo_entry(database: Database, path: Path, old: int, new: int) -> None:
+def undo_entry(database: sqlite3.Connection, path: Path, old: int, new: int) -> None:
     """End the versions of triples that an entry began, and begin those again that it ended.
 
     The caller commits; ``old`` is the entry's revision, ``new`` the undo's.

@@ -37,7 +37,7 @@ class MemoryStore(GraphStore):
     """
 
     def __init__(self, base: KnowledgeGraph) -> None:
-        self.path = Path(base.name or "graph")  # what errors call it
+        self.path = self.file = Path(base.name or "graph")  # what errors call it
         self.base = self._graph = base
         self.steps: dict[int, Step] = {}
         self._connections = Connections(self.path)

@@ -35,7 +35,6 @@ from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 from kbert_lab.graphs.store import (
     SORTING,
     THEN,
-    Database,
     GraphBusy,
     checked,
     connect,
@@ -87,7 +86,7 @@ class NamesFile:
             raise sqlite3.DatabaseError(f"its names_token is {values['token']!r}")
         return cls(**values)
 
-    def note(self, database: Database) -> None:
+    def note(self, database: sqlite3.Connection) -> None:
         """Write it down; the caller commits."""
         facts = [(f"names_{name}", value) for name, value in vars(self).items()]
         database.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", facts)
@@ -170,7 +169,7 @@ class _Index:
     """
 
     def __init__(
-        self, database: Database, revision: int, relations: Iterable[str] | None = None
+        self, database: sqlite3.Connection, revision: int, relations: Iterable[str] | None = None
     ) -> None:
         self._database, self._then = database, {"then": revision}
         self._relations = relations
@@ -225,7 +224,7 @@ class _Index:
 
     def _names(self, same: IO[str]) -> Iterator[list[_Form]]:
         """Write the names that are keys of their own, and yield the other keys of names."""
-        rows = getattr(self._database, "stream", self._database.execute)(
+        rows = self._database.execute(
             "SELECT entity, min(version) FROM triple INDEXED BY triple_entity "
             f"WHERE {THEN} GROUP BY entity ORDER BY entity",
             self._then,
@@ -290,7 +289,7 @@ class _Index:
         return marisa_trie.Trie(chain(keys, meanings))
 
 
-def index_names(database: Database, revision: int) -> Names:
+def index_names(database: sqlite3.Connection, revision: int) -> Names:
     """Index every key of the names that count at a revision, in memory."""
     index = _Index(database, revision)
     tries = list(index.tries())
@@ -298,7 +297,7 @@ def index_names(database: Database, revision: int) -> Names:
 
 
 def write_names(
-    database: Database, graph: Path, revision: int, relations: Iterable[str] | None = None
+    database: sqlite3.Connection, graph: Path, revision: int, relations: Iterable[str] | None = None
 ) -> NamesFile:
     """Write an index of all names that a graph has at a revision, beside ``graph``.
 
@@ -328,7 +327,7 @@ def write_names(
     return NamesFile(token, size, revision, *about)
 
 
-def aliases_of(database: Database) -> AliasRelations:
+def aliases_of(database: sqlite3.Connection) -> AliasRelations:
     """The relations by which a graph says other names."""
     row = database.execute("SELECT value FROM fact WHERE name = 'aliases'").fetchone()
     if row is None:
@@ -342,7 +341,7 @@ def aliases_of(database: Database) -> AliasRelations:
     return AliasRelations(frozenset(of_head), frozenset(of_tail))
 
 
-def note_aliases(database: Database, aliases: AliasRelations) -> None:
+def note_aliases(database: sqlite3.Connection, aliases: AliasRelations) -> None:
     """Write them down; the caller commits, and has the names indexed anew."""
     relations = json.dumps([sorted(aliases.names_of_head), sorted(aliases.names_of_tail)])
     database.execute("INSERT OR REPLACE INTO fact VALUES ('aliases', ?)", (relations,))

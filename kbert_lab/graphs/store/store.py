@@ -5,12 +5,12 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -20,7 +20,6 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.graphs.store import (
     THEN,
-    Database,
     checked,
     connect,
     create_indexes,
@@ -63,7 +62,7 @@ class Connections(threading.local):
         return self._database
 
     @contextmanager
-    def another(self) -> Iterator[Database]:
+    def another(self) -> Iterator[sqlite3.Connection]:
         """Open one for whoever reads for long, and may stop half way."""
         with closing(connect(self.path)) as database:
             yield database
@@ -102,7 +101,7 @@ class Snapshot:
     def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
         """Every entity, by name, with its triples."""
         with self._connections.errors(), self._connections.another() as database:
-            rows = getattr(database, "stream", database.execute)(
+            rows = database.execute(
                 f"SELECT entity, head, relation, tail FROM triple WHERE {THEN} "
                 "ORDER BY entity, place, version",
                 self._then,
@@ -129,23 +128,18 @@ class GraphStore:
 
     Attributes:
         path: of the file; of a graph on a server its address.
+        file: the graph file, also of a graph on a server.
 
     Raises:
         GraphFileError: it can't be opened; see ``store.connect``.
     """
 
     path: Any
-    _database: Any  # SQLite's, or a ``Session``
-    _connections: Any  # or a ``Server``
-    _snapshot: type[Snapshot] = Snapshot
 
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
-        self.path = Path(path)
-        self._database = connect(self.path, write=write)
-        self._connections = Connections(self.path)
-        self._open(write)
-
-    def _open(self, write: bool) -> None:
+        self.path = self.file = Path(path)
+        self._database = connect(self.file, write=write)
+        self._connections = Connections(self.file)
         self._lock = threading.RLock()
         self._write = write
         self._names: NamesFile | None = None
@@ -161,7 +155,7 @@ class GraphStore:
     def _outdated(self) -> bool:
         """Whether an earlier version indexed the names, and they can be indexed anew beside it."""
         assert self._names is not None
-        return self._names.format not in FORMATS and os.access(self.path.parent, os.W_OK)
+        return self._names.format not in FORMATS and os.access(self.file.parent, os.W_OK)
 
     @classmethod
     def create(cls, path: str | Path, *, name: str = "") -> "GraphStore":
@@ -179,7 +173,7 @@ class GraphStore:
                 build_names(database, path)
         return cls(path, write=True)
 
-    def __enter__(self) -> "GraphStore":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -199,10 +193,6 @@ class GraphStore:
                     self._database.execute("PRAGMA busy_timeout = 0")
                     self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._database.close()
-
-    def let_go(self) -> None:
-        """Close it, and what graphs got from it have open; these open it again to read."""
-        self.close()
 
     @property
     def revision(self) -> int:
@@ -235,18 +225,18 @@ class GraphStore:
         triples = [triple for edit in edits for triple in (edit.triple, edit.new) if triple]
         entities = {normalise_name(triple.head) for triple in triples}
         with self._using():
-            with transaction(database := self._database):
+            with self._writing():
                 self._graph = self._read_graph()
                 if seen is not None and seen != self._revision:
-                    log.refuse_conflict(database, seen, triples)
+                    log.refuse_conflict(self._database, seen, triples)
                 self._take_in(entities)
-                graph = self._graph.apply(*edits)
+                self._graph.apply(*edits)
                 entry = Entry(self._revision + 1, now(), who, action, len(edits))
-                with self._at_once():
-                    log.write_entry(database, entry, entities)
-                    for edit in edits:
-                        log.write_edit(database, edit, entry.revision)
-            return self._after(entry, graph, entities)
+                log.write_entry(self._database, entry, entities)
+                for edit in edits:
+                    log.write_edit(self._database, edit, entry.revision)
+            self._graph = self._read_graph()
+        return entry
 
     def undo(self, revision: int | None = None, *, who: str = "") -> Entry:
         """Take back one entry of the log, whichever; the undo is an entry too.
@@ -258,26 +248,32 @@ class GraphStore:
             GraphEditError: there is none, it is undone already, or a later
                 entry changed the same triples.
         """
-        with self._using(), transaction(database := self._database):
+        with self._using():
+            with self._writing():
+                entry = self._undo(revision, who)
             self._graph = self._read_graph()
-            entries = log.entries(database)
-            done = (e.revision for e in entries if e.undoes is None and not e.undone)
-            if revision is None and not (revision := next(done, 0)):
-                raise GraphEditError(f"{self.path}: there is nothing to undo.")
-            if revision == 0:
-                raise GraphEditError(f"{self.path}: entry 0 made the graph, and can't be undone.")
-            undone = self._entry(revision, entries)
-            if undone.undone:
-                raise GraphEditError(f"{self.path}: entry {revision} is undone already.")
-            rows = database.execute("SELECT entity FROM touched WHERE revision = ?", (revision,))
-            entities = [entity for (entity,) in rows]
-            entry = Entry(self._revision + 1, now(), who, "undo", undone.edits, revision)
-            log.write_entry(database, entry, entities)
-            log.undo_entry(database, self.path, revision, entry.revision)
-            self._check_undo(entry, entities)
-            if not entities:  # an import
-                self._index_anew()
-        return self._after(entry)
+        return entry
+
+    def _undo(self, revision: int | None, who: str) -> Entry:
+        self._graph = self._read_graph()
+        entries = log.entries(database := self._database)
+        done = (e.revision for e in entries if e.undoes is None and not e.undone)
+        if revision is None and not (revision := next(done, 0)):
+            raise GraphEditError(f"{self.path}: there is nothing to undo.")
+        if revision == 0:
+            raise GraphEditError(f"{self.path}: entry 0 made the graph, and can't be undone.")
+        undone = self._entry(revision, entries)
+        if undone.undone:
+            raise GraphEditError(f"{self.path}: entry {revision} is undone already.")
+        rows = database.execute("SELECT entity FROM touched WHERE revision = ?", (revision,))
+        entities = [entity for (entity,) in rows]
+        entry = Entry(self._revision + 1, now(), who, "undo", undone.edits, revision)
+        log.write_entry(database, entry, entities)
+        log.undo_entry(database, self.path, revision, entry.revision)
+        self._check_undo(entry, entities)
+        if not entities:  # an import
+            build_names(database, self.file)
+        return entry
 
     def redo(self, *, who: str = "") -> Entry:
         """Make again what was undone last, unless something else was edited since.
@@ -335,7 +331,7 @@ class GraphStore:
         with self._using(), transaction(self._database, "BEGIN"):
             self._entry(revision, log.entries(self._database))
             names = index_names(self._database, revision)
-            snapshot = self._snapshot(self._connections, revision, names)
+            snapshot = Snapshot(self._connections, revision, names)
             return KnowledgeGraph.over(snapshot, name=f"{self._graph.name} @{revision}")
 
     def _entry(self, revision: int, entries: list[Entry]) -> Entry:
@@ -364,6 +360,10 @@ class GraphStore:
         with self._lock, self._connections.errors():
             yield
 
+    def _writing(self) -> AbstractContextManager[None]:
+        """Make all changes of a block, or none."""
+        return transaction(self._database)
+
     def _read_graph(self) -> KnowledgeGraph:
         """The newest graph: a snapshot of when its names were indexed, and edits since."""
         database = self._database
@@ -371,14 +371,14 @@ class GraphStore:
             with transaction(database, "BEGIN"):
                 return self._read_graph()
         self._data_version = self._version()
-        facts, revision = self._indexed()
+        facts, revision = NamesFile.of(database), last_revision(database)
         if self._names == facts:
             graph, since = self._graph, self._revision
         else:
-            names, since = facts.read(self._index), facts.revision
+            names, since = facts.read(self.file), facts.revision
             self._lost_names = names is None
             names = names or index_names(database, since)
-            snapshot = self._snapshot(self._connections, since, names)
+            snapshot = Snapshot(self._connections, since, names)
             graph = KnowledgeGraph.over(snapshot, name=fact(database, "title"))
             self._names = facts
         self._revision = revision
@@ -409,33 +409,6 @@ class GraphStore:
     def _check_undo(self, entry: Entry, entities: Iterable[str]) -> None:
         """Refuse an undo that was just written, if need be."""
 
-    def _at_once(self) -> AbstractContextManager[object]:
-        """Send what is written in a block together, where that is quicker."""
-        return nullcontext()
-
-    def _after(
-        self, entry: Entry, graph: KnowledgeGraph | None = None, entities: Iterable[str] = ()
-    ) -> Entry:
-        """Show what was written: of entities, as a graph has them; None: read it."""
-        with self._using():
-            self._graph = self._read_graph()
-        return entry
-
-    # Indexing names
-
-    @property
-    def _index(self) -> Path:
-        """Beside what the index of names lies."""
-        return self.path
-
-    def _indexed(self) -> tuple[NamesFile, int]:
-        """The index of names that counts, and the last revision."""
-        return NamesFile.of(self._database), last_revision(self._database)
-
-    def _index_anew(self) -> None:
-        """Index the names of a graph that an import, or its undo, has changed."""
-        build_names(self._database, self.path)
-
     def _index_names(self, *, at_least: int = 0) -> None:
         """Index the names anew where so many entities were edited since that was done."""
         try:
@@ -444,7 +417,7 @@ class GraphStore:
                 query = "SELECT count(*) FROM touched WHERE revision > ?"
                 waiting = self._database.execute(query, (indexed,)).fetchone()[0]
             if waiting >= at_least:
-                rebuild_names(self.path)
+                rebuild_names(self.file)
         except GraphFileError as error:
             logger.warning(
                 "%s: its names could not be indexed: %s Every edit is saved, but the graph "

@@ -181,7 +181,7 @@ def test_what_killed_imports_left_is_removed_by_the_next_one(path, file, tmp_pat
 def test_an_import_tells_how_far_it_is(path, monkeypatch):
     from kbert_lab.graphs.store import importing
 
-    monkeypatch.setattr(importing, "_STEP", 2)
+    monkeypatch.setattr(importing, "STEP", 2)
     told = []
     rows = [(n, f"name {n}", "r", "t") for n in range(1, 6)]
     import_triples(path, [Source("rows", rows)], progress=told.append)

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -19,21 +20,19 @@ from killed_graphs import check_same, kill_once, step
 from postgres import running_cluster
 
 from kbert_core import (
-    InjectionOptions,
     KnowledgeGraph,
     Triple,
     find_mentions,
-    join_graphs,
     load_graph,
 )
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 from kbert_lab import cli
 from kbert_lab.graphs.store import anywhere, log
 from kbert_lab.graphs.store.anywhere import copy_graph, import_into, open_store
 from kbert_lab.graphs.store.importing import Source, import_triples
+from kbert_lab.graphs.store.names import rebuild_names
 from kbert_lab.graphs.store.store import GraphStore
 
 PEAR, PLUM = Triple("pear", "is", "fruit"), Triple("plum", "is", "fruit")
@@ -66,11 +65,11 @@ def address(cluster):
 def test_random_edits_and_undos_give_what_values_give(cluster, cache, steps):
     from kbert_lab.graphs.store.server import ServerStore
 
-    def forget(_):
-        for file in cache.glob("server-*"):
-            file.unlink()
+    def index(_):
+        for mirror in cache.glob("server-*.kg"):
+            rebuild_names(mirror)
 
-    run(cluster.address(), steps, create=ServerStore.create, index=forget)
+    run(cluster.address(), steps, create=ServerStore.create, index=index)
 
 
 def test_a_graph_is_read_edited_and_undone(address, capsys):
@@ -103,64 +102,49 @@ def test_any_text_is_kept_as_it_is(address):
     assert [m.entity for m in find_mentions(["is 100% ? yes"], graph)[0]] == ["100% ?"]
 
 
-def test_an_edit_waits_for_the_server_five_times_and_is_what_the_server_has(address, monkeypatch):
-    from kbert_lab.graphs.store import server
+def test_an_edit_is_what_the_server_has_and_is_told_to_others(address, monkeypatch):
+    from kbert_lab.graphs.store.server import Server
 
-    waits = []
-
-    def counted(kind, name):
-        work = getattr(kind, name)
-
-        def count(self, *values, **options):
-            waits.extend([name] * (getattr(self, "_piped", None) is None))
-            return work(self, *values, **options)
-
-        monkeypatch.setattr(kind, name, count)
-
+    asked, transaction = [], Server.transaction
+    monkeypatch.setattr(Server, "transaction", lambda *a: asked.append(a) or transaction(*a))
     with open_store(address, write=True) as store, open_store(address) as other:
-        counted(server.Server, "execute")
-        for name in ("execute", "together"):
-            counted(server.Session, name)
         for edit in (
             Edit("add", PLUM, index=None),
             Edit("switch_off", PEAR),
             Edit("replace", PEAR, replace(PEAR, head="nashi")),
             Edit("add", PEAR),
         ):
-            waits.clear()
             store.apply(edit)
-            assert len(waits) <= 5  # begin, what is new, the triples there, the edit, commit
-            waits.clear()
+            asked.clear()
             graph = store.graph()
-            assert not waits  # its own edits it knows
+            assert not asked  # its own edits it knows
             end = time.monotonic() + 10  # the other one is told, which may take a moment
             while content(other.graph()) != content(graph) and time.monotonic() < end:
                 time.sleep(0.01)
             assert content(graph) == content(other.graph())
 
 
-@pytest.mark.parametrize("text", ["吃梨和李子, 不吃桃", "I eat pears, plums and a Peach"])
-def test_the_triples_of_a_text_come_by_one_query(cluster, text, tmp_path, monkeypatch):
-    from kbert_lab.graphs.store import server
-
-    names = ["梨", "李子", "桃", "pear", "plum", "peach"]
-    address, options = cluster.address(), InjectionOptions()
-    rows = [(n, name, "is", f"fruit {name}") for n, name in enumerate(names)]
-    import_triples(tmp_path / "a.kg", [Source("a.spo", rows)])
-    copy_graph(tmp_path / "a.kg", address)
-    graph = join_graphs([load_graph("demo_kgs/figure2.spo"), load_graph(address)])
-    queries, execute = [], server.Server.execute
-    monkeypatch.setattr(server.Server, "execute", lambda *a: queries.append(a) or execute(*a))
-    mentions = find_mentions([text], graph).item(0)
-    used = [s.used for s in select_triples([(text,)] * 3, mentions, graph, options)]
-    assert [triple.tail[:5] for (triple,) in used] == ["fruit"] * 3
-    assert len(queries) == 1
-    monkeypatch.setattr(server, "KEPT", 1)
-    for name in names:
-        assert graph.triples_of(name)[0].head == name
+def test_triples_numbered_anew_stand_so_on_every_machine(address, tmp_path, monkeypatch):
+    with open_store(address) as store:
+        store.apply(Edit("add", Triple("pear", "is", "last")))
+        for number in range(60):  # halves what is between two, until nothing is
+            store.apply(Edit("add", Triple("pear", "is", str(number)), index=1))
+        with other_machine(monkeypatch, tmp_path / "other"), open_store(address) as other:
+            assert other.graph().triples_of("pear") == store.graph().triples_of("pear")
+            store.apply(*(Edit("add", Triple("pear", "is", f"x{n}"), index=1) for n in range(60)))
+            assert load_graph(address) == store.graph()
+            assert content(other.at(30)) == content(store.at(30))
 
 
 # Several at once
+
+
+@contextmanager
+def other_machine(monkeypatch, folder):
+    """Whatever is opened in the block has a mirror of its own."""
+    with monkeypatch.context() as patch:
+        patch.setenv("KBERT_CACHE", str(folder))
+        yield
 
 
 def editing(address, acknowledged):
@@ -189,7 +173,7 @@ def test_kills_in_the_middle_of_edits_lose_and_halve_nothing(cluster):
     assert last >= 5
 
 
-def test_another_process_sees_an_edit_without_asking_the_log(address):
+def test_a_process_on_another_machine_tells_of_its_edits(address, tmp_path):
     program = (
         "import sys; from kbert_core import Triple\n"
         "from kbert_core.knowledge.edit import Edit\n"
@@ -201,6 +185,7 @@ def test_another_process_sees_an_edit_without_asking_the_log(address):
     )
     command = [sys.executable, "-c", program, address]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    pipes["env"] = {**os.environ, "KBERT_CACHE": str(tmp_path / "other")}
     with subprocess.Popen(command, **pipes) as other, open_store(address, write=True) as store:
         for number in map(str, range(3)):
             assert Triple("plum", "number", number) not in store.graph()
@@ -216,8 +201,16 @@ def test_another_process_sees_an_edit_without_asking_the_log(address):
         other.stdin.close()
 
 
-def test_of_two_edits_of_one_triple_one_wins_and_the_other_is_told(address):
-    stores = [open_store(address, write=True) for _ in range(2)]
+def opened_on(machines, address, tmp_path, monkeypatch):
+    stores = []
+    for number in range(machines):
+        with other_machine(monkeypatch, tmp_path / str(number)):
+            stores.append(open_store(address, write=True))
+    return stores
+
+
+def test_of_two_edits_of_one_triple_one_wins_and_the_other_is_told(address, tmp_path, monkeypatch):
+    stores = opened_on(2, address, tmp_path, monkeypatch)
     seen = stores[0].revision
     told = []
 
@@ -243,8 +236,10 @@ def test_of_two_edits_of_one_triple_one_wins_and_the_other_is_told(address):
         stores[loser].apply(Edit("remove", PEAR))
 
 
-def test_additions_to_one_name_conflict_only_where_they_are_the_same(address):
-    add_to_one_name([open_store(address, write=True) for _ in range(3)])
+def test_additions_to_one_name_conflict_only_where_they_are_the_same(
+    address, tmp_path, monkeypatch
+):
+    add_to_one_name(opened_on(3, address, tmp_path, monkeypatch))
 
 
 # The server away
@@ -262,20 +257,14 @@ def cut(cluster):
 def test_a_connection_lost_in_an_edit_leaves_nothing_and_the_edit_can_be_repeated(
     cluster, address, monkeypatch, where
 ):
+    from kbert_lab.graphs.store import server
+
     edits = [Edit("add", PLUM), Edit("switch_off", PEAR)]
     with open_store(address, write=True) as store, monkeypatch.context() as patch:
         before, revision = content(store.graph()), store.revision
         if where == "commit":
-            execute = store._database.execute
-
-            def cut_before(query, *values):
-                if query == "COMMIT" and store._graph.name:
-                    patch.undo()
-                    cut(cluster)
-                return execute(query, *values)
-
-            patch.setattr(log, "write_edit", lambda *_: None)
-            patch.setattr(store._database, "execute", cut_before)
+            send = server._send
+            patch.setattr(server, "_send", lambda *a, **how: (send(*a, **how), cut(cluster)))
         else:
             write = getattr(log, f"write_{where}")
 
@@ -303,9 +292,9 @@ def test_a_server_that_stops_and_comes_back_is_read_and_edited_on(cluster, addre
             for work in (lambda: store.apply(Edit("add", PLUM)), lambda: load_graph(address)):
                 with pytest.raises(GraphFileError, match="no connection to the server"):
                     work()
+            assert graph.triples_of("pear") == (PEAR,)
         finally:
             cluster.start()
-        assert graph.triples_of("pear") == (PEAR,)
         store.apply(Edit("add", PLUM))
         assert load_graph(address).triples_of("plum") == (PLUM,)
 
@@ -453,14 +442,15 @@ def test_a_copy_has_the_whole_log_both_ways(cluster, tmp_path, capsys):
 
 
 def test_a_copy_that_is_cut_off_leaves_nothing(cluster, address, tmp_path, monkeypatch):
-    def cut_off(store, database, progress, table, read=anywhere._read):
-        yield from read(store, database, progress, table)
-        if table == "entry":
-            raise KeyboardInterrupt
+    def cut_off(*values, rows_since=anywhere.rows_since, **how):
+        for table, rows in rows_since(*values, **how):
+            yield table, rows
+            if table == "entry":
+                raise KeyboardInterrupt
 
     other, file = cluster.address(), tmp_path / "x.kg"
     with monkeypatch.context() as patch:
-        patch.setattr(anywhere, "_read", cut_off)
+        patch.setattr(anywhere, "rows_since", cut_off)
         for target in (other, file):
             with pytest.raises(KeyboardInterrupt):
                 copy_graph(address, target)
@@ -497,47 +487,44 @@ def test_a_suite_reads_a_server_and_knows_when_its_graph_was_edited(address, tmp
     assert made()[0] != first
 
 
-# The index of names
+# The mirror
 
 
-def test_the_index_is_made_once_and_made_anew_where_it_does_not_fit(
+def test_the_mirror_is_made_once_and_made_anew_where_it_does_not_fit(
     cluster, address, cache, monkeypatch
 ):
     from kbert_lab.graphs.store import server
 
-    made = []
-    write = server.write_names
-    monkeypatch.setattr(server, "write_names", lambda *a: made.append(a) or write(*a))
+    made, new_file = [], server.new_file
+    monkeypatch.setattr(server, "new_file", lambda *a, **how: made.append(a) or new_file(*a, **how))
 
     def plum():
         return [m.entity for m in find_mentions(["a plum"], load_graph(address))[0]]
 
     with open_store(address, write=True) as store:
         store.apply(Edit("add", PLUM))
-    assert (plum(), len(made)) == (["plum"], 0)  # the fixture's index, and the log
-    monkeypatch.setattr(server, "PENDING", 0)
+    assert (plum(), len(made)) == (["plum"], 0)  # the fixture's mirror, and the log
+    [mirror] = cache.glob("server-*.kg")
+    mirror.write_bytes(b"x" * mirror.stat().st_size)
     assert (plum(), plum(), len(made)) == (["plum"], ["plum"], 1)
-    [index] = cache.glob("server-*.names-*")
-    index.write_bytes(b"x" * index.stat().st_size)
-    assert (plum(), len(made)) == (["plum"], 2)
     schema = address.rpartition("=")[2]
     cluster.ask(f"UPDATE {schema}.entry SET at = 'another time' WHERE revision = 2")
-    assert (plum(), len(made)) == (["plum"], 3)  # set back, and edited anew
-    assert len([*cache.glob("server-*.names-*")]) == 1
+    assert (plum(), len(made)) == (["plum"], 2)  # set back, and edited anew
+    assert len([*cache.glob("server-*.kg")]) == len([*cache.glob("server-*.names-*")]) == 1
 
 
 @pytest.mark.parametrize("when", ["first opened", "imported into while open"])
-def test_several_that_need_the_index_at_once_get_one_and_none_is_refused(
+def test_several_that_need_the_mirror_at_once_get_one_and_none_is_refused(
     address, cache, when, tmp_path, monkeypatch
 ):
     from kbert_lab.graphs.store import server
 
-    if when == "first opened":
-        shutil.rmtree(cache)
     stores = [open_store(address) for _ in range(5)] if when != "first opened" else []
     import_into(address, [Source("plums", [(n, f"plum {n}", "is", "fruit") for n in range(2000)])])
-    made, told, start, write = [], [], threading.Barrier(5), server.write_names
-    monkeypatch.setattr(server, "write_names", lambda *a: made.append(a) or write(*a))
+    if when == "first opened":
+        shutil.rmtree(cache)
+    made, told, start, build = [], [], threading.Barrier(5), server.build_names
+    monkeypatch.setattr(server, "build_names", lambda *a: made.append(a) or build(*a))
 
     def look(number):
         start.wait()
@@ -553,8 +540,7 @@ def test_several_that_need_the_index_at_once_get_one_and_none_is_refused(
     for thread in threads:
         thread.join()
     assert told == [["plum 7"]] * 5
-    assert len(made) == 1
-    assert sorted(file.suffix[:6] for file in cache.iterdir()) == [".json", ".names"]
+    assert len(made) == (0 if stores else 1)
 
 
 def test_a_cache_that_cant_be_written_is_said(address, cache, monkeypatch):
@@ -572,7 +558,6 @@ def test_without_the_packages_the_error_names_them_and_nothing_else_needs_them()
         "from kbert_core import KBertError, load_graph\n"
         "load_graph('demo_kgs/figure2.spo')\n"
         "assert 'kbert_lab' not in sys.modules\n"
-        "assert 'sqlalchemy' not in sys.modules\n"
         "try: load_graph('postgresql://nobody@localhost/x')\n"
         "except KBertError as error: print(error)\n"
     )
