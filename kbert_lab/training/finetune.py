@@ -45,6 +45,7 @@ MAIN_SCORE = {
     **{"link": "f1", "mask": "mrr", "rank": "mrr", "qa": "f1"},
 }
 UNLABELLED = ("mask", "link", "qa")  # tasks whose labels aren't the data's
+WARMUP = 0.1  # share of the steps in which the rate rises
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
     *("data", "train", "dev", "test", "dev_share", "columns", "also_train", "links", "link_share"),
     *("kg", "hiding_kg", "skip_bad", "float32", "batch_tokens", "accumulate", "patience"),
@@ -278,7 +279,6 @@ class KnowledgeTrainer(OrderedTrainer):
             score=score,
             processes=processes,
             tokens=batches.tokens.__getitem__,
-            run=options.run,
             data_collator=lambda items: items[0],
             callbacks=[EpochEnds(batches.epoch_ends, steps.patience, f"eval_{name}")],
             args=arguments(
@@ -290,8 +290,7 @@ class KnowledgeTrainer(OrderedTrainer):
                 gradient_accumulation_steps=steps.accumulate,
                 learning_rate=rate,
                 lr_scheduler_type="linear",
-                warmup_steps=steps.warmup,
-                weight_decay=steps.weight_decay,
+                warmup_steps=WARMUP,
                 eval_steps=never,
                 save_steps=never,
                 load_best_model_at_end=True,

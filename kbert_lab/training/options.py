@@ -36,12 +36,6 @@ class RunOptions(Options):
         help="keep only the inputs of layers and compute the rest again: less memory, more time",
     )
     log_every: int = option(50, least=1, metavar="N", help="steps")
-    save_minutes: float = option(
-        5.0,
-        least=0,
-        metavar="N",
-        help="minutes between checkpoints, besides those at epochs' ends; 0: none",
-    )
     again: bool = option(False, help="train again, even if --output holds the model of this run")
     command: str = option("", flag=None, help="what was typed, for the model's card")
 
@@ -133,12 +127,6 @@ class StartOptions(Options):
         help="train only a low-rank adapter (8 or 16 is usual) and the task head; the encoder "
         "stays as it is. If --encoder is an adapter of this rank, it is trained further",
     )
-    adapter_alpha: float | None = option(
-        None,
-        metavar="A",
-        help="the adapter's scale is A / rank; default: twice the rank, or that of the adapter "
-        "trained further",
-    )
     dropout: float = option(0.1, share=True, help="of the encoder")
     hidden_size: int | None = option(
         None, least=1, help=f"of a BERT from scratch; default: {SIZE['hidden_size']}"
@@ -152,11 +140,7 @@ class StartOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        alpha, width = self.adapter_alpha, self.size["hidden_size"]
-        if alpha is not None and self.adapter is None:
-            raise OptionError(f"adapter_alpha is {alpha}, and no adapter's rank is given.")
-        if alpha is not None and not 0 < alpha < float("inf"):
-            raise OptionError(f"adapter_alpha is {alpha}, expected more than 0.")
+        width = self.size["hidden_size"]
         if self.adapter and self.encoder == SCRATCH:
             raise OptionError(
                 "An adapter needs a pretrained encoder, and a new one was asked for. "
@@ -215,10 +199,6 @@ class OptimiserOptions(Options):
         help="default: 1e-3 for an adapter, 5e-4 from scratch, 4e-4 for encoders up to 384 wide, "
         "else 5e-5",
     )
-    warmup: float = option(
-        0.1, share=True, flag=None, help="share of the steps in which the rate rises"
-    )
-    weight_decay: float = option(0.01, least=0, flag=None, help="of AdamW")
     patience: int = option(
         0, least=0, help="stop after this many epochs without a better dev score; 0: never"
     )
@@ -313,9 +293,7 @@ class TrainOptions(Options):
         if start.adapter:
             from kbert_lab.training.adapting import check_options  # needs PyTorch
 
-            check_options(
-                *(start.adapter, start.adapter_alpha), encoder=start.encoder, output=self.run.output
-            )
+            check_options(start.adapter, encoder=start.encoder, output=self.run.output)
 
 
 @dataclass(frozen=True)
@@ -335,7 +313,6 @@ class CorpusOptions(Options):
     vocabulary: str | None = option(
         None, metavar="DIR", help="use the vocabulary of this model; default: made from the text"
     )
-    whole_words: bool = option(True, help="mask the word pieces of a word together")
     row_length: int = option(128, least=8, help="tokens of a packed row")
     vocabulary_size: int = option(6000, least=8, help="at most this many tokens")
     word_pieces: int = option(
@@ -399,7 +376,6 @@ class PretrainSteps(Options):
         share=True,
         help="share of the steps after the warm-up in which the learning rate falls",
     )
-    weight_decay: float = option(0.01, least=0, flag=None, help="of AdamW")
     save_every: int = option(500, least=1, help="steps between checkpoints")
 
     @property

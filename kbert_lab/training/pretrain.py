@@ -114,9 +114,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     how: dict[str, Any] = {"max_length": of.row_length, "positions": options.bert.max_positions}
     how["seed"] = options.run.seed
     count = options.optimiser.steps * step_rows
-    train = MaskedRows(
-        corpus, rows[held_out:], tokenizer, count=count, whole_words=of.whole_words, **how
-    )
+    train = MaskedRows(corpus, rows[held_out:], tokenizer, count=count, **how)
     test = MaskedRows(  # masked in one way, so that held-out losses can be compared
         corpus, rows[:held_out], tokenizer, count=held_out, whole_words=False, **how
     )
@@ -128,7 +126,6 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
         score=lambda: held_out_scores(model, test),
         processes=together,
         tokens=lambda step: step * step_rows * filled,
-        run=options.run,
         train_dataset=train,
         data_collator=default_collate,
     )
@@ -251,7 +248,6 @@ def _arguments(
         lr_scheduler_type="warmup_stable_decay",
         lr_scheduler_kwargs={"num_decay_steps": steps.decay_steps, "decay_type": "linear"},
         warmup_steps=steps.warmup_steps,
-        weight_decay=steps.weight_decay,
         adam_beta2=0.98,
         max_grad_norm=1.0,
         ddp_find_unused_parameters=False,

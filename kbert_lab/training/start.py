@@ -118,8 +118,7 @@ def started(
         return Start(tokenizer, model, weights, rate)
     is_further = is_adapter(options.encoder)
     further = read_adapter(options.encoder) if is_further else None
-    alpha = further.alpha if further else options.adapter_alpha
-    attached = attach(model, rank=options.adapter, alpha=alpha, missing=missing, further=further)
+    attached = attach(model, rank=options.adapter, missing=missing, further=further)
     return Start(tokenizer, model, weights, 1e-3, attached)
 
 

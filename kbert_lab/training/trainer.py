@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing import get_start_method
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import torch
 from accelerate import PartialState
+from safetensors import SafetensorError
 from torch import Tensor, nn
-from torch.utils.data import SequentialSampler
 from transformers import (
-    PreTrainedModel,
     PrinterCallback,
     ProgressCallback,
     Trainer,
@@ -34,9 +33,9 @@ from kbert_lab.training.batches import BATCH
 from kbert_lab.training.bfloat16 import check_bf16, made_for_bf16
 from kbert_lab.training.checkpoints import checkpoints_in, last_whole, saving, what_is_broken
 from kbert_lab.training.options import RunOptions
-from kbert_lab.training.recomputing import compute_again
 
 MOST_WORKERS = 8  # of a process that trains
+SAVE_MINUTES = 5.0  # between checkpoints, besides those at epochs' ends
 LONGEST_WAIT = timedelta(days=1)  # while the main process evaluates or saves
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -61,11 +60,6 @@ class Processes:
         box = [work() if self.main else None]
         torch.distributed.broadcast_object_list(box, src=0)
         return box[0]  # type: ignore[return-value]
-
-    def wait(self) -> None:
-        """Go on when every process is here."""
-        if self.count > 1:
-            torch.distributed.barrier()
 
 
 def started_together() -> int:
@@ -157,16 +151,14 @@ def duration(seconds: float) -> str:
 
 
 class SavesByTime(TrainerCallback):
-    """Has a checkpoint written when the last one is so many minutes old; 0: never."""
+    """Has a checkpoint written when the last one is some minutes old."""
 
-    def __init__(
-        self, minutes: float, processes: Processes, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._minutes, self._processes, self._clock, self._saved = minutes, processes, clock, 0.0
+    def __init__(self, processes: Processes) -> None:
+        self._processes, self._saved = processes, 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Count from here; from a checkpoint, too."""
-        self._saved = self._clock()
+        self._saved = time.monotonic()
 
     on_save = on_train_begin
 
@@ -174,11 +166,11 @@ class SavesByTime(TrainerCallback):
         """Have the trainer save where it is time to."""
         # several processes have to agree, and asking takes time
         asked = self._processes.count == 1 or state.global_step % args.logging_steps == 0
-        if self._minutes and asked and self._processes.shared(self._due):
+        if asked and self._processes.shared(self._due):
             control.should_save = control.should_log = True  # so that no step's loss is lost
 
     def _due(self) -> bool:
-        return self._clock() - self._saved >= 60 * self._minutes
+        return time.monotonic() - self._saved >= 60 * SAVE_MINUTES
 
 
 class OrderedTrainer(Trainer):
@@ -194,7 +186,6 @@ class OrderedTrainer(Trainer):
         train_dataset: has ``described``, what some items hold in words, too.
         score: the scores of the model on held-out data, for :meth:`evaluate`.
         processes: those that train together.
-        run: how often it saves, and how it saves memory.
         tokens: how many tokens are read before a step, by step.
         other arguments: as the trainer's.
     """
@@ -207,7 +198,6 @@ class OrderedTrainer(Trainer):
         train_dataset: Any,
         score: Callable[[], Mapping[str, float]],
         processes: Processes,
-        run: RunOptions,
         tokens: Callable[[int], float],
         **kwargs: Any,
     ) -> None:
@@ -216,11 +206,9 @@ class OrderedTrainer(Trainer):
         self.model_accepts_loss_kwargs = True  # so that it counts a step's labels
         self.progress = _Progress(tokens)
         self.add_callback(self.progress)
-        self.add_callback(SavesByTime(run.save_minutes, processes))
+        self.add_callback(SavesByTime(processes))
         for callback in (PrinterCallback, ProgressCallback):  # which print where results go
             self.remove_callback(callback)
-        if run.gradient_checkpointing:
-            compute_again(cast(PreTrainedModel, self.model))
 
     def total_loss(self, model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
         """A batch's loss in nats, summed over its labels."""
@@ -269,7 +257,11 @@ class OrderedTrainer(Trainer):
         return curve
 
     def train_on(self, last: Path | None) -> None:
-        """Train, from a checkpoint if there is one; those before one that can't be saved stay."""
+        """Train, from a checkpoint if there is one; those before one that can't be saved stay.
+
+        Raises:
+            CheckpointError: there is no room for a checkpoint.
+        """
         try:
             self.train(resume_from_checkpoint=str(last) if last else None)
         except KeyboardInterrupt:
@@ -279,7 +271,15 @@ class OrderedTrainer(Trainer):
                     go_on = f"run the same command again to go on from {saved.name}"
                 log.warning("stopped after step %d; %s", self.state.global_step, go_on)
             raise
-        self.processes.wait()
+        except (OSError, SafetensorError, RuntimeError):
+            if self.control.should_evaluate or not self.control.should_save:
+                raise
+            folder = Path(self.args.output_dir or "") / f"checkpoint-{self.state.global_step}"
+            if self.processes.main:
+                shutil.rmtree(folder, ignore_errors=True)  # half written; it takes up room
+            with saving(folder):
+                raise
+        self.accelerator.wait_for_everyone()
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Score held-out data, in the main process alone."""
@@ -295,23 +295,6 @@ class OrderedTrainer(Trainer):
             self.args, self.state, self.control, metrics
         )
         return metrics
-
-    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        return SequentialSampler(train_dataset or self.train_dataset)  # type: ignore[arg-type]
-
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        folder = Path(self.args.output_dir or "") / f"checkpoint-{self.state.global_step}"
-        try:
-            with saving(folder):
-                super()._save_checkpoint(model, trial)
-        except CheckpointError:
-            if self.processes.main:
-                shutil.rmtree(folder, ignore_errors=True)  # half written; it takes up room
-            raise
-
-    def _save_rng_state(self, output_dir: str) -> None:
-        super()._save_rng_state(output_dir)
-        self.processes.wait()  # so that the state, written last, says that all else is there
 
 
 class EpochEnds(TrainerCallback):
@@ -348,6 +331,8 @@ def arguments(
     if cuda and get_start_method() == "fork":  # others would copy the model
         cores = len(os.sched_getaffinity(0)) // processes.count
         workers = max(1, min(MOST_WORKERS, cores - 1))
+    if run.gradient_checkpointing:
+        kwargs["activation_checkpointing"] = True
     made = TrainingArguments(
         output_dir=str(checkpoints_in(run.output)),
         bf16=bf16,
@@ -363,6 +348,8 @@ def arguments(
         report_to=[],
         disable_tqdm=True,
         seed=run.seed,
+        weight_decay=0.01,
+        train_sampling_strategy="sequential",
         **kwargs,
     )
     made._n_gpu = min(1, made.n_gpu)  # several GPUs are for several processes

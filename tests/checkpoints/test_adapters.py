@@ -355,8 +355,6 @@ def test_an_adapter_on_an_adapter_is_refused(root):
     ("options", "message"),
     [
         ({"adapter": 0}, "adapter is 0"),
-        ({"adapter": 8, "adapter_alpha": 0.0}, "adapter_alpha is 0.0"),
-        ({"adapter_alpha": 4.0}, "no adapter's rank"),
         ({"adapter": 8, "encoder": "scratch"}, "needs a pretrained encoder"),
     ],
 )
@@ -368,7 +366,7 @@ def test_options_out_of_range_are_refused(options, message):
 def test_an_adapter_is_not_written_over_its_encoder(root):
     with pytest.raises(OptionError, match="the encoder's own folder"):
         encoder = str(root / "encoder")
-        check_options(8, None, encoder=encoder, output=f"{root}/adapter/../encoder")
+        check_options(8, encoder=encoder, output=f"{root}/adapter/../encoder")
 
 
 def change(file, **values):

@@ -323,26 +323,6 @@ def test_capitals_are_kept_where_the_vocabulary_has_them(folder):
     assert pipeline.hugging_face_tokenizer.tokenize("CATS") == ["[UNK]"]
 
 
-def test_config_of_the_release_gives_the_heads(folder):
-    config = folder / "google_config.json"
-    sizes = {"emb_size": WIDTH, "feedforward_size": INNER, "hidden_size": WIDTH}
-    sizes |= {"heads_num": HEADS, "layers_num": LAYERS, "dropout": 0.2}
-    config.write_text(json.dumps(sizes))
-    report, pipeline = converted(folder, release_encoder(), config=config, heads=None)
-    assert report["config"]["num_attention_heads"] == HEADS
-    assert pipeline.encoder.config.hidden_dropout_prob == 0.2
-    config.write_text(json.dumps(sizes | {"layers_num": 12}))
-    message = refusal(folder / "model.bin", folder / "new", config=config)
-    assert f"layers_num {LAYERS}, but the config says 12" in message
-    config.write_text(json.dumps(sizes | {"emb_size": 8}))
-    message = refusal(folder / "model.bin", folder / "new", config=config)
-    assert f"emb_size {WIDTH}, but the config says 8" in message
-    config.write_text(json.dumps(sizes | {"hidden_act": "relu"}))
-    assert "only gelu" in refusal(folder / "model.bin", folder / "new", config=config)
-    config.write_text("{")
-    assert "JSON" in refusal(folder / "model.bin", folder / "new", config=config)
-
-
 # Refusals: what was found, what to do, and nothing left behind
 
 

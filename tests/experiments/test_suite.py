@@ -257,7 +257,7 @@ task: classify
 encoder: models/one
 data: {folder: data}
 seeds: [1]
-train: {learning_rate: 8e-4, bf16: false, adapter: 8, adapter_alpha: 16, max_length: 64}
+train: {learning_rate: 8e-4, bf16: false, adapter: 8, max_length: 64}
 runs: [{name: BERT, knowledge: none}]
 """
     (folder / "rates.yaml").write_text(text, encoding="utf-8")
@@ -266,7 +266,6 @@ runs: [{name: BERT, knowledge: none}]
         "learning_rate": 8e-4,
         "bf16": False,
         "adapter": 8,
-        "adapter_alpha": 16.0,
         "max_length": 64,
     }
 

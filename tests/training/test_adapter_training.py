@@ -30,7 +30,7 @@ def trained_once(tmp_path_factory):
     """Data, encoder and an adapter that has learnt the data; and what training reported."""
     data = write_data(tmp_path_factory.mktemp("trained"))
     before = (write_encoder(data) / "model.safetensors").read_bytes()
-    report = train(options(data, adapter_alpha=4.0))
+    report = train(options(data))
     assert (data / "encoder" / "model.safetensors").read_bytes() == before
     return data, report
 
@@ -88,7 +88,7 @@ def test_an_adapter_overfits_twenty_sentences(trained):
     assert not (data / "adapter" / "checkpoints").exists()
     card = (data / "adapter" / "README.md").read_text()
     assert f"- Encoder: encoder, {report['parameters']:,} parameters\n" in card
-    assert f"- Adapter: rank 8, alpha 4; {count:,} parameters trained, " in card
+    assert f"- Adapter: rank 8, alpha 16; {count:,} parameters trained, " in card
     pipeline = Pipeline.load(data / "adapter", device="cpu")
     assert sum(p.numel() for p in pipeline.encoder.model.parameters()) == report["parameters"]
     (gold,) = (example := read_examples(data / "dev.tsv", "ner")[0]).spans
@@ -144,7 +144,7 @@ def test_an_adapter_is_trained_further_on_its_own_encoder(trained):
     same = load_file(data / "same" / "adapter_model.safetensors")
     assert first.keys() == same.keys()
     assert all(torch.allclose(same[name], tensor, atol=1e-3) for name, tensor in first.items())
-    assert report["encoder"] == "encoder" and report["adapter"]["alpha"] == 4.0
+    assert report["encoder"] == "encoder" and report["adapter"]["alpha"] == 16
     assert "- The adapter adapter, trained further\n" in (data / "same" / "README.md").read_text()
     train(options(data, "further", **more))
     further = load_file(data / "further" / "adapter_model.safetensors")
@@ -158,10 +158,8 @@ def test_an_adapter_is_trained_further_on_its_own_encoder(trained):
 def test_an_adapter_is_trained_further_with_its_rank_and_its_labels_only(data, encoder):
     train(options(data, epochs=1))
     more = {"encoder": str(data / "adapter"), "output": "further"}
-    with pytest.raises(OptionError, match=r"rank 8 and alpha 16.* Give --adapter 8 "):
+    with pytest.raises(OptionError, match=r"rank 8, .* Give --adapter 8;"):
         options(data, adapter=4, **more)
-    with pytest.raises(OptionError, match=r"rank 8 and alpha 16"):
-        options(data, adapter_alpha=8.0, **more)
     with pytest.raises(OptionError, match="the encoder's own folder"):
         options(data, **{**more, "output": "encoder"})
     for split in ("train", "dev", "test"):
@@ -198,11 +196,11 @@ def test_a_whole_model_takes_an_adapters_place_and_the_other_way_round(data, enc
 def test_an_adapter_trains_scores_and_predicts_from_the_command_line(data, encoder, capsys):
     adapter, kg = str(data / "adapter"), str(data / "kg.spo")
     arguments = ["train", "--task", "ner", "--data", str(data), "--output", adapter, "--kg", kg]
-    arguments += ["--encoder", str(encoder), "--adapter", "8", "--adapter-alpha", "8", "--json"]
+    arguments += ["--encoder", str(encoder), "--adapter", "8", "--json"]
     arguments += ["--epochs", "2", "--learning-rate", "1e-2", "--batch-tokens", "128"]
     assert cli.main([*arguments, "--device", "cpu"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert report["adapter"]["rank"] == report["adapter"]["alpha"] == 8
+    assert report["adapter"]["alpha"] == 2 * report["adapter"]["rank"] == 16
     evaluate = ["evaluate", "--model", adapter, "--data", str(data / "dev.tsv"), "--kg", kg]
     assert cli.main([*evaluate, "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)["scores"]

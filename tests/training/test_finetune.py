@@ -156,17 +156,19 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(data):
         torch.testing.assert_close(resumed[name], tensor, rtol=1e-5, atol=1e-6)
 
 
-def test_a_run_cut_off_within_its_first_epoch_goes_on_to_the_same_bits(data):
+def test_a_run_cut_off_within_its_first_epoch_goes_on_to_the_same_bits(data, monkeypatch):
     recipe = Recipe(0.3, 0.3, 0.3, 0.1)
     short = {"epochs": 2, "dropout": 0.1, "recipe": recipe, "batch_tokens": 48, "log_every": 50}
     whole = train(options(data, "whole", **short))
-    cut = options(data, "cut", save_minutes=1e-9, **short)
+    cut = options(data, "cut", **short)
+    monkeypatch.setattr("kbert_lab.training.trainer.SAVE_MINUTES", 1e-9)
     cut_off(cut, before=5)
+    monkeypatch.undo()
     last = last_whole(data / "cut" / "checkpoints")
     assert last.name == "checkpoint-4"
     state = json.loads((last / "trainer_state.json").read_text())
     assert not any("eval_f1" in entry for entry in state["log_history"])  # no epoch has ended
-    report = train(cut.changed(save_minutes=0.0))
+    report = train(cut)
     assert len(report["learning_curve"]) == 2
     for one, other in zip(report["learning_curve"], whole["learning_curve"], strict=True):
         assert one == pytest.approx(other, rel=1e-5)
@@ -174,9 +176,22 @@ def test_a_run_cut_off_within_its_first_epoch_goes_on_to_the_same_bits(data):
     assert (data / "cut" / "model.safetensors").read_bytes() == weights
 
 
-def test_a_checkpoint_is_due_five_minutes_after_the_last():
+@pytest.mark.parametrize("system", ["k-bert", "knowbert", "roof-bert"])
+def test_layers_that_are_computed_again_give_the_same_weights(data, encoder, system):
+    how = {"encoder": encoder, "system": system, "epochs": 1, "dropout": 0.1}
+    whole, again = (
+        fit(options(data, f"{asked}", gradient_checkpointing=asked, **how)).pipeline.reader.model
+        for asked in (False, True)
+    )
+    assert again.is_activation_checkpointing and not whole.is_activation_checkpointing
+    for name, tensor in whole.state_dict().items():
+        assert torch.equal(again.state_dict()[name], tensor), name
+
+
+def test_a_checkpoint_is_due_five_minutes_after_the_last(monkeypatch):
     clock = iter([0, 299, 300, 300, 599, 601])
-    saves = SavesByTime(5, Processes(), clock=lambda: next(clock))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    saves = SavesByTime(Processes())
     args, state = SimpleNamespace(logging_steps=50), SimpleNamespace(global_step=1)
     asked = []
     for moment in ("on_train_begin", "on_step_end", "on_step_end", "on_save", *["on_step_end"] * 2):

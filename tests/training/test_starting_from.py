@@ -34,7 +34,7 @@ def test_an_encoder_without_a_head_warns_of_none_of_other_labels(data, checkpoin
 
 
 def test_a_head_for_other_labels_is_made_new_and_the_body_kept(data, checkpoints, caplog):
-    fitted = fit(options(data, checkpoints["ner"], learning_rate=1e-12, warmup=0.0))
+    fitted = fit(options(data, checkpoints["ner"], learning_rate=1e-12))
     assert "has a head for the labels O, B-疾病, I-疾病, B-治疗, I-治疗; the one for O, B-D" in (
         caplog.text
     )
@@ -68,7 +68,7 @@ def test_a_head_for_the_same_labels_goes_on(data, checkpoints, caplog):
         options(data, checkpoints["encoder"], epochs=10, learning_rate=3e-3, float32=True)
     )
     shutil.copytree(data / "model", data / "first")
-    again = options(data, data / "first", learning_rate=1e-12, warmup=0.0, output=str(data / "b"))
+    again = options(data, data / "first", learning_rate=1e-12, output=str(data / "b"))
     assert fit(again).curve[0]["f1"] == pytest.approx(first["scores"]["dev"]["f1"])
     assert "is new" not in caplog.text
 
