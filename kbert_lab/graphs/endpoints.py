@@ -9,20 +9,19 @@ import re
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Generator, Iterator
-from pathlib import Path
+from collections.abc import Callable, Generator, Iterator
 from typing import IO, Any, Protocol, cast
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 import pyoxigraph as ox
 
 from kbert_core.errors import GraphFileError, MissingPackageError
-from kbert_core.knowledge.io.compression import open_unpacked
-from kbert_core.knowledge.io.rows import ReadOptions, Row, checked
+from kbert_core.knowledge.io.rows import ReadOptions, checked
 from kbert_core.knowledge.io.text_lines import Bad, printable, shown
 from kbert_lab.graphs.neo4j import NODE_NAMES
 from kbert_lab.graphs.rdf import Terms, read_statements
 
+Lines = Callable[[], Iterator[str]]  # from the first, each time
 PAGE = 10_000  # rows asked for at once, and kept together; many endpoints give no more
 TIMEOUT = 300.0  # seconds without a byte; an endpoint may sort for long before the first
 COLUMNS = ("head", "relation", "tail")
@@ -49,7 +48,7 @@ class Rows(Protocol):
             GraphFileError: they can't be had, or no longer.
         """
 
-    def read(self, pages: list[Path], options: ReadOptions, passed: Counter[str]) -> Any:
+    def read(self, lines: Lines, options: ReadOptions, passed: Counter[str]) -> Any:
         """Yield the triples of lines that were kept: a ``Row`` or a ``Bad`` each."""
 
 
@@ -104,18 +103,15 @@ class SparqlEndpoint:
                     f"data were changed meanwhile. {AGAIN}."
                 )
 
-    def read(self, pages: list[Path], options: ReadOptions, passed: Counter[str]) -> Any:
+    def read(self, lines: Lines, options: ReadOptions, passed: Counter[str]) -> Any:
         """See ``Rows.read``."""
 
         def statements() -> Iterator[tuple[int, Terms]]:
-            number = 0
-            for page in pages:
-                with open_unpacked(page) as file:
-                    text = b"?head\t?relation\t?tail\n" + file.read()
+            for number, line in enumerate(lines(), start=1):
+                text = f"?head\t?relation\t?tail\n{line}\n"
                 rows: Any = ox.parse_query_results(text, ox.QueryResultsFormat.TSV)
-                for row in rows:
-                    number += 1
-                    yield number, cast(Terms, tuple(row))
+                (row,) = rows
+                yield number, cast(Terms, tuple(row))
 
         return read_statements(statements, options, passed)
 
@@ -273,26 +269,17 @@ class Neo4j:
                 f"it runs, and the address. {AGAIN}."
             ) from error
 
-    def read(self, pages: list[Path], options: ReadOptions, passed: Counter[str]) -> Any:
+    def read(self, lines: Lines, options: ReadOptions, passed: Counter[str]) -> Any:
         """See ``Rows.read``."""
-        return _read_json(pages)
-
-
-def _read_json(pages: list[Path]) -> Iterator[Row | Bad]:
-    number = 0
-    for page in pages:
-        with open_unpacked(page) as file:
-            lines = file.read().splitlines()
-        for line in lines:
-            number += 1
+        for number, line in enumerate(lines(), start=1):
             fields = json.loads(line)
             wrong = [n for n, f in zip(COLUMNS, fields, strict=True) if not isinstance(f, str)]
             if wrong:
                 yield Bad(
                     number,
-                    f"its {wrong[0]} in '{shown(line.decode())}' is no text. Give the node a "
-                    f"property {', '.join(NODE_NAMES[:3])}, or say in the query (--query FILE) "
-                    "what its name is.",
+                    f"its {wrong[0]} in '{shown(line)}' is no text. Give the node a property "
+                    f"{', '.join(NODE_NAMES[:3])}, or say in the query (--query FILE) what its "
+                    "name is.",
                 )
             else:
                 yield checked(number, *fields)

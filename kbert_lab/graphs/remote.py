@@ -1,34 +1,27 @@
 """Triples from where they are: SPARQL endpoints, and Neo4j through its driver.
 
 A query gives rows of head, relation and tail, in an order that stays. They are kept as they come,
-in pages in the cache folder. After a break the same import goes on with the next row. When all are
-there, they are read as a file is, and the pages are deleted after the import.
+in a database in the cache folder. After a break the same import goes on with the next row. When all
+are there, they are read as a file is, and the database is deleted after the import.
 """
 
 import hashlib
 import logging
-import os
 import re
-import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 from urllib.parse import unquote
 
-from filelock import FileLock, Timeout
-
 from kbert_core.errors import GraphFileError
-from kbert_core.files import cache_folder, replaced
+from kbert_core.files import cache_folder
 from kbert_core.knowledge.io import Reading
-from kbert_core.knowledge.io.compression import open_unpacked, packing
 from kbert_core.knowledge.io.rows import ReadOptions
 from kbert_lab.graphs.endpoints import AGAIN, PAGE, Neo4j, Rows, SparqlEndpoint
 
 SPARQL = ("http://", "https://")
 NEO4J = ("neo4j://", "neo4j+s://", "neo4j+ssc://", "bolt://", "bolt+s://", "bolt+ssc://")
-_PAGE = re.compile(r"(\d{12})-(\d+)\.zst")  # after how many rows it begins, and how many it has
 
 log = logging.getLogger(__name__)
 
@@ -95,77 +88,62 @@ def fetched(
             "here."
         )
     key = hashlib.sha256("\n".join((address, query)).encode()).hexdigest()[:32]
-    folder = cache_folder() / "graphs" / f"fetched-{key}"
+    path = cache_folder() / "graphs" / f"fetched-{key}.db"
     source: Rows = (SparqlEndpoint if address.startswith(SPARQL) else Neo4j)(address, query)
-    lock = FileLock(f"{folder}.lock", timeout=0)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with lock:
-            rows = _fetch(source, folder, progress)
-            pages, digest = [path for path, _ in _pages(folder)], hashlib.sha256()
-            for page in pages:
-                with open_unpacked(page) as file:
-                    digest.update(file.read())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as kept:
+            kept.execute("PRAGMA locking_mode = EXCLUSIVE")
+            kept.execute("CREATE TABLE IF NOT EXISTS line (number INTEGER PRIMARY KEY, text TEXT)")
+
+            def lines() -> Iterator[str]:
+                return (line for (line,) in kept.execute("SELECT text FROM line ORDER BY number"))
+
+            rows = _fetch(source, kept, progress)
+            digest = hashlib.sha256()
+            for line in lines():
+                digest.update(f"{line}\n".encode())
             passed = source.passed.copy()
-            found = source.read(pages, options, passed)
+            found = source.read(lines, options, passed)
             reading = Reading(address, found, skip_bad, passed=passed, unit="row")
             yield Fetched(rows, digest.hexdigest(), reading)
-            shutil.rmtree(folder)
-            with suppress(OSError):
-                os.unlink(lock.lock_file)
-    except Timeout:
+        path.unlink()
+    except (OSError, sqlite3.Error) as error:
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_BUSY":
+            raise GraphFileError(
+                f"{address}: another process is fetching the same. Wait until it is done."
+            ) from None
         raise GraphFileError(
-            f"{address}: another process is fetching the same. Wait until it is done."
-        ) from None
-    except OSError as error:
-        raise GraphFileError(
-            f"{folder}: what came can't be kept there ({error.strerror or error}). Make room, or "
+            f"{path}: what came can't be kept there ({error}). Delete the file, make room, or "
             f"set KBERT_CACHE to another folder. {AGAIN}."
         ) from error
 
 
-def _pages(folder: Path) -> list[tuple[Path, int]]:
-    """The pages that are there, each with how many rows it has; what doesn't follow is deleted."""
-    pages, rows = [], 0
-    for path in sorted(folder.iterdir()):
-        name = _PAGE.fullmatch(path.name)
-        if name is None or int(name[1]) != rows:  # half written, or a page before it is lost
-            path.unlink()
-            continue
-        pages.append((path, int(name[2])))
-        rows += int(name[2])
-    return pages
-
-
-def _fetch(source: Rows, folder: Path, progress: Callable[[int], None]) -> int:
-    """Have every row in the folder; return how many there are."""
-    pages = _pages(folder)
-    there = sum(rows for _, rows in pages)
-    with closing(source.after(max(0, there - 1))) as rows:
-        if there:
-            with open_unpacked(pages[-1][0]) as file:
-                last = file.read().splitlines()[-1]
-            if next(rows, "").encode() != last:
+def _fetch(source: Rows, kept: sqlite3.Connection, progress: Callable[[int], None]) -> int:
+    """Keep every row; return how many there are."""
+    kept.execute("BEGIN EXCLUSIVE")
+    (there,) = kept.execute("SELECT count(*) FROM line").fetchone()
+    try:
+        with closing(source.after(max(0, there - 1))) as rows:
+            last = kept.execute("SELECT text FROM line WHERE number = ?", (there,)).fetchone()
+            if last and next(rows, "") != last[0]:
                 log.warning(
                     "%s: row %d is another one than when it came, so the data were changed "
                     "meanwhile. All rows are fetched anew.",
                     *(source.name, there),
                 )
-                shutil.rmtree(folder)
-                folder.mkdir()
-                return _fetch(source, folder, progress)
-        page: list[str] = [""]
-        while page:
-            progress(there)
-            page = []
-            try:
-                page.extend(islice(rows, PAGE))
-            finally:  # what came of it is kept
-                if page:
-                    path = folder / f"{there:012d}-{len(page)}.zst"
-                    with replaced(path) as file, packing(file, path.name) as stream:
-                        stream.write("".join(f"{line}\n" for line in page).encode())
-                    there += len(page)
+                kept.execute("DELETE FROM line")
+                rows, there = source.after(0), 0
+            for line in rows:
+                there += 1
+                kept.execute("INSERT INTO line VALUES (?, ?)", (there, line))
+                if there % PAGE == 0:
+                    kept.execute("COMMIT")
+                    progress(there)
+                    kept.execute("BEGIN EXCLUSIVE")
+    finally:  # what came is kept
+        kept.execute("COMMIT")
     if not there:
         raise GraphFileError(f"{source.name}: gives no rows, so there is nothing to import.")
+    progress(there)
     return there

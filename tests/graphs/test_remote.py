@@ -176,14 +176,16 @@ def test_after_a_break_an_import_goes_on_and_has_every_row_once(endpoint, capsys
     assert [*load_graph("g.kg")] == [*load_graph("whole.kg")]
 
 
-def test_pages_that_a_kill_left_half_written_or_that_are_lost_come_again(endpoint, capsys, here):
-    whole = imported(capsys, endpoint.address, output="whole.kg")
+def test_a_damaged_file_of_what_came_is_named(endpoint, capsys, here):
     endpoint.cut = 0
     refused(capsys, endpoint.address)
-    first, second = sorted(here.glob("cache/graphs/fetched-*/*"))
-    (second.with_name(f"{second.name}.0a1b2c3d")).write_bytes(second.read_bytes()[:20])
-    first.unlink()
-    assert imported(capsys, endpoint.address)["fetched"] == whole["fetched"]
+    (kept,) = here.glob("cache/graphs/fetched-*.db")
+    kept.write_bytes(b"x" * 5000)
+    said = refused(capsys, endpoint.address)
+    assert f"{kept}: what came can't be kept there" in said and "Delete the file" in said
+    kept.unlink()
+    assert imported(capsys, endpoint.address)["triples"] == 21
+    assert not [*here.glob("cache/graphs/fetched-*")]
 
 
 def test_an_endpoint_that_gives_fewer_rows_than_asked_for_is_read_to_its_end(endpoint, capsys):
