@@ -1,19 +1,15 @@
 """Where rows of triples come from over the network: SPARQL endpoints, and Neo4j by its driver."""
 
-import base64
-import http.client
 import json
-import netrc
 import os
 import re
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from typing import IO, Any, Protocol, cast
-from urllib.parse import SplitResult, urlencode, urlsplit
+from typing import Any, Protocol, cast
+from urllib.parse import SplitResult, urlsplit
 
 import pyoxigraph as ox
+import requests
 
 from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_core.knowledge.io.rows import ReadOptions, checked
@@ -52,13 +48,6 @@ class Rows(Protocol):
         """Yield the triples of lines that were kept: a ``Row`` or a ``Bad`` each."""
 
 
-class _Here(urllib.request.HTTPRedirectHandler):
-    """Go nowhere else: the query would be lost, and the password told."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Leave it as an error."""
-
-
 class SparqlEndpoint:
     """Rows of a SPARQL endpoint, asked for by page."""
 
@@ -66,7 +55,8 @@ class SparqlEndpoint:
         self.name, self.passed = address, Counter[str]()
         where = _split(address)
         self._url = where._replace(netloc=where.netloc.rpartition("@")[2]).geturl()
-        self._login = _login(where.hostname or "", where.username)
+        user = (where.username, "") if where.username else None
+        self._login = requests.utils.get_netrc_auth(self._url) or user
         query = query or _ALL
         self._prologue = _PROLOGUE.match(query)[0]  # type: ignore[index]  # it may be empty
         self._query = query[len(self._prologue) :]
@@ -116,67 +106,54 @@ class SparqlEndpoint:
         return read_statements(statements, options, passed)
 
     def _ask(self, query: str) -> Iterator[Any]:
-        """Ask a query; its rows come as they are read."""
-        request = urllib.request.Request(
-            self._url,
-            urlencode({"query": self._prologue + query}).encode(),
-            {
-                "Accept": "application/sparql-results+json, application/sparql-results+xml;q=0.9",
-                "User-Agent": "kbert-lab",  # some endpoints want one
-            },
-        )
-        if self._login:
-            secret = base64.b64encode(":".join(self._login).encode()).decode()
-            request.add_header("Authorization", f"Basic {secret}")
+        """Ask a query, and return its rows."""
+        kinds = "application/sparql-results+json, application/sparql-results+xml;q=0.9"
         try:
-            response = urllib.request.build_opener(_Here).open(request, timeout=TIMEOUT)
-        except urllib.error.HTTPError as error:
-            with error:
-                raise self._refused(error) from error
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            reason = getattr(error, "reason", error)
+            response = requests.post(
+                self._url,
+                {"query": self._prologue + query},
+                headers={"Accept": kinds, "User-Agent": "kbert-lab"},  # some endpoints want one
+                auth=self._login,
+                allow_redirects=False,  # the query would be lost, and the password told
+                timeout=TIMEOUT,
+            )
+        except (requests.RequestException, ValueError) as error:
             raise GraphFileError(
-                f"{self.name}: no connection to the endpoint ({printable(str(reason))}). Check "
-                f"the address and the network. {AGAIN}."
+                f"{self.name}: no connection to the endpoint, or the answer broke off "
+                f"({printable(str(error))}). Check the address and the network. {AGAIN}."
             ) from error
-        with response:
-            kind = response.headers.get_content_type()
-            known = ox.QueryResultsFormat.from_media_type(kind)
-            rows: Any = None
-            try:
-                if known is not None:
-                    rows = ox.parse_query_results(cast(IO[bytes], response), known)
-                if not isinstance(rows, ox.QuerySolutions):
-                    raise GraphFileError(
-                        f"{self.name}: answers with {kind}, and not with rows of a SPARQL query. "
-                        "Give the address of a SPARQL endpoint; a file of triples has to be "
-                        "downloaded first."
-                    )
-                yield from rows
-            except (SyntaxError, ValueError) as error:
-                raise GraphFileError(
-                    f"{self.name}: the answer is cut off, or isn't written as SPARQL results "
-                    f"({printable(str(error))}). Check the address. {AGAIN}."
-                ) from error
-            except (OSError, http.client.HTTPException) as error:
-                raise GraphFileError(
-                    f"{self.name}: the answer broke off ({printable(str(error))}). {AGAIN}."
-                ) from error
-
-    def _refused(self, error: urllib.error.HTTPError) -> GraphFileError:
+        if response.status_code != 200:
+            raise self._refused(response)
+        kind = response.headers.get("Content-Type", "").partition(";")[0]
+        known = ox.QueryResultsFormat.from_media_type(kind)
+        rows: Any = None
         try:
-            text = error.read(1000).decode("utf-8", "replace")
-        except (OSError, http.client.HTTPException):
-            text = ""
-        place = error.headers.get("Location")
-        said = f"{error.code} {error.reason}" + (f", now at {place}" if place else "")
-        if error.code in (401, 403):
+            if known is not None:
+                rows = ox.parse_query_results(response.content, known)
+            if not isinstance(rows, ox.QuerySolutions):
+                raise GraphFileError(
+                    f"{self.name}: answers with {kind}, and not with rows of a SPARQL query. Give "
+                    "the address of a SPARQL endpoint; a file of triples has to be downloaded "
+                    "first."
+                )
+            yield from rows
+        except (SyntaxError, ValueError) as error:
+            raise GraphFileError(
+                f"{self.name}: the answer is cut off, or isn't written as SPARQL results "
+                f"({printable(str(error))}). Check the address. {AGAIN}."
+            ) from error
+
+    def _refused(self, response: requests.Response) -> GraphFileError:
+        text = response.text[:1000]
+        place = response.headers.get("Location")
+        said = f"{response.status_code} {response.reason}" + (f", now at {place}" if place else "")
+        if response.status_code in (401, 403):
             return GraphFileError(
                 f"{self.name}: the endpoint refuses the user or the password ({said}). Write "
                 "`machine HOST login USER password PASSWORD` into ~/.netrc, with the endpoint's "
                 "host."
             )
-        if error.code == 400:
+        if response.status_code == 400:
             return GraphFileError(
                 f"{self.name}: the endpoint can't run the query ({shown(' '.join(text.split()))}). "
                 "Give a SPARQL query that selects ?head ?relation ?tail (--query FILE)."
@@ -186,22 +163,6 @@ class SparqlEndpoint:
             f"{self.name}: the endpoint answers {said} ({first}). Check the address; if it is "
             f"overloaded, wait or ask for less (--query FILE). {AGAIN}."
         )
-
-
-def _login(host: str, user: str | None) -> tuple[str, str] | None:
-    """A user and password from ~/.netrc; of the user in the address, if one is named."""
-    try:
-        found = netrc.netrc(os.environ.get("NETRC")).authenticators(host)
-    except FileNotFoundError:
-        found = None
-    except (OSError, netrc.NetrcParseError) as error:
-        raise GraphFileError(
-            f"~/.netrc can't be read ({type(error).__name__}). Correct it: a line `machine HOST "
-            "login USER password PASSWORD` for each server."
-        ) from None
-    if found is None or (user and found[0] != user):
-        return (user, "") if user else None
-    return found[0], found[2] or ""
 
 
 class Neo4j:
