@@ -297,6 +297,8 @@ def loaded(
     from kbert_core.checkpoints.checkpoint import card_of
     from kbert_core.pipeline import Pipeline
 
+    if args.model is None and "".join(texts := getattr(args, "text", ())).isascii() and texts:
+        log.warning(f"{DEFAULT_MODEL} reads Chinese. Name a model for this text with --model DIR.")
     card = card_of(model_of(args))
     if card.task == "link" and not args.kg:
         args.kg = [graph_beside(model_of(args))]

@@ -471,6 +471,13 @@ def test_every_command_has_help(capsys, command):
     assert command in ("", *cli.GROUPS) or "--json" in out
 
 
+def test_the_model_that_none_named_is_told_where_a_text_is_not_chinese(kbert, caplog):
+    for text, told in (("a flu", True), ("癫痫 ok", False)):
+        caplog.clear()
+        kbert("predict", text, "--device", "cpu")
+        assert ("medical-ner-kbert reads Chinese" in caplog.text) is told
+
+
 def test_a_word_too_many_is_told_with_the_usage_of_its_command(capsys):
     with pytest.raises(SystemExit):
         cli.main(["kg", "check", "a.spo", "b.spo"])
