@@ -129,12 +129,6 @@ def loose_key(name: str) -> str:
     return fast.replace(DROPPED, "")
 
 
-def loose_keys(names: Sequence[str]) -> list[str]:
-    """Return the keys of many names, each without line breaks, at once."""
-    fast = "\n".join(names).translate(_loose_but_breaks).replace(DROPPED, "").split("\n")
-    return [loose_key(n) if SLOW in key else key for n, key in zip(names, fast, strict=True)]
-
-
 def _loosened(normal: str) -> str:
     """Turn a normalised text into its form for look-ups; marks without a base letter stay."""
     fast = normal.translate(loose_code)
@@ -175,7 +169,7 @@ def _fold(chunk: str) -> str:
     return "".join(" " if c.isspace() else c for c in folded)
 
 
-class _Filled(dict[K, V]):
+class Filled(dict[K, V]):
     """A function as a table, filled as its arguments are met."""
 
     def __init__(self, function: Callable[[K], V]) -> None:
@@ -226,11 +220,8 @@ def _loose_values(codes: list[int]) -> list[int]:
     ]
 
 
-one_to_one = _Filled(_one_to_one)
-loose_code = _Filled(_loose_code)
-_loose_but_breaks: _Filled[int, str] = _Filled(
-    lambda code: "\n" if code == 10 else loose_code[code]
-)
-_word = _Filled(_is_word_character)
+one_to_one = Filled(_one_to_one)
+loose_code = Filled(_loose_code)
+_word = Filled(_is_word_character)
 _loose = CharacterTable(_loose_values)
 word_characters = CharacterTable(lambda codes: [is_word_character(chr(code)) for code in codes])

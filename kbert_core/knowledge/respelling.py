@@ -142,11 +142,6 @@ _KEYWORDS = frozenset().union(*(needed for needed, _ in _RESPELLINGS))
 WORD_PARTS = ("non", "ex", "pre", "pseudo", "quasi", "never", "un")  # with which others mean more
 
 
-def is_word_part(name: str) -> bool:
-    """Say whether a name is only a part of words, such as "non-" or "-itis"."""
-    return name.rstrip("-") in WORD_PARTS or (name[0] == "-" and name[1:].isalpha())
-
-
 def in_compound(text: str, start: int, end: int) -> bool:
     """Say whether a name is a part of a word that means something else.
 

@@ -43,11 +43,6 @@ class Strategy(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> None:
-        if value == "learned":
-            raise OptionError(
-                "The strategy 'learned' and its scorers were removed. Choose 'context', which "
-                "needs no scorer, or 'first'."
-            )
         raise OptionError(f"strategy is '{value}', expected one of {', '.join(cls)}.")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.errors import DataError, GraphFileError, OptionError
-from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, remedy
+from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked
 from kbert_core.knowledge.io.csv_rows import SEPARATOR, delimiter_of
 from kbert_core.knowledge.io.encodings import encoding_of
 from kbert_core.knowledge.io.text_lines import lines as decoded_lines
@@ -319,3 +319,19 @@ def _without_header(lines: Sequence[str]) -> list[str] | None:
         if len(first) == 3 and first[at] in (RIGHT, WRONG):
             return header
     return None
+
+
+def remedy(error: Exception) -> str:
+    """What to do about a text file that can't be opened, unpacked or decoded."""
+    for kind, what in _REMEDIES.items():
+        if isinstance(error, kind):
+            return what
+    return "Get or pack the file again."
+
+
+_REMEDIES = {
+    FileNotFoundError: "Check the name.",
+    IsADirectoryError: "Name a file in it.",
+    UnicodeDecodeError: "Save it as UTF-8.",
+    PermissionError: "Give yourself the right to read it.",
+}

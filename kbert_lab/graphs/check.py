@@ -9,7 +9,7 @@ from typing import Any
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.respelling import is_word_part, spellings
+from kbert_core.knowledge.respelling import WORD_PARTS, spellings
 from kbert_core.knowledge.surface_forms import is_acronym, without_sense
 from kbert_core.knowledge.triple import TYPE_RELATIONS, AliasRelations, Triple
 
@@ -216,7 +216,7 @@ class _Looked:
             yield "number", shown, triples[0]
         elif len(entity) == 1:
             yield "one_character", shown, triples[0]
-        if is_word_part(entity):
+        if entity.rstrip("-") in WORD_PARTS or (entity[0] == "-" and entity[1:].isalpha()):
             yield "word_part", shown, triples[0]
         if "_" in entity or unescape(entity) != entity:
             yield "unlike_text", shown, triples[0]

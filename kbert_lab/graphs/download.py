@@ -1,12 +1,11 @@
 """Public graphs that this project doesn't hold: fetched from their home, and checked."""
 
 import hashlib
-import http.client
-import urllib.error
-import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import requests
 
 from kbert_core.errors import FetchError
 from kbert_core.files import cache_folder, replaced
@@ -72,13 +71,17 @@ def fetch(name: str, target: str | Path | None = None) -> Path:
         f"and open it by its path (on the command line: --kg {path})."
     )
     try:
-        with urllib.request.urlopen(graph.url, timeout=TIMEOUT) as response:
-            data = response.read(graph.size + 1)  # a byte more than expected: it is another file
-    except (OSError, http.client.HTTPException) as error:
-        why = f", there seems to be no network ({getattr(error, 'reason', None) or error})"
-        if isinstance(error, urllib.error.HTTPError):
-            why = f": the server answered {error.code} {error.reason}"
-        raise FetchError(f"{graph.title} can't be fetched{why}. {by_hand}") from error
+        response = requests.get(graph.url, timeout=TIMEOUT)
+    except requests.RequestException as error:
+        raise FetchError(
+            f"{graph.title} can't be fetched, there seems to be no network ({error}). {by_hand}"
+        ) from error
+    if response.status_code != 200:
+        raise FetchError(
+            f"{graph.title} can't be fetched: the server answered {response.status_code} "
+            f"{response.reason}. {by_hand}"
+        )
+    data = response.content
     if not _is_published(graph, data):
         raise FetchError(
             f"{graph.url} gave {len(data):,} bytes that are not {graph.title} as published "

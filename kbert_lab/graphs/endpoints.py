@@ -5,7 +5,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from typing import Any, Protocol, cast
+from typing import Any, cast
 from urllib.parse import SplitResult, urlsplit
 
 import pyoxigraph as ox
@@ -31,25 +31,13 @@ _ORDER = "STR(?head) STR(?relation) STR(?tail) LANG(?tail) DATATYPE(?tail) LANG(
 AGAIN = "Do the same again: it goes on with the row after the last one that came"
 
 
-class Rows(Protocol):
-    """Where rows come from."""
-
-    name: str  # for messages
-    passed: Counter[str]  # what is no row, by what it is
-
-    def after(self, first: int) -> Generator[str, None, None]:
-        """Yield the rows after so many, in the order that stays, each as a line to keep.
-
-        Raises:
-            GraphFileError: they can't be had, or no longer.
-        """
-
-    def read(self, lines: Lines, options: ReadOptions, passed: Counter[str]) -> Any:
-        """Yield the triples of lines that were kept: a ``Row`` or a ``Bad`` each."""
-
-
 class SparqlEndpoint:
-    """Rows of a SPARQL endpoint, asked for by page."""
+    """Rows of a SPARQL endpoint, asked for by page.
+
+    Attributes:
+        name: for messages.
+        passed: what is no row, by what it is.
+    """
 
     def __init__(self, address: str, query: str) -> None:
         self.name, self.passed = address, Counter[str]()
@@ -62,7 +50,11 @@ class SparqlEndpoint:
         self._query = query[len(self._prologue) :]
 
     def after(self, first: int) -> Generator[str, None, None]:
-        """See ``Rows.after``."""
+        """Yield the rows after so many, in the order that stays, each as a line to keep.
+
+        Raises:
+            GraphFileError: they can't be had, or no longer.
+        """
         counted = [*self._ask(f"{_COUNT} WHERE {{ {{ {self._query}\n}} }}")]
         try:
             total, blank = (int(counted[0][name].value or 0) for name in ("rows", "blank"))
@@ -94,7 +86,7 @@ class SparqlEndpoint:
                 )
 
     def read(self, lines: Lines, options: ReadOptions, passed: Counter[str]) -> Any:
-        """See ``Rows.read``."""
+        """Yield the triples of lines that were kept: a ``Row`` or a ``Bad`` each."""
 
         def statements() -> Iterator[tuple[int, Terms]]:
             for number, line in enumerate(lines(), start=1):
@@ -166,7 +158,7 @@ class SparqlEndpoint:
 
 
 class Neo4j:
-    """Rows of a Neo4j server, in one stream."""
+    """Rows of a Neo4j server, in one stream; as a ``SparqlEndpoint``."""
 
     def __init__(self, address: str, query: str) -> None:
         try:
@@ -191,7 +183,7 @@ class Neo4j:
         self._query = query.strip().rstrip(";") or every
 
     def after(self, first: int) -> Generator[str, None, None]:
-        """See ``Rows.after``."""
+        """See ``SparqlEndpoint.after``."""
         problems = self._neo4j.exceptions
         try:
             with (
@@ -231,7 +223,7 @@ class Neo4j:
             ) from error
 
     def read(self, lines: Lines, options: ReadOptions, passed: Counter[str]) -> Any:
-        """See ``Rows.read``."""
+        """See ``SparqlEndpoint.read``."""
         for number, line in enumerate(lines(), start=1):
             fields = json.loads(line)
             wrong = [n for n, f in zip(COLUMNS, fields, strict=True) if not isinstance(f, str)]

@@ -18,7 +18,7 @@ from kbert_core.errors import GraphFileError
 from kbert_core.files import cache_folder
 from kbert_core.knowledge.io import Reading
 from kbert_core.knowledge.io.rows import ReadOptions
-from kbert_lab.graphs.endpoints import AGAIN, PAGE, Neo4j, Rows, SparqlEndpoint
+from kbert_lab.graphs.endpoints import AGAIN, PAGE, Neo4j, SparqlEndpoint
 
 SPARQL = ("http://", "https://")
 NEO4J = ("neo4j://", "neo4j+s://", "neo4j+ssc://", "bolt://", "bolt+s://", "bolt+ssc://")
@@ -89,7 +89,7 @@ def fetched(
         )
     key = hashlib.sha256("\n".join((address, query)).encode()).hexdigest()[:32]
     path = cache_folder() / "graphs" / f"fetched-{key}.db"
-    source: Rows = (SparqlEndpoint if address.startswith(SPARQL) else Neo4j)(address, query)
+    source = (SparqlEndpoint if address.startswith(SPARQL) else Neo4j)(address, query)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as kept:
@@ -119,7 +119,9 @@ def fetched(
         ) from error
 
 
-def _fetch(source: Rows, kept: sqlite3.Connection, progress: Callable[[int], None]) -> int:
+def _fetch(
+    source: SparqlEndpoint | Neo4j, kept: sqlite3.Connection, progress: Callable[[int], None]
+) -> int:
     """Keep every row; return how many there are."""
     kept.execute("BEGIN EXCLUSIVE")
     (there,) = kept.execute("SELECT count(*) FROM line").fetchone()

@@ -199,7 +199,6 @@ def test_reasons_are_in_the_tree():
         ({"threshold": 0.1}, "threshold is given, and the strategy 'first' has no scores"),
         ({"strategy": "tail_in_text", "one_sense": True}, "one_sense is given"),
         ({"strategy": "rare", "scorer": "x"}, "the strategy 'rare' needs none"),
-        ({"strategy": "learned", "scorer": "x"}, "'learned' .* removed.*Choose 'context'"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, said):

@@ -33,22 +33,6 @@ def open_unpacked(path: str | Path) -> IO[bytes]:
     return cast(IO[bytes], _OPEN.get(Path(path).suffix, open)(path, "rb"))
 
 
-def remedy(error: Exception) -> str:
-    """What to do about a text file that can't be opened, unpacked or decoded."""
-    for kind, what in _REMEDIES.items():
-        if isinstance(error, kind):
-            return what
-    return "Get or pack the file again."
-
-
-_REMEDIES = {
-    FileNotFoundError: "Check the name.",
-    IsADirectoryError: "Name a file in it.",
-    UnicodeDecodeError: "Save it as UTF-8.",
-    PermissionError: "Give yourself the right to read it.",
-}
-
-
 def unpacking(stream: IO[bytes], name: str) -> IO[bytes]:
     """Unpack a stream as the end of its name says; reading it may raise ``PROBLEMS``."""
     opened = _OPEN.get(Path(name).suffix)

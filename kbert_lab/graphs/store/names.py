@@ -29,7 +29,7 @@ import numpy as np
 from kbert_core.errors import GraphFileError
 from kbert_core.files import are_texts, replaced
 from kbert_core.knowledge.name_index import Names, PrefixFilter, sizes_of, with_meanings
-from kbert_core.knowledge.names import loose_keys
+from kbert_core.knowledge.names import DROPPED, SLOW, Filled, loose_code, loose_key
 from kbert_core.knowledge.surface_forms import forms_of, has_more_forms
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 from kbert_lab.graphs.store import (
@@ -51,6 +51,7 @@ FORMATS = (7, 8)  # of a file with one trie, and with several; another one since
 MAPPED = 4 << 20  # bytes from which on a file is mapped, and shared with other processes
 PART = 3_000_000  # keys from which on another trie begins: making one takes memory for all its keys
 _AT_ONCE = 10_000  # names
+_LOOSE: Filled[int, str] = Filled(lambda code: "\n" if code == 10 else loose_code[code])
 _BLOCK = 1 << 18  # characters of keys read at once
 _IN_MEMORY = 1 << 24  # characters of keys kept there; more go to a temporary file
 
@@ -234,11 +235,14 @@ class _Index:
             if {*map(type, names)} != {str} or "" in names:
                 raise sqlite3.DatabaseError("an entity has no name")
             forms = []
-            for number, key in enumerate(loose_keys(names)):
+            keys = "\n".join(names).translate(_LOOSE).replace(DROPPED, "").split("\n")
+            for number, key in enumerate(keys):
+                if SLOW in key:
+                    key = loose_key(names[number])
                 if key != (entity := names[number]) or has_more_forms(entity):
-                    keys = dict.fromkeys(form for form, _ in forms_of(entity, (), ALIAS_RELATIONS))
-                    forms += [(k, some[number][1], 0, entity) for k in keys if k != entity]
-                    names[number] = entity if entity in keys else ""
+                    own = dict.fromkeys(form for form, _ in forms_of(entity, (), ALIAS_RELATIONS))
+                    forms += [(k, some[number][1], 0, entity) for k in own if k != entity]
+                    names[number] = entity if entity in own else ""
             names = [*filter(None, names)]
             self._sizes += sizes_of(names)
             same.write("".join(f"{name}\n" for name in names))
