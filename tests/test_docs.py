@@ -24,6 +24,7 @@ from kbert_core import (
 from kbert_core.kbert import mask_transformer
 from kbert_lab import cli
 from kbert_lab.cli import parser
+from kbert_lab.cli.commands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -193,8 +194,8 @@ def test_a_link_out_of_the_site_leads_to_a_page_or_to_the_repository(hooks):
 def test_every_option_of_every_command_is_in_the_reference(hooks, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "2000")  # else --train-data is broken after its second hyphen
     page = hooks.commands_page()
-    assert len(cli.COMMANDS) > 35
-    for name in cli.COMMANDS:
+    assert len(COMMANDS) > 35
+    for name in COMMANDS:
         with pytest.raises(SystemExit):
             cli.main([*name.split(), "--help"])
         said = capsys.readouterr().out.partition("\noptions:")[2]  # not what is said before them

@@ -1,33 +1,44 @@
 """The `kbert` command: a module for every kind of command, each with its options.
 
 What a user can cause is said on standard error with exit code 2; results go
-to standard output, progress to standard error. What needs PyTorch is imported
-by the function that does, so that the others and ``--help`` start at once.
+to standard output, progress to standard error. The module of a command is imported when the
+command is run, and what needs PyTorch by the function that does, so that ``--help`` starts at once.
 """
 
 import argparse
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
 from kbert_core.errors import KBertError
-from kbert_core.knowledge.io.encodings import VARIABLE, check_encoding
-from kbert_lab.cli.commands import COMMANDS
-from kbert_lab.cli.output import show
 
 GROUPS = {  # the first word of commands of two
     "data": "make data sets from published ones",
     "explain": "measure what the triples do to a prediction",
     "kg": "make, look at, edit, compare and check graphs",
 }
-MODULES = "lab read link explain train experiment data graphs"
-for _module in MODULES.split():  # in the order of `kbert --help`
-    import_module(f"kbert_lab.cli.{_module}")
+WORDS = {  # the first word of a command → its module and what it does, as `kbert --help` says
+    "lab": ("lab", "Open the app in the browser, with the models and graphs that come with it"),
+    "tree": ("read", "Show the sentence tree of a text"),
+    "predict": ("read", "Predict with a model and a graph"),
+    "rank": ("read", "Put candidate answers to a question in order"),
+    "link": ("link", "Show the names in a text, and what the model makes of each"),
+    "explain": ("explain", GROUPS["explain"]),
+    "pretrain": ("train", "Pretrain an encoder without knowledge"),
+    "train": ("train", "Fine-tune a model with knowledge or without"),
+    "evaluate": ("train", "Score a model on labelled data"),
+    "gate": ("train", "Fit a gate: which of a graph's names to write over a model's output"),
+    "convert": ("train", "Bring in a checkpoint of the released K-BERT, or a package's encoder"),
+    "experiment": ("experiment", "Run a grid of trainings and compare them"),
+    "audit": ("data", "Count what data and a graph can show together"),
+    "split": ("data", "Split a data set so that knowledge can show"),
+    "data": ("data", GROUPS["data"]),
+    "kg": ("graphs", GROUPS["kg"]),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,14 +52,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.getLogger(package).setLevel(logging.INFO)
     try:
         words = sys.argv[1:] if arguments is None else arguments
-        args, unknown = parser(*words[:1]).parse_known_args(words)
+        args, unknown = parser(words[:1]).parse_known_args(words)
         if unknown:  # said with the usage of the command
             args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        from kbert_lab.cli.commands import call
+        from kbert_lab.cli.output import show
+
         with ExitStack() as args.until_its_end:
             if args.encoding:
+                from kbert_core.knowledge.io.encodings import VARIABLE, check_encoding
+
                 check_encoding(args.encoding)
                 args.until_its_end.enter_context(_set_for_a_while(VARIABLE, args.encoding))
-            result = args.command.run(args)
+            result = call(args.command.run, args)
         if result is not None:
             show(result, args.command.text, args)
         sys.stdout.flush()
@@ -90,25 +106,36 @@ def _once() -> Callable[[logging.LogRecord], bool]:
     return new
 
 
-def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """The command line of `kbert`; of all commands, or of those that begin with a word."""
+class _Version(argparse.Action):
+    """Print the version, which takes long to find."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import version
+
+        print(f"{parser.prog} {version('kbert-lab')}")
+        parser.exit()
+
+
+def parser(words: Collection[str] = tuple(WORDS)) -> argparse.ArgumentParser:
+    """The command line of `kbert`, with the arguments of commands that begin with some words."""
     top = argparse.ArgumentParser(
         prog="kbert", description="See, edit and measure what injected knowledge does to a BERT."
     )
-    top.add_argument("--version", action="version", version=f"%(prog)s {version('kbert-lab')}")
+    top.add_argument("--version", action=_Version, nargs=0, help="print the version")
     about: dict[str, Any] = {"title": "commands", "required": True, "metavar": "COMMAND"}
-    groups = {"": top.add_subparsers(**about)}
-    some = {name: each for name, each in COMMANDS.items() if name.split()[0] == only}
-    for name, command in (some or COMMANDS).items():
-        group, _, last = name.rpartition(" ")
-        if group not in groups:
-            groups[group] = groups[""].add_parser(group, help=GROUPS[group]).add_subparsers(**about)
-        first = " ".join(command.help.partition("\n\n")[0].split()).rstrip(".")
-        sub = groups[group].add_parser(last, help=first, description=command.help)
-        sub.add_argument("--json", action="store_true", help="print JSON")
-        encoding = "of files that aren't UTF-8, such as gb18030"
-        sub.add_argument("--encoding", help=encoding, metavar="NAME")
-        for add in command.arguments:
-            add(sub)
-        sub.set_defaults(command=command, parser=sub)
+    first_words = top.add_subparsers(**about)
+    for word, (module, help) in WORDS.items():
+        sub = first_words.add_parser(word, help=help)
+        if word not in words:
+            continue
+        from kbert_lab.cli import commands  # with the module
+
+        import_module(f"kbert_lab.cli.{module}")
+        group = sub.add_subparsers(**about) if word in GROUPS else None
+        for name, command in commands.COMMANDS.items():
+            if group and name.startswith(f"{word} "):
+                first = " ".join(command.help.partition("\n\n")[0].split()).rstrip(".")
+                command.add_to(group.add_parser(name.partition(" ")[2], help=first))
+            elif name == word:
+                command.add_to(sub)
     return top

@@ -1,24 +1,37 @@
 """Commands and their options, each declared once, on top of argparse; those that several share.
 
-A command is a function with the arguments that it takes; its docstring is its help::
+A command is a function. Its docstring is its help, and its parameters are its arguments: words
+where they may be given by position, else options. The docstring says of each what it is, and in
+parentheses what stands for its value::
 
-    @command("convert", argument("source", "a .bin file"), argument("--heads", "how many", 12))
-    def convert(args): ...  # with the docstring "Bring in a checkpoint of the released K-BERT."
+    @command("convert")
+    def convert(source: Path, target: Path, *, heads: int | None = None) -> dict[str, Any]:
+        '''Bring in a checkpoint of the released K-BERT.
 
-Where a dataclass has the options anyway, its fields are the declaration (see
-:mod:`kbert_core.options`), and ``build`` makes it of what was typed. An option that was not given
-is not there at all, so the dataclass's default, or what a model's card says, stays.
+        Args:
+            source (FILE.bin): the old model
+            target (DIR): folder for the new one
+            heads: attention heads; default: width/64
+        '''
+
+Options that several commands share are declared so by a dataclass, and a function that has them
+takes them all as ``args``. The fields of :mod:`kbert_core.options` are a declaration too, of which
+``build`` makes them: there an option that was not given is not there at all, so the default, or
+what a model's card says, stays.
 """
 
 import argparse
+import inspect
 import logging
+import re
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from enum import Enum
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+from types import FunctionType, NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import CheckpointError, OptionError
@@ -39,77 +52,142 @@ if TYPE_CHECKING:  # not imported to run: it needs PyTorch
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-Argument = Callable[[Any], object]  # adds itself to a parser, or to a group of one
+Arguments = Callable[[Any], object]  # adds some to a parser
 NUMBERS: dict[Any, dict[str, Any]] = {
     int: {"type": int, "metavar": "N"},
     float: {"type": float, "metavar": "X"},
 }
+ENTRY = re.compile(r"^    (\w+)(?: \((.+?)\))?: (.+(?:\n {5,}.+)*)", re.MULTILINE)
+Repeated = Annotated[Sequence[str], {"action": "append"}]  # --kg A --kg B
 
 
 @dataclass(frozen=True)
 class Command:
     """One command; what ``run`` returns is printed, unless it is None."""
 
-    help: str
-    arguments: tuple[Argument, ...]
-    run: Callable[[Namespace], Any]
+    run: Callable[..., Any]
+    shared: tuple[Arguments, ...]
     text: Callable[[Any], str]
 
+    @property
+    def help(self) -> str:
+        """What it does."""
+        return described(self.run)[0]
 
-COMMANDS: dict[str, Command] = {}  # by name as it is typed, in the order of `kbert --help`
+    def add_to(self, parser: argparse.ArgumentParser) -> None:
+        """Tell a parser what it does and takes."""
+        parser.description = self.help
+        parser.add_argument("--json", action="store_true", help="print JSON")
+        encoding = "of files that aren't UTF-8, such as gb18030"
+        parser.add_argument("--encoding", help=encoding, metavar="NAME")
+        for add in (arguments_of(self.run), *self.shared):
+            add(parser)
+        parser.set_defaults(command=self, parser=parser)
+
+
+def call(function: Callable[..., T], args: Namespace) -> T:
+    """Call a function with what was typed for its arguments."""
+    given = {**vars(args), "args": args}
+    return function(**{name: given[name] for name in inspect.signature(function).parameters})
+
+
+COMMANDS: dict[str, Command] = {}  # by name as it is typed, in the order of its module
 
 
 def command(
-    name: str, *arguments: Argument, text: Callable[[Any], str] = report_text, help: str = ""
+    name: str, *shared: Arguments, text: Callable[[Any], str] = report_text
 ) -> Callable[[T], T]:
-    """Make a function a command; the docstring is its help, if none is given."""
+    """Make a function a command, with arguments that others have too."""
 
     def add(run: Any) -> Any:
-        COMMANDS[name] = Command(help or run.__doc__.strip(), arguments, run, text)
+        COMMANDS[name] = Command(run, shared, text)
         return run
 
     return add
 
 
-def argument(name: str, help: str = "", default: Any = None, **how: Any) -> Argument:
-    """An argument, as of ``ArgumentParser.add_argument``; its default says of which kind.
-
-    False makes a switch, a number takes a number, an empty list may be given again and again,
-    a tuple takes several words, and anything else takes one. The help says the default.
-    """
-    if default is False:
-        how["action"] = "store_true"
-    elif name.startswith("-"):
-        several, again = isinstance(default, tuple), isinstance(default, list)
-        kind = NUMBERS.get(type(default[0] if several else default), {})
-        more = {"nargs": "+"} if several else {"action": "append"} if again else {}
-        how = {**kind, "default": default, **how, **more}
-    return lambda parser: parser.add_argument(name, help=_with_default(help, default), **how)
+def described(declared: Any) -> tuple[str, dict[str, tuple[str, str]]]:
+    """A docstring: what it says first, and by argument what stands for its value, and its help."""
+    about, _, entries = (inspect.getdoc(declared) or "").partition("\n\nArgs:\n")
+    parts = ENTRY.findall(entries)
+    return about, {name: (metavar, " ".join(text.split())) for name, metavar, text in parts}
 
 
-def several(*arguments: Argument, title: str = "", one: bool = False) -> Argument:
-    """Several arguments, under a title in the help, or of which at most one may be given."""
+def arguments_of(
+    declared: Any, *, without: Sequence[str] = (), only: Sequence[str] = (), title: str = ""
+) -> Arguments:
+    """The arguments that a function or dataclass declares, all or by name, under a title."""
 
     def add(parser: Any) -> None:
-        parser = parser.add_argument_group(title) if title else parser
-        parser = parser.add_mutually_exclusive_group() if one else parser
-        for each in arguments:
-            each(parser)
+        place = parser.add_argument_group(title) if title else parser
+        fields = isinstance(declared, type) and _options(declared)
+        for name, flags, how in (_of_fields if fields else _of_parameters)(declared):
+            if name not in without and (not only or name in only):
+                place.add_argument(*flags, **how)
 
     return add
 
 
-def options_of(kind: type, *, without: Sequence[str] = (), only: Sequence[str] = ()) -> Argument:
-    """The options that a dataclass declares, those of its groups too: all, or by field."""
+def several(*arguments: Arguments) -> Arguments:
+    """The arguments of all."""
+    return lambda parser: [add(parser) for add in arguments]
 
-    def add(parser: Any) -> None:
-        for field in _options(kind):
-            if field.name not in without and (not only or field.name in only):
-                flag = field.metadata["flag"] or f"--{field.name.replace('_', '-')}"
-                how = {"dest": field.name, "default": argparse.SUPPRESS, **_how(field)}
-                parser.add_argument(flag, **how)
 
-    return add
+Argument = tuple[str, list[str], dict[str, Any]]  # its name, and what argparse has to know of it
+
+
+def _of_parameters(declared: Any) -> Iterator[Argument]:
+    _, said = described(declared)
+    for name, parameter in inspect.signature(declared).parameters.items():
+        if name == "args":
+            continue
+        metavar, help = said.get(name, ("", ""))
+        needed, default = parameter.default is parameter.empty, parameter.default
+        how: dict[str, Any] = {} if needed else {"default": [] if default == () else default}
+        how |= {"help": _with_default(help, default), **_how(parameter.annotation)}
+        if parameter.annotation is bool:
+            how["action"] = "store_true"
+        if metavar:
+            how["metavar"] = metavar
+        flag = str(how.pop("flag", f"--{name.replace('_', '-')}"))
+        if parameter.kind is parameter.KEYWORD_ONLY or not isinstance(declared, FunctionType):
+            yield name, [flag], {"dest": name, "required": needed, **how}
+        else:
+            several = how.get("nargs") == "+"
+            nargs = {} if needed else {"nargs": "*" if several else "?"}
+            yield name, [name], {**how, **nargs}
+
+
+def _of_fields(kind: type) -> Iterator[Argument]:
+    for field in _options(kind):
+        about = field.metadata
+        how: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
+        how["required"] = field.default is field.default_factory is MISSING
+        how["help"] = _with_default(about["help"], field.default)
+        how |= _how(str if about["parse"] else field.type)
+        how |= {name: about[name] for name in ("metavar", "nargs", "choices") if about[name]}
+        yield field.name, [about["flag"] or f"--{field.name.replace('_', '-')}"], how
+
+
+def _how(kind: Any) -> dict[str, Any]:
+    """What argparse has to know of a type."""
+    if get_origin(kind) is Annotated:
+        kind, *said = get_args(kind)
+        return {**_how(kind), **ChainMap(*reversed(said))}
+    if isinstance(kind, UnionType):  # "X or None"
+        kind = next(each for each in get_args(kind) if each is not NoneType)
+    if kind is bool:
+        return {"action": argparse.BooleanOptionalAction}
+    how: dict[str, Any] = {}
+    if get_origin(kind) is tuple:
+        how["nargs"], kind = "+", get_args(kind)[0]
+    if get_origin(kind) is Literal:
+        how["choices"] = get_args(kind)
+    elif isinstance(kind, type) and issubclass(kind, Enum):
+        how["choices"] = [each.value for each in kind]
+    elif kind is Path:
+        how["type"] = Path
+    return how | NUMBERS.get(kind, {})
 
 
 def given(args: Namespace, kind: type) -> dict[str, Any]:
@@ -135,25 +213,6 @@ def _options(kind: type) -> list[Field[Any]]:
     return [f for f in every if f.metadata.get("help") and f.metadata["flag"] is not None]
 
 
-def _how(field: Field[Any]) -> dict[str, Any]:
-    """What argparse has to know of a field."""
-    about, kind = field.metadata, field.type
-    if isinstance(kind, UnionType):  # "X or None"
-        kind = next(each for each in get_args(kind) if each is not NoneType)
-    how: dict[str, Any] = {"required": field.default is field.default_factory is MISSING}
-    if kind is bool:
-        return {**how, "help": about["help"], "action": argparse.BooleanOptionalAction}
-    how["help"] = _with_default(about["help"], field.default)
-    if get_origin(kind) is tuple and not about["parse"]:
-        how["nargs"], kind = "+", get_args(kind)[0]
-    if get_origin(kind) is Literal:
-        how["choices"] = get_args(kind)
-    elif isinstance(kind, type) and issubclass(kind, Enum):
-        how["choices"] = [each.value for each in kind]
-    named = {name: about[name] for name in ("metavar", "nargs", "choices") if about[name]}
-    return {**how, **NUMBERS.get(kind, {}), **named}
-
-
 def _with_default(help: str, default: Any) -> str:
     default = " ".join(map(str, default)) if isinstance(default, tuple) else default
     if "default" in help or default in (False, "") or not isinstance(default, int | float | str):
@@ -169,51 +228,59 @@ NO_HEAD = (
     "so it predicts nothing. Train a head with `kbert train`, or look at the tree with "
     "`kbert tree`."
 )
-COLUMNS = options_of(DataFiles, only=("columns",))
-ALIAS = "is another name of the {}, beside the usual ones (别名, synonym_of, …); repeatable"
-ALIASES = several(
-    argument("--alias", f"its tail {ALIAS.format('head')}", [], metavar="RELATION"),
-    argument("--alias-of", f"its head {ALIAS.format('tail')}", [], metavar="RELATION"),
-)
-KG = "graph file (.kg), text file of triples, packed or not, or postgresql://…; repeatable"
-GRAPH_FILES = several(
-    argument("--kg", KG, [], metavar="FILE"),
-    argument("--skip-bad", "load the good lines of a graph, and list the bad ones", False),
-    ALIASES,
-)
-GRAPH = several(GRAPH_FILES, options_of(InjectionOptions))
-LENGTH = argument("--max-length", "length limit in tokens", type=int, metavar="N")
-FORM = several(LENGTH, options_of(Ablation))
-SYSTEM = options_of(KnowledgeOptions, only=("system",))
-TRAINING_DEVICE = argument("--device", "auto, cpu or cuda", "auto")
-DEVICE = argument("--device", "auto, cpu, cuda or cuda:N", "auto")
-BF16 = argument(
-    "--bf16",
-    "compute in bfloat16: faster where the processor is made for it, but the second "
-    "digit of a probability may differ",
-    False,
-)
-AS_TASK = argument(
-    "--task",
-    "what a model without a card is for: ner, classify, multilabel, pair, rank, mask or qa; "
-    "default: by its class",
-)
-READING = several(AS_TASK, GRAPH, FORM, SYSTEM, DEVICE, BF16)
-GATE = argument(
-    "--gate",
-    "write the names of the graph that a gate lets through over the prediction: the gate beside "
-    "the model, as `kbert gate` saves it, or of FILE (write a text before this option)",
-    nargs="?",
-    const="",
-    metavar="FILE",
-)
-MODEL = several(argument("--model", f"default: {DEFAULT_MODEL}", metavar="DIR"), READING)
-LABEL_THRESHOLD = argument(
-    "--label-threshold",
-    "where a text may have several labels: give it those of this probability or more; default: 0.5",
-    type=float,
-    metavar="P",
-)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What several commands take, each some of it.
+
+    Args:
+        kg (FILE): graph file (.kg), text file of triples, packed or not, or postgresql://…;
+            repeatable
+        skip_bad: load the good lines of a graph, and list the bad ones
+        alias (RELATION): its tail is another name of the head, beside the usual ones (别名,
+            synonym_of, …); repeatable
+        alias_of (RELATION): its head is another name of the tail, beside the usual ones (别名,
+            synonym_of, …); repeatable
+        max_length (N): length limit in tokens
+        task: what a model without a card is for: ner, classify, multilabel, pair, rank, mask or qa;
+            default: by its class
+        device: auto, cpu, cuda or cuda:N
+        bf16: compute in bfloat16: faster where the processor is made for it, but the second digit
+            of a probability may differ
+        model (DIR): default: models/medical-ner-kbert
+        gate (FILE): write the names of the graph that a gate lets through over the prediction: the
+            gate beside the model, as `kbert gate` saves it, or of FILE (write a text before this
+            option)
+        label_threshold (P): where a text may have several labels: give it those of this
+            probability or more; default: 0.5
+    """
+
+    kg: Repeated = ()
+    skip_bad: bool = False
+    alias: Repeated = ()
+    alias_of: Repeated = ()
+    max_length: int | None = None
+    task: str | None = None
+    device: str = "auto"
+    bf16: bool = False
+    model: str | None = None
+    gate: Annotated[str | None, {"nargs": "?", "const": ""}] = None
+    label_threshold: float | None = None
+
+
+COLUMNS = arguments_of(DataFiles, only=("columns",))
+ALIASES = arguments_of(Shared, only=("alias", "alias_of"))
+GRAPH_FILES = arguments_of(Shared, only=("kg", "skip_bad", "alias", "alias_of"))
+GRAPH = several(GRAPH_FILES, arguments_of(InjectionOptions))
+FORM = several(arguments_of(Shared, only=("max_length",)), arguments_of(Ablation))
+SYSTEM = arguments_of(KnowledgeOptions, only=("system",))
+DEVICE = arguments_of(Shared, only=("device",))
+AS_TASK = arguments_of(Shared, only=("task",))
+READING = several(AS_TASK, GRAPH, FORM, SYSTEM, arguments_of(Shared, only=("device", "bf16")))
+GATE = arguments_of(Shared, only=("gate",))
+MODEL = several(arguments_of(Shared, only=("model",)), READING)
+LABEL_THRESHOLD = arguments_of(Shared, only=("label_threshold",))
 
 
 def columns_of(args: Namespace) -> Mapping[str, str]:

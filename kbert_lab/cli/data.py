@@ -1,25 +1,21 @@
-"""`kbert audit`, `split`, `data rank` and `explain file`: what labelled data and a graph show."""
+"""`kbert audit`, `split` and `data`: what labelled data and a graph show, and data sets made."""
 
 import logging
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from functools import partial
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 from kbert_core.errors import DataError, OptionError
-from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import ALL_RULES
 from kbert_core.systems import reader_class
 from kbert_core.text import WordPieces
 from kbert_lab.cli import commands as options
-from kbert_lab.cli.commands import argument, columns_of, command, graph_of, loaded
-from kbert_lab.cli.explain import NO_HEAD, Page, cell, explanation
-from kbert_lab.cli.output import Progress, per_cent, report_text, table
-from kbert_lab.data.sources import DATA_SETS, TASKS, read_present, read_split
+from kbert_lab.cli.commands import columns_of, command, graph_of
+from kbert_lab.cli.output import per_cent, report_text, table
+from kbert_lab.data.sources import DATA_SETS, TASKS, read_present
 from kbert_lab.data.splits import (
     EntityDisjoint,
     deduplicated,
@@ -31,17 +27,12 @@ from kbert_lab.study.audit import MAX_LENGTH, audit
 from kbert_lab.study.audit_values import Audit, Share, plain_tokenizer, read_data
 from kbert_lab.study.verdict import Level, Verdict, verdict_of
 
-if TYPE_CHECKING:  # not imported to run: they need PyTorch
-    from kbert_lab.study.whole_file import FileScores, Group
-
 log = logging.getLogger(__name__)
 
-TASK_NAMES = [*TASKS]
 AUDITED = {**TASKS, "qa": "reading comprehension"}
-WAYS = ("entity-disjoint", "deduplicated", "substitution")  # to split
 MARKS = {Level.WARNING: "!", Level.NOTE: "·", Level.GOOD: "+"}
 SHOWN = 5  # examples of what is odd
-DATA = argument("--data", DATA_SETS, required=True, metavar="DIR|hf:NAME")
+Data = Annotated[str, {"metavar": "DIR|hf:NAME", "help": DATA_SETS}]
 
 
 @dataclass(frozen=True)
@@ -93,37 +84,40 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, per_cent(value) if isinstance(value, float) else value
 
 
-@command(
-    "audit",
-    DATA,
-    argument("--task", "kind of task; default: by the training set's form", choices=[*AUDITED]),
-    argument("--dev", "take dev from this file", metavar="FILE"),
-    argument("--test", "take test from this file", metavar="FILE"),
-    *(options.COLUMNS, options.GRAPH),
-    argument("--max-length", f"in tokens; default: {MAX_LENGTH}", type=int, metavar="N"),
-    argument(
-        "--model",
-        "count tokens as this model does (default: characters or words); a model for named "
-        "entities also reads the held-out texts: what would a dictionary and a gate over it score?",
-        metavar="DIR",
-    ),
-    text=Report.text,
-)
-def audit_data(args: Namespace) -> Report:
-    """Count what data and a graph can show together."""
+@command("audit", options.COLUMNS, options.GRAPH, text=Report.text)
+def audit_data(
+    args: Namespace,
+    *,
+    data: Data,
+    task: Annotated[str | None, {"choices": [*AUDITED]}] = None,
+    dev: str | None = None,
+    test: str | None = None,
+    max_length: int = MAX_LENGTH,
+    model: str | None = None,
+) -> Report:
+    """Count what data and a graph can show together.
+
+    Args:
+        task: kind of task; default: by the training set's form
+        dev (FILE): take dev from this file
+        test (FILE): take test from this file
+        max_length: in tokens
+        model (DIR): count tokens as this model does (default: characters or words); a model for
+            named entities also reads the held-out texts: what would a dictionary and a gate over it
+            score?
+    """
     graph = graph_of(args, needed=True)
-    if args.max_length is not None and args.max_length < 3:
-        raise OptionError(f"max_length is {args.max_length}, expected 3 or more tokens.")
-    others = {"dev": args.dev, "test": args.test}
-    data = read_data(args.data, args.task, columns_of(args), others=others)
-    tokenizer, trained, scorer = plain_tokenizer(data), InjectionOptions(), None
+    if max_length < 3:
+        raise OptionError(f"max_length is {max_length}, expected 3 or more tokens.")
+    splits = read_data(data, task, columns_of(args), others={"dev": dev, "test": test})
+    tokenizer, trained, scorer = plain_tokenizer(splits), InjectionOptions(), None
     as_tokens = True
-    if args.model:
+    if model:
         from kbert_core.checkpoints.checkpoint import card_of, load_tokenizer  # seconds to start
 
-        tokenizer = WordPieces(load_tokenizer(args.model))
-        card = card_of(args.model)
-        card = replace(card, task=card.task or args.task)  # of others' models
+        tokenizer = WordPieces(load_tokenizer(model))
+        card = card_of(model)
+        card = replace(card, task=card.task or task)  # of others' models
         trained = replace(card.reading.options, names=card.names)
         as_tokens = not reader_class(card.system).inserts
     how = options.injection_of(args, trained)
@@ -131,32 +125,31 @@ def audit_data(args: Namespace) -> Report:
         from kbert_core.pipeline import Pipeline
         from kbert_core.scoring import scorer_of
 
-        similarity = Pipeline.load(args.model).kbert.similarity if args.model else None
+        similarity = Pipeline.load(model).kbert.similarity if model else None
         scorer = scorer_of(how, similarity)
     relations = {triple.relation for triple in graph.active_triples()}
     if unknown := sorted({*(how.relations or ())} - relations):
         some = ", ".join([*sorted(relations)[:SHOWN], "…"][: len(relations)])
         log.warning("No triple has the relation %s; there is %s.", ", ".join(unknown), some)
     counts = audit(
-        data.splits,
+        splits.splits,
         graph,
-        task=data.task,
+        task=splits.task,
         tokenizer=tokenizer,
         options=how,
-        max_length=args.max_length or MAX_LENGTH,
-        data=data.name,
+        max_length=max_length,
+        data=splits.name,
         scorer=scorer,
         as_tokens=as_tokens,
     )
-    if args.model and card.task == data.task == "ner" and counts.missing != ("dev", "test"):
+    if model and card.task == splits.task == "ner" and counts.missing != ("dev", "test"):
         from kbert_core.pipeline import Pipeline
         from kbert_lab.study.expected import expected_gains, point_of
         from kbert_lab.study.gated import look_up
 
         try:
-            read = look_up(
-                Pipeline.load(args.model, task="ner"), args.model, data.splits, graph, how.names
-            )
+            pipeline = Pipeline.load(model, task="ner")
+            read = look_up(pipeline, model, splits.splits, graph, how.names)
             counts = replace(counts, looked_up=read)
             point = point_of(counts.splits[counts.held_out])
             if point is not None and read.new_names is not None:
@@ -164,7 +157,7 @@ def audit_data(args: Namespace) -> Report:
                 counts = replace(counts, found=found, expected=expected_gains(point, found))
         except DataError as error:  # its labels aren't the data's
             log.warning("The model isn't read: %s", error)
-    elif args.model and data.task == "ner" and card.task not in (None, "ner"):
+    elif model and splits.task == "ner" and card.task not in (None, "ner"):
         log.warning(
             "The model is for %s, and only one for %s is read here. It only counts tokens.",
             *(AUDITED.get(str(card.task), card.task), TASKS["ner"]),
@@ -175,43 +168,44 @@ def audit_data(args: Namespace) -> Report:
 # Data sets made of others
 
 
-@command(
-    "split",
-    *(DATA, options.COLUMNS, options.GRAPH_FILES),
-    argument("--output", "folder for the new files", required=True, metavar="DIR"),
-    argument("--by", default=WAYS[0], choices=WAYS),
-    argument("--task", default="ner", choices=TASK_NAMES),
-    options.options_of(EntityDisjoint),
-    argument(
-        "--unseen",
-        "by substitution: share of the mentions of dev and of test whose names train doesn't label",
-        type=float,
-        metavar="P",
-    ),
-)
-def split(args: Namespace) -> dict[str, Any]:
-    """Split a data set so that knowledge can show."""
-    before = read_present(args.data, args.task, columns_of(args))
+@command("split", options.COLUMNS, options.GRAPH_FILES, options.arguments_of(EntityDisjoint))
+def split(
+    args: Namespace,
+    *,
+    data: Data,
+    output: str,
+    by: Literal["entity-disjoint", "deduplicated", "substitution"] = "entity-disjoint",
+    task: Annotated[str, {"choices": [*TASKS]}] = "ner",
+    unseen: float | None = None,
+) -> dict[str, Any]:
+    """Split a data set so that knowledge can show.
+
+    Args:
+        output (DIR): folder for the new files
+        unseen (P): by substitution: share of the mentions of dev and of test whose names train
+            doesn't label
+    """
+    before = read_present(data, task, columns_of(args))
     shares, graph = options.build(EntityDisjoint, args), graph_of(args) if args.kg else None
-    if (args.by == "substitution") != (args.unseen is not None):
+    if (by == "substitution") != (unseen is not None):
         raise OptionError("--by substitution and --unseen go together. Give both, or neither.")
-    if args.by == "deduplicated":
+    if by == "deduplicated":
         after = deduplicated(before)
-    elif args.task != "ner":
+    elif task != "ner":
         raise DataError(
-            f"Only data for named entities can be split --by {args.by} (--task ner). For others "
+            f"Only data for named entities can be split --by {by} (--task ner). For others "
             "there is --by deduplicated."
         )
-    elif args.by == "substitution":
-        after = substituted(before, args.unseen, seed=shares.seed, graph=graph, rules=ALL_RULES)
+    elif unseen is not None:
+        after = substituted(before, unseen, seed=shares.seed, graph=graph, rules=ALL_RULES)
     else:
         after = entity_disjoint(chain(*before.values()), shares, graph=graph, rules=ALL_RULES)
-    write_split(args.output, after)
-    report: dict[str, Any] = {"output": str(args.output), "by": args.by}
+    write_split(output, after)
+    report: dict[str, Any] = {"output": output, "by": by}
     in_train: set[str] = set()
     for name, examples in after.items():
         report[name] = {"sentences": len(examples), "before": len(before.get(name, ()))}
-        if args.task == "ner":
+        if task == "ner":
             mentions = [e.sentences[0][a:b] for e in examples for a, b, _ in e.spans]
             in_train |= set(mentions) if name == "train" else set()
             new = sum(mention not in in_train for mention in mentions)
@@ -219,131 +213,29 @@ def split(args: Namespace) -> dict[str, Any]:
     return report
 
 
-@command(
-    "data rank",
-    argument("--input", "such as cmrc2018_dev.json", required=True, metavar="FILE"),
-    argument("--output", "qid, label and texts, .tsv", required=True, metavar="FILE"),
-)
-def rank(args: Namespace) -> dict[str, Any]:
-    """Make data for answer selection from CMRC 2018, DRCD or another file in SQuAD's form."""
+@command("data rank")
+def rank(*, input: str, output: str) -> dict[str, Any]:
+    """Make data for answer selection from CMRC 2018, DRCD or another file in SQuAD's form.
+
+    Args:
+        input (FILE): such as cmrc2018_dev.json
+        output (FILE): qid, label and texts, .tsv
+    """
     from kbert_lab.data.squad import write_ranking_set
 
-    counts = write_ranking_set(args.input, args.output)
-    return {"output": str(args.output), **asdict(counts)}
+    return {"output": output, **asdict(write_ranking_set(input, output))}
 
 
-@command(
-    "data spans",
-    argument(
-        "--input",
-        "texts with labelled spans (JSON or JSON Lines of doccano, Label Studio, CLUENER and "
-        "others; a folder of brat), or a table of tokens with a sentence's number",
-        required=True,
-        metavar="FILE|DIR",
-    ),
-    argument("--output", "tokens and tags, .tsv", required=True, metavar="FILE"),
-    argument(
-        "--skip-bad", "leave out texts whose spans overlap or don't fit, and count them", False
-    ),
-)
-def spans(args: Namespace) -> dict[str, Any]:
-    """Make data for named entities from texts with labelled spans, as annotation tools export."""
+@command("data spans")
+def spans(*, input: str, output: str, skip_bad: bool = False) -> dict[str, Any]:
+    """Make data for named entities from texts with labelled spans, as annotation tools export.
+
+    Args:
+        input (FILE|DIR): texts with labelled spans (JSON or JSON Lines of doccano, Label Studio,
+            CLUENER and others; a folder of brat), or a table of tokens with a sentence's number
+        output (FILE): tokens and tags, .tsv
+        skip_bad: leave out texts whose spans overlap or don't fit, and count them
+    """
     from kbert_lab.data.spans import write_spans
 
-    return write_spans(args.input, args.output, skip_bad=args.skip_bad)
-
-
-# A labelled file with a graph and without
-
-
-@explanation(
-    "file",
-    argument("--split", "of a folder", "dev"),
-    argument("--most", "read only the first N texts", type=int, metavar="N"),
-    options.COLUMNS,
-    argument("--by", default="relation", choices=["label", "entity", "relation", "triple"]),
-    argument(
-        "--prune",
-        "take out of the graph what hurts more texts than it helps: counted over the "
-        "texts where it stands (counts), or measured by leaving it out of each "
-        "(leave-one-out)",
-        choices=["counts", "leave-one-out"],
-    ),
-    argument("--what", "what is taken out", "triple", choices=["triple", "relation"]),
-    argument("--least", "take out what hurts at least this many texts more than it helps", 1),
-    argument("--output", "where to put the pruned graph", type=Path, metavar="FILE"),
-    of=argument("--data", "labelled texts", required=True, metavar="FILE|DIR|hf:NAME"),
-)
-def file(args: Namespace) -> Page:
-    """Read a labelled file with the graph and without: where it helps and where it hurts."""
-    from kbert_lab.study.file_rows import each_left_out, each_row
-    from kbert_lab.study.whole_file import WholeFile, prune
-
-    if not args.kg:
-        raise OptionError("No graph given. Name one or more with --kg FILE.")
-    if args.most is not None and args.most < 1:
-        raise OptionError(f"--most is {args.most}, expected at least 1 text.")
-    if not args.prune and (args.output, args.what, args.least) != (None, "triple", 1):
-        raise OptionError(
-            "--output, --what and --least are of a pruned graph, and there is no --prune. Add it, "
-            "or leave them out."
-        )
-    pipeline, graph, config = loaded(args, why=NO_HEAD)
-    assert pipeline.task is not None
-    task = pipeline.task.name
-    examples = read_split(args.data, args.split, task, columns_of(args))[: args.most]
-    reading = each_row(pipeline, examples, graph, config=config)
-    rows = tuple(Progress("texts", total=len(examples)).over(reading))
-    whole = WholeFile(task, graph.name, rows, len(examples))
-    data = whole.as_dict()
-    facts = {
-        "texts": len(whole.rows),
-        "graph": whole.graph,
-        "texts with a triple of it": len(whole.with_knowledge),
-        "changed by knowledge": len(whole.changed),
-        **{"helped": whole.whole.helped, "hurt": whole.whole.hurt},
-        whole.scores.metric: _scores(whole.scores),
-        "in common": [_group(group) for group in whole.groups(args.by)],
-    }
-    if args.prune:
-        left_out = []
-        if args.prune == "leave-one-out":
-            tried = each_left_out(pipeline, whole.rows, graph, config=config)
-            left_out = list(Progress("triples", total=None).over(tried))
-        rule: Any = args.prune.replace("-", " ")
-        pruned = prune(graph, whole.rows, left_out, rule=rule, what=args.what, least=args.least)
-        if args.output is not None:
-            write_triples((t for t in pruned.graph if pruned.graph.is_on(t)), args.output)
-        data["pruned"] = pruned.as_dict()
-        facts |= {"pruned": str(pruned), "taken out": data["pruned"]["removed"] or None}
-    return Page(data, partial(whole.figure, args.by), facts)
-
-
-def _scores(scores: "FileScores") -> list[dict[str, str]]:
-    """The score of each way and their difference in per cent, with 95 %."""
-    from kbert_lab.study.whole_file import WITH, WITHOUT
-
-    rows: list[tuple[str, Any, str]] = [(way, score, "") for way, score in scores.main.items()]
-    if scores.difference is not None:
-        rows.append((f"{WITH} minus {WITHOUT}", scores.difference, "+"))
-    return [
-        {"": name, " ": f"{100 * s.mean:{sign}.1f}", "95 %": _interval(s.low, s.high, sign)}
-        for name, s, sign in rows
-    ]
-
-
-def _interval(low: float, high: float, sign: str = "") -> str:
-    return f"{100 * low:{sign}.1f} to {100 * high:{sign}.1f}"
-
-
-def _group(group: "Group") -> dict[str, Any]:
-    """A row of the table; the shares of its texts in per cent, with 95 %."""
-    return {
-        group.by: group.name,
-        "of": group.count,
-        "hurt": group.hurt,
-        "95 %": _interval(*group.hurt_interval),
-        "helped": group.helped,
-        "95 % ": _interval(*group.helped_interval),
-        "mean gain": cell(group.mean_gain),
-    }
+    return write_spans(input, output, skip_bad=skip_bad)

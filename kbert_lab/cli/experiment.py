@@ -3,7 +3,7 @@
 import logging
 import os
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +11,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from kbert_core.errors import ExperimentError, OptionError
-from kbert_lab.cli.commands import TRAINING_DEVICE, argument, command
+from kbert_lab.cli.commands import Repeated, command
 from kbert_lab.cli.output import show, table
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
@@ -21,37 +21,38 @@ if TYPE_CHECKING:  # not imported to run: it needs PyTorch
 log = logging.getLogger(__name__)
 
 
-@command(
-    "experiment",
-    argument("suite", "suite files (.yaml), each taken once", nargs="+", metavar="SUITE"),
-    argument("--list", "run nothing; show what is done, stale, failed and left", False),
-    argument(
-        "--only", "run only this row, under one or all conditions; repeatable", [], metavar="RUN"
-    ),
-    argument("--seeds", "only these seeds", type=int, nargs="+", metavar="N"),
-    argument("--again", "also run what is done already", False),
-    argument("--jobs", "processes at a time", 1),
-    TRAINING_DEVICE,
-    argument("--results", "folder for the results, one file per suite", "results", metavar="DIR"),
-    argument(
-        "--work",
-        "folder for splits and checkpoints; may be deleted",
-        "runs/experiments",
-        metavar="DIR",
-    ),
-    argument(
-        "--merge",
-        "first take over results made elsewhere, .jsonl.xz; repeatable",
-        [],
-        metavar="FILE",
-    ),
-)
-def experiment(args: Namespace) -> None:
+@command("experiment")
+def experiment(
+    args: Namespace,
+    suite: tuple[str, ...],
+    *,
+    list: bool = False,
+    only: Repeated = (),
+    seeds: tuple[int, ...] = (),
+    again: bool = False,
+    jobs: int = 1,
+    device: str = "auto",
+    results: str = "results",
+    work: str = "runs/experiments",
+    merge: Repeated = (),
+) -> None:
     """Run a grid of trainings and compare them.
 
     Runs that are done are skipped, and one that was cut off goes on. A result is stale, and is made
     again, when the suite, the data, a graph or the encoder has changed since. The exit code is 2
     if a run failed; the scores are printed then too.
+
+    Args:
+        suite (SUITE): suite files (.yaml), each taken once
+        list: run nothing; show what is done, stale, failed and left
+        only (RUN): run only this row, under one or all conditions; repeatable
+        seeds: only these seeds
+        again: also run what is done already
+        jobs: processes at a time
+        device: auto, cpu or cuda
+        results (DIR): folder for the results, one file per suite
+        work (DIR): folder for splits and checkpoints; may be deleted
+        merge (FILE): first take over results made elsewhere, .jsonl.xz; repeatable
     """
     from kbert_lab.training.trainer import started_together
 
@@ -61,14 +62,14 @@ def experiment(args: Namespace) -> None:
             "would run the same suite. Start it once, without torchrun, and give --jobs "
             f"{together} for as many runs at a time."
         )
-    if args.jobs < 1:
-        raise OptionError(f"--jobs is {args.jobs}, expected at least 1.")
-    args.suite = [*dict.fromkeys(args.suite)]
-    experiments = _experiments(args)
-    planned = [(each, each.cells(only=args.only, seeds=args.seeds or ())) for each in experiments]
-    _check_folder("--results", Path(args.results), written=not args.list)
+    if jobs < 1:
+        raise OptionError(f"--jobs is {jobs}, expected at least 1.")
+    experiments = _experiments([*dict.fromkeys(suite)], Path(results), Path(work))
+    _take_over(merge, experiments)
+    planned = [(each, each.cells(only=only, seeds=seeds)) for each in experiments]
+    _check_folder("--results", Path(results), written=not list)
     for each in experiments:
-        _check_folder("--work", each.work, written=not args.list)
+        _check_folder("--work", each.work, written=not list)
     report: dict[str, Any] = {"suites": {}, "failed": []}
     _run(args, planned, report)
     for each in experiments:
@@ -81,20 +82,26 @@ def experiment(args: Namespace) -> None:
         )
 
 
-def _experiments(args: Namespace) -> "list[Experiment]":
+def _experiments(suites: Sequence[str], results: Path, work: Path) -> "list[Experiment]":
     """The suites named, each with its results and its folder to work in."""
     from kbert_lab.suites.grid import Experiment
-    from kbert_lab.suites.results import Records
     from kbert_lab.suites.suite import check_side_by_side, read_suite
 
-    places = Path(args.results), Path(args.work)
-    experiments = [Experiment(read_suite(path), *places) for path in args.suite]
+    experiments = [Experiment(read_suite(path), results, work) for path in suites]
     names = [experiment.suite.name for experiment in experiments]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise OptionError(f"Two suites have the name '{twice}'. Give one another name.")
     check_side_by_side([experiment.suite for experiment in experiments])
-    for file in args.merge:
+    return experiments
+
+
+def _take_over(files: Sequence[str], experiments: "Sequence[Experiment]") -> None:
+    """Add results that were made elsewhere."""
+    from kbert_lab.suites.results import Records
+
+    names = [experiment.suite.name for experiment in experiments]
+    for file in files:
         results = Records(Path(file)).all().values()
         of = {str(result.get("suite")) for result in results}
         if not of or not of <= {*names}:
@@ -105,7 +112,6 @@ def _experiments(args: Namespace) -> "list[Experiment]":
         for experiment in experiments:
             if own := [r for r in results if r["suite"] == experiment.suite.name]:
                 experiment.records.add(own)
-    return experiments
 
 
 def _run(

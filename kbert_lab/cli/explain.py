@@ -3,36 +3,45 @@
 What needs PyTorch is imported when a command is run.
 """
 
-from argparse import BooleanOptionalAction, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, wraps
 from itertools import product
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from kbert_core.errors import OptionError, TextError
 from kbert_core.knowledge import load_graph
+from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.triple import Triple
-from kbert_lab.cli.commands import MODEL, Argument, argument, command, loaded, model_of, several
-from kbert_lab.cli.output import last_of, report_text, table
-from kbert_lab.cli.texts import QUESTION, asked
+from kbert_lab.cli.commands import (
+    COLUMNS,
+    MODEL,
+    Arguments,
+    arguments_of,
+    columns_of,
+    command,
+    loaded,
+    model_of,
+    several,
+)
+from kbert_lab.cli.output import Progress, last_of, report_text, table
+from kbert_lab.cli.texts import texts_given
+from kbert_lab.data.sources import read_split
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
     from kbert_core.explain.case import Case
+    from kbert_lab.study.whole_file import FileScores, Group
 
 NO_HEAD = "so it predicts nothing that could be explained. Train a head with `kbert train`."
-KINDS = ("remove", "replace", "add")  # of candidates.py, which needs PyTorch
+Kind = Literal["remove", "replace", "add"]  # of counterfactuals.py, which needs PyTorch
 ENDED = {
     "all": "all of them were tried",
     "budget": "the budget of runs is used up",
     "enough": "enough were found",
 }
-TARGET = "class, entity type, O, token or linked entity to explain; default: what is predicted"
-SPAN = (
-    "which span, [MASK] or answer to explain, in characters; default: the first with knowledge on "
-    "it, or the best answer"
-)
 
 
 def _picture(name: str) -> Path:
@@ -53,14 +62,28 @@ def _span(text: str) -> tuple[int, int]:
     )
 
 
-PICTURE = argument("--picture", "save a picture: .png, .svg or .pdf", type=_picture, metavar="FILE")
+@dataclass(frozen=True)
+class Asked:
+    """What every explanation takes.
+
+    Args:
+        picture (FILE): save a picture: .png, .svg or .pdf
+        target (LABEL): class, entity type, O, token or linked entity to explain; default: what is
+            predicted
+        span (START:END): which span, [MASK] or answer to explain, in characters; default: the first
+            with knowledge on it, or the best answer
+    """
+
+    picture: Annotated[Path | None, {"type": _picture}] = None
+    target: str | None = None
+    span: Annotated[Any, {"type": _span}] = None
+
+
+PICTURE = arguments_of(Asked, only=("picture",))
 TEXT = several(
-    argument("text", "a sentence, or two for a pair", nargs="*"),
-    QUESTION,
-    argument("--target", TARGET, metavar="LABEL"),
-    argument("--span", SPAN, type=_span, metavar="START:END"),
+    arguments_of(texts_given, only=("text", "question")),
+    arguments_of(Asked, only=("target", "span")),
 )
-BY_MENTION = argument("--by-mention", "treat a triple separately at each of its mentions", False)
 
 
 @dataclass(frozen=True)
@@ -127,14 +150,13 @@ def joined(sentences: Sequence[str]) -> str:
     return " ‖ ".join(sentences)
 
 
-def explanation(
-    name: str, *arguments: Argument, of: Argument = TEXT
-) -> Callable[[Callable[[Namespace], Page]], Any]:
+def explanation(name: str, *shared: Arguments) -> Callable[[Callable[..., Page]], Any]:
     """Make a function a command that explains: its page is printed, and drawn with --picture."""
 
-    def add(explain: Callable[[Namespace], Page]) -> Any:
-        def run(args: Namespace) -> Page:
-            page, path = explain(args), args.picture
+    def add(explain: Callable[..., Page]) -> Any:
+        @wraps(explain)
+        def run(args: Namespace, **others: Any) -> Page:
+            page, path = explain(args, **others), args.picture
             if path is not None:
                 figure, metadata = page.figure(), {"Date": None} if path.suffix == ".svg" else None
                 try:
@@ -144,8 +166,7 @@ def explanation(
                     raise OptionError(f"{path}: {why}") from error
             return page
 
-        about, every = str(explain.__doc__), (PICTURE, of, *arguments, MODEL)
-        return command(f"explain {name}", *every, text=Page.text, help=about)(run)
+        return command(f"explain {name}", PICTURE, *shared, MODEL, text=Page.text)(run)
 
     return add
 
@@ -164,20 +185,21 @@ def case_of(args: Namespace) -> "Case":
 def _text(args: Namespace) -> Sequence[str]:
     if not args.text:
         raise TextError("No text given. Write one in quotes.")
-    return asked(args, args.text)
+    return (*([] if args.question is None else [args.question]), *args.text)
 
 
-@explanation(
-    "effects",
-    BY_MENTION,
-    argument("--left-out-only", "don't also measure deleting triples from the graph", False),
-)
-def effects(args: Namespace) -> Page:
-    """Leave every triple out, and delete it from the graph: the exact effect on a prediction."""
+@explanation("effects", TEXT)
+def effects(args: Namespace, *, by_mention: bool = False, left_out_only: bool = False) -> Page:
+    """Leave every triple out, and delete it from the graph: the exact effect on a prediction.
+
+    Args:
+        by_mention: treat a triple separately at each of its mentions
+        left_out_only: don't also measure deleting triples from the graph
+    """
     from kbert_core.explain.effects import stream_effects
 
     result = last_of(
-        stream_effects(case_of(args), by_mention=args.by_mention, deleted=not args.left_out_only),
+        stream_effects(case_of(args), by_mention=by_mention, deleted=not left_out_only),
         lambda e: f"{len(e.each)} of {e.total} triples",
     )
     columns = "left_out=effect flips deleted=deleted_effect deleted_flips"
@@ -188,7 +210,7 @@ def effects(args: Namespace) -> Page:
     return page_of(result, "with_knowledge=base without_any=plain whole_effect=whole", rows)
 
 
-@explanation("interactions")
+@explanation("interactions", TEXT)
 def interactions(args: Namespace) -> Page:
     """Show what every two triples do together beyond the sum of both."""
     from kbert_core.explain.effects import stream_interactions
@@ -201,22 +223,26 @@ def interactions(args: Namespace) -> Page:
     return page_of(result, {"positive": meaning}, rows)
 
 
-@explanation(
-    "shapley",
-    BY_MENTION,
-    argument("--orders", "orders that are drawn", 64),
-    argument("--seed", "of the draw", 0),
-    argument(
-        "--exact",
-        "run every subset; default: only if there are few triples",
-        action=BooleanOptionalAction,
-    ),
-)
-def shapley(args: Namespace) -> Page:
-    """Share the whole effect out among the triples: Shapley values."""
+@explanation("shapley", TEXT)
+def shapley(
+    args: Namespace,
+    *,
+    by_mention: bool = False,
+    orders: int = 64,
+    seed: int = 0,
+    exact: bool | None = None,
+) -> Page:
+    """Share the whole effect out among the triples: Shapley values.
+
+    Args:
+        by_mention: treat a triple separately at each of its mentions
+        orders: orders that are drawn
+        seed: of the draw
+        exact: run every subset; default: only if there are few triples
+    """
     from kbert_core.explain.effects import stream_shapley
 
-    options = {name: getattr(args, name) for name in ("by_mention", "orders", "seed", "exact")}
+    options: Any = {"by_mention": by_mention, "orders": orders, "seed": seed, "exact": exact}
     growing = stream_shapley(case_of(args), **options)
     result = last_of(growing, lambda s: f"{s.orders} of {s.total} orders")
     facts = "exact orders seed whole_effect,_their_sum=whole"
@@ -224,17 +250,21 @@ def shapley(args: Namespace) -> Page:
     return page_of(result, facts, result.ranked, columns)
 
 
-@explanation("attributions", argument("--steps", "steps from the masked text to the text", 64))
-def attributions(args: Namespace) -> Page:
-    """Share the score out among the tokens of the text and its triples: integrated gradients."""
+@explanation("attributions", TEXT)
+def attributions(args: Namespace, *, steps: int = 64) -> Page:
+    """Share the score out among the tokens of the text and its triples: integrated gradients.
+
+    Args:
+        steps: steps from the masked text to the text
+    """
     from kbert_core.explain.attributions import attributions
 
-    result = attributions(case_of(args), steps=args.steps)
+    result = attributions(case_of(args), steps=steps)
     columns = "share token=text triple=piece"
     return page_of(result, "score all_masked=masked remainder", result.each, columns)
 
 
-@explanation("attention")
+@explanation("attention", TEXT)
 def attention(args: Namespace) -> Page:
     """Show the attention on every triple beside its effect."""
     from kbert_lab.explain.attention import attention_effect
@@ -258,22 +288,31 @@ def attention(args: Namespace) -> Page:
     return Page(result.as_dict(), result.figure, facts, rows)
 
 
-@explanation(
-    "counterfactuals",
-    argument("--to", "the prediction to search for; default: any other", metavar="LABEL"),
-    argument("--kinds", "kinds of edits to try; default: all", KINDS, choices=KINDS),
-    argument("--budget", "at most this many model runs", 200),
-    argument("--most", "stop after this many results", 20),
-    argument("--most-edits", "at most this many edits together", 3),
-    argument("--larger-too", "also search larger sets that contain a set already found", False),
-    argument("--seed", "of the changes that are drawn", 0),
-)
-def counterfactuals(args: Namespace) -> Page:
-    """Search for the smallest changes of the graph that flip a prediction."""
+@explanation("counterfactuals", TEXT)
+def counterfactuals(
+    args: Namespace,
+    *,
+    to: str | None = None,
+    kinds: tuple[Kind, ...] = ("remove", "replace", "add"),
+    budget: int = 200,
+    most: int = 20,
+    most_edits: int = 3,
+    seed: int = 0,
+) -> Page:
+    """Search for the smallest changes of the graph that flip a prediction.
+
+    Args:
+        to (LABEL): the prediction to search for; default: any other
+        kinds: kinds of edits to try; default: all
+        budget: at most this many model runs
+        most: stop after this many results
+        most_edits: at most this many edits together
+        seed: of the changes that are drawn
+    """
     from kbert_lab.explain.counterfactuals import Search, stream_counterfactuals
 
-    same = {name: getattr(args, name) for name in ("most_edits", "budget", "larger_too", "seed")}
-    search = Search(tuple(args.kinds), args.to, most_found=args.most, **same)
+    limits: Any = {"most_found": most, "most_edits": most_edits, "budget": budget, "seed": seed}
+    search = Search(tuple(kinds), to, **limits)
     result = last_of(
         stream_counterfactuals(case_of(args), search),
         lambda s: f"{s.runs} of {search.budget} runs, {len(s.found)} found",
@@ -292,24 +331,21 @@ def counterfactuals(args: Namespace) -> Page:
     return page_of(result, facts, rows)
 
 
-@explanation(
-    "influence",
-    argument("--token", "number of the token to follow; default: 0, [CLS]", 0),
-    argument(
-        "--window",
-        "number of the window of a long text, from 0; default: the first with knowledge",
-        type=int,
-    ),
-)
-def influence(args: Namespace) -> Page:
-    """Show by which layer each triple can have arrived, and what it changed there."""
+@explanation("influence", TEXT)
+def influence(args: Namespace, *, token: int = 0, window: int | None = None) -> Page:
+    """Show by which layer each triple can have arrived, and what it changed there.
+
+    Args:
+        token: number of the token to follow; default: 0, [CLS]
+        window: number of the window of a long text, from 0; default: the first with knowledge
+    """
     from kbert_core.explain.case import NOTHING, Case
     from kbert_lab.explain.influence import NEVER, influence
 
-    text, token = _text(args), args.token
+    text = _text(args)
     pipeline, graph, config = loaded(args)
     case = Case.of(pipeline, *text, graph=graph, config=config, target=NOTHING)
-    result = influence(case, window=args.window)
+    result = influence(case, window=window)
     if not 0 <= token < (size := len(result.flat)):
         raise OptionError(
             f"There is no token {token}; the text has {size}, from 0 ([CLS]) to {size - 1}."
@@ -335,20 +371,25 @@ def influence(args: Namespace) -> Page:
     return Page(data, result.figure, facts, rows)
 
 
-@explanation(
-    "noise",
-    argument("--counts", "numbers of unrelated triples per mention", (0, 1, 2, 4, 8, 16)),
-    argument("--seeds", "seeds of the drawing", (1, 2, 3)),
-    argument("--noise-from", "graphs to draw from; default: the same", nargs="+", metavar="FILE"),
-)
-def noise(args: Namespace) -> Page:
-    """Show how a prediction changes as unrelated triples are added."""
+@explanation("noise", TEXT)
+def noise(
+    args: Namespace,
+    *,
+    counts: tuple[int, ...] = (0, 1, 2, 4, 8, 16),
+    seeds: tuple[int, ...] = (1, 2, 3),
+    noise_from: tuple[str, ...] = (),
+) -> Page:
+    """Show how a prediction changes as unrelated triples are added.
+
+    Args:
+        counts: numbers of unrelated triples per mention
+        seeds: seeds of the drawing
+        noise_from (FILE): graphs to draw from; default: the same
+    """
     from kbert_lab.explain.noise import stream_noise
 
-    source = None
-    if args.noise_from:
-        source = tuple(load_graph(*args.noise_from).active_triples())
-    growing = stream_noise(case_of(args), args.counts, args.seeds, source=source)
+    source = tuple(load_graph(*noise_from).active_triples()) if noise_from else None
+    growing = stream_noise(case_of(args), counts, seeds, source=source)
     result = last_of(growing, lambda c: f"{len(c.points)} of {c.total} readings")
     rows: list[dict[str, Any]] = []
     for name, count in product(result.ablations, result.counts):
@@ -366,26 +407,22 @@ def noise(args: Namespace) -> Page:
     return page_of(result, facts, rows)
 
 
-@explanation(
-    "compare",
-    argument(
-        "--beside",
-        "at most two other models; default: the model's ablations",
-        nargs="+",
-        metavar="DIR",
-    ),
-)
-def compare(args: Namespace) -> Page:
-    """Compare BERT, K-BERT and its ablations, or several models; say why two are equal."""
+@explanation("compare", TEXT)
+def compare(args: Namespace, *, beside: tuple[str, ...] = ()) -> Page:
+    """Compare BERT, K-BERT and its ablations, or several models; say why two are equal.
+
+    Args:
+        beside (DIR): at most two other models; default: the model's ablations
+    """
     from kbert_core.explain.case import Case
     from kbert_lab.explain.compare import BERT, ablations_of, compare
 
     case = case_of(args)
     readings: dict[str, Any] = ablations_of(case)
-    if args.beside:
+    if beside:
         model = model_of(args)
         readings = {f"{BERT}, {model}": case.without_knowledge(), model: case}
-    for model in args.beside or ():
+    for model in beside:
         pipeline, graph, config = loaded(Namespace(**{**vars(args), "model": model}), why=NO_HEAD)
         how = {"target": case.target, "graph": graph, "config": config}
         readings[model] = Case.of(pipeline, *_text(args), **how)
@@ -401,3 +438,105 @@ def compare(args: Namespace) -> Page:
         for pair in result.pairs
     ]
     return page_of(result, {"readings": sides}, rows)
+
+
+# A labelled file with a graph and without
+
+
+@explanation("file", COLUMNS)
+def file(
+    args: Namespace,
+    *,
+    data: str,
+    split: str = "dev",
+    most: int | None = None,
+    by: Literal["label", "entity", "relation", "triple"] = "relation",
+    prune: Literal["counts", "leave-one-out"] | None = None,
+    what: Literal["triple", "relation"] = "triple",
+    least: int = 1,
+    output: Path | None = None,
+) -> Page:
+    """Read a labelled file with the graph and without: where it helps and where it hurts.
+
+    Args:
+        data (FILE|DIR|hf:NAME): labelled texts
+        split: of a folder
+        most: read only the first N texts
+        prune: take out of the graph what hurts more texts than it helps: counted over the texts
+            where it stands (counts), or measured by leaving it out of each (leave-one-out)
+        what: what is taken out
+        least: take out what hurts at least this many texts more than it helps
+        output (FILE): where to put the pruned graph
+    """
+    from kbert_lab.study.file_rows import each_left_out, each_row
+    from kbert_lab.study.whole_file import WholeFile
+    from kbert_lab.study.whole_file import prune as pruned_by
+
+    if not args.kg:
+        raise OptionError("No graph given. Name one or more with --kg FILE.")
+    if most is not None and most < 1:
+        raise OptionError(f"--most is {most}, expected at least 1 text.")
+    if not prune and (output, what, least) != (None, "triple", 1):
+        raise OptionError(
+            "--output, --what and --least are of a pruned graph, and there is no --prune. Add it, "
+            "or leave them out."
+        )
+    pipeline, graph, config = loaded(args, why=NO_HEAD)
+    assert pipeline.task is not None
+    task = pipeline.task.name
+    examples = read_split(data, split, task, columns_of(args))[:most]
+    reading = each_row(pipeline, examples, graph, config=config)
+    rows = tuple(Progress("texts", total=len(examples)).over(reading))
+    whole = WholeFile(task, graph.name, rows, len(examples))
+    plain = whole.as_dict()
+    facts = {
+        "texts": len(whole.rows),
+        "graph": whole.graph,
+        "texts with a triple of it": len(whole.with_knowledge),
+        "changed by knowledge": len(whole.changed),
+        **{"helped": whole.whole.helped, "hurt": whole.whole.hurt},
+        whole.scores.metric: _scores(whole.scores),
+        "in common": [_group(group) for group in whole.groups(by)],
+    }
+    if prune:
+        left_out = []
+        if prune == "leave-one-out":
+            tried = each_left_out(pipeline, whole.rows, graph, config=config)
+            left_out = list(Progress("triples", total=None).over(tried))
+        rule: Any = prune.replace("-", " ")
+        pruned = pruned_by(graph, whole.rows, left_out, rule=rule, what=what, least=least)
+        if output is not None:
+            write_triples((t for t in pruned.graph if pruned.graph.is_on(t)), output)
+        plain["pruned"] = pruned.as_dict()
+        facts |= {"pruned": str(pruned), "taken out": plain["pruned"]["removed"] or None}
+    return Page(plain, partial(whole.figure, by), facts)
+
+
+def _scores(scores: "FileScores") -> list[dict[str, str]]:
+    """The score of each way and their difference in per cent, with 95 %."""
+    from kbert_lab.study.whole_file import WITH, WITHOUT
+
+    rows: list[tuple[str, Any, str]] = [(way, score, "") for way, score in scores.main.items()]
+    if scores.difference is not None:
+        rows.append((f"{WITH} minus {WITHOUT}", scores.difference, "+"))
+    return [
+        {"": name, " ": f"{100 * s.mean:{sign}.1f}", "95 %": _interval(s.low, s.high, sign)}
+        for name, s, sign in rows
+    ]
+
+
+def _interval(low: float, high: float, sign: str = "") -> str:
+    return f"{100 * low:{sign}.1f} to {100 * high:{sign}.1f}"
+
+
+def _group(group: "Group") -> dict[str, Any]:
+    """A row of the table; the shares of its texts in per cent, with 95 %."""
+    return {
+        group.by: group.name,
+        "of": group.count,
+        "hurt": group.hurt,
+        "95 %": _interval(*group.hurt_interval),
+        "helped": group.helped,
+        "95 % ": _interval(*group.helped_interval),
+        "mean gain": cell(group.mean_gain),
+    }

@@ -4,13 +4,12 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
-from functools import partial
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from kbert_core.errors import GraphEditError, GraphFileError, OptionError
 from kbert_core.knowledge import join_graphs, load_graph
@@ -24,10 +23,9 @@ from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.cli import commands as options
-from kbert_lab.cli.commands import argument, command, several
+from kbert_lab.cli.commands import arguments_of, command
 from kbert_lab.cli.output import (
     SHOWN,
-    TRIPLE,
     Progress,
     entry_text,
     history_text,
@@ -43,13 +41,6 @@ from kbert_lab.graphs.store.importing import Source
 from kbert_lab.graphs.store.log import Entry
 from kbert_lab.graphs.store.store import GraphStore
 
-FORMATS = ".spo .tsv .csv .jsonl .nt .ttl, packed or not"
-READ_FORMATS = f".rdf .owl .nq .trig .n3 .jsonld {FORMATS}"
-READ = several(
-    argument("--skip-bad", "load the good lines, and list the bad ones", False),
-    options.options_of(ReadOptions),
-)
-WHO = argument("--by", "your name, for the log", "", metavar="NAME")
 Report = dict[str, Any]
 
 
@@ -70,7 +61,26 @@ def graph_file(name: str) -> Path:
     return path
 
 
-GRAPH_KG = argument("graph", type=logged, metavar="GRAPH.kg")
+@dataclass(frozen=True)
+class Written:
+    """What commands take that read graphs or write one.
+
+    Args:
+        skip_bad: load the good lines, and list the bad ones
+        by (NAME): your name, for the log
+    """
+
+    skip_bad: bool = False
+    by: str = ""
+
+
+READ = options.several(arguments_of(Written, only=("skip_bad",)), arguments_of(ReadOptions))
+WHO = arguments_of(Written, only=("by",))
+Logged = Annotated[str | Path, {"type": logged, "metavar": "GRAPH.kg"}]
+New = Annotated[Logged, {"help": "a new one, file or server"}]
+Dated = Annotated[
+    str, {"metavar": "GRAPH[@N]", "help": "a graph, or with @N as it was after entry N of its log"}
+]
 
 
 def _opened(name: str, args: Namespace) -> KnowledgeGraph:
@@ -90,14 +100,14 @@ def _origin_text(fields: Mapping[str, Any]) -> str | None:
     return f"entry {fields['revision']} of the log" if "revision" in fields else None
 
 
-@command(
-    "kg stats",
-    argument("graphs", "the same as --kg FILE", nargs="*", metavar="GRAPH"),
-    options.GRAPH_FILES,
-)
-def stats(args: Namespace) -> Report:
-    """Count what a graph holds."""
-    args.kg = [*args.graphs, *args.kg]
+@command("kg stats", options.GRAPH_FILES)
+def stats(args: Namespace, graphs: tuple[str, ...] = ()) -> Report:
+    """Count what a graph holds.
+
+    Args:
+        graphs (GRAPH): the same as --kg FILE
+    """
+    args.kg = [*graphs, *args.kg]
     graph = options.graph_of(args, needed=True)
     files = []
     for path in args.kg:
@@ -122,75 +132,67 @@ def stats(args: Namespace) -> Report:
     }
 
 
-OUTPUT = argument("--output", "new graph", type=Path, required=True, metavar="FILE")
+@command("kg control", options.GRAPH_FILES)
+def control(
+    args: Namespace,
+    *,
+    output: Path,
+    tails: Literal["shuffled", "permuted", "constant"],
+    seed: int = 0,
+) -> Report:
+    """Make a control of a graph: the same names with other tails.
 
-
-@command(
-    "kg control",
-    *(options.GRAPH_FILES, OUTPUT),
-    argument(
-        "--tails",
-        "shuffled: every head gets a wrong tail; permuted: one drawn from all; constant: the same",
-        choices=["shuffled", "permuted", "constant"],
-        required=True,
-    ),
-    argument("--seed", "of what is drawn", 0),
-)
-def control(args: Namespace) -> Report:
-    """Make a control of a graph: the same names with other tails."""
+    Args:
+        output (FILE): new graph
+        tails: shuffled: every head gets a wrong tail; permuted: one drawn from all; constant: the
+            same
+        seed: of what is drawn
+    """
     graph = options.graph_of(args, needed=True)
-    report: Report = {"output": str(args.output)}
-    if args.tails == "constant":
+    report: Report = {"output": str(output)}
+    if tails == "constant":
         graph = with_constant_tail(graph)
     else:
-        result = shuffled(graph, seed=args.seed, deranged=args.tails == "shuffled")
+        result = shuffled(graph, seed=seed, deranged=tails == "shuffled")
         graph = result.graph
         report["share with a true tail still"] = round(result.unchanged, 4)
-    write_triples(graph, args.output)
+    write_triples(graph, output)
     return {**report, "triples": len(graph)}
 
 
-@command(
-    "kg import",
-    argument(
-        "files",
-        f"{READ_FORMATS}; or the address of a SPARQL endpoint or a Neo4j server",
-        nargs="+",
-        metavar="FILE|ADDRESS",
-    ),
-    argument(
-        "--query",
-        "asked of an address: SPARQL that selects ?head ?relation ?tail, or Cypher that returns "
-        "head, relation and tail; default: all there is",
-        type=Path,
-        metavar="FILE",
-    ),
-    argument(
-        "--output",
-        "graph file (.kg), or postgresql://…; if the graph exists, the triples are added",
-        required=True,
-        type=logged,
-        metavar="GRAPH.kg",
-    ),
-    argument("--name", "name of a new graph; default: the file's", ""),
-    *(options.ALIASES, READ, WHO),
-)
-def import_files(args: Namespace) -> Report:
+@command("kg import", options.ALIASES, READ, WHO)
+def import_files(
+    args: Namespace,
+    files: tuple[str, ...],
+    *,
+    query: Path | None = None,
+    output: Logged,
+    name: str = "",
+) -> Report:
     """Make a graph from text files, endpoints and servers, or add them to one.
 
     What came from an address is kept until the import is done: after a break, the same command goes
     on where it stopped.
+
+    Args:
+        files (FILE|ADDRESS): .rdf .owl .nq .trig .n3 .jsonld .spo .tsv .csv .jsonl .nt .ttl, packed
+            or not; or the address of a SPARQL endpoint or a Neo4j server
+        query (FILE): asked of an address: SPARQL that selects ?head ?relation ?tail, or Cypher that
+            returns head, relation and tail; default: all there is
+        output (GRAPH.kg): graph file (.kg), or postgresql://…; if the graph exists, the triples are
+            added
+        name: name of a new graph; default: the file's
     """
     read_as = options.build(ReadOptions, args)
     begun = time.perf_counter()
     fetched = []
     readings = []
-    query = _query(args)
+    asked = _query(query, files)
     with ExitStack() as until_imported:
-        for file in args.files:
+        for file in files:
             if is_remote(file):
                 with Progress("rows") as progress:
-                    how: Any = {"query": query, "skip_bad": args.skip_bad, "progress": progress}
+                    how: Any = {"query": asked, "skip_bad": args.skip_bad, "progress": progress}
                     came = until_imported.enter_context(fetch_rows(file, read_as, **how))
                 fetched.append({"from": file, "rows": came.rows, "sha256": came.sha256})
                 readings.append(came.reading)
@@ -200,14 +202,14 @@ def import_files(args: Namespace) -> Report:
         aliases = options.aliases_of(args) if args.alias or args.alias_of else None
         with Progress("triples") as progress:
             how = {"who": args.by, "aliases": aliases, "progress": progress}
-            done = import_into(args.output, sources, name=args.name, **how)
+            done = import_into(output, sources, name=name, **how)
     for problem in [problem for reading in readings for problem in reading.problems][:SHOWN]:
         print(f"left out: {problem}", file=sys.stderr)
     passed = sum((reading.passed for reading in readings), Counter[str]())
     for what, count in passed.items():
         print(f"passed over: {count:,} with {what}", file=sys.stderr)
     return {
-        "graph": str(args.output),
+        "graph": str(output),
         "fetched": fetched or None,
         "triples": done.triples,
         "repeated": done.repeated,
@@ -218,115 +220,110 @@ def import_files(args: Namespace) -> Report:
     }
 
 
-def _query(args: Namespace) -> str:
+def _query(query: Path | None, files: Sequence[str]) -> str:
     """What is asked of addresses, read from its file."""
-    if args.query is None:
+    if query is None:
         return ""
-    if not any(map(is_remote, args.files)):
+    if not any(map(is_remote, files)):
         raise OptionError("--query is asked of an address, and only files are given. Leave it out.")
     try:
-        return args.query.read_text(encoding="utf-8")
+        return query.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(
-            f"{args.query}: can't be read ({error}). Give a text file with the query."
+            f"{query}: can't be read ({error}). Give a text file with the query."
         ) from error
 
 
-@command(
-    "kg merge",
-    argument("graphs", "graphs, in the order of their triples", nargs="+", metavar="GRAPH"),
-    argument(
-        "--output", "a new one, file or server", required=True, type=logged, metavar="GRAPH.kg"
-    ),
-    *(READ, WHO),
-)
-def merge(args: Namespace) -> Report:
+@command("kg merge", READ, WHO)
+def merge(args: Namespace, graphs: tuple[str, ...], *, output: New) -> Report:
     """Make one graph from several, without their logs.
 
     What is switched off in one of them stays off.
+
+    Args:
+        graphs (GRAPH): graphs, in the order of their triples
     """
-    if is_there(args.output):
+    if is_there(output):
         raise GraphFileError(
-            f"{args.output}: is there already. Give a new name, or add text files to it with "
+            f"{output}: is there already. Give a new name, or add text files to it with "
             "`kg import`."
         )
-    graphs = [_opened(name, args) for name in args.graphs]
-    rows = [((0, t.head, t.relation, t.tail) for t in graph) for graph in graphs]  # no line known
-    sources = [Source(name, triples) for name, triples in zip(args.graphs, rows, strict=True)]
+    opened = [_opened(name, args) for name in graphs]
+    rows = [((0, t.head, t.relation, t.tail) for t in graph) for graph in opened]  # no line known
+    sources = [Source(name, triples) for name, triples in zip(graphs, rows, strict=True)]
     with Progress("triples") as progress:
-        aliases = join_graphs(graphs).aliases
-        done = import_into(args.output, sources, who=args.by, aliases=aliases, progress=progress)
-    off = {triple for graph in graphs for triple in graph.off}
+        aliases = join_graphs(opened).aliases
+        done = import_into(output, sources, who=args.by, aliases=aliases, progress=progress)
+    off = {triple for graph in opened for triple in graph.off}
     if off:
-        with open_store(args.output, write=True) as store:
+        with open_store(output, write=True) as store:
             store.apply(*(Edit("switch_off", triple) for triple in sorted(off)), who=args.by)
     counts = {"triples": done.triples, "repeated": done.repeated, "switched_off": len(off)}
-    return {"graph": str(args.output), **counts}
+    return {"graph": str(output), **counts}
 
 
-@command(
-    "kg export",
-    argument(
-        "graph", "a graph, or with @N as it was after entry N of its log", metavar="GRAPH[@N]"
-    ),
-    argument("output", FORMATS, type=Path, metavar="FILE"),
-    argument("--all", "also write what is switched off", False),
-    argument("--neo4j", "as Neo4j reads it: .csv, with the nodes in another; or .jsonl", False),
-    READ,
-)
-def export(args: Namespace) -> Report:
-    """Write a graph as text, in the format of the file's name."""
-    if args.output.suffix == STORED:
+@command("kg export", READ)
+def export(
+    args: Namespace, graph: Dated, output: Path, *, all: bool = False, neo4j: bool = False
+) -> Report:
+    """Write a graph as text, in the format of the file's name.
+
+    Args:
+        output (FILE): .spo .tsv .csv .jsonl .nt .ttl, packed or not
+        all: also write what is switched off
+        neo4j: as Neo4j reads it: .csv, with the nodes in another; or .jsonl
+    """
+    if output.suffix == STORED:
         raise OptionError(
-            f"{args.output}: `kbert kg export` can't write a graph file. Use `kbert kg merge "
-            f"{args.graph} --output {args.output}`."
+            f"{output}: `kbert kg export` can't write a graph file. Use `kbert kg merge "
+            f"{graph} --output {output}`."
         )
-    if args.output.suffix and plain_ending(args.output) not in WRITTEN:
+    if output.suffix and plain_ending(output) not in WRITTEN:
         raise OptionError(
-            f"{args.output}: no format with this ending can be written. Use one of "
+            f"{output}: no format with this ending can be written. Use one of "
             f"{' '.join(WRITTEN)}. To pack the file, add .xz .gz .bz2 or .zst after it."
         )
-    graph = _opened(args.graph, args)
-    triples = (t for t in graph if args.all or graph.is_on(t))
+    opened = _opened(graph, args)
+    triples = (t for t in opened if all or opened.is_on(t))
     counted = Progress("triples").over(triples)
-    report: Report = {"file": str(args.output)}
-    if args.neo4j:
+    report: Report = {"file": str(output)}
+    if neo4j:
         from kbert_lab.graphs.neo4j import write_neo4j
 
-        report["triples"], files = write_neo4j(counted, args.output)
+        report["triples"], files = write_neo4j(counted, output)
         report["file"] = " ".join(map(str, files))
     else:
-        report["triples"] = write_triples(counted, args.output)
-    return {**report, "switched_off_left_out": 0 if args.all else len(graph.off)}
+        report["triples"] = write_triples(counted, output)
+    return {**report, "switched_off_left_out": 0 if all else len(opened.off)}
 
 
-GRAPH_NAME = "graph file (.kg), or postgresql://USER@HOST/DATABASE[?graph=NAME]"
+@command("kg copy")
+def copy(graph: Logged, output: New) -> Report:
+    """Copy a graph with its whole log, between files and PostgreSQL servers.
 
-
-@command(
-    "kg copy",
-    argument("graph", GRAPH_NAME, type=logged, metavar="GRAPH.kg"),
-    argument("output", "a new one, file or server", type=logged, metavar="COPY.kg"),
-)
-def copy(args: Namespace) -> Report:
-    """Copy a graph with its whole log, between files and PostgreSQL servers."""
+    Args:
+        graph (GRAPH.kg): graph file (.kg), or postgresql://USER@HOST/DATABASE[?graph=NAME]
+    """
     with Progress("triples") as progress:
-        entries = copy_graph(args.graph, args.output, progress=progress)
-    return {"graph": str(args.output), "entries": entries}
+        entries = copy_graph(graph, output, progress=progress)
+    return {"graph": str(output), "entries": entries}
 
 
 @command(
     "kg get",
-    argument("name", "which graph", choices=["medical", "hownet"]),
-    argument("--output", "where the file goes", type=Path, metavar="FILE"),
     text=lambda data: f"{data['file']}: {data['triples']:,} triples. Use it: --kg {data['file']}",
 )
-def get(args: Namespace) -> Report:
-    """Fetch MedicalKG or HowNet from their public home."""
+def get(name: Literal["medical", "hownet"], *, output: Path | None = None) -> Report:
+    """Fetch MedicalKG or HowNet from their public home.
+
+    Args:
+        name: which graph
+        output (FILE): where the file goes
+    """
     from kbert_lab.graphs.download import PUBLIC, fetch
 
-    path, public = fetch(args.name, args.output), PUBLIC[args.name]
-    return {"name": args.name, "file": str(path), "triples": public.triples, "url": public.url}
+    path, public = fetch(name, output), PUBLIC[name]
+    return {"name": name, "file": str(path), "triples": public.triples, "url": public.url}
 
 
 def difference_text(data: Mapping[str, Any]) -> str:
@@ -336,21 +333,15 @@ def difference_text(data: Mapping[str, Any]) -> str:
     return "\n".join(lines or ["no difference"])
 
 
-@command(
-    "kg diff",
-    argument("before", "a graph, or with @N as it was after entry N of its log", metavar="A[@N]"),
-    argument("after", metavar="B[@N]"),
-    READ,
-    text=difference_text,
-)
-def difference(args: Namespace) -> Report:
+@command("kg diff", READ, text=difference_text)
+def difference(args: Namespace, before: Dated, after: Dated) -> Report:
     """Show what differs between two graphs."""
-    before, after = _opened(args.before, args), _opened(args.after, args)
+    old, new = _opened(before, args), _opened(after, args)
     found = {
-        "removed": (t for t in before if t not in after),
-        "added": (t for t in after if t not in before),
-        "switched_off": (t for t in sorted(after.off - before.off) if t in before),
-        "switched_on": (t for t in sorted(before.off - after.off) if t in after),
+        "removed": (t for t in old if t not in new),
+        "added": (t for t in new if t not in old),
+        "switched_off": (t for t in sorted(new.off - old.off) if t in old),
+        "switched_on": (t for t in sorted(old.off - new.off) if t in new),
     }
     return {what: [*map(asdict, triples)] for what, triples in found.items()}
 
@@ -369,27 +360,25 @@ def findings_text(data: Mapping[str, Any]) -> str:
     return "\n".join(lines or [f"{data['graph']}: nothing doubtful found."])
 
 
-@command(
-    "kg check",
-    argument("graph", metavar="GRAPH[@N]"),
-    argument("--examples", "examples of each kind", EXAMPLES),
-    *(options.ALIASES, READ),
-    text=findings_text,
-)
-def check_graph(args: Namespace) -> Report:
-    """List likely mistakes; changes nothing."""
-    graph = _opened(args.graph, args)
-    aliases = graph.aliases.joined(options.aliases_of(args))
+@command("kg check", options.ALIASES, READ, text=findings_text)
+def check_graph(args: Namespace, graph: Dated, *, examples: int = EXAMPLES) -> Report:
+    """List likely mistakes; changes nothing.
+
+    Args:
+        examples: examples of each kind
+    """
+    opened = _opened(graph, args)
+    aliases = opened.aliases.joined(options.aliases_of(args))
     with Progress("triples") as progress:
-        findings = check(graph, alias_relations=aliases, examples=args.examples, progress=progress)
+        findings = check(opened, alias_relations=aliases, examples=examples, progress=progress)
     data = [asdict(finding) for finding in findings]
-    if is_stored(args.graph):
-        with open_store(args.graph) as store:
+    if is_stored(graph):
+        with open_store(graph) as store:
             for example in (example for finding in data for example in finding["examples"]):
                 for fields in example["triples"]:
                     with suppress(GraphEditError):  # taken out meanwhile
                         fields.update(asdict(store.origin(Triple(**fields))))
-    return {"graph": args.graph, "findings": data}
+    return {"graph": graph, "findings": data}
 
 
 # Edits of a graph file, and its log
@@ -411,14 +400,6 @@ def _entry(store: GraphStore, entry: Entry, entity: str | None = None) -> Report
     return {**asdict(entry), "changes": [*map(asdict, changes)]}
 
 
-def _again(args: Namespace) -> Report:
-    """Undo an entry of the log, or redo what was undone last."""
-    with open_store(args.graph, write=True) as store:
-        undo = hasattr(args, "entry")
-        entry = store.undo(args.entry, who=args.by) if undo else store.redo(who=args.by)
-        return _entry(store, entry)
-
-
 ALREADY: dict[Action, str] = {  # what an edit would change nothing of
     "replace": "is as you would have it already",
     "switch_off": "is switched off already",
@@ -426,12 +407,11 @@ ALREADY: dict[Action, str] = {  # what an edit would change nothing of
 }
 
 
-def _edit(action: Action, args: Namespace) -> Report:
+def _edit(
+    args: Namespace, action: Action, old: Triple, new: Triple | None = None, *, first: bool = False
+) -> Report:
     """Make an edit; the graph file is made by its first triple."""
-    prefixes = ("", "new_") if action == "replace" else ("",)
-    old, *new = (Triple.checked(*(getattr(args, p + name) for name in TRIPLE)) for p in prefixes)
-    index = 0 if getattr(args, "first", False) else None
-    edit = Edit(action, old, new[0] if new else None, index)
+    edit = Edit(action, old, new, 0 if first else None)
     made = action == "add" and isinstance(args.graph, Path) and not args.graph.exists()
     with GraphStore.create(args.graph) if made else open_store(args.graph, write=True) as store:
         triple, graph = edit.triple, store.graph()
@@ -442,60 +422,104 @@ def _edit(action: Action, args: Namespace) -> Report:
         return _entry(store, store.apply(edit, who=args.by))
 
 
-OLD, NEW = (several(*(argument(prefix + n) for n in TRIPLE)) for prefix in ("", "new_"))
-FIRST = argument("--first", "put it before the entity's other triples", False)
-ENTRY = argument("entry", "its number in the log; default: the last", nargs="?", type=int)
-EDITS: tuple[tuple[str, Action | None, str, tuple[options.Argument, ...]], ...] = (
-    ("add", "add", "Add a triple to a graph file.", (OLD, FIRST)),
-    ("replace", "replace", "Put one triple in the place of another.", (OLD, NEW)),
-    ("remove", "remove", "Take a triple out of a graph file.", (OLD,)),
-    ("off", "switch_off", "Keep a triple, but don't inject it.", (OLD,)),
-    ("on", "switch_on", "Inject a triple again.", (OLD,)),
-    ("undo", None, "Take back the last edit of a graph file, or any one.", (ENTRY,)),
-    ("redo", None, "Redo the edit that was undone last.", ()),
-)
-for _name, _action, _help, _arguments in EDITS:
-    _add = command(f"kg {_name}", GRAPH_KG, *_arguments, WHO, text=entry_text, help=_help)
-    _add(partial(_edit, _action) if _action else _again)
+@command("kg add", WHO, text=entry_text)
+def add(
+    args: Namespace, graph: Logged, head: str, relation: str, tail: str, *, first: bool = False
+) -> Report:
+    """Add a triple to a graph file.
+
+    Args:
+        first: put it before the entity's other triples
+    """
+    return _edit(args, "add", Triple.checked(head, relation, tail), first=first)
 
 
-@command(
-    "kg history",
-    GRAPH_KG,
-    argument("--entity", "only edits of this entity's triples"),
-    argument("--most", f"at most this many entries; default: {SHOWN}; 0: all", SHOWN),
-    text=history_text,
-)
-def history(args: Namespace) -> Report:
-    """Show the log of a graph file, the latest edit first."""
-    if args.most < 0:
-        raise OptionError(f"--most is {args.most}. Give a number of entries, or 0 for all.")
-    with open_store(args.graph) as store:
-        entries = store.history(entity=args.entity, most=args.most or None)
+@command("kg replace", WHO, text=entry_text)
+def replace(
+    args: Namespace,
+    graph: Logged,
+    head: str,
+    relation: str,
+    tail: str,
+    new_head: str,
+    new_relation: str,
+    new_tail: str,
+) -> Report:
+    """Put one triple in the place of another."""
+    old, new = (head, relation, tail), (new_head, new_relation, new_tail)
+    return _edit(args, "replace", Triple.checked(*old), Triple.checked(*new))
+
+
+@command("kg remove", WHO, text=entry_text)
+def remove(args: Namespace, graph: Logged, head: str, relation: str, tail: str) -> Report:
+    """Take a triple out of a graph file."""
+    return _edit(args, "remove", Triple.checked(head, relation, tail))
+
+
+@command("kg off", WHO, text=entry_text)
+def off(args: Namespace, graph: Logged, head: str, relation: str, tail: str) -> Report:
+    """Keep a triple, but don't inject it."""
+    return _edit(args, "switch_off", Triple.checked(head, relation, tail))
+
+
+@command("kg on", WHO, text=entry_text)
+def on(args: Namespace, graph: Logged, head: str, relation: str, tail: str) -> Report:
+    """Inject a triple again."""
+    return _edit(args, "switch_on", Triple.checked(head, relation, tail))
+
+
+@command("kg undo", WHO, text=entry_text)
+def undo(args: Namespace, graph: Logged, entry: int | None = None) -> Report:
+    """Take back the last edit of a graph file, or any one.
+
+    Args:
+        entry: its number in the log; default: the last
+    """
+    with open_store(graph, write=True) as store:
+        return _entry(store, store.undo(entry, who=args.by))
+
+
+@command("kg redo", WHO, text=entry_text)
+def redo(args: Namespace, graph: Logged) -> Report:
+    """Redo the edit that was undone last."""
+    with open_store(graph, write=True) as store:
+        return _entry(store, store.redo(who=args.by))
+
+
+@command("kg history", text=history_text)
+def history(graph: Logged, *, entity: str | None = None, most: int = SHOWN) -> Report:
+    """Show the log of a graph file, the latest edit first.
+
+    Args:
+        entity: only edits of this entity's triples
+        most: at most this many entries; default: 20; 0: all
+    """
+    if most < 0:
+        raise OptionError(f"--most is {most}. Give a number of entries, or 0 for all.")
+    with open_store(graph) as store:
+        entries = store.history(entity=entity, most=most or None)
         if not entries:
-            raise OptionError(f"{args.graph}: no entry of its log edits '{args.entity}'.")
-        shown = [_entry(store, entry, args.entity) for entry in entries]
-        return {"graph": str(args.graph), "entries": shown, "of": store.revision + 1}
+            raise OptionError(f"{graph}: no entry of its log edits '{entity}'.")
+        shown = [_entry(store, entry, entity) for entry in entries]
+        return {"graph": str(graph), "entries": shown, "of": store.revision + 1}
 
 
-@command(
-    "kg show", *(argument("graph", metavar="GRAPH"), argument("entity"), READ), text=entity_text
-)
-def show_entity(args: Namespace) -> Report:
+@command("kg show", READ, text=entity_text)
+def show_entity(args: Namespace, graph: str, entity: str) -> Report:
     """Show the triples of an entity, where they come from and who edited them."""
-    graph = _opened(args.graph, args)
-    triples = graph.triples_of(args.entity)
+    opened = _opened(graph, args)
+    triples = opened.triples_of(entity)
     if not triples:
-        near = [e for e in islice(graph.entities(), 200_000) if normalise_name(args.entity) in e]
+        near = [e for e in islice(opened.entities(), 200_000) if normalise_name(entity) in e]
         hint = f" Names that hold it: {', '.join(near[:8])}." if near else ""
-        raise OptionError(f"{args.graph}: no entity is called '{args.entity}'.{hint}")
-    rows = [{**asdict(t), "on": graph.is_on(t)} for t in triples]
-    data: Report = {"entity": normalise_name(args.entity), "triples": rows}
-    if is_stored(args.graph):
-        with open_store(args.graph) as store:
-            origins = store.origins(args.entity)
+        raise OptionError(f"{graph}: no entity is called '{entity}'.{hint}")
+    rows = [{**asdict(t), "on": opened.is_on(t)} for t in triples]
+    data: Report = {"entity": normalise_name(entity), "triples": rows}
+    if is_stored(graph):
+        with open_store(graph) as store:
+            origins = store.origins(entity)
             for row, triple in zip(rows, triples, strict=True):
                 row.update(asdict(origins[triple]) if triple in origins else {})
-            entries = store.history(entity=args.entity, most=SHOWN)
-            data["history"] = [_entry(store, entry, args.entity) for entry in entries]
+            entries = store.history(entity=entity, most=SHOWN)
+            data["history"] = [_entry(store, entry, entity) for entry in entries]
     return data

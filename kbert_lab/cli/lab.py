@@ -3,28 +3,23 @@
 import os
 import subprocess
 import sys
-from argparse import Namespace
 from importlib.util import find_spec
 
 from kbert_core.errors import MissingPackageError
 from kbert_core.shipped import shipped
-from kbert_lab.cli.commands import argument, command
+from kbert_lab.cli.commands import command
 
 NEEDED = ("streamlit", "babel", "plotly", "pyvis", "pandas", "captum")
 
 
-@command(
-    "lab",
-    argument(
-        "--port",
-        "of the address in the browser; default: STREAMLIT_SERVER_PORT, else 8501",
-        type=int,
-        metavar="N",
-    ),
-    argument("--no-browser", "print the address, and open no browser", False),
-)
-def lab(args: Namespace) -> None:
-    """Open the app in the browser, with the models and graphs that come with it."""
+@command("lab")
+def lab(*, port: int | None = None, no_browser: bool = False) -> None:
+    """Open the app in the browser, with the models and graphs that come with it.
+
+    Args:
+        port: of the address in the browser; default: STREAMLIT_SERVER_PORT, else 8501
+        no_browser: print the address, and open no browser
+    """
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise MissingPackageError(
             f"The app needs {', '.join(missing)}, not installed here. "
@@ -37,8 +32,8 @@ def lab(args: Namespace) -> None:
             '"kbert-lab[app]", or run this in a clone of the repository.'
         )
     run = [sys.executable, "-m", "streamlit", "run", str(main)]
-    run += [f"--server.port={args.port}"] if args.port else []
-    run += ["--server.headless=true"] if args.no_browser else []
+    run += [f"--server.port={port}"] if port else []
+    run += ["--server.headless=true"] if no_browser else []
     sys.stdout.flush()
     if os.name == "posix":
         os.execv(sys.executable, run)  # this process becomes the app, so that signals reach it

@@ -8,7 +8,7 @@ from typing import Any
 
 from kbert_core.errors import CheckpointError
 from kbert_lab.cli import commands as options
-from kbert_lab.cli.commands import argument, command, loaded
+from kbert_lab.cli.commands import command, loaded
 from kbert_lab.cli.output import table
 from kbert_lab.cli.texts import TEXT, each_text
 
@@ -16,18 +16,16 @@ ROOF_BERT = "roof-bert"
 SHOWN = 5  # candidates of a span that are printed; JSON has them all
 
 
-@command(
-    "link",
-    TEXT,
-    options.MODEL,
-    argument("--all", f"print every candidate, not only the best {SHOWN} of each span", False),
-)
-def link(args: Namespace) -> None:
+@command("link", TEXT, options.MODEL)
+def link(args: Namespace, *, all: bool = False) -> None:
     """Show the names in a text, and what the model makes of each.
 
     A KnowBert's spans are printed with their candidates: prior, dot product, score ψ and weight. An
     arrow marks the entity that is chosen; NULL is none. For a Roof-BERT the triples of each name
     are printed, those left out with the reason, and the string that its second encoder reads.
+
+    Args:
+        all: print every candidate, not only the best 5 of each span
     """
     pipeline, graph, config = loaded(args)
     if pipeline.card.system == ROOF_BERT:
@@ -48,7 +46,7 @@ def link(args: Namespace) -> None:
                 "spans": [_span(own, sentences) for own in trace.links],
             }
 
-    shown = None if args.all else SHOWN
+    shown = None if all else SHOWN
     each_text(args, linked, lambda data: linked_text(data, shown))
 
 

@@ -20,7 +20,7 @@ from kbert_core.knowledge.selection import LeftOut, Reason
 from kbert_core.text import Tokenizer
 from kbert_core.words import AS_BERT, WITHOUT_MARKS, Characters, Words
 from kbert_lab.cli import commands as options
-from kbert_lab.cli.commands import argument, command, loaded, several
+from kbert_lab.cli.commands import arguments_of, command, loaded
 from kbert_lab.cli.output import SHOWN, TRIPLE, count_of, prediction_text
 from kbert_lab.cli.texts import TEXT, Texts, each_text, lines_of
 
@@ -29,19 +29,26 @@ TEXTS_AT_ONCE = 1000  # of a file that are predicted together
 MOST_TOKENS = 5_000  # whose matrix is printed
 CUT = "the text is over the length limit"
 
-COMPARE = argument("--compare", "also predict without knowledge", False)
-CORPUS = several(
-    argument(
-        "--data",
-        "folder of .txt, .jsonl or .parquet files, one text a line or row; or one such file",
-        metavar="CORPUS",
-    ),
-    argument("--output", "for the results; a run that was stopped goes on there", metavar="DIR"),
-    argument("--workers", "processes; default: all cores, or all GPUs", type=int, metavar="N"),
-    argument("--cluster", "of Ray; default: this machine alone", metavar="HOST:PORT"),
-    options.COLUMNS,
-    title="a corpus, read in parallel",
-)
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus that is read in parallel.
+
+    Args:
+        data (CORPUS): folder of .txt, .jsonl or .parquet files, one text a line or row; or one such
+            file
+        output (DIR): for the results; a run that was stopped goes on there
+        workers: processes; default: all cores, or all GPUs
+        cluster (HOST:PORT): of Ray; default: this machine alone
+    """
+
+    data: str | None = None
+    output: str | None = None
+    workers: int | None = None
+    cluster: str | None = None
+
+
+CORPUS = arguments_of(Corpus, title="a corpus, read in parallel")
 
 
 @dataclass(frozen=True)
@@ -102,26 +109,30 @@ class Rows:
         return sorted({anchor - 1 for anchor in row.anchor_ids if anchor})
 
 
-@command(
-    "tree",
-    *(TEXT, options.GRAPH, options.FORM, options.SYSTEM),
-    several(
-        argument("--words", "one token per word or mark, none cut by a mention", False),
-        argument("--chars", "one token per character", False),
-        argument("--model", "show the rows that this model reads", metavar="DIR"),
-        one=True,
-    ),
-    options.AS_TASK,
-    argument("--special", "add [CLS] and [SEP]", False),
-)
-def tree(args: Namespace) -> None:
+@command("tree", TEXT, options.GRAPH, options.FORM, options.SYSTEM, options.AS_TASK)
+def tree(
+    args: Namespace,
+    *,
+    words: bool = False,
+    chars: bool = False,
+    model: str | None = None,
+    special: bool = False,
+) -> None:
     """Show the sentence tree of a text.
 
     Without --words, --chars or --model, a text mostly of Latin letters is split into words, marks
     and Chinese characters, any other into characters. A model's tokenizer always adds its special
     tokens, and its length limit counts.
+
+    Args:
+        words: one token per word or mark, none cut by a mention
+        chars: one token per character
+        model (DIR): show the rows that this model reads
+        special: add [CLS] and [SEP]
     """
-    rows_of = _rows_of_model(args) if args.model else _rows_without_model(args)
+    if words + chars + bool(model) > 1:
+        raise OptionError("Only one of --words, --chars and --model says what a token is. Give it.")
+    rows_of = _rows_of_model(args) if model else _rows_without_model(args)
     each_text(args, lambda texts: map(rows_of, texts), Rows.text)
 
 
@@ -177,9 +188,16 @@ def _rows_without_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
     return rows_of
 
 
-@command("predict", TEXT, options.MODEL, options.LABEL_THRESHOLD, options.GATE, COMPARE, CORPUS)
-def predict(args: Namespace) -> dict[str, Any] | None:
-    """Predict with a model and a graph."""
+@command(
+    "predict",
+    *(TEXT, options.MODEL, options.LABEL_THRESHOLD, options.GATE, CORPUS, options.COLUMNS),
+)
+def predict(args: Namespace, *, compare: bool = False) -> dict[str, Any] | None:
+    """Predict with a model and a graph.
+
+    Args:
+        compare: also predict without knowledge
+    """
     if args.data or args.output:
         from kbert_lab.cli.corpus import predict_corpus
 
@@ -198,7 +216,7 @@ def predict(args: Namespace) -> dict[str, Any] | None:
                 "triples": [{name: getattr(t, name) for name in TRIPLE} for t in read.used],
                 "dropped": _dropped(read),
             }
-            if args.compare:
+            if compare:
                 data["without_knowledge"] = _plain(next(plain))
             yield data
 
@@ -207,33 +225,41 @@ def predict(args: Namespace) -> dict[str, Any] | None:
     return None
 
 
-@command(
-    "rank",
-    argument("question", "in quotes"),
-    argument("answer", "candidate answers, each in quotes", nargs="*"),
-    argument("--candidates", "file of candidate answers, one per line", metavar="FILE"),
-    COMPARE,
-    argument("--model", "a model of the task rank", required=True, metavar="DIR"),
-    options.READING,
-)
-def rank(args: Namespace) -> dict[str, Any]:
-    """Put candidate answers to a question in order."""
+@command("rank", options.READING)
+def rank(
+    args: Namespace,
+    question: str,
+    answer: tuple[str, ...] = (),
+    *,
+    candidates: str | None = None,
+    compare: bool = False,
+    model: str,
+) -> dict[str, Any]:
+    """Put candidate answers to a question in order.
+
+    Args:
+        question: in quotes
+        answer: candidate answers, each in quotes
+        candidates (FILE): file of candidate answers, one per line
+        compare: also predict without knowledge
+        model (DIR): a model of the task rank
+    """
     from kbert_core.pipeline import NO_KNOWLEDGE
 
-    more = lines_of(args.candidates) if args.candidates else ()
-    answers = [*args.answer, *(line for line in more if line.strip())]
+    more = lines_of(candidates) if candidates else ()
+    answers = [*answer, *(line for line in more if line.strip())]
     if not answers:
         raise TextError(
             "No candidate answer given. Write them after the question, or name a file of one a "
             "line with --candidates FILE."
         )
     pipeline, graph, config = loaded(args, likely="rank")
-    data: dict[str, Any] = {"question": args.question}
+    data: dict[str, Any] = {"question": question}
     for key, knowledge in (("answers", graph), ("without_knowledge", NO_KNOWLEDGE)):
-        if key == "answers" or args.compare:
-            ranked = pipeline.rank(args.question, answers, graph=knowledge, config=config)
+        if key == "answers" or compare:
+            ranked = pipeline.rank(question, answers, graph=knowledge, config=config)
             data[key] = [*map(asdict, ranked)]
-    texts = [(args.question, answer) for answer in answers]
+    texts = [(question, answer) for answer in answers]
     readings = pipeline.readings(texts, graph=graph, config=config)
     cut = sum(any(row.trunk_cuts for row in reading.rows) for reading in readings)
     if cut:

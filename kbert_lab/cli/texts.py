@@ -11,7 +11,7 @@ from typing import Any
 from kbert_core.errors import KBertError, OptionError, TextError
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.encodings import VARIABLE
-from kbert_lab.cli.commands import argument, several
+from kbert_lab.cli.commands import arguments_of, call
 from kbert_lab.cli.output import Progress, show
 from kbert_lab.data.tables import each_line, plain_lines
 
@@ -20,17 +20,49 @@ log = logging.getLogger(__name__)
 PROGRESS_EVERY = 1000  # texts
 Texts = Sequence[Sequence[str]]
 
-FILE = (
-    "texts, one per line, or a .json file in SQuAD's form; - for standard input. "
-    "Prints one JSON object per line"
-)
-QUESTION = argument("--question", "a question about the text, which is a paragraph", metavar="TEXT")
-TEXT = several(
-    argument("text", "a sentence, or two for a pair", nargs="*"),
-    QUESTION,
-    argument("--file", FILE, metavar="F"),
-    argument("--pair", "each line of --file has two sentences with a tab between", False),
-)
+
+def texts_given(
+    text: tuple[str, ...] = (),
+    *,
+    question: str | None = None,
+    file: str | None = None,
+    pair: bool = False,
+) -> Iterator[Sequence[str]]:
+    """The texts to read: from the command line, or one a line from a file.
+
+    Args:
+        text: a sentence, or two for a pair
+        question (TEXT): a question about the text, which is a paragraph
+        file (F): texts, one per line, or a .json file in SQuAD's form; - for standard input. Prints
+            one JSON object per line
+        pair: each line of --file has two sentences with a tab between
+    """
+    if file is not None and text:
+        raise OptionError("Both a text and --file are given. Give one of them.")
+    asked = () if question is None else (question,)
+    if file is not None and file.endswith(".json"):
+        from kbert_lab.data.squad import comprehension_pairs
+
+        yield from comprehension_pairs(file)
+    elif file is not None:
+        if plain_ending(file) in (".csv", ".tsv") and not pair:
+            log.warning(
+                "%s: every whole line is read as one text, headings too. If it is a table, give "
+                "a file of its texts alone.",
+                file,
+            )
+        for line in lines_of(file):
+            yield (*asked, *(line.split("\t", 1) if pair else (line,)))
+    elif text:
+        yield (*asked, *text)
+    else:
+        raise TextError(
+            "No text given. Write one in quotes, before options such as --relations that take "
+            "every word after them, or name a file with --file."
+        )
+
+
+TEXT = arguments_of(texts_given)
 
 
 def each_text(
@@ -43,7 +75,7 @@ def each_text(
     """Do the work for so many texts at once and print each; of a file, errors name the line."""
     number = 0
     with Progress("texts", logged=PROGRESS_EVERY) as progress:
-        for texts in _batched(_inputs(args), at_once):
+        for texts in _batched(call(texts_given, args), at_once):
             results = work(texts)
             for _ in texts:
                 number += 1
@@ -69,37 +101,6 @@ def _batched(texts: Iterator[Sequence[str]], size: int) -> Iterator[Texts]:
     finally:
         if batch:
             yield batch
-
-
-def _inputs(args: Namespace) -> Iterator[Sequence[str]]:
-    """The texts to read: from the command line, or one a line from a file."""
-    if args.file is not None and args.text:
-        raise OptionError("Both a text and --file are given. Give one of them.")
-    if args.file is not None and args.file.endswith(".json"):
-        from kbert_lab.data.squad import comprehension_pairs
-
-        yield from comprehension_pairs(args.file)
-    elif args.file is not None:
-        if plain_ending(args.file) in (".csv", ".tsv") and not args.pair:
-            log.warning(
-                "%s: every whole line is read as one text, headings too. If it is a table, give "
-                "a file of its texts alone.",
-                args.file,
-            )
-        for line in lines_of(args.file):
-            yield asked(args, tuple(line.split("\t", 1)) if args.pair else (line,))
-    elif args.text:
-        yield asked(args, args.text)
-    else:
-        taken = "--relations takes every word after it. " if hasattr(args, "relations") else ""
-        raise TextError(
-            f"No text given. {taken}Write one in quotes first, or name a file with --file."
-        )
-
-
-def asked(args: Namespace, texts: Sequence[str]) -> tuple[str, ...]:
-    """The texts as typed, after the question where one is asked."""
-    return (*([] if args.question is None else [args.question]), *texts)
 
 
 def lines_of(name: str) -> Iterator[str]:

