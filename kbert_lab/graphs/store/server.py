@@ -25,7 +25,6 @@ from kbert_lab.graphs.store import (
     ServerError,
     connect,
     create_indexes,
-    fact,
     graph_cache,
     graph_lock,
     last_revision,
@@ -235,18 +234,6 @@ class ServerStore(GraphStore):
             self._server.close()
             raise
 
-    @classmethod
-    def create(cls, path: str | Path, *, name: str = "") -> "ServerStore":
-        """Make an empty graph and open it for edits."""
-        name = name or Server(str(path)).schema
-        with (
-            _made_here(str(path)) as (mirror, identity),
-            new_file(mirror, name=name, identity=identity) as database,
-        ):
-            create_indexes(database)
-            build_names(database, mirror)
-        return cls(str(path))
-
     def close(self) -> None:
         """Let go of the server. Graphs got from it can still be read."""
         self._inside = True  # nothing is fetched any more
@@ -397,28 +384,16 @@ def import_into(address: str, sources: Iterable[Source], *, name: str = "", **ho
     if is_there(address):
         with ServerStore(address) as store:
             return store.add(sources, **how)
-    with _made_here(address) as (mirror, identity):
-        name = name or Server(address).schema
-        return import_triples(mirror, sources, name=name, identity=identity, **how)
-
-
-@contextmanager
-def _made_here(address: str) -> Iterator[tuple[Path, str]]:
-    """Make a graph on a server of the mirror that is made in the block, under the identity given.
-
-    Raises:
-        GraphFileError: there is one already, or it can't be made.
-    """
     identity = secrets.token_hex(16)
-    mirror = _mirror_of(Server(address).address, identity)
+    mirror, name = _mirror_of(address, identity), name or Server(address).schema
     try:
-        yield mirror, identity
+        done = import_triples(mirror, sources, name=name, identity=identity, **how)
         with closing(connect(mirror)) as database:
-            title = fact(database, "title")
-            upload(rows_since(database.execute, -1), address, name=title, identity=identity)
+            upload(rows_since(database.execute, -1), address, name=name, identity=identity)
     except BaseException:
         remove_graph(mirror)
         raise
+    return done
 
 
 def upload(tables: Tables, address: str, *, name: str, identity: str = "") -> None:

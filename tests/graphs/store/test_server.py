@@ -6,11 +6,13 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
@@ -50,12 +52,18 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache" / "graphs"
 
 
+def created(address):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "fruits.kg"
+        GraphStore.create(path).close()
+        copy_graph(path, address)
+    return open_store(address)
+
+
 @pytest.fixture
 def address(cluster):
-    from kbert_lab.graphs.store.server import ServerStore
-
     address = cluster.address()
-    with ServerStore.create(address, name="fruits") as store:
+    with created(address) as store:
         store.apply(Edit("add", PEAR), who="ann")
     return address
 
@@ -63,13 +71,11 @@ def address(cluster):
 @settings(max_examples=6, deadline=None, suppress_health_check=[*HealthCheck])
 @given(steps=STEPS)
 def test_random_edits_and_undos_give_what_values_give(cluster, cache, steps):
-    from kbert_lab.graphs.store.server import ServerStore
-
     def index(_):
         for mirror in cache.glob("server-*.kg"):
             rebuild_names(mirror)
 
-    run(cluster.address(), steps, create=ServerStore.create, index=index)
+    run(cluster.address(), steps, create=created, index=index)
 
 
 def test_a_graph_is_read_edited_and_undone(address, capsys):
@@ -156,10 +162,8 @@ def editing(address, acknowledged):
 
 
 def test_kills_in_the_middle_of_edits_lose_and_halve_nothing(cluster):
-    from kbert_lab.graphs.store.server import ServerStore
-
     address, chance, last = cluster.address(), random.Random(1), 0
-    reader = ServerStore.create(address)
+    reader = created(address)
     for _ in range(5):
         last = max(last, kill_once(address, chance.uniform(0.01, 0.3), editing))
         store = open_store(address, write=True)  # waits for what was cut off
