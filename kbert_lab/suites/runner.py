@@ -52,8 +52,8 @@ from kbert_lab.suites.results import (
 )
 from kbert_lab.suites.suite import SCRATCH, Baseline, Run, train_options
 from kbert_lab.training.bfloat16 import made_for_bf16
+from kbert_lab.training.count_scores import scores_of_links
 from kbert_lab.training.finetune import MAIN_SCORE, fit
-from kbert_lab.training.link_scores import scores_of_columns
 from kbert_lab.training.trainer import duration
 
 PREDICTIONS = "predictions.json"  # what stays in a cell's folder: others may be written over it
@@ -182,7 +182,7 @@ def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, A
         )
         return {
             "examples": {split: len(of) for split, of in splits.items()},
-            "scores": {"test": scores_of_columns(columns)},
+            "scores": {"test": scores_of_links(columns)},
             "sentences": packed_links(splits["test"], columns),
         }
     labels = learn_tail_labels(splits["train"], graph)

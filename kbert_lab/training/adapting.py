@@ -8,20 +8,7 @@ from safetensors.torch import save_file
 from torch import nn
 from transformers import PreTrainedModel
 
-from kbert_core.checkpoints.adapters import (
-    ENCODER_KEY,
-    HASH_KEY,
-    WEIGHTS_FILE,
-    Adapter,
-    check_encoder,
-    fill,
-    hash_without_inserted,
-    head_modules,
-    peft_model,
-    read_adapter,
-    under,
-    weights_hash,
-)
+from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.encoders import (
     CONFIG_FILE,
     FROZEN_FILE,
@@ -42,7 +29,7 @@ def check_options(rank: int, *, encoder: str, output: str | Path) -> None:
         OptionError: see above.
     """
     if is_adapter(encoder):
-        first = read_adapter(encoder)
+        first = adapters.read_adapter(encoder)
         if rank != first.rank:
             raise OptionError(
                 f"{encoder} is an adapter of rank {first.rank}, and keeps it when it is trained "
@@ -62,7 +49,7 @@ def attach(
     rank: int,
     alpha: float | None = None,
     missing: Iterable[str] = (),
-    further: Adapter | None = None,
+    further: adapters.Adapter | None = None,
 ) -> Any:
     """Put a low-rank adapter on every linear layer of an encoder, in place.
 
@@ -87,33 +74,35 @@ def attach(
     """
     from peft import LoraConfig
 
-    head, body = head_modules(model), [model.base_model_prefix]
-    lost = [name for name in missing if not under(name, head)]
+    head, body = adapters.head_modules(model), [model.base_model_prefix]
+    lost = [name for name in missing if not adapters.under(name, head)]
     if lost:
         raise CheckpointError(
             f"The encoder lacks {lost[0]}. An adapter can't store it, because it is not part of "
             "the task head. Train the whole model without --adapter."
         )
     layers = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
-    linear = [name for name in layers if under(name, body) and not under(name, head)]
+    linear = [
+        name for name in layers if adapters.under(name, body) and not adapters.under(name, head)
+    ]
     if not linear:
         raise EncoderError(
             f"{type(model).__name__} has no linear layers to adapt. Train it without --adapter."
         )
-    encoder_hash = weights_hash(model, head)
+    encoder_hash = adapters.weights_hash(model, head)
     scale = further.alpha if further else alpha or 2 * rank
-    setattr(model.config, HASH_KEY, encoder_hash)
+    setattr(model.config, adapters.HASH_KEY, encoder_hash)
     options: dict[str, Any] = {"r": rank, "lora_alpha": scale, "target_modules": linear}
     if further:
-        check_encoder(further.folder, further.encoder, encoder_hash, further.encoder_hash)
+        adapters.check_encoder(further.folder, further.encoder, encoder_hash, further.encoder_hash)
         _check_head(further, model)
-    peft = peft_model(model, LoraConfig(**options, modules_to_save=head))
+    peft = adapters.peft_model(model, LoraConfig(**options, modules_to_save=head))
     if further:
-        fill(peft, further)
+        adapters.fill(peft, further)
     return peft
 
 
-def _check_head(adapter: Adapter, model: PreTrainedModel) -> None:
+def _check_head(adapter: adapters.Adapter, model: PreTrainedModel) -> None:
     labels = {str(number): label for number, label in dict(model.config.id2label or {}).items()}
     if type(model) is not adapter.model_class or (adapter.labels and adapter.labels != labels):
         now, before = (
@@ -141,7 +130,7 @@ def save_adapter(peft: Any, folder: str | Path, *, encoder: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     weights = get_peft_model_state_dict(peft, save_embedding_layers=False)
     tensors = {name: tensor.contiguous() for name, tensor in weights.items()}
-    save_file(tensors, folder / WEIGHTS_FILE, metadata={"format": "pt"})
+    save_file(tensors, folder / adapters.WEIGHTS_FILE, metadata={"format": "pt"})
     settings, model = peft.peft_config["default"], peft.get_base_model()
     settings.base_model_name_or_path, settings.inference_mode = encoder, True
     settings.save_pretrained(folder)
@@ -165,7 +154,7 @@ def described(peft: Any, encoder: str, output: str | Path) -> dict[str, Any]:
 
 def forget_others(folder: str | Path, *kept: str) -> None:
     """Remove the files of other kinds of model: a folder holds a whole one, an adapter or a KAR."""
-    for name in {*WHOLE_FILES, CONFIG_FILE, WEIGHTS_FILE, FROZEN_FILE} - {*kept}:
+    for name in {*WHOLE_FILES, CONFIG_FILE, adapters.WEIGHTS_FILE, FROZEN_FILE} - {*kept}:
         (Path(folder) / name).unlink(missing_ok=True)
 
 
@@ -177,8 +166,8 @@ def only_inserted_trains(model: PreTrainedModel) -> bool:
 
 def name_encoder(model: PreTrainedModel, encoder: str) -> None:
     """Put the encoder's name and the hash of its weights into a model's config."""
-    setattr(model.config, ENCODER_KEY, encoder)
-    setattr(model.config, HASH_KEY, hash_without_inserted(model))
+    setattr(model.config, adapters.ENCODER_KEY, encoder)
+    setattr(model.config, adapters.HASH_KEY, adapters.hash_without_inserted(model))
 
 
 def save_inserted(model: PreTrainedModel, folder: str | Path) -> None:

@@ -14,7 +14,7 @@ from kbert_core.labels import IGNORED, WRONG
 from kbert_core.reader import tokens_of
 from kbert_lab.data.labelled import Example
 from kbert_lab.training.options import TrainOptions
-from kbert_lab.training.rows import READ_AT_ONCE, RowMaker, batch_of
+from kbert_lab.training.rows import READ_AT_ONCE, RowMaker
 
 BATCH = "batch"  # of an item: numbers that say which examples it holds
 TARGETS = "targets"  # of an item, that the loss takes
@@ -102,8 +102,7 @@ class Batches(Dataset[dict[str, Tensor]]):
         maker, first = self.maker, len(self.maker.examples)
         if self.links is not None and numbers[0] >= first:
             maker, numbers = self.links, [number - first for number in numbers]
-        rows = [row for rows in maker.rows(numbers, epoch) for row in rows]
-        return batch_of(rows, maker.reader, maker.config)
+        return maker.batch(numbers, epoch)
 
     def described(self, numbers: Sequence[int]) -> str:
         """Say in words which examples a batch holds."""

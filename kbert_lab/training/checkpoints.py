@@ -124,40 +124,50 @@ def digests(run: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def finished(options: RunOptions, made: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the report of the finished model in a run's folder; refuse one of another run.
+def entered(
+    options: RunOptions,
+    run: Mapping[str, Any],
+    made: Mapping[str, str],
+    *,
+    begins: bool,
+    changing: Mapping[str, Any] | None = None,
+    replacing: bool = False,
+) -> dict[str, Any] | None:
+    """Begin a run in its folder or go on with it, unless the folder holds its finished model.
 
-    The ``digests`` tell which run it is; for a model without digests the command does.
+    Args:
+        run, begins, changing: as of :func:`same_run`.
+        made: the ``digests`` that tell which run a finished model is of.
+        replacing: a finished model doesn't matter.
 
     Returns:
-        The report; None if there is no model, or it is to be made again.
+        The report of the finished model of this very run; None: it is to be made.
+
+    Raises:
+        OptionError: the folder holds another run or its model, or can't be written to.
     """
-    output, command = options.output, options.command
-    if not (Path(output) / "config.json").is_file():
-        return None
-    notes = card_of(output).notes or {}
-    before = notes.get("run")
-    if isinstance(before, Mapping) and before.get("kind") == made["kind"]:
-        other = [name for name, digest in made.items() if before.get(name, digest) != digest]
-        if not other:
-            return None if options.again else _told_of(output, notes)
-        found = f"a finished model of a run with another {', another '.join(other)}"
-        remedy = "Name another --output, or delete that folder."
-    elif command and notes.get("command") == command:
-        return None if options.again else _told_of(output, notes)
-    else:
-        found = f"another model ({notes.get('command') or 'its card names no command'})"
-        remedy = "Name another --output."
-    raise OptionError(f"{output}: holds {found}, which would be lost. {remedy}")
-
-
-def _told_of(output: str, notes: Mapping[str, Any]) -> dict[str, Any]:
-    log.info(
-        "%s holds the finished model of this very run, and nothing is trained. Give --again to "
-        "train it again.",
-        output,
-    )
-    return {name: value for name, value in notes.items() if name != "run"}
+    output = options.output
+    if begins and not replacing and (Path(output) / "config.json").is_file():
+        notes = card_of(output).notes or {}
+        before = notes.get("run")
+        found, remedy = f"another model ({notes.get('command') or 'its card names no command'})", ""
+        if isinstance(before, Mapping) and before.get("kind") == made["kind"]:
+            other = [name for name, digest in made.items() if before.get(name, digest) != digest]
+            if not other and not options.again:
+                log.info(
+                    "%s holds the finished model of this very run, and nothing is trained. Give "
+                    "--again to train it again.",
+                    output,
+                )
+                return {name: value for name, value in notes.items() if name != "run"}
+            found = f"a finished model of a run with another {', another '.join(other)}"
+            found, remedy = found if other else "", ", or delete that folder"
+        if found:
+            raise OptionError(
+                f"{output}: holds {found}, which would be lost. Name another --output{remedy}."
+            )
+    same_run(output, run, begins=begins, changing=changing)
+    return None
 
 
 def noted(output: str | Path) -> dict[str, Any]:

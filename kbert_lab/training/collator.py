@@ -23,7 +23,7 @@ from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.tasks import TASKS as BY_NAME
 from kbert_lab.data.labelled import check_labels, examples_of
 from kbert_lab.data.tables import NEEDED, ColumnError, Row, Source, Table
-from kbert_lab.training.rows import RowMaker, batch_of
+from kbert_lab.training.rows import RowMaker
 
 TASKS = ("classify", "multilabel", "pair", "rank", "ner")  # whose labels stand in the rows
 
@@ -117,8 +117,7 @@ class KnowledgeCollator:
         check_labels(examples, labels.names, "the model")
         numbers = labels.numbers
         maker = RowMaker(examples, task, reader, numbers, self.graph, self.config)
-        made = [row for own in maker.rows(range(len(examples)), 0) for row in own]
-        batch, targets = batch_of(made, reader, self.config)
+        batch, targets = maker.batch(range(len(examples)), 0)
         targets = targets.float() if task.problem_type else targets  # as its loss wants them
         positions = ablation.position_ids(batch) + reader.encoder.position_offset
         mask: Any = attention_mask(model.config, ablation.visible_in(batch), positions, model.dtype)

@@ -20,9 +20,14 @@ from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Reading, batch_done
 from kbert_core.tasks.classify import probability_right
 from kbert_lab.data.labelled import Example, check_labels, refuse_unlabelled
-from kbert_lab.training.answer_scores import answer_columns, scores_of_answers
-from kbert_lab.training.link_scores import link_columns, scores_of_columns
-from kbert_lab.training.mask_scores import mask_columns, scores_of_masks
+from kbert_lab.training.count_scores import (
+    answer_columns,
+    link_columns,
+    mask_columns,
+    scores_of_answers,
+    scores_of_links,
+    scores_of_masks,
+)
 from kbert_lab.training.recipe import another_type, overlaps, type_relations
 from kbert_lab.training.scores import (
     SpanKey,
@@ -36,7 +41,7 @@ from kbert_lab.training.scores import (
 )
 
 BY_COLUMNS: dict[str, tuple[Any, Any]] = {  # tasks whose scores are ratios of sums of counts
-    "link": (link_columns, scores_of_columns),
+    "link": (link_columns, scores_of_links),
     "mask": (mask_columns, scores_of_masks),
     "qa": (answer_columns, scores_of_answers),
 }
@@ -77,7 +82,7 @@ def evaluate(
         ``span_scores``, ``class_scores``, ``multilabel_scores``, ``pair_scores`` or
         ``ranking_scores``, the last with ``overlap_mrr``, that of an order by
         ``shared_characters``; for entity linking, fill-mask and reading comprehension see
-        ``scores_of_columns``, ``scores_of_masks`` and ``scores_of_answers``.
+        ``scores_of_links``, ``scores_of_masks`` and ``scores_of_answers``.
 
     Raises:
         DataError: a label that the model doesn't know, or a text without labels.

@@ -35,10 +35,17 @@ from kbert_lab.training.batches import LINKED, TARGETS, Batches
 from kbert_lab.training.cards import write_card
 from kbert_lab.training.evaluate import edit_response, evaluate, tell_of_matches
 from kbert_lab.training.options import HOW_IT_RUNS, SCRATCH, Recipe, TrainOptions
+from kbert_lab.training.processes import is_main, join, shared, started_together
 from kbert_lab.training.recipe import learn_type_labels, warn_of_no_effect
 from kbert_lab.training.rows import RowMaker, grown_texts
 from kbert_lab.training.start import body_of, reading_in, started
-from kbert_lab.training.trainer import EpochEnds, OrderedTrainer, Processes, arguments, join
+from kbert_lab.training.trainer import (
+    EpochEnds,
+    OrderedTrainer,
+    arguments,
+    begin,
+    last_checkpoint,
+)
 
 MAIN_SCORE = {
     **{"ner": "f1", "classify": "accuracy", "multilabel": "f1", "pair": "accuracy"},
@@ -67,7 +74,6 @@ class Fitted:
     # by epoch: dev scores, the training loss in nats, and where asked for "test_" and its score
     curve: Sequence[Mapping[str, float]]
     attached: Any = None  # the adapter; None: the whole model was trained
-    together: Processes = Processes()
     run: Mapping[str, str] = field(default_factory=dict)  # what makes it this run: ``digests``
 
 
@@ -96,7 +102,7 @@ def train(options: TrainOptions) -> dict[str, Any]:
         save(options, fitted, notes={**report, "run": fitted.run})
         return report
 
-    return fitted.together.shared(finish)
+    return shared(finish)
 
 
 def fit(options: TrainOptions, *, test_curve: bool = False) -> Fitted:
@@ -118,7 +124,7 @@ def _fitted(
     """The model of :func:`fit`; or the report of one that the same run has made before."""
     knowledge, steps, output = options.knowledge, options.optimiser, options.run.output
     device = device_named(options.run.device)
-    together = join(device)
+    join(device)
     set_seed(options.run.seed)
     task = TASKS[options.task]
     splits = read_splits(options.files, options.task, seed=options.run.seed)
@@ -143,10 +149,10 @@ def _fitted(
     hiding = None
     if knowledge.hiding_kg:
         hiding = load_graph(*knowledge.hiding_kg, skip_bad=knowledge.skip_bad)
-    maker, type_labels = _rows(options, pipeline, splits["train"], labels, graph, hiding, together)
-    last = together.shared(lambda: checkpoints.last_whole(checkpoints.checkpoints_in(output)))
+    maker, type_labels = _rows(options, pipeline, splits["train"], labels, graph, hiding)
+    last = last_checkpoint(output)
     links = _links(options, pipeline, graph)
-    parts = steps.accumulate * together.count
+    parts = steps.accumulate * started_together()
     batches = Batches(maker, options, parts=parts, links=links)
     rate = steps.learning_rate or start.learning_rate
     reading = {name: value for name, value in config.as_dict().items() if name != "max_length"}
@@ -167,19 +173,9 @@ def _fitted(
         run["link_share"] = options.link_share
     its_own = {"kind": "train", "encoder": start.weights, "patience": steps.patience}
     made = checkpoints.digests({**run, **its_own, "precision to save in": not options.float32})
-
-    def begin() -> dict[str, Any] | None:
-        report = None
-        if not replacing_others and last is None:
-            report = checkpoints.finished(options.run, made)
-        if report is None:
-            checkpoints.same_run(output, run, begins=last is None)
-        return report
-
-    if (before := together.shared(begin)) is not None:
+    how = {"begins": last is None, "replacing": replacing_others}
+    if (before := begin(options.run, run, made, **how)) is not None:
         return before
-    if not checkpoints.checkpoints_in(output).is_dir():
-        raise OptionError(f"{output} isn't a folder that all machines share. Name a shared folder.")
 
     def score() -> dict[str, float]:
         pipeline.reader.model.eval()
@@ -189,12 +185,12 @@ def _fitted(
             scores[f"test_{name}"] = evaluate(pipeline, splits["test"], graph)[name]
         return scores
 
-    trainer = KnowledgeTrainer(options, pipeline, batches, score, rate=rate, processes=together)
+    trainer = KnowledgeTrainer(options, pipeline, batches, score, rate=rate)
     trainer.train_on(last)
     pipeline.reader.model.eval()
     type_labels = {} if hiding else type_labels
     curve = [{k: v for k, v in scores.items() if k != "seconds"} for scores in trainer.curve]
-    return Fitted(pipeline, splits, graph, type_labels, curve, start.attached, together, made)
+    return Fitted(pipeline, splits, graph, type_labels, curve, start.attached, made)
 
 
 def _rows(
@@ -204,7 +200,6 @@ def _rows(
     labels: Sequence[str],
     graph: KnowledgeGraph,
     hiding: KnowledgeGraph | None,
-    together: Processes,
 ) -> tuple[RowMaker, dict[str, str]]:
     """What makes the rows of the training set; and the tails that name a label."""
     assert pipeline.task is not None
@@ -218,7 +213,7 @@ def _rows(
         how["texts"] = texts = grown_texts(reader, examples, graph, config, windows=windows)
     elif named and len(graph):
         texts = pipeline.readings([e.sentences for e in examples], graph=graph)
-    if texts and together.main and len(graph):
+    if texts and is_main() and len(graph):
         used = [bool(text.used) for text in texts]
         tell_of_matches(used, "train", relations=bool(config.options.relations))
     if hiding:
@@ -266,7 +261,6 @@ class KnowledgeTrainer(OrderedTrainer):
         score: Callable[[], Mapping[str, float]],
         *,
         rate: float,
-        processes: Processes,
     ) -> None:
         assert pipeline.task is not None
         self.reader, self.task, self.config = pipeline.reader, pipeline.task, batches.maker.config
@@ -277,14 +271,12 @@ class KnowledgeTrainer(OrderedTrainer):
             model=self.reader.model,
             train_dataset=batches,
             score=score,
-            processes=processes,
             tokens=batches.tokens.__getitem__,
             data_collator=lambda items: items[0],
             callbacks=[EpochEnds(batches.epoch_ends, steps.patience, f"eval_{name}")],
             args=arguments(
                 self.reader.device,
                 options.run,
-                processes,
                 max_steps=len(batches.steps),
                 per_device_train_batch_size=1,
                 gradient_accumulation_steps=steps.accumulate,
@@ -358,7 +350,7 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
         epochs=options.optimiser.epochs,
         type_labels=dict(types),
         parameters=sum(p.numel() for p in pipeline.reader.model.parameters()),
-        processes=fitted.together.count,
+        processes=started_together(),
     )
     if options.links:
         report["links"] = {"data": Path(options.links).name, "share": options.link_share}

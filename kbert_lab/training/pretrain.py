@@ -30,7 +30,8 @@ from kbert_lab.training.corpus import (
     sentences_of,
 )
 from kbert_lab.training.options import HOW_IT_RUNS, CorpusOptions, PretrainOptions
-from kbert_lab.training.trainer import OrderedTrainer, Processes, arguments, join
+from kbert_lab.training.processes import is_main, join, shared, started_together
+from kbert_lab.training.trainer import OrderedTrainer, arguments, begin, last_checkpoint
 from kbert_lab.training.vocabulary import character_tokenizer
 
 FEWEST_ROWS = 20
@@ -90,18 +91,29 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     """
     of, output = options.corpus, options.run.output
     device = device_named(options.run.device)
-    together = join(device)
+    join(device)
     set_seed(options.run.seed)
-    last = together.shared(lambda: checkpoints.last_whole(checkpoints.checkpoints_in(output)))
-    step_rows = options.rows * options.optimiser.accumulate * together.count
-    made, finished = together.shared(lambda: _begin(options, last, step_rows))
-    if finished is not None:
-        return finished
-    if not checkpoints.checkpoints_in(output).is_dir():
-        raise OptionError(f"{output} isn't a folder that all machines share. Name a shared folder.")
-    tokenizer = _tokenizer(options, together, last)
+    step_rows = options.rows * options.optimiser.accumulate * started_together()
+    kept = {name: value for name, value in options.flat().items() if name not in NOT_THE_RUN}
+    run = {**kept, "tokens a step": step_rows * of.row_length}
+    changing = {name: getattr(options.optimiser, name) for name in SCHEDULE}
+    folder = Path(of.vocabulary or "")
+    sizes: dict[str, Any] = {
+        "text": _sizes(of.text),
+        "texts left out": _sizes(of.exclude),
+        "words": [],  # of a list, as older models have been pretrained with: another run
+        "vocabulary": [folder.name, *_sizes([folder / name for name in VOCABULARIES])],
+    }
+    made = checkpoints.digests({**run, **changing, **sizes, "kind": "pretrain"})
+    last = last_checkpoint(output)
+    if last:
+        shared(lambda: _check_schedule(options, last))
+    report = begin(options.run, run, made, begins=last is None, changing=changing)
+    if report is not None:
+        return report
+    tokenizer = _tokenizer(options, last)
     corpus = encode_passages(_passages(of), tokenizer, max_length=of.row_length)
-    together.shared(lambda: checkpoints.same_run(output, {CORPUS: corpus.fingerprint}))
+    shared(lambda: checkpoints.same_run(output, {CORPUS: corpus.fingerprint}))
     rows = pack(corpus, max_length=of.row_length, seed=options.run.seed)
     if len(rows) < FEWEST_ROWS:
         raise DataError(
@@ -109,7 +121,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
             f"needs {FEWEST_ROWS}. Add text files, or make rows shorter with --row-length."
         )
     held_out = min(HELD_OUT_ROWS, len(rows) // 10)
-    if together.main:
+    if is_main():
         log.info("%d passages in %d rows, %d tokens", len(corpus), len(rows), len(corpus.ids))
     how: dict[str, Any] = {"max_length": of.row_length, "positions": options.bert.max_positions}
     how["seed"] = options.run.seed
@@ -122,9 +134,8 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     filled = len(corpus.ids) / len(rows)  # tokens of a row that aren't padding
     trainer = MaskedLanguageTrainer(
         model=model,
-        args=_arguments(options, device, together),
+        args=_arguments(options, device),
         score=lambda: held_out_scores(model, test),
-        processes=together,
         tokens=lambda step: step * step_rows * filled,
         train_dataset=train,
         data_collator=default_collate,
@@ -136,7 +147,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
             **held_out_scores(model, test),
             "tokens_seen": int(count * filled),
             "tokens_a_step": step_rows * of.row_length,
-            "processes": together.count,
+            "processes": started_together(),
             "seconds": round(trainer.progress.seconds),
             "parameters": sum(p.numel() for p in model.parameters()),
             "held_out_rows": held_out,
@@ -149,7 +160,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
             _save(options, model, tokenizer, {**report, "run": made}, trainer.curve)
         return report
 
-    return together.shared(finish)
+    return shared(finish)
 
 
 def held_out_scores(model: PackedMaskedLM, rows: MaskedRows) -> dict[str, float]:
@@ -199,48 +210,17 @@ def _check_schedule(options: PretrainOptions, last: Path) -> None:
         )
 
 
-def _begin(
-    options: PretrainOptions, last: Path | None, step_rows: int
-) -> tuple[dict[str, str], dict[str, Any] | None]:
-    """Refuse another run or its model, before anything takes long.
-
-    Returns:
-        The run's ``digests``, and the report of its model where that is there already.
-    """
-    of, output = options.corpus, options.run.output
-    kept = {name: value for name, value in options.flat().items() if name not in NOT_THE_RUN}
-    run = {**kept, "tokens a step": step_rows * of.row_length}
-    changing = {name: getattr(options.optimiser, name) for name in SCHEDULE}
-    folder = Path(of.vocabulary or "")
-    sizes: dict[str, Any] = {
-        "text": _sizes(of.text),
-        "texts left out": _sizes(of.exclude),
-        "words": [],  # of a list, as older models have been pretrained with: another run
-        "vocabulary": [folder.name, *_sizes([folder / name for name in VOCABULARIES])],
-    }
-    made = checkpoints.digests({**run, **changing, **sizes, "kind": "pretrain"})
-    if last:
-        _check_schedule(options, last)
-    elif (report := checkpoints.finished(options.run, made)) is not None:
-        return made, report
-    checkpoints.same_run(output, run, begins=last is None, changing=changing)
-    return made, None
-
-
 def _sizes(paths: Sequence[str | Path]) -> list[tuple[str, int]]:
     """Names and bytes of the files there are; the others are told of when they are read."""
     files = filter(Path.is_file, map(Path, paths))
     return [(file.name, file.stat().st_size) for file in files]
 
 
-def _arguments(
-    options: PretrainOptions, device: torch.device, together: Processes
-) -> TrainingArguments:
+def _arguments(options: PretrainOptions, device: torch.device) -> TrainingArguments:
     steps = options.optimiser
     return arguments(
         device,
         options.run,
-        together,
         max_steps=steps.steps,
         per_device_train_batch_size=options.rows,
         gradient_accumulation_steps=steps.accumulate,
@@ -256,9 +236,7 @@ def _arguments(
     )
 
 
-def _tokenizer(
-    options: PretrainOptions, together: Processes, last: Path | None
-) -> PreTrainedTokenizerBase:
+def _tokenizer(options: PretrainOptions, last: Path | None) -> PreTrainedTokenizerBase:
     """The tokenizer given; that of the run to go on with; else one made from the text."""
     of, output = options.corpus, options.run.output
     if of.vocabulary:
@@ -288,7 +266,7 @@ def _tokenizer(
             tokenizer.save_pretrained(output)
         return tokenizer
 
-    return together.shared(made)
+    return shared(made)
 
 
 def new_model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> PackedMaskedLM:

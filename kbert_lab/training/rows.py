@@ -107,6 +107,11 @@ class RowMaker:
         """Leave out what another process can make for itself."""
         return {**self.__dict__, "_kept": {}, "_fold": None}
 
+    def batch(self, numbers: Sequence[int], epoch: int) -> tuple[Any, Tensor]:
+        """Make a batch of some examples (by number) for one epoch, and its labels."""
+        rows = [row for rows in self.rows(numbers, epoch) for row in rows]
+        return batch_of(rows, self.reader, self.config)
+
     def rows(self, numbers: Sequence[int], epoch: int) -> list[list[TrainingRow]]:
         """Make the rows of some examples (by number) for one epoch; a long text has several."""
         share = self.recipe.new_names if self.task.name == "ner" else 0.0

@@ -22,7 +22,6 @@ from kbert_core.checkpoints.encoders import is_adapter, is_frozen
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.kbert.visible import FULL
 from kbert_core.knowbert.candidates import Base
-from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.roof.reading import RoofConfig
 from kbert_core.systems import reading_of
 from kbert_core.tasks import Task
@@ -45,28 +44,20 @@ def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
     config = reading_of(knowledge.system or base.system, base)
     given: dict[str, Any] = {"options": knowledge.injection, "max_length": knowledge.max_length}
     given["windows"] = knowledge.windows
-    if any(f.name == "ablation" for f in fields(config)):
+    known, as_ever = {f.name for f in fields(config)}, (FULL, getattr(config, "ablation", FULL))
+    if "ablation" in known or knowledge.ablation not in as_ever:
         given["ablation"] = knowledge.ablation
-    elif knowledge.ablation not in (None, FULL, getattr(config, "ablation", FULL)):
-        raise OptionError(
-            f"Positions or visibility are given, but the system '{config.system}' doesn't use "
-            "K-BERT's. Leave them out."
-        )
-    changes = {name: value for name, value in given.items() if value is not None}
     if knowledge.base:
-        if config.system != KnowBertConfig.system:
-            raise OptionError(
-                f"A knowledge base is given, and the system '{config.system}' has none. Leave "
-                "--base out, or name --system knowbert."
-            )
-        changes["bases"] = tuple(map(Base.of, knowledge.base))
+        given["bases"] = tuple(map(Base.of, knowledge.base))
     if knowledge.roof:
-        if not isinstance(config, RoofConfig):
-            raise OptionError(
-                f"Options of a roof are given, and the system '{config.system}' has none. Leave "
-                "--roof out, or name --system roof-bert."
-            )
-        changes |= RoofConfig.changes(knowledge.roof)
+        given |= RoofConfig.changes(knowledge.roof)
+    changes = {name: value for name, value in given.items() if value is not None}
+    for name in changes.keys() - known:
+        what = {"bases": "--base", "ablation": "positions and visibility"}.get(name, "--roof")
+        raise OptionError(
+            f"The system '{config.system}' has no {name}. Leave {what} out, or name another "
+            "--system."
+        )
     return replace(config, **changes).trained_from(None if encoder == SCRATCH else encoder)
 
 
@@ -176,14 +167,10 @@ def _has_other_head(path: str, known: dict[str, Any], task: Task, labels: list[s
     if task.name not in (card.task or task.name, *card.others) or not all(
         name.endswith(kind) for name in heads
     ):
-        log.warning(
-            "%s was trained for the task '%s'; its head for '%s' is new",
-            *(path, card.task or heads[0], task.name),
-        )
-        return True
-    if labels and before != labels:
-        log.warning(
-            "%s has a head for the labels %s; the one for %s is new",
-            *(path, ", ".join(before), ", ".join(labels)),
-        )
-    return bool(labels and before != labels)
+        about = f"was trained for the task '{card.task or heads[0]}'; its head for '{task.name}'"
+    elif labels and before != labels:
+        about = f"has a head for the labels {', '.join(before)}; the one for {', '.join(labels)}"
+    else:
+        return False
+    log.warning("%s %s is new", path, about)
+    return True

@@ -1,22 +1,15 @@
-"""The trainer that all training here uses, its progress as log lines, and its processes.
-
-Several processes may train one model together, as ``torchrun`` starts them:
-each reads its share of every batch; the main one alone evaluates and writes.
-"""
+"""The trainer that all training here uses, and its progress as log lines."""
 
 import logging
 import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
 from multiprocessing import get_start_method
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
-from accelerate import PartialState
 from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import (
@@ -31,70 +24,36 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_lab.training.batches import BATCH
 from kbert_lab.training.bfloat16 import check_bf16, made_for_bf16
-from kbert_lab.training.checkpoints import checkpoints_in, last_whole, saving, what_is_broken
+from kbert_lab.training.checkpoints import (
+    checkpoints_in,
+    entered,
+    last_whole,
+    saving,
+    what_is_broken,
+)
 from kbert_lab.training.options import RunOptions
+from kbert_lab.training.processes import LONGEST_WAIT, is_main, shared, started_together
 
 MOST_WORKERS = 8  # of a process that trains
 SAVE_MINUTES = 5.0  # between checkpoints, besides those at epochs' ends
-LONGEST_WAIT = timedelta(days=1)  # while the main process evaluates or saves
-T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Processes:
-    """Which of how many processes this one is; number 0 is the main one."""
-
-    count: int = 1
-    index: int = 0
-
-    @property
-    def main(self) -> bool:
-        """Whether this process evaluates, logs and writes."""
-        return self.index == 0
-
-    def shared(self, work: Callable[[], T]) -> T:
-        """Let the main process work while the others wait; all return its result."""
-        if self.count == 1:
-            return work()
-        box = [work() if self.main else None]
-        torch.distributed.broadcast_object_list(box, src=0)
-        return box[0]  # type: ignore[return-value]
+def last_checkpoint(output: str) -> Path | None:
+    """Return the checkpoint to go on from, in every process the same; None: there is none."""
+    return shared(lambda: last_whole(checkpoints_in(output)))
 
 
-def started_together() -> int:
-    """How many processes ``torchrun`` says it started; 1 without it."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def is_main() -> bool:
-    """Whether this process may print: the first of those that train together."""
-    return started_together() == 1 or os.environ.get("RANK", "0") == "0"
-
-
-def join(device: torch.device) -> Processes:
-    """Meet the other processes; OptionError where not all are here, or can't keep to the device."""
-    if device.type == "cuda" and device.index:
+def begin(
+    options: RunOptions, run: Mapping[str, Any], made: Mapping[str, str], **how: Any
+) -> dict[str, Any] | None:
+    """Begin a run or go on with it; arguments, result and errors as of :func:`entered`."""
+    report = shared(lambda: entered(options, run, made, **how))
+    if report is None and not checkpoints_in(options.output).is_dir():
         raise OptionError(
-            f"Training takes the first CUDA device it sees, or with torchrun one for each process. "
-            f"Instead of {device}, set CUDA_VISIBLE_DEVICES={device.index} and give cuda."
+            f"{options.output} isn't a folder that all machines share. Name a shared folder."
         )
-    wanted = started_together()
-    if wanted == 1:
-        return Processes()
-    state = PartialState(cpu=device.type == "cpu", timeout=LONGEST_WAIT)
-    if state.num_processes != wanted:
-        raise OptionError(
-            f"{wanted} processes were started and {state.num_processes} train together. "
-            "Start them with torchrun."
-        )
-    return Processes(state.num_processes, state.process_index)
-
-
-def leave() -> None:
-    """Part from the other processes, at the end of a command."""
-    if torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()
+    return report
 
 
 class _Progress(TrainerCallback):
@@ -153,8 +112,7 @@ def duration(seconds: float) -> str:
 class SavesByTime(TrainerCallback):
     """Has a checkpoint written when the last one is some minutes old."""
 
-    def __init__(self, processes: Processes) -> None:
-        self._processes, self._saved = processes, 0.0
+    _saved = 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Count from here; from a checkpoint, too."""
@@ -165,8 +123,8 @@ class SavesByTime(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Have the trainer save where it is time to."""
         # several processes have to agree, and asking takes time
-        asked = self._processes.count == 1 or state.global_step % args.logging_steps == 0
-        if asked and self._processes.shared(self._due):
+        asked = started_together() == 1 or state.global_step % args.logging_steps == 0
+        if asked and shared(self._due):
             control.should_save = control.should_log = True  # so that no step's loss is lost
 
     def _due(self) -> bool:
@@ -185,7 +143,6 @@ class OrderedTrainer(Trainer):
     Args:
         train_dataset: has ``described``, what some items hold in words, too.
         score: the scores of the model on held-out data, for :meth:`evaluate`.
-        processes: those that train together.
         tokens: how many tokens are read before a step, by step.
         other arguments: as the trainer's.
     """
@@ -197,16 +154,15 @@ class OrderedTrainer(Trainer):
         *,
         train_dataset: Any,
         score: Callable[[], Mapping[str, float]],
-        processes: Processes,
         tokens: Callable[[int], float],
         **kwargs: Any,
     ) -> None:
         super().__init__(train_dataset=train_dataset, eval_dataset=train_dataset, **kwargs)
-        self.score, self.processes, self.describe = score, processes, train_dataset.described
+        self.score, self.describe = score, train_dataset.described
         self.model_accepts_loss_kwargs = True  # so that it counts a step's labels
         self.progress = _Progress(tokens)
         self.add_callback(self.progress)
-        self.add_callback(SavesByTime(processes))
+        self.add_callback(SavesByTime())
         for callback in (PrinterCallback, ProgressCallback):  # which print where results go
             self.remove_callback(callback)
 
@@ -234,7 +190,7 @@ class OrderedTrainer(Trainer):
                 "check these rows."
             )
         # the processes' gradients are averaged, not summed
-        return total * self.processes.count / max(1, int(num_items_in_batch))
+        return total * started_together() / max(1, int(num_items_in_batch))
 
     @property
     def curve(self) -> list[dict[str, float]]:
@@ -265,7 +221,7 @@ class OrderedTrainer(Trainer):
         try:
             self.train(resume_from_checkpoint=str(last) if last else None)
         except KeyboardInterrupt:
-            if self.processes.main:
+            if is_main():
                 go_on = "there is no checkpoint yet, so the same command begins anew"
                 if saved := last_whole(self.args.output_dir or ""):
                     go_on = f"run the same command again to go on from {saved.name}"
@@ -275,7 +231,7 @@ class OrderedTrainer(Trainer):
             if self.control.should_evaluate or not self.control.should_save:
                 raise
             folder = Path(self.args.output_dir or "") / f"checkpoint-{self.state.global_step}"
-            if self.processes.main:
+            if is_main():
                 shutil.rmtree(folder, ignore_errors=True)  # half written; it takes up room
             with saving(folder):
                 raise
@@ -283,9 +239,9 @@ class OrderedTrainer(Trainer):
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Score held-out data, in the main process alone."""
-        scores = self.processes.shared(lambda: dict(self.score()))
+        scores = shared(lambda: dict(self.score()))
         self.model_wrapped.train()
-        if self.processes.main:
+        if is_main():
             shown = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
             log.info("step %d: held out %s", self.state.global_step, shown)
         scores["seconds"] = round(self.progress.seconds, 1)
@@ -319,9 +275,7 @@ class EpochEnds(TrainerCallback):
             control.should_training_stop = True
 
 
-def arguments(
-    device: torch.device, run: RunOptions, processes: Processes = Processes(), **kwargs: Any
-) -> TrainingArguments:
+def arguments(device: torch.device, run: RunOptions, **kwargs: Any) -> TrainingArguments:
     """Make the trainer's arguments that all training here shares; others are given by name."""
     cuda = device.type == "cuda"
     by_itself = cuda and made_for_bf16(device)
@@ -329,7 +283,7 @@ def arguments(
         check_bf16(device)
     workers = 0  # make batches while a GPU trains; a CPU's cores are at work
     if cuda and get_start_method() == "fork":  # others would copy the model
-        cores = len(os.sched_getaffinity(0)) // processes.count
+        cores = len(os.sched_getaffinity(0)) // started_together()
         workers = max(1, min(MOST_WORKERS, cores - 1))
     if run.gradient_checkpointing:
         kwargs["activation_checkpointing"] = True

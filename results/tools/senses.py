@@ -12,7 +12,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
 from kbert_lab.data.labelled import Example
-from kbert_lab.training.link_scores import Found, columns_of
+from kbert_lab.training.count_scores import Found, count_links
 
 AT_ONCE = 2048  # texts
 
@@ -37,8 +37,8 @@ def sense_columns(
 
     prior: list[Found] = [_each(example, likeliest) for example in test]
     if way == "centroid":
-        return columns_of(test, _nearest(train, test, encoder), prior, train)
-    return columns_of(test, first if way == "first" else prior, prior, train)
+        return count_links(test, _nearest(train, test, encoder), prior, train)
+    return count_links(test, first if way == "first" else prior, prior, train)
 
 
 def _each(example: Example, choose: Any) -> dict[tuple[int, int], str]:

@@ -11,7 +11,7 @@ from kbert_core.knowledge import load_graph
 from kbert_lab import cli
 from kbert_lab.data.squad import read_comprehension
 from kbert_lab.explain.counterfactuals import Search, counterfactuals
-from kbert_lab.training.answer_scores import (
+from kbert_lab.training.count_scores import (
     answer_columns,
     scores_of_answers,
     word_f1,

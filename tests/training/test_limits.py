@@ -44,7 +44,13 @@ def test_pretraining_refuses_options_out_of_range(changes, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epochs": -1}, "epochs is -1"),
+        ({"task": "nre"}, "task is 'nre', expected one of ner"),
+        ({"epochs": 0}, "epochs is 0"),
+        ({"epochs": 3, "steps": 2}, "steps is 2, fewer than the 3 times"),
+        ({"dropout": 3.0}, "dropout is 3.0"),
+        ({"hidden_size": 200}, "Give a multiple of 64"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers is 0"),
+        ({"num_hidden_layers": 2, "encoder": "e"}, "is only for a BERT trained from scratch"),
         ({"learning_rate": 0.0}, r"learning_rate is 0\.0, expected more than 0"),
         ({"learning_rate": -1.0}, "learning_rate is -1"),
         ({"patience": -1}, "patience is -1, expected at least 0"),
@@ -56,7 +62,7 @@ def test_pretraining_refuses_options_out_of_range(changes, message):
 )
 def test_training_refuses_options_out_of_range(changes, message):
     with pytest.raises(OptionError, match=message):
-        TrainOptions.of(task="ner", data="data", output="model", **changes)
+        TrainOptions.of(**{"task": "ner", "data": "data", "output": "model", **changes})
 
 
 def test_a_share_of_a_recipe_outside_0_to_1_is_named():

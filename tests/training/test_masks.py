@@ -17,8 +17,8 @@ from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_lab.data.labelled import Example, read_examples
+from kbert_lab.training.count_scores import mask_columns, scores_of_masks
 from kbert_lab.training.finetune import train
-from kbert_lab.training.mask_scores import mask_columns, scores_of_masks
 from kbert_lab.training.options import TrainOptions
 from kbert_lab.training.rows import RowMaker
 

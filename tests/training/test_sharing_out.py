@@ -139,13 +139,12 @@ class OfLengths:
     def rows(self, numbers, epoch):
         return [[TrainingRow(range(self.lengths[number]), 0)] for number in numbers]
 
+    def batch(self, numbers, epoch):
+        return SimpleNamespace(), torch.zeros(len(numbers))
+
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])
-def test_the_parts_of_a_step_hold_its_examples_once(parts, monkeypatch):
-    monkeypatch.setattr(
-        "kbert_lab.training.batches.batch_of",
-        lambda rows, reader, config: (SimpleNamespace(), torch.zeros(len(rows))),
-    )
+def test_the_parts_of_a_step_hold_its_examples_once(parts):
     lengths = np.random.default_rng(0).integers(3, 40, 50).tolist()
     options = TrainOptions.of(task="ner", data="d", output="m", batch_tokens=64, epochs=2)
     batches = Batches(OfLengths(lengths), options, parts=parts)
@@ -265,7 +264,7 @@ def test_a_mistake_ends_all_processes(tmp_path):
 @pytest.mark.parametrize("index", [1, 3])
 def test_another_cuda_device_than_the_first_is_refused_with_the_remedy(index):
     from kbert_core.errors import OptionError
-    from kbert_lab.training.trainer import join
+    from kbert_lab.training.processes import join
 
     with pytest.raises(OptionError, match=f"CUDA_VISIBLE_DEVICES={index}"):
         join(torch.device("cuda", index))

@@ -1,0 +1,59 @@
+"""Several processes that train one model together, as ``torchrun`` starts them.
+
+Each reads its share of every batch. The first is the main one, which alone evaluates, logs and
+writes.
+"""
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeVar
+
+import torch
+from accelerate import PartialState
+
+from kbert_core.errors import OptionError
+
+LONGEST_WAIT = timedelta(days=1)  # while the main process evaluates or saves
+T = TypeVar("T")
+
+
+def started_together() -> int:
+    """How many processes ``torchrun`` says it started; 1 without it."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_main() -> bool:
+    """Whether this process evaluates, logs and writes."""
+    return started_together() == 1 or os.environ.get("RANK", "0") == "0"
+
+
+def join(device: torch.device) -> None:
+    """Meet the other processes; OptionError where not all are here, or can't keep to the device."""
+    if device.type == "cuda" and device.index:
+        raise OptionError(
+            f"Training takes the first CUDA device it sees, or with torchrun one for each process. "
+            f"Instead of {device}, set CUDA_VISIBLE_DEVICES={device.index} and give cuda."
+        )
+    if (wanted := started_together()) > 1:
+        state = PartialState(cpu=device.type == "cpu", timeout=LONGEST_WAIT)
+        if state.num_processes != wanted:
+            raise OptionError(
+                f"{wanted} processes were started and {state.num_processes} train together. "
+                "Start them with torchrun."
+            )
+
+
+def shared(work: Callable[[], T]) -> T:
+    """Let the main process work while the others wait; all return its result."""
+    if started_together() == 1:
+        return work()
+    box = [work() if is_main() else None]
+    torch.distributed.broadcast_object_list(box, src=0)
+    return box[0]  # type: ignore[return-value]
+
+
+def leave() -> None:
+    """Part from the other processes, at the end of a command."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
