@@ -1,6 +1,7 @@
 """Reading comprehension: answers of the paragraph alone, the loss by hand, windows of a pair."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -49,7 +50,7 @@ def pipeline_of(folder, checkpoints, system="k-bert", **how):
         )
     else:
         config = (ReadConfig if system == "k-bert" else PlainTextConfig)(options)
-    card = Card("qa", pipeline.reader.configured(config, **how) if how else config)
+    card = Card("qa", replace(config, **how))
     return Pipeline(pipeline.reader.model, pipeline.hugging_face_tokenizer, card)
 
 
