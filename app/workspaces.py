@@ -8,6 +8,7 @@ and edit. Where KBERT_WORKSPACES names a PostgreSQL database, each is a graph in
 import hashlib
 import logging
 import os
+import re
 import secrets
 import threading
 from collections import OrderedDict
@@ -22,6 +23,7 @@ from platformdirs import user_data_dir
 from app.texts import N_, refusal, t
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.errors import GraphFileError, MissingPackageError
+from kbert_core.files import cache_folder
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io.sources import SERVER, STORED
 from kbert_lab.graphs.store import ServerError
@@ -232,6 +234,8 @@ def without_path(error: Exception, place: Path | str, title: str) -> str:
     said = said.replace(str(place), title)
     if isinstance(place, Path):
         return said.replace(str(place.parent), "…").replace(place.stem, "…")
+    mirror = rf"{re.escape(str(cache_folder()))}[^\s:：]*"
+    said = re.sub(mirror, lambda _: title, said)
     host = urlsplit(place).hostname
     return said.replace(host, "…") if host else said
 

@@ -12,7 +12,7 @@ from app.edit_log import EditLog, OpenWorkspace
 from app.texts import speaking
 from app.workspaces import WorkspaceError
 from kbert_core import KnowledgeGraph, Triple, find_mentions
-from kbert_core.errors import GraphConflict
+from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.graphs.search import Query
 from kbert_lab.graphs.store.importing import Source
@@ -115,6 +115,13 @@ def test_a_server_that_is_away_is_told_without_its_place(key, cluster, caplog):
         cluster.start()
     assert workspace.commit(Edit("add", FIG)).revision == workspace.revision
     assert f"port {cluster.port} failed" in caplog.text  # for whoever runs the app
+
+
+def test_the_place_of_the_mirror_is_not_told(key):
+    store = workspaces.store(key)
+    full = GraphFileError(f"{store.file}: the disk is full, so nothing was changed.")
+    said = workspaces.without_path(full, workspaces.place_of(key), "Fruit")
+    assert said == "Fruit: the disk is full, so nothing was changed."
 
 
 def test_a_server_that_refuses_a_user_is_told_without_the_user(key, cluster, monkeypatch, caplog):

@@ -13,7 +13,7 @@ from kbert_core.knowledge.triple import Triple
 from kbert_lab.graphs.store import TABLES, create_indexes, last_revision, now, transaction
 from kbert_lab.graphs.store.importing import Source
 from kbert_lab.graphs.store.log import Entry
-from kbert_lab.graphs.store.store import Connections, GraphStore
+from kbert_lab.graphs.store.store import GraphStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,6 @@ class MemoryStore(GraphStore):
         self.path = self.file = Path(base.name or "graph")  # what errors call it
         self.base = self._graph = base
         self.steps: dict[int, Step] = {}
-        self._connections = Connections(self.path)
         self._lock = threading.RLock()
         self._revision, self._write, self._closed = 0, False, False
         self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)

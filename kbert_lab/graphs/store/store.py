@@ -61,16 +61,6 @@ class Connections(threading.local):
         self._database = self._database or connect(self.path)
         return self._database
 
-    @contextmanager
-    def another(self) -> Iterator[sqlite3.Connection]:
-        """Open one for whoever reads for long, and may stop half way."""
-        with closing(connect(self.path)) as database:
-            yield database
-
-    def errors(self) -> AbstractContextManager[None]:
-        """Say in our words what the database says."""
-        return database_errors(self.path)
-
     def close(self) -> None:
         """Close this thread's; one is opened again when it is asked for."""
         if self._database is not None:
@@ -81,7 +71,7 @@ class Connections(threading.local):
 class Snapshot:
     """A graph file at one revision, as a ``TripleSource``: what is edited later doesn't show."""
 
-    def __init__(self, connections: Any, revision: int, names: NameLookup) -> None:
+    def __init__(self, connections: Connections, revision: int, names: NameLookup) -> None:
         self._connections = connections
         self._then = {"then": revision}
         self.names = names
@@ -100,7 +90,8 @@ class Snapshot:
 
     def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
         """Every entity, by name, with its triples."""
-        with self._connections.errors(), self._connections.another() as database:
+        path = self._connections.path  # opened anew: whoever reads for long may stop half way
+        with database_errors(path), closing(connect(path)) as database:
             rows = database.execute(
                 f"SELECT entity, head, relation, tail FROM triple WHERE {THEN} "
                 "ORDER BY entity, place, version",
@@ -119,7 +110,7 @@ class Snapshot:
         return tuple(map(triple_of, rows))
 
     def _rows(self, query: str, **values: Any) -> list[tuple]:
-        with self._connections.errors():
+        with database_errors(self._connections.path):
             return self._connections.get().execute(query, self._then | values).fetchall()
 
 
@@ -357,7 +348,7 @@ class GraphStore:
 
     @contextmanager
     def _using(self) -> Iterator[None]:
-        with self._lock, self._connections.errors():
+        with self._lock, database_errors(self.file):
             yield
 
     def _writing(self) -> AbstractContextManager[None]:
