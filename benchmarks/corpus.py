@@ -37,7 +37,7 @@ from ray_cluster import running_ray  # before Ray
 
 from kbert_lab import cli
 from kbert_lab.cli import read
-from kbert_lab.cli.commands import loaded
+from kbert_lab.cli.commands import call, loaded
 from kbert_lab.cli.corpus import Worker
 from kbert_lab.data.shards import find_shards
 
@@ -136,7 +136,7 @@ def command_of(way: str, model: Path, kg: Path, folder: Path) -> list[str]:
 def cpu_of(way: str, model: Path, kg: Path, folder: Path) -> float:
     """CPU seconds for all texts, in this process, when model and graph are loaded."""
     command = command_of(way, model, kg, folder)
-    args = cli.parser(command[0]).parse_args(command)
+    args = cli.parser(command[:1]).parse_args(command)
     with ExitStack() as args.until_its_end:
         made = loaded(args)
         if way == ONE:
@@ -149,7 +149,7 @@ def cpu_of(way: str, model: Path, kg: Path, folder: Path) -> float:
         else:
             begun = time.process_time()
             with redirect_stdout(io.StringIO()), patch.object(read, "loaded", return_value=made):
-                args.command.run(args)
+                call(args.command.run, args)
         return time.process_time() - begun
 
 

@@ -1,8 +1,9 @@
-"""`kbert predict --data`: a corpus read in parallel by Ray's actors, shard by shard.
+"""`kbert predict --data`: a corpus read in parallel, shard by shard.
 
-A worker loads the model and maps the graph's index once, and then takes one shard after the other.
-A shard's results get their name when they are whole, so a shard is done once or not at all,
-whoever is killed; and no result depends on which worker read what.
+The workers are processes of this machine, or Ray's actors on a cluster. A worker loads the model
+and maps the graph's index once, and then takes one shard after the other. A shard's results get
+their name when they are whole, so a shard is done once or not at all, whoever is killed; and no
+result depends on which worker read what.
 
 These are plain actors and not Ray Data, whose blocks of rows know neither shards nor row numbers,
 and which tries a shard that kills its worker without end.
@@ -17,12 +18,15 @@ import shutil
 import socket
 import time
 from argparse import Namespace
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from dataclasses import asdict, astuple, dataclass, fields
-from itertools import islice, repeat
+from itertools import cycle, islice
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from types import UnionType
 from typing import Any, get_args
 
@@ -34,34 +38,26 @@ from filelock import AcquireReturnProxy, FileLock, Timeout
 from kbert_core.checkpoints.adapters import weights_hash
 from kbert_core.errors import DataError, KBertError, MissingPackageError, OptionError, TextError
 from kbert_core.files import json_object, replaced
-from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.knowledge.io.encodings import VARIABLE
-from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.tasks.link import Link
 from kbert_core.tasks.mask import Filling
 from kbert_core.tasks.ner import Span
 from kbert_core.tasks.qa import Answer
 from kbert_lab.cli.commands import NO_HEAD, columns_of, loaded
 from kbert_lab.cli.output import TRIPLE, Progress
+from kbert_lab.cli.read import predictions
 from kbert_lab.data.shards import PARQUET_PROBLEMS, BrokenRow, Row, Shard, find_shards, rows_of
 from kbert_lab.study.gated import JudgedSpan
 
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers of every start
-os.environ.setdefault("RAY_worker_niceness", "0")  # workers are what its other processes are for
-try:
-    import ray
-except ImportError as error:
-    raise MissingPackageError(
-        "A corpus is read in parallel by Ray, which isn't installed here. Install it: "
-        "pip install 'kbert-lab[corpus]'"
-    ) from error
-
 ROWS_AT_ONCE = 8192  # predicted and written together: a row group
-TRIES = 3  # of a shard whose worker dies, and of a start of Ray
-STORE = 100 << 20  # bytes of Ray's object store, which hardly anything passes through
+TRIES = 3  # of a shard whose worker on a cluster dies
 RUN, LOCK, UNFINISHED, BROKEN = "_run.json", "_lock", "_unfinished", "_broken"
 NOTES = b"kbert"  # in a Parquet file's metadata
-LEFT_HERE = ("command", "until_its_end")  # of the command line; no worker needs them
+LEFT_HERE = ("command", "parser", "until_its_end")  # of the command line; no worker needs them
+DIED = (
+    "A worker died, perhaps for want of memory. Finished shards are kept, and the same command "
+    "goes on. Use fewer --workers, or cut large files into smaller ones."
+)
 log = logging.getLogger(__name__)
 
 
@@ -103,29 +99,6 @@ def schema_of(task: str, *, sentences: int, compare: bool, gate: bool) -> pa.Sch
     text = pa.string() if sentences == 1 else pa.list_(pa.string())
     columns = {"row": pa.int64(), "text": text, **own, **judged, "triples": TRIPLES, "cut": CUT}
     return pa.schema(list({**columns, **plain}.items()))
-
-
-def _value(value: Any) -> Any:
-    """A field of a prediction, for Arrow."""
-    if isinstance(value, Mapping):
-        return list(value.items())
-    if isinstance(value, str):
-        return value
-    return [each if isinstance(each, str) else asdict(each) for each in value]
-
-
-def _cut(reading: Any) -> list[dict[str, int]]:
-    """Where each sentence is over the length limit, in characters."""
-    row = reading.rows[0]
-    if isinstance(row, FlatTree):
-        starts = [
-            (cut.sentence, row.trunk_tokens[cut.sentence].starts[cut.kept])
-            for cut in row.trunk_cuts
-        ]
-    else:  # nothing but white space may come after the last token that is read
-        ends = enumerate(own.ends[-1] if len(own) else 0 for own in reading.tokens)
-        starts = [(number, end) for number, end in ends if reading.sentences[number][end:].strip()]
-    return [{"sentence": number, "start": start} for number, start in starts]
 
 
 # A worker
@@ -232,38 +205,23 @@ class Worker:
 
     def _predicted(self, rows: Sequence[Row]) -> Iterator[dict[str, Any] | BrokenRow]:
         """Predict for rows; one that the model can't read is broken."""
-        pipeline, graph, config = self._loaded
         while rows:
             count, texts = 0, [row.sentences for row in rows]
-            readings = pipeline.read(texts, graph=graph, config=config)
-            plain: Any = repeat(None)
-            if self._given.compare:
-                plain = pipeline.predict(texts, graph=NO_KNOWLEDGE, config=config)
             try:
-                for row, reading, without in zip(rows, readings, plain, strict=False):
-                    yield self._row(row, reading, without)
+                for data in predictions(texts, *self._loaded, compare=self._given.compare):
+                    yield _as_row(rows[count].number, data)
                     count += 1
             except TextError as error:
                 yield BrokenRow.of(rows[count].number, error, " ‖ ".join(rows[count].sentences))
                 count += 1
             rows = rows[count:]
 
-    def _row(self, row: Row, reading: Any, without: Any) -> dict[str, Any]:
-        own = PREDICTED[self._loaded[0].task.name]
-        told = {name: _value(getattr(reading.prediction, name)) for name in own}
-        if self._given.gate is not None:
-            told["judged"] = _value(getattr(reading.prediction, "judged", ()))
-        if without is not None:
-            told["without_knowledge"] = {name: _value(getattr(without, name)) for name in own}
-        return {
-            "row": row.number,
-            "text": row.sentences[0] if len(row.sentences) == 1 else list(row.sentences),
-            **told,
-            "triples": [
-                {name: getattr(triple, name) for name in TRIPLE} for triple in reading.used
-            ],
-            "cut": _cut(reading),
-        }
+
+def _as_row(number: int, data: dict[str, Any]) -> dict[str, Any]:
+    """A prediction as `kbert predict` prints it, by column."""
+    judged = {"judged": data["prediction"].get("gate")}
+    cut = [part for part in data["dropped"] if "start" in part]
+    return {**data, **data["prediction"], **judged, "row": number, "cut": cut}
 
 
 # The run
@@ -387,67 +345,90 @@ def _result(shard: Shard, output: Path) -> Done | None:
 
 def _read(args: Namespace, run: Mapping[str, str], shards: Sequence[Shard]) -> Iterator[Done]:
     """Let workers read shards, the largest first; yields them as they are done."""
-    waiting = deque(sorted(shards, key=lambda shard: -shard.size))
-    with _ray(args):
+    kept = {name: value for name, value in vars(args).items() if name not in LEFT_HERE}
+    workers = _on_a_cluster if args.cluster else _here
+    largest_first = sorted(shards, key=lambda shard: -shard.size)
+    for done in workers(Namespace(**kept), os.getcwd(), run, largest_first):
+        if done.stop:
+            raise KBertError(f"A worker can't go on. Finished shards are kept. {done.stop}")
+        yield done
+
+
+def _here(
+    args: Namespace, folder: str, run: Mapping[str, str], shards: Sequence[Shard]
+) -> Iterator[Done]:
+    """Read shards by processes of this machine."""
+    gpus = torch.cuda.device_count() if args.device != "cpu" else 0
+    count = min(args.workers or gpus or os.cpu_count() or 1, len(shards))
+    devices = get_context("spawn").Queue()
+    names = cycle([f"cuda:{n}" for n in range(gpus)] or ["cpu"])
+    for name in islice(names, count):
+        devices.put(name)
+    how: Any = {"mp_context": get_context("spawn"), "initializer": _start}
+    with ProcessPoolExecutor(count, initargs=(devices, args, folder, run), **how) as pool:
+        reading = [pool.submit(_read_by_this_process, shard) for shard in shards]
+        try:
+            yield from (each.result() for each in as_completed(reading))
+        except BrokenProcessPool as error:
+            raise KBertError(DIED) from error
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+_worker: Worker  # of a process that reads shards
+
+
+def _start(devices: Any, args: Namespace, folder: str, run: Mapping[str, str]) -> None:
+    """Make this process a worker, which ends with the one that started it."""
+    global _worker
+    args.device = devices.get()
+    _worker = Worker(args, folder, run)
+    Thread(target=_end_with_its_parent, daemon=True).start()
+
+
+def _end_with_its_parent() -> None:
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _read_by_this_process(shard: Shard) -> Done:
+    return _worker.read(shard)
+
+
+def _on_a_cluster(
+    args: Namespace, folder: str, run: Mapping[str, str], shards: Sequence[Shard]
+) -> Iterator[Done]:
+    """Read shards by actors of a Ray cluster."""
+    try:
+        import ray
+        from ray.util import ActorPool
+    except ImportError as error:
+        raise MissingPackageError(
+            "A corpus is read on several machines by Ray, which isn't installed here. Install it: "
+            "pip install 'kbert-lab[corpus]'"
+        ) from error
+    try:
+        host, _, port = args.cluster.rpartition(":")
+        socket.create_connection((host, int(port)), timeout=10).close()  # Ray tries for minutes
+        ray.init(address=args.cluster, log_to_driver=False, logging_level="ERROR")
+    except (OSError, ValueError, RuntimeError) as error:
+        raise OptionError(
+            f"No Ray cluster answers at {args.cluster} ({error}). Start it with `ray start "
+            "--head`, and give its address as HOST:PORT."
+        ) from error
+    try:
         there = ray.cluster_resources()
         gpus = int(there.get("GPU", 0)) if args.device != "cpu" else 0
-        kept = {name: value for name, value in vars(args).items() if name not in LEFT_HERE}
         if gpus:
-            kept["device"] = "cuda"  # the one that Ray gives it
+            args.device = "cuda"  # the one that Ray gives it
         count = min(args.workers or gpus or int(there["CPU"]), len(shards))
-        how = {"num_cpus": 1, "num_gpus": 1 if gpus else 0}
-        tries = {"max_restarts": -1, "max_task_retries": TRIES - 1}
-        actor: Any = ray.remote(Worker)
-        start = actor.options(**how, **tries).remote
-        workers = [start(Namespace(**kept), os.getcwd(), run) for _ in range(count)]
-        busy: dict[Any, Any] = {worker.load.remote(): (worker, None) for worker in workers}
-        while waiting or any(shard for _, shard in busy.values()):
-            (ready,), _ = ray.wait([*busy])
-            worker, shard = busy.pop(ready)
-            try:
-                done = ray.get(ready)
-            except ray.exceptions.RayActorError:
-                text = f"its worker died {TRIES} times, perhaps for want of memory. Use fewer "
-                text += "--workers, or cut the file into smaller ones"
-                done = Done(refused=f"{shard.path}: {text}.") if shard else Done(stop=f"{text}.")
-            if done.stop:
-                raise KBertError(f"A worker can't go on. Finished shards are kept. {done.stop}")
-            if shard:
-                yield done
-            if waiting:
-                shard = waiting.popleft()
-                busy[worker.read.remote(shard)] = worker, shard
-
-
-@contextmanager
-def _ray(args: Namespace) -> Iterator[None]:
-    """Ray: a cluster, or its processes on this machine, for whoever knows the run's token."""
-    quiet: Any = {"log_to_driver": False, "logging_level": "ERROR"}
-    if args.cluster:
-        try:
-            host, _, port = args.cluster.rpartition(":")
-            socket.create_connection((host, int(port)), timeout=10).close()  # Ray tries for minutes
-            ray.init(address=args.cluster, **quiet)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise OptionError(
-                f"No Ray cluster answers at {args.cluster} ({error}). Start it with `ray start "
-                "--head`, and give its address as HOST:PORT."
-            ) from error
-    else:
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        alone: Any = {"include_dashboard": False, "object_store_memory": STORE}
-        for left in reversed(range(TRIES)):
-            try:
-                ray.init(address="local", num_cpus=args.workers, **alone, **quiet)
-                break
-            except Exception as error:  # a bare one, where its helpers need more than 15 seconds
-                ray.shutdown()
-                if not left:
-                    raise KBertError(
-                        f"Ray doesn't start ({error}). Run the command again when less is going on "
-                        "on this machine."
-                    ) from error
-    try:
-        yield
+        how: Any = {"num_cpus": 1, "num_gpus": 1 if gpus else 0}
+        how |= {"max_restarts": -1, "max_task_retries": TRIES - 1}
+        start: Any = ray.remote(Worker).options(**how).remote
+        pool = ActorPool([start(args, folder, run) for _ in range(count)])
+        yield from pool.map_unordered(lambda worker, shard: worker.read.remote(shard), shards)
+    except ray.exceptions.RayActorError as error:
+        raise KBertError(DIED) from error
     finally:
         ray.shutdown()

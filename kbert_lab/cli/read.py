@@ -202,27 +202,34 @@ def predict(args: Namespace, *, compare: bool = False) -> dict[str, Any] | None:
         from kbert_lab.cli.corpus import predict_corpus
 
         return predict_corpus(args)
-    from kbert_core.pipeline import NO_KNOWLEDGE
-
     pipeline, graph, config = loaded(args, why=options.NO_HEAD)
 
-    def predictions(texts: Texts) -> Iterator[Mapping[str, Any]]:
-        readings = pipeline.read(texts, graph=graph, config=config)
-        plain = pipeline.predict(texts, graph=NO_KNOWLEDGE, config=config)
-        for sentences, read in zip(texts, readings, strict=True):
-            data: dict[str, Any] = {
-                "text": list(sentences) if len(sentences) > 1 else sentences[0],
-                "prediction": _plain(read.prediction),
-                "triples": [{name: getattr(t, name) for name in TRIPLE} for t in read.used],
-                "dropped": _dropped(read),
-            }
-            if compare:
-                data["without_knowledge"] = _plain(next(plain))
-            yield data
+    def predicted(texts: Texts) -> Iterator[Mapping[str, Any]]:
+        return predictions(texts, pipeline, graph, config, compare=compare)
 
     at_once = 1 if args.file in (None, "-") else TEXTS_AT_ONCE
-    each_text(args, predictions, prediction_text, at_once=at_once)
+    each_text(args, predicted, prediction_text, at_once=at_once)
     return None
+
+
+def predictions(
+    texts: Texts, pipeline: Any, graph: Any, config: Any, *, compare: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Predict, as plain data: with knowledge, what was read of it, and to compare without."""
+    from kbert_core.pipeline import NO_KNOWLEDGE
+
+    readings = pipeline.read(texts, graph=graph, config=config)
+    plain = pipeline.predict(texts, graph=NO_KNOWLEDGE, config=config)
+    for sentences, read in zip(texts, readings, strict=True):
+        data: dict[str, Any] = {
+            "text": list(sentences) if len(sentences) > 1 else sentences[0],
+            "prediction": _plain(read.prediction),
+            "triples": [{name: getattr(t, name) for name in TRIPLE} for t in read.used],
+            "dropped": _dropped(read),
+        }
+        if compare:
+            data["without_knowledge"] = _plain(next(plain))
+        yield data
 
 
 @command("rank", options.READING)

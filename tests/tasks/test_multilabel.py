@@ -24,7 +24,7 @@ from kbert_core.explain.targets import target_of
 from kbert_core.labels import Labels
 from kbert_core.tasks import TASKS, MultiLabel
 from kbert_lab import cli
-from kbert_lab.cli.corpus import PREDICTED, _value, schema_of
+from kbert_lab.cli.corpus import schema_of
 from kbert_lab.data.labelled import check_labels, labels_of, read_examples
 from kbert_lab.data.sources import guess_task, read_split
 from kbert_lab.data.splits import write_split
@@ -252,8 +252,7 @@ def test_the_command_line_predicts(trained, tmp_path, capsys, options, given):
 def test_a_corpus_gets_lists_of_labels():
     prediction = TASK.decode(TEXT, torch.tensor([1.0, -1.0, 1.0]), Labels(enumerate(LABELS)))
     schema = schema_of("multilabel", sentences=1, compare=False, gate=False)
-    row = {name: _value(getattr(prediction, name)) for name in PREDICTED["multilabel"]}
-    (read,) = pa.Table.from_pylist([row], schema).to_pylist()
+    (read,) = pa.Table.from_pylist([prediction.as_dict()], schema).to_pylist()
     assert read["labels"] == ["drug", "sleep"]
     assert dict(read["probabilities"])["pain"] == pytest.approx(0.2689, abs=1e-4)
 
