@@ -16,7 +16,7 @@ from transformers.utils import logging
 
 from benchmarks.common import data_folder, machine, print_table, write
 from kbert_core import NO_KNOWLEDGE, KBertError, Pipeline, load_graph
-from kbert_core.kbert.flattening import flatten
+from kbert_core.kbert.flat_tree import flatten
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import Rule, Strategy
 from kbert_lab.data.labelled import Example

@@ -50,6 +50,7 @@ from kbert_core import (
     visible_matrix,
 )
 from kbert_core.checkpoints.checkpoint import load_tokenizer
+from kbert_core.kbert.flat_tree import CODES
 from kbert_core.kbert.visible import mask_mod
 from kbert_core.layers import layers_of, twin_of
 from kbert_lab.training.batches import bucketed
@@ -565,9 +566,10 @@ def packed(rows: Sequence[Sequence[FlatTree]], length: int) -> tuple[Batch, Tens
     batch[2] = -1  # branch codes of padding
     tree_ids = torch.full((len(rows), length), -1)
     for row, trees in enumerate(rows):
-        codes = np.concatenate([tree.codes for tree in trees], axis=1)
-        batch[:, row, : codes.shape[1]] = torch.from_numpy(codes)
         sizes = [len(tree) for tree in trees]
+        for code, name in enumerate(CODES):
+            values = [value for tree in trees for value in getattr(tree, name)]
+            batch[code, row, : len(values)] = torch.tensor(values)
         numbers = np.repeat(np.arange(len(trees)), sizes)
         tree_ids[row, : len(numbers)] = torch.from_numpy(numbers)
     return Batch(*batch), tree_ids

@@ -118,7 +118,7 @@ def compared(
 
 def injected(text: str, graph: KnowledgeGraph) -> list[Selection]:
     """Find the names of a text, and choose their triples."""
-    mentions = find_mentions([text], graph).item(0)
+    mentions = find_mentions([text], graph)[0]
     return select_triples([(text,)] * len(mentions), mentions, graph, InjectionOptions())
 
 

@@ -3,9 +3,8 @@ from .checkpoints.checkpoint import load_model as load_model
 from .errors import KBertError as KBertError
 from .kbert.flat_tree import Batch as Batch
 from .kbert.flat_tree import FlatTree as FlatTree
-from .kbert.flat_tree import FlatTrees as FlatTrees
 from .kbert.flat_tree import collate as collate
-from .kbert.flattening import flatten as flatten
+from .kbert.flat_tree import flatten as flatten
 from .kbert.interventions import Intervention as Intervention
 from .kbert.interventions import Tokens as Tokens
 from .kbert.mask_transformer import MaskTransformer as MaskTransformer
@@ -13,7 +12,6 @@ from .kbert.mask_transformer import probe as probe
 from .kbert.reader import KBertTrace as KBertTrace
 from .kbert.sentence_tree import Node as Node
 from .kbert.sentence_tree import SentenceTree as SentenceTree
-from .kbert.sentence_tree import Trees as Trees
 from .kbert.sentence_tree import grow_trees as grow_trees
 from .kbert.sentence_tree import k_inject as k_inject
 from .kbert.sentence_tree import k_query as k_query

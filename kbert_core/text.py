@@ -15,10 +15,8 @@ from kbert_core.tokens import (
     IN_RUN,
     NO_TOKEN,
     CharacterTable,
-    Ints,
     Layout,
     Special,
-    TokenizedTexts,
     Tokens,
     before,
     code_points,
@@ -90,12 +88,13 @@ class Tokenizer(Protocol):
 
     pad_id: int
     unknown_id: int | None  # of what the vocabulary lacks; None: it lacks nothing
+    known_branches: dict[tuple[str, ...], list[int]]  # ids of branches met, by their texts
 
-    def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
+    def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         """Cut texts of the trunk."""
         ...
 
-    def tokenize_branches(self, texts: Sequence[str]) -> TokenizedTexts:
+    def tokenize_branches(self, texts: Sequence[str]) -> list[Tokens]:
         """Cut relations or tails of branches; equal texts always give equal tokens."""
         ...
 
@@ -140,9 +139,11 @@ class WordPieces:
         self._backend.no_padding()
         self._layouts = {n: _layout(self._backend, n) for n in (1, 2)}
         self._ids = CharacterTable(self._id_of) if _cuts_by_character(self._backend) else None
-        self._known_runs: dict[str, Tokens] = {}
+        mask = Tokens([self._mask_id or 0], [0], [len(self._mask or "")])
+        self._known_runs: dict[str | None, Tokens] = {None: mask}
+        self.known_branches: dict[tuple[str, ...], list[int]] = {}
 
-    def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
+    def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         """Cut texts of the trunk."""
         if self._mask is None:
             return self._tokenize(texts, set())
@@ -153,7 +154,7 @@ class WordPieces:
             at += len(text)
         return self._tokenize(texts, masks)
 
-    def tokenize_branches(self, texts: Sequence[str]) -> TokenizedTexts:
+    def tokenize_branches(self, texts: Sequence[str]) -> list[Tokens]:
         """Cut relations or tails."""
         return self._tokenize(texts, set())
 
@@ -182,7 +183,7 @@ class WordPieces:
         length = self.hugging_face.model_max_length
         return int(length) if length < UNKNOWN_LENGTH else None
 
-    def _tokenize(self, texts: Sequence[str], masks: Set[tuple[int, int]]) -> TokenizedTexts:
+    def _tokenize(self, texts: Sequence[str], masks: Set[tuple[int, int]]) -> list[Tokens]:
         """Take tokens from the table; ask the tokenizer for runs that the table doesn't know.
 
         Args:
@@ -197,7 +198,7 @@ class WordPieces:
         begins = {*before(lengths).tolist()} if masks and self._mask_takes_space else set()
         takes_space = {start for start, _ in masks if begins and start not in begins}
 
-        def of_runs(spans: list[tuple[int, int]]) -> tuple[TokenizedTexts, Ints]:
+        def of_runs(spans: list[tuple[int, int]]) -> list[Tokens]:
             runs = [None if span in masks else joined[slice(*span)] for span in spans]
             if takes_space:
                 runs = [
@@ -206,27 +207,20 @@ class WordPieces:
                 ]
             return self._runs(runs)
 
-        return tokenize_by_table(lengths, ids, of_runs, [place for span in masks for place in span])
+        borders = [place for span in masks for place in span]
+        return tokenize_by_table(lengths, ids, of_runs, borders).split()
 
-    def _runs(self, runs: Sequence[str | None]) -> tuple[TokenizedTexts, Ints]:
-        """Tokenize runs of characters, equal runs only once; None stands for the mask.
-
-        Returns:
-            The tokens of the different runs, and (R,) the number of each run among these.
-        """
-        numbers: dict[str | None, int] = {}
-        which = [numbers.setdefault(run, len(numbers)) for run in runs]
+    def _runs(self, runs: Sequence[str | None]) -> list[Tokens]:
+        """Tokenize runs of characters, equal runs only once; None stands for the mask."""
+        if len(self._known_runs) > MOST_KNOWN_RUNS:
+            self._known_runs = {None: self._known_runs[None]}
         known = self._known_runs
-        new = [run for run in numbers if run is not None and run not in known]
-        tokens = dict(zip(new, map(_tokens, new, self._encoded(new)), strict=True))
-        mask = Tokens([self._mask_id], [0], [len(self._mask or "")])
-        different = TokenizedTexts.of(
-            mask if run is None else tokens[run] if run in tokens else known[run] for run in numbers
+        new = [run for run in dict.fromkeys(runs) if run is not None and run not in known]
+        tokens: dict[str | None, Tokens] = dict(
+            zip(new, map(_tokens, new, self._encoded(new)), strict=True)
         )
-        if len(known) > MOST_KNOWN_RUNS:
-            known = self._known_runs = {}
-        known.update((run, cut) for run, cut in tokens.items() if len(run) <= LONGEST_KNOWN)
-        return different, np.array(which, np.int64)
+        known.update((run, tokens[run]) for run in new if len(run) <= LONGEST_KNOWN)
+        return [known[run] if run in known else tokens[run] for run in runs]
 
     def _encoded(self, texts: list[str]) -> list[Any]:
         return self._backend.encode_batch(texts, add_special_tokens=False)

@@ -1,13 +1,12 @@
 """Tokens and their places in texts and in rows; characters → tokens by table."""
 
 import unicodedata
-from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import chain
-from typing import NamedTuple, TypeVar, overload
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,28 +15,8 @@ from kbert_core.errors import OptionError, TextError
 
 CodePoints = NDArray[np.uint32]
 Ints = NDArray[np.int64]
-T = TypeVar("T")
 NO_TOKEN, IN_RUN, EXTENDS = -1, -2, -3  # in place of a character's id
 OVERLAP = 0.25  # of a window, shared with the next
-
-
-class Many(Sequence[T]):
-    """A sequence whose items are made when they are asked for."""
-
-    @abstractmethod
-    def item(self, index: int) -> T:
-        """Make one, from 0."""
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-    def __getitem__(self, index: int | slice) -> T | list[T]:
-        numbers = range(len(self))[index]
-        return self.item(numbers) if isinstance(numbers, int) else list(map(self.item, numbers))
-
-    def __iter__(self) -> Iterator[T]:
-        return map(self.item, range(len(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +38,8 @@ class Tokens:
 
     def first(self, count: int) -> "Tokens":
         """Return only the first ``count`` tokens."""
+        if count == len(self):
+            return self
         return Tokens(self.ids[:count], self.starts[:count], self.ends[:count])
 
     def over(self, start: int, end: int) -> tuple[int, int]:
@@ -67,8 +48,8 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class TokenizedTexts(Many[Tokens]):
-    """T tokens of B texts, end to end; an item is one text's ``Tokens``.
+class TokenizedTexts:
+    """T tokens of B texts as arrays, end to end.
 
     Attributes:
         ids: (T,) as in ``Tokens``.
@@ -85,41 +66,23 @@ class TokenizedTexts(Many[Tokens]):
     begins: Ints
     plain: bool = False
 
-    @classmethod
-    def of(cls, texts: Iterable[Tokens], begins: Ints | None = None) -> "TokenizedTexts":
-        """Put the tokens of texts end to end; without ``begins`` each text begins at 0."""
-        texts = list(texts)
-        ids, starts, ends = (
-            np.fromiter(chain.from_iterable(getattr(t, name) for t in texts), np.int64)
-            for name in ("ids", "starts", "ends")
-        )
-        sizes = np.fromiter(map(len, texts), np.int64, len(texts))
-        if begins is None:
-            return cls(ids, starts, ends, sizes, np.zeros_like(sizes))
-        shift = begins.repeat(sizes)
-        return cls(ids, starts + shift, ends + shift, sizes, begins)
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    @cached_property
-    def firsts(self) -> Ints:
-        """(B,) the first token of each text."""
-        return before(self.sizes)
-
-    def item(self, index: int) -> Tokens:
-        """The tokens of one text."""
-        first, begin = int(self.firsts[index]), self.begins[index]
-        own = slice(first, first + int(self.sizes[index]))
-        starts, ends = self.starts[own] - begin, self.ends[own] - begin
-        return Tokens(self.ids[own].tolist(), starts.tolist(), ends.tolist())
+    def split(self) -> list[Tokens]:
+        """Return the tokens of each text, with places in that text."""
+        shift = self.begins.repeat(self.sizes)
+        columns = (self.ids, self.starts - shift, self.ends - shift)
+        ids, starts, ends = (column.tolist() for column in columns)
+        stops = self.sizes.cumsum().tolist()
+        return [
+            Tokens(ids[first:stop], starts[first:stop], ends[first:stop])
+            for first, stop in pairwise([0, *stops])
+        ]
 
 
 def tokenize_by_table(
     lengths: Ints,
     ids: Ints,
-    of_runs: Callable[[list[tuple[int, int]]], tuple[TokenizedTexts, Ints]],
-    borders: list[int] | None = None,
+    of_runs: Callable[[list[tuple[int, int]]], Iterable[Tokens]],
+    borders: Sequence[int] = (),
 ) -> TokenizedTexts:
     """Turn characters into tokens by table; runs of characters that need a tokenizer go to it.
 
@@ -128,8 +91,7 @@ def tokenize_by_table(
         ids: (K,) the id of each character's token; ``NO_TOKEN`` if it has none, ``IN_RUN``
             if it is read together with neighbours of its kind, ``EXTENDS`` if it is read
             together with the character before it, too. The array is changed.
-        of_runs: takes spans of the joined texts; returns the tokens of the different runs
-            among them, and for each span the number of its run.
+        of_runs: takes spans of the joined texts and returns the tokens of each.
         borders: places between characters that no run may cross.
     """
     least = ids.min(initial=0)
@@ -139,8 +101,7 @@ def tokenize_by_table(
         return TokenizedTexts(ids, places[:-1], places[1:], lengths, begins, plain=True)
     cut = np.zeros(len(ids) + 1, bool)
     cut[begins] = True
-    if borders:
-        cut[borders] = True
+    cut[list(borders)] = True
     if least <= EXTENDS:
         ids[:-1][(ids[1:] == EXTENDS) & ~cut[1:-1]] = IN_RUN
     in_run = (ids <= IN_RUN).nonzero()[0]
@@ -151,17 +112,20 @@ def tokenize_by_table(
     first = np.ones(len(in_run) + 1, bool)
     first[1:-1] = (in_run[1:] != in_run[:-1] + 1) | cut[in_run[1:]]
     firsts, ends = in_run[first[:-1]], in_run[first[1:]] + 1
-    runs, which = of_runs(list(zip(firsts.tolist(), ends.tolist(), strict=True)))
+    runs = list(of_runs(list(zip(firsts.tolist(), ends.tolist(), strict=True))))
     counts = (ids >= 0).astype(np.int64)
-    own = counts[firsts] = runs.sizes[which]
+    own = np.fromiter(map(len, runs), np.int64, len(runs))
+    counts[firsts] = own
     after = np.append(0, counts.cumsum())
     starts = places[:-1].repeat(counts)
     of_tokens, ends = ids[starts], starts + 1
     to = counting(after[firsts], own)
-    source = counting(runs.firsts[which], own)
-    of_tokens[to] = runs.ids[source]
-    ends[to] = starts[to] + runs.ends[source]
-    starts[to] += runs.starts[source]
+    of_tokens[to], begin, last = (
+        np.fromiter(chain.from_iterable(getattr(run, name) for run in runs), np.int64)
+        for name in ("ids", "starts", "ends")
+    )
+    ends[to] = starts[to] + last
+    starts[to] += begin
     sizes = np.diff(after[np.append(begins, len(ids))])
     return TokenizedTexts(of_tokens, starts, ends, sizes, begins)
 
@@ -259,54 +223,63 @@ class Layout:
         return self.before[sentence], self.after if last else ()
 
 
-def room_within(layout: Layout, max_length: int) -> int:
-    """Return how many tokens of text fit into a row.
+def cut_to_length(
+    sizes: Sequence[int],
+    layout: Layout,
+    max_length: int | None,
+    *,
+    windows: bool = False,
+    share: float = 1,
+) -> list[list[tuple[int, int]]]:
+    """Say which tokens of each sentence stand in each row, within the length limit.
+
+    If a text is over the limit, the end of its longer sentence is cut. With ``windows`` its last
+    sentence is read in overlapping windows, and each window has the whole first sentence.
+
+    Args:
+        sizes: tokens of each sentence, one or two.
+        layout: the special tokens around them.
+        max_length: of a row in tokens, special ones included; None: no limit.
+        windows: whether to read a long text in windows.
+        share: how much of a window is for the text; the rest is for knowledge.
+
+    Returns:
+        For each row, of each sentence the tokens [first, stop).
 
     Raises:
-        OptionError: there is none.
+        OptionError: the limit has no room for a single token of text.
+        TextError: the first of two sentences leaves no room for windows of the second.
     """
-    if max_length <= layout.count:
+    whole = [(0, size) for size in sizes]
+    if max_length is None:
+        return [whole]
+    room = max_length - layout.count
+    if room <= 0:
         raise OptionError(
             f"The length limit is {max_length} tokens, and {layout.count} of them are special. "
             f"Give at least {layout.count + 1}."
         )
-    return max_length - layout.count
-
-
-def sizes_within(sizes: Sequence[int], room: int) -> Sequence[int]:
-    """Return how many tokens of each sentence fit; of two the longer one is cut."""
     if sum(sizes) <= room:
-        return sizes
+        return [whole]
+    if windows:
+        return [[*whole[:-1], window] for window in _windows(sizes, int(room * share))]
     if len(sizes) == 1:
-        return [room]
-    first, second = sizes
-    half = room // 2
-    if first <= half:
-        return [first, room - first]
-    if second <= room - half:
-        return [room - second, second]
-    return [half, room - half]
+        return [[(0, room)]]
+    half, free = room - room // 2, room - sizes[0]  # what the first sentence leaves free
+    second = min(sizes[1], max(half, free))
+    return [[(0, room - second), (0, second)]]
 
 
-def room_for_last(sizes: Sequence[int], room: int) -> int:
-    """Return how many tokens of the last sentence fit into a window beside the whole first one.
-
-    Raises:
-        TextError: the first of two sentences takes more than half of the room.
-    """
-    first = sum(sizes[:-1])
+def _windows(sizes: Sequence[int], room: int) -> list[tuple[int, int]]:
+    """Cut the last sentence into overlapping windows of one size: the first one stands beside."""
+    total, first = sizes[-1], sum(sizes[:-1])
     if first > room // 2:
         raise TextError(
             f"The first text has {first} tokens. Every window repeats it and has room for {room} "
             "tokens, and it may use at most half of them. Shorten the first text, or raise the "
             "length limit."
         )
-    return room - first
-
-
-def windows_of(total: int, size: int) -> list[tuple[int, int]]:
-    """Cut ``count`` tokens into overlapping windows of one size: first, last + 1 of each."""
-    size = min(total, max(1, size))
+    size = min(total, max(1, room - first))
     step = max(1, int(size * (1 - OVERLAP)))
     starts = [min(start, total - size) for start in range(0, total - size + step, step)]
     return [(start, start + size) for start in dict.fromkeys(starts)]
@@ -317,39 +290,24 @@ def text_rows(
 ) -> list[tuple[list[int], list[int], tuple[TrunkPart, ...]]]:
     """Write one or two sentences as rows, with special tokens around them.
 
-    If a text is over the limit, the end of its longer sentence is cut. With ``windows`` its last
-    sentence is read in overlapping windows, and each window has the whole first sentence.
-
-    Args:
-        max_length: of a row in tokens, special ones included; None: no limit.
-        windows: whether to read a long text in windows.
+    Arguments and errors are those of :func:`cut_to_length`.
 
     Returns:
         For each row ids, token_type_ids, and where the text's own tokens stand.
-
-    Raises:
-        OptionError: the limit has no room for a token.
-        TextError: the first of two sentences leaves no room for windows of the second.
     """
-    sizes = [len(own) for own in tokens]
-    room = sum(sizes) if max_length is None else room_within(layout, max_length)
-    spans = [[(0, size) for size in sizes_within(sizes, room)]]
-    if windows and sum(sizes) > room:
-        whole = [(0, size) for size in sizes[:-1]]
-        spans = [[*whole, span] for span in windows_of(sizes[-1], room_for_last(sizes, room))]
     rows = []
-    for row in spans:
+    for row in cut_to_length([len(own) for own in tokens], layout, max_length, windows=windows):
         ids: list[int] = []
         segments: list[int] = []
         parts = []
-        for number, (own, (first, last)) in enumerate(zip(tokens, row, strict=True)):
-            ahead, behind = layout.around(number)
-            ids += [special.id for special in ahead]
-            parts.append(TrunkPart(number, first, len(ids), len(ids) + last - first))
-            ids += [*own.ids[first:last], *(special.id for special in behind)]
-            segments += [special.segment for special in ahead]
-            segments += [layout.segments[number]] * (last - first)
-            segments += [special.segment for special in behind]
+        for number, (own, (first, stop)) in enumerate(zip(tokens, row, strict=True)):
+            before, after = layout.around(number)
+            ids += [special.id for special in before]
+            parts.append(TrunkPart(number, first, len(ids), len(ids) + stop - first))
+            ids += [*own.ids[first:stop], *(special.id for special in after)]
+            segments += [special.segment for special in before]
+            segments += [layout.segments[number]] * (stop - first)
+            segments += [special.segment for special in after]
         rows.append((ids, segments, tuple(parts)))
     return rows
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from tokenizers import Regex
 from tokenizers.pre_tokenizers import Split
 
 from kbert_core.text import refuse_half_characters
-from kbert_core.tokens import Layout, Special, TokenizedTexts, Tokens, before
+from kbert_core.tokens import Layout, Special, Tokens
 
 BETWEEN_SPACES = r"\S+"
 WITHOUT_MARKS = r"[\p{L}\p{M}\p{N}_]+|\S"
@@ -22,6 +21,7 @@ class _NoVocabulary:
 
     def __init__(self, *, special: bool = False) -> None:
         self.special = special
+        self.known_branches: dict[tuple[str, ...], list[int]] = {}
 
     def layout(self, sentences: int) -> Layout:
         """[CLS] a [SEP], or [CLS] a [SEP] b [SEP]; nothing without ``special``."""
@@ -39,11 +39,10 @@ class Words(_NoVocabulary):
         super().__init__(special=special)
         self._split = Split(Regex(word), "removed", invert=True)
 
-    def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
+    def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         """Cut texts of the trunk, relations or tails."""
         refuse_half_characters(texts)
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        return TokenizedTexts.of(map(self._words, texts), before(lengths))
+        return list(map(self._words, texts))
 
     def _words(self, text: str) -> Tokens:
         spans = [span for _, span in self._split.pre_tokenize_str(text)]
@@ -55,10 +54,9 @@ class Words(_NoVocabulary):
 class Characters(_NoVocabulary):
     """Every character is a token, also white space."""
 
-    def tokenize(self, texts: Sequence[str]) -> TokenizedTexts:
+    def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         """Cut texts of the trunk, relations or tails."""
-        sizes = np.fromiter(map(len, texts), np.int64, len(texts))
-        places = np.arange(int(sizes.sum()) + 1)
-        return TokenizedTexts(0 * places[1:], places[:-1], places[1:], sizes, before(sizes))
+        sizes = map(len, texts)
+        return [Tokens([0] * size, range(size), range(1, size + 1)) for size in sizes]
 
     tokenize_branches = tokenize

@@ -3,7 +3,7 @@
 import random
 from itertools import pairwise
 
-from slow_flatten import assert_same_rows, slow_flatten, slow_tree
+from slow_names import slow_tree
 
 from kbert_core import (
     Characters,
@@ -14,7 +14,7 @@ from kbert_core import (
     flatten,
     grow_trees,
 )
-from kbert_core.kbert.flattening import KNOWLEDGE_ROOM
+from kbert_core.kbert.flat_tree import KNOWLEDGE_ROOM, rows_of_trees
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 
 ALPHABET = "ab cAB中文-心國国Ⅱ℃éｃs\u0301·😀\0\x01（）'´ "
@@ -60,7 +60,7 @@ def random_options(dice):
 
 
 def check_random_batch(seed, tokenizers):
-    """Read a batch of texts both ways, and compare everything."""
+    """Grow trees of a batch of texts in two ways, and check their rows."""
     dice = random.Random(seed)
     graph, options, tokenizer = random_graph(dice), random_options(dice), dice.choice(tokenizers)
     windows = dice.random() < 0.4
@@ -101,10 +101,52 @@ def check_random_batch(seed, tokenizers):
         slow_tree(text, graph, options, words=own, masks=hidden)
         for text, own, hidden in zip(texts, words, masks, strict=True)
     ]
-    assert list(trees) == slowly, seed
-    rows = [slow_flatten(tree, tokenizer, max_length=limit, windows=windows) for tree in slowly]
-    for given in (trees, slowly):  # as they were grown, and as if made by hand
-        flats = flatten(given, tokenizer, max_length=limit, windows=windows)
-        assert flats.texts.tolist() == [i for i, some in enumerate(rows) for _ in some], seed
-        assert_same_rows(flats, [row for some in rows for row in some])
-    return flats
+    assert trees == slowly, seed
+    made = rows_of_trees(trees, tokenizer, max_length=limit, windows=windows)
+    for tree, rows in zip(trees, made, strict=True):
+        alone = flatten([tree], tokenizer, max_length=limit, windows=windows)
+        assert tuple(alone) == rows, seed
+        for row in rows:
+            assert limit is None or len(row) <= limit, seed
+            check_row(row)
+        check_nothing_is_lost(tree, rows)
+    return made
+
+
+def check_row(row):
+    """Check what the paper says of a tree in reading order, token by token."""
+    trunk = [at for at, branch in enumerate(row.branch_ids) if branch == 0]
+    assert [row.soft_positions[at] for at in trunk] == list(range(len(trunk)))
+    assert sorted({*row.branch_ids} - {0}) == list(range(1, len(row.branches) + 1))
+    for number, (node, branch, start, end) in enumerate(row.branches, start=1):
+        assert [at for at, own in enumerate(row.branch_ids) if own == number] == [
+            *range(start, end)
+        ]
+        mention = row.tree.nodes[node].mention
+        named = [at for at in trunk if row.anchor_ids[at] == node + 1]
+        begin = 1 + row.soft_positions[named[-1]]
+        assert row.soft_positions[start:end] == list(range(begin, begin + end - start))
+        assert {*row.anchor_ids[start:end]} == {node + 1}
+        assert {*row.token_type_ids[named[0] : end]} == {row.token_type_ids[named[0]]}
+        places = [row.trunk_places[at] for at in named]
+        assert {sentence for sentence, _ in places} == {mention.sentence}
+        own = row.trunk_tokens[mention.sentence]
+        assert own.starts[places[0][1]] < mention.end and own.ends[places[-1][1]] > mention.start
+        assert [
+            id for text in row.tokenizer.tokenize_branches(branch.texts) for id in text.ids
+        ] == (row.input_ids[start:end])
+    for at, (sentence, place) in enumerate(row.trunk_places):
+        if sentence >= 0:
+            assert row.input_ids[at] == row.trunk_tokens[sentence].ids[place]
+
+
+def check_nothing_is_lost(tree, rows):
+    """Check that every token is in some row or cut, and every triple in some row or left out."""
+    places = {place for row in rows for place in row.trunk_places}
+    for number, tokens in enumerate(rows[0].trunk_tokens):
+        cut = next((cut.kept for cut in rows[0].trunk_cuts if cut.sentence == number), len(tokens))
+        assert {at for sentence, at in places if sentence == number} == set(range(cut))
+    for number, node in enumerate(tree.nodes):
+        placed = {b.branch.triple for row in rows for b in row.branches if b.node == number}
+        left_out = {item.triple for row in rows for n, item in row.left_out if n == number}
+        assert placed | left_out == {*node.used, *(item.triple for item in node.left_out)}

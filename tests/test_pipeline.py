@@ -514,7 +514,7 @@ def test_a_text_alone_is_a_sentence_and_never_a_list_of_characters(ner, pair, me
         lambda: list(pair.predict(["你好"])): "takes two sentences, got 1",
         lambda: list(pair.predict(("你好", "再见"))): "takes two sentences, got 1",
         lambda: grow_trees("ab", medical): single,
-        lambda: k_inject("ab", []): single,
+        lambda: k_inject(None, []): "Got None, expected a list of sentences",
         lambda: find_mentions("ab", medical): single,
         lambda: flatten(k_query(["ab"], medical), Words()): "expected a sentence tree",
         lambda: evaluate(ner, TEXT, medical): "Got '患', expected a labelled example",

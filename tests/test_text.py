@@ -157,7 +157,9 @@ def test_special_token_typed_into_a_text_is_plain_text(tokenizer, typed):
     assert typed not in plain
     assert plain[:2] == ["a", "["]
     assert plain[-2:] == ["]", "b"]
-    assert typed not in tokenizer.convert_ids_to_tokens(list(words.tokenize_branches([typed]).ids))
+    assert typed not in tokenizer.convert_ids_to_tokens(
+        list(words.tokenize_branches([typed])[0].ids)
+    )
 
 
 def test_special_token_stays_plain_text_after_the_tokenizer_was_used_by_others(tokenizer):
@@ -186,7 +188,7 @@ def test_mask_is_special_in_a_trunk_where_asked_for_and_nothing_else_is(tokenize
     assert (tokens.starts[at], tokens.ends[at]) == (2, 8)
     assert pieces(tokens, text)[-1] == "b"
     assert "[MASK]" not in tokenizer.convert_ids_to_tokens(
-        list(words.tokenize_branches(["[MASK]"]).ids)
+        list(words.tokenize_branches(["[MASK]"])[0].ids)
     )
 
 

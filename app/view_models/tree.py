@@ -327,7 +327,7 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
 
 def _branch(flat: FlatTree, name: Identity, placed: PlacedBranch, status: Status) -> BranchView:
     tokens = tuple(_token(flat, index) for index in range(placed.start, placed.end))
-    parts = flat.tokenizer.tokenize_branches(placed.branch.texts).sizes.tolist()
+    parts = list(map(len, flat.tokenizer.tokenize_branches(placed.branch.texts)))
     return BranchView(placed.branch.triple, code_of(name), tokens, tuple(parts), status)
 
 

@@ -1,38 +1,37 @@
-"""Flat trees: sentence trees of many texts in reading order, as the encoder takes them.
+"""Flat trees: sentence trees in reading order, as the encoder takes them.
 
 A branch stands right after its mention's last token. Soft positions (the paper's soft-position
 embedding) number the trunk as if there were no branches, and every branch on from its mention.
 Branch codes say in two small integers per token everything the visible matrix says in N x N.
 
-The flat trees of many texts lie in arrays (:class:`FlatTrees`). A single :class:`FlatTree`, which
-says where each token comes from, is made when asked for. :func:`collate` pads several to a batch.
+:func:`flatten` makes flat trees, within a length limit; :func:`collate` pads several to a batch.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, compress
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kbert_core.errors import ShapeError
-from kbert_core.kbert.sentence_tree import Branch, SentenceTree, Trees
+from kbert_core.errors import ShapeError, TextError
+from kbert_core.kbert.sentence_tree import Branch, SentenceTree
 from kbert_core.knowledge.selection import LeftOut, Rule
 from kbert_core.knowledge.triple import Triple
 from kbert_core.text import Tokenizer
-from kbert_core.tokens import Ints, Many, Special, TokenizedTexts, Tokens, TrunkPart, before
+from kbert_core.tokens import Layout, Special, Tokens, TrunkPart, cut_to_length
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and codes alone do without
     import torch
     from torch import Tensor
 
 CODES = ("input_ids", "soft_positions", "branch_ids", "anchor_ids", "token_type_ids")
-IDS, POSITIONS, BRANCHES, ANCHORS, SEGMENTS = range(5)
-RULES = (None, Rule.NO_TOKENS, Rule.SHARED_TOKEN, Rule.TRUNK_CUT, Rule.LENGTH)
 PAD_BRANCH = -1
-Codes = NDArray[np.int64]
+KNOWLEDGE_ROOM = 0.25  # of a window, kept free for branches
+MOST_BRANCHES = 20_000  # whose tokens a tokenizer keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,50 +52,86 @@ class PlacedBranch(NamedTuple):
     end: int
 
 
-def _listed(code: int) -> "cached_property[list[int]]":
-    return cached_property(lambda flat: flat.codes[code].tolist())
+class Run(NamedTuple):
+    """Tokens that stand together in a row: a special one, a part of the trunk, or a branch.
+
+    Attributes:
+        anchor: 1 + index of the node that the tokens are of or hang from; 0 none.
+        source: the special token; or the sentence and its first token here; or the branch.
+    """
+
+    ids: Sequence[int]
+    segment: int
+    anchor: int
+    source: "Special | tuple[int, int] | Branch"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class FlatTree:
     """N tokens in reading order.
 
     Attributes:
         tree: what was flattened.
-        codes: (5, N) the codes below, in the order of ``CODES``.
-        branches: the branches that stand in the row, in reading order.
-        trunk_parts: the runs of the trunk's tokens, between branches and special tokens.
-        trunk_tokens: per sentence all its tokens, also those that were cut.
-        specials: where special tokens stand.
+        runs: the tokens, and where they come from.
         left_out: every triple that isn't in the row: the index of its node, and the rule.
+        trunk_tokens: per sentence all its tokens, also those that were cut.
         trunk_cuts: what the length limit cut from the text.
+        input_ids: N vocabulary ids; 0 without a vocabulary.
+        soft_positions: N positions, from 0 for the first token.
+        branch_ids: N; 0 trunk, 1.. branches.
+        anchor_ids: N; 1 + index of the node a token is of or hangs from, 0 none.
+        token_type_ids: N segments.
+        branches: the branches that stand in the row, in reading order.
+        trunk_parts: the parts of the trunk, between branches and special tokens.
+        specials: where special tokens stand.
     """
 
     tree: SentenceTree
-    codes: Codes
-    branches: tuple[PlacedBranch, ...]
-    trunk_parts: tuple[TrunkPart, ...]
-    trunk_tokens: tuple[Tokens, ...]
-    specials: tuple[tuple[int, Special], ...]
+    runs: Sequence[Run] = field(compare=False)
     left_out: tuple[tuple[int, LeftOut], ...]
-    trunk_cuts: tuple[TrunkCut, ...]
-    tokenizer: Tokenizer
+    trunk_tokens: tuple[Tokens, ...] = field(compare=False)
+    trunk_cuts: tuple[TrunkCut, ...] = field(compare=False)
+    tokenizer: Tokenizer = field(compare=False)
+    input_ids: list[int] = field(init=False, default_factory=list)
+    soft_positions: list[int] = field(init=False, default_factory=list)
+    branch_ids: list[int] = field(init=False, default_factory=list)
+    anchor_ids: list[int] = field(init=False, default_factory=list)
+    token_type_ids: list[int] = field(init=False, default_factory=list)
+    branches: list[PlacedBranch] = field(init=False, default_factory=list)
+    trunk_parts: list[TrunkPart] = field(init=False, compare=False, default_factory=list)
+    specials: list[tuple[int, Special]] = field(init=False, compare=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Give each token its soft position and its codes, run after run."""
+        position = 0  # of the trunk's next token
+        for ids, segment, anchor, source in self.runs:
+            start, size, branch = len(self.input_ids), len(ids), 0
+            self.input_ids.extend(ids)
+            self.soft_positions.extend(range(position, position + size))
+            match source:
+                case Branch():
+                    self.branches.append(PlacedBranch(anchor - 1, source, start, start + size))
+                    branch = len(self.branches)
+                case Special():
+                    self.specials.append((start, source))
+                case sentence, first:
+                    self._add_to_trunk(TrunkPart(sentence, first, start, start + size))
+            if not branch:  # after a branch the trunk goes on as if it weren't there
+                position += size
+            self.branch_ids.extend([branch] * size)
+            self.anchor_ids.extend([anchor] * size)
+            self.token_type_ids.extend([segment] * size)
+
+    def _add_to_trunk(self, part: TrunkPart) -> None:
+        """Add a part of the trunk; it goes on with the part before where nothing is between."""
+        last = self.trunk_parts[-1] if self.trunk_parts else None
+        if last and (last.sentence, last.end) == (part.sentence, part.start):
+            self.trunk_parts[-1] = last._replace(end=part.end)
+        else:
+            self.trunk_parts.append(part)
 
     def __len__(self) -> int:
-        return self.codes.shape[1]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FlatTree):
-            return NotImplemented
-        same = (self.tree, self.branches, self.left_out)
-        same_codes = np.array_equal(self.codes, other.codes)
-        return same_codes and same == (other.tree, other.branches, other.left_out)
-
-    input_ids = _listed(IDS)  # N vocabulary ids; 0 without a vocabulary
-    soft_positions = _listed(POSITIONS)  # N positions, from 0 for the first token
-    branch_ids = _listed(BRANCHES)  # N: 0 trunk, 1.. branches
-    anchor_ids = _listed(ANCHORS)  # N: 1 + index of the node a token is of or hangs from; 0 none
-    token_type_ids = _listed(SEGMENTS)  # N segments
+        return len(self.input_ids)
 
     @cached_property
     def trunk_places(self) -> list[tuple[int, int]]:
@@ -153,13 +188,11 @@ class FlatTree:
 
     def with_hard_positions(self) -> "FlatTree":
         """Return the tree with hard positions: the ablation without soft positions."""
-        codes = self.codes.copy()
-        codes[POSITIONS] = range(len(self))
-        return replace(self, codes=codes)
+        hard = replace(self)
+        hard.soft_positions[:] = range(len(self))
+        return hard
 
-    def keeping(
-        self, keep: Callable[[int, Triple], bool], owners: Codes | None = None
-    ) -> "FlatTree":
+    def keeping(self, keep: Callable[[int, Triple], bool]) -> "FlatTree":
         """Take branches out; every other token keeps its soft position and its order.
 
         Without a length limit this equals flattening the tree without these branches. With
@@ -167,145 +200,190 @@ class FlatTree:
 
         Args:
             keep: says, for the index of a node and a triple, whether the branch stays.
-            owners: (N,) the branch with which a token is taken out, 0 for none; None: its own.
         """
-        kept = [True, *(keep(placed.node, placed.branch.triple) for placed in self.branches)]
-        stays = np.array(kept)[self.codes[BRANCHES] if owners is None else owners]
-        codes = self.codes[:, stays]
-        codes[BRANCHES] = (np.cumsum(kept) - 1)[codes[BRANCHES]]
-        at = [0, *np.cumsum(stays).tolist()]  # of each token, its place among those that stay
-        return replace(
-            self,
-            tree=self.tree.keeping(keep),
-            codes=codes,
-            branches=tuple(
-                placed._replace(start=at[placed.start], end=at[placed.end])
-                for placed in compress(self.branches, kept[1:])
-            ),
-            trunk_parts=tuple(
-                part._replace(start=at[part.start], end=at[part.end]) for part in self.trunk_parts
-            ),
-            specials=tuple((at[i], special) for i, special in self.specials if stays[i]),
-        )
+        runs = [
+            run
+            for run in self.runs
+            if not isinstance(run.source, Branch) or keep(run.anchor - 1, run.source.triple)
+        ]
+        return replace(self, tree=self.tree.keeping(keep), runs=runs)
+
+
+def flatten(
+    trees: Sequence[SentenceTree],
+    tokenizer: Tokenizer,
+    *,
+    max_length: int | None = None,
+    windows: bool = False,
+) -> list[FlatTree]:
+    """Put sentence trees into reading order, one after the other.
+
+    The trunk is placed first. If it is over the limit, its end is cut (of two
+    sentences, the longer one's). With ``windows`` its last sentence is read in
+    overlapping windows with room for branches: every token is in at least one
+    window, and each has the whole first sentence. Then branches follow in order:
+    one that doesn't fit as a whole is left out, and the next one is tried.
+
+    Args:
+        trees: from :func:`grow_trees`, or made by hand.
+        tokenizer: for trunk and branches.
+        max_length: in tokens, special tokens included; None: no limit.
+        windows: whether a long text is read in windows instead of being cut.
+
+    Returns:
+        A row for each tree; in windows a long text has several.
+
+    Raises:
+        OptionError: the limit has no room for a single token of text.
+        TextError: the first of two sentences leaves no room for windows of the second.
+    """
+    rows = rows_of_trees(trees, tokenizer, max_length=max_length, windows=windows)
+    return list(chain.from_iterable(rows))
+
+
+def rows_of_trees(
+    trees: Sequence[SentenceTree],
+    tokenizer: Tokenizer,
+    *,
+    max_length: int | None = None,
+    windows: bool = False,
+) -> list[tuple[FlatTree, ...]]:
+    """Return the rows of each tree; arguments and errors are those of :func:`flatten`."""
+    for tree in trees:
+        if not isinstance(tree, SentenceTree):
+            raise TextError(
+                f"Got {tree!r:.60}, expected a sentence tree. Make trees of texts with "
+                "grow_trees, or with k_inject of what k_query finds."
+            )
+    of_branches = _tokens_of_branches(trees, tokenizer)
+    of_texts = iter(tokenizer.tokenize([text for tree in trees for text in tree.sentences]))
+    rows = []
+    for tree in trees:
+        trunk = tuple(islice(of_texts, len(tree.sentences)))
+        flattening = _Flattening(tree, trunk, of_branches, tokenizer, max_length, windows)
+        rows.append(flattening.rows())
+    return rows
+
+
+def _tokens_of_branches(
+    trees: Sequence[SentenceTree], tokenizer: Tokenizer
+) -> dict[tuple[str, ...], list[int]]:
+    """Tokenize the branches of trees, all new ones at once; they are kept with the tokenizer."""
+    if len(tokenizer.known_branches) > MOST_BRANCHES:
+        tokenizer.known_branches = {}
+    known = tokenizer.known_branches
+    every = (branch.texts for tree in trees for node in tree.nodes for branch in node.branches)
+    if new := list(dict.fromkeys(texts for texts in every if texts not in known)):
+        pieces = iter(tokenizer.tokenize_branches([text for texts in new for text in texts]))
+        for texts in new:
+            known[texts] = [token for _ in texts for token in next(pieces).ids]
+    return known
 
 
 @dataclass(frozen=True)
-class FlatTrees(Many[FlatTree]):
-    """R flat trees, end to end: M tokens. An item is one :class:`FlatTree`.
+class _Flattening:
+    """One tree on its way to a row, or to a row for each window.
 
     Attributes:
-        values: (5, M) the codes of every :class:`FlatTree`.
-        runs: (3, S) of each run the number of its first token, its place among the M, and its
-            length. Numbers count the tokens of ``trunk``, then special ones, then branches.
-        specials: how many special tokens are numbered.
-        lengths: (R,) tokens of each row.
-        texts: (R,) the tree of each row; a long text in windows has several rows.
-        nodes: (4, Q) row, node, and its branches [first, last) among the K.
-        rules: (K,) why a branch was left out, as a number of ``RULES``; 0: it stands in its row.
-        trees, trunk, tokenizer, windows: what was flattened, and how.
+        trunk: the tokens of each sentence.
+        of_branches: the tokens of branches, by their texts.
+        tokenizer, max_length, windows: see :func:`flatten`.
     """
 
-    values: Codes
-    runs: Ints
-    specials: int
-    lengths: Ints
-    texts: Ints
-    nodes: Ints
-    rules: Ints
-    trees: Trees
-    trunk: TokenizedTexts
+    tree: SentenceTree
+    trunk: tuple[Tokens, ...]
+    of_branches: Mapping[tuple[str, ...], list[int]]
     tokenizer: Tokenizer
+    max_length: int | None
     windows: bool
-    _known: dict[int, tuple[SentenceTree, tuple[Tokens, ...]]] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.lengths)
 
     @cached_property
-    def starts(self) -> Ints:
-        """(R,) the first token of each row among the M."""
-        return before(self.lengths)
+    def layout(self) -> Layout:
+        """The special tokens around the sentences."""
+        return self.tokenizer.layout(len(self.trunk))
 
-    def item(self, index: int) -> FlatTree:
-        """One row."""
-        text, start = int(self.texts[index]), int(self.starts[index])
-        end = start + int(self.lengths[index])
-        tree, tokens = self._text(text)
-        hung, left_out = self._chosen(index, tree)
-        words = len(self.trunk.ids)
-        first, second = int(self.trunk.firsts[int(self.trees.nodes.begins[text])]), len(tokens[0])
-        layout = self.tokenizer.layout(len(tokens))
-        texts, chosen = iter((*chain(*layout.before), *layout.after)), iter(hung)
-        branches, parts, specials = [], [], []
-        kept = [0] * len(tokens)
-        own = slice(*self.runs[1].searchsorted((start, end)).tolist())
-        for source, begin, size in self.runs[:, own].T.tolist():
-            at, stop = begin - start, begin - start + size
-            if not size:
-                continue
-            if source >= words + self.specials:
-                branches.append(PlacedBranch(*next(chosen), at, stop))
-            elif source >= words:
-                specials += [(place, next(texts)) for place in range(at, stop)]
-            else:
-                source -= first
-                sentence = int(len(tokens) > 1 and source >= second)
-                parts.append(TrunkPart(sentence, source - second * sentence, at, stop))
-                kept[sentence] += size
-        cuts = [] if self.windows else zip(range(len(tokens)), kept, map(len, tokens), strict=True)
-        return FlatTree(
-            tree,
-            self.values[:, start:end],
-            tuple(branches),
-            tuple(parts),
-            tokens,
-            tuple(specials),
-            tuple(left_out),
-            tuple(TrunkCut(*cut) for cut in cuts if cut[1] < cut[2]),
-            self.tokenizer,
+    @cached_property
+    def places(self) -> list[tuple[int, int]]:
+        """The tokens [first, stop) of each mention, among those of its sentence."""
+        mentions = (node.mention for node in self.tree.nodes)
+        return [self.trunk[m.sentence].over(m.start, m.end) for m in mentions]
+
+    def rows(self) -> tuple[FlatTree, ...]:
+        """Cut the trunk to the length limit, and write each part of it with its branches."""
+        sizes, share = list(map(len, self.trunk)), 1 - KNOWLEDGE_ROOM
+        parts = cut_to_length(
+            sizes, self.layout, self.max_length, windows=self.windows, share=share
         )
+        if len(parts) == 1:
+            return (self.row(parts[0], range(len(self.tree.nodes))),)
+        return tuple(map(self.row, parts, self.nodes_of(parts)))
 
-    def _chosen(
-        self, index: int, tree: SentenceTree
-    ) -> tuple[list[tuple[int, Branch]], list[tuple[int, LeftOut]]]:
-        """Return the branches that stand in a row, and every triple that was left out."""
-        hung: list[tuple[int, Branch]] = []
+    def nodes_of(self, parts: Sequence[Sequence[tuple[int, int]]]) -> list[list[int]]:
+        """Return the nodes that each window reads: those whose mention it holds whole.
+
+        Every window has the first of two sentences. A mention that no window holds whole is read,
+        and left out, in the first that it touches.
+        """
+        nodes: list[list[int]] = [[] for _ in parts]
+        begins, stops = zip(*(part[-1] for part in parts), strict=True)
+        for number, (first, stop) in enumerate(self.places):
+            windows = range(bisect_left(stops, stop), bisect_right(begins, first))
+            if self.tree.nodes[number].mention.sentence < len(self.trunk) - 1:
+                windows = range(len(parts))
+            elif not windows:
+                touched = min(bisect_right(stops, first), len(parts) - 1)
+                windows = range(touched, touched + 1)
+            for window in windows:
+                nodes[window].append(number)
+        return nodes
+
+    def row(self, parts: Sequence[tuple[int, int]], nodes: Sequence[int]) -> FlatTree:
+        """Write the tokens [first, stop) of each sentence, and branches after their mentions."""
+        runs: list[Run] = []
         left_out: list[tuple[int, LeftOut]] = []
-        own = slice(*self.nodes[0].searchsorted((index, index + 1)).tolist())
-        first = int(self.trees.nodes.firsts[int(self.texts[index])])
-        numbers, begins, ends = self.nodes[1:, own].tolist()
-        rules = iter(self.rules[begins[0] : ends[-1]].tolist() if numbers else ())
-        for number in numbers:
-            node = tree.nodes[number - first]
-            left_out += [(number - first, item) for item in node.left_out]
-            for branch, rule in zip(node.branches, rules, strict=False):
-                if (why := RULES[rule]) is None:
-                    hung.append((number - first, branch))
+        room = math.inf
+        if self.max_length is not None:
+            trunk = self.layout.count + sum(stop - first for first, stop in parts)
+            room = self.max_length - trunk
+        for sentence, (first, stop) in enumerate(parts):
+            ids, segment = self.trunk[sentence].ids, self.layout.segments[sentence]
+            before, after = self.layout.around(sentence)
+            runs += [Run([special.id], special.segment, 0, special) for special in before]
+            at, free = first, 0  # the token that is next, and the first after the last mention
+            for number in nodes:
+                node, (begin, end) = self.tree.nodes[number], self.places[number]
+                if node.mention.sentence != sentence:
+                    continue
+                rule = None
+                if end <= begin:
+                    rule = Rule.NO_TOKENS
+                elif begin < free:
+                    rule = Rule.SHARED_TOKEN
+                elif begin < first or end > stop:
+                    rule = Rule.TRUNK_CUT
                 else:
-                    left_out.append((number - first, LeftOut(branch.triple, why)))
-        return hung, left_out
-
-    def _text(self, number: int) -> tuple[SentenceTree, tuple[Tokens, ...]]:
-        """Return a text's tree and the tokens of its sentences; its windows share these."""
-        if number not in self._known:
-            rows = range(*self.trees.nodes.begins[number : number + 2].tolist())
-            self._known[number] = self.trees[number], tuple(map(self.trunk.item, rows))
-        return self._known[number]
-
-
-@dataclass(frozen=True)
-class SomeTrees(Many[FlatTree]):
-    """Some of many flat trees, chosen by their numbers (B,)."""
-
-    flats: FlatTrees
-    numbers: Ints
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def item(self, index: int) -> FlatTree:
-        """One of them."""
-        return self.flats[int(self.numbers[index])]
+                    runs.append(Run(ids[at:begin], segment, 0, (sentence, at)))
+                    runs.append(Run(ids[begin:end], segment, number + 1, (sentence, begin)))
+                    at = free = end
+                left_out += [(number, other) for other in node.left_out]
+                for branch in node.branches:
+                    own = self.of_branches[branch.texts]
+                    why = rule or (Rule.NO_TOKENS if not own else None)
+                    why = why or (Rule.LENGTH if len(own) > room else None)
+                    if why:
+                        left_out.append((number, LeftOut(branch.triple, why)))
+                    else:
+                        runs.append(Run(own, segment, number + 1, branch))
+                        room -= len(own)
+            runs.append(Run(ids[at:stop], segment, 0, (sentence, at)))
+            runs += [Run([special.id], special.segment, 0, special) for special in after]
+        cuts = [
+            TrunkCut(sentence, stop, len(tokens))
+            for sentence, (tokens, (_, stop)) in enumerate(zip(self.trunk, parts, strict=True))
+            if stop < len(tokens) and not self.windows
+        ]
+        made = [run for run in runs if run.ids]
+        return FlatTree(self.tree, made, tuple(left_out), self.trunk, tuple(cuts), self.tokenizer)
 
 
 @dataclass(frozen=True)
@@ -342,19 +420,12 @@ def collate(flats: Sequence[FlatTree], *, pad_id: int = 0) -> Batch:
     """
     import torch
 
-    if not len(flats):
+    if not flats:
         raise ShapeError("A batch of no rows was asked for. Give at least one flat tree.")
-    if isinstance(flats, SomeTrees):  # they lie in one array
-        many, rows = flats.flats, flats.numbers
-        values, starts, lengths = many.values, many.starts[rows], many.lengths[rows]
-    else:
-        values = np.concatenate([flat.codes for flat in flats], axis=1)
-        lengths = np.fromiter(map(len, flats), np.int64, len(flats))
-        starts = before(lengths)
-    columns = np.arange(int(lengths.max()))
-    codes = values.take(starts[:, None] + columns, axis=1, mode="clip")  # (5, B, N)
-    least = int(lengths.min())
-    padding = columns[least:] >= lengths[:, None]
-    fills = np.array([pad_id, 0, PAD_BRANCH, 0, 0])
-    np.copyto(codes[:, :, least:], fills[:, None, None], where=padding)
-    return Batch(*torch.from_numpy(codes))
+    longest = max(map(len, flats))
+
+    def padded(code: str, fill: int) -> "Tensor":
+        rows = [getattr(flat, code) + [fill] * (longest - len(flat)) for flat in flats]
+        return torch.from_numpy(np.array(rows, np.int64))
+
+    return Batch(*map(padded, CODES, (pad_id, 0, PAD_BRANCH, 0, 0)))

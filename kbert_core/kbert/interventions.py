@@ -10,11 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-import numpy as np
-
 from kbert_core.errors import OptionError, ShapeError
-from kbert_core.kbert.flat_tree import ANCHORS, FlatTree
-from kbert_core.kbert.flat_tree import BRANCHES as BRANCH_IDS
+from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.knowledge.triple import Triple
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and only matrices need it
@@ -75,13 +72,13 @@ class Tokens:
 
     def among(self, row: FlatTree) -> list[int]:
         """Return their indices along N in a flat tree, ascending; empty if it has none of them."""
-        of_branch = row.codes[BRANCH_IDS]
         match self.kind:
             case "all":
                 return list(range(len(row)))
-            case "trunk" | "branches":
-                wanted = of_branch == 0 if self.kind == "trunk" else of_branch > 0
-                return wanted.nonzero()[0].tolist()
+            case "trunk":
+                return [i for i, branch in enumerate(row.branch_ids) if branch == 0]
+            case "branches":
+                return [i for i, branch in enumerate(row.branch_ids) if branch > 0]
             case "specials":
                 return [index for index, _ in row.specials]
             case "token":
@@ -89,8 +86,8 @@ class Tokens:
         mentions = enumerate((node.mention.sentence, node.mention.start) for node in row.tree.nodes)
         nodes = [number for number, place in mentions if place == (self.sentence, self.start)]
         if self.kind == "mention":
-            anchors = np.isin(row.codes[ANCHORS] - 1, nodes)
-            return (anchors & (of_branch == 0)).nonzero()[0].tolist()
+            codes = enumerate(zip(row.branch_ids, row.anchor_ids, strict=True))
+            return [i for i, (branch, at) in codes if branch == 0 and at - 1 in nodes]
         return [
             index
             for placed in row.branches

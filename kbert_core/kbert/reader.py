@@ -1,29 +1,26 @@
 """K-BERT as a reader: texts → sentence trees → flat trees → mask-transformer (Eq. 1-6)."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
-from kbert_core.kbert.flat_tree import Batch, FlatTree, FlatTrees, SomeTrees, collate
-from kbert_core.kbert.flattening import flatten
+from kbert_core.kbert.flat_tree import Batch, FlatTree, collate, rows_of_trees
 from kbert_core.kbert.mask_transformer import MaskTransformer
-from kbert_core.kbert.sentence_tree import SentenceTree, Trees, grow_trees
+from kbert_core.kbert.sentence_tree import SentenceTree, grow_trees
 from kbert_core.kbert.visible import Ablation, ReadConfig
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
 from kbert_core.knowledge.triple import Triple
-from kbert_core.options import check_count
-from kbert_core.reader import Named, Piece, Reader, Reading, Trace, batch_done
+from kbert_core.reader import Named, Piece, Reader, Reading, Trace
 from kbert_core.text import WordPieces
-from kbert_core.tokens import Many, Tokens
+from kbert_core.tokens import Tokens, tokens_read
 
 if TYPE_CHECKING:
     from kbert_core.kbert.interventions import Intervened, Intervention
@@ -53,10 +50,7 @@ class KBertReading(Reading):
     @cached_property
     def tokens(self) -> tuple[Tokens, ...]:
         """The tokens of each sentence that are read."""
-        read = list(self.rows[0].trunk_tokens)
-        for cut in self.rows[0].trunk_cuts:
-            read[cut.sentence] = read[cut.sentence].first(cut.kept)
-        return tuple(read)
+        return tokens_read(self.rows[0].trunk_tokens, (row.trunk_parts for row in self.rows))
 
     @property
     def mentions(self) -> tuple[Mention, ...]:
@@ -83,30 +77,6 @@ class KBertReading(Reading):
     @cached_property
     def _placed(self) -> set[tuple[int, Triple]]:
         return {(node, branch.triple) for row in self.rows for node, branch, *_ in row.branches}
-
-
-class KBertReadings(Many[KBertReading]):
-    """The readings of B texts, each made when it is asked for.
-
-    Args:
-        flats: the rows of all texts.
-        config: how they were read.
-    """
-
-    def __init__(self, flats: FlatTrees, config: ReadConfig) -> None:
-        self.flats, self.config = flats, config
-        self.firsts = flats.texts.searchsorted(np.arange(len(flats.trees) + 1))  # rows, and R
-        self._made: dict[int, KBertReading] = {}
-
-    def __len__(self) -> int:
-        return len(self.flats.trees)
-
-    def item(self, index: int) -> KBertReading:
-        """The reading of one text; always the same one."""
-        if index not in self._made:
-            rows = range(*self.firsts[index : index + 2].tolist())
-            self._made[index] = KBertReading(tuple(map(self.flats.item, rows)), self.config)
-        return self._made[index]
 
 
 @dataclass(frozen=True)
@@ -181,10 +151,10 @@ class KBertReader(Reader):
         config: ReadConfig | None = None,
         *,
         windows: bool = False,
-    ) -> Sequence[KBertReading]:
+    ) -> list[KBertReading]:
         """Read texts with a graph: K-Query, K-Inject, flatten; see :meth:`Reader.read`."""
-        config = self.configured(config)
-        return self.lay(self.trees(texts, graph, config.options), config, windows=windows)
+        config = config or self.config
+        return self.lay(self.grown(texts, graph, config), config, windows=windows)
 
     def grown(
         self,
@@ -193,45 +163,22 @@ class KBertReader(Reader):
         config: ReadConfig,
         *,
         windows: bool = False,
-    ) -> Trees:
-        """Grow the trees, so that a recipe can change them; see :meth:`Reader.grown`."""
+    ) -> list[SentenceTree]:
+        """Grow the trees of texts (Eq. 1, 2); a mention never contains a [MASK] to fill."""
         del windows
-        return self.trees(texts, graph, config.options)
-
-    def trees(
-        self, texts: Sequence[Sequence[str]], graph: KnowledgeGraph, options: InjectionOptions
-    ) -> Trees:
-        """Grow the trees of many texts (Eq. 1, 2); a mention never contains a [MASK] to fill."""
         masks = None
         if self.tokenizer.reads_masks:
             masks = [[self.tokenizer.mask_spans(text) for text in sentences] for sentences in texts]
-        return grow_trees(texts, graph, options, masks=masks, scorer=self.scorer(options))
+        scorer = self.scorer(config.options)
+        return grow_trees(texts, graph, config.options, masks=masks, scorer=scorer)
 
     def lay(
-        self, trees: Sequence[SentenceTree], config: Any = None, *, windows: bool
-    ) -> Sequence[KBertReading]:
+        self, trees: Sequence[SentenceTree], config: Any, *, windows: bool
+    ) -> list[KBertReading]:
         """Put trees into reading order within the length limit."""
-        config = self.configured(config)
         length = config.max_length
-        flats = flatten(trees, self.tokenizer, max_length=length, windows=windows)
-        return KBertReadings(flats, config)
-
-    def batches(
-        self, readings: Sequence[Reading], batch_size: int = 32
-    ) -> Iterator[tuple[Any, Sequence[FlatTree], Iterable[tuple[int, int]]]]:
-        """Group rows by length; see :meth:`Reader.batches`."""
-        if not isinstance(readings, KBertReadings):
-            yield from super().batches(readings, batch_size)
-            return
-        check_count("batch_size", batch_size)
-        flats, texts = readings.flats, readings.flats.texts
-        rows = flats.lengths.argsort(kind="stable")
-        for start in range(0, len(rows), batch_size):
-            some = rows[start : start + batch_size]
-            owners = texts[some]
-            places = zip(owners.tolist(), (some - readings.firsts[owners]).tolist(), strict=True)
-            yield readings.config, SomeTrees(flats, some), places
-            batch_done.get()()
+        rows = rows_of_trees(trees, self.tokenizer, max_length=length, windows=windows)
+        return [KBertReading(own, config) for own in rows]
 
     def logits(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
         """Run readings; see :meth:`Reader.logits`. ``narrowed`` makes several of them faster."""

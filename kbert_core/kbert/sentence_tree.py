@@ -1,25 +1,18 @@
 """The knowledge layer: a text, with its entities' triples hung on as branches (K-BERT, Eq. 1, 2).
 
-The two steps of the paper's knowledge layer, each over a list of texts:
-K-Query finds the entities and their triples, K-Inject hangs the triples on.
-Inside, all trees are arrays; a tree, its nodes and its mentions are made when asked for.
+K-Query finds the entities of texts and their triples, K-Inject hangs these on a text. Names are
+found in many texts at once; a tree is of one text.
 """
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain, repeat
-from threading import Lock
-from typing import Any
-from weakref import WeakKeyDictionary
-
-import numpy as np
 
 from kbert_core.errors import TextError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import (
+    MOST_NAMES,
     Mention,
-    Mentions,
     PassedOver,
     Spans,
     find_all_names,
@@ -36,10 +29,8 @@ from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.knowledge.triple import Triple
 from kbert_core.text import Text, refuse_half_characters, sentences_of
-from kbert_core.tokens import Ints, Many, before
 
 WordSpans = Sequence[Spans]  # per sentence the spans of its words
-_growing = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,144 +115,6 @@ class SentenceTree:
         return replace(self, nodes=nodes)
 
 
-class Branches:
-    """The branches of different names, by number; names are added and never removed.
-
-    Attributes:
-        used, left_out: for each name, see :class:`Node`.
-        spans: the names as the texts write them, if the branches are kept with a graph.
-        tokens: the tokens of all branches, for each tokenizer.
-    """
-
-    def __init__(self, spans: Sequence[str] = ()) -> None:
-        self.spans = spans
-        self.used: list[tuple[Branch, ...]] = []
-        self.left_out: list[tuple[LeftOut, ...]] = []
-        self.tokens: MutableMapping[Any, Any] = WeakKeyDictionary()
-
-    def add(self, selections: Iterable[Selection], options: InjectionOptions) -> None:
-        """Add what was chosen for more names."""
-        for selection in selections:
-            own = map(branch_of, selection.used, repeat(options), selection.reasons)
-            self.left_out.append(selection.left_out)
-            self.used.append(tuple(own))
-
-    @classmethod
-    def of(cls, mentions: Mentions, graph: KnowledgeGraph, options: InjectionOptions) -> "Branches":
-        """Choose triples for names whose choice is the same in every text; kept with the graph."""
-        spans = mentions.spans
-        branches = graph.kept((cls, options), lambda: cls(spans))
-        if branches.spans is not spans:  # the names were begun anew
-            graph.forget((cls, options))
-            return cls.of(mentions, graph, options)
-        if len(branches.used) < len(spans):
-            with _growing:
-                new = range(len(branches.used), len(spans))
-                asked = [mentions.alone(name) for name in new]
-                read = [(spans[name],) for name in new]
-                branches.add(select_triples(read, asked, graph, options), options)
-        return branches
-
-
-@dataclass(frozen=True)
-class Nodes(Many[tuple[Node, ...]]):
-    """The M nodes of B texts; an item is the nodes of one text.
-
-    Attributes:
-        mentions: the M mentions in the S sentences of all texts.
-        sizes: (B,) the number of sentences of each text.
-        names: (M,) the name, by its number in ``branches``, to which a node belongs.
-        branches: the branches of different names.
-    """
-
-    mentions: Mentions
-    sizes: Ints
-    names: Ints
-    branches: Branches
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    @cached_property
-    def begins(self) -> Ints:
-        """(B + 1,) the first sentence of each text, and S."""
-        return np.concatenate([[0], self.sizes.cumsum()])
-
-    @cached_property
-    def firsts(self) -> Ints:
-        """(B + 1,) the first node of each text, and M."""
-        return self.mentions.rows.searchsorted(self.begins)
-
-    def item(self, index: int) -> tuple[Node, ...]:
-        """The nodes of one text."""
-        nodes, branches = [], self.branches
-        for number in range(*self.firsts[index : index + 2].tolist()):
-            sentence = int(self.mentions.rows[number] - self.begins[index])
-            mention, name = self.mentions.mention(number, sentence), self.names[number]
-            nodes.append(Node(mention, branches.used[name], branches.left_out[name]))
-        return tuple(nodes)
-
-
-@dataclass(frozen=True)
-class Trees(Many[SentenceTree]):
-    """The sentence trees of B texts.
-
-    Attributes:
-        nodes: the nodes of all trees.
-        words: for each text as in :class:`SentenceTree`; None: no text was given as words.
-        given: the trees themselves, if they were made one by one.
-    """
-
-    nodes: Nodes
-    words: Sequence[WordSpans | None] | None = None
-    given: Sequence[SentenceTree] | None = None
-
-    @classmethod
-    def of(cls, trees: Sequence[SentenceTree]) -> "Trees":
-        """Put trees that were made or changed one by one into arrays.
-
-        Raises:
-            TextError: something is no tree.
-        """
-        if isinstance(trees, Trees):
-            return trees
-        for tree in trees:
-            if not isinstance(tree, SentenceTree):
-                raise TextError(
-                    f"Got {tree!r:.60}, expected a sentence tree. Make trees of texts with "
-                    "grow_trees, or with k_inject of what k_query finds."
-                )
-        sizes = np.fromiter((len(tree.sentences) for tree in trees), np.int64, len(trees))
-        begins = zip(before(sizes).tolist(), trees, strict=True)
-        every = [(begin, node) for begin, tree in begins for node in tree.nodes]
-        places = [(at + n.mention.sentence, n.mention.start, n.mention.end) for at, n in every]
-        sentences = [sentence for tree in trees for sentence in tree.sentences]
-        names, branches = np.arange(len(every)), Branches()
-        branches.used = [node.branches for _, node in every]
-        branches.left_out = [node.left_out for _, node in every]
-        rows, starts, ends = np.array(places, np.int64).reshape(-1, 3).T
-        mentions = Mentions(sentences, rows, starts, ends, names, (), ())
-        nodes = Nodes(mentions, sizes, names, branches)
-        return cls(nodes, given=list(trees))
-
-    def __len__(self) -> int:
-        return len(self.nodes)
-
-    @property
-    def sentences(self) -> Sequence[str]:
-        """The S sentences of all texts."""
-        return self.nodes.mentions.texts
-
-    def item(self, index: int) -> SentenceTree:
-        """The tree of one text."""
-        if self.given is not None:
-            return self.given[index]
-        sentences = self.sentences[slice(*self.nodes.begins[index : index + 2].tolist())]
-        words = self.words[index] if self.words is not None else None
-        words = words if words is None else tuple(map(tuple, words))
-        return SentenceTree(tuple(sentences), self.nodes[index], words)
-
-
 def k_query(
     texts: Sequence[Text],
     graph: KnowledgeGraph,
@@ -270,7 +123,7 @@ def k_query(
     words: Sequence[WordSpans | None] | None = None,
     masks: Sequence[Sequence[Spans]] | None = None,
     scorer: TripleScorer | None = None,
-) -> Nodes:
+) -> list[tuple[Node, ...]]:
     """Find the entities of texts and their triples: E = K_Query(s, K) (Eq. 1).
 
     Args:
@@ -287,39 +140,32 @@ def k_query(
         OptionError: the options need a scorer, but none is given.
     """
     pairs = list(sentences_of(texts))
-    sentences = list(chain.from_iterable(pairs))
-    sizes = np.fromiter(map(len, pairs), np.int64, len(pairs))
-    _check(sizes, sentences)
+    for sentences in pairs:
+        if not 1 <= len(sentences) <= 2:
+            raise TextError(f"Got {len(sentences)} sentences, expected one or two.")
+    every = list(chain.from_iterable(pairs))
+    refuse_half_characters(every)
     of_words, of_masks = (_by_sentence(spans, pairs) for spans in (words, masks))
-    mentions = find_mentions(sentences, graph, rules=options.names, words=of_words, masks=of_masks)
-    if not options.by_text:
-        return Nodes(mentions, sizes, mentions.names, Branches.of(mentions, graph, options))
-    names = np.arange(len(mentions.rows))
-    numbers = np.repeat(np.arange(len(pairs)), sizes)[mentions.rows]
-    read = [pairs[number] for number in numbers.tolist()]
-    within = (mentions.rows - before(sizes)[numbers]).tolist()
-    asked = list(map(mentions.mention, names.tolist(), within))
-    branches = Branches()
-    branches.add(select_triples(read, asked, graph, options, scorer), options)
-    return Nodes(mentions, sizes, names, branches)
+    found = iter(find_mentions(every, graph, rules=options.names, words=of_words, masks=of_masks))
+    mentions = [
+        [replace(m, sentence=n) if n else m for n in range(len(pair)) for m in next(found)]
+        for pair in pairs
+    ]
+    asked = [(pair, m) for pair, own in zip(pairs, mentions, strict=True) for m in own]
+    selected = iter(_selected(asked, graph, options, scorer))
+    return [tuple(Node(mention, *next(selected)) for mention in own) for own in mentions]
 
 
-def k_inject(
-    texts: Sequence[Text],
-    nodes: Sequence[Sequence[Node]],
-    *,
-    words: Sequence[WordSpans | None] | None = None,
-) -> Trees:
+def k_inject(text: Text, nodes: Sequence[Node], *, words: WordSpans | None = None) -> SentenceTree:
     """Hang the triples on their mentions: t = K_Inject(s, E) (Eq. 2).
 
     Args:
-        texts, words: as for :func:`k_query`.
+        text: s, a sentence or a pair of them.
         nodes: E, as k_query returned it, or changed.
+        words: for each sentence the spans of its words, if it is split.
     """
-    if isinstance(nodes, Nodes):
-        return Trees(nodes, words)
-    words = words or [None] * len(texts)
-    return Trees.of(list(map(SentenceTree, sentences_of(texts), map(tuple, nodes), words)))
+    (sentences,) = sentences_of([text])
+    return SentenceTree(sentences, tuple(nodes), words and tuple(map(tuple, words)))
 
 
 def grow_trees(
@@ -330,10 +176,46 @@ def grow_trees(
     words: Sequence[WordSpans | None] | None = None,
     masks: Sequence[Sequence[Spans]] | None = None,
     scorer: TripleScorer | None = None,
-) -> Trees:
+) -> list[SentenceTree]:
     """Run K-Query, then K-Inject: the whole knowledge layer; arguments as for :func:`k_query`."""
     nodes = k_query(texts, graph, options, words=words, masks=masks, scorer=scorer)
-    return k_inject(texts, nodes, words=words)
+    of_words = words or repeat(None, len(texts))
+    of_texts = zip(texts, nodes, of_words, strict=True)
+    return [k_inject(text, own, words=split) for text, own, split in of_texts]
+
+
+Hung = tuple[tuple[Branch, ...], tuple[LeftOut, ...]]  # what a node has beside its mention
+
+
+def _selected(
+    asked: Sequence[tuple[tuple[str, ...], Mention]],
+    graph: KnowledgeGraph,
+    options: InjectionOptions,
+    scorer: TripleScorer | None,
+) -> list[Hung]:
+    """Choose the triples of mentions, each in its text.
+
+    Unless the options ask for the text, a name has the same triples in every text. They are then
+    kept with the graph.
+    """
+
+    def hung(selection: Selection) -> Hung:
+        branches = map(branch_of, selection.used, repeat(options), selection.reasons)
+        return tuple(branches), selection.left_out
+
+    if options.by_text:
+        texts, mentions = [text for text, _ in asked], [mention for _, mention in asked]
+        return list(map(hung, select_triples(texts, mentions, graph, options, scorer)))
+    kept: dict[tuple[str, tuple[str, ...]], Hung] = graph.kept((_selected, options), dict)
+    if len(kept) >= MOST_NAMES:
+        graph.forget((_selected, options))
+        kept = graph.kept((_selected, options), dict)
+    names = [(text[m.sentence][m.start : m.end], m.entities) for text, m in asked]
+    new = [name for name in dict.fromkeys(names) if name not in kept]
+    alone = [Mention(0, len(name), entity, others=tuple(others)) for name, (entity, *others) in new]
+    selections = select_triples([(name,) for name, _ in new], alone, graph, options)
+    kept.update(zip(new, map(hung, selections), strict=True))
+    return [kept[name] for name in names]
 
 
 def branch_of(triple: Triple, options: InjectionOptions, reason: Reason | None = None) -> Branch:
@@ -360,10 +242,3 @@ def _by_sentence(
         return None
     per_text = zip(pairs, spans, strict=True)
     return [one for pair, some in per_text for one in (some or repeat(None, len(pair)))]
-
-
-def _check(sizes: Ints, sentences: Sequence[str]) -> None:
-    """Refuse texts that aren't one or two sentences, and half characters."""
-    for wrong in sizes[(sizes < 1) | (sizes > 2)].tolist():
-        raise TextError(f"Got {wrong} sentences, expected one or two.")
-    refuse_half_characters(sentences)

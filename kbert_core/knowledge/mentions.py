@@ -7,7 +7,6 @@ begin. Python looks at those places only, and finds out once for each name what 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -32,14 +31,13 @@ from kbert_core.knowledge.surface_forms import (
     without_spaces_between_words,
 )
 from kbert_core.text import refuse_single
-from kbert_core.tokens import CodePoints, Ints, Many
+from kbert_core.tokens import CodePoints
 
 Spans = Sequence[tuple[int, int]]
 Meanings = list[tuple[str, tuple[NameRule, ...]]]  # entities, each with the rules that it took
 ZERO_WIDTH_JOINER = 0x200D  # makes one emoji of several
 FEW = 48  # characters that are sooner looked at one by one than filtered
 MOST_NAMES = 20_000  # kept with a graph
-_growing = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,41 +55,6 @@ class Mention:
     def entities(self) -> tuple[str, ...]:
         """Every entity that the name may mean."""
         return (self.entity, *self.others)
-
-
-@dataclass(frozen=True)
-class Mentions(Many[tuple[Mention, ...]]):
-    """M mentions in B texts, in reading order; an item is one text's."""
-
-    texts: Sequence[str]  # B
-    rows: Ints  # (M,) which text a mention is in
-    starts: Ints  # (M,) in characters of that text
-    ends: Ints  # (M,) exclusive
-    names: Ints  # (M,) which of the different names it is
-    spans: Sequence[str]  # of each different name, there or in other texts, how it is written
-    meanings: Sequence[Meanings]  # of each different name what it may mean
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def item(self, index: int) -> tuple[Mention, ...]:
-        """The mentions of one text."""
-        first, end = self.rows.searchsorted((index, index + 1)).tolist()
-        return tuple(self.mention(number) for number in range(first, end))
-
-    def mention(self, number: int, sentence: int = 0) -> Mention:
-        """Make one of the M mentions, in the first or the second sentence of an input."""
-        start, end = int(self.starts[number]), int(self.ends[number])
-        return _mention(self.meanings[self.names[number]], start, end, sentence)
-
-    def alone(self, name: int) -> Mention:
-        """Make a mention of a name alone, as if the name were the whole text."""
-        return _mention(self.meanings[name], 0, len(self.spans[name]))
-
-
-def _mention(meanings: Meanings, start: int, end: int, sentence: int = 0) -> Mention:
-    (entity, rules), *others = meanings
-    return Mention(start, end, entity, sentence, tuple(other for other, _ in others), rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +91,8 @@ def find_mentions(
     rules: NameRules = ALL_RULES,
     words: Sequence[Spans | None] | None = None,
     masks: Sequence[Spans | None] | None = None,
-) -> Mentions:
-    """Find the entities that texts name: leftmost-longest, non-overlapping.
+) -> list[tuple[Mention, ...]]:
+    """Find the entities that each text names, in reading order: leftmost-longest, non-overlapping.
 
     If a name begins or ends with a Latin letter or digit, there must be a word boundary there;
     this is tested before the longest name is chosen. Chinese names are found anywhere. White space
@@ -143,15 +106,17 @@ def find_mentions(
             one or more whole words, and a name may span the space between two Chinese words.
         masks: for each text the spans of its mask tokens; a name that touches one is no mention.
     """
-    search = _Search(texts, graph, rules, words)
-    columns = search.leftmost_longest()
-    if masks is not None and any(masks):
-        touches = [
-            any(start < last and first < end for first, last in masks[row] or ())
-            for row, start, end, _ in columns.T.tolist()
-        ]
-        columns = columns[:, ~np.array(touches, bool)]
-    return search.mentions(columns)
+    found = _Search(texts, graph, rules, words).leftmost_longest()
+    if masks is None or not any(masks):
+        return found
+
+    def touches(mention: Mention, hidden: Spans | None) -> bool:
+        return any(mention.start < end and start < mention.end for start, end in hidden or ())
+
+    return [
+        tuple(mention for mention in mentions if not touches(mention, hidden))
+        for mentions, hidden in zip(found, masks, strict=True)
+    ]
 
 
 def find_all_names(
@@ -167,14 +132,8 @@ def find_all_names(
     Args:
         sentence: stored in every mention; other arguments as for :func:`find_mentions`.
     """
-    search = _Search([text], graph, rules, [words])
-    taken, every = (
-        [found.mention(number, sentence) for number in range(len(found.rows))]
-        for found in (
-            search.mentions(search.leftmost_longest()),
-            search.mentions(search.leftmost_longest(every=True)),
-        )
-    )
+    search = _Search([text], graph, rules, [words], sentence)
+    (taken,), (every,) = search.leftmost_longest(), search.leftmost_longest(every=True)
     ends = [mention.end for mention in taken]
     passed_over = []
     for mention in every:
@@ -185,47 +144,39 @@ def find_all_names(
 
 
 class MetNames:
-    """The different names met in texts, kept with the graph; a name keeps its number.
+    """What the names met in texts mean, kept with the graph.
 
     Attributes:
-        spans, meanings: see :class:`Mentions`.
-        numbers: (basic, key, span) → the number of the name; -1: it means no entity. ``basic``:
-            whether it stands in a text that is read by the basic rules alone.
-        as_written: span → number, for spans that are equal to their keys; then those in such texts.
+        meanings: (basic, key, span) → what the name means. ``basic``: whether it stands in a text
+            that is read by the basic rules alone.
+        as_written: the same by span, for spans that are equal to their keys; then in such texts.
     """
 
     def __init__(self, graph: KnowledgeGraph, rules: NameRules) -> None:
         self.graph, self.rules = graph, rules
-        self.spans: list[str] = []
-        self.meanings: list[Meanings] = []
-        self.numbers: dict[tuple[Any, ...], int] = {}
-        self.as_written: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        self.meanings: dict[tuple[Any, ...], Meanings] = {}
+        self.as_written: tuple[dict[str, Meanings], dict[str, Meanings]] = ({}, {})
 
     @classmethod
     def of(cls, graph: KnowledgeGraph, rules: NameRules) -> "MetNames":
         """Return the names kept with a graph; once there are too many, start again with none."""
         names = graph.kept((cls, rules), lambda: cls(graph, rules))
-        if len(names.numbers) >= MOST_NAMES:
+        if len(names.meanings) >= MOST_NAMES:
             graph.forget((cls, rules))
             names = graph.kept((cls, rules), lambda: cls(graph, rules))
         return names
 
-    def number(self, basic: int, key: str, span: str, read_as: str | None = None) -> int:
-        """Return the number of a name as the text writes it; -1: it means no entity."""
-        what = (basic, key, span) if read_as is None else (basic, key, span, read_as)
-        number = self.numbers.get(what)
-        if number is None:
+    def __call__(self, basic: int, key: str, span: str, read_as: str | None = None) -> Meanings:
+        """Return what a name, as the text writes it, may mean; empty: no entity."""
+        name = (basic, key, span, read_as)
+        meant = self.meanings.get(name)
+        if meant is None:
             rules = self.rules.basic if basic else self.rules
-            name = meanings(self.graph, key, span if read_as is None else read_as, rules)
-            with _growing:
-                number = self.numbers.get(what, len(self.spans) if name else -1)
-                if number == len(self.spans):
-                    self.meanings.append(name)
-                    self.spans.append(span)
-                self.numbers[what] = number
-                if key == span and read_as is None:
-                    self.as_written[basic][key] = number
-        return number
+            meant = meanings(self.graph, key, span if read_as is None else read_as, rules)
+            self.meanings[name] = meant
+            if key == span and read_as is None:
+                self.as_written[basic][key] = meant
+        return meant
 
 
 def meanings(graph: KnowledgeGraph, key: str, span: str, rules: NameRules) -> Meanings:
@@ -275,10 +226,11 @@ class _Search:
         graph: KnowledgeGraph,
         rules: NameRules,
         words: Sequence[Spans | None] | None,
+        sentence: int = 0,
     ) -> None:
         refuse_single(texts)
         refuse_no_graph(graph)
-        self.texts, self.graph, self.rules = texts, graph, rules
+        self.texts, self.graph, self.rules, self.sentence = texts, graph, rules, sentence
         self.words = words if words is not None and any(w is not None for w in words) else None
         self.names = MetNames.of(graph, rules)
         self.joined = "\0".join([*texts, ""])
@@ -288,14 +240,11 @@ class _Search:
             for spans, begin in zip(self.words or (), self.loose.begins.tolist(), strict=False)
         ]
 
-    def leftmost_longest(self, *, every: bool = False) -> Ints:
+    def leftmost_longest(self, *, every: bool = False) -> list[tuple[Mention, ...]]:
         """Look at the places where names may begin, and choose the leftmost and longest names.
 
         Args:
             every: find overlapping names, too, ordered by their starts, the longest first.
-
-        Returns:
-            (4, M) the rows, starts, ends and names of :class:`Mentions`.
         """
         loose, joined, as_written = self.loose, self.joined, self.names.as_written
         codes = loose.ids.astype(np.uint32)
@@ -310,7 +259,7 @@ class _Search:
         text = codes.tobytes().decode("utf-32-le", "replace")
         starts, ends = memoryview(loose.starts.data), memoryview(loose.ends.data)
         is_odd = odd.tobytes()
-        found: list[int] = []
+        found: list[tuple[int, int, Meanings]] = []
         free = taken = 0  # the first place, and the first character, after the last mention
         for place, keys in zip(places, lookup.keys_at(text, places), strict=True):
             if not keys or place < free:
@@ -320,28 +269,33 @@ class _Search:
                 after = place + len(key)
                 begin = starts[place]
                 if is_odd[place] or is_odd[after]:
-                    begin, stop, number = self._looked_at(key, begin, after, cut, in_basic)
-                    if number < 0 or begin < taken:
+                    begin, stop, meant = self._looked_at(key, begin, after, cut, in_basic)
+                    if not meant or begin < taken:
                         continue
                     if not every:
                         free, taken = bisect_left(starts, stop), stop
                 else:
                     stop = ends[after - 1]
                     same = joined.startswith(key, begin)
-                    number = as_written[in_basic].get(key, -2) if same else -2
-                    if number == -2:
-                        number = self.names.number(in_basic, key, joined[begin:stop])
-                    if number < 0:
+                    known = as_written[in_basic].get(key) if same else None
+                    meant = (
+                        self.names(in_basic, key, joined[begin:stop]) if known is None else known
+                    )
+                    if not meant:
                         continue
                     if not every:
                         free, taken = after, stop
-                found += (begin, stop, number)
+                found.append((begin, stop, meant))
                 if not every:
                     break
-        first, last, names = np.array(found, np.int64).reshape(-1, 3).T
-        rows = loose.begins.searchsorted(first, "right") - 1
-        begins = loose.begins[rows]
-        return np.array([rows, first - begins, last - begins, names])
+        begins = loose.begins.tolist()
+        mentions: list[list[Mention]] = [[] for _ in self.texts]
+        for begin, stop, ((entity, by), *others) in found:
+            row = bisect_right(begins, begin) - 1
+            start, end = begin - begins[row], stop - begins[row]
+            more = tuple(other for other, _ in others)
+            mentions[row].append(Mention(start, end, entity, self.sentence, more, by))
+        return list(map(tuple, mentions))
 
     def _basic(self, codes: CodePoints) -> NDArray[np.bool_]:
         """(T,) whether a character stands in a text that is read by the basic rules alone."""
@@ -389,14 +343,14 @@ class _Search:
 
     def _looked_at(
         self, key: str, start: int, after: int, cut: NDArray[np.bool_], basic: int
-    ) -> tuple[int, int, int]:
+    ) -> tuple[int, int, Meanings]:
         """Check a key that was found in the loosened texts: plural endings, dashes beside it, and
         word boundaries.
 
         Returns:
-            Start and end in characters of the joined texts, and the name's number; -1: no name.
+            Start and end in characters of the joined texts, and what the name means; empty: none.
         """
-        text, number_of = self.joined, self.names.number
+        text, meaning_of = self.joined, self.names
         last = int(self.loose.ends[after - 1])
         end: int | None = last
         if cut[after]:
@@ -405,28 +359,24 @@ class _Search:
         if self.borders:
             borders = self.borders[int(self.loose.begins.searchsorted(start, "right")) - 1]
         if end is None or (borders and not (start in borders[0] and end in borders[1])):
-            return start, start, -1
+            return start, start, []
+        best: tuple[int, int, Meanings]
         if not (text[end] in DASHES or (start and text[start - 1] in DASHES)):
-            best = start, end, number_of(basic, key, text[start:end])
+            best = start, end, meaning_of(basic, key, text[start:end])
         elif self.rules.whole and not basic and in_compound(text, start, end):
-            return start, start, -1
+            return start, start, []
         else:  # the name with or without them that is written most like the graph's
-            best, least = (start, end, -1), None
+            best, least = (start, end, []), None
             for begin, stop in with_dashes(text, start, end):
-                number = number_of(basic, key, text[begin:stop])
-                if number >= 0:
-                    cost = _cost(self.names.meanings[number][0][1])
+                if meant := meaning_of(basic, key, text[begin:stop]):
+                    cost = _cost(meant[0][1])
                     if least is None or cost <= least:
-                        best, least = (begin, stop, number), cost
-        if borders and (best[2] < 0 or best[:2] != (start, end)):
-            number = number_of(basic, key, span := text[start:end])
-            if number < 0:
-                number = number_of(basic, key, span, without_spaces_between_words(span))
-            best = start, end, number
+                        best, least = (begin, stop, meant), cost
+        if borders and (not best[2] or best[:2] != (start, end)):
+            span = text[start:end]
+            best = (
+                *(start, end),
+                meaning_of(basic, key, span)
+                or meaning_of(basic, key, span, without_spaces_between_words(span)),
+            )
         return best
-
-    def mentions(self, columns: Ints) -> Mentions:
-        """Turn the (4, M) result of :meth:`leftmost_longest` into mentions."""
-        rows, starts, ends, names = columns
-        spans, meant = self.names.spans, self.names.meanings
-        return Mentions(self.texts, rows, starts, ends, names, spans, meant)

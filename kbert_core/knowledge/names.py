@@ -21,7 +21,6 @@ from kbert_core.tokens import (
     IN_RUN,
     NO_TOKEN,
     CharacterTable,
-    Ints,
     TokenizedTexts,
     Tokens,
     code_points,
@@ -104,10 +103,9 @@ def loosen(texts: Sequence[str]) -> TokenizedTexts:
     joined = "\0".join([*texts, ""])
     lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
 
-    def of_runs(spans: list[tuple[int, int]]) -> tuple[TokenizedTexts, Ints]:
-        numbers: dict[str, int] = {}
-        which = [numbers.setdefault(joined[a:b], len(numbers)) for a, b in spans]
-        return TokenizedTexts.of(map(_loosened_run, numbers)), np.array(which, np.int64)
+    def of_runs(spans: list[tuple[int, int]]) -> list[Tokens]:
+        loosened = Filled(_loosened_run)
+        return [loosened[joined[start:end]] for start, end in spans]
 
     codes = _loose(code_points(joined))
     codes[lengths.cumsum() - 1] = 0

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import exp
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from transformers import AutoModelForTokenClassification
 from kbert_core.labels import Labels, bio_spans
 from kbert_core.reader import Reading
 from kbert_core.tasks.base import Task
-from kbert_core.tokens import Ints, Many, Tokens
+from kbert_core.tokens import Ints, Tokens
 
 Floats = NDArray[np.floating[Any]]
 
@@ -49,7 +49,7 @@ class LabelledToken:
     probabilities: dict[str, float]
 
 
-class LabelledTokens(Many[LabelledToken]):
+class LabelledTokens(Sequence[LabelledToken]):
     """The T tokens of a text with their tags, each made when it is asked for.
 
     Args:
@@ -67,8 +67,13 @@ class LabelledTokens(Many[LabelledToken]):
     def __len__(self) -> int:
         return len(self.tags)
 
-    def item(self, index: int) -> LabelledToken:
-        """One of them."""
+    @overload
+    def __getitem__(self, index: int) -> LabelledToken: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[LabelledToken]: ...
+    def __getitem__(self, index: int | slice) -> LabelledToken | list[LabelledToken]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(len(self))[index]]
         start, end, tag = self.tokens.starts[index], self.tokens.ends[index], self.tags[index]
         probabilities = zip(self.names, self.probabilities[index].tolist(), strict=True)
         return LabelledToken(start, end, self.names[tag], dict(probabilities))

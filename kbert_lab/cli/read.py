@@ -158,7 +158,7 @@ def _rows_of_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
 
 def _rows_without_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
     """Rows of words, for scripts with spaces between them, or of characters."""
-    from kbert_core.kbert.flattening import flatten
+    from kbert_core.kbert.flat_tree import flatten
     from kbert_core.kbert.sentence_tree import grow_trees, passed_over
     from kbert_core.kbert.visible import ReadConfig
     from kbert_core.scoring import scorer_of

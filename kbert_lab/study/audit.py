@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kbert_core.kbert.flattening import flatten
+from kbert_core.kbert.flat_tree import flatten
 from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_mentions, names_of_heads
@@ -90,7 +90,7 @@ def audit(
         """Count the tokens of inputs, without a limit."""
         parts = (examples[start : start + AT_ONCE] for start in range(0, len(examples), AT_ONCE))
         trees = (grow_trees([e.sentences for e in p], graph, options, scorer=scorer) for p in parts)
-        return np.concatenate([flatten(some, tokenizer).lengths for some in trees])
+        return np.array([len(row) for some in trees for row in flatten(some, tokenizer)])
 
     def split(examples: Sequence[Example]) -> SplitAudit:
         texts = lengths(examples, KnowledgeGraph())
@@ -254,8 +254,8 @@ class _Used:
 def _unknown(examples: Sequence[Example], tokenizer: Tokenizer) -> Share | None:
     if tokenizer.unknown_id is None:
         return None
-    ids = tokenizer.tokenize([text for example in examples for text in example.sentences]).ids
-    return Share(int((ids == tokenizer.unknown_id).sum()), len(ids))
+    texts = tokenizer.tokenize([text for example in examples for text in example.sentences])
+    return Share.of(token == tokenizer.unknown_id for tokens in texts for token in tokens.ids)
 
 
 def _injection(texts: Ints, whole: Ints, limit: int, unknown: Share | None) -> Injection:

@@ -124,14 +124,22 @@ assert line == "Tim Cook CEO Apple is visiting Beijing capital China is_a City n
 # case when it looks for names: *tim cook* is found too. Ours by hand doesn't.)
 
 # %%
-from kbert_core import KnowledgeGraph, Triple, Words, flatten, k_inject, k_query, load_graph
+from kbert_core import (
+    KnowledgeGraph,
+    Triple,
+    Words,
+    flatten,
+    grow_trees,
+    k_inject,
+    k_query,
+    load_graph,
+)
 
 graph = KnowledgeGraph(Triple(*triple) for triple in K)
-texts = [sentence]  # both steps take a list of texts, and give something for each
-nodes = k_query(texts, graph)
-(sentence_tree,) = k_inject(texts, nodes)
+(nodes,) = k_query([sentence], graph)  # it takes a list of texts, and gives something for each
+sentence_tree = k_inject(sentence, nodes)
 (flat,) = flatten([sentence_tree], Words())
-print(len(nodes[0]), "mentions,", len(flat.branches), "branches,", len(flat), "tokens")
+print(len(nodes), "mentions,", len(flat.branches), "branches,", len(flat), "tokens")
 print("the same row as by hand:", flat.tokens == line)
 
 # %% tags=["test"]
@@ -153,11 +161,11 @@ figure_2
 # the graph is empty.
 
 # %%
-(ours,) = flatten(k_inject(texts, k_query(texts, graph)), Words())
+(ours,) = flatten([sentence_tree], Words())
 
 other_sentence = "Tim Cook CEO Apple is visiting Beijing capital China is_a City now"
 nothing = KnowledgeGraph()
-(other,) = flatten(k_inject([other_sentence], k_query([other_sentence], nothing)), Words())
+(other,) = flatten(grow_trees([other_sentence], nothing), Words())  # k_query, then k_inject
 
 print("the same tokens:  ", ours.tokens == other.tokens)
 print("the same branches:", len(ours.branches) == len(other.branches))

@@ -1,12 +1,14 @@
 """Reading order, soft positions, branch codes; the length limit and windows."""
 
+import pickle
 import random
 
 import pytest
 import torch
-from conftest import FIGURE_2, TIM_COOK
+from conftest import FIGURE_2, TIM_COOK, tiny_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
+from random_texts import NO_VOCABULARY, check_random_batch
 from slow_trees import random_scene, slowly_flattened
 
 from kbert_core import (
@@ -15,6 +17,7 @@ from kbert_core import (
     KnowledgeGraph,
     LeftOut,
     Rule,
+    SentenceTree,
     Triple,
     WordPieces,
     Words,
@@ -360,6 +363,69 @@ def test_very_long_text_is_flattened_in_a_moment(figure_2):
     windows = windows_of(text, figure_2, 256)
     assert all(window.branches for window in windows)
     assert sum(len(window.branches) + len(window.left_out) for window in windows) < 30_000
+
+
+# Random texts, with real tokens
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    tiny = tiny_tokenizer()
+    return (*NO_VOCABULARY, WordPieces(tiny), WordPieces(tiny, masks=True))
+
+
+@pytest.mark.parametrize("start", (0, 50))
+def test_random_texts_are_grown_and_flattened_as_the_paper_says(tokenizers, start):
+    for seed in range(start, start + 50):
+        check_random_batch(seed, tokenizers)
+
+
+def test_an_entity_under_two_names_has_the_triples_of_each_name():
+    graph = KnowledgeGraph([Triple("心肌梗死", "别名", "心梗"), Triple("心肌梗死", "症状", "胸痛")])
+    rows = flatten(grow_trees(["心梗", "心肌梗死，心梗"], graph), Characters())
+    assert list(map(len, rows)) == [2 + 4, 7 + 4 + 4 + 4]
+
+
+def test_names_and_branches_that_are_kept_no_more_are_read_alike(monkeypatch, figure_2):
+    texts = ["Tim Cook", "Beijing", "Tim Cook left Beijing", "beijing", "TIM COOK"] * 2
+    tokenizer = Words(special=True)
+    expected = [flat.tokens for flat in flatten(grow_trees(texts, figure_2), tokenizer)]
+    for kept in ("knowledge.mentions.MOST_NAMES", "kbert.sentence_tree.MOST_NAMES"):
+        monkeypatch.setattr(f"kbert_core.{kept}", 1)
+    monkeypatch.setattr("kbert_core.kbert.flat_tree.MOST_BRANCHES", 1)
+    copy = pickle.loads(pickle.dumps(figure_2))
+    rows = [flatten(grow_trees([text], copy), tokenizer)[0].tokens for text in texts]
+    assert rows == expected
+
+
+def test_an_edited_graph_is_read_by_its_own_triples(figure_2):
+    before = flatten(grow_trees(["Tim Cook"], figure_2), Words())[0].tokens
+    (triple, *_) = figure_2.triples_of("Tim Cook")
+    edited = figure_2.switch_off(triple)
+    assert flatten(grow_trees(["Tim Cook"], edited), Words())[0].tokens == ["Tim", "Cook"]
+    assert flatten(grow_trees(["Tim Cook"], figure_2), Words())[0].tokens == before
+
+
+def test_a_tree_changed_by_hand_is_flattened_as_it_is(figure_2):
+    trees = grow_trees(["Tim Cook left", "Beijing"], figure_2)
+    bare = SentenceTree(trees[1].sentences, ())
+    flats = flatten([trees[0], bare, trees[1]], Words())
+    assert [len(flat.branches) for flat in flats] == [1, 0, 2]
+    assert flats[1].tokens == ["Beijing"]
+
+
+def test_rows_keep_only_the_branches_asked_for(figure_2):
+    (flat,) = flatten(grow_trees(["Tim Cook left Beijing"], figure_2), Words(special=True))
+    less = flat.keeping(lambda node, triple: triple.tail != "China")
+    (wanted,) = flatten([less.tree], Words(special=True))
+    assert less == wanted
+    assert less.tokens == wanted.tokens
+    assert less.identities == wanted.identities
+    assert less.trunk_places == wanted.trunk_places
+
+
+def test_no_texts_have_no_rows(figure_2):
+    assert flatten(grow_trees([], figure_2), Words()) == []
 
 
 # Batches

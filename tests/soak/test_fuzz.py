@@ -153,7 +153,7 @@ def test_flattening_agrees_with_the_slow_way(figures):
     }
 
 
-def test_random_batches_are_read_as_one_by_one(figures):
+def test_random_batches_are_grown_and_flattened_as_the_paper_says(figures):
     began, tiny = time.monotonic(), tiny_tokenizer()
     tokenizers = (*NO_VOCABULARY, WordPieces(tiny), WordPieces(tiny, masks=True))
     for seed in range(10_000, 14_000):
