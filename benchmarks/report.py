@@ -320,7 +320,7 @@ def _predict_file(result: Mapping[str, Any]) -> str:
         f"texts per second on {result['machine']['cpu']}, one thread. *Times* compares with "
         f"reading one text at a time (aim: {result['aim']}). Two costs become smaller: that of a "
         "call without its multiplications, and in the last two layers the multiplications for "
-        "tokens that the task doesn't read. The other multiplications are oneDNN's.\n",
+        "tokens that the task doesn't read.\n",
         "| model | texts | one by one | together | `kbert predict --file` | the same, `--bf16` | "
         "`kbert evaluate` |",
         "|---|---:|---:|---:|---:|---:|---:|",

@@ -17,6 +17,7 @@ from types import ModuleType
 import pytest
 
 from kbert_core.checkpoints.encoders import PACKED
+from kbert_core.kbert.reader import FASTER
 from kbert_core.knowbert.entity_vectors import KEPT_ARRAYS
 from kbert_core.knowbert.reading import LINK_TABLE
 from kbert_core.knowledge.io.sources import SOURCES
@@ -49,6 +50,7 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "explain": PREDICTS,
     "lab.kept_arrays": "",
     "lab.encoders": BELOW,
+    "lab.fast": f"{BELOW} kbert",
     "lab.lexicon": f"{BELOW} kbert",
     "lab.graphs": f"{LOWEST} text knowledge",
     "lab.data": f"{LOWEST} text knowledge knowbert lab.graphs",
@@ -123,7 +125,7 @@ def test_the_core_imports_nothing_of_the_lab():
 
 
 def test_what_the_core_finds_by_name_is_there():
-    for name in (*READERS.values(), *SOURCES.values(), KEPT_ARRAYS, LINK_TABLE):
+    for name in (*READERS.values(), *SOURCES.values(), FASTER, KEPT_ARRAYS, LINK_TABLE):
         assert callable(resolve_name(name))
     assert all(callable(resolve_name(name).unpacked) for name in PACKED.values())
 

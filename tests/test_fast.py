@@ -5,8 +5,9 @@ import torch
 
 from kbert_core import Intervention, KnowledgeGraph, Pipeline, Triple
 from kbert_core.kbert.interventions import CLS, TRUNK
-from kbert_core.kbert.narrowed import NarrowedTwin
+from kbert_core.kbert.reader import FASTER
 from kbert_core.reader import Reader
+from kbert_lab import fast
 
 GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("心电图", "类别", "检查")])
 LINES = ["患者有糖尿病史，入院后行心电图检查未见异常", "糖尿病", "未见异常", "心电图检查，糖尿病"]
@@ -29,7 +30,7 @@ def assert_same(pipeline):
     readings = pipeline.readings(texts_for(pipeline.card.task), graph=GRAPH)
     whole = Reader.logits(pipeline.reader, readings, batch_size=3)
     narrowed = pipeline.reader.logits(readings, batch_size=3)
-    assert pipeline.reader.twin is not None
+    assert pipeline.reader in fast._twins
     for one, other in zip(whole, narrowed, strict=True):
         torch.testing.assert_close(other, one, atol=1e-5, rtol=0)
     return torch.cat([own.flatten() for own in narrowed])
@@ -56,7 +57,7 @@ def test_branches_are_computed_by_no_query_of_the_last_layer(checkpoints):
     readings = pipeline.readings([[line] for line in LINES], graph=GRAPH)
     pipeline.reader.logits(readings)
     seen = []
-    twin = pipeline.reader.twin
+    twin = fast._twins[pipeline.reader]
     last = twin.model.base_model.encoder.layer[-1].attention.self
     for part in (last.query, last.key):
         part.register_forward_hook(lambda _, __, output: seen.append(output.shape[1]))
@@ -72,11 +73,19 @@ def test_interventions_and_windows_are_read_by_the_whole_model(checkpoints):
     windows = pipeline.readings([[line * 3] for line in LINES], graph=GRAPH, max_length=16)
     assert any(len(own.rows) > 1 for own in windows)
     pipeline.reader.logits(windows)
-    assert pipeline.reader.twin is None
+    assert pipeline.reader not in fast._twins
 
 
 def test_only_a_plain_bert_is_narrowed(checkpoints):
     model = Pipeline.load(checkpoints["ner"], device="cpu").reader.model
-    assert NarrowedTwin.takes(model)
+    assert fast.NarrowedTwin.takes(model)
     model.base_model.encoder.layer[0].add_module("inserted", Inserted())
-    assert not NarrowedTwin.takes(model)
+    assert not fast.NarrowedTwin.takes(model)
+
+
+def test_without_the_lab_the_whole_model_is_run(checkpoints, monkeypatch):
+    pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
+    readings = pipeline.readings([[line] for line in LINES], graph=GRAPH)
+    monkeypatch.setattr("kbert_core.kbert.reader.FASTER", f"not_installed.{FASTER}")
+    alone = pipeline.reader.logits(readings)
+    assert all(map(torch.equal, alone, Reader.logits(pipeline.reader, readings)))

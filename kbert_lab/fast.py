@@ -1,15 +1,15 @@
-"""A BERT for many texts at once: faster, and the same to the last digits.
+"""Many texts at once: the last layers of a BERT run in part; the same to the last digits.
 
 A task reads the text's own tokens, or the first token alone. So the last layer needs no other
 token's query, and the layer before it none of a token that those don't see: of the branches, where
-the first token is read. On a CPU the products with weights are oneDNN's, whose kernels are a fifth
-faster than those that PyTorch takes for single precision.
+the first token is read. K-BERT's reader finds this by name, as systems are found.
 """
 
 from collections.abc import Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -37,12 +37,6 @@ class NarrowedTwin:
         layers: Any = layers_of(cast(PreTrainedModel, self.model.base_model))
         for layer in layers[-LAYERS:]:
             layer.forward = partial(_forward, layer)
-        if torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise"):
-            for part in layers.modules():
-                if isinstance(part, nn.Linear):
-                    part.forward = partial(_linear, part)  # type: ignore[method-assign]
-            for layer in layers if model.config.hidden_act == "gelu" else ():
-                layer.intermediate.forward = partial(_linear, layer.intermediate.dense, act="gelu")
 
     @staticmethod
     def takes(model: PreTrainedModel) -> bool:
@@ -89,16 +83,25 @@ class NarrowedTwin:
         return values
 
 
-def narrowed_for(reader: Any, readings: Sequence[Reading]) -> NarrowedTwin | None:
-    """A reader's twin; None where its model has none, or a text has windows or interventions."""
-    if reader.encoder.attention != "sdpa":
+_twins: WeakKeyDictionary[Any, NarrowedTwin] = WeakKeyDictionary()
+
+
+def logits_of(
+    reader: Any, readings: Sequence[Reading], batch_size: int = 32
+) -> list[Tensor] | None:
+    """Run readings as :meth:`Reader.logits`, by a twin of the reader's model.
+
+    Returns:
+        None where the model has no twin, or a text has windows or interventions.
+    """
+    if reader.encoder.attention != "sdpa" or not NarrowedTwin.takes(reader.model):
         return None
     if any(len(own.rows) > 1 or own.config.interventions for own in readings):
         return None
-    now, twin = [*map(id, reader.model.parameters())], reader.twin
-    if twin is None or now != [*map(id, twin.parameters)]:
-        reader.twin = NarrowedTwin(reader.model) if NarrowedTwin.takes(reader.model) else None
-    return reader.twin
+    twin = _twins.get(reader)
+    if twin is None or [*map(id, reader.model.parameters())] != [*map(id, twin.parameters)]:
+        twin = _twins[reader] = NarrowedTwin(reader.model)
+    return twin.logits(reader, readings, batch_size)
 
 
 def _on_text(rows: Sequence[FlatTree]) -> Tensor:
@@ -145,13 +148,3 @@ def _forward(layer: Any, hidden: Tensor, *_: Any, **__: Any) -> Tensor:
         Tensor,
         layer.feed_forward_chunk(layer.attention.output(heads.transpose(1, 2).flatten(2), own)),
     )
-
-
-def _linear(part: nn.Linear, states: Tensor, act: str = "none") -> Tensor:
-    """A linear layer, and GELU where asked for, by oneDNN where that computes the same."""
-    weight, bias = part.weight, part.bias
-    single = states.dtype == weight.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
-    if single and states.device.type == "cpu":
-        return torch.ops.mkldnn._linear_pointwise(states, weight, bias, act, [], "none")
-    states = nn.functional.linear(states, weight, bias)
-    return nn.functional.gelu(states) if act == "gelu" else states
