@@ -8,7 +8,6 @@ from .kbert.flat_tree import flatten as flatten
 from .kbert.interventions import Intervention as Intervention
 from .kbert.interventions import Tokens as Tokens
 from .kbert.mask_transformer import MaskTransformer as MaskTransformer
-from .kbert.mask_transformer import probe as probe
 from .kbert.reader import KBertTrace as KBertTrace
 from .kbert.sentence_tree import Node as Node
 from .kbert.sentence_tree import SentenceTree as SentenceTree
@@ -34,6 +33,7 @@ from .knowledge.selection import Rule as Rule
 from .knowledge.triple import Triple as Triple
 from .pipeline import NO_KNOWLEDGE as NO_KNOWLEDGE
 from .pipeline import Pipeline as Pipeline
+from .probing import probe as probe
 from .reader import Piece as Piece
 from .reader import Reader as Reader
 from .reader import Reading as Reading

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("kbert_core", "kbert_lab", "results")
 
 LOWEST = "errors files labels markup options shipped tokens"
-BELOW = f"{LOWEST} text knowledge systems layers reader checkpoints scoring"  # for systems
+BELOW = f"{LOWEST} text knowledge systems layers probing reader checkpoints scoring"  # for systems
 SYSTEMS = "kbert knowbert roof"  # none imports another
 PEERS = "plain_text"  # made of K-BERT's reader
 PREDICTS = f"{BELOW} words {SYSTEMS} {PEERS} tasks pipeline"
@@ -39,6 +39,7 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "text": "errors tokens",
     "words": "errors tokens text",
     "knowledge": f"{LOWEST} text",
+    "probing": "errors layers",
     "systems": f"{LOWEST} text knowledge",
     "reader": f"{LOWEST} text knowledge systems layers",
     "checkpoints": f"{LOWEST} text knowledge systems layers reader",

@@ -185,7 +185,7 @@ report("RoBERTa, positions 2…", three_tests(roberta, offset=2))
 # has BERT's tables. Names don't tell; tests do.)
 
 # %%
-from kbert_core.kbert.mask_transformer import probe
+from kbert_core import probe
 
 print("the library's probe:  BERT +", probe(bert), "  RoBERTa +", probe(roberta))
 own = Pipeline.load(store(roberta, "my-roberta"), device="cpu")

@@ -230,7 +230,7 @@ def test_flex_attention_gives_the_same_states_as_the_dense_matrix(flats, ablatio
     monkeypatch.setattr(wrapped, lambda _: flex_attention)
     debug = "torch.nn.attention.flex_attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
     monkeypatch.setattr(debug, True)
-    refusing = "kbert_core.kbert.mask_transformer._check_flex_attention"
+    refusing = "kbert_core.kbert.mask_transformer.check_flex_attention"
     monkeypatch.setattr(refusing, lambda _: None)  # it is refused as it is compiled
     torch.manual_seed(0)
     runner = MaskTransformer(BertModel(tiny_config(max_position_embeddings=128)).eval())
