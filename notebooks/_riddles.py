@@ -20,9 +20,10 @@ import numpy as np
 
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.strategies import select
+from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import Options, option
 from kbert_lab.data.labelled import Example
@@ -138,7 +139,8 @@ def kinds_of(graph: KnowledgeGraph, options: RiddleOptions) -> dict[str, list[st
     for entity in graph.entities():
         if not ONE_WORD.fullmatch(entity) or words[entity] > 1:
             continue
-        injected, _ = select(entity, graph, options.injection)
+        alone = [Mention(0, 0, entity)]
+        injected = select_triples([("",)], alone, graph, options.injection)[0].used
         kinds = [t.tail for t in injected if t.relation == options.relation]
         if len(kinds) == 1:
             found.setdefault(kinds[0], []).append(injected[0].head)

@@ -21,26 +21,6 @@ from kbert_core.knowledge.triple import Triple
 _FIRST = Reason()
 
 
-def select(
-    entity: str,
-    graph: KnowledgeGraph,
-    options: InjectionOptions,
-    *,
-    others: Sequence[str] = (),
-    name: str = "",
-) -> tuple[tuple[Triple, ...], tuple[LeftOut, ...]]:
-    """Choose an entity's triples to inject, and those left out, by a strategy that needs no text.
-
-    Args:
-        entity: in the form in which names are compared.
-        others: other entities that the same name may mean.
-        name: the name as it stands in a text; "" if there is no text.
-    """
-    mention = Mention(0, len(name), entity, others=tuple(others))
-    (selection,) = select_triples([(name,)], [mention], graph, options)
-    return selection.used, selection.left_out
-
-
 def select_triples(
     texts: Sequence[tuple[str, ...]],
     mentions: Sequence[Mention],

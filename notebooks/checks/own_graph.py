@@ -15,12 +15,12 @@ NO_USE = {
 def check_line(answer: object) -> str | None:
     """A line that says that a violin is made of maple."""
     from kbert_core import KBertError
-    from kbert_core.knowledge.io import parse_triples
+    from kbert_core.knowledge.io import in_memory, rows_of
 
     if not isinstance(answer, str):
         return "give a line as a string, such as 'head\\trelation\\ttail'."
     try:
-        (triple,) = parse_triples(answer.encode(), name="mine.tsv").triples
+        (triple,) = in_memory(rows_of(answer.encode(), "mine.tsv")).triples
     except KBertError as error:
         return str(error)
     except ValueError:

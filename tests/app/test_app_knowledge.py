@@ -20,7 +20,7 @@ from app.view_models.history import ago, log_as_rows, what
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import FetchError, GraphEditError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.io import parse_triples
+from kbert_core.knowledge.io import in_memory, rows_of
 from kbert_lab.graphs.search import GraphSearch
 from kbert_lab.graphs.store.store import GraphStore
 
@@ -552,7 +552,7 @@ def test_a_graph_goes_out_in_every_format_and_comes_back_the_same():
     for ending in export.FORMATS:
         for packed in export.PACKED:
             data = export.graph_as(graph, ending + packed, switched_off=True)
-            back = parse_triples(data, name=f"graph{ending}{packed}").triples
+            back = in_memory(rows_of(data, f"graph{ending}{packed}")).triples
             assert set(back) == set(graph), ending
     assert b"'=1+1" in export.graph_as(graph, ".csv")
     assert b"Tim Cook" not in export.graph_as(graph, ".spo")

@@ -7,8 +7,9 @@ from conftest import FIGURE_2
 
 from kbert_core import InjectionOptions, KnowledgeGraph, LeftOut, Rule, Triple, grow_trees
 from kbert_core.errors import OptionError
+from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import Strategy
-from kbert_core.knowledge.strategies import select
+from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 
 A, B, C, D = (Triple("x", r, t) for r, t in (("r", "a"), ("s", "b"), ("r", "c"), ("s", "d")))
@@ -17,6 +18,12 @@ A, B, C, D = (Triple("x", r, t) for r, t in (("r", "a"), ("s", "b"), ("r", "c"),
 @pytest.fixture
 def graph():
     return KnowledgeGraph([A, B, C, D])
+
+
+def select(entity, graph, options):
+    """What is used of an entity, and what is left out, where there is no text."""
+    (selection,) = select_triples([("",)], [Mention(0, 0, entity)], graph, options)
+    return selection.used, selection.left_out
 
 
 def test_first_triples_in_graph_order_are_used_up_to_the_limit(graph):

@@ -10,7 +10,7 @@ from kbert_core import InjectionOptions, KnowledgeGraph, Rule, Triple, grow_tree
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import Reason, Strategy
-from kbert_core.knowledge.strategies import select, select_triples
+from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.surface_forms import AS_WRITTEN, RULES
 
 FRUIT = Triple("苹果（水果）", "类别", "水果")
@@ -19,6 +19,7 @@ FIRM = Triple("苹果（公司）", "类别", "公司")
 PHONE = Triple("苹果（公司）", "产品", "手机")
 SENSES = KnowledgeGraph([FRUIT, TREE, FIRM, PHONE])
 APPLE = Mention(0, 2, "苹果(水果)", others=("苹果(公司)",))
+COMPANY = Mention(0, 2, "苹果(公司)")
 TEXT = ("苹果卖得好",)
 
 
@@ -46,14 +47,14 @@ def whys(selection):
 
 
 def test_relations_denied_are_left_out():
-    used, left_out = select("苹果(公司)", SENSES, InjectionOptions(not_relations=("类别",)))
-    assert used == (PHONE,)
-    assert [(item.triple, item.rule) for item in left_out] == [(FIRM, Rule.RELATION)]
+    made = chosen(SENSES, COMPANY, not_relations=("类别",))
+    assert made.used == (PHONE,)
+    assert [(item.triple, item.rule) for item in made.left_out] == [(FIRM, Rule.RELATION)]
 
 
 def test_relation_both_asked_for_and_denied_is_denied():
-    options = InjectionOptions(relations=("类别", "产品"), not_relations=("类别",))
-    assert select("苹果(公司)", SENSES, options)[0] == (PHONE,)
+    made = chosen(SENSES, COMPANY, relations=("类别", "产品"), not_relations=("类别",))
+    assert made.used == (PHONE,)
 
 
 def test_preferred_relations_come_first_in_their_own_order():
@@ -122,10 +123,10 @@ def test_rare_takes_the_triples_of_rare_relations_first():
 
 def test_rare_counts_an_edited_graph_anew():
     graph = KnowledgeGraph([Triple("x", "r", "a"), Triple("x", "s", "b")])
-    options = InjectionOptions(max_triples=1, strategy="rare")
-    assert select("x", graph, options)[0][0].relation == "r"
+    options = {"max_triples": 1, "strategy": "rare"}
+    assert chosen(graph, Mention(0, 1, "x"), **options).used[0].relation == "r"
     edited = graph.add(Triple("y", "r", "c"))
-    assert select("x", edited, options)[0][0].relation == "s"
+    assert chosen(edited, Mention(0, 1, "x"), **options).used[0].relation == "s"
 
 
 # Scores

@@ -26,7 +26,7 @@ from tiny_knowbert import knowbert_in
 from kbert_core import InjectionOptions, KBertError, WordPieces, Words, flatten, grow_trees
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.io import parse_triples
+from kbert_core.knowledge.io import in_memory, rows_of
 from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN
@@ -50,7 +50,7 @@ def test_any_bytes_make_a_graph_or_a_clear_error(figures):
         if dice.random() < 0.3:
             data = bytes(dice.randrange(256) for _ in range(dice.randint(0, 40)))
         try:
-            read = parse_triples(data, name="fuzz.spo")
+            read = in_memory(rows_of(data, "fuzz.spo"))
             assert read.triples
             assert all(triple.problem() is None for triple in read.triples)
             KnowledgeGraph(read.triples)

@@ -180,17 +180,11 @@ def read_triples(
         GraphFileError: the file is missing, empty, in another encoding,
             damaged, or a line is not a triple; then nothing is loaded.
     """
-    return _in_memory(open_rows(path, options, skip_bad=skip_bad))
+    return in_memory(open_rows(path, options, skip_bad=skip_bad))
 
 
-def parse_triples(
-    data: bytes, options: ReadOptions = ReadOptions(), *, name: str, skip_bad: bool = False
-) -> TripleFile:
-    """Read triples from the bytes of a file; see :func:`read_triples`."""
-    return _in_memory(rows_of(data, name, options, skip_bad=skip_bad))
-
-
-def _in_memory(reading: Reading) -> TripleFile:
+def in_memory(reading: Reading) -> TripleFile:
+    """Read all triples of a file that is open; see :func:`read_triples`."""
     rows = [Triple(*row[1:]) for row in reading]
     triples = tuple(dict.fromkeys(rows))
     duplicates = len(rows) - len(triples)

@@ -10,7 +10,7 @@ import pytest
 
 from kbert_core import load_graph, read_triples
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.io import ReadOptions, parse_triples
+from kbert_core.knowledge.io import ReadOptions, in_memory, rows_of
 from kbert_core.knowledge.io.compression import plain_stem, zstd
 from kbert_lab import cli
 
@@ -73,16 +73,12 @@ def test_an_empty_file_is_no_graph(file):
 def test_what_is_too_large_when_unpacked_is_refused(file):
     data = PACK[file.suffix](b"x" * (5 << 20))
     with pytest.raises(GraphFileError, match="larger than 1 MB when unpacked"):
-        parse_triples(data, name=file.name, options=ReadOptions(most=1 << 20))
+        in_memory(rows_of(data, file.name, ReadOptions(most=1 << 20)))
     size = len(TEXT.encode())
-    assert (
-        len(
-            parse_triples(file.read_bytes(), name=file.name, options=ReadOptions(most=size)).triples
-        )
-        == 301
-    )
+    read = in_memory(rows_of(file.read_bytes(), file.name, ReadOptions(most=size)))
+    assert len(read.triples) == 301
     with pytest.raises(GraphFileError, match="when unpacked"):
-        parse_triples(file.read_bytes(), name=file.name, options=ReadOptions(most=size - 1))
+        in_memory(rows_of(file.read_bytes(), file.name, ReadOptions(most=size - 1)))
 
 
 def test_the_command_line_reads_and_writes_packed_graphs(file, capsys):

@@ -6,7 +6,7 @@ import pytest
 
 from kbert_core import Triple, read_triples, write_triples
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.io import parse_triples
+from kbert_core.knowledge.io import in_memory, rows_of
 
 APPLE = Triple("Tim Cook", "CEO", "Apple")
 CHINA = Triple("Beijing", "capital", "China")
@@ -14,7 +14,7 @@ CHINA = Triple("Beijing", "capital", "China")
 
 def parse(text, **options):
     data = text if isinstance(text, bytes) else text.encode()
-    return parse_triples(data, name="a.spo", **options)
+    return in_memory(rows_of(data, "a.spo", **options))
 
 
 def error_of(text, **options):
