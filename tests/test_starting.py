@@ -11,7 +11,7 @@ import kbert_core
 from kbert_lab import cli
 
 ROOT = Path(__file__).parents[1]
-MOST_LINES = 8_800
+MOST_LINES = 8_200
 MOST_FILES = 20
 COMMANDS = (
     "--help",
