@@ -244,12 +244,6 @@ def plain_copy(module: Any) -> Any:
     return new.requires_grad_(True)
 
 
-def inserted_in(encoder: PreTrainedModel) -> dict[str, Tensor]:
-    """Return the weights of the inserted modules, by name; empty if there are none."""
-    every = encoder.state_dict().items()
-    return {n: own.detach().cpu().contiguous() for n, own in every if f".{INSERTED}." in n}
-
-
 def load_inserted(encoder: PreTrainedModel, folder: str | Path) -> None:
     """Give inserted modules the weights that were saved with the encoder.
 
@@ -305,15 +299,6 @@ def twin_of(model: PreTrainedModel) -> PreTrainedModel:
     """Copy a model's modules and config, and share its parameters."""
     shared = [*model.parameters(), *model.buffers()]
     return copy.deepcopy(model, {id(tensor): tensor for tensor in shared}).eval()
-
-
-def without_weights(model: PreTrainedModel) -> PreTrainedModel:
-    """Copy a model's modules and config, and of its weights the shapes alone; it can't run."""
-    empty: dict[int, Any] = {}
-    for own in (*model.parameters(), *model.buffers()):
-        shape = torch.empty_like(own, device="meta")
-        empty[id(own)] = nn.Parameter(shape, False) if isinstance(own, nn.Parameter) else shape
-    return without_recorders(copy.deepcopy(model, empty))
 
 
 def without_recorders(model: PreTrainedModel) -> PreTrainedModel:

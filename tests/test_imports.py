@@ -55,7 +55,7 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "lab.lexicon": f"{BELOW} kbert",
     "lab.graphs": f"{LOWEST} text knowledge",
     "lab.data": f"{LOWEST} text knowledge knowbert lab.graphs",
-    "lab.training": f"{PREDICTS} lab.graphs lab.data",
+    "lab.training": f"{PREDICTS} lab.encoders lab.graphs lab.data",
     "lab.explain": f"{PREDICTS} explain lab.graphs",
     "lab.study": WORKS,
     "lab.suites": f"{WORKS} lab.study",

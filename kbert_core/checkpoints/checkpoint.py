@@ -9,7 +9,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import tokenizers
 import torch
 from safetensors import safe_open
 from transformers import (
@@ -19,7 +18,6 @@ from transformers import (
     AutoTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    PreTrainedTokenizerFast,
 )
 from transformers.utils import logging
 
@@ -197,19 +195,6 @@ def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
                 f"its model_max_length is {length!r} and its last token has the number {last}"
             )
     return tokenizer
-
-
-def bert_tokenizer(backend: tokenizers.Tokenizer, max_length: int) -> PreTrainedTokenizerFast:
-    """Wrap a tokenizer whose vocabulary has BERT's special tokens."""
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-        model_max_length=max_length,
-    )
 
 
 def load_config(path: str | Path, **changes: Any) -> Any:

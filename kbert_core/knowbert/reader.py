@@ -29,7 +29,6 @@ from kbert_core.knowbert.reading import (
     placed,
 )
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.labels import IGNORED
 from kbert_core.layers import (
     INSERTED,
     inputs_of,
@@ -344,23 +343,3 @@ class KnowBertReader(Reader):
     def rate_of(self, parameter: str) -> float:
         """Return a higher rate for KARs: they are new, and the encoder is pretrained."""
         return RATE if f".{INSERTED}." in parameter else 1.0
-
-
-def link_targets(row: KnowBertRow, links: Sequence[Any], base: int = 0) -> Any:
-    """Return the right candidate of each span of the last knowledge base.
-
-    Args:
-        links: the gold links, with ``start``, ``end`` and ``entities``.
-        base: number of the last knowledge base.
-
-    Returns:
-        (C,) int64; ``IGNORED`` for a span without a gold entity among its candidates: it doesn't
-        train (the released code trains it towards its first candidate).
-    """
-    gold = {(own.start, own.end): own.entities for own in links}
-    targets = []
-    for own in row.of_base(base):
-        entities = gold.get((own.span.mention.start, own.span.mention.end), ())
-        right = (k for k, c in enumerate(own.span.candidates) if c.entity in entities)
-        targets.append(next(right, IGNORED))
-    return np.array(targets, np.int64)

@@ -124,14 +124,3 @@ def _starts(targets: Tensor) -> Tensor:
 def paragraph_log_probabilities(text: Reading, logits: Tensor) -> Tensor:
     """Return (T, 2) for the paragraph's tokens: that the answer starts, or ends, there."""
     return logits[len(text.tokens[0]) :].double().log_softmax(0).cpu()
-
-
-def answer_tokens(tokens: Tokens, start: int, text: str) -> tuple[int, int] | None:
-    """Find an answer among the paragraph's tokens that are read: first, last + 1.
-
-    None: the answer isn't in the paragraph, or not all of it is read.
-    """
-    end = start + len(text.rstrip())
-    first, last = tokens.over(start, end)
-    whole = last < len(tokens) or (last and tokens.ends[last - 1] >= end)
-    return (first, last) if start >= 0 and first < last and whole else None

@@ -27,7 +27,6 @@ from transformers import BertConfig, BertTokenizer, PreTrainedModel, PreTrainedT
 from kbert_core.checkpoints.adapters import misfit
 from kbert_core.checkpoints.checkpoint import (
     Card,
-    bert_tokenizer,
     load_model,
     load_tokenizer,
 )
@@ -35,6 +34,7 @@ from kbert_core.checkpoints.unreadable import SAVED_ANEW
 from kbert_core.errors import CheckpointError
 from kbert_core.files import new_folder
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_lab.encoders import bert_tokenizer
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARIES = ("vocab.txt", "google_vocab.txt")  # the second is the release's

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors.torch import save_file
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from kbert_core.checkpoints import adapters
@@ -17,7 +17,7 @@ from kbert_core.checkpoints.encoders import (
     is_adapter,
 )
 from kbert_core.errors import CheckpointError, EncoderError, OptionError
-from kbert_core.layers import INSERTED, inserted_in
+from kbert_core.layers import INSERTED
 
 WHOLE_FILES = ("model.safetensors", "tokenizer.json", "tokenizer_config.json")
 
@@ -156,6 +156,12 @@ def forget_others(folder: str | Path, *kept: str) -> None:
     """Remove the files of other kinds of model: a folder holds a whole one, an adapter or a KAR."""
     for name in {*WHOLE_FILES, CONFIG_FILE, adapters.WEIGHTS_FILE, FROZEN_FILE} - {*kept}:
         (Path(folder) / name).unlink(missing_ok=True)
+
+
+def inserted_in(encoder: PreTrainedModel) -> dict[str, Tensor]:
+    """Return the weights of the inserted modules, by name; empty if there are none."""
+    every = encoder.state_dict().items()
+    return {n: own.detach().cpu().contiguous() for n, own in every if f".{INSERTED}." in n}
 
 
 def only_inserted_trains(model: PreTrainedModel) -> bool:

@@ -4,12 +4,13 @@ K-BERT adds no parameter to an encoder: soft positions and the visible matrix ar
 arguments, ``position_ids`` and ``attention_mask``. So a collator is all that a ``Trainer`` lacks.
 """
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from kbert_core.checkpoints.checkpoint import Card
@@ -18,7 +19,7 @@ from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import Labels
-from kbert_core.layers import attention_mask, inputs_of, without_weights
+from kbert_core.layers import attention_mask, inputs_of, without_recorders
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.tasks import TASKS as BY_NAME
 from kbert_lab.data.labelled import check_labels, examples_of
@@ -123,6 +124,15 @@ class KnowledgeCollator:
         mask: Any = attention_mask(model.config, ablation.visible_in(batch), positions, model.dtype)
         inputs = inputs_of(model, batch.input_ids, mask, batch.token_type_ids)
         return {**inputs, "position_ids": positions, "labels": targets}
+
+
+def without_weights(model: PreTrainedModel) -> PreTrainedModel:
+    """Copy a model's modules and config, and of its weights the shapes alone; it can't run."""
+    empty: dict[int, Any] = {}
+    for own in (*model.parameters(), *model.buffers()):
+        shape = torch.empty_like(own, device="meta")
+        empty[id(own)] = nn.Parameter(shape, False) if isinstance(own, nn.Parameter) else shape
+    return without_recorders(copy.deepcopy(model, empty))
 
 
 class _Rows(Table):

@@ -20,9 +20,8 @@ from kbert_core.labels import IGNORED
 from kbert_core.options import check_count
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import batch_done
-from kbert_core.tasks.qa import answer_tokens
 from kbert_lab.data.labelled import Example, GoldLink
-from kbert_lab.training.rows import RowMaker, batch_of
+from kbert_lab.training.rows import RowMaker, answer_tokens, batch_of
 from kbert_lab.training.scores import precision_recall
 
 PARTS = {"n": "noun", "v": "verb", "a": "adjective", "s": "adjective", "r": "adverb"}

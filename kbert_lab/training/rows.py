@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from kbert_core.errors import DataError
-from kbert_core.knowbert.reader import link_targets
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import IGNORED, OUTSIDE
 from kbert_core.reader import Reader, Reading
 from kbert_core.tasks import Task
-from kbert_core.tasks.qa import END, START, answer_tokens
+from kbert_core.tasks.qa import END, START
+from kbert_core.tokens import Tokens
 from kbert_lab.data.labelled import Example
 from kbert_lab.data.splits import by_fold
 from kbert_lab.training.options import Recipe
@@ -294,6 +294,37 @@ def _with_answer(row: Any, example: Example, reading: Reading) -> TrainingRow:
         if inside.sum() in (0, span[1] - span[0]):
             target[places] = START * (numbers == span[0]) + END * (numbers == span[1] - 1)
     return TrainingRow(row, target)
+
+
+def answer_tokens(tokens: Tokens, start: int, text: str) -> tuple[int, int] | None:
+    """Find an answer among the paragraph's tokens that are read: first, last + 1.
+
+    None: the answer isn't in the paragraph, or not all of it is read.
+    """
+    end = start + len(text.rstrip())
+    first, last = tokens.over(start, end)
+    whole = last < len(tokens) or (last and tokens.ends[last - 1] >= end)
+    return (first, last) if start >= 0 and first < last and whole else None
+
+
+def link_targets(row: Any, links: Sequence[Any], base: int = 0) -> Any:
+    """Return the right candidate of each span of the last knowledge base.
+
+    Args:
+        links: the gold links, with ``start``, ``end`` and ``entities``.
+        base: number of the last knowledge base.
+
+    Returns:
+        (C,) int64; ``IGNORED`` for a span without a gold entity among its candidates: it doesn't
+        train (the released code trains it towards its first candidate).
+    """
+    gold = {(own.start, own.end): own.entities for own in links}
+    targets = []
+    for own in row.of_base(base):
+        entities = gold.get((own.span.mention.start, own.span.mention.end), ())
+        right = (k for k, c in enumerate(own.span.candidates) if c.entity in entities)
+        targets.append(next(right, IGNORED))
+    return np.array(targets, np.int64)
 
 
 def _places(row: Any, sentence: int | None = None) -> tuple[Ints, Ints]:

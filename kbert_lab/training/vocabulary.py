@@ -9,9 +9,9 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from tokenizers.trainers import WordPieceTrainer
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from kbert_core.checkpoints.checkpoint import bert_tokenizer
 from kbert_core.errors import DataError
 from kbert_core.labels import IGNORED
+from kbert_lab.encoders import bert_tokenizer
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LATIN = "[0-9A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]+"

@@ -11,12 +11,12 @@ from transformers import AutoModelForTokenClassification
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, Triple, load_graph
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.knowbert.candidates import Base
-from kbert_core.knowbert.reader import link_targets
 from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.labels import IGNORED
 from kbert_lab.data.labelled import GoldLink
 from kbert_lab.training.finetune import KnowledgeTrainer, train
 from kbert_lab.training.options import TrainOptions
+from kbert_lab.training.rows import link_targets
 
 KAR = {"size": 12, "heads": 3, "inner": 16}
 TYPES, PARTS = (json.dumps({"relations": [name], "kar": KAR}) for name in ("类别", "部位"))

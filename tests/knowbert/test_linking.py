@@ -13,7 +13,6 @@ from two_processes import together
 
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, Triple
 from kbert_core.knowbert.candidates import MASKED
-from kbert_core.knowbert.reader import link_targets
 from kbert_core.knowledge import load_graph
 from kbert_core.labels import IGNORED
 from kbert_core.tasks import TASKS
@@ -25,6 +24,7 @@ from kbert_lab.training.batches import mixed
 from kbert_lab.training.evaluate import evaluate
 from kbert_lab.training.finetune import KnowledgeTrainer, train
 from kbert_lab.training.options import TrainOptions
+from kbert_lab.training.rows import link_targets
 
 SENSES = {"心电图.n.01": "一种检查", "心电图.n.02": "一张图", "胃镜.n.01": "一种器械"}
 TEXTS = [

@@ -20,10 +20,10 @@ from kbert_core.knowbert.reading import KnowBertConfig
 from kbert_core.labels import IGNORED, Labels
 from kbert_core.plain_text import PlainTextConfig
 from kbert_core.tasks import TASKS
-from kbert_core.tasks.qa import MOST_TOKENS, answer_tokens
+from kbert_core.tasks.qa import MOST_TOKENS
 from kbert_core.tokens import Tokens, text_places
 from kbert_lab.data.labelled import Example
-from kbert_lab.training.rows import RowMaker, batch_of
+from kbert_lab.training.rows import RowMaker, answer_tokens, batch_of
 
 QA = TASKS["qa"]
 LABELS = Labels({0: "start", 1: "end"})
