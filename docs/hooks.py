@@ -160,6 +160,7 @@ def suites_page() -> str:
     """The reference of a suite's keys, in Markdown, made from the classes that check them."""
     from kbert_core.knowledge.selection import InjectionOptions
     from kbert_core.options import option_fields
+    from kbert_lab.cli.commands import described
     from kbert_lab.suites import suite
     from kbert_lab.training.options import Recipe, TrainOptions
 
@@ -193,7 +194,8 @@ def suites_page() -> str:
         ("recipe", Recipe, set()),
         ("injection", InjectionOptions, set()),
     ):
-        helps = {name: field.metadata.get("help") for name, field in option_fields(options).items()}
+        said = described(options)[1]
+        helps = {name: said[name][1] if name in said else "" for name in option_fields(options)}
         lines += ["", f"## {title}", "", "| key | |", "|---|---|"]
         lines += [f"| `{key}` | {text} |" for key, text in helps.items() if key not in elsewhere]
     return "\n".join([*lines, ""])

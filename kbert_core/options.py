@@ -1,4 +1,4 @@
-"""Options, declared once: a field says its default, its help and its limits.
+"""Options, declared once: a field says its default and its limits, the docstring what it is.
 
 A small frozen dataclass holds the options of one concern, a larger one groups
 them. The command line makes its flags of the fields, suites their keys, and
@@ -6,15 +6,21 @@ what is of another type or outside a limit is refused when it is built::
 
     @dataclass(frozen=True)
     class Rate(Options):
-        learning_rate: float = option(1e-3, above=0, help="after warm-up")
-        warmup: float = option(0.1, share=True, help="of all steps, in which the rate rises")
+        '''How fast to learn.
+
+        Attributes:
+            learning_rate: after warm-up
+            warmup (P): share of the steps in which the rate rises
+        '''
+
+        learning_rate: float = option(1e-3, above=0)
+        warmup: float = option(0.1, share=True)
 
     @dataclass(frozen=True)
     class Training(Options):
         rate: Rate = group(Rate)
 
     Training.of(warmup=0.2).rate.warmup  # 0.2
-    option_fields(Training)["warmup"].metadata["help"]
 """
 
 from collections.abc import Callable, Collection, Set
@@ -30,8 +36,6 @@ from kbert_core.errors import OptionError
 def option(
     default: Any = MISSING,
     *,
-    help: str = "",
-    metavar: str | None = None,
     flag: str | None = "",
     choices: Collection[str] = (),
     parse: Callable[[Any], Any] | None = None,
@@ -45,8 +49,6 @@ def option(
 
     Args:
         default, factory: as of ``dataclasses.field``.
-        help: what it says, without the default; the only place that does.
-        metavar: how its value is shown in a usage line.
         flag: on the command line; "" for ``--its-name``, None for no flag.
         choices: the values there are.
         parse: makes a value of what is typed, the text or a tuple of words.
@@ -54,10 +56,9 @@ def option(
         least, above: a number is at least this, or more than this.
         share: a number is from 0 to 1.
     """
-    metadata: dict[str, Any] = {"help": help, "metavar": metavar, "flag": flag, "choices": choices}
-    metadata |= {"parse": parse, "nargs": nargs}
+    typed: dict[str, Any] = {"flag": flag, "choices": choices, "parse": parse, "nargs": nargs}
     limits = {"least": least, "above": above, "share": share}
-    return field(default=default, default_factory=factory, metadata={**metadata, **limits})
+    return field(default=default, default_factory=factory, metadata={**typed, **limits})
 
 
 def group(kind: type["Options"]) -> Any:

@@ -11,29 +11,31 @@ import pytest
 from kbert_core.errors import OptionError
 from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.knowledge.surface_forms import RULES
 from kbert_core.options import Options, group, option, option_fields
 from kbert_core.tasks import TASKS
+from kbert_lab.cli.commands import described
 from kbert_lab.data.tables import NEEDED
 from kbert_lab.training.options import PretrainOptions, TrainOptions
 
 
 @dataclass(frozen=True)
 class Rate(Options):
-    learning_rate: float = option(1e-3, above=0, help="after warm-up")
-    warmup: float = option(0.1, share=True, help="of the steps")
+    learning_rate: float = option(1e-3, above=0)
+    warmup: float = option(0.1, share=True)
 
 
 @dataclass(frozen=True)
 class Run(Options):
-    output: str = option(help="folder")
-    device: str = option("cpu", choices=("cpu", "cuda"), help="where")
+    output: str = option()
+    device: str = option("cpu", choices=("cpu", "cuda"))
 
 
 @dataclass(frozen=True)
 class Training(Options):
     run: Run = group(Run)
     rate: Rate = group(Rate)
-    epochs: int = option(4, least=1, help="times")
+    epochs: int = option(4, least=1)
 
 
 def test_options_of_all_groups_are_given_and_changed_by_their_names():
@@ -43,7 +45,6 @@ def test_options_of_all_groups_are_given_and_changed_by_their_names():
         **{"output": "n", "device": "cpu", "learning_rate": 1e-3, "warmup": 0.2, "epochs": 2}
     }
     assert list(option_fields(Training)) == list(made.flat())
-    assert option_fields(Training)["warmup"].metadata["help"] == "of the steps"
     with pytest.raises(TypeError, match="Training has no option 'warm': output, device"):
         Training.of(output="m", warm=1)
     with pytest.raises(TypeError, match="output"):
@@ -112,9 +113,9 @@ def test_several_relations_may_be_given_in_any_collection_of_texts():
 
 
 def test_every_option_of_training_says_what_it_is_and_no_name_stands_twice():
-    for kind in (TrainOptions, PretrainOptions):
-        for name, field in option_fields(kind).items():
-            assert name == "recipe" or field.metadata["help"]
+    for kind in (TrainOptions, PretrainOptions, InjectionOptions):
+        assert {*option_fields(kind)} - {"recipe"} <= {*described(kind)[1]}
+    assert all(rule in described(InjectionOptions)[1]["names"][1] for rule in RULES)
     assert {*NEEDED, "link", "qa"} == set(TASKS)  # the tasks that can be named; two read no table
 
 

@@ -123,16 +123,14 @@ class Ablation(Options):
     """Which of K-BERT's two mechanisms are on (the paper's Figure 5). Data, not a model's switch.
 
     Attributes:
-        positions: "soft" as in the paper; "hard": the places in the row.
-        visible: "tree" as in the paper; "all" hides only padding.
+        positions: soft, as in the paper, or hard: the places in the row, an ablation; default: the
+            card's or soft
+        visible: tree, as in the paper, or all: hides only padding, an ablation; default: the card's
+            or tree
     """
 
-    positions: Positions = option(
-        "soft", choices=get_args(Positions), help="hard: an ablation; default: the card's or soft"
-    )
-    visible: Visible = option(
-        "tree", choices=get_args(Visible), help="all: an ablation; default: the card's or tree"
-    )
+    positions: Positions = option("soft", choices=get_args(Positions))
+    visible: Visible = option("tree", choices=get_args(Visible))
 
     def position_ids(self, batch: Batch) -> "Tensor":
         """(B, N) int64, from 0; soft or hard positions."""

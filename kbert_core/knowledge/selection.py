@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, RULES, NameRules
+from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, NameRules
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import Options, option
 
@@ -60,60 +60,38 @@ class InjectionOptions(Options):
     """How many triples a mention gets, and which.
 
     Attributes:
-        max_triples: the most triples per mention (the release's
-            MAX_ENTITIES, 2); 0 switches knowledge off.
-        tail_only: inject the tail without the relation.
-        relations: use only these; None: all.
-        not_relations: use none of these.
-        first_relations: triples of these come first, in this order;
-            the strategy orders only the triples of one relation.
-        strategy: the rule that chooses among the others.
-        threshold: leave out triples that score less: cosine similarity for
-            "context", information in nats for "rare"; None: nothing.
-        one_sense: if a name has several entities, use only the triples of
-            the entity whose best triple scores highest.
-        keep_places: a triple that is switched off keeps its place among the first, so no
-            other triple moves up.
-        scorer: the encoder for "context" (folder, hub name or package:NAME);
-            None: the model's own.
-        names: how a name in a text may differ from the graph's.
+        max_triples (N): the most triples per mention, 0 for no knowledge; default: the model's
+            card, else 2
+        tail_only: inject tails without their relations
+        relations (R): use only these relations
+        not_relations (R): use none of these relations
+        first_relations (R): use triples of these first, in this order; the strategy orders only the
+            triples of one relation
+        strategy: how triples are chosen: first in graph order (default), tail_in_text, context
+            (similar to the sentence), rare relations
+        threshold (X): leave out triples that score less: cosine similarity for context, information
+            in nats for rare
+        one_sense: of a name with several entities, use the one whose best triple scores highest
+        keep_places: leave the place of a switched-off triple empty: no other moves up
+        scorer (DIR|NAME): the encoder that compares, for the strategy context: a folder, hub name
+            or package:NAME; default: the model's own
+        names (RULE): how a name may differ from the graph's: all (default), basic, as-written, or
+            some of width, case, script, dashes, spaces, plural, sense, alias, underscores, html,
+            greek, numerals, possessive, latin, acronyms, whole
     """
 
-    max_triples: int = option(
-        2, help="triples per mention; default: the model's card, else 2", metavar="N"
-    )
-    tail_only: bool = option(False, help="inject tails without their relations")
-    relations: tuple[str, ...] | None = option(None, help="use only these relations", metavar="R")
+    max_triples: int = option(2)
+    tail_only: bool = option(False)
+    relations: tuple[str, ...] | None = option(None)
     _: KW_ONLY
-    not_relations: tuple[str, ...] = option((), help="use none of these relations", metavar="R")
-    first_relations: tuple[str, ...] = option((), help="use triples of these first", metavar="R")
-    strategy: Strategy = option(
-        Strategy.FIRST,
-        help="how triples are chosen: first in graph order (default), tail_in_text, context "
-        "(similar to the sentence), rare relations",
-    )
-    threshold: float | None = option(
-        None, help="leave out triples that score less (context, rare)", metavar="X"
-    )
-    one_sense: bool = option(
-        False, help="of a name with several entities, use the one whose best triple scores highest"
-    )
-    keep_places: bool = option(
-        False, help="leave the place of a switched-off triple empty: no other moves up"
-    )
-    scorer: str | None = option(
-        None,
-        help="the encoder that compares, for the strategy context; default: the model's own",
-        metavar="DIR|NAME",
-    )
-    names: NameRules = option(
-        ALL_RULES,
-        help="how a name may differ from the graph's: all (default), basic, as-written, or some "
-        f"of {', '.join(RULES)}",
-        metavar="RULE",
-        nargs="+",
-        parse=NameRules.of,
-    )
+    not_relations: tuple[str, ...] = option(())
+    first_relations: tuple[str, ...] = option(())
+    strategy: Strategy = option(Strategy.FIRST)
+    threshold: float | None = option(None)
+    one_sense: bool = option(False)
+    keep_places: bool = option(False)
+    scorer: str | None = option(None)
+    names: NameRules = option(ALL_RULES, nargs="+", parse=NameRules.of)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "strategy", Strategy(self.strategy))

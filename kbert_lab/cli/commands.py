@@ -57,6 +57,7 @@ NUMBERS: dict[Any, dict[str, Any]] = {
     int: {"type": int, "metavar": "N"},
     float: {"type": float, "metavar": "X"},
 }
+SECTION = re.compile(r"\n\n(?:Args|Attributes):\n")
 ENTRY = re.compile(r"^    (\w+)(?: \((.+?)\))?: (.+(?:\n {5,}.+)*)", re.MULTILINE)
 Repeated = Annotated[Sequence[str], {"action": "append"}]  # --kg A --kg B
 
@@ -107,10 +108,20 @@ def command(
 
 
 def described(declared: Any) -> tuple[str, dict[str, tuple[str, str]]]:
-    """A docstring: what it says first, and by argument what stands for its value, and its help."""
-    about, _, entries = (inspect.getdoc(declared) or "").partition("\n\nArgs:\n")
-    parts = ENTRY.findall(entries)
-    return about, {name: (metavar, " ".join(text.split())) for name, metavar, text in parts}
+    """A docstring: what it says first, and by argument what stands for its value, and its help.
+
+    Of options also those of their groups.
+    """
+    about, *entries = SECTION.split(inspect.getdoc(declared) or "")
+    groups = [
+        f.type
+        for f in getattr(declared, "__dataclass_fields__", {}).values()
+        if f.metadata.get("group")
+    ]
+    said = {name: part for kind in groups for name, part in described(kind)[1].items()}
+    for name, metavar, text in ENTRY.findall("".join(entries)):
+        said[name] = metavar, " ".join(text.split())
+    return about, said
 
 
 def arguments_of(
@@ -159,13 +170,15 @@ def _of_parameters(declared: Any) -> Iterator[Argument]:
 
 
 def _of_fields(kind: type) -> Iterator[Argument]:
+    _, said = described(kind)
     for field in _options(kind):
-        about = field.metadata
+        about, (metavar, help) = field.metadata, said[field.name]
         how: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
         how["required"] = field.default is field.default_factory is MISSING
-        how["help"] = _with_default(about["help"], field.default)
+        how["help"] = _with_default(help, field.default)
         how |= _how(str if about["parse"] else field.type)
-        how |= {name: about[name] for name in ("metavar", "nargs", "choices") if about[name]}
+        typed = {"metavar": metavar, "nargs": about["nargs"], "choices": about["choices"]}
+        how |= {name: value for name, value in typed.items() if value}
         yield field.name, [about["flag"] or f"--{field.name.replace('_', '-')}"], how
 
 
@@ -210,7 +223,7 @@ def build(kind: type[T], args: Namespace, **others: Any) -> T:
 def _options(kind: type) -> list[Field[Any]]:
     """The fields that have a flag."""
     every = option_fields(kind).values()
-    return [f for f in every if f.metadata.get("help") and f.metadata["flag"] is not None]
+    return [f for f in every if f.metadata.get("flag") is not None]
 
 
 def _with_default(help: str, default: Any) -> str:

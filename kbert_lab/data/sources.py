@@ -54,31 +54,29 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class DataFiles(Options):
-    """Where a data set's splits are."""
+    """Where a data set's splits are.
 
-    data: str = option(
-        "",
-        metavar="DIR|hf:NAME",
-        help=f"{DATA_SETS}; not needed where --train names a file. A single file is train",
-    )
-    train: str | None = option(None, metavar="FILE", help="take train from this file")
-    dev: str | None = option(None, metavar="FILE", help="take dev from this file")
-    test: str | None = option(None, metavar="FILE", help="take test from this file")
-    dev_share: float = option(
-        0.0, metavar="P", help="if there is no dev set: this share of train, drawn by --seed"
-    )
-    columns: Mapping[str, str] = option(
-        factory=dict,
-        metavar="NAME=COLUMN,…",
-        parse=parse_columns,
-        help="which columns to take, if not the usual ones: text_a=, text_b=, label=, qid=",
-    )
-    also_train: tuple[str, ...] = option(
-        (),
-        metavar="FILE",
-        help="more training sets of the same task; no dev is drawn from them, and rows of dev "
-        "or test are left out",
-    )
+    Attributes:
+        data (DIR|hf:NAME): folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token per
+            line), or saved by Hugging Face's datasets; or a data set of its hub, hf:NAME or
+            hf:NAME/CONFIG; not needed where --train names a file. A single file is train
+        train (FILE): take train from this file
+        dev (FILE): take dev from this file
+        test (FILE): take test from this file
+        dev_share (P): if there is no dev set: this share of train, drawn by --seed
+        columns (NAME=COLUMN,…): which columns to take, if not the usual ones: text_a=, text_b=,
+            label=, qid=
+        also_train (FILE): more training sets of the same task; no dev is drawn from them, and rows
+            of dev or test are left out
+    """
+
+    data: str = option("")
+    train: str | None = option(None)
+    dev: str | None = option(None)
+    test: str | None = option(None)
+    dev_share: float = option(0.0)
+    columns: Mapping[str, str] = option(factory=dict, parse=parse_columns)
+    also_train: tuple[str, ...] = option(())
 
     def __post_init__(self) -> None:
         super().__post_init__()

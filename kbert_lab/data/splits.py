@@ -36,11 +36,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EntityDisjoint(Options):
-    """How to hold names (surface forms) out; each seed draws its own split."""
+    """How to hold names (surface forms) out; each seed draws its own split.
 
-    seed: int = option(0, least=0, help="which names are held out")
-    test_share: float = option(0.22, above=0, share=True, help="of entity names, held out for test")
-    dev_share: float = option(0.10, above=0, share=True, help="of entity names, held out for dev")
+    Attributes:
+        seed: which names are held out
+        test_share: of entity names, held out for test
+        dev_share: of entity names, held out for dev
+    """
+
+    seed: int = option(0, least=0)
+    test_share: float = option(0.22, above=0, share=True)
+    dev_share: float = option(0.10, above=0, share=True)
 
 
 def entity_disjoint(

@@ -23,30 +23,19 @@ class ReadOptions:
 
     Attributes:
         encoding: None: UTF-8, what a byte order mark says, or what KBERT_ENCODING names.
-        columns: head, relation and tail, by number from 1 or by name in the first line;
-            None: the columns with these headings, or else the first three.
-        language: the language of labels in RDF; None: any.
-        silent: whether to keep statements of RDF that say nothing in a text.
-        nodes: tables with the nodes of Neo4j's relationships.
+        columns (H,R,T): columns of head, relation and tail, by name in the first line or number
+            from 1; default: those with these headings, else the first three
+        language (CODE): language of labels in RDF, such as zh; default: any
+        silent: of RDF, keep what says nothing in a text: type Class, numbers, namespaces
+        nodes (FILE): tables that name the nodes of Neo4j's relationships
         most: the most bytes of an unpacked file; a larger one is refused.
     """
 
     encoding: str | None = None
-    columns: tuple[str, str, str] | None = option(
-        None,
-        help="columns of head, relation and tail, by name or number",
-        metavar="H,R,T",
-        parse=lambda text: tuple(text.split(",")),
-    )
-    language: str | None = option(
-        None, help="language of labels in RDF, such as zh; default: any", metavar="CODE"
-    )
-    silent: bool = option(
-        False, help="of RDF, keep what says nothing in a text: type Class, numbers, namespaces"
-    )
-    nodes: tuple[str, ...] = option(
-        (), help="tables that name the nodes of Neo4j's relationships", metavar="FILE"
-    )
+    columns: tuple[str, str, str] | None = option(None, parse=lambda text: tuple(text.split(",")))
+    language: str | None = option(None)
+    silent: bool = option(False)
+    nodes: tuple[str, ...] = option(())
     most: int | None = None
 
     def __post_init__(self) -> None:
