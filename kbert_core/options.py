@@ -23,14 +23,16 @@ what is of another type or outside a limit is refused when it is built::
     Training.of(warmup=0.2).rate.warmup  # 0.2
 """
 
-from collections.abc import Callable, Collection, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import MISSING, Field, field, fields
 from math import isnan
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Self, get_args, get_origin
+from typing import Any, Self, TypeVar, get_args, get_origin
 
 from kbert_core.errors import OptionError
+
+T = TypeVar("T")
 
 
 def option(
@@ -82,6 +84,11 @@ class Options:
         """
         check_fields(self)
 
+    def _named(self, option: str, known: Mapping[str, Any]) -> None:
+        """Put a value in the place of its name, if a name is given."""
+        if isinstance(name := getattr(self, option), str):
+            object.__setattr__(self, option, value_named(option, name, known))
+
     @classmethod
     def of(cls, **values: Any) -> Self:
         """Build them from the options of all groups.
@@ -124,6 +131,13 @@ def check_fields(made: Any) -> None:
             value = tuple(value) if isinstance(value, list) else tuple(sorted(value))
             object.__setattr__(made, f.name, value)
         _check(f, value)
+
+
+def value_named(option: str, name: Any, known: Mapping[str, T]) -> T:
+    """Find a value by its name; OptionError naming the option and all names."""
+    if name not in known:
+        raise OptionError(f"{option} is {name!r:.60}, expected one of {', '.join(known)}.")
+    return known[name]
 
 
 def check_count(name: str, value: Any) -> None:

@@ -25,7 +25,8 @@ from kbert_core.errors import CheckpointError, KBertError, TextError
 from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.sentence_tree import SentenceTree
-from kbert_core.knowledge.graph import KnowledgeGraph, refuse_no_graph
+from kbert_core.knowledge import GraphOrPath, as_graph
+from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import Labels
 from kbert_core.layers import check_architecture, load_inserted, without_recorders
 from kbert_core.options import check_count
@@ -225,10 +226,26 @@ class Pipeline:
         """The labels that data to be scored may have."""
         return self.labels.known_tags if self.card.task == "ner" else [*self.labels.values()]
 
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write model, tokenizer and card, as :meth:`load` reads them."""
+        self._with_card(folder).save_pretrained(folder)
+        self.hugging_face_tokenizer.save_pretrained(folder)
+
+    def push_to_hub(self, name: str, **how: Any) -> None:
+        """Put model, tokenizer and card on the Hugging Face hub; ``how`` as transformers has it."""
+        self._with_card(name).push_to_hub(repo_id=name, **how)
+        self.hugging_face_tokenizer.push_to_hub(repo_id=name, **how)
+
+    def _with_card(self, folder: str | Path) -> PreTrainedModel:
+        """Return the model, whose configuration says how this pipeline reads."""
+        card = replace(self.card, reading=self.config.saved_in(folder))
+        card.write_to(self.reader.model.config)
+        return self.reader.model
+
     def __call__(
         self,
-        *sentences: str,
-        graph: KnowledgeGraph = NO_KNOWLEDGE,
+        *sentences: Any,
+        graph: GraphOrPath = NO_KNOWLEDGE,
         config: Any | None = None,
         attentions: bool = False,
         hidden_states: bool = False,
@@ -238,24 +255,28 @@ class Pipeline:
         """Read a text with a graph and keep every stage.
 
         Args:
-            sentences: one text, or two for a task on pairs.
-            graph: K; the empty graph gives plain BERT.
+            sentences: one text, or two for a task on pairs; or a list of texts.
+            graph: K, or the path of its file; the empty graph gives plain BERT.
             config: how to read the text; None: as the model was trained.
             attentions, hidden_states: whether to keep them in the trace.
             decode: whether to make a prediction from the logits.
             changes: fields of the configuration.
 
         Returns:
-            The system's :class:`Trace`.
+            The system's :class:`Trace`; of a list of texts a list of them.
 
         Raises:
             KBertError: a text, option, length or layer that can't be used.
         """
+        if len(sentences) == 1 and isinstance(sentences[0], list):
+            how: dict[str, Any] = {"attentions": attentions, "hidden_states": hidden_states}
+            how |= {"graph": as_graph(graph), "config": config, "decode": decode, **changes}
+            return [self(*text, **how) for text in sentences_of(sentences[0])]
         several = next((one for one in sentences if not isinstance(one, str)), None)
         if several is not None:
             raise TextError(
-                f"Got {several!r:.60}, expected a text (str). Give several texts to `predict`, "
-                "and a graph by its name: graph=…."
+                f"Got {several!r:.60}, expected a text (str). Put several texts into one list, "
+                "and give a graph by its name: graph=…."
             )
         (reading,) = self.readings([sentences], graph=graph, config=config, **changes)
         trace = self.reader.trace(reading, attentions=attentions, hidden_states=hidden_states)
@@ -268,7 +289,7 @@ class Pipeline:
         self,
         texts: Sequence[Text],
         *,
-        graph: KnowledgeGraph = NO_KNOWLEDGE,
+        graph: GraphOrPath = NO_KNOWLEDGE,
         config: Any | None = None,
         **changes: Any,
     ) -> Sequence[Reading]:
@@ -276,8 +297,7 @@ class Pipeline:
 
         A text is a sentence, or a pair of them.
         """
-        refuse_no_graph(graph)
-        read = list(sentences_of(texts))
+        graph, read = as_graph(graph), list(sentences_of(texts))
         config = self.reader.configured(config or self.config, **changes)
         if self.task is not None:
             for sentences in read:
@@ -298,7 +318,7 @@ class Pipeline:
         self,
         texts: Iterable[Text],
         *,
-        graph: KnowledgeGraph = NO_KNOWLEDGE,
+        graph: GraphOrPath = NO_KNOWLEDGE,
         batch_size: int = 32,
         **reading: Any,
     ) -> Iterator[Reading]:
@@ -315,6 +335,7 @@ class Pipeline:
         refuse_single(texts)
         check_count("batch_size", batch_size)
         waiting: list[Reading] = []
+        graph = as_graph(graph)
         for some, error in _in_groups(texts, GROUP * batch_size):
             try:
                 waiting += self.readings(some, graph=graph, **reading)

@@ -92,10 +92,9 @@ RELATIONS = "expected a list, each a text or None"
         (lambda: InjectionOptions.from_dict({"relations": "类别"}), f"'类别', {RELATIONS}"),
         (lambda: ReadConfig(max_length=1.5), "max_length is 1.5, expected a whole number or None."),
         (lambda: ReadConfig(windows="yes"), "windows is 'yes', expected True or False."),
-        (lambda: ReadConfig(ablation="hard"), "ablation is 'hard', expected an Ablation."),
         (
-            lambda: ReadConfig(interventions="no_link"),
-            "interventions is 'no_link', expected a list, each of any kind. Put a single one into",
+            lambda: ReadConfig(interventions=1),
+            "interventions is 1, expected a list, each of any kind.",
         ),
         (lambda: ReadConfig(options={}), "options is {}, expected an InjectionOptions."),
         (lambda: Training.of(output=7), "output is 7, expected a text."),

@@ -12,9 +12,11 @@ import torch
 import transformers
 from conftest import BIO, FIGURE_2, TIM_COOK, tiny_config, tiny_tokenizer
 from tiny_knowbert import knowbert_in
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from kbert_core import (
     Ablation,
+    Card,
     InjectionOptions,
     Intervention,
     KnowledgeGraph,
@@ -35,6 +37,8 @@ from kbert_core import (
 from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError, GraphFileError, KBertError, OptionError, TextError
 from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK
+from kbert_core.kbert.visible import ABLATIONS
+from kbert_core.knowledge.io.write import write_triples
 from kbert_lab.data.labelled import Example, tagged_examples
 from kbert_lab.data.tables import Source
 from kbert_lab.training.evaluate import evaluate
@@ -509,8 +513,9 @@ def test_a_text_alone_is_a_sentence_and_never_a_list_of_characters(ner, pair, me
         lambda: list(ner.predict([("cat", None)])): "takes one sentence, got 2",
         lambda: list(ner.predict([[None]])): r"Got None, expected a text \(str\)",
         lambda: Pipeline.load(None): "Got None as a model. Give its folder or its name.",
-        lambda: ner([TEXT, TEXT]): "Give several texts to `predict`",
-        lambda: ner(TEXT, KnowledgeGraph()): "and a graph by its name: graph=",
+        lambda: ner((TEXT, TEXT)): "Put several texts into one list",
+        lambda: ner(["cat", None]): "expected a list of sentences",
+        lambda: ner(TEXT, KnowledgeGraph()): "give a graph by its name: graph=",
         lambda: list(pair.predict(["你好"])): "takes two sentences, got 1",
         lambda: list(pair.predict(("你好", "再见"))): "takes two sentences, got 1",
         lambda: grow_trees("ab", medical): single,
@@ -525,7 +530,7 @@ def test_a_text_alone_is_a_sentence_and_never_a_list_of_characters(ner, pair, me
             asked()
 
 
-@pytest.mark.parametrize("graph", ["medical.spo", None, [("糖尿病", "类别", "疾病")], {"a": "b"}])
+@pytest.mark.parametrize("graph", [None, 1, [("糖尿病", "类别", "疾病")], {"a": "b"}])
 def test_something_else_than_a_graph_is_refused(ner, graph):
     for asked in (lambda: ner(TEXT, graph=graph), lambda: grow_trees([TEXT], graph)):
         with pytest.raises(GraphFileError, match=r"as a graph. Open a file with load_graph"):
@@ -543,6 +548,42 @@ def test_options_of_injection_are_given_by_their_names(ner, medical):
     assert ner(TEXT, graph=medical, relations=["症状"], max_triples=1).used[0].tail == "多饮"
     with pytest.raises(OptionError, match="has no option 'max_triple', only options, max_length"):
         ner(TEXT, graph=medical, max_triple=1)
+
+
+def test_a_graph_is_given_by_its_path(ner, medical, tmp_path):
+    write_triples(medical, path := tmp_path / "medical.spo")
+    known = ner(TEXT, graph=medical).prediction
+    for given in (path, str(path)):
+        assert same(ner(TEXT, graph=given).prediction, known)
+        assert same(*ner.predict([TEXT], graph=given), known)
+    with pytest.raises(GraphFileError, match=r"gone\.spo: can't be read"):
+        ner(TEXT, graph=tmp_path / "gone.spo")
+
+
+def test_a_list_of_texts_gives_a_list_of_traces(ner, medical):
+    traces = ner([TEXT, ("cat",)], graph=medical, hidden_states=True)
+    assert [trace.reading.sentences for trace in traces] == [(TEXT,), ("cat",)]
+    assert same(traces[0].prediction, ner(TEXT, graph=medical).prediction)
+    assert traces[1].hidden_states is not None
+    assert ner([]) == []
+
+
+@pytest.mark.parametrize("option", ["ablation", "interventions"])
+def test_ablations_and_interventions_are_given_by_their_names(ner, medical, option):
+    for name, value in {"ablation": ABLATIONS, "interventions": PRESETS}[option].items():
+        by_name = ner(TEXT, graph=medical, **{option: name}).reading.config
+        assert by_name == ner(TEXT, graph=medical, **{option: value}).reading.config
+        with pytest.raises(OptionError, match=f"{option} is 'off', expected one of .*{name}"):
+            ner(TEXT, graph=medical, **{option: "off"})
+
+
+def test_a_pipeline_is_pushed_to_the_hub_with_its_card(ner, monkeypatch):
+    pushed = []
+    for kind in (PreTrainedModel, PreTrainedTokenizerBase):
+        monkeypatch.setattr(kind, "push_to_hub", lambda *a, **how: pushed.append((a, how)))
+    ner.push_to_hub("me/mine", private=True)
+    assert [how for _, how in pushed] == [{"repo_id": "me/mine", "private": True}] * 2
+    assert Card.of(pushed[0][0][0].config) == ner.card
 
 
 def test_a_system_that_there_is_not_is_named_with_those_there_are(ner):
@@ -573,8 +614,7 @@ def test_no_texts_make_no_predictions(ner):
 
 
 def test_saved_and_loaded_checkpoint_keeps_labels_card_and_predictions(ner, medical, tmp_path):
-    ner.encoder.model.save_pretrained(tmp_path)
-    ner.hugging_face_tokenizer.save_pretrained(tmp_path)
+    ner.save_pretrained(tmp_path)
     again = Pipeline.load(tmp_path, device="cpu")
     assert again.labels == dict(enumerate(BIO))
     assert again.card == ner.card

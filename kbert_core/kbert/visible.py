@@ -153,15 +153,33 @@ class Ablation(Options):
 
 
 FULL = Ablation()
+ABLATIONS: dict[str, Ablation] = {
+    "full": FULL,
+    "hard-positions": Ablation(positions="hard"),
+    "everything-visible": Ablation(visible="all"),
+    "both": Ablation(positions="hard", visible="all"),
+}
+ABLATIONS |= {"hard": ABLATIONS["hard-positions"], "all": ABLATIONS["everything-visible"]}
 
 
 @dataclass(frozen=True)
 class ReadConfig(SystemConfig):
-    """How K-BERT reads a text; the interventions are carried out in order."""
+    """How K-BERT reads a text; the interventions are carried out in order.
+
+    An ablation may be given by its name in ``ABLATIONS``, interventions by theirs in ``PRESETS``.
+    """
 
     system: ClassVar[str] = "k-bert"
     ablation: Ablation = FULL
     interventions: tuple[Any, ...] = ()  # of Intervention, loaded where there are some
+
+    def __post_init__(self) -> None:
+        self._named("ablation", ABLATIONS)
+        if isinstance(self.interventions, str):
+            from kbert_core.kbert.interventions import PRESETS
+
+            self._named("interventions", PRESETS)
+        super().__post_init__()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -21,12 +21,14 @@ import numpy as np
 from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import CheckpointError, DataError, KBertError, OptionError
 from kbert_core.files import json_object, replaced
+from kbert_core.knowledge import GraphOrPath, as_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.labels import OUTSIDE
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.reader import Reading
 from kbert_core.tasks.ner import LabelledTokens, NerPrediction, Span
+from kbert_core.text import Text
 from kbert_lab.data.labelled import Example, surface_forms
 from kbert_lab.study.audit_values import LookedUp
 from kbert_lab.study.dictionary import (
@@ -298,15 +300,19 @@ class Gated(Pipeline):
         fitted = Gate.load(path, gate)
         return cls(Pipeline.load(path, **how), fitted)
 
-    def __call__(self, *sentences: str, graph: KnowledgeGraph = NO_KNOWLEDGE, **how: Any) -> Any:
+    def __call__(self, *sentences: Any, graph: GraphOrPath = NO_KNOWLEDGE, **how: Any) -> Any:
         """Read a text and keep every stage; arguments as of :class:`Pipeline`."""
+        graph = as_graph(graph)
+        if sentences and isinstance(sentences[0], list):  # one by one, each through the gate
+            return super().__call__(*sentences, graph=graph, **how)
         trace = super().__call__(*sentences, graph=self._read(graph), **how)
         return trace if trace.prediction is None else self._through(trace, sentences[0], graph)
 
     def read(
-        self, texts: Iterable[Sequence[str]], *, graph: KnowledgeGraph = NO_KNOWLEDGE, **how: Any
+        self, texts: Iterable[Text], *, graph: GraphOrPath = NO_KNOWLEDGE, **how: Any
     ) -> Iterator[Reading]:
         """Read many texts and predict; arguments as of :class:`Pipeline`."""
+        graph = as_graph(graph)
         for reading in super().read(texts, graph=self._read(graph), **how):
             yield self._through(reading, reading.sentences[0], graph)
 

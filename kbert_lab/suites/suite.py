@@ -26,20 +26,14 @@ from pydantic import (
 
 from kbert_core.checkpoints.encoders import PACKAGE, located
 from kbert_core.errors import KBertError, OptionError
-from kbert_core.kbert.visible import FULL, Ablation
+from kbert_core.kbert.visible import ABLATIONS, FULL, Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import NameRules
-from kbert_core.options import option_fields
+from kbert_core.options import option_fields, value_named
 from kbert_lab.data.sources import DataFiles
 from kbert_lab.suites.keys import Keys, Number, Share, Text, Texts, error_text, keys_of, shown
 from kbert_lab.training.options import SCRATCH, SIZE, Recipe, TrainOptions
 
-ABLATIONS = {
-    "full": FULL,
-    "hard-positions": Ablation(positions="hard"),
-    "everything-visible": Ablation(visible="all"),
-    "both": Ablation(positions="hard", visible="all"),
-}
 AT_RANDOM = "random"
 # What PyYAML raises: also for a date that isn't one, a tag that doesn't fit, or deep brackets.
 YAML_PROBLEMS = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
@@ -60,9 +54,7 @@ def _seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _ablation(name: Any) -> Ablation:
-    if name not in ABLATIONS:
-        raise OptionError(f"ablation is {shown(name)}, expected one of {', '.join(ABLATIONS)}.")
-    return ABLATIONS[name]
+    return value_named("ablation", name, ABLATIONS)
 
 
 def _injection(**given: Any) -> InjectionOptions | None:
