@@ -25,8 +25,8 @@ from kbert_core.errors import CheckpointError, KBertError, TextError
 from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.sentence_tree import SentenceTree
-from kbert_core.knowledge import GraphOrPath, as_graph
-from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge import load_graph
+from kbert_core.knowledge.graph import KnowledgeGraph, refuse_no_graph
 from kbert_core.labels import Labels
 from kbert_core.layers import check_architecture, load_inserted, without_recorders
 from kbert_core.options import check_count
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 NO_KNOWLEDGE = KnowledgeGraph(name="no knowledge")
+GraphOrPath = KnowledgeGraph | str | Path
 BATCHES_AHEAD = 64  # of texts, read and sorted by length
 GROUP = 8  # batches of texts that are read at once
 LOGITS_AT_ONCE = 50_000_000  # numbers kept meanwhile
@@ -383,6 +384,19 @@ class Pipeline:
             )
         refuse_single(answers, "answers")
         return ranked(answers, list(self.predict([(question, a) for a in answers], **reading)))
+
+
+def as_graph(graph: Any) -> KnowledgeGraph:
+    """Open a graph that is given by its path, as ``"cook.tsv"``; a graph is returned as it is.
+
+    Raises:
+        GraphFileError: it can't be read, or something else is given.
+    """
+    if isinstance(graph, str | Path):
+        return load_graph(graph)
+    refuse_no_graph(graph)
+    assert isinstance(graph, KnowledgeGraph)
+    return graph
 
 
 def _in_groups(texts: Iterable[Text], size: int) -> Iterator[tuple[list[Text], KBertError | None]]:

@@ -3,18 +3,16 @@
 import logging
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from kbert_core.knowledge.graph import KnowledgeGraph, join_graphs, refuse_no_graph
+from kbert_core.knowledge.graph import KnowledgeGraph, join_graphs
 from kbert_core.knowledge.io import ReadOptions, read_triples
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.io.sources import is_stored, refuse_no_path, source
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 
-__all__ = ["GraphOrPath", "as_graph", "join_graphs", "load_graph"]
+__all__ = ["join_graphs", "load_graph"]
 
-GraphOrPath = KnowledgeGraph | str | Path
 LARGE = 8 << 20  # bytes of a text file that is worth an index on disk
 LARGE_PACKED = 1 << 20  # the same, packed
 
@@ -59,19 +57,6 @@ def load_graph(
         graphs.append(KnowledgeGraph(triples, aliases=aliases))
     graph = graphs[0] if len(graphs) == 1 else join_graphs(graphs)
     graph.name = " + ".join(map(plain_stem, paths))
-    return graph
-
-
-def as_graph(graph: Any) -> KnowledgeGraph:
-    """Open a graph that is given by its path, as ``"cook.tsv"``; a graph is returned as it is.
-
-    Raises:
-        GraphFileError: it can't be read, or something else is given.
-    """
-    if isinstance(graph, str | Path):
-        return load_graph(graph)
-    refuse_no_graph(graph)
-    assert isinstance(graph, KnowledgeGraph)
     return graph
 
 

@@ -21,11 +21,10 @@ import numpy as np
 from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import CheckpointError, DataError, KBertError, OptionError
 from kbert_core.files import json_object, replaced
-from kbert_core.knowledge import GraphOrPath, as_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.labels import OUTSIDE
-from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
+from kbert_core.pipeline import NO_KNOWLEDGE, GraphOrPath, Pipeline, as_graph
 from kbert_core.reader import Reading
 from kbert_core.tasks.ner import LabelledTokens, NerPrediction, Span
 from kbert_core.text import Text
