@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
+from pkgutil import resolve_name
 from typing import Any
 
 from kbert_core.errors import CheckpointError, OptionError, TextError
@@ -199,9 +200,8 @@ def predict(args: Namespace, *, compare: bool = False) -> dict[str, Any] | None:
         compare: also predict without knowledge
     """
     if args.data or args.output:
-        from kbert_lab.cli.corpus import predict_corpus
-
-        return predict_corpus(args)
+        corpus: dict[str, Any] = resolve_name("kbert_lab.cli.corpus:predict_corpus")(args)
+        return corpus
     pipeline, graph, config = loaded(args, why=options.NO_HEAD)
 
     def predicted(texts: Texts) -> Iterator[Mapping[str, Any]]:
