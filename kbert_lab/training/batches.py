@@ -14,7 +14,7 @@ from kbert_core.labels import IGNORED, WRONG
 from kbert_core.reader import tokens_of
 from kbert_lab.data.labelled import Example
 from kbert_lab.training.options import TrainOptions
-from kbert_lab.training.rows import READ_AT_ONCE, RowMaker
+from kbert_lab.training.rows import RowMaker
 
 BATCH = "batch"  # of an item: numbers that say which examples it holds
 TARGETS = "targets"  # of an item, that the loss takes
@@ -118,11 +118,7 @@ class Batches(Dataset[dict[str, Tensor]]):
 def _lengths(maker: RowMaker) -> list[int]:
     """Return the number of tokens of every example."""
     numbers = range(len(maker.examples))
-    return [
-        sum(tokens_of(row.row) for row in rows)
-        for start in range(0, len(numbers), READ_AT_ONCE)
-        for rows in maker.rows(numbers[start : start + READ_AT_ONCE], 0)
-    ]
+    return [sum(tokens_of(row.row) for row in maker.rows([n], 0)[0]) for n in numbers]
 
 
 def mixed(

@@ -146,10 +146,10 @@ def _fitted(
     pipeline = Pipeline(start.model, start.tokenizer, card)
     encoder = options.start.encoder
     pipeline.reader.begin_training(task.name, None if encoder == SCRATCH else encoder)
-    hiding = None
-    if knowledge.hiding_kg:
-        hiding = load_graph(*knowledge.hiding_kg, skip_bad=knowledge.skip_bad)
-    maker, type_labels = _rows(options, pipeline, splits["train"], labels, graph, hiding)
+    hides, known = bool(knowledge.hiding_kg), graph
+    if hides:
+        known = load_graph(*knowledge.hiding_kg, skip_bad=knowledge.skip_bad)
+    maker, type_labels = _rows(options, pipeline, splits["train"], labels, known, hides)
     last = last_checkpoint(output)
     links = _links(options, pipeline, graph)
     parts = steps.accumulate * started_together()
@@ -165,8 +165,8 @@ def _fitted(
         **reading,
         "tokens a step": steps.batch_tokens * batches.parts,
         "training and dev data": _fingerprint(splits),
-        "graph": (hiding or graph).fingerprint[:16],
-        "the graph only hides": hiding is not None,
+        "graph": known.fingerprint[:16],
+        "the graph only hides": hides,
     }
     if links:
         run["links"] = _fingerprint({"train": links.examples, "dev": ()})
@@ -188,7 +188,7 @@ def _fitted(
     trainer = KnowledgeTrainer(options, pipeline, batches, score, rate=rate)
     trainer.train_on(last)
     pipeline.reader.model.eval()
-    type_labels = {} if hiding else type_labels
+    type_labels = {} if hides else type_labels
     curve = [{k: v for k, v in scores.items() if k != "seconds"} for scores in trainer.curve]
     return Fitted(pipeline, splits, graph, type_labels, curve, start.attached, made)
 
@@ -199,26 +199,24 @@ def _rows(
     examples: Sequence[Example],
     labels: Sequence[str],
     graph: KnowledgeGraph,
-    hiding: KnowledgeGraph | None,
+    only_hides: bool,
 ) -> tuple[RowMaker, dict[str, str]]:
     """What makes the rows of the training set; and the tails that name a label."""
     assert pipeline.task is not None
     reader, config = pipeline.reader, pipeline.config
     how: dict[str, Any] = {"recipe": options.recipe, "seed": options.run.seed}
+    how["only_hides"] = only_hides
     types: dict[str, str] = {}
     named = pipeline.task.name == "ner"
     windows = pipeline.task.windows and bool(config.windows)
     texts: Sequence[Any] = ()
-    if isinstance(reader, KBertReader) or options.recipe != Recipe():
+    if isinstance(reader, KBertReader) or options.recipe != Recipe() or only_hides:
         how["texts"] = texts = grown_texts(reader, examples, graph, config, windows=windows)
     elif named and len(graph):
         texts = pipeline.readings([e.sentences for e in examples], graph=graph)
-    if texts and is_main() and len(graph):
+    if texts and is_main() and len(graph) and not only_hides:
         used = [bool(text.used) for text in texts]
         tell_of_matches(used, "train", relations=bool(config.options.relations))
-    if hiding:
-        texts = grown_texts(reader, examples, hiding, config, windows=windows)
-        how["hiding"] = hiding, texts
     if named and texts:
         types = learn_type_labels(examples, texts)
     warn_of_no_effect(options, types)

@@ -62,10 +62,8 @@ class TrainingRow:
 class RowMaker:
     """Makes the rows of labelled examples.
 
-    ``hiding`` is for the twin without knowledge: another graph, and the examples
-    read with it. The mentions that a model with this graph would
-    have hidden, by the same seed, are hidden here too, and nothing of it is
-    injected.
+    ``only_hides`` is for the twin without knowledge: the mentions that a model with this graph
+    would have hidden, by the same seed, are hidden here too, and nothing of it is injected.
 
     Raises:
         OptionError: a recipe for a system without nodes.
@@ -75,13 +73,13 @@ class RowMaker:
     task: Task
     reader: Reader
     labels: Mapping[str, int]  # label → number
-    graph: KnowledgeGraph  # knowledge; the empty graph for the twin
+    graph: KnowledgeGraph  # knowledge
     config: Any = None  # how texts are read; None: as the reader is configured
     _: KW_ONLY
     recipe: Recipe = Recipe()  # what happens to knowledge
     type_labels: Mapping[str, str] | None = None  # tail → label, see ``learn_type_labels``
     texts: Sequence[Any] | None = None  # see ``grown_texts``, where they are read already
-    hiding: tuple[KnowledgeGraph, Sequence[Any]] | None = None
+    only_hides: bool = False
     seed: int = 0
     held_out: bool = False  # to be scored: no knowledge may tell what is hidden
 
@@ -91,8 +89,7 @@ class RowMaker:
         self._augment: Augmenter | None = None
         recipe, types, options = self.recipe, dict(self.type_labels or {}), self.config.options
         if recipe != Recipe():
-            typed = type_relations(self.hiding[0] if self.hiding else self.graph, types, options)
-            relations = typed if recipe.invented else {}
+            relations = type_relations(self.graph, types, options) if recipe.invented else {}
             self._augment = Augmenter(recipe, options, types, relations, self.task.name == "ner")
             if self.texts is None:
                 self.texts = grown_texts(
@@ -115,13 +112,12 @@ class RowMaker:
     def rows(self, numbers: Sequence[int], epoch: int) -> list[list[TrainingRow]]:
         """Make the rows of some examples (by number) for one epoch; a long text has several."""
         share = self.recipe.new_names if self.task.name == "ner" else 0.0
-        draws = (np.random.default_rng((self.seed, FOLDS, epoch, n)).random() for n in numbers)
-        new = [n for n, draw in zip(numbers, draws, strict=True) if draw < share]
-        rest = [n for n in numbers if n not in {*new}]
-        made = dict(zip(rest, self._rows(rest, epoch), strict=True))
-        if new:
-            made |= zip(new, self._of_fold(epoch)._rows(new, epoch), strict=True)
-        return [made[n] for n in numbers]
+        rows = []
+        for number in numbers:
+            draw = np.random.default_rng((self.seed, FOLDS, epoch, number)).random()
+            maker = self._of_fold(epoch) if draw < share else self
+            rows.append(maker._rows(number, epoch))
+        return rows
 
     def _of_fold(self, epoch: int) -> "RowMaker":
         """The maker of the rows that have this epoch's names."""
@@ -129,29 +125,21 @@ class RowMaker:
         if self._fold is None or self._fold[0] != number:
             examples = by_fold(self.examples, FOLDS, number, seed=self.seed)
             common = (self.task, self.reader, self.labels, self.graph, self.config)
-            how: dict[str, Any] = {"recipe": self.recipe, "type_labels": self.type_labels}
-            if self.hiding:
-                read = grown_texts(
-                    self.reader, examples, self.hiding[0], self.config, windows=self._windows
-                )
-                how["hiding"] = self.hiding[0], read
+            how = {name: getattr(self, name) for name in ("recipe", "type_labels", "only_hides")}
             self._fold = number, RowMaker(examples, *common, **how, seed=self.seed)
         return self._fold[1]
 
-    def _rows(self, numbers: Sequence[int], epoch: int) -> list[list[TrainingRow]]:
-        randoms = [np.random.default_rng((self.seed, epoch, number)) for number in numbers]
-        changes = list(map(self._change, numbers, randoms))
-        readings = iter(self._laid([change.text for change in changes if change is not None]))
-        same = self._unchanged([n for n, own in zip(numbers, changes, strict=True) if not own])
-        rows = []
-        for number, random, change in zip(numbers, randoms, changes, strict=True):
-            if change is None:
-                own = same[number]
-            else:
-                own = self.with_targets(number, next(readings), change, random)
-            if self.task.name == "mask" and self.examples[number].label is None:
-                own = [self._masked(row.row, random) for row in own]
-            rows.append(own)
+    def _rows(self, number: int, epoch: int) -> list[TrainingRow]:
+        random = np.random.default_rng((self.seed, epoch, number))
+        if change := self._change(number, random):
+            rows = self.with_targets(number, self._read(number, change.text), change, random)
+        elif (rows := self._kept.get(number, [])) == []:
+            rows = self.with_targets(number, self._read(number))
+            self._room -= sum(len(row.row) for row in rows)
+            if self._room >= 0:
+                self._kept[number] = rows
+        if self.task.name == "mask" and self.examples[number].label is None:
+            rows = [self._masked(row.row, random) for row in rows]
         return rows
 
     def _change(self, number: int, random: np.random.Generator) -> Augmented | None:
@@ -159,36 +147,23 @@ class RowMaker:
         if self._augment is None or self.texts is None:
             return None
         example, text = self.examples[number], self.texts[number]
-        if self.hiding is None:
-            change = self._augment(text, example, random)
-        else:
-            hidden = self._augment(self.hiding[1][number], example, random).hidden
-            change = Augmented(text, list(example.spans), hidden)
+        change = self._augment(text, example, random)
+        if self.only_hides:
+            change = Augmented(text, list(example.spans), change.hidden)
         same = change.text is text and not change.hidden and change.spans == list(example.spans)
         return None if same else change
 
-    def _unchanged(self, numbers: Sequence[int]) -> dict[int, list[TrainingRow]]:
-        """Return rows that the recipe doesn't change; they are made once and kept."""
-        new = [number for number in dict.fromkeys(numbers) if number not in self._kept]
-        readings: Sequence[Reading] = []
-        if self.texts is not None:
-            readings = self._laid([self.texts[number] for number in new])
-        elif new:
-            texts = [self.examples[number].sentences for number in new]
-            readings = self.reader.read(texts, self.graph, self.config, windows=self._windows)
-        made = {}
-        for number, reading in zip(new, readings, strict=True):
-            made[number] = rows = self.with_targets(number, reading)
-            self._room -= sum(len(row.row) for row in rows)
-            if self._room >= 0:
-                self._kept[number] = rows
-        return {n: made[n] if n in made else self._kept[n] for n in numbers}
-
-    def _laid(self, texts: Sequence[Any]) -> Sequence[Reading]:
-        if not texts:
-            return []
+    def _read(self, number: int, text: Any = None) -> Reading:
+        """Read an example, or its text as the recipe has changed it."""
+        if self.texts is None:
+            texts: Any = [self.examples[number].sentences]
+            (reading,) = self.reader.read(texts, self.graph, self.config, windows=self._windows)
+            return reading
+        text = text or self.texts[number]
         reader: Any = self.reader  # one that has ``grown``
-        return reader.lay(texts, self.config, windows=self._windows)
+        texts = [text.with_nodes(()) if self.only_hides else text]
+        (reading,) = reader.lay(texts, self.config, windows=self._windows)
+        return reading
 
     def with_targets(
         self,

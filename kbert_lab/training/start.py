@@ -30,6 +30,10 @@ from kbert_lab.training.options import SCRATCH, KnowledgeOptions, StartOptions
 from kbert_lab.training.vocabulary import character_tokenizer
 
 WITH_LABELS = ("ForTokenClassification", "ForSequenceClassification")  # heads of a like name
+OF_A_SYSTEM = {  # an option that few systems have: how it is given, and to which system
+    "bases": ("--base", "knowbert"),
+    "ablation": ("positions and visibility", "k-bert"),
+}
 log = logging.getLogger(__name__)
 
 
@@ -53,10 +57,10 @@ def reading_in(knowledge: KnowledgeOptions, encoder: str) -> Any:
         given |= RoofConfig.changes(knowledge.roof)
     changes = {name: value for name, value in given.items() if value is not None}
     for name in changes.keys() - known:
-        what = {"bases": "--base", "ablation": "positions and visibility"}.get(name, "--roof")
+        what, system = OF_A_SYSTEM.get(name, ("--roof", "roof-bert"))
         raise OptionError(
-            f"The system '{config.system}' has no {name}. Leave {what} out, or name another "
-            "--system."
+            f"The system '{config.system}' has no {name}. Leave {what} out, or name --system "
+            f"{system}."
         )
     return replace(config, **changes).trained_from(None if encoder == SCRATCH else encoder)
 

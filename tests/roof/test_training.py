@@ -82,7 +82,9 @@ def test_a_roof_is_trained_further_from_a_saved_one(options, data):
 
 
 def test_options_of_a_roof_are_for_a_roof(options):
-    with pytest.raises(OptionError, match=r"the system 'k-bert' has none.*--system roof-bert"):
+    with pytest.raises(
+        OptionError, match=r"The system 'k-bert' has no .*Leave --roof out, or name --system roof-b"
+    ):
         train(options.changed(system="k-bert"))
 
 

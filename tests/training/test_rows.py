@@ -152,18 +152,9 @@ def test_some_sentences_keep_their_names_others_in_every_epoch():
 
 def test_the_twin_without_knowledge_gets_the_same_new_names():
     recipe = Recipe(new_names=0.5, mention_dropout=0.5)
-    hiding = (
-        NAMES_GRAPH,
-        grown_texts(
-            reader_of(character_tokenizer([*NAMED, "有史类别疾病"])),
-            of_names(Recipe()).examples,
-            NAMES_GRAPH,
-            READER.config,
-        ),
-    )
     for one, other in zip(
         drawn(of_names(recipe)),
-        drawn(of_names(recipe, graph=NO_KNOWLEDGE, hiding=hiding)),
+        drawn(of_names(recipe, only_hides=True)),
         strict=True,
     ):
         assert name_in(one) == name_in(other)
@@ -196,8 +187,7 @@ def test_the_twin_hides_the_same_mentions_as_the_model_with_the_graph():
         invented=0.3,
     )
     model = maker(recipe, type_labels=TYPES, count=100)
-    hiding = GRAPH, grown_texts(READER, [SICK] * 100, GRAPH, READER.config)
-    twin = maker(recipe, graph=NO_KNOWLEDGE, hiding=hiding, type_labels=TYPES, count=100)
+    twin = maker(recipe, only_hides=True, type_labels=TYPES, count=100)
     hidden = 0
     for row, plain in zip(drawn(model), drawn(twin), strict=True):
         assert plain.row.tokens == ["[CLS]", *TEXT, "[SEP]"]
