@@ -30,10 +30,11 @@ from kbert_lab.graphs.store import (
     last_revision,
     new_file,
     remove_graph,
+    remove_leftovers,
     transaction,
 )
 from kbert_lab.graphs.store.importing import Imported, Source, add_triples, import_triples
-from kbert_lab.graphs.store.names import build_names
+from kbert_lab.graphs.store.names import NamesFile, build_names
 from kbert_lab.graphs.store.store import GraphStore
 from kbert_lab.graphs.store.transfer import COLUMNS, Tables, has_bulk, rows_since, take_in
 
@@ -300,6 +301,9 @@ class ServerStore(GraphStore):
         try:
             with graph_lock(self.file, wait=-1):
                 yield
+                names = NamesFile.of(self._database)
+                if names != self._names:  # indexed anew
+                    remove_leftovers(self.file, names.path(self.file))
         finally:
             self._inside, self._data_version = False, -1
 

@@ -545,6 +545,7 @@ def test_several_that_need_the_mirror_at_once_get_one_and_none_is_refused(
         thread.join()
     assert told == [["plum 7"]] * 5
     assert len(made) == (0 if stores else 1)
+    assert len([*cache.glob("server-*.names-*")]) == 1
 
 
 def test_a_cache_that_cant_be_written_is_said(address, cache, monkeypatch):
