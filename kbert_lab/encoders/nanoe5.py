@@ -25,7 +25,8 @@ from torch import Tensor
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from kbert_core.errors import CheckpointError
-from kbert_core.files import cache_folder, new_folder
+from kbert_core.files import cache_folder
+from kbert_lab.encoders import write_folder
 
 FILE = "e5-small-q4.bin"
 MAGIC, VERSION = b"E5S1", 1
@@ -146,14 +147,7 @@ def convert(file: Path, target: Path, *, whole: bool = False) -> dict[str, Any]:
             there already or can't be written to.
     """
     model, tokenizer = load(file, whole=whole)
-    try:
-        with new_folder(target) as folder:
-            model.save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
-    except OSError as error:
-        raise CheckpointError(
-            f"{target}: can't be written ({error}). Make room, or name a new folder."
-        ) from error
+    write_folder(target, model, tokenizer)
     sizes = ("hidden_size", "num_hidden_layers", "vocab_size")
     return {key: getattr(model.config, key) for key in sizes}
 

@@ -19,7 +19,6 @@ from typing import Any
 
 import torch
 import transformers
-from safetensors import SafetensorError
 from tokenizers import processors
 from torch import Tensor
 from transformers import BertConfig, BertTokenizer, PreTrainedModel, PreTrainedTokenizerBase
@@ -27,14 +26,11 @@ from transformers import BertConfig, BertTokenizer, PreTrainedModel, PreTrainedT
 from kbert_core.checkpoints.adapters import misfit
 from kbert_core.checkpoints.checkpoint import (
     Card,
-    load_model,
-    load_tokenizer,
 )
 from kbert_core.checkpoints.unreadable import SAVED_ANEW
 from kbert_core.errors import CheckpointError
-from kbert_core.files import new_folder
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_lab.encoders import bert_tokenizer
+from kbert_lab.encoders import bert_tokenizer, write_folder
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARIES = ("vocab.txt", "google_vocab.txt")  # the second is the release's
@@ -145,16 +141,7 @@ def convert(
     reading = replace(Card().reading, options=options)
     Card(found.task, reading, notes={"converted_from": file.name}).write_to(made)
     model, tokenizer = _model(found, made, file), _tokenizer(vocabulary, found, made)
-    try:
-        with new_folder(target) as folder:
-            model.save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
-            load_tokenizer(folder)
-            load_model(folder, type(model), device="cpu")
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(
-            f"{target}: can't be written ({error}). Name another folder."
-        ) from error
+    write_folder(target, model, tokenizer)
     return {
         "task": found.task,
         "mapped": len(found.tensors),

@@ -75,7 +75,7 @@ class Batches(Dataset[dict[str, Tensor]]):
     @cached_property
     def kind(self) -> type[Any]:
         """The class of the system's batches."""
-        return type(self._batch([0], 0)[0])
+        return type(self.maker.batch([0], 0)[0])
 
     def __len__(self) -> int:
         return len(self.steps) * self.parts
@@ -85,24 +85,19 @@ class Batches(Dataset[dict[str, Tensor]]):
         epoch, whole = self.steps[step]
         own = np.array_split(whole, self.parts)[part].tolist()
         numbers = own or whole[:1]  # the step may have fewer examples than parts
-        batch, labels = self._batch(numbers, epoch)
+        first = len(self.maker.examples)
+        maker = self.links if self.links and numbers[0] >= first else self.maker
+        linked = maker is self.links
+        batch, labels = maker.batch([number - first * linked for number in numbers], epoch)
         if not own:
             labels.fill_(IGNORED)
-        linked = torch.tensor(numbers[0] >= len(self.maker.examples))
-        task = self.links.task if self.links is not None and linked else self.maker.task
         return {
             **vars(batch),
             TARGETS: labels,
-            "labels": task.counted(labels),  # as the trainer calls what it counts
+            "labels": maker.task.counted(labels),  # as the trainer calls what it counts
             BATCH: torch.tensor(numbers),
-            LINKED: linked,
+            LINKED: torch.tensor(linked),
         }
-
-    def _batch(self, numbers: Sequence[int], epoch: int) -> tuple[Any, Tensor]:
-        maker, first = self.maker, len(self.maker.examples)
-        if self.links is not None and numbers[0] >= first:
-            maker, numbers = self.links, [number - first for number in numbers]
-        return maker.batch(numbers, epoch)
 
     def described(self, numbers: Sequence[int]) -> str:
         """Say in words which examples a batch holds."""
