@@ -1,6 +1,5 @@
 """What several suites say together: rows side by side, and rows that two of them ran alike."""
 
-import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +7,6 @@ from dataclasses import dataclass
 from kbert_lab.study.statistics import Difference, Metric, Resampled
 from kbert_lab.suites.results import Tables, canonical, without_defaults
 from kbert_lab.suites.suite import SideBySide
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -53,11 +50,6 @@ def groups(suites: Sequence[Tables]) -> list[Group]:
         members = tuple((c, known[name]) for name, c in declared.suites.items() if name in known)
         absent = tuple(name for name in declared.suites if name not in known)
         group = Group(suite.name, declared, members, absent)
-        if len(suites) > 1 and len(members) < 2:
-            log.warning(
-                "%s: can't make the side-by-side table: the suite %s wasn't given",
-                *(suite.path, ", ".join(absent)),
-            )
         if sum(bool(member.results) for _, member in members) > 1 and group.rows:
             made.append(group)
     return made

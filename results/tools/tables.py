@@ -321,21 +321,14 @@ def made_on(tables: Tables) -> str:
     told = [f"{letter}: {', '.join(machine)}" for machine, letter in letters.items()]
     seeds = sorted({seed for _, seed in made})
     rows: dict[str, dict[int, set[str]]] = {}
-    apart: dict[str, list[bool]] = {}
     for run, seed in product(tables.suite.runs, seeds):
-        own, other = made.get((run.name, seed)), made.get((run.compare_with, seed))
-        if own:
+        if (own := made.get((run.name, seed))) is not None:
             rows.setdefault(run.called, {}).setdefault(seed, set()).add(own)
-        if own and other:
-            apart.setdefault(run.called, []).append(own != other)
     lines = [
         [name, *(", ".join(sorted(of.get(seed, ()))) or NONE for seed in seeds)]
         for name, of in rows.items()
     ]
-    parts = [f"{'; '.join(told)}.", table(["seed", *map(str, seeds)], lines)]
-    if mixed := [f"{name} {sum(of)} of {len(of)}" for name, of in apart.items() if any(of)]:
-        parts.append(f"Runs of another letter than the run compared with: {'; '.join(mixed)}.")
-    return "\n\n".join(parts)
+    return f"{'; '.join(told)}.\n\n{table(['seed', *map(str, seeds)], lines)}"
 
 
 def notes(suite: Suite) -> dict[str, str]:
