@@ -54,7 +54,7 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "lab.fast": f"{BELOW} kbert",
     "lab.lexicon": f"{BELOW} kbert",
     "lab.graphs": f"{LOWEST} text knowledge",
-    "lab.data": f"{LOWEST} text knowledge knowbert lab.graphs",
+    "lab.data": f"{LOWEST} text knowledge lab.graphs",
     "lab.training": f"{PREDICTS} lab.encoders lab.graphs lab.data",
     "lab.explain": f"{PREDICTS} explain lab.graphs",
     "lab.study": WORKS,

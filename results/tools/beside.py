@@ -16,7 +16,6 @@ class Group:
     name: str  # of the suite that asks for it
     declared: SideBySide  # what that suite says
     members: tuple[tuple[str, Tables], ...]  # what each is called here, and its results; in order
-    absent: tuple[str, ...] = ()  # suites named that aren't in this report
 
     @property
     def rows(self) -> list[str]:
@@ -48,8 +47,7 @@ def groups(suites: Sequence[Tables]) -> list[Group]:
         if (declared := suite.side_by_side) is None:
             continue
         members = tuple((c, known[name]) for name, c in declared.suites.items() if name in known)
-        absent = tuple(name for name in declared.suites if name not in known)
-        group = Group(suite.name, declared, members, absent)
+        group = Group(suite.name, declared, members)
         if sum(bool(member.results) for _, member in members) > 1 and group.rows:
             made.append(group)
     return made

@@ -92,6 +92,4 @@ def _marked(line: str, where: str) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("Give TRAIN_FILE.TXT or another file of the task, and the .tsv to write.")
-    print(write_relations(sys.argv[1], sys.argv[2]), "sentences")
+    print(write_relations(*sys.argv[1:]), "sentences")

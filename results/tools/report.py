@@ -90,14 +90,13 @@ def write_report(
         figures = _published(published)
         text = _rendered("report_published.md.jinja", **figures)
         others.append((figures["title"], f"{published.stem}.md", text))
-    explained = STATISTICS if (output.parent / STATISTICS).is_file() else None
     back = f"[{output.stem}](../{output.name})"
     of_groups, of_suites = _draw(suites, folder)
     pages = {
         output: _rendered(
             "report.md.jinja",
             findings=said,
-            explained=explained,
+            explained=STATISTICS if (output.parent / STATISTICS).is_file() else None,
             groups=beside,
             suites=suites,
             folder=folder.name,

@@ -279,8 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--test", type=Path, help="another")
     parser.add_argument("--output", type=Path, required=True, help="folder for graph and data")
     args = parser.parse_args(arguments)
-    sets = {"dev": args.dev, "test": args.test}
-    sets = {split: path for split, path in sets.items() if path is not None}
+    sets = {name: getattr(args, name) for name in ("dev", "test") if getattr(args, name)}
     print(write_wordnet(args.wordnet, args.semcor, args.output, sets))
 
 

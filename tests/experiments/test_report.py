@@ -212,7 +212,6 @@ def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
     assert "| [Both ways](results/tiny-side-by-side.md) |  |" in files[0].read_text("utf-8")
     beside = page_of(files, "tiny-side-by-side")
     assert "- otherwise: [A tiny suite](other.md)" in beside
-    assert "Not in this report: gone." in beside
     assert "They *differ*: +25.0 [+25.0, +25.0]², +50.0¹, missing" in beside
     assert "| F1, % | as it is | otherwise (1 of 3 seeds) | new |" in beside
     # mentions not labelled in training: 2 of 4; of these the graph knows 1 of 2
