@@ -32,7 +32,7 @@ from kbert_lab.data.labelled import labels_of, read_examples
 from kbert_lab.training.batches import Batches
 from kbert_lab.training.options import Recipe, TrainOptions
 from kbert_lab.training.recipe import learn_type_labels
-from kbert_lab.training.rows import RowMaker, grown_texts
+from kbert_lab.training.rows import RowMaker, query_texts
 
 ROOT = Path(__file__).parents[1]
 RECIPES = {
@@ -57,7 +57,7 @@ def main() -> None:
     config = ReadConfig(InjectionOptions(max_triples=2, tail_only=True), max_length=256)
     reader = pipeline.reader
     assert isinstance(reader, KBertReader)
-    trees = grown_texts(reader, examples, graph, config)
+    trees = query_texts(reader, examples, graph, config)
     labels = {label: number for number, label in enumerate(labels_of(examples))}
     types = learn_type_labels(examples, trees)
     rows = []

@@ -55,6 +55,15 @@ def check_architecture(config: Any) -> None:
         raise EncoderError(f"{kind} can't be used: {reason}. {ANOTHER}")
 
 
+def check_flex_attention(model: PreTrainedModel) -> None:
+    """Refuse FlexAttention off CUDA: PyTorch's code for it writes over other memory there."""
+    if model.config._attn_implementation == "flex_attention" and model.device.type != "cuda":
+        raise EncoderError(
+            f"FlexAttention needs CUDA, and the model is on '{model.device}'. "
+            'Say model.set_attn_implementation("sdpa").'
+        )
+
+
 def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
     """Turn a visible matrix into the mask that is added to attention scores (M in Eq. 3).
 

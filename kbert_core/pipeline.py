@@ -306,10 +306,10 @@ class Pipeline:
         refuse_half_characters([*chain.from_iterable(read)])
         return self.reader.read(read, graph, config, windows=self._in_windows(config))
 
-    def lay(self, trees: Sequence[SentenceTree], config: Any = None) -> Sequence[Reading]:
+    def flatten(self, trees: Sequence[SentenceTree], config: Any = None) -> Sequence[Reading]:
         """Turn sentence trees into readings; only K-BERT and triples as plain text have trees."""
-        config = config or self.config
-        return self.kbert.lay(trees, config, windows=self._in_windows(config))
+        config = self.reader.configured(config or self.config)
+        return self.kbert.flatten(trees, config, windows=self._in_windows(config))
 
     def _in_windows(self, config: Any) -> bool:
         """Say whether a long text is read in windows for this task."""

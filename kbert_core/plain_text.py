@@ -35,11 +35,11 @@ class PlainTextReader(KBertReader):
 
     config_class: ClassVar[type] = PlainTextConfig
 
-    def lay(
+    def flatten(
         self, trees: Sequence[SentenceTree], config: Any, *, windows: bool
     ) -> list[KBertReading]:
         """Lay texts out with their triples; a long text's windows have their own triples."""
-        readings = super().lay(trees, config, windows=windows)
+        readings = super().flatten(trees, config, windows=windows)
         return [
             replace(own, rows=tuple(_written_out(row, config.max_length) for row in own.rows))
             for own in readings

@@ -19,6 +19,7 @@ from kbert_core.layers import (
     attention_mask,
     cant_tell_apart,
     check_architecture,
+    check_flex_attention,
     layer_masks,
     local_window,
     twin_of,
@@ -29,15 +30,6 @@ _UNFIT = (  # what an encoder raises that can't take what it is given
     *(TypeError, ValueError, RuntimeError, IndexError, NotImplementedError),
     *(AssertionError, AttributeError),
 )
-
-
-def check_flex_attention(model: PreTrainedModel) -> None:
-    """Refuse FlexAttention off CUDA: PyTorch's code for it writes over other memory there."""
-    if model.config._attn_implementation == "flex_attention" and model.device.type != "cuda":
-        raise EncoderError(
-            f"FlexAttention needs CUDA, and the model is on '{model.device}'. "
-            'Say model.set_attn_implementation("sdpa").'
-        )
 
 
 def probe(model: PreTrainedModel) -> int:

@@ -21,7 +21,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut
 from kbert_core.knowledge.triple import Triple
-from kbert_core.layers import positions_of
+from kbert_core.layers import inputs_of, positions_of
 from kbert_core.options import check_count
 from kbert_core.text import WordPieces
 from kbert_core.tokens import Tokens, text_places
@@ -273,7 +273,7 @@ class Reader(ABC):
 
         Args:
             texts: each one sentence or two.
-            config: how to read them; None: the reader's own configuration.
+            config: how to read them, from :meth:`configured`; None: the reader's own.
             windows: read a text over the length limit in overlapping windows, so that no
                 token is lost; False: cut its end.
 
@@ -285,7 +285,7 @@ class Reader(ABC):
     def without(self, reading: Reading, pieces: Collection[Piece]) -> Reading:
         """Return the reading without some pieces of knowledge; everything else stays the same."""
 
-    def grown(
+    def query(
         self,
         texts: Sequence[Sequence[str]],
         graph: KnowledgeGraph,
@@ -297,7 +297,7 @@ class Reader(ABC):
 
         Returns:
             For each text a value whose ``nodes`` have a ``mention`` and its triples, ``used``, and
-            whose ``with_nodes`` replaces them; the reader's ``lay`` turns it into a reading.
+            whose ``with_nodes`` replaces them; the reader's ``flatten`` turns it into a reading.
 
         Raises:
             OptionError: a recipe can't change anything in this system.
@@ -306,7 +306,7 @@ class Reader(ABC):
             f"The system '{self.system}' can't be trained with a recipe. Leave its options out."
         )
 
-    def guarded(self, row: Any, hidden: Any, random: Any = None) -> Any:
+    def hide_knowledge(self, row: Any, hidden: Any, random: Any = None) -> Any:
         """Hide knowledge that gives the masked tokens ``hidden``, (N,) bool, away.
 
         Args:
@@ -318,15 +318,17 @@ class Reader(ABC):
     def begin_training(self, task: str, start: str | None) -> None:  # noqa: B027
         """Prepare the model for training; ``start`` is the model to begin from, None: no model."""
 
-    @abstractmethod
     def collate(self, rows: Sequence[Any], config: Any) -> Any:
         """Make a batch of rows that were read with one configuration, padded to the longest.
 
         Returns:
-            A frozen dataclass of tensors, ``input_ids`` (B, N) among them.
+            A frozen dataclass of tensors, ``input_ids`` (B, N) among them; here a ``TextBatch``.
         """
+        from kbert_core.text_rows import TextBatch
 
-    @abstractmethod
+        del config
+        return TextBatch.of(rows, self.tokenizer.pad_id)
+
     def forward(
         self, batch: Any, config: Any, *, model: Callable[..., Any] | None = None, **kept: bool
     ) -> ModelOutput:
@@ -342,6 +344,13 @@ class Reader(ABC):
             What the Hugging Face model returns: ``logits`` (B, N, K) or (B, K); a bare encoder
             returns ``last_hidden_state`` (B, N, H).
         """
+        del config
+        texts = batch.to(self.device)
+        inputs = inputs_of(self.model, texts.input_ids, texts.attention_mask, texts.token_type_ids)
+        output: ModelOutput = (model or self.model)(
+            **inputs, **{f"output_{name}": True for name, asked in kept.items() if asked}
+        )
+        return output
 
     def encode(self, rows: Sequence[Any], config: Any, **kept: Any) -> ModelOutput:
         """Run rows through the model in one batch, without gradients; see :meth:`forward`."""
@@ -354,11 +363,11 @@ class Reader(ABC):
         kinds = ("logits", "attentions", "hidden_states")
         return Trace(reading, None, *map(output.get, kinds))
 
-    def way(self, config: Any) -> Hashable:
+    def batch_key(self, config: Any) -> Hashable:
         """Return what the forward pass needs of a configuration; equal values share batches."""
         return config
 
-    def key(self, reading: Reading) -> Hashable:
+    def cache_key(self, reading: Reading) -> Hashable:
         """Return a key; readings with equal keys give the encoder equal inputs and need one run."""
         return id(reading)
 
@@ -416,7 +425,7 @@ class Reader(ABC):
         check_count("batch_size", batch_size)
         ways: dict[Hashable, tuple[Any, list[tuple[int, int, int]]]] = {}
         for text, reading in enumerate(readings):
-            _, own = ways.setdefault(self.way(reading.config), (reading.config, []))
+            _, own = ways.setdefault(self.batch_key(reading.config), (reading.config, []))
             own += [(tokens_of(made), text, row) for row, made in enumerate(reading.rows)]
         for config, own in ways.values():
             own.sort()

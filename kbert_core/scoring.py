@@ -20,7 +20,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
@@ -30,7 +29,7 @@ from kbert_core.knowledge.selection import Candidates, InjectionOptions
 from kbert_core.knowledge.triple import Triple
 from kbert_core.layers import positions_of, twin_of
 from kbert_core.text import Tokenizer, WordPieces
-from kbert_core.tokens import text_rows
+from kbert_core.text_rows import TextBatch, TextRow, text_rows
 
 Floats = NDArray[np.float32]
 Texts = tuple[str, ...]
@@ -118,32 +117,25 @@ class Similarity:
             for text in texts
         ]
         found: list[Floats] = [np.zeros(0, np.float32)] * len(rows)
-        order = sorted(range(len(rows)), key=lambda i: len(rows[i][0]))
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
         for start in range(0, len(order), AT_ONCE):
             chosen = order[start : start + AT_ONCE]
             with torch.inference_mode():
-                states = self._states([rows[i][0] for i in chosen], [rows[i][1] for i in chosen])
+                states = self._states([rows[i] for i in chosen])
                 for state, i in zip(states.float(), chosen, strict=True):
-                    ids, _, parts = rows[i]
+                    parts = rows[i].trunk_parts
                     places = [n for part in parts for n in range(part.start, part.end)]
-                    places = places or list(range(len(ids)))  # a text without any token
+                    places = places or list(range(len(rows[i])))  # a text without any token
                     found[i] = state[places].mean(0).cpu().numpy().copy()
         return np.stack(found)
 
-    def _states(self, ids: Sequence[list[int]], segments: Sequence[list[int]]) -> Tensor:
+    def _states(self, rows: Sequence[TextRow]) -> Tensor:
         """Return a layer's hidden states (B, N, H) of rows padded to the longest."""
-        padded = pad_sequence([torch.tensor(row) for row in ids], True, self.tokenizer.pad_id)
-        sizes = torch.tensor([len(row) for row in ids])
-        inputs = {
-            "input_ids": padded,
-            "attention_mask": (torch.arange(padded.shape[1]) < sizes[:, None]).long(),
-        }
-        if "token_type_ids" in self._takes:
-            inputs["token_type_ids"] = pad_sequence([torch.tensor(row) for row in segments], True)
-        device = self.model.device
-        output = self._encoder(
-            **{name: value.to(device) for name, value in inputs.items()}, output_hidden_states=True
-        )
+        batch = TextBatch.of(rows, self.tokenizer.pad_id).to(self.model.device)
+        inputs = dict(vars(batch))
+        if "token_type_ids" not in self._takes:
+            del inputs["token_type_ids"]
+        output = self._encoder(**inputs, output_hidden_states=True)
         states: Sequence[Tensor] = output.hidden_states
         if self.layer is not None and not -len(states) <= self.layer < len(states):
             raise OptionError(

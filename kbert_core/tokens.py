@@ -285,33 +285,6 @@ def _windows(sizes: Sequence[int], room: int) -> list[tuple[int, int]]:
     return [(start, start + size) for start in dict.fromkeys(starts)]
 
 
-def text_rows(
-    tokens: Sequence[Tokens], layout: Layout, max_length: int | None, *, windows: bool = False
-) -> list[tuple[list[int], list[int], tuple[TrunkPart, ...]]]:
-    """Write one or two sentences as rows, with special tokens around them.
-
-    Arguments and errors are those of :func:`cut_to_length`.
-
-    Returns:
-        For each row ids, token_type_ids, and where the text's own tokens stand.
-    """
-    rows = []
-    for row in cut_to_length([len(own) for own in tokens], layout, max_length, windows=windows):
-        ids: list[int] = []
-        segments: list[int] = []
-        parts = []
-        for number, (own, (first, stop)) in enumerate(zip(tokens, row, strict=True)):
-            before, after = layout.around(number)
-            ids += [special.id for special in before]
-            parts.append(TrunkPart(number, first, len(ids), len(ids) + stop - first))
-            ids += [*own.ids[first:stop], *(special.id for special in after)]
-            segments += [special.segment for special in before]
-            segments += [layout.segments[number]] * (stop - first)
-            segments += [special.segment for special in after]
-        rows.append((ids, segments, tuple(parts)))
-    return rows
-
-
 def tokens_read(
     tokens: Sequence[Tokens], rows: Iterable[Iterable[TrunkPart]]
 ) -> tuple[Tokens, ...]:

@@ -27,7 +27,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("kbert_core", "kbert_lab", "results")
 
 LOWEST = "errors files labels markup options shipped tokens"
-BELOW = f"{LOWEST} text knowledge systems layers probing reader checkpoints scoring"  # for systems
+LOADS = f"{LOWEST} text text_rows knowledge systems layers probing"
+BELOW = f"{LOADS} reader checkpoints scoring"  # for systems
 SYSTEMS = "kbert knowbert roof"  # none imports another
 PEERS = "plain_text"  # made of K-BERT's reader
 PREDICTS = f"{BELOW} words {SYSTEMS} {PEERS} tasks pipeline"
@@ -37,13 +38,14 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "errors": "",
     **dict.fromkeys((*LOWEST.split()[1:], "layers"), "errors"),
     "text": "errors tokens",
+    "text_rows": "errors tokens",
     "words": "errors tokens text",
     "knowledge": f"{LOWEST} text",
     "probing": "errors layers",
     "systems": f"{LOWEST} text knowledge",
-    "reader": f"{LOWEST} text knowledge systems layers",
+    "reader": f"{LOWEST} text text_rows knowledge systems layers",
     "checkpoints": f"{LOWEST} text knowledge systems layers reader",
-    "scoring": f"{LOWEST} text knowledge systems layers reader checkpoints",
+    "scoring": f"{LOADS} reader checkpoints",
     **dict.fromkeys(SYSTEMS.split(), BELOW),
     PEERS: f"{BELOW} kbert",
     "tasks": f"{LOWEST} text knowledge systems layers reader",

@@ -80,7 +80,7 @@ def test_a_triple_left_out_leaves_no_trace_and_those_after_it_move_up(plain):
     assert less.used == (HAS_SYMPTOM, IS_CURE)
     none = plain.reader.without(reading, reading.pieces)
     assert none.rows[0].input_ids == plain(TEXT).rows[0].input_ids
-    assert plain.reader.key(none) != plain.reader.key(reading)
+    assert plain.reader.cache_key(none) != plain.reader.cache_key(reading)
 
 
 def test_a_triple_that_does_not_fit_is_left_out_and_the_text_stays_whole(ner):

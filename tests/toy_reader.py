@@ -4,11 +4,9 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar
 
-import torch
-
 from kbert_core import Piece, Reader, Reading, k_query
 from kbert_core.systems import SystemConfig
-from kbert_core.tokens import TrunkPart
+from kbert_core.text_rows import TextRow, text_rows
 
 
 class ToyConfig(SystemConfig):
@@ -23,23 +21,11 @@ class ToyReading(Reading):
     pieces: Any = ()
 
 
-class Row(list):  # ids of N tokens; the text's own stand between [CLS] and [SEP]
-    @property
-    def trunk_parts(self):
-        return (TrunkPart(0, 0, 1, self.index(self[-1])),)
-
-
-@dataclass(frozen=True)
-class ToyBatch:
-    input_ids: torch.Tensor
-    attention_mask: torch.Tensor
-
-
 class ToyReader(Reader):
     config_class = ToyConfig
 
     def read(self, texts, graph, config=None, *, windows=False):
-        config, readings = self.configured(config), []
+        config, readings = config or self.config, []
         for text, nodes in zip(texts, k_query(texts, graph, config.options), strict=True):
             pieces = tuple(Piece(t, n) for n, node in enumerate(nodes) for t in node.used)
             tokens = self.tokenizer.tokenize(text)[0].first(config.max_length // 2)
@@ -51,18 +37,9 @@ class ToyReader(Reader):
     def without(self, reading, pieces):
         kept = [p for p in reading.pieces if not any(o.covers(p.node, p.triple) for o in pieces)]
         layout = self.tokenizer.layout(1)
-        start, end = layout.before[0][0].id, layout.after[0].id
+        (text,) = text_rows(reading.tokens, layout, None)
         tails = self.tokenizer.tokenize_branches([p.triple.tail for p in kept])
-        ids = [start, *reading.tokens[0].ids, end, *chain(*(tail.ids for tail in tails))]
-        row = Row([*ids[: reading.config.max_length - 1], end])
+        ids = [*text.input_ids, *chain(*(tail.ids for tail in tails))]
+        ids = [*ids[: reading.config.max_length - 1], layout.after[0].id]
+        row = TextRow(ids, [0] * len(ids), text.trunk_parts)
         return replace(reading, rows=(row,), pieces=tuple(kept), prediction=None)
-
-    def collate(self, rows, config):
-        rows = [torch.tensor(list(row)) for row in rows]
-        ids = torch.nn.utils.rnn.pad_sequence(rows, True, self.tokenizer.pad_id)
-        return ToyBatch(ids, ids != self.tokenizer.pad_id)
-
-    def forward(self, batch, config, *, model=None, attentions=False, hidden_states=False):
-        run, device = model or self.model, self.device
-        inputs = (own.to(device) for own in (batch.input_ids, batch.attention_mask))
-        return run(*inputs, output_hidden_states=hidden_states)

@@ -157,7 +157,7 @@ class Case:
 
     def key(self, variant: Reading) -> Hashable:
         """Return a key; variants with equal keys give the encoder equal inputs and need one run."""
-        return self.pipeline.reader.key(variant)
+        return self.pipeline.reader.cache_key(variant)
 
     # Running them
 

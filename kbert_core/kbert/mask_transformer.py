@@ -29,11 +29,12 @@ from kbert_core.kbert.visible import FULL, Ablation, mask_mod
 from kbert_core.layers import (
     LayeredTwin,
     attention_mask,
+    check_flex_attention,
     layer_masks,
     positions_of,
     twin_of,
 )
-from kbert_core.probing import check_flex_attention, layered, probe
+from kbert_core.probing import layered, probe
 
 Attention = Literal["sdpa", "eager", "flex_attention"]
 

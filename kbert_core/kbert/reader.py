@@ -154,9 +154,9 @@ class KBertReader(Reader):
     ) -> list[KBertReading]:
         """Read texts with a graph: K-Query, K-Inject, flatten; see :meth:`Reader.read`."""
         config = config or self.config
-        return self.lay(self.grown(texts, graph, config), config, windows=windows)
+        return self.flatten(self.query(texts, graph, config), config, windows=windows)
 
-    def grown(
+    def query(
         self,
         texts: Sequence[Sequence[str]],
         graph: KnowledgeGraph,
@@ -172,7 +172,7 @@ class KBertReader(Reader):
         scorer = self.scorer(config.options)
         return grow_trees(texts, graph, config.options, masks=masks, scorer=scorer)
 
-    def lay(
+    def flatten(
         self, trees: Sequence[SentenceTree], config: Any, *, windows: bool
     ) -> list[KBertReading]:
         """Put trees into reading order within the length limit."""
@@ -260,14 +260,14 @@ class KBertReader(Reader):
         """Keep some branches of rows and take out all others; see ``FlatTree.keeping``."""
         return tuple(row.keeping(keep) for row in rows)
 
-    def way(self, config: ReadConfig) -> Hashable:
-        """Return ablation and interventions; see :meth:`Reader.way`."""
+    def batch_key(self, config: ReadConfig) -> Hashable:
+        """Return ablation and interventions; see :meth:`Reader.batch_key`."""
         return config.ablation, config.interventions
 
-    def key(self, reading: Reading) -> Hashable:
+    def cache_key(self, reading: Reading) -> Hashable:
         """What the encoder gets of a reading."""
         names = map(_named, reading.rows) if reading.config.interventions else ()
-        return self.way(reading.config), *map(_input, reading.rows), *names
+        return self.batch_key(reading.config), *map(_input, reading.rows), *names
 
     def scorer(self, options: InjectionOptions) -> TripleScorer | None:
         """Return the scorer of triples that the options ask for, opened once; None: they ask none.

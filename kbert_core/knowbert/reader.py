@@ -39,7 +39,7 @@ from kbert_core.layers import (
 )
 from kbert_core.reader import Piece, Reader, Reading
 from kbert_core.text import WordPieces, refuse_half_characters
-from kbert_core.tokens import text_rows
+from kbert_core.text_rows import TextBatch, text_rows
 
 RATE = 5.0  # of the KAR's learning rate, by the encoder's: 1e-4 and 2e-5 in the paper
 
@@ -132,7 +132,7 @@ class KnowBertReader(Reader):
         windows: bool = False,
     ) -> list[KnowBertReading]:
         """Read texts with a graph: find names, and the entities that each may mean."""
-        config = self.configured(config)
+        config = config or self.config
         readings = []
         for sentences in texts:
             refuse_half_characters(sentences)
@@ -147,7 +147,7 @@ class KnowBertReader(Reader):
             tokens = tuple(self.tokenizer.tokenize(sentences))
             layout = self.tokenizer.layout(len(sentences))
             rows = tuple(
-                KnowBertRow(*row, placed(spans, tokens, row[2]))
+                KnowBertRow(**vars(row), spans=placed(spans, tokens, row.trunk_parts))
                 for row in text_rows(tokens, layout, config.max_length, windows=windows)
             )
             readings.append(
@@ -162,21 +162,21 @@ class KnowBertReader(Reader):
             )
         return readings
 
-    grown = read  # a recipe changes its spans
+    query = read  # a recipe changes its spans
 
-    def lay(
-        self, grown: Sequence[KnowBertReading], config: Any = None, *, windows: bool
+    def flatten(
+        self, queried: Sequence[KnowBertReading], config: Any = None, *, windows: bool
     ) -> Sequence[KnowBertReading]:
-        """Return the readings themselves: :meth:`grown` has made them already."""
+        """Return the readings themselves: :meth:`query` has made them already."""
         del config, windows
-        return grown
+        return queried
 
     def with_spans(self, reading: KnowBertReading, spans: Sequence[Span]) -> KnowBertReading:
         """Put spans into a reading; they replace spans of their base at the same characters."""
         by_place = {own.place: own for own in (*reading.spans, *spans)}
         return reading.with_nodes(list(by_place.values()))
 
-    def guarded(
+    def hide_knowledge(
         self, row: KnowBertRow, hidden: Any, random: np.random.Generator | None = None
     ) -> KnowBertRow:
         """Change candidates that would give hidden tokens away (paper, section 3.4).
@@ -214,14 +214,7 @@ class KnowBertReader(Reader):
 
     def collate(self, rows: Sequence[KnowBertRow], config: KnowBertConfig) -> KnowBertBatch:
         """Pad rows to the longest."""
-        ids, segments = (
-            torch.nn.utils.rnn.pad_sequence(
-                [torch.tensor(getattr(row, name)) for row in rows], True, fill
-            )
-            for name, fill in (("input_ids", self.tokenizer.pad_id), ("token_type_ids", 0))
-        )
-        sizes = torch.tensor([len(row) for row in rows])
-        real = torch.arange(ids.shape[1]) < sizes[:, None]
+        texts = super().collate(rows, config)
         candidates = []
         for number, (kar, vectors) in enumerate(zip(self.kars, self.vectors, strict=True)):
             width = kar.linker.special.shape[1]
@@ -234,22 +227,20 @@ class KnowBertReader(Reader):
                 [(own.first, own.last, own.span) for own in row.of_base(number)] for row in rows
             ]
             candidates.append(batch_of(spans, vectors, config.threshold_of(number)))
-        states = self._kept(rows, ids, real, segments) if self.kept_states else None
-        return KnowBertBatch(ids, real.long(), segments, tuple(candidates), states)
+        states = self._kept(rows, texts) if self.kept_states else None
+        return KnowBertBatch(**vars(texts), candidates=tuple(candidates), states=states)
 
-    def _kept(
-        self, rows: Sequence[KnowBertRow], ids: Tensor, real: Tensor, segments: Tensor
-    ) -> Tensor:
+    def _kept(self, rows: Sequence[KnowBertRow], texts: TextBatch) -> Tensor:
         """Return the states (B, N, H) that the topmost KAR gets, from disk if they are kept."""
         assert self.kept_states is not None
         keys = [repr((list(row.input_ids), list(row.token_type_ids))) for row in rows]
         found = self.kept_states.get(keys)
         missing = [i for i, key in enumerate(keys) if key not in found]
         if missing:
-            inputs = inputs_of(self.model, ids[missing], real[missing].long(), segments[missing])
+            inputs = inputs_of(self.model, *(own[missing] for own in vars(texts).values()))
             with torch.inference_mode():
                 made = self._lower(**inputs).last_hidden_state.half().numpy()
-            sizes = real.sum(1).tolist()
+            sizes = list(map(len, rows))
             new = {keys[i]: own[: sizes[i]].copy() for i, own in zip(missing, made, strict=True)}
             self.kept_states.put(new)
             found |= {key: own.reshape(-1) for key, own in new.items()}
@@ -336,8 +327,8 @@ class KnowBertReader(Reader):
             output["logits"] = output["links"]
         return output, [trace for (trace,) in traces]
 
-    def key(self, reading: Reading) -> Hashable:
-        """Return what the encoder gets of a reading; see :meth:`Reader.key`."""
+    def cache_key(self, reading: Reading) -> Hashable:
+        """Return what the encoder gets of a reading; see :meth:`Reader.cache_key`."""
         return tuple((tuple(row.input_ids), row.spans) for row in reading.rows)
 
     def rate_of(self, parameter: str) -> float:

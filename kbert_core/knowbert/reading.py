@@ -20,6 +20,7 @@ from kbert_core.knowledge.triple import Triple
 from kbert_core.options import check_fields
 from kbert_core.reader import Piece, Reading, Trace
 from kbert_core.systems import SystemConfig
+from kbert_core.text_rows import TextBatch, TextRow
 from kbert_core.tokens import Tokens, TrunkPart, tokens_read
 
 LINK_TABLE = "kbert_lab.explain.link_table:linked_html"  # of the lab, found by name
@@ -111,22 +112,14 @@ class PlacedSpan:
 
 
 @dataclass(frozen=True)
-class KnowBertRow:
+class KnowBertRow(TextRow):
     """One row of a batch.
 
     Attributes:
-        input_ids, token_type_ids: N of each.
-        trunk_parts: where the text's own tokens are.
         spans: the spans that stand completely in the row.
     """
 
-    input_ids: Sequence[int]
-    token_type_ids: Sequence[int]
-    trunk_parts: Sequence[TrunkPart]
     spans: tuple[PlacedSpan, ...]
-
-    def __len__(self) -> int:
-        return len(self.input_ids)
 
     def of_base(self, number: int) -> list[PlacedSpan]:
         """The spans of one knowledge base, in reading order."""
@@ -221,28 +214,20 @@ class KnowBertReading(Reading):
 
 
 @dataclass(frozen=True)
-class KnowBertBatch:
+class KnowBertBatch(TextBatch):
     """B rows as tensors (B, N), and what their spans may mean, for each knowledge base.
 
     Attributes:
         states: (B, N, H) of the layer below the topmost KAR, if they were kept; else None.
     """
 
-    input_ids: Tensor
-    attention_mask: Tensor
-    token_type_ids: Tensor
     candidates: tuple[Candidates, ...]
     states: Tensor | None = None
 
-    def to(self, device: torch.device | str) -> "KnowBertBatch":
+    def to(self, device: torch.device | str) -> Self:
         """Move every tensor to a device."""
-        return KnowBertBatch(
-            self.input_ids.to(device),
-            self.attention_mask.to(device),
-            self.token_type_ids.to(device),
-            tuple(own.to(device) for own in self.candidates),
-            None if self.states is None else self.states.to(device),
-        )
+        candidates = tuple(own.to(device) for own in self.candidates)
+        return replace(super().to(device), candidates=candidates)
 
 
 @dataclass(frozen=True, repr=False)

@@ -41,7 +41,8 @@ from kbert_core.roof.reading import (
 )
 from kbert_core.roof.roof import Roof, Running, under_roof
 from kbert_core.text import WordPieces, refuse_half_characters
-from kbert_core.tokens import text_rows, tokens_read
+from kbert_core.text_rows import padded, text_rows
+from kbert_core.tokens import tokens_read
 
 KEPT_TOKENS = 20_000  # of either side, whose states are kept
 
@@ -96,7 +97,7 @@ class RoofReader(Reader):
         if start is not None and card_of(start).system == self.system:
             load_inserted(self.model, located(start))
 
-    def grown(
+    def query(
         self,
         texts: Sequence[Sequence[str]],
         graph: KnowledgeGraph,
@@ -105,14 +106,14 @@ class RoofReader(Reader):
         windows: bool = False,
     ) -> list[RoofReading]:
         """Find the entities of texts and their triples; a name never contains a [MASK] to fill."""
-        config = self.configured(config)
+        config = config or self.config
         readings = []
         for sentences in map(tuple, texts):
             refuse_half_characters(sentences)
             tokens = tuple(self.tokenizer.tokenize(sentences))
             layout = self.tokenizer.layout(len(sentences))
             rows = text_rows(tokens, layout, config.max_length, windows=windows)
-            cut = tokens_read(tokens, (parts for *_, parts in rows))
+            cut = tokens_read(tokens, (row.trunk_parts for row in rows))
             searched = range(len(sentences)) if config.searched == "all" else [len(sentences) - 1]
             nodes = [
                 node
@@ -121,13 +122,11 @@ class RoofReader(Reader):
                     sentences, number, tokens[number].starts[len(cut[number]) :], graph, config
                 )
             ]
-            segments = 1 if config.segments == 2 else None
+            if config.segments == 2:
+                rows = [replace(row, token_type_ids=[1] * len(row)) for row in rows]
             readings.append(
                 RoofReading(
-                    tuple(
-                        RoofRow(ids, types if segments is None else [segments] * len(ids), parts)
-                        for ids, types, parts in rows
-                    ),
+                    tuple(RoofRow(**vars(row)) for row in rows),
                     config,
                     sentences=sentences,
                     tokens=cut,
@@ -172,13 +171,13 @@ class RoofReader(Reader):
 
         return scorer_of(options, device=str(self.device))
 
-    def lay(
-        self, grown: Sequence[RoofReading], config: Any = None, *, windows: bool
+    def flatten(
+        self, queried: Sequence[RoofReading], config: Any = None, *, windows: bool
     ) -> list[RoofReading]:
         """Write the triples of texts as strings for the knowledge encoder."""
         del config, windows
         laid = []
-        for reading in grown:
+        for reading in queried:
             triples = (triple for node in reading.nodes for triple in node.used)
             kb = kb_text(
                 triples,
@@ -199,34 +198,21 @@ class RoofReader(Reader):
         windows: bool = False,
     ) -> list[RoofReading]:
         """Read texts with a graph; see :meth:`Reader.read`."""
-        return self.lay(self.grown(texts, graph, config, windows=windows), windows=windows)
+        return self.flatten(self.query(texts, graph, config, windows=windows), windows=windows)
 
     def without(self, reading: Reading, pieces: Collection[Piece]) -> RoofReading:
         """Leave triples out; later ones move up. A triple stands once for all its mentions."""
         assert isinstance(reading, RoofReading)
         changes = {piece.triple: None for piece in pieces}
         kept = [node.edited(changes) for node in reading.nodes]
-        return self.lay([reading.with_nodes(kept)], windows=False)[0]
+        return self.flatten([reading.with_nodes(kept)], windows=False)[0]
 
     def collate(self, rows: Sequence[RoofRow], config: RoofConfig) -> RoofBatch:
         """Pad both sides to the longest."""
-        del config
-
-        def padded(values: Sequence[Sequence[int]], fill: int) -> Tensor:
-            tensors = [torch.tensor(own) for own in values]
-            return nn.utils.rnn.pad_sequence(tensors, True, fill)
-
-        def mask(values: Sequence[Sequence[int]]) -> Tensor:
-            return padded([[1] * len(own) for own in values], 0)
-
-        ids, kb_ids = [row.input_ids for row in rows], [row.kb_ids for row in rows]
-        return RoofBatch(
-            padded(ids, self.tokenizer.pad_id),
-            mask(ids),
-            padded([row.token_type_ids for row in rows], 0),
-            padded(kb_ids, self.kb_tokenizer.pad_id),
-            mask(kb_ids),
-        )
+        texts = super().collate(rows, config)
+        kb_ids = padded([row.kb_ids for row in rows], self.kb_tokenizer.pad_id)
+        kb_mask = padded([[1] * len(row.kb_ids) for row in rows], 0)
+        return RoofBatch(**vars(texts), kb_ids=kb_ids, kb_mask=kb_mask)
 
     def forward(
         self,
@@ -327,8 +313,8 @@ class RoofReader(Reader):
         )
         return head.eval()
 
-    def key(self, reading: Reading) -> Hashable:
-        """Return what both encoders get of a reading; see :meth:`Reader.key`."""
+    def cache_key(self, reading: Reading) -> Hashable:
+        """Return what both encoders get of a reading; see :meth:`Reader.cache_key`."""
         return tuple(
             (tuple(row.input_ids), tuple(row.token_type_ids), row.kb_ids) for row in reading.rows
         )

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
 
-import torch
 from torch import Tensor
 
 from kbert_core.checkpoints.encoders import encoder_at, encoder_name
@@ -18,7 +17,8 @@ from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Piece, Reading, Trace
 from kbert_core.roof.kb_text import EXPANDS, KbText
 from kbert_core.systems import SystemConfig
-from kbert_core.tokens import Tokens, TrunkPart
+from kbert_core.text_rows import TextBatch, TextRow
+from kbert_core.tokens import Tokens
 
 OWN, SHARED = "own", "shared"
 MOST = 1000  # triples of a mention: as good as all
@@ -149,22 +149,14 @@ class RoofNode:
 
 
 @dataclass(frozen=True)
-class RoofRow:
+class RoofRow(TextRow):
     """One row of a batch: M tokens of the text, and the triples beside it.
 
     Attributes:
-        input_ids, token_type_ids: M of each.
-        trunk_parts: where the text's own tokens are.
         kb_ids: (N',) of the triples' side; the same for all windows of a text.
     """
 
-    input_ids: Sequence[int]
-    token_type_ids: Sequence[int]
-    trunk_parts: Sequence[TrunkPart]
     kb_ids: tuple[int, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.input_ids)
 
 
 @dataclass(frozen=True)
@@ -173,7 +165,7 @@ class RoofReading(Reading):
 
     Attributes:
         nodes: the entities in the text that is read, in reading order.
-        kb: the triples' side; None before :meth:`RoofReader.lay`, when nothing is cut yet.
+        kb: the triples' side; None before :meth:`RoofReader.flatten`, when nothing is cut yet.
     """
 
     sentences: tuple[str, ...] = ()
@@ -229,25 +221,16 @@ class RoofReading(Reading):
 
 
 @dataclass(frozen=True)
-class RoofBatch:
+class RoofBatch(TextBatch):
     """B rows as tensors: of the text (B, M), of the triples (B, N').
 
     Attributes:
         kb_embeds: (B, N', H) read instead of ``kb_ids``.
     """
 
-    input_ids: Tensor
-    attention_mask: Tensor
-    token_type_ids: Tensor
     kb_ids: Tensor
     kb_mask: Tensor
     kb_embeds: Tensor | None = None
-
-    def to(self, device: torch.device | str) -> "RoofBatch":
-        """Move every tensor to a device."""
-        given = {own.name: getattr(self, own.name) for own in fields(self)}
-        moved = {name: own.to(device) for name, own in given.items() if own is not None}
-        return RoofBatch(**moved)
 
 
 @dataclass(frozen=True, repr=False)

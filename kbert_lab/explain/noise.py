@@ -195,7 +195,7 @@ def stream_noise(
     yield curve
     for some in batches(todo, case.at_once(at_once)):
         noisy = [
-            case.pipeline.lay(
+            case.pipeline.flatten(
                 [noisy_tree(case, count, seed=seed, source=source)], ways[name].config
             )[0]
             for count, seed, name in some

@@ -185,7 +185,7 @@ def _answers(
     pipeline: Pipeline, examples: Sequence[Example], variants: Sequence[Sequence[Reading]]
 ) -> Iterator[list[Answer]]:
     """Run several readings of each text, equal ones once; return the answers of each text."""
-    key = pipeline.reader.key
+    key = pipeline.reader.cache_key
     different = [{key(variant): variant for variant in of_text} for of_text in variants]
     logits = iter(pipeline.reader.logits([own for unlike in different for own in unlike.values()]))
     for example, of_text, unlike in zip(examples, variants, different, strict=True):

@@ -37,7 +37,7 @@ from kbert_lab.training.evaluate import edit_response, evaluate, tell_of_matches
 from kbert_lab.training.options import HOW_IT_RUNS, SCRATCH, Recipe, TrainOptions
 from kbert_lab.training.processes import is_main, join, shared, started_together
 from kbert_lab.training.recipe import learn_type_labels, warn_of_no_effect
-from kbert_lab.training.rows import RowMaker, grown_texts
+from kbert_lab.training.rows import RowMaker, query_texts
 from kbert_lab.training.start import body_of, reading_in, started
 from kbert_lab.training.trainer import (
     EpochEnds,
@@ -211,7 +211,7 @@ def _rows(
     windows = pipeline.task.windows and bool(config.windows)
     texts: Sequence[Any] = ()
     if isinstance(reader, KBertReader) or options.recipe != Recipe() or only_hides:
-        how["texts"] = texts = grown_texts(reader, examples, graph, config, windows=windows)
+        how["texts"] = texts = query_texts(reader, examples, graph, config, windows=windows)
     elif named and len(graph):
         texts = pipeline.readings([e.sentences for e in examples], graph=graph)
     if texts and is_main() and len(graph) and not only_hides:

@@ -28,14 +28,14 @@ GoldSpan = tuple[int, int, str]  # start, end in characters, and label
 class Augmented:
     """A text with the changes of one epoch."""
 
-    text: Any  # as :meth:`Reader.grown` returns it, with other triples, or fewer
+    text: Any  # as :meth:`Reader.query` returns it, with other triples, or fewer
     spans: list[GoldSpan]  # that go with it
     hidden: list[Mention] = field(default_factory=list)  # whose characters the model doesn't see
 
 
 @dataclass(frozen=True)
 class Augmenter:
-    """Applies a recipe to texts as :meth:`Reader.grown` returns them."""
+    """Applies a recipe to texts as :meth:`Reader.query` returns them."""
 
     recipe: Recipe
     options: InjectionOptions  # how triples are read

@@ -32,7 +32,7 @@ KEPT_TOKENS = 5_000_000  # of rows, about a gigabyte
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def grown_texts(
+def query_texts(
     reader: Reader,
     examples: Sequence[Example],
     graph: KnowledgeGraph,
@@ -40,12 +40,12 @@ def grown_texts(
     *,
     windows: bool = False,
 ) -> list[Any]:
-    """Read many examples so that a recipe can change them; see :meth:`Reader.grown`."""
-    grown: list[Any] = []
+    """Read many examples so that a recipe can change them; see :meth:`Reader.query`."""
+    queried: list[Any] = []
     for start in range(0, len(examples) or 1, READ_AT_ONCE):  # none: it may be refused
         texts = [example.sentences for example in examples[start : start + READ_AT_ONCE]]
-        grown += reader.grown(texts, graph, config, windows=windows)
-    return grown
+        queried += reader.query(texts, graph, config, windows=windows)
+    return queried
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class RowMaker:
     _: KW_ONLY
     recipe: Recipe = Recipe()  # what happens to knowledge
     type_labels: Mapping[str, str] | None = None  # tail → label, see ``learn_type_labels``
-    texts: Sequence[Any] | None = None  # see ``grown_texts``, where they are read already
+    texts: Sequence[Any] | None = None  # see ``query_texts``, where they are read already
     only_hides: bool = False
     seed: int = 0
     held_out: bool = False  # to be scored: no knowledge may tell what is hidden
@@ -92,7 +92,7 @@ class RowMaker:
             relations = type_relations(self.graph, types, options) if recipe.invented else {}
             self._augment = Augmenter(recipe, options, types, relations, self.task.name == "ner")
             if self.texts is None:
-                self.texts = grown_texts(
+                self.texts = query_texts(
                     *(self.reader, self.examples, self.graph, self.config), windows=self._windows
                 )
         self._fold: tuple[int, RowMaker] | None = None  # of the newest epoch
@@ -160,9 +160,9 @@ class RowMaker:
             (reading,) = self.reader.read(texts, self.graph, self.config, windows=self._windows)
             return reading
         text = text or self.texts[number]
-        reader: Any = self.reader  # one that has ``grown``
+        reader: Any = self.reader  # one that has ``query``
         texts = [text.with_nodes(()) if self.only_hides else text]
-        (reading,) = reader.lay(texts, self.config, windows=self._windows)
+        (reading,) = reader.flatten(texts, self.config, windows=self._windows)
         return reading
 
     def with_targets(
@@ -251,8 +251,8 @@ class RowMaker:
             count = max(1, round(MASKED_SHARE * len(places)))
             chosen[random.permutation(places)[:count]] = True
         read, target = self._masking.hide(ids, chosen, random)
-        guarded = self.reader.guarded(row, chosen, None if self.held_out else random)
-        return TrainingRow(guarded, target, read)
+        row = self.reader.hide_knowledge(row, chosen, None if self.held_out else random)
+        return TrainingRow(row, target, read)
 
 
 def _with_answer(row: Any, example: Example, reading: Reading) -> TrainingRow:

@@ -155,7 +155,7 @@ def test_what_noise_moves_is_the_distance_from_the_same_reading_without_it(case)
     for name, way in ABLATIONS.items():
         config = replace(case.config, ablation=way)
         tree = noisy_tree(case, 2, seed=1, source=tuple(GRAPH))
-        (noise,) = case.pipeline.lay([tree], config)
+        (noise,) = case.pipeline.flatten([tree], config)
         quiet, noisy = case.run([replace(case.reading, config=config), noise])
         (point,) = curve.at(name, 2)
         assert point.moved == pytest.approx(variation(quiet.likely, noisy.likely), abs=1e-6)

@@ -323,11 +323,13 @@ def test_what_is_hidden_is_told_by_no_candidate(linked, checkpoints):
     (row,) = reading.rows
     hidden = np.zeros(len(row), bool)
     hidden[4] = True  # 电
-    first, second = reader.guarded(row, hidden).spans
+    first, second = reader.hide_knowledge(row, hidden).spans
     assert first.span.candidates == (MASKED,)
     assert second == row.spans[1]
     random = np.random.default_rng(0)
-    drawn = [reader.guarded(row, hidden, random).spans[0].span.candidates for _ in range(2000)]
+    drawn = [
+        reader.hide_knowledge(row, hidden, random).spans[0].span.candidates for _ in range(2000)
+    ]
     masked = sum(own == (MASKED,) for own in drawn) / len(drawn)
     other = sum(own == row.spans[1].span.candidates for own in drawn) / len(drawn)
     assert masked == pytest.approx(0.8, abs=0.03)
