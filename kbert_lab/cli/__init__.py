@@ -9,8 +9,8 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from typing import Any
 
@@ -63,7 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from kbert_core.knowledge.io.encodings import VARIABLE, check_encoding
 
                 check_encoding(args.encoding)
-                args.until_its_end.enter_context(_set_for_a_while(VARIABLE, args.encoding))
+                before = {VARIABLE: os.environ.pop(VARIABLE)} if VARIABLE in os.environ else {}
+                os.environ[VARIABLE] = args.encoding  # for processes that are started, too
+                args.until_its_end.callback(os.environ.update, before)
+                args.until_its_end.callback(os.environ.pop, VARIABLE)  # first
             result = call(args.command.run, args)
         if result is not None:
             show(result, args.command.text, args)
@@ -78,19 +81,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("kbert: stopped", file=sys.stderr)
         return 130
     return 0
-
-
-@contextmanager
-def _set_for_a_while(variable: str, value: str) -> Iterator[None]:
-    """Set a variable of the environment, also for processes that are started meanwhile."""
-    before = os.environ.get(variable)
-    os.environ[variable] = value
-    try:
-        yield
-    finally:
-        del os.environ[variable]
-        if before is not None:
-            os.environ[variable] = before
 
 
 def _once() -> Callable[[logging.LogRecord], bool]:

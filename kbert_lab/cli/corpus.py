@@ -111,14 +111,12 @@ class Done:
     Attributes:
         rows, broken: how many could be read, and how many not.
         refused: what is wrong with the file.
-        stop: why no worker can go on.
     """
 
     shard: str = ""
     rows: int = 0
     broken: int = 0
     refused: str = ""
-    stop: str = ""
 
 
 class Worker:
@@ -133,40 +131,39 @@ class Worker:
         self._given, self._folder, self._run = args, folder, run
         self._loaded: Any = None
 
-    def load(self) -> Done:
-        """Load model and graph, unless they are."""
-        if self._loaded:
-            return Done()
+    def _load(self) -> None:
         torch.set_num_threads(1)  # one worker, one core
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         if self._given.encoding:
             os.environ[VARIABLE] = self._given.encoding
-        try:
-            os.chdir(self._folder)
-            args = Namespace(**vars(self._given), until_its_end=ExitStack())
-            pipeline, graph, config = loaded(args, why=NO_HEAD)
-        except (KBertError, OSError) as error:
-            return Done(stop=f"{platform.node()}: {error}")
-        found = what_runs(args, pipeline, graph, config)
+        os.chdir(self._folder)
+        args = Namespace(**vars(self._given), until_its_end=ExitStack())
+        made = loaded(args, why=NO_HEAD)
+        found = what_runs(args, *made)
         if other := [name for name in found if self._run and found[name] != self._run[name]]:
-            return Done(
-                stop=f"{platform.node()}: found another {', another '.join(other)} than where the "
-                "run was started. Put the same files there."
+            raise KBertError(
+                f"found another {', another '.join(other)} than where the run was started. Put the "
+                "same files there."
             )
-        self._loaded = pipeline, graph, config
-        return Done()
+        self._loaded = made
 
     def read(self, shard: Shard) -> Done:
-        """Read a shard and write its results, whole or not at all."""
-        if (failed := self.load()).stop:
-            return failed
-        output = Path(self._given.output)
+        """Read a shard and write its results, whole or not at all.
+
+        Raises:
+            KBertError: no worker can go on.
+        """
         try:
-            return self._written(shard, output)
+            if not self._loaded:
+                self._load()
+            return self._written(shard, Path(self._given.output))
         except DataError as error:
             return Done(shard.name, refused=str(error))
         except (KBertError, OSError) as error:
-            return Done(stop=f"{platform.node()}, at {shard.path}: {error}")
+            where = f"{platform.node()}, at {shard.path}"
+            raise KBertError(
+                f"A worker can't go on. Finished shards are kept. {where}: {error}"
+            ) from error
 
     def _written(self, shard: Shard, output: Path) -> Done:
         pipeline, args = self._loaded[0], self._given
@@ -348,10 +345,7 @@ def _read(args: Namespace, run: Mapping[str, str], shards: Sequence[Shard]) -> I
     kept = {name: value for name, value in vars(args).items() if name not in LEFT_HERE}
     workers = _on_a_cluster if args.cluster else _here
     largest_first = sorted(shards, key=lambda shard: -shard.size)
-    for done in workers(Namespace(**kept), os.getcwd(), run, largest_first):
-        if done.stop:
-            raise KBertError(f"A worker can't go on. Finished shards are kept. {done.stop}")
-        yield done
+    return workers(Namespace(**kept), os.getcwd(), run, largest_first)
 
 
 def _here(
@@ -428,6 +422,8 @@ def _on_a_cluster(
         start: Any = ray.remote(Worker).options(**how).remote
         pool = ActorPool([start(args, folder, run) for _ in range(count)])
         yield from pool.map_unordered(lambda worker, shard: worker.read.remote(shard), shards)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from error
     except ray.exceptions.RayActorError as error:
         raise KBertError(DIED) from error
     finally:

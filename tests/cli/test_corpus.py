@@ -386,13 +386,14 @@ def test_a_folder_of_another_run_is_refused_and_stays(here, predict, texts, tmp_
 
 
 def test_a_worker_without_the_model_stops_the_run_and_says_where(
-    here, predict, tmp_path, checkpoints
+    here, predict, texts, tmp_path, checkpoints
 ):
     model = shutil.copytree(checkpoints["ner"], tmp_path / "model")
     here.started = lambda: shutil.rmtree(model)
     said = predict(model=model, code=2)
     assert "A worker can't go on. Finished shards are kept." in said
-    assert f"{corpus.platform.node()}: Found no model '{model}'" in said
+    assert f"{corpus.platform.node()}, at {texts}" in said
+    assert f"Found no model '{model}'" in said
     assert not contents(tmp_path / "out")
 
 
