@@ -38,44 +38,149 @@ def write(path: Path, *lines: str) -> Path:
     return path
 
 
-def test_ner_rows_of_characters_become_a_text_without_spaces(tmp_path):
-    file = write(tmp_path / "train.tsv", "text_a\tlabel", "有 糖 尿 病\tO B-D I-D I-D")
+TAGGED = [  # tokens, tags, and the text and its entities that they make
+    ("有 糖 尿 病", "O B-D I-D I-D", "有糖尿病", [(1, 4, "D")]),
+    ("treat Parkinson 's now", "O B-D I-D O", "treat Parkinson 's now", [(6, 18, "D")]),
+    ("甲 \u3000 乙 丙", "O O B-P I-P", "甲\u3000乙丙", [(2, 4, "P")]),  # white space is a token
+    ("甲 乙 丙", "I-P O B-P", "甲乙丙", [(2, 3, "P")]),  # I- alone begins nothing
+    ("患者 有 糖尿病", "O O O", "患者有糖尿病", []),
+    ("用 iPhone X 拍 的", "O O O O O", "用iPhone X拍的", []),
+    ("Parkinson ' s", "O O O", "Parkinson ' s", []),
+    ("2 0 年", "O O O", "20年", []),
+]
+
+
+@pytest.mark.parametrize(("tokens", "tags", "text", "spans"), TAGGED)
+def test_tokens_are_joined_as_their_script_is_written(tmp_path, tokens, tags, text, spans):
+    file = write(tmp_path / "train.tsv", "text_a\tlabel", f"{tokens}\t{tags}")
     (example,) = read_examples(file, "ner")
-    assert example.sentences == ("有糖尿病",)
-    assert example.words == ((0, 1), (1, 2), (2, 3), (3, 4))
-    assert example.spans == ((1, 4, "D"),)
+    assert example.sentences == (text,)
+    assert [text[a:b] for a, b in example.words] == tokens.split(" ")
+    assert [*example.spans] == spans
 
 
-def test_ner_rows_of_words_become_a_text_with_spaces(tmp_path):
-    file = write(tmp_path / "train.tsv", "text_a\tlabel", "treat Parkinson 's now\tO B-D I-D O")
-    (example,) = read_examples(file, "ner")
-    assert example.sentences == ("treat Parkinson 's now",)
-    assert example.spans == ((6, 18, "D"),)
-    assert example.sentences[0][6:18] == "Parkinson 's"
+NER = "text_a\tlabel"
+NO_TAGS = [  # a word, and what to write
+    ("LABEL_1", "It is the number of a label. Write the tag that it stands for"),
+    ("Disease", "If 'Disease' is a type, write B-Disease for the first token of an entity and I-"),
+    ("疾病", "If '疾病' is a type, write B-疾病 for the first token"),
+    ("B_D", "Write B-D for it"),
+    ("D-B", "Write B-D for it"),
+    ("D_I", "Write I-D for it"),
+    ("B", "It names no type. Write it with one, as in B-Disease"),
+    ("B-", "It names no type"),
+    ("7", "Expected O, B-TYPE or I-TYPE.$"),
+]
+REFUSED = [  # task, file, its lines, and what is said of them
+    *(
+        (
+            "ner",
+            "a.tsv",
+            [NER, "甲\tO", f"甲\t{w}"],
+            f"line 3: the label '{w}' isn't a BIO tag.*{how}",
+        )
+        for w, how in NO_TAGS
+    ),
+    ("ner", "a.tsv", [], r"a\.tsv: the file is empty"),
+    ("ner", "a.tsv", [NER], r"a\.tsv: no labelled line"),
+    ("ner", "a.tsv", [NER, "甲\tO", "甲 乙\tO"], r"a\.tsv, line 3: 2 tokens and 1 labels"),
+    ("ner", "a.tsv", [NER, "有 糖 尿\tO B-D E_D"], r"a BIO tag \(token 3, '尿'\).*Write E-D"),
+    ("ner", "a.tsv", [NER, "甲  乙\tO O O"], "line 2: token 2 is empty"),
+    ("ner", "a.tsv", [NER, "\tO"], "line 2: token 1 is empty"),
+    ("ner", "a.tsv", [NER, "Tim  Cook visits\tB-P I-P I-P O"], "line 2: token 2 is empty"),
+    (
+        "ner",
+        "a.conll",
+        ["有 O", "痛 O", "痛 B"],
+        r"line 3: the tag 'B' names no type\. Write it with",
+    ),
+    (
+        "ner",
+        "a.conll",
+        ["1\t患\tO", "2\t糖\tB-D", "3\t尿\tI-D"],
+        "line 3: the first column numbers",
+    ),
+    ("ner", "a.conll", ["He O", "met O", "Ann PER", "O O"], "line 3: 'Ann PER' isn't.*write B-PER"),
+    ("ner", "a.conll", ["He LABEL_0", "met LABEL_0"], "line 1: the label 'LABEL_0'.*the number"),
+    (
+        "ner",
+        "a.conll",
+        ["a E-X", "b O", "c I-X", "d E-X"],
+        "0 entities .* begins them, and 2 have none",
+    ),
+    (
+        "ner",
+        "a.conll",
+        ["患者头痛三天。 B-S", "无发热， O"],
+        "line 1: the token '患者头痛三天。' looks like a",
+    ),
+    (
+        "ner",
+        "a.conll",
+        ["患者行胃镜检查未见异常 O", "", "胃痛 O", "复查胃镜后回家休息 O"],
+        "as do 2 of",
+    ),
+    ("mask", "a.txt", ["患 O", "糖 B-D", "尿 I-D"], "per line, but the task is fill-mask"),
+    *(
+        (
+            task,
+            name,
+            ["", '{"text": "好", "label": 1}'],
+            r"found JSON.* a name that ends with \.jsonl",
+        )
+        for name, task in (("a.txt", "mask"), ("a.tsv", "ner"), ("a.tsv", "pair"))
+    ),
+    (
+        "pair",
+        "a.tsv",
+        ["label\ttext_a", "1\tx"],
+        r"line 1: no column 'text_b'.*--columns text_b=NAME",
+    ),
+    ("classify", "a.tsv", ["label\ttext_a", "1\tx", "1"], "line 3: found 1 fields"),
+    (
+        "classify",
+        "a.tsv",
+        ["label\ttext_a", "1\tx\ty"],
+        "line 2: found 3 fields in '1\tx\ty', expected",
+    ),
+    ("classify", "a.tsv", ["label\ttext_a", "1\t \u3000"], "line 2: text_a is blank"),
+    ("classify", "a.tsv", ["label\ttext_a", "\t甲"], "line 2: label is blank"),
+    ("pair", "a.tsv", ["label\ttext_a\ttext_b", "1\t甲\t"], "line 2: text_b is blank"),
+    ("mask", "a.tsv", ["label\ttext_a", "1\t"], "line 2: text_a is blank"),
+    (
+        "rank",
+        "a.tsv",
+        ["甲\t乙\t1", "甲\t丙\tyes"],
+        "line 2: the label is 'yes', expected 1 for an answer",
+    ),
+    ("rank", "a.tsv", ["甲\t乙", "甲\t丙"], "line 1: no column 'label'"),
+]
 
 
-def test_a_token_of_white_space_shifts_no_label(tmp_path):
-    file = write(tmp_path / "train.tsv", "text_a\tlabel", "甲 \u3000 乙 丙\tO O B-P I-P")
-    (example,) = read_examples(file, "ner")
-    assert example.sentences[0][2:4] == "乙丙"
-    assert example.spans == ((2, 4, "P"),)
+@pytest.mark.parametrize(("task", "name", "lines", "said"), REFUSED)
+def test_a_file_that_does_not_fit_is_refused_with_its_line_and_a_remedy(
+    tmp_path, task, name, lines, said
+):
+    with pytest.raises(DataError, match=said):
+        read_examples(write(tmp_path / name, *lines), task)
 
 
-def test_an_orphan_inside_tag_is_no_span(tmp_path):
-    file = write(tmp_path / "train.tsv", "text_a\tlabel", "甲 乙 丙\tI-P O B-P")
-    assert read_examples(file, "ner")[0].spans == ((2, 3, "P"),)
+def test_long_names_among_words_are_no_sentences(tmp_path):
+    for lines in (
+        ["患者 O", "中华人民共和国卫生部 B-O", "。 O"],
+        ["Donaudampfschifffahrt O", "and,so O"],
+    ):
+        assert read_examples(write(tmp_path / "train.conll", *lines), "ner")
 
 
-def test_unequal_numbers_of_tokens_and_labels_are_named_with_file_and_line(tmp_path):
-    file = write(tmp_path / "train.tsv", "text_a\tlabel", "甲\tO", "甲 乙\tO")
-    with pytest.raises(DataError, match=r"train\.tsv, line 3: 2 tokens and 1 labels"):
-        read_examples(file, "ner")
-
-
-def test_a_tag_outside_bio_is_named(tmp_path):
-    file = write(tmp_path / "train.tsv", "text_a\tlabel", "甲\tDisease")
-    with pytest.raises(DataError, match="'Disease' isn't a BIO tag"):
-        read_examples(file, "ner")
+def test_a_missing_split_and_a_missing_folder_are_named(tmp_path):
+    write(tmp_path / "dev_as_train.tsv", "label\ttext_a", "1\t甲")
+    with pytest.raises(
+        SplitError, match=r"no train\.tsv; the folder holds dev_as_train\.tsv.*--train"
+    ):
+        find_split(tmp_path, "train")
+    with pytest.raises(DataError, match="no such folder"):
+        find_split(tmp_path / "nowhere", "train")
 
 
 @pytest.mark.parametrize("lines", ONE_A_LINE)
@@ -87,15 +192,6 @@ def test_one_token_a_line_is_read_as_sentences(tmp_path, lines):
     assert lines[second.line - 1].startswith("\u3000")
     assert first.place == f"{tmp_path / 'train.txt'}, line {first.line}"
     assert lines[first.line - 1].startswith("有")
-
-
-def test_the_token_of_a_wrong_tag_and_a_tag_without_a_type_are_named(tmp_path):
-    file = write(tmp_path / "train.tsv", "text_a\tlabel", "有 糖 尿\tO B-D E_D")
-    with pytest.raises(DataError, match=r"'E_D' isn't a BIO tag \(token 3, '尿'\).*Write E-D"):
-        read_examples(file, "ner")
-    file = write(tmp_path / "train.conll", "有 O", "痛 O", "痛 B", "")
-    with pytest.raises(DataError, match=r"line 3: the tag 'B' names no type\. Write it with one"):
-        read_examples(file, "ner")
 
 
 @pytest.mark.parametrize("line", ["糖", "糖尿病 Disease", "\tO", "# id 1"])
@@ -111,20 +207,6 @@ def test_a_line_without_a_token_or_its_tag_is_named(tmp_path, line, at):
 def test_a_space_behind_a_tag_makes_no_other_type(tmp_path):
     file = write(tmp_path / "train.conll", "患\tO ", "糖\tB-D ", "尿\tI-D\r")
     assert read_examples(file, "ner")[0].tags == ("O", "B-D", "I-D")
-
-
-def test_numbers_in_the_place_of_tokens_are_told(tmp_path):
-    file = write(tmp_path / "train.conll", "1\t患\tO", "2\t糖\tB-D", "3\t尿\tI-D")
-    with pytest.raises(DataError, match=r"line 3: the first column numbers the tokens"):
-        read_examples(file, "ner")
-
-
-def test_one_token_a_line_is_no_text_to_fill(tmp_path):
-    file = write(tmp_path / "train.txt", "患 O", "糖 B-D", "尿 I-D")
-    with pytest.raises(
-        DataError, match="one token with its tag per line, but the task is fill-mask"
-    ):
-        read_examples(file, "mask")
 
 
 def test_a_broken_packed_file_gets_its_own_remedy(tmp_path):
@@ -187,48 +269,6 @@ def tagged(row, scheme):
         before = type_
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ("LABEL_1", "It is the number of a label. Write the tag that it stands for"),
-        (
-            "Disease",
-            "If 'Disease' is a type, write B-Disease for the first token of an entity and I-",
-        ),
-        ("疾病", "If '疾病' is a type, write B-疾病 for the first token"),
-        ("B_D", "Write B-D for it"),
-        ("D-B", "Write B-D for it"),
-        ("D_I", "Write I-D for it"),
-        ("B", "It names no type. Write it with one, as in B-Disease"),
-        ("B-", "It names no type"),
-        ("7", "Expected O, B-TYPE or I-TYPE.$"),
-    ],
-)
-def test_a_word_that_is_no_tag_is_refused_with_what_to_write(tmp_path, wrong, said):
-    file = write(tmp_path / "train.tsv", "text_a\tlabel", "甲\tO", f"甲\t{wrong}")
-    with pytest.raises(DataError, match=f"line 3: the label '{wrong}' isn't a BIO tag.*{said}"):
-        read_examples(file, "ner")
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (
-            ("He O", "met O", "Ann PER", "O O"),
-            "line 3: 'Ann PER' isn't a.*write B-PER for the first",
-        ),
-        (("He LABEL_0", "met LABEL_0", "Ann LABEL_3"), "line 1: the label 'LABEL_0'.*the number"),
-        (
-            ("a E-X", "b O", "c I-X", "d E-X"),
-            "0 entities have a tag that begins them, and 2 have none",
-        ),
-    ],
-)
-def test_one_token_a_line_without_borders_is_refused_with_what_to_write(tmp_path, lines, said):
-    with pytest.raises(DataError, match=said):
-        read_examples(write(tmp_path / "train.conll", *lines), "ner")
-
-
 def test_one_beginning_at_another_place_tells_bio_from_iob1(tmp_path, caplog):
     rows = ("甲 乙 丙\tI-X O I-X", "甲\tB-X")
     found = read_examples(write(tmp_path / "a.tsv", "text_a\tlabel", *rows), "ner")
@@ -237,41 +277,6 @@ def test_one_beginning_at_another_place_tells_bio_from_iob1(tmp_path, caplog):
     many = write(tmp_path / "b.tsv", "text_a\tlabel", *rows[:1] * 6, rows[1])
     with pytest.raises(DataError, match="1 entities have a tag that begins them, and 12 have none"):
         read_examples(many, "ner")
-
-
-def test_a_missing_column_and_a_wrong_number_of_fields_are_named(tmp_path):
-    with pytest.raises(DataError, match=r"line 1: no column 'text_b'.*--columns text_b=NAME"):
-        read_examples(write(tmp_path / "a.tsv", "label\ttext_a", "1\tx"), "pair")
-    with pytest.raises(DataError, match="line 3: found 1 fields"):
-        read_examples(write(tmp_path / "b.tsv", "label\ttext_a", "1\tx", "1"), "classify")
-    with pytest.raises(DataError, match="line 2: found 3 fields in '1\tx\ty', expected 2"):
-        read_examples(write(tmp_path / "c.tsv", "label\ttext_a", "1\tx\ty"), "classify")
-
-
-@pytest.mark.parametrize(
-    ("task", "header", "row", "blank"),
-    [
-        ("classify", "label\ttext_a", "1\t \u3000", "text_a"),
-        ("classify", "label\ttext_a", "\t甲", "label"),
-        ("pair", "label\ttext_a\ttext_b", "1\t甲\t", "text_b"),
-        ("mask", "label\ttext_a", "1\t", "text_a"),
-    ],
-)
-def test_a_blank_text_or_label_is_named(tmp_path, task, header, row, blank):
-    file = write(tmp_path / "a.tsv", header, row)
-    with pytest.raises(DataError, match=rf"a\.tsv, line 2: {blank} is blank"):
-        read_examples(file, task)
-
-
-def test_an_empty_token_is_named(tmp_path):
-    file = write(tmp_path / "a.tsv", "text_a\tlabel", "甲  乙\tO O O")
-    with pytest.raises(DataError, match="line 2: token 2 is empty"):
-        read_examples(file, "ner")
-    with pytest.raises(DataError, match="line 2: token 1 is empty"):
-        read_examples(write(tmp_path / "b.tsv", "text_a\tlabel", "\tO"), "ner")
-    words = write(tmp_path / "c.tsv", "text_a\tlabel", "Tim  Cook visits\tB-P I-P I-P O")
-    with pytest.raises(DataError, match="line 2: token 2 is empty"):
-        read_examples(words, "ner")
 
 
 def test_a_quotation_mark_is_a_character_like_any_other(tmp_path):
@@ -389,30 +394,6 @@ def test_columns_can_be_named_and_common_names_are_known(tmp_path):
             parse_columns(wrong)
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (
-            ("患者头痛三天。 B-S", "胃痛 O", "无发热， O"),
-            r"line 1: the token '患者头痛三天。' looks like a",
-        ),
-        (
-            ("患者行胃镜检查未见异常 O", "", "胃痛 O", "复查胃镜后回家休息 O"),
-            "as do 2 of the tokens",
-        ),
-        (("患者 O", "中华人民共和国卫生部 B-O", "。 O"), ""),  # a long name among words
-        (("Donaudampfschifffahrt O", "and,so O"), ""),
-    ],
-)
-def test_a_sentence_as_one_token_is_refused(tmp_path, lines, said):
-    file = write(tmp_path / "train.conll", *lines)
-    if not said:
-        assert read_examples(file, "ner")
-    else:
-        with pytest.raises(DataError, match=said):
-            read_examples(file, "ner")
-
-
 def test_scores_as_labels_are_refused_and_many_numbers_told(tmp_path, caplog):
     for labels in (["4", "3.75"], ["0.2", "0.9"], ["-1.5", "2"]):
         rows = (f"{label}\t甲{n}\t乙" for n, label in enumerate(labels))
@@ -432,13 +413,6 @@ def test_a_workbook_is_refused_by_name_whatever_its_ending(tmp_path):
     (tmp_path / "a.tsv").write_bytes(b"PK\x03\x04\x14\0\xe2")
     with pytest.raises(DataError, match=r"a\.tsv: is an Excel workbook .* Save it as CSV"):
         read_examples(tmp_path / "a.tsv", "classify")
-
-
-@pytest.mark.parametrize(("name", "task"), [("a.txt", "mask"), ("a.tsv", "ner"), ("a.tsv", "pair")])
-def test_json_where_a_table_or_text_is_expected_is_refused(tmp_path, name, task):
-    file = write(tmp_path / name, "", '{"text": "好", "label": 1}')
-    with pytest.raises(DataError, match=r"found JSON.*Give the file a name that ends with \.jsonl"):
-        read_examples(file, task)
 
 
 ROWS = [("q1", "甲？", "乙", "0"), ("q1", "甲？", "丙", "1"), ("q2", "丁？", "戊", "0")]
@@ -470,56 +444,6 @@ def test_one_question_text_is_several_questions_where_they_are_numbered(tmp_path
     assert [e.group for e in read_examples(file, "rank")] == ["1", "2"]
 
 
-def test_an_answers_label_is_0_or_1(tmp_path):
-    file = write(tmp_path / "a.tsv", "甲\t乙\t1", "甲\t丙\tyes")
-    with pytest.raises(DataError, match="line 2: the label is 'yes', expected 1 for an answer"):
-        read_examples(file, "rank")
-    with pytest.raises(DataError, match="line 1: no column 'label'"):
-        read_examples(write(tmp_path / "b.tsv", "甲\t乙", "甲\t丙"), "rank")
-
-
-@pytest.mark.parametrize(
-    ("tokens", "text"),
-    [
-        (["患者", "有", "糖尿病"], "患者有糖尿病"),
-        (["用", "iPhone", "X", "拍", "的"], "用iPhone X拍的"),
-        (["Parkinson", "'", "s"], "Parkinson ' s"),
-        (["2", "0", "年"], "20年"),
-    ],
-)
-def test_tokens_are_joined_as_their_script_is_written(tmp_path, tokens, text):
-    tags = " ".join("O" * len(tokens))
-    (example,) = read_examples(
-        write(tmp_path / "a.tsv", "text_a\tlabel", " ".join(tokens) + "\t" + tags), "ner"
-    )
-    assert example.sentences == (text,)
-    assert [text[a:b] for a, b in example.words] == tokens
-
-
-def test_a_missing_split_says_what_the_folder_holds(tmp_path):
-    write(tmp_path / "dev_as_train.tsv", "label\ttext_a", "1\t甲")
-    with pytest.raises(
-        SplitError, match=r"no train\.tsv; the folder holds dev_as_train\.tsv.*--train"
-    ):
-        find_split(tmp_path, "train")
-
-
-def test_pairs_and_classes_are_read_by_the_names_of_their_columns(tmp_path):
-    file = write(tmp_path / "dev.tsv", "text_a\ttext_b\tlabel", "甲\t乙\t1")
-    (example,) = read_examples(file, "pair")
-    assert (example.sentences, example.label) == (("甲", "乙"), "1")
-
-
-def test_an_empty_file_a_header_alone_and_a_missing_folder_are_refused(tmp_path):
-    (tmp_path / "empty.tsv").write_bytes(b"")
-    with pytest.raises(DataError, match=r"empty\.tsv: the file is empty"):
-        read_examples(tmp_path / "empty.tsv", "ner")
-    with pytest.raises(DataError, match=r"head\.tsv: no labelled line"):
-        read_examples(write(tmp_path / "head.tsv", "text_a\tlabel"), "ner")
-    with pytest.raises(DataError, match="no such folder"):
-        find_split(tmp_path / "nowhere", "train")
-
-
 def test_labels_put_outside_first_and_begin_before_inside(tmp_path):
     file = write(tmp_path / "train.tsv", "text_a\tlabel", "甲 乙\tB-X I-X", "丙\tB-A")
     assert labels_of(read_examples(file, "ner")) == ["O", "B-A", "I-A", "B-X", "I-X"]
@@ -541,7 +465,7 @@ def test_an_inside_tag_that_goes_on_from_nothing_is_told(tmp_path, caplog):
 
 # The published files, where they are: counts of the sources, and an obvious second reading.
 needs_data = pytest.mark.skipif("KBERT_DATA" not in os.environ, reason="KBERT_DATA isn't set")
-NER = {
+ENTITIES = {
     "kbert/medical_ner": (6919, 939, 755),
     "ner/medical_ner_dedup": (3945, 624, 616),
     "kbert/msra_ner": (None, 2318, 4636),
@@ -588,7 +512,7 @@ def rows_of(path):
 @needs_data
 @pytest.mark.parametrize(
     ("path", "count"),
-    published(NER, [("ner/msra_ner/train.tsv.xz", 47771)]),
+    published(ENTITIES, [("ner/msra_ner/train.tsv.xz", 47771)]),
 )
 def test_published_entities_are_read_whole(path, count):
     path = Path(os.environ["KBERT_DATA"]) / path
@@ -627,7 +551,7 @@ def test_published_texts_and_pairs_are_read_whole(path, count):
 
 
 @needs_data
-@pytest.mark.parametrize("folder", [f for f, counts in NER.items() if counts[0]])
+@pytest.mark.parametrize("folder", [f for f, counts in ENTITIES.items() if counts[0]])
 def test_every_label_of_a_published_test_set_is_in_its_training_set(folder):
     folder = Path(os.environ["KBERT_DATA"]) / folder
     known = labels_of(read_examples(folder / "train.tsv", "ner"))
