@@ -176,10 +176,9 @@ def unseen_recall(
     seen: set[str],
 ) -> dict[str, float]:
     """Return the recall on gold spans whose surface form no training label has."""
-    right = count = 0
-    for text, gold_spans, predicted_spans in zip(texts, gold, predicted, strict=True):
-        found = set(predicted_spans)
-        unseen = [s for s in gold_spans if text[s[0] : s[1]] not in seen]
-        count += len(unseen)
-        right += sum(span in found for span in unseen)
-    return {"recall": right / count if count else 0.0, "gold": count, "right": right}
+    unseen = [
+        [span for span in spans if text[span[0] : span[1]] not in seen]
+        for text, spans in zip(texts, gold, strict=True)
+    ]
+    scores = span_scores(unseen, predicted)
+    return {name: scores[name] for name in ("recall", "gold", "right")}

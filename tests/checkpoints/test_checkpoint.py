@@ -49,9 +49,6 @@ def test_card_keeps_how_triples_are_chosen_and_an_older_one_still_loads():
     assert Card.of(holder).reading.options == options
     holder.kbert["injection"] = {"max_triples": 3, "tail_only": True, "relations": ["r"]}
     assert Card.of(holder).reading.options == InjectionOptions(3, True, ("r",), names=AS_WRITTEN)
-    holder.kbert["injection"] = {"strategy": "learned", "scorer": "x"}
-    with pytest.raises(CheckpointError, match=r"'learned' .* removed.*Choose 'context'"):
-        Card.of(holder)
     holder.kbert["injection"] = {"strategy": "best"}
     with pytest.raises(CheckpointError, match="doesn't fit the system 'k-bert'"):
         Card.of(holder)
@@ -248,59 +245,66 @@ def test_a_misspelt_folder_names_the_model_that_may_be_meant(tmp_path):
     assert "mean" not in error_of(tmp_path / "zzz")
 
 
-def test_folder_without_a_config_says_so(folder):
-    (folder / "config.json").unlink()
-    assert "found no config.json, so this isn't a Hugging Face model" in error_of(folder)
+def weights_of(model):
+    """The bytes of another model's weights."""
+
+    def put(folder):
+        model().save_pretrained(folder / "other")
+        (folder / "other" / "model.safetensors").replace(folder / "model.safetensors")
+
+    return put
 
 
-def test_folder_with_bin_weights_only_says_to_convert(folder):
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    message = error_of(folder)
-    assert "found pytorch_model.bin, expected model.safetensors" in message
-    assert "`kbert convert`" in message
+def distilbert():
+    sizes = {"vocab_size": len(tiny_vocabulary()), "max_position_embeddings": 64}
+    return small("distilbert", **FIT["distilbert"], **sizes)
 
 
-def test_folder_without_weights_says_so(folder):
-    (folder / "model.safetensors").unlink()
-    assert "found no weights, expected model.safetensors" in error_of(folder)
+def cut_at(length):
+    def cut(folder):
+        file = folder / "model.safetensors"
+        file.write_bytes(file.read_bytes()[:length])
+
+    return cut
 
 
-@pytest.mark.parametrize("cut", [0, 4, 100, 20_000])
-def test_truncated_weights_are_refused(folder, cut):
-    file = folder / "model.safetensors"
-    file.write_bytes(file.read_bytes()[:cut])
-    assert "the checkpoint can't be read" in error_of(folder)
-    assert "Copy or download it again" in error_of(folder)
-
-
-def test_weights_that_are_no_weights_are_refused(folder):
-    (folder / "model.safetensors").write_bytes(b"<html>not found</html>" * 50)
-    assert "the checkpoint can't be read" in error_of(folder)
+@pytest.mark.parametrize(
+    ("alter", "messages"),
+    [
+        (
+            lambda folder: (folder / "config.json").unlink(),
+            ["found no config.json, so this isn't a Hugging Face model"],
+        ),
+        (
+            lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"),
+            ["found pytorch_model.bin, expected model.safetensors", "`kbert convert`"],
+        ),
+        (
+            lambda folder: (folder / "model.safetensors").unlink(),
+            ["found no weights, expected model.safetensors"],
+        ),
+        (
+            lambda folder: (folder / "model.safetensors").write_bytes(b"<html>no</html>" * 50),
+            ["the checkpoint can't be read", "Copy or download it again"],
+        ),
+        *((cut_at(n), ["can't be read", "download it again"]) for n in (0, 4, 100, 20_000)),
+        (weights_of(distilbert), ["weights of another model", "missing"]),
+        (
+            weights_of(lambda: BertModel(tiny_config(hidden_size=16))),
+            ["its weights have other sizes than its config.json states"],
+        ),
+    ],
+)
+def test_a_folder_that_is_not_whole_is_refused_with_what_to_do(folder, alter, messages):
+    alter(folder)
+    said = error_of(folder)
+    assert all(message in said for message in messages)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"model_type": "frobnicator"}', "\x00"])
 def test_broken_config_is_refused(folder, text):
     (folder / "config.json").write_text(text)
     assert str(folder) in error_of(folder)
-
-
-def test_weights_of_another_architecture_are_refused_not_filled_at_random(folder):
-    sizes = {"vocab_size": len(tiny_vocabulary()), "max_position_embeddings": 64}
-    small("distilbert", **FIT["distilbert"], **sizes).save_pretrained(folder / "other")
-    (folder / "model.safetensors").write_bytes(
-        (folder / "other" / "model.safetensors").read_bytes()
-    )
-    message = error_of(folder)
-    assert "weights of another model" in message
-    assert "missing" in message
-
-
-def test_weights_of_another_size_are_refused(folder):
-    BertModel(tiny_config(hidden_size=16)).save_pretrained(folder / "other")
-    (folder / "model.safetensors").write_bytes(
-        (folder / "other" / "model.safetensors").read_bytes()
-    )
-    assert "its weights have other sizes than its config.json states" in error_of(folder)
 
 
 # Odd folders
