@@ -6,19 +6,17 @@ import sys
 from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 _STARTED = get_context("forkserver")
 _STARTED.set_forkserver_preload(["kbert_lab.cli", "kbert_lab.training.finetune", "two_processes"])
 
 
-def together(folder: Path, *command: str, cut_off: int = 0) -> SimpleNamespace:
+def together(folder: Path, *command: str) -> SimpleNamespace:
     """Run a command in two processes that know of each other.
 
     Args:
         folder: for what they print.
         command: of `kbert`.
-        cut_off: the step at whose checkpoint both are cut off; 0: none.
 
     Returns:
         The larger exit status, what both printed, and what both wrote to stderr.
@@ -27,8 +25,7 @@ def together(folder: Path, *command: str, cut_off: int = 0) -> SimpleNamespace:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     processes = [
-        _STARTED.Process(target=_run, args=(rank, port, folder, command, cut_off))
-        for rank in (0, 1)
+        _STARTED.Process(target=_run, args=(rank, port, folder, command)) for rank in (0, 1)
     ]
     for process in processes:
         process.start()
@@ -42,7 +39,7 @@ def together(folder: Path, *command: str, cut_off: int = 0) -> SimpleNamespace:
     return SimpleNamespace(returncode=max(abs(p.exitcode) for p in processes), **written)
 
 
-def _run(rank: int, port: int, folder: Path, command: tuple[str, ...], cut_off: int) -> None:
+def _run(rank: int, port: int, folder: Path, command: tuple[str, ...]) -> None:
     os.environ |= {
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),
@@ -54,12 +51,5 @@ def _run(rank: int, port: int, folder: Path, command: tuple[str, ...], cut_off: 
     for name in ("stdout", "stderr"):
         setattr(sys, name, (folder / f"{rank}.{name}").open("w", encoding="utf-8", buffering=1))
     from kbert_lab import cli
-    from kbert_lab.training.trainer import SavesByTime
 
-    def ends(_: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if state.global_step == cut_off:
-            os._exit(0)
-
-    if cut_off:
-        SavesByTime.on_save = ends  # type: ignore[method-assign]
     sys.exit(cli.main(list(command)))
