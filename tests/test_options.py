@@ -15,7 +15,7 @@ from kbert_core.knowledge.surface_forms import RULES
 from kbert_core.options import Options, group, option, option_fields
 from kbert_core.tasks import TASKS
 from kbert_lab.cli.commands import described
-from kbert_lab.data.tables import NEEDED
+from kbert_lab.data.files import NEEDED
 from kbert_lab.training.options import PretrainOptions, TrainOptions
 
 

@@ -16,7 +16,8 @@ from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError, GraphFileError
 from kbert_core.shipped import shipped
 from kbert_lab import cli
-from kbert_lab.data.sources import DataFiles, guess_task, read_present, read_splits
+from kbert_lab.data.files import DataFiles
+from kbert_lab.data.sources import guess_task, read_present, read_splits
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("kbert_core", "kbert_lab", "app", "models", "demo_kgs")

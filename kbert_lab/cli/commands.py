@@ -44,7 +44,7 @@ from kbert_core.knowledge.triple import AliasRelations
 from kbert_core.options import Options, option_fields
 from kbert_core.shipped import shipped
 from kbert_lab.cli.output import report_text
-from kbert_lab.data.sources import DataFiles
+from kbert_lab.data.files import DataFiles
 from kbert_lab.training.options import KnowledgeOptions
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch

@@ -15,7 +15,8 @@ from kbert_core.text import WordPieces
 from kbert_lab.cli import commands as options
 from kbert_lab.cli.commands import columns_of, command, graph_of
 from kbert_lab.cli.output import per_cent, report_text, table
-from kbert_lab.data.sources import DATA_SETS, TASKS, read_present
+from kbert_lab.data.files import DATA_SETS
+from kbert_lab.data.sources import TASKS, read_present
 from kbert_lab.data.splits import (
     EntityDisjoint,
     deduplicated,

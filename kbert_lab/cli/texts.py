@@ -13,7 +13,6 @@ from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.io.encodings import VARIABLE
 from kbert_lab.cli.commands import arguments_of, call
 from kbert_lab.cli.output import Progress, show
-from kbert_lab.data.tables import each_line, plain_lines
 
 log = logging.getLogger(__name__)
 
@@ -105,6 +104,8 @@ def _batched(texts: Iterator[Sequence[str]], size: int) -> Iterator[Texts]:
 
 def lines_of(name: str) -> Iterator[str]:
     """The lines of a file of plain text, packed or not, or of standard input, one at a time."""
+    from kbert_lab.data.tables import each_line, plain_lines
+
     if name != "-":
         return plain_lines(each_line(name), name)
     if isinstance(sys.stdin, io.TextIOWrapper):  # else a test's, or a notebook's

@@ -34,15 +34,9 @@ from kbert_lab.cli.commands import (
     system_of,
 )
 from kbert_lab.cli.output import per_cent, report_text
+from kbert_lab.data.files import DataFiles
 from kbert_lab.data.labelled import SPLITS, check_labels, surface_forms
-from kbert_lab.data.sources import (
-    TASKS,
-    DataFiles,
-    guess_task,
-    hold_out,
-    other_task,
-    read_split,
-)
+from kbert_lab.data.sources import TASKS, guess_task, hold_out, other_task, read_split
 from kbert_lab.training.options import SCRATCH, PretrainOptions, Recipe, StartOptions, TrainOptions
 
 TITLES = {

@@ -11,8 +11,9 @@ from typing import Any
 
 from kbert_core.errors import DataError, SplitError
 from kbert_core.knowledge.io.compression import plain_ending
+from kbert_lab.data.files import NEEDED
 from kbert_lab.data.json_rows import JsonRows
-from kbert_lab.data.tables import LABELS, NEEDED, SPANS, TEXTS, Row, Source, Table, csv_form
+from kbert_lab.data.tables import LABELS, SPANS, TEXTS, Row, Source, Table, csv_form
 
 HUB = "hf:"
 SPLIT_NAMES = {"train": ["train"], "dev": ["dev", "validation", "valid", "val"], "test": ["test"]}

@@ -4,7 +4,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,17 @@ from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.labels import OUTSIDE
-from kbert_core.options import Options, option
 from kbert_core.shipped import shipped
+from kbert_lab.data.files import DataFiles
 from kbert_lab.data.hub import TABLES, HiddenLabels, HubTable, is_folder_of_tables, is_hub_name
 from kbert_lab.data.labelled import SPLITS, Example, examples_of
 from kbert_lab.data.links import ENDINGS as LINKS
 from kbert_lab.data.links import read_links
 from kbert_lab.data.several import look_like_several
 from kbert_lab.data.squad import read_comprehension
-from kbert_lab.data.tables import SPANS, ColumnError, Table, TextTable, parse_columns
+from kbert_lab.data.tables import SPANS, ColumnError, Table, TextTable
 from kbert_lab.data.tagging import LIKE_TAG
 
-DATA_SETS = (
-    "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token per line), "
-    "or saved by Hugging Face's datasets; or a data set of its hub, hf:NAME or "
-    "hf:NAME/CONFIG"
-)
 TASKS = {
     "ner": "named entities",
     "classify": "classification",
@@ -50,53 +44,6 @@ A_SHARE = "--dev-share 0.1 (in a suite dev_share: 0.1, under data)"
 ALSO_CALLED = {"dev": ("devel", "validation", "valid")}  # a split, in other people's files
 LOOKED_AT = 50  # rows that tell the task
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class DataFiles(Options):
-    """Where a data set's splits are.
-
-    Attributes:
-        data (DIR|hf:NAME): folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token per
-            line), or saved by Hugging Face's datasets; or a data set of its hub, hf:NAME or
-            hf:NAME/CONFIG; not needed where --train names a file. A single file is train
-        train (FILE): take train from this file
-        dev (FILE): take dev from this file
-        test (FILE): take test from this file
-        dev_share (P): if there is no dev set: this share of train, drawn by --seed
-        columns (NAME=COLUMN,…): which columns to take, if not the usual ones: text_a=, text_b=,
-            label=, qid=
-        also_train (FILE): more training sets of the same task; no dev is drawn from them, and rows
-            of dev or test are left out
-    """
-
-    data: str = option("")
-    train: str | None = option(None)
-    dev: str | None = option(None)
-    test: str | None = option(None)
-    dev_share: float = option(0.0)
-    columns: Mapping[str, str] = option(factory=dict, parse=parse_columns)
-    also_train: tuple[str, ...] = option(())
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.data and not self.train:
-            raise OptionError("No data given. Name a folder with --data, or a file with --train.")
-        if not 0 <= self.dev_share < 1:
-            raise OptionError(f"dev_share is {self.dev_share}, expected a share from 0 to below 1.")
-        if self.dev_share and self.dev:
-            raise OptionError("Both --dev and --dev-share are given. Give one of them.")
-
-    @property
-    def name(self) -> str:
-        """A name to show: the folder's, or that of the file to train on."""
-        return Path(self.data).name if self.data else Path(self.train or "").parent.name
-
-    def named(self, split: str) -> str:
-        """Return what was given for a split: its file, else the data set, else nothing."""
-        own = {"train": self.train, "dev": self.dev, "test": self.test}[split]
-        alone = split != "train" and shipped(self.data).is_file()
-        return own or ("" if alone else self.data)
 
 
 def read_split(

@@ -14,15 +14,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kbert_core.errors import DataError, GraphFileError, OptionError
+from kbert_core.errors import DataError, GraphFileError
 from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked
 from kbert_core.knowledge.io.csv_rows import SEPARATOR, delimiter_of
 from kbert_core.knowledge.io.encodings import encoding_of
 from kbert_core.knowledge.io.text_lines import lines as decoded_lines
 from kbert_core.labels import RIGHT, WRONG
+from kbert_lab.data.files import NEEDED
 from kbert_lab.data.tagging import LIKE_TAG, tag_remedy
 
-OURS = ("text_a", "text_b", "label", "qid")
 TEXTS = ("text_a", "text", "sentence", "content", "review")
 TOKENS = ("text_a", "tokens", "words")
 PAIRS = (
@@ -39,14 +39,6 @@ LABELS = ("label", "labels", "gold_label", "ner_tags", "tags", "target")
 QUESTION = ("qid", "question_id", "query_id")
 FILLINGS = ("filling",)  # what stands at the masks of a text
 OPTIONAL = {"rank": "qid", "mask": "label"}  # a column that a task takes where there is one
-NEEDED = {
-    "ner": ("label", "text_a"),
-    "classify": ("label", "text_a"),
-    "multilabel": ("label", "text_a"),
-    "pair": ("label", "text_a", "text_b"),
-    "rank": ("label", "text_a", "text_b"),
-    "mask": ("text_a",),
-}
 DOCUMENT = "-DOCSTART-"
 LOOKED_AT = 20  # lines that tell the form
 NUMBERED = re.compile(r"\bsent(ence)?[ _]?(#|(id|idx|no|number)\b)|\bsent\b", re.IGNORECASE)
@@ -239,20 +231,6 @@ def csv_form(*paths: Path) -> dict[str, Any]:
         "keep_default_na": False,  # "NA" and "None" are texts
         "na_values": [""],
     }
-
-
-def parse_columns(text: str | None) -> dict[str, str]:
-    """Read ``text_a=sentence1,label=gold``; OptionError for another form or unknown name."""
-    found = {}
-    for part in text.split(",") if text else ():
-        ours, equals, theirs = (piece.strip() for piece in part.partition("="))
-        if ours not in OURS or not equals or not theirs:
-            raise OptionError(
-                f"--columns has '{part}', expected NAME=COLUMN with one of {', '.join(OURS)} as "
-                "NAME, several of them with commas between."
-            )
-        found[ours] = theirs
-    return found
 
 
 def is_conll(lines: Sequence[str]) -> bool:

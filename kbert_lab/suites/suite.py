@@ -30,7 +30,7 @@ from kbert_core.kbert.visible import ABLATIONS, FULL, Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.options import option_fields, value_named
-from kbert_lab.data.sources import DataFiles
+from kbert_lab.data.files import DataFiles
 from kbert_lab.suites.keys import Keys, Number, Share, Text, Texts, error_text, keys_of, shown
 from kbert_lab.training.options import SCRATCH, SIZE, Recipe, TrainOptions
 

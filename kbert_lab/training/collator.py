@@ -22,8 +22,9 @@ from kbert_core.labels import Labels
 from kbert_core.layers import attention_mask, inputs_of, without_recorders
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.tasks import TASKS as BY_NAME
+from kbert_lab.data.files import NEEDED
 from kbert_lab.data.labelled import check_labels, examples_of
-from kbert_lab.data.tables import NEEDED, ColumnError, Row, Source, Table
+from kbert_lab.data.tables import ColumnError, Row, Source, Table
 from kbert_lab.training.rows import RowMaker
 
 TASKS = ("classify", "multilabel", "pair", "rank", "ner")  # whose labels stand in the rows

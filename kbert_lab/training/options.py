@@ -12,8 +12,7 @@ from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.options import Options, group, option, option_fields
 from kbert_core.systems import SYSTEMS
-from kbert_lab.data.sources import DataFiles
-from kbert_lab.data.tables import NEEDED
+from kbert_lab.data.files import NEEDED, DataFiles
 
 SCRATCH = "scratch"
 SIZE = {"hidden_size": 256, "num_hidden_layers": 4}  # of a BERT from scratch

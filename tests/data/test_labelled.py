@@ -12,6 +12,7 @@ from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
 from kbert_core.errors import DataError, OptionError, SplitError
 from kbert_core.labels import bio_spans
+from kbert_lab.data.files import parse_columns
 from kbert_lab.data.labelled import (
     Example,
     check_labels,
@@ -20,7 +21,7 @@ from kbert_lab.data.labelled import (
     warn_of_rare_labels,
 )
 from kbert_lab.data.sources import find_split, read_split
-from kbert_lab.data.tables import parse_columns, plain_lines
+from kbert_lab.data.tables import plain_lines
 from kbert_lab.data.tagging import as_bio, scheme_of
 
 ONE_A_LINE = (

@@ -10,8 +10,9 @@ from kbert_core import InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.checkpoints.checkpoint import load_tokenizer
 from kbert_core.errors import DataError
 from kbert_core.knowbert.candidates import Base, graph_spans
+from kbert_lab.data.files import DataFiles
 from kbert_lab.data.labelled import read_examples
-from kbert_lab.data.sources import DataFiles, read_splits
+from kbert_lab.data.sources import read_splits
 from results.tools.relations import LABELS, relation_examples, write_relations
 
 FILE = """1\t"The <e1>baker</e1> pulled a "dark" <e2>rye loaf</e2> out."

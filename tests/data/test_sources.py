@@ -9,8 +9,9 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value
 from fuzzed_files import DATA, data_file, read_or_refused_data
 
 from kbert_core.errors import DataError, OptionError, SplitError
+from kbert_lab.data.files import DataFiles
 from kbert_lab.data.labelled import Example
-from kbert_lab.data.sources import DataFiles, hold_out, read_split, read_splits
+from kbert_lab.data.sources import hold_out, read_split, read_splits
 
 
 def texts(folder, split, *letters):
