@@ -16,18 +16,13 @@ from typing import Any
 
 from kbert_core.errors import KBertError
 
-GROUPS = {  # the first word of commands of two
-    "data": "make data sets from published ones",
-    "explain": "measure what the triples do to a prediction",
-    "kg": "make, look at, edit, compare and check graphs",
-}
 WORDS = {  # the first word of a command → its module and what it does, as `kbert --help` says
     "lab": ("lab", "Open the app in the browser, with the models and graphs that come with it"),
     "tree": ("read", "Show the sentence tree of a text"),
     "predict": ("read", "Predict with a model and a graph"),
     "rank": ("read", "Put candidate answers to a question in order"),
     "link": ("link", "Show the names in a text, and what the model makes of each"),
-    "explain": ("explain", GROUPS["explain"]),
+    "explain": ("explain", "measure what the triples do to a prediction"),
     "pretrain": ("train", "Pretrain an encoder without knowledge"),
     "train": ("train", "Fine-tune a model with knowledge or without"),
     "evaluate": ("train", "Score a model on labelled data"),
@@ -36,8 +31,8 @@ WORDS = {  # the first word of a command → its module and what it does, as `kb
     "experiment": ("experiment", "Run a grid of trainings and compare them"),
     "audit": ("data", "Count what data and a graph can show together"),
     "split": ("data", "Split a data set so that knowledge can show"),
-    "data": ("data", GROUPS["data"]),
-    "kg": ("graphs", GROUPS["kg"]),
+    "data": ("data", "make data sets from published ones"),
+    "kg": ("graphs", "make, look at, edit, compare and check graphs"),
 }
 
 
@@ -121,11 +116,12 @@ def parser(words: Collection[str] = tuple(WORDS)) -> argparse.ArgumentParser:
         from kbert_lab.cli import commands  # with the module
 
         import_module(f"kbert_lab.cli.{module}")
-        group = sub.add_subparsers(**about) if word in GROUPS else None
+        if word in commands.COMMANDS:
+            commands.COMMANDS[word].add_to(sub)
+            continue
+        group = sub.add_subparsers(**about)
         for name, command in commands.COMMANDS.items():
-            if group and name.startswith(f"{word} "):
+            if name.startswith(f"{word} "):
                 first = " ".join(command.help.partition("\n\n")[0].split()).rstrip(".")
                 command.add_to(group.add_parser(name.partition(" ")[2], help=first))
-            elif name == word:
-                command.add_to(sub)
     return top
