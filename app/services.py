@@ -148,7 +148,7 @@ def _model_info(path: str, stamp: str) -> ModelInfo:
     info = _carded(path, stamp)
     if info.problem is None and not looks_whole(path):
         try:
-            Pipeline.load(path)
+            Pipeline.from_pretrained(path)
         except KBertError as error:
             return replace(info, problem=str(error))
     return info
@@ -420,7 +420,7 @@ def pipeline(model: str, device: str, system: str = "") -> Pipeline:
 def _pipeline(model: str, stamp: str, device: str) -> Pipeline:
     del stamp
     with st.spinner(t("Loading the model …")):  # here, so that it is in the visitor's language
-        return Pipeline.load(model, device=device)
+        return Pipeline.from_pretrained(model, device=device)
 
 
 def stamp(model: str) -> str:

@@ -41,7 +41,7 @@ def main() -> None:
     try:
         examples, graph = read_comprehension(args.test), load_graph(data_folder() / args.kg)
         for folder in args.models:
-            pipeline = Pipeline.load(folder, device="cpu")
+            pipeline = Pipeline.from_pretrained(folder, device="cpu")
             system = pipeline.card.system
             for name in (system, RELEASED) if system == "k-bert" else (system,):
                 for budget in BUDGETS:

@@ -32,7 +32,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     data = data_folder() / "kbert"
-    pipeline = Pipeline.load(ROOT / "models" / "medical-ner-kbert", device="cpu")
+    pipeline = Pipeline.from_pretrained(ROOT / "models" / "medical-ner-kbert", device="cpu")
     examples = read_examples(data / "medical_ner" / "train.tsv", "ner")
     whole = "".join(example.sentences[0] for example in examples)
     cut = [whole[i * CHARACTERS : (i + 1) * CHARACTERS] for i in range(args.texts)]

@@ -37,7 +37,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     try:
-        pipeline = Pipeline.load(args.model, device=args.device)
+        pipeline = Pipeline.from_pretrained(args.model, device=args.device)
         graph = load_graph(args.kg)
     except KBertError as error:
         raise SystemExit(str(error)) from error

@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--model", default=str(ROOT / "models" / "medical-ner-kbert"))
     args = parser.parse_args()
     torch.set_num_threads(1)
-    pipeline = Pipeline.load(args.model, device="cpu")
+    pipeline = Pipeline.from_pretrained(args.model, device="cpu")
     data = data_folder() / "kbert"
     rows = []
     for folder, task in DATA.items():

@@ -81,7 +81,7 @@ def cases(data: Path, count: int) -> Iterator[Case]:
     folder = ROOT / "models" / "wsd-knowbert"
     wordnet = load_graph(folder / "wordnet.spo.xz")
     glosses = [t.tail for t in wordnet if t.relation == "gloss" and len(t.tail.split()) in WORDS]
-    pipeline = Pipeline.load(folder, device="cpu")
+    pipeline = Pipeline.from_pretrained(folder, device="cpu")
     plain = load_model(MINILM, device="cpu")
     yield Case("MiniLM, WordNet", pipeline, plain, wordnet, chosen(glosses, count))
     base = Base.of({"vectors": str(ZH_MINI), "kar": KAR})

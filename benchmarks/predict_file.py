@@ -57,7 +57,7 @@ def main() -> None:
     }
     for name, (folder, task, kg) in MODELS.items():
         try:
-            pipeline = Pipeline.load(ROOT / "models" / name, device="cpu")
+            pipeline = Pipeline.from_pretrained(ROOT / "models" / name, device="cpu")
             graph = load_graph(data / "kbert" / kg)
             examples = read_examples(data / "kbert" / folder / "train.tsv", task)
         except KBertError as error:
@@ -90,7 +90,7 @@ def measured(
 
         def by_command(*more: str) -> list[Any]:
             printed = io.StringIO()
-            loaded = patch.object(Pipeline, "load", return_value=pipeline)
+            loaded = patch.object(Pipeline, "from_pretrained", return_value=pipeline)
             opened = patch("kbert_lab.cli.commands.graph_of", return_value=graph)
             with redirect_stdout(printed), loaded, opened:
                 assert cli.main([*command, *more, "--model", "loaded already"]) == 0

@@ -173,7 +173,7 @@ def share(pairs: Sequence[tuple[Homonym, Selection]], holds: Any) -> dict[str, A
 def run_noise(kinds: Sequence[str]) -> None:
     """Score every strategy on every noisy graph; what is there already is left."""
     data = data_folder()
-    pipeline = Pipeline.load(MODEL, device="cpu")
+    pipeline = Pipeline.from_pretrained(MODEL, device="cpu")
     pipeline.kbert.similarity.cached = KEPT
     examples = read_examples(data / "ner" / "medical_ner_dedup" / "dev.tsv", "ner")
     graph = load_graph(data / "kbert" / "Medical.spo", DEMO / "medical_zh.spo")

@@ -67,7 +67,7 @@ def main() -> None:
         CLOCK[0] = time.perf_counter
     data = data_folder()
     try:
-        pipeline = Pipeline.load(args.model, device=args.device)
+        pipeline = Pipeline.from_pretrained(args.model, device=args.device)
         graph = load_graph(data / "kbert" / "Medical.spo")
         examples = read_examples(data / "kbert" / "medical_ner" / "train.tsv", "ner")
     except KBertError as error:

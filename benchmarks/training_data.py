@@ -51,7 +51,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     data = data_folder() / "kbert"
-    pipeline = Pipeline.load(args.model, device="cpu")
+    pipeline = Pipeline.from_pretrained(args.model, device="cpu")
     examples = read_examples(data / "medical_ner" / "train.tsv", "ner")[: args.sentences]
     graph = load_graph(data / "Medical.spo")
     config = ReadConfig(InjectionOptions(max_triples=2, tail_only=True), max_length=256)

@@ -77,7 +77,7 @@ class Pipeline:
         elif card is None and type(model).__name__.endswith(QUESTIONS):
             raise CheckpointError(
                 f"{type(model).__name__} gives start and end apart. Read its folder with "
-                "Pipeline.load, or load it with AutoModelForTokenClassification."
+                "Pipeline.from_pretrained, or load it with AutoModelForTokenClassification."
             )
         self.task = _task_named(self.card.task)
         self.hugging_face_tokenizer = tokenizer
@@ -106,7 +106,7 @@ class Pipeline:
         self.reader = self._reader_of(state["reader"])
 
     @classmethod
-    def load(
+    def from_pretrained(
         cls,
         path: str | Path,
         *,
@@ -228,7 +228,7 @@ class Pipeline:
         return self.labels.known_tags if self.card.task == "ner" else [*self.labels.values()]
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write model, tokenizer and card, as :meth:`load` reads them."""
+        """Write model, tokenizer and card, as :meth:`from_pretrained` reads them."""
         self._with_card(folder).save_pretrained(folder)
         self.hugging_face_tokenizer.save_pretrained(folder)
 

@@ -17,13 +17,13 @@ DISEASE = Target("疾病", 3, 6)  # of TEXT
 @pytest.fixture(scope="session")
 def ner(checkpoints):
     """A tiny random reader of entities, at most three triples a mention, tails alone."""
-    return Pipeline.load(checkpoints["ner"], device="cpu")
+    return Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
 
 
 @pytest.fixture(scope="session")
 def classifier(checkpoints):
     """A tiny random reader of whole sentences."""
-    return Pipeline.load(checkpoints["classify"], device="cpu")
+    return Pipeline.from_pretrained(checkpoints["classify"], device="cpu")
 
 
 @pytest.fixture

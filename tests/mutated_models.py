@@ -60,7 +60,7 @@ def read_or_refused(folder: Path, file: str, room: Path, *, seeds: range) -> dic
     for seed in seeds:
         (room / file).write_bytes(mutated(whole, random.Random(seed)))
         try:
-            Pipeline.load(room, device="cpu")("患者有糖尿病史", graph=GRAPH)
+            Pipeline.from_pretrained(room, device="cpu")("患者有糖尿病史", graph=GRAPH)
             read[True] += 1
         except KBertError as error:
             assert str(error).strip()

@@ -299,7 +299,7 @@ def test_one_sentence_runs_the_files_of_the_walk_and_few_others():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     walk = {f"{file}.py" for file in re.findall(r"^\d\. `([\w/]+)\.py`, `", text, re.MULTILINE)}
     (most,) = re.findall(r"at most (\d+)\s+files of the core run", text)
-    pipeline = Pipeline.load(ROOT / "models" / "medical-ner-kbert", device="cpu")
+    pipeline = Pipeline.from_pretrained(ROOT / "models" / "medical-ner-kbert", device="cpu")
     graph = load_graph(ROOT / "demo_kgs" / "medical_zh.spo")
     run = set()
 

@@ -23,7 +23,7 @@ class Inserted(torch.nn.Module):
 
 @pytest.fixture(params=["ner", "classify", "pair"])
 def pipeline(request, checkpoints):
-    return Pipeline.load(checkpoints[request.param], device="cpu")
+    return Pipeline.from_pretrained(checkpoints[request.param], device="cpu")
 
 
 def assert_same(pipeline):
@@ -53,7 +53,7 @@ def test_logits_follow_changed_and_replaced_weights(pipeline):
 
 
 def test_branches_are_computed_by_no_query_of_the_last_layer(checkpoints):
-    pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
+    pipeline = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     readings = pipeline.readings([[line] for line in LINES], graph=GRAPH)
     pipeline.reader.logits(readings)
     seen = []
@@ -66,7 +66,7 @@ def test_branches_are_computed_by_no_query_of_the_last_layer(checkpoints):
 
 
 def test_interventions_and_windows_are_read_by_the_whole_model(checkpoints):
-    pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
+    pipeline = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     edit = Intervention("block", CLS, TRUNK)
     readings = pipeline.readings([[line] for line in LINES], graph=GRAPH, interventions=(edit,))
     pipeline.reader.logits(readings)
@@ -77,14 +77,14 @@ def test_interventions_and_windows_are_read_by_the_whole_model(checkpoints):
 
 
 def test_only_a_plain_bert_is_narrowed(checkpoints):
-    model = Pipeline.load(checkpoints["ner"], device="cpu").reader.model
+    model = Pipeline.from_pretrained(checkpoints["ner"], device="cpu").reader.model
     assert fast.NarrowedTwin.takes(model)
     model.base_model.encoder.layer[0].add_module("inserted", Inserted())
     assert not fast.NarrowedTwin.takes(model)
 
 
 def test_without_the_lab_the_whole_model_is_run(checkpoints, monkeypatch):
-    pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
+    pipeline = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     readings = pipeline.readings([[line] for line in LINES], graph=GRAPH)
     monkeypatch.setattr("kbert_core.kbert.reader.FASTER", f"not_installed.{FASTER}")
     alone = pipeline.reader.logits(readings)

@@ -72,7 +72,7 @@ def test_a_tree_shows_every_token_with_its_soft_position_and_its_place():
 
 def test_a_trace_shows_its_tree_and_its_prediction_and_is_short_in_words(checkpoints):
     graph = KnowledgeGraph([Triple("糖尿病", "类别", "疾病")])
-    trace = Pipeline.load(checkpoints["ner"])("患者有糖尿病史", graph=graph)
+    trace = Pipeline.from_pretrained(checkpoints["ner"])("患者有糖尿病史", graph=graph)
     assert trace._repr_html_() == trace.rows[0]._repr_html_() + trace.prediction._repr_html_()
     assert repr(trace) == (
         f"<KBertTrace of '患者有糖尿病史': {len(trace.rows[0])} tokens, 1 triples, NerPrediction>"

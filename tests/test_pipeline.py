@@ -56,17 +56,17 @@ def medical():
 
 @pytest.fixture(scope="module")
 def ner(checkpoints):
-    return Pipeline.load(checkpoints["ner"], device="cpu")
+    return Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
 
 
 @pytest.fixture(scope="module")
 def pair(checkpoints):
-    return Pipeline.load(checkpoints["pair"], device="cpu")
+    return Pipeline.from_pretrained(checkpoints["pair"], device="cpu")
 
 
 @pytest.fixture(scope="module")
 def mask(checkpoints):
-    return Pipeline.load(checkpoints["mask"], device="cpu")
+    return Pipeline.from_pretrained(checkpoints["mask"], device="cpu")
 
 
 def same(one, other, places=4):
@@ -82,7 +82,7 @@ def test_a_pipeline_pickles_before_and_after_its_use(task, checkpoints, medical,
     if task == "knowbert":
         pipeline = knowbert_in(tmp_path, checkpoints)
     else:
-        pipeline = Pipeline.load(checkpoints[task], device="cpu")
+        pipeline = Pipeline.from_pretrained(checkpoints[task], device="cpu")
     for _ in range(2):
         again = pickle.loads(pickle.dumps(pipeline))
         before, after = (own(TEXT, graph=medical, hidden_states=True) for own in (pipeline, again))
@@ -113,7 +113,7 @@ def plain_folder(folder, kind, labels=None):
 def test_a_model_of_transformers_is_read_for_the_task_of_its_class(kind, medical, tmp_path):
     task, labels, texts = PLAIN[kind]
     model = plain_folder(tmp_path, kind, None if task == "qa" else labels)
-    pipeline = Pipeline.load(tmp_path, device="cpu")
+    pipeline = Pipeline.from_pretrained(tmp_path, device="cpu")
     assert pipeline.card.task == task
     assert not labels or pipeline.labels.names == [*labels]
     trace = pipeline(*texts)
@@ -124,7 +124,7 @@ def test_a_model_of_transformers_is_read_for_the_task_of_its_class(kind, medical
     torch.testing.assert_close(trace.logits, expected, atol=1e-5, rtol=1e-4)
     assert pipeline(*texts, graph=medical).prediction
     if task == "qa":
-        with pytest.raises(CheckpointError, match=r"Read its folder with Pipeline\.load"):
+        with pytest.raises(CheckpointError, match=r"folder with Pipeline\.from_pretr"):
             Pipeline(model, tiny_tokenizer())
     else:
         by_class = Pipeline(model, tiny_tokenizer())
@@ -133,18 +133,18 @@ def test_a_model_of_transformers_is_read_for_the_task_of_its_class(kind, medical
 
 def test_where_several_tasks_fit_one_is_named_or_told_of(tmp_path, caplog):
     plain_folder(tmp_path, "BertForSequenceClassification", ("0", "1"))
-    assert Pipeline.load(tmp_path, task="rank", device="cpu").rank(TEXT, ["cat", "city"])
+    assert Pipeline.from_pretrained(tmp_path, task="rank", device="cpu").rank(TEXT, ["cat", "city"])
     assert not caplog.records
-    Pipeline.load(tmp_path, device="cpu")
+    Pipeline.from_pretrained(tmp_path, device="cpu")
     assert "read for the task 'classify'; 'pair' and 'rank' would fit too" in caplog.text
     with pytest.raises(CheckpointError, match="for the task 'classify', not 'ner'"):
-        Pipeline.load(tmp_path, task="ner", device="cpu")
+        Pipeline.from_pretrained(tmp_path, task="ner", device="cpu")
 
 
 def test_a_model_of_one_score_is_no_classifier(tmp_path):
     plain_folder(tmp_path, "BertForSequenceClassification", ("score",))
     with pytest.raises(CheckpointError, match="has a single label, so it scores texts"):
-        Pipeline.load(tmp_path, device="cpu")
+        Pipeline.from_pretrained(tmp_path, device="cpu")
 
 
 # The trace
@@ -223,7 +223,7 @@ def test_ablations_change_the_result_and_not_the_tree(ner, medical):
 
 
 def test_bare_encoder_has_a_trace_and_no_prediction(checkpoints, figure_2):
-    pipeline = Pipeline.load(checkpoints["encoder"], device="cpu")
+    pipeline = Pipeline.from_pretrained(checkpoints["encoder"], device="cpu")
     assert pipeline.task is None
     trace = pipeline(TIM_COOK, graph=figure_2, attentions=True)
     assert trace.prediction is None
@@ -272,7 +272,7 @@ def test_interventions_in_one_layer_are_in_that_layer(ner, medical):
 
 @pytest.mark.parametrize("task", ["ner", "classify", "pair", "mask"])
 def test_without_any_link_to_branches_the_prediction_is_plain_berts(checkpoints, medical, task):
-    pipeline = Pipeline.load(checkpoints[task], device="cpu")
+    pipeline = Pipeline.from_pretrained(checkpoints[task], device="cpu")
     texts = {"pair": (TEXT, TEXT), "mask": (TEXT + "[MASK]",)}.get(task, (TEXT,))
     options = InjectionOptions(max_triples=1)
     plain = pipeline(*texts)
@@ -350,7 +350,7 @@ def test_text_of_20_000_characters_is_labelled_whole(ner, medical):
 
 
 def test_text_over_the_limit_is_cut_for_the_other_tasks_and_says_so(checkpoints, figure_2):
-    pipeline = Pipeline.load(checkpoints["classify"], device="cpu")
+    pipeline = Pipeline.from_pretrained(checkpoints["classify"], device="cpu")
     trace = pipeline("cat " * 25_000 + TIM_COOK, graph=figure_2)
     assert len(trace.rows[0]) == 64
     (cut,) = trace.rows[0].trunk_cuts
@@ -512,7 +512,7 @@ def test_a_text_alone_is_a_sentence_and_never_a_list_of_characters(ner, pair, me
         lambda: list(ner.predict([None])): single,
         lambda: list(ner.predict([("cat", None)])): "takes one sentence, got 2",
         lambda: list(ner.predict([[None]])): r"Got None, expected a text \(str\)",
-        lambda: Pipeline.load(None): "Got None as a model. Give its folder or its name.",
+        lambda: Pipeline.from_pretrained(None): "Got None as a model. Give its folder or its name.",
         lambda: ner((TEXT, TEXT)): "Put several texts into one list",
         lambda: ner(["cat", None]): "expected a list of sentences",
         lambda: ner(TEXT, KnowledgeGraph()): "give a graph by its name: graph=",
@@ -615,7 +615,7 @@ def test_no_texts_make_no_predictions(ner):
 
 def test_saved_and_loaded_checkpoint_keeps_labels_card_and_predictions(ner, medical, tmp_path):
     ner.save_pretrained(tmp_path)
-    again = Pipeline.load(tmp_path, device="cpu")
+    again = Pipeline.from_pretrained(tmp_path, device="cpu")
     assert again.labels == dict(enumerate(BIO))
     assert again.card == ner.card
     assert again.card == card_of(tmp_path)
@@ -650,36 +650,36 @@ def broken(checkpoints, tmp_path, change, kind="ner"):
 def test_broken_card_is_refused(checkpoints, tmp_path, card):
     folder = broken(checkpoints, tmp_path, lambda config: config.update(kbert=card))
     with pytest.raises(KBertError) as caught:
-        Pipeline.load(folder, device="cpu")
+        Pipeline.from_pretrained(folder, device="cpu")
     assert str(caught.value)
 
 
 def test_task_of_a_newer_version_is_refused_by_name(checkpoints, tmp_path):
     folder = broken(checkpoints, tmp_path, lambda config: config["kbert"].update(task="poetry"))
     with pytest.raises(CheckpointError, match="poetry"):
-        Pipeline.load(folder, device="cpu")
+        Pipeline.from_pretrained(folder, device="cpu")
 
 
 def test_checkpoint_of_another_task_is_refused(checkpoints):
     with pytest.raises(CheckpointError, match="was trained for the task 'ner', not 'mask'"):
-        Pipeline.load(checkpoints["ner"], task="mask", device="cpu")
+        Pipeline.from_pretrained(checkpoints["ner"], task="mask", device="cpu")
     with pytest.raises(CheckpointError, match="No task 'poetry'; expected one of ner, classify"):
-        Pipeline.load(checkpoints["ner"], task="poetry", device="cpu")
+        Pipeline.from_pretrained(checkpoints["ner"], task="poetry", device="cpu")
 
 
 def test_encoder_without_the_tasks_head_is_refused_not_filled_at_random(checkpoints):
     with pytest.raises(CheckpointError, match=r"has no head for the task 'ner' \(classifier"):
-        Pipeline.load(checkpoints["encoder"], task="ner", device="cpu")
+        Pipeline.from_pretrained(checkpoints["encoder"], task="ner", device="cpu")
 
 
 def test_missing_model_folder_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="Found no model"):
-        Pipeline.load(tmp_path / "none", device="cpu")
+        Pipeline.from_pretrained(tmp_path / "none", device="cpu")
 
 
 def test_device_is_checked_before_anything_is_loaded(tmp_path):
     with pytest.raises(OptionError, match="There is no device 'toaster'"):
-        Pipeline.load(tmp_path / "none", device="toaster")
+        Pipeline.from_pretrained(tmp_path / "none", device="toaster")
 
 
 def test_folder_without_a_tokenizer_says_what_to_copy(checkpoints, tmp_path):
@@ -687,14 +687,14 @@ def test_folder_without_a_tokenizer_says_what_to_copy(checkpoints, tmp_path):
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (folder / name).unlink()
     with pytest.raises(CheckpointError, match=r"found no tokenizer\. Copy tokenizer\.json"):
-        Pipeline.load(folder, device="cpu")
+        Pipeline.from_pretrained(folder, device="cpu")
 
 
 def test_broken_tokenizer_is_refused(checkpoints, tmp_path):
     folder = broken(checkpoints, tmp_path, lambda config: None)
     (folder / "tokenizer.json").write_text('{"version": "1.0"')
     with pytest.raises(CheckpointError, match="the tokenizer can't be read"):
-        Pipeline.load(folder, device="cpu")
+        Pipeline.from_pretrained(folder, device="cpu")
 
 
 def test_tokenizer_with_more_words_than_the_encoder_is_refused(checkpoints, tmp_path):
@@ -703,11 +703,11 @@ def test_tokenizer_with_more_words_than_the_encoder_is_refused(checkpoints, tmp_
     tokenizer.add_tokens(["longword", "otherword"])
     tokenizer.save_pretrained(folder)
     with pytest.raises(CheckpointError, match=r"The tokenizer has 152 tokens and the encoder 150"):
-        Pipeline.load(folder, device="cpu")
+        Pipeline.from_pretrained(folder, device="cpu")
 
 
 def test_real_encoder_reads_figure_2(minilm_folder, figure_2):
-    pipeline = Pipeline.load(minilm_folder, device="cpu")
+    pipeline = Pipeline.from_pretrained(minilm_folder, device="cpu")
     trace = pipeline(TIM_COOK, graph=figure_2, attentions=True)
     assert trace.rows[0].tokens == (
         "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is _ a City now [SEP]".split()
@@ -745,7 +745,7 @@ def test_a_masked_language_model_without_a_card_fills_masks(checkpoints, mask, t
     config = json.loads(file.read_text(encoding="utf-8"))
     del config["kbert"]
     file.write_text(json.dumps(config), encoding="utf-8")
-    pipeline = Pipeline.load(tmp_path / "foreign", device="cpu")
+    pipeline = Pipeline.from_pretrained(tmp_path / "foreign", device="cpu")
     assert pipeline.task is mask.task
     text = "患者有[MASK]病史"
     assert same(pipeline(text).prediction, mask(text).prediction)

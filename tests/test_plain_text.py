@@ -100,7 +100,7 @@ def test_a_long_text_is_read_in_windows_with_their_own_triples(plain):
 
 
 def test_pairs_have_their_triples_after_the_second_text(checkpoints):
-    pair = plain_text(Pipeline.load(checkpoints["pair"], device="cpu"))
+    pair = plain_text(Pipeline.from_pretrained(checkpoints["pair"], device="cpu"))
     graph = KnowledgeGraph([Triple("cat", "is", "apple")])
     (row,) = pair("a cat", "Beijing", graph=graph).rows
     first_sep, second_sep, *_ = [i for i, t in enumerate(row.tokens) if t == "[SEP]"]
@@ -122,7 +122,7 @@ def test_a_model_of_the_system_is_saved_and_loaded_with_its_configuration(plain,
     plain.card.write_to(plain.reader.model.config)
     plain.reader.model.save_pretrained(tmp_path)
     plain.hugging_face_tokenizer.save_pretrained(tmp_path)
-    again = Pipeline.load(tmp_path, device="cpu")
+    again = Pipeline.from_pretrained(tmp_path, device="cpu")
     assert again.card.system == "plain-text"
     assert again.config == plain.config
     assert again(TEXT, graph=GRAPH).prediction.spans == plain(TEXT, graph=GRAPH).prediction.spans
@@ -141,7 +141,7 @@ def test_the_command_line_trains_and_predicts_with_it(data, tmp_path, capsys):
     small = ["--system", "plain-text", "--hidden-size", "32", "--layers", "2"]
     folder = str(tmp_path / "model")
     assert cli.main([*train, *small, "--epochs", "1", "--output", folder, "--device", "cpu"]) == 0
-    assert Pipeline.load(folder, device="cpu").card.system == "plain-text"
+    assert Pipeline.from_pretrained(folder, device="cpu").card.system == "plain-text"
     predict = ["predict", "患者有糖尿病病史", "--model", folder, "--kg", str(data / "kg.spo")]
     assert cli.main([*predict, "--json"]) == 0
     assert '"糖尿病"' in capsys.readouterr().out

@@ -83,7 +83,7 @@ def test_it_is_trained_saved_and_loaded_again(data, checkpoints, monkeypatch):
     report = train(TrainOptions.of(**how, **where, device="cpu"))
     assert report["type_labels"] == {"疾病": "D", "检查": "E"}
     assert report["edit_response"].keys() == {"dev", "test"}
-    model = Pipeline.load(data / "model", device="cpu")
+    model = Pipeline.from_pretrained(data / "model", device="cpu")
     assert isinstance(model.config, ToyConfig)
     graph = load_graph(data / "kg.spo")
     assert model("患者有肺炎", graph=graph).used == (Triple("肺炎", "类别", "疾病"),)

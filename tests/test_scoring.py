@@ -96,7 +96,7 @@ def test_scores_are_cosines(own):
 
 
 def test_model_scores_with_its_own_encoder(checkpoints):
-    pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
+    pipeline = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     trace = pipeline(TEXTS[0], graph=GRAPH, options=CONTEXT)
     (node,) = trace.tree.nodes
     scores = {item.triple: item.score for item in node.left_out}
@@ -107,14 +107,14 @@ def test_model_scores_with_its_own_encoder(checkpoints):
 
 
 def test_reading_many_texts_chooses_as_reading_each(checkpoints):
-    pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
+    pipeline = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     together = pipeline.read([(text,) for text in TEXTS], graph=GRAPH, options=CONTEXT)
     for text, reading in zip(TEXTS, together, strict=True):
         assert reading.used == pipeline(text, graph=GRAPH, options=CONTEXT).used
 
 
 def test_bad_text_raises_after_those_before_it(checkpoints):
-    pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
+    pipeline = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     found = pipeline.read([("患者",), ("a\ud800",)], graph=GRAPH, options=CONTEXT)
     assert next(found).sentences == ("患者",)
     with pytest.raises(Exception, match="half a character"):
@@ -130,7 +130,7 @@ def test_another_encoder_can_be_named(checkpoints):
     options = InjectionOptions(strategy="context", scorer=str(checkpoints["encoder"]))
     scorer = scorer_of(options, device="cpu")
     assert scorer is similarity_under(str(checkpoints["encoder"]), "cpu")
-    pipeline = Pipeline.load(checkpoints["ner"], device="cpu")
+    pipeline = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     assert pipeline.kbert.scorer(options) is scorer
     assert pipeline(TEXTS[0], graph=GRAPH, options=options).used
 

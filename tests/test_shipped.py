@@ -82,7 +82,7 @@ def test_what_lies_here_comes_first_and_nothing_else_is_taken_for_shipped(elsewh
     with pytest.raises(GraphFileError, match=r"^demo_kgs/none\.spo: can't be read \(No such"):
         load_graph("demo_kgs/none.spo")
     with pytest.raises(CheckpointError, match="Found no model 'models/none'"):
-        Pipeline.load("models/none")
+        Pipeline.from_pretrained("models/none")
 
 
 def test_lab_starts_the_app_that_comes_with_the_program(elsewhere, monkeypatch):

@@ -36,7 +36,7 @@ PREDICT = """
 import sys
 from pathlib import Path
 from kbert_core import Pipeline, load_graph
-model = Pipeline.load("models/medical-ner-kbert", device="cpu")
+model = Pipeline.from_pretrained("models/medical-ner-kbert", device="cpu")
 graph = load_graph("demo_kgs/medical_zh.spo")
 files = set()
 sys.setprofile(lambda frame, *_: files.add(Path(frame.f_code.co_filename)))

@@ -15,7 +15,7 @@ def undecided(folder, *texts, graph, tokens=slice(4, 8), **reading):
         tokens: along N, on which a model that labels tokens is to be undecided.
         reading: how it is read.
     """
-    pipeline = Pipeline.load(folder, device="cpu")
+    pipeline = Pipeline.from_pretrained(folder, device="cpu")
     logits = pipeline(*texts, graph=graph, decode=False, **reading).logits[0]
     model = pipeline.encoder.model
     of_tokens = pipeline.card.task == "mask"

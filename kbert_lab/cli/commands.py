@@ -386,7 +386,7 @@ def loaded(
     task = getattr(args, "task", None)
     if likely and not task and likely in card.others:
         task = likely
-    pipeline = Pipeline.load(model_of(args), task=task, device=device or args.device)
+    pipeline = Pipeline.from_pretrained(model_of(args), task=task, device=device or args.device)
     if getattr(args, "bf16", False):  # `kbert tree` computes nothing
         from kbert_lab.training.bfloat16 import check_bf16
 

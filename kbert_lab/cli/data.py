@@ -126,7 +126,7 @@ def audit_data(
         from kbert_core.pipeline import Pipeline
         from kbert_core.scoring import scorer_of
 
-        similarity = Pipeline.load(model).kbert.similarity if model else None
+        similarity = Pipeline.from_pretrained(model).kbert.similarity if model else None
         scorer = scorer_of(how, similarity)
     relations = {triple.relation for triple in graph.active_triples()}
     if unknown := sorted({*(how.relations or ())} - relations):
@@ -149,7 +149,7 @@ def audit_data(
         from kbert_lab.study.gated import look_up
 
         try:
-            pipeline = Pipeline.load(model, task="ner")
+            pipeline = Pipeline.from_pretrained(model, task="ner")
             read = look_up(pipeline, model, splits.splits, graph, how.names)
             counts = replace(counts, looked_up=read)
             point = point_of(counts.splits[counts.held_out])

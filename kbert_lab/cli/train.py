@@ -266,7 +266,7 @@ def gate(
             splits["dev"] = read_split(dev, "dev", "ner", files.columns)
     if files.dev_share and "dev" not in splits:
         splits["train"], splits["dev"] = hold_out(splits["train"], files.dev_share, seed=seed)
-    pipeline = Pipeline.load(model, task=args.task, device=args.device)
+    pipeline = Pipeline.from_pretrained(model, task=args.task, device=args.device)
     if "dev" in splits and (leak := leak_of(splits, "dev", "train").texts).share >= BAD_LEAK:
         log.warning(
             "%s of dev's texts stand in train, whose labels the model has learnt: a gate fitted on "

@@ -112,7 +112,7 @@ def convert(
     vocab: Path | None = None,
     heads: int | None = None,
 ) -> dict[str, Any]:
-    """Bring a checkpoint of the release into a folder that ``Pipeline.load`` reads.
+    """Bring a checkpoint of the release into a folder that ``Pipeline.from_pretrained`` reads.
 
     Only tensors are read from the file; one that would run code is refused.
     The folder appears whole, after it was loaded once, or not at all.

@@ -4,7 +4,7 @@
 through it predicts as it does alone, and the dictionary's spans that the gate lets through are
 written over that. Without a graph it is the model alone::
 
-    model = Gated.load("models/medical-ner-bert")
+    model = Gated.from_pretrained("models/medical-ner-bert")
     next(model.predict([("患者行胃镜检查",)], graph=graph)).judged
 """
 
@@ -294,10 +294,12 @@ class Gated(Pipeline):
         self.gate = gate
 
     @classmethod
-    def load(cls, path: str | Path, *, gate: str | Path | None = None, **how: Any) -> Self:
+    def from_pretrained(
+        cls, path: str | Path, *, gate: str | Path | None = None, **how: Any
+    ) -> Self:
         """Load a model and its gate; ``gate`` and ``how`` as of ``Gate`` and ``Pipeline``."""
         fitted = Gate.load(path, gate)
-        return cls(Pipeline.load(path, **how), fitted)
+        return cls(Pipeline.from_pretrained(path, **how), fitted)
 
     def __call__(self, *sentences: Any, graph: GraphOrPath = NO_KNOWLEDGE, **how: Any) -> Any:
         """Read a text and keep every stage; arguments as of :class:`Pipeline`."""

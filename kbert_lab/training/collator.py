@@ -34,9 +34,9 @@ class KnowledgeCollator:
     """Inject a graph's triples into the texts of a ``Trainer``'s batches.
 
     The model's config gets a card that says how texts are read, so
-    :meth:`Pipeline.load` can load what the ``Trainer`` saves. The collator keeps no weights, so
-    a worker of a ``DataLoader`` gets a small copy, spawned ones too; only where the model itself
-    scores triples (strategy "context" without a scorer) it keeps the model.
+    :meth:`Pipeline.from_pretrained` can load what the ``Trainer`` saves. The collator keeps no
+    weights, so a worker of a ``DataLoader`` gets a small copy, spawned ones too; only where the
+    model itself scores triples (strategy "context" without a scorer) it keeps the model.
 
     Args:
         model: of a class ``AutoModelFor…`` that fits the task; its ``id2label`` names the labels.

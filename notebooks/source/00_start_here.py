@@ -24,7 +24,7 @@ ready("models/ner-en", "demo_kgs/medical_en.spo")
 # %%
 from kbert_core import NO_KNOWLEDGE, Pipeline, Triple, load_graph
 
-model = Pipeline.load("models/ner-en", device="cpu")
+model = Pipeline.from_pretrained("models/ner-en", device="cpu")
 sentence = "The shingles healed, but the scar remained."
 
 

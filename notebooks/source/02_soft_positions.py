@@ -162,7 +162,7 @@ draw(3)
 from _charts import matrix_chart
 from kbert_core import NO_KNOWLEDGE, Ablation, Pipeline
 
-kbert = Pipeline.load("models/zh-mini", device="cpu")
+kbert = Pipeline.from_pretrained("models/zh-mini", device="cpu")
 text = "患者有糖尿病史"
 bert = kbert(text, graph=NO_KNOWLEDGE, attentions=True, hidden_states=True, decode=False)
 NEXT, PREVIOUS = 1, 2  # heads of the first layer, counted from 0

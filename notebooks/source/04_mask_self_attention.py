@@ -303,7 +303,7 @@ assert np.abs(with_booleans - attention(can_see.astype(float))).max() < 1e-5
 from kbert_core import Pipeline
 from kbert_lab.explain.attention import attention_arithmetic
 
-kbert = Pipeline.load("models/zh-mini", device="cpu")
+kbert = Pipeline.from_pretrained("models/zh-mini", device="cpu")
 medical = load_graph("demo_kgs/medical_zh.spo")
 trace = kbert("患者有糖尿病史", graph=medical, attentions=True, hidden_states=True, decode=False)
 row = trace.rows[0]

@@ -24,7 +24,7 @@ ready("models/medical-ner-kbert", "demo_kgs/medical_zh.spo")
 # %%
 from kbert_core import NO_KNOWLEDGE, Pipeline, load_graph
 
-kbert = Pipeline.load("models/medical-ner-kbert", device="cpu")
+kbert = Pipeline.from_pretrained("models/medical-ner-kbert", device="cpu")
 medical = load_graph("demo_kgs/medical_zh.spo")
 text = "患者行胃镜检查未见异常"  # the patient had a gastroscopy, nothing unusual was seen
 

@@ -47,13 +47,13 @@ english = read_examples("demo_kgs/example_data/medical_ner_en.tsv", "ner")
 
 SIDES = {
     "Chinese": Side(
-        Pipeline.load("models/medical-ner-kbert", device="cpu"),
+        Pipeline.from_pretrained("models/medical-ner-kbert", device="cpu"),
         chinese,
         load_graph("demo_kgs/medical_zh.spo"),
         load_graph("demo_kgs/everyday_zh.spo"),
     ),
     "English": Side(
-        Pipeline.load("models/ner-en", device="cpu"),
+        Pipeline.from_pretrained("models/ner-en", device="cpu"),
         english,
         load_graph("demo_kgs/medical_en.spo"),
         load_graph("demo_kgs/general_en.spo"),

@@ -109,7 +109,7 @@ for graph in (true, false):
 # %%
 from kbert_core import Pipeline
 
-kbert = Pipeline.load("models/medical-ner-kbert", device="cpu")
+kbert = Pipeline.from_pretrained("models/medical-ner-kbert", device="cpu")
 
 
 def apart(pipeline, text, one, other, ablation):

@@ -90,7 +90,7 @@ flat
 # was done, congestion of the stomach's mucosa was seen*). Every mention keeps the triples it has and gets 8 more.
 
 # %%
-kbert = Pipeline.load("models/medical-ner-kbert", device="cpu")
+kbert = Pipeline.from_pretrained("models/medical-ner-kbert", device="cpu")
 medical = load_graph("demo_kgs/medical_zh.spo")
 text = "行胃镜检查，见胃体黏膜充血。"
 OWN = kbert.card.reading.options.max_triples  # of its own triples, as trained

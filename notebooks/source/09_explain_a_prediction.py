@@ -24,7 +24,7 @@ ready("models/medical-ner-kbert", "demo_kgs/medical_zh.spo", "demo_kgs/example_d
 from _tools import show
 from kbert_core import NO_KNOWLEDGE, InjectionOptions, Pipeline, load_graph
 
-kbert = Pipeline.load("models/medical-ner-kbert", device="cpu")
+kbert = Pipeline.from_pretrained("models/medical-ner-kbert", device="cpu")
 medical = load_graph("demo_kgs/medical_zh.spo")
 text = "因黑便伴上腹痛就诊。"
 THREE = InjectionOptions(max_triples=3)

@@ -299,7 +299,7 @@ from kbert_core import Pipeline
 
 made.pipeline.encoder.model.save_pretrained("my-model")
 made.pipeline.hugging_face_tokenizer.save_pretrained("my-model")
-again = Pipeline.load("my-model", device="cpu")
+again = Pipeline.from_pretrained("my-model", device="cpu")
 
 # %% tags=["test"]
 assert again.card.reading.options == made.pipeline.card.reading.options

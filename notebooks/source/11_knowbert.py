@@ -23,7 +23,7 @@ ready("models/wsd-knowbert", "demo_kgs/senses_en.spo")
 # %%
 from kbert_core import Pipeline, load_graph
 
-knowbert = Pipeline.load("models/wsd-knowbert", device="cpu")
+knowbert = Pipeline.from_pretrained("models/wsd-knowbert", device="cpu")
 senses = load_graph("demo_kgs/senses_en.spo")
 for triple in senses.triples_of("bank.n.01"):
     print(triple)

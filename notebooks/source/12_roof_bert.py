@@ -22,7 +22,7 @@ ready("models/medical-ner-roof", "models/medical-ner-kbert", "demo_kgs/medical_z
 # %%
 from kbert_core import Pipeline, load_graph
 
-roof = Pipeline.load("models/medical-ner-roof", device="cpu")
+roof = Pipeline.from_pretrained("models/medical-ner-roof", device="cpu")
 graph = load_graph("demo_kgs/medical_zh.spo")
 text = "患者行胃镜检查未见异常"
 trace = roof(text, graph=graph, hidden_states=True, attentions=True)
@@ -154,7 +154,7 @@ assert difference > 0.1
 # %%
 import pandas as pd
 
-kbert = Pipeline.load("models/medical-ner-kbert", device="cpu")
+kbert = Pipeline.from_pretrained("models/medical-ner-kbert", device="cpu")
 long = "患者因腹痛行胃镜检查，既往糖尿病、高血压，服用阿司匹林，心电图未见异常，建议复查血常规。"
 rows = []
 for most in (0, 1, 2, 4, 8):

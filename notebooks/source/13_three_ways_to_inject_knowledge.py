@@ -23,7 +23,9 @@ ready(*(f"models/{name}" for name in MODELS), "demo_kgs/medical_zh.spo")
 # %%
 from kbert_core import Pipeline, load_graph
 
-kbert, knowbert, roof = (Pipeline.load(f"models/{name}", device="cpu") for name in MODELS)
+kbert, knowbert, roof = (
+    Pipeline.from_pretrained(f"models/{name}", device="cpu") for name in MODELS
+)
 systems = {
     "K-BERT": kbert,
     "KnowBert": knowbert,

@@ -22,7 +22,7 @@ ready("models/matching-zh", "models/zh-mini", "demo_kgs/everyday_zh.spo")
 # %%
 from kbert_core import Pipeline, load_graph
 
-kbert = Pipeline.load("models/matching-zh", device="cpu")
+kbert = Pipeline.from_pretrained("models/matching-zh", device="cpu")
 graph = load_graph("demo_kgs/everyday_zh.spo")
 pair = ("怎么找服务员", "怎么找快递员")
 trace = kbert(*pair, graph=graph, hidden_states=True)

@@ -95,7 +95,7 @@ mine = store(BertModel(BertConfig(**SMALL)), "my-bert")
 print(*sorted(file.name for file in mine.iterdir()), sep="\n")
 
 # %%
-pipeline = Pipeline.load(mine, device="cpu")
+pipeline = Pipeline.from_pretrained(mine, device="cpu")
 trace = pipeline(text, graph=figure2, hidden_states=True)
 (flat,) = trace.rows
 print("tokens        ", *flat.tokens)
@@ -188,7 +188,7 @@ report("RoBERTa, positions 2…", three_tests(roberta, offset=2))
 from kbert_core import probe
 
 print("the library's probe:  BERT +", probe(bert), "  RoBERTa +", probe(roberta))
-own = Pipeline.load(store(roberta, "my-roberta"), device="cpu")
+own = Pipeline.from_pretrained(store(roberta, "my-roberta"), device="cpu")
 batch = own(text, graph=figure2).batch
 print("soft positions", *batch.soft_positions[0].tolist())
 print("given to it   ", *own.encoder.inputs(batch)["position_ids"][0].tolist())
@@ -359,7 +359,7 @@ other.save_pretrained(FOLDER / "zh-mini")
 for file in ("tokenizer.json", "tokenizer_config.json"):
     shutil.copy(f"models/zh-mini/{file}", FOLDER / "zh-mini")
 try:
-    Pipeline.load(FOLDER / "sentiment-zh", device="cpu")
+    Pipeline.from_pretrained(FOLDER / "sentiment-zh", device="cpu")
 except KBertError as error:
     print(str(error).replace(str(FOLDER), "FOLDER"))
 

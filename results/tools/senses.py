@@ -46,7 +46,7 @@ def _each(example: Example, choose: Any) -> dict[tuple[int, int], str]:
 
 
 def _nearest(train: Sequence[Example], test: Sequence[Example], encoder: str) -> list[Found]:
-    pipeline = Pipeline.load(encoder, device="cpu")
+    pipeline = Pipeline.from_pretrained(encoder, device="cpu")
     sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))
     for example, states in _span_states(pipeline, train):
         for link, state in zip(example.links, states, strict=True):

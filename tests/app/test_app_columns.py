@@ -60,7 +60,7 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def case(models):
-    reader = Pipeline.load(models / "tags-zh-kbert", device="cpu")
+    reader = Pipeline.from_pretrained(models / "tags-zh-kbert", device="cpu")
     return Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
 
 
@@ -154,7 +154,7 @@ def test_table_of_differences_has_a_row_for_every_two(case):
 
 
 def test_table_without_predictions_has_their_columns_left_out(checkpoints):
-    encoder = Pipeline.load(checkpoints["encoder"], device="cpu")
+    encoder = Pipeline.from_pretrained(checkpoints["encoder"], device="cpu")
     bare = Case.of(encoder, TEXT, graph=GRAPH, target=Target(""))
     table = sides.differences(compare(ablations_of(bare), of=bare), NAMES)
     assert "Score" not in table and "Cells" in table

@@ -40,7 +40,7 @@ def loaded():
         if name != DEFAULT and not folder.is_dir():
             pytest.skip(f"no model models/{name}")
         if name not in models:
-            models[name] = Pipeline.load(folder, device="cpu")
+            models[name] = Pipeline.from_pretrained(folder, device="cpu")
         return models[name]
 
     return load

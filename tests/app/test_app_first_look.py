@@ -38,7 +38,7 @@ print([waits + [[gc.isenabled()]], drawn, [info.value for info in at.info], list
 def test_the_first_look_lays_an_example_out_as_its_model_reads_it(key):
     (example,) = (own for own in EXAMPLES if own.key == key)
     laid = first_look.lay(example)
-    reader = Pipeline.load(ROOT / "models" / example.model)
+    reader = Pipeline.from_pretrained(ROOT / "models" / example.model)
     graph = services.demo_graph(example.graph)
     (reading,) = reader.readings([example.sentences], graph=graph)
     for one, other in zip(laid.rows, reading.rows, strict=True):

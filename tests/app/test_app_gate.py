@@ -34,8 +34,8 @@ def model(checkpoints, tmp_path, monkeypatch):
 def test_what_the_gate_writes_is_ringed_named_and_escaped(model):
     graph = services.demo_graph("medical_zh")
     text = "<b>患者有糖尿病"
-    own = Pipeline.load(model)(text).prediction
-    gated = Gated.load(model)(text, graph=graph).prediction
+    own = Pipeline.from_pretrained(model)(text).prediction
+    gated = Gated.from_pretrained(model)(text, graph=graph).prediction
     drawn = prediction.gate_html(text, gated, own)
     assert "<b>患" not in drawn and "kb-ring" in drawn
     assert "糖尿病" in drawn and "88.1 %" in drawn and "written" in drawn

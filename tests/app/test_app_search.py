@@ -90,7 +90,7 @@ def test_words_count_what_was_found_and_say_why_it_ended(found, info):
 
 
 def test_words_of_a_search_without_result_show_what_came_nearest(models, found, info):
-    reader = Pipeline.load(models / "tags-zh-kbert", device="cpu")
+    reader = Pipeline.from_pretrained(models / "tags-zh-kbert", device="cpu")
     case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
     none = replace(counterfactuals(case, search=Search(budget=2)), found=(), nearest=found.nearest)
     assert "The closest" in view.say_now(none, info)
@@ -105,7 +105,7 @@ def test_words_of_a_search_without_result_show_what_came_nearest(models, found, 
 
 
 def test_targets_are_the_spans_predicted_then_mentions_without_one(models):
-    reader = Pipeline.load(models / "tags-zh-kbert", device="cpu")
+    reader = Pipeline.from_pretrained(models / "tags-zh-kbert", device="cpu")
     trace = reader(TEXT, graph=GRAPH)
     offered = targets_view.targets(trace)
     spans = [Target(s.label, s.start, s.end) for s in trace.prediction.spans]

@@ -542,7 +542,7 @@ def test_a_session_file_runs_in_python_as_the_docs_say(tmp_path, monkeypatch, ch
     monkeypatch.chdir(tmp_path)
     space = {}
     exec(compile(lines, "docs/sharing.md", "exec"), space)
-    wanted = Pipeline.load(checkpoints["ner"])(
+    wanted = Pipeline.from_pretrained(checkpoints["ner"])(
         *scene.sentences,
         graph=graph.apply(*edits),
         options=options,

@@ -143,7 +143,7 @@ def test_several_labels_stand_beside_their_probabilities(lab):
     assert lab.selectbox(key="lab.model").options == ["signs-zh · no graph"]
     lab.text_area(key="lab.text").set_value(PAIR[0]).run()
     assert not lab.exception
-    prediction = Pipeline.load(lab.selectbox(key="lab.model").value, device="cpu")(
+    prediction = Pipeline.from_pretrained(lab.selectbox(key="lab.model").value, device="cpu")(
         PAIR[0]
     ).prediction
     bars = drawn(lab)

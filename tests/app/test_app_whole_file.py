@@ -159,7 +159,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def reader(checkpoints):
-    return Pipeline.load(checkpoints["ner"], device="cpu")
+    return Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
 
 
 @pytest.fixture

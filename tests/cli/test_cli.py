@@ -135,7 +135,7 @@ def test_a_models_tree_has_the_rows_that_it_reads_masks_left_alone(tree, checkpo
     graph.write_text("mask\tis_a\tcat\napple\tis_a\tcity\n", encoding="utf-8")
     model, text = checkpoints["mask"], "a [MASK] mask apple"
     found = tree(text, "--kg", graph, "--model", model)
-    (row,) = Pipeline.load(model, device="cpu")(text, graph=load_graph(graph)).rows
+    (row,) = Pipeline.from_pretrained(model, device="cpu")(text, graph=load_graph(graph)).rows
     assert [found[field] for field in FIELDS[:5]] == printed(row)
     assert found["tokens"][2] == "[MASK]"
     assert [(m["text"], m["start"]) for m in found["mentions"]] == [("mask", 9), ("apple", 14)]
@@ -145,7 +145,7 @@ def test_a_models_tree_of_a_long_text_has_the_windows_that_it_reads(kbert, tree,
     model, text = checkpoints["ner"], "患者有糖尿病史行心电图检查给予布洛芬口服。" * 31
     text = text[:660]
     found = tree(text, "--kg", MEDICAL, "--model", model)["windows"]
-    rows = Pipeline.load(model, device="cpu")(text, graph=load_graph(MEDICAL)).rows
+    rows = Pipeline.from_pretrained(model, device="cpu")(text, graph=load_graph(MEDICAL)).rows
     assert len(rows) > 20
     assert [[window[field] for field in FIELDS[:5]] for window in found] == [*map(printed, rows)]
     assert [w["mentions"][0]["text"] for w in found[:2]] == ["糖尿病", "心电图"]
@@ -614,7 +614,7 @@ def test_candidates_are_ordered_by_probability_and_equal_ones_as_they_came():
 
 
 def test_a_pipeline_ranks_as_it_predicts_each_candidate_by_itself(ranker):
-    pipeline = Pipeline.load(ranker, device="cpu")
+    pipeline = Pipeline.from_pretrained(ranker, device="cpu")
     graph = KnowledgeGraph([Triple("tim cook", "ceo", "apple")])
     found = pipeline.rank("tim", ANSWERS, graph=graph)
     alone = {a: pipeline("tim", a, graph=graph).prediction.probabilities["1"] for a in ANSWERS}
@@ -630,9 +630,9 @@ def test_a_pipeline_ranks_as_it_predicts_each_candidate_by_itself(ranker):
 
 def test_a_model_for_something_else_does_not_rank(checkpoints):
     with pytest.raises(CheckpointError, match=r"task 'classify'.*kbert train --task rank"):
-        Pipeline.load(checkpoints["classify"], device="cpu").rank("a", ["b"])
+        Pipeline.from_pretrained(checkpoints["classify"], device="cpu").rank("a", ["b"])
     with pytest.raises(CheckpointError, match=r"labels LABEL_0, LABEL_1.*one named 1"):
-        Pipeline.load(checkpoints["pair"], device="cpu").rank("a", ["b"])
+        Pipeline.from_pretrained(checkpoints["pair"], device="cpu").rank("a", ["b"])
 
 
 def test_the_command_ranks_candidates_given_and_from_a_file(ranker, tmp_path, capsys):

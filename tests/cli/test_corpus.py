@@ -261,7 +261,7 @@ def test_every_task_has_its_columns_and_they_take_its_prediction(
         (row,) = pq.read_table(tmp_path / task).to_pylist()
         assert row["text"] == (["a [MASK]", "b"] if task == "pair" else "a [MASK]")
         named = row["fillings"][0]["candidates"] if task == "mask" else row["probabilities"]
-        pipeline = Pipeline.load(checkpoints[task], device="cpu")
+        pipeline = Pipeline.from_pretrained(checkpoints[task], device="cpu")
         (own,) = pipeline.predict([("a [MASK]", "b")[: pipeline.task.sentences]])
         wanted = dict(own.fillings[0].candidates) if task == "mask" else own.probabilities
         assert dict(named) == pytest.approx(wanted, abs=1e-5)
@@ -399,7 +399,7 @@ def test_a_worker_without_the_model_stops_the_run_and_says_where(
 
 def test_a_worker_with_another_model_stops_the_run(here, predict, tmp_path, checkpoints):
     model = shutil.copytree(checkpoints["ner"], tmp_path / "model")
-    pipeline = Pipeline.load(model, device="cpu")
+    pipeline = Pipeline.from_pretrained(model, device="cpu")
     next(pipeline.reader.model.parameters()).data += 1
     here.started = lambda: pipeline.reader.model.save_pretrained(model)
     assert "found another model than where the run was started" in predict(model=model, code=2)

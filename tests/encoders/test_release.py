@@ -141,7 +141,7 @@ def converted(folder, state, **options):
     target = folder.parent / "target"
     shutil.rmtree(target, ignore_errors=True)
     report = convert(folder / "model.bin", target, **{"heads": HEADS, **options})
-    return report, Pipeline.load(target, device="cpu")
+    return report, Pipeline.from_pretrained(target, device="cpu")
 
 
 def of_trace(trace):

@@ -36,7 +36,7 @@ def folder(checkpoints, tmp_path_factory):
     table = "\n".join(["text_a\tlabel", *map(row, TEXTS)]) + "\n"
     for split in ("train", "dev", "test"):
         (root / "data" / f"{split}.tsv").write_text(table, "utf-8")
-    Gate.fit(Pipeline.load(root / "model"), root / "model", SPLITS, GRAPH).save(
+    Gate.fit(Pipeline.from_pretrained(root / "model"), root / "model", SPLITS, GRAPH).save(
         root / "model" / FILE
     )
     return root
@@ -44,11 +44,11 @@ def folder(checkpoints, tmp_path_factory):
 
 @pytest.fixture
 def gated(folder):
-    return Gated.load(folder / "model")
+    return Gated.from_pretrained(folder / "model")
 
 
 def test_a_gate_writes_names_that_are_right_and_an_empty_graph_is_the_model_alone(gated, folder):
-    plain = Pipeline.load(folder / "model")
+    plain = Pipeline.from_pretrained(folder / "model")
     text = "患者有糖尿病，行心电图"
     alone, through = plain(text), gated(text, graph=GRAPH)
     assert isinstance(through.prediction, GatedPrediction)
@@ -90,7 +90,7 @@ def test_a_model_trained_without_a_graph_does_not_read_it(gated, folder):
 def test_a_gated_model_is_scored_as_any_other(gated, folder):
     through, alone = (evaluate(gated, TEXTS, graph) for graph in (GRAPH, NO_KNOWLEDGE))
     assert through["f1"] > alone["f1"]
-    assert alone == evaluate(Pipeline.load(folder / "model"), TEXTS, NO_KNOWLEDGE)
+    assert alone == evaluate(Pipeline.from_pretrained(folder / "model"), TEXTS, NO_KNOWLEDGE)
 
 
 def test_a_saved_gate_is_the_one_that_was_fitted(gated, folder):
@@ -108,7 +108,7 @@ def test_a_gate_finds_names_in_other_words_and_an_older_one_as_written(gated, fo
     data = json.loads((folder / "model" / FILE).read_text("utf-8"))
     del data["name_rules"]
     (tmp_path / FILE).write_text(json.dumps(data), "utf-8")
-    older = Gated.load(folder / "model", gate=tmp_path / FILE)
+    older = Gated.from_pretrained(folder / "model", gate=tmp_path / FILE)
     assert older("患者有糖 尿病", graph=GRAPH).prediction.judged == ()
 
 
@@ -123,9 +123,9 @@ def test_a_gate_of_another_graph_or_model_is_refused(gated, folder, tmp_path):
     weights = (other / "model.safetensors").read_bytes()
     (other / "model.safetensors").write_bytes(weights[:-4] + b"\0\0\0\0")
     with pytest.raises(CheckpointError, match="fitted for another model than"):
-        Gated.load(other)
+        Gated.from_pretrained(other)
     with pytest.raises(CheckpointError, match=r"there is no gate\. Fit one"):
-        Gated.load(folder / "model", gate=tmp_path / "none.json")
+        Gated.from_pretrained(folder / "model", gate=tmp_path / "none.json")
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def test_a_gate_is_not_fitted_where_there_is_no_dev_no_match_or_one_kind(
     with pytest.raises(DataError, match="'B-X' is not among those of the model"):
         fit([tagged("患者有糖尿病", ("糖尿病", "X"))])
     with pytest.raises(CheckpointError, match="judges named entities, and the model is for 'class"):
-        fit(TEXTS, pipeline=Pipeline.load(checkpoints["classify"]))
+        fit(TEXTS, pipeline=Pipeline.from_pretrained(checkpoints["classify"]))
     with pytest.raises(CheckpointError, match="judges named entities"):
-        Gated(Pipeline.load(checkpoints["classify"]), gated.gate)
+        Gated(Pipeline.from_pretrained(checkpoints["classify"]), gated.gate)
 
 
 def kbert(capsys, *words):
@@ -297,7 +297,7 @@ def test_an_audit_with_a_model_says_what_looking_up_makes_of_it(folder, monkeypa
     )
     report = json.loads(capsys.readouterr().out)
     looked = report["looked_up"]
-    read = {"model": Pipeline.load("model"), "gate": Gated.load("model")}
+    read = {"model": Pipeline.from_pretrained("model"), "gate": Gated.from_pretrained("model")}
     f1 = {name: evaluate(own, TEXTS, GRAPH)["f1"] for name, own in read.items()}
     alone, gains = looked["alone"], looked["gains"]
     assert alone == pytest.approx(f1["model"], abs=1e-4)

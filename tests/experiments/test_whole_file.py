@@ -75,7 +75,7 @@ def test_options_of_reading_count(ner):
 
 def test_a_file_of_masks_and_labels_nobody_knows_are_refused(ner, checkpoints):
     with pytest.raises(DataError, match="for the task 'mask', whose texts have no single label"):
-        list(each_row(Pipeline.load(checkpoints["mask"], device="cpu"), [PLAIN], GRAPH))
+        list(each_row(Pipeline.from_pretrained(checkpoints["mask"], device="cpu"), [PLAIN], GRAPH))
     with pytest.raises(DataError, match="the label 'B-Q' is not among those of the model"):
         list(each_row(ner, [tagged(TEXT, ("患者", "Q"))], GRAPH))
 

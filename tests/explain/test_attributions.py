@@ -20,10 +20,10 @@ from kbert_core.plain_text import PlainTextConfig
 @pytest.fixture(scope="module")
 def cases(checkpoints, tmp_path_factory):
     """One case per system."""
-    kbert = Pipeline.load(checkpoints["ner"], device="cpu")
+    kbert = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     config = PlainTextConfig(InjectionOptions(max_triples=2))
     plain = Pipeline(kbert.reader.model, kbert.hugging_face_tokenizer, Card("ner", config))
-    classes = Pipeline.load(checkpoints["classify"], device="cpu")
+    classes = Pipeline.from_pretrained(checkpoints["classify"], device="cpu")
     knowbert = knowbert_in(tmp_path_factory.mktemp("knowbert"), checkpoints)
     made = {
         "kbert": Case.of(kbert, TEXT, graph=GRAPH, target=DISEASE),
@@ -96,7 +96,7 @@ def test_shares_are_those_of_a_slow_sum_over_the_way(cases):
 
 
 def test_a_triple_at_two_mentions_has_the_shares_of_both(checkpoints):
-    ner = Pipeline.load(checkpoints["ner"], device="cpu")
+    ner = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     case = Case.of(ner, "糖尿病史糖尿病", graph=GRAPH, target=Target("疾病", 0, 3))
     found = attributions(case, steps=8)
     each = [found.of(Piece(IS_DISEASE, node)) for node in (0, 1)]

@@ -45,12 +45,12 @@ NAMES = ["Tim Cook", "Beijing", "visiting", "now"]
 
 @pytest.fixture(scope="module")
 def reader(checkpoints):
-    return Pipeline.load(checkpoints["ner"], device="cpu")
+    return Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
 
 
 @pytest.fixture(scope="module")
 def classifier(checkpoints):
-    return Pipeline.load(checkpoints["classify"], device="cpu")
+    return Pipeline.from_pretrained(checkpoints["classify"], device="cpu")
 
 
 def without_branches(flat, pieces):
@@ -183,7 +183,7 @@ def test_score_of_a_span_is_the_mean_log_probability_of_its_tags(reader):
 
 
 def test_score_of_a_token_is_its_log_odds_at_the_mask(checkpoints):
-    reader = Pipeline.load(checkpoints["mask"], device="cpu")
+    reader = Pipeline.from_pretrained(checkpoints["mask"], device="cpu")
     case = Case.of(reader, "患者有[MASK]尿病史", graph=GRAPH)
     token, probability = case.base.prediction.fillings[0].candidates[0]
     assert case.target == Target(token, 3, 9)

@@ -27,12 +27,12 @@ SPAN = Target("疾病", 3, 6)
 
 @pytest.fixture(scope="module")
 def reader(checkpoints):
-    return Pipeline.load(checkpoints["ner"], device="cpu")
+    return Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
 
 
 @pytest.fixture(scope="module")
 def classifier(checkpoints):
-    return Pipeline.load(checkpoints["classify"], device="cpu")
+    return Pipeline.from_pretrained(checkpoints["classify"], device="cpu")
 
 
 def test_ablations_of_a_text_with_knowledge_are_all_different(reader):
@@ -157,7 +157,7 @@ def test_equal_is_said_only_where_the_states_are(reader, monkeypatch):
 
 
 def test_two_models_are_never_called_equal(classifier, checkpoints):
-    twin = Pipeline.load(checkpoints["classify"], device="cpu")
+    twin = Pipeline.from_pretrained(checkpoints["classify"], device="cpu")
     with torch.no_grad():
         twin.encoder.model.classifier.bias[0] += 1
     case = Case.of(classifier, "好转", graph=GRAPH)
@@ -179,7 +179,7 @@ def test_models_with_other_labels_are_compared_without_a_score(classifier, reade
 
 
 def test_an_encoder_without_a_head_is_compared_by_its_states(checkpoints):
-    encoder = Pipeline.load(checkpoints["encoder"], device="cpu")
+    encoder = Pipeline.from_pretrained(checkpoints["encoder"], device="cpu")
     case = Case.of(encoder, TEXT, graph=GRAPH, target=NOTHING)
     made = compare(ablations_of(case), of=case)
     assert made.target is None

@@ -82,7 +82,7 @@ def test_an_effect_flips_where_the_answer_is_another():
 
 
 def test_the_triple_that_says_what_epilepsy_is_flips_its_entity():
-    model = Pipeline.load(MODELS / "medical-ner-kbert", device="cpu")
+    model = Pipeline.from_pretrained(MODELS / "medical-ner-kbert", device="cpu")
     graph = load_graph(MODELS.parent / "demo_kgs" / "medical_zh.spo")
     found = effects(Case.of(model, "既往患癫痫多年", graph=graph))
     first = found.ranked[0]

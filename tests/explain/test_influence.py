@@ -166,7 +166,7 @@ def test_influence_of_a_triple_said_twice_starts_at_both_mentions(classifier):
 
 
 def test_influence_of_a_window_follows_the_triples_that_hang_there(checkpoints):
-    reader = Pipeline.load(checkpoints["ner"], device="cpu")
+    reader = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     case = Case.of(reader, TEXT * 6, graph=GRAPH, target=Target("疾病", 3, 6))
     assert len(case.trace.rows) > 2
     last = influence(case, window=len(case.trace.rows) - 1)
@@ -232,14 +232,14 @@ def test_influence_as_a_table_has_a_row_for_every_triple_layer_and_token(classif
 
 
 def test_influence_needs_no_task_head(checkpoints):
-    encoder = Pipeline.load(checkpoints["encoder"], device="cpu")
+    encoder = Pipeline.from_pretrained(checkpoints["encoder"], device="cpu")
     found = influence(Case.of(encoder, TEXT, graph=GRAPH, target=NOTHING))
     assert len(found.pieces) == 3
     assert found.largest_beyond_reach < ROUNDING
 
 
 def test_influence_in_a_model_that_fills_masks_needs_no_mask(checkpoints):
-    reader = Pipeline.load(checkpoints["mask"], device="cpu")
+    reader = Pipeline.from_pretrained(checkpoints["mask"], device="cpu")
     assert len(influence(Case.of(reader, TEXT, graph=GRAPH, target=NOTHING)).pieces) == 3
     with pytest.raises(TextError, match=r"\[MASK\]"):
         Case.of(reader, TEXT, graph=GRAPH)

@@ -176,7 +176,7 @@ def test_spread_is_over_the_seeds(case):
     [("ner", TEXT, Target("疾病", 3, 6)), ("mask", "患者有[MASK]尿病史", None)],
 )
 def test_noise_is_followed_in_spans_and_masks(checkpoints, task, text, target):
-    pipeline = Pipeline.load(checkpoints[task], device="cpu")
+    pipeline = Pipeline.from_pretrained(checkpoints[task], device="cpu")
     case = Case.of(pipeline, text, graph=GRAPH, target=target)
     curve = noise_curve(case, counts=(0, 2), seeds=(1,))
     for point in curve.points:

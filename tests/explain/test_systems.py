@@ -20,7 +20,7 @@ from kbert_lab.explain.noise import noise_curve
 
 @pytest.fixture(scope="module")
 def case(checkpoints):
-    read = Pipeline.load(checkpoints["ner"], device="cpu")
+    read = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     config = PlainTextConfig(InjectionOptions(max_triples=2))
     pipeline = Pipeline(read.reader.model, read.hugging_face_tokenizer, Card("ner", config))
     return Case.of(pipeline, TEXT, graph=GRAPH, target=DISEASE)

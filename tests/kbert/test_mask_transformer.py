@@ -304,7 +304,7 @@ def test_an_unfit_model_is_refused_with_the_reason(kind, tokenizer, tmp_path):
     small(kind, **{"vocab_size": len(tokenizer), **more}).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(EncoderError, match=reason) as caught:
-        Pipeline.load(tmp_path, device="cpu")
+        Pipeline.from_pretrained(tmp_path, device="cpu")
     assert "Use another encoder; BERT, RoBERTa" in str(caught.value)
 
 
@@ -315,13 +315,13 @@ def test_an_unfit_model_is_refused_with_the_reason(kind, tokenizer, tmp_path):
 def test_an_unfit_model_with_a_task_is_refused_without_blame_of_its_files(kind, reason, tmp_path):
     small(kind, **UNFIT[kind][0]).save_pretrained(tmp_path)
     with pytest.raises(EncoderError, match=reason):
-        Pipeline.load(tmp_path, task="ner", device="cpu")
+        Pipeline.from_pretrained(tmp_path, task="ner", device="cpu")
 
 
 def test_relative_positions_that_transformers_reads_no_more_are_refused(tmp_path):
     small("bert", position_embedding_type="relative_key").save_pretrained(tmp_path)
     with pytest.raises(EncoderError, match=r"its positions are relative \('relative_key' in its"):
-        Pipeline.load(tmp_path, device="cpu")
+        Pipeline.from_pretrained(tmp_path, device="cpu")
 
 
 def test_a_config_that_asks_for_tuples_makes_no_difference(encoder, tokenizer, tmp_path):
@@ -329,7 +329,7 @@ def test_a_config_that_asks_for_tuples_makes_no_difference(encoder, tokenizer, t
     assert probe(encoder) == 0
     encoder.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    assert Pipeline.load(tmp_path, device="cpu")("cat", hidden_states=True).hidden_states
+    assert Pipeline.from_pretrained(tmp_path, device="cpu")("cat", hidden_states=True).hidden_states
 
 
 def test_flex_attention_off_cuda_is_refused(encoder):

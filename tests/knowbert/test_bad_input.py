@@ -133,18 +133,18 @@ def test_vectors_of_another_width_than_the_models_are_refused_when_it_is_loaded(
         tmp_path / "linker", lambda card: card["bases"][0].update(vectors=str(wide))
     )
     with pytest.raises(KBertError, match=r"don't fit the model's card .*linker\.project\.weight"):
-        Pipeline.load(folder, device="cpu")
+        Pipeline.from_pretrained(folder, device="cpu")
 
 
 def test_a_card_of_another_system_is_refused_beside_a_kars_weights(tagger, tmp_path):
-    assert Pipeline.load(tmp_path / "tagger", device="cpu").card.system == "knowbert"
+    assert Pipeline.from_pretrained(tmp_path / "tagger", device="cpu").card.system == "knowbert"
 
     def as_kbert(card):
         card["system"] = "k-bert"
         del card["bases"]
 
     with pytest.raises(KBertError, match="don't fit the model's card"):
-        Pipeline.load(card_changed(tmp_path / "tagger", as_kbert), device="cpu")
+        Pipeline.from_pretrained(card_changed(tmp_path / "tagger", as_kbert), device="cpu")
 
 
 @pytest.mark.parametrize("system", ["k-bert", "plain-text"])
@@ -169,7 +169,7 @@ def test_a_model_with_a_kar_is_read_by_its_own_system_alone(tagger, system):
 def test_a_card_with_impossible_bases_is_said(tagger, tmp_path, bases, words):
     folder = card_changed(tmp_path / "tagger", lambda card: card.update(bases=bases))
     with pytest.raises(KBertError, match=words):
-        Pipeline.load(folder, device="cpu")
+        Pipeline.from_pretrained(folder, device="cpu")
 
 
 def test_a_linker_without_a_graph_reads_the_one_beside_it_or_asks_for_one(

@@ -40,7 +40,7 @@ def options(folder, checkpoints, output, **changes):
 
 def test_two_bases_train_at_two_layers_and_each_is_edited_by_itself(folder, checkpoints):
     train(options(folder, checkpoints, "model", float32=True))
-    model = Pipeline.load(folder / "model", device="cpu")
+    model = Pipeline.from_pretrained(folder / "model", device="cpu")
     assert model.reader.after == [1, 2]
     start = Pipeline(
         load_model(folder / "model", AutoModelForTokenClassification, device="cpu"),
@@ -84,7 +84,7 @@ def test_a_training_of_two_bases_goes_on_to_equal_weights(folder, checkpoints, m
     monkeypatch.undo()
     train(options(folder, checkpoints, "cut"))
     one, other = (
-        Pipeline.load(folder / name, device="cpu").reader.model.state_dict()
+        Pipeline.from_pretrained(folder / name, device="cpu").reader.model.state_dict()
         for name in ("whole", "cut")
     )
     assert all(torch.equal(one[name], other[name]) for name in one)
@@ -126,7 +126,7 @@ def test_a_linker_of_two_bases_trains_its_topmost_part_alone(folder, checkpoints
         (folder / f"{split}.jsonl").write_text(text)
     report = train(options(folder, checkpoints, "linker", task="link", epochs=1))
     assert report["scores"]["test"]["f1"] == 1  # one candidate: it can't be wrong
-    model = Pipeline.load(folder / "linker", device="cpu")
+    model = Pipeline.from_pretrained(folder / "linker", device="cpu")
     (prediction,) = model.predict([[TEXT]], graph=load_graph(folder / "kg.spo"))
     assert [(own.start, own.end) for own in prediction.links] == [(3, 6)]
 

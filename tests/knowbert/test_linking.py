@@ -100,8 +100,8 @@ def test_the_linker_trains_alone_and_is_scored_and_loaded(linked, checkpoints):
     assert scores["f1"] == scores["right"] / 5
     assert scores["first"] == 4 / 5  # one of the five means its second sense
     assert set(scores["slices"]) == {"not_first", "noun"}
-    model = Pipeline.load(linked / "linker", device="cpu")
-    start = Pipeline.load(checkpoints["encoder"], device="cpu").reader.model.state_dict()
+    model = Pipeline.from_pretrained(linked / "linker", device="cpu")
+    start = Pipeline.from_pretrained(checkpoints["encoder"], device="cpu").reader.model.state_dict()
     for name, value in start.items():
         torch.testing.assert_close(
             model.reader.model.state_dict()[name], value, atol=1e-3, rtol=1e-3
@@ -129,17 +129,17 @@ def test_a_linkers_folder_holds_its_kar_alone_and_knows_its_encoder(linked, chec
     moved.mkdir()
     shutil.move(linked / "linker", moved)
     with pytest.raises(KBertError, match=r"encoder .*encoder. was not found"):
-        Pipeline.load(moved / "linker", device="cpu")
+        Pipeline.from_pretrained(moved / "linker", device="cpu")
     shutil.copytree(encoder, moved / "encoder")
-    assert Pipeline.load(moved / "linker", device="cpu").task is not None
+    assert Pipeline.from_pretrained(moved / "linker", device="cpu").task is not None
     save_checkpoint(moved / "encoder", AutoModel, Card(), hidden_size=64)
     with pytest.raises(KBertError, match="was trained on other weights"):
-        Pipeline.load(moved / "linker", device="cpu")
+        Pipeline.from_pretrained(moved / "linker", device="cpu")
     (moved / "linker" / "inserted.safetensors").write_bytes(b"no weights")
     shutil.rmtree(moved / "encoder")
     shutil.copytree(encoder, moved / "encoder")
     with pytest.raises(KBertError, match="can't be read"):
-        Pipeline.load(moved / "linker", device="cpu")
+        Pipeline.from_pretrained(moved / "linker", device="cpu")
 
 
 def test_a_linker_learns_what_the_encoder_can_tell(linked, checkpoints):
@@ -164,7 +164,7 @@ def test_a_linkers_training_goes_on_to_equal_weights(linked, checkpoints, monkey
     monkeypatch.undo()
     train(options(linked, checkpoints, "cut", epochs=3))
     one, other = (
-        Pipeline.load(linked / name, device="cpu").reader.kars[0].state_dict()
+        Pipeline.from_pretrained(linked / name, device="cpu").reader.kars[0].state_dict()
         for name in ("whole", "cut")
     )
     assert all(torch.equal(one[name], other[name]) for name in one)
@@ -190,7 +190,7 @@ def test_two_processes_train_a_linker_as_one_with_twice_the_batch(linked, checkp
 
 def test_kept_states_are_those_of_the_encoder(linked, checkpoints):
     train(options(linked, checkpoints))
-    pipeline = Pipeline.load(linked / "linker", device="cpu")
+    pipeline = Pipeline.from_pretrained(linked / "linker", device="cpu")
     readings = pipeline.readings([[text] for text, _ in TEXTS], graph=GRAPH)
     plain = pipeline.reader.logits(readings)
     pipeline.reader.begin_training("link", None)
@@ -213,8 +213,8 @@ def test_a_task_begins_with_the_linker_that_was_trained(linked, checkpoints, dat
         "output": str(linked / "ner"),
     }
     train(TrainOptions.of(**how))
-    linker = Pipeline.load(linked / "linker", device="cpu").reader.kars[0]
-    kar = Pipeline.load(linked / "ner", device="cpu").reader.kars[0]
+    linker = Pipeline.from_pretrained(linked / "linker", device="cpu").reader.kars[0]
+    kar = Pipeline.from_pretrained(linked / "ner", device="cpu").reader.kars[0]
     torch.testing.assert_close(
         kar.linker.score.weight, linker.linker.score.weight, atol=1e-3, rtol=1e-2
     )
@@ -230,7 +230,7 @@ def test_links_are_trained_in_steps_between_those_of_a_task(linked, checkpoints,
     assert report["links"] == {"data": linked.name, "share": 0.9}
 
     def loss(name):
-        reader, total = Pipeline.load(linked / name, device="cpu").reader, 0.0
+        reader, total = Pipeline.from_pretrained(linked / name, device="cpu").reader, 0.0
         for example in read_links(linked / "train.jsonl"):
             (reading,) = reader.read([example.sentences], GRAPH)
             scores = reader.encode(reading.rows, reading.config)["links"]
@@ -295,7 +295,7 @@ def test_rows_of_a_suite_begin_with_a_linker_and_with_its_encoder_alone(linked, 
 
 def test_a_span_without_its_gold_sense_does_not_train(linked, checkpoints):
     train(options(linked, checkpoints))
-    pipeline = Pipeline.load(linked / "linker", device="cpu")
+    pipeline = Pipeline.from_pretrained(linked / "linker", device="cpu")
     (example, *_) = read_links(linked / "train.jsonl")
     (reading,) = pipeline.readings([example.sentences], graph=GRAPH)
     assert link_targets(reading.rows[0], example.links).tolist() == [0]
@@ -306,7 +306,7 @@ def test_a_span_without_its_gold_sense_does_not_train(linked, checkpoints):
 
 def test_an_entity_of_a_label_is_the_graphs_whatever_its_capitals(linked, checkpoints):
     train(options(linked, checkpoints))
-    pipeline = Pipeline.load(linked / "linker", device="cpu")
+    pipeline = Pipeline.from_pretrained(linked / "linker", device="cpu")
     graph = KnowledgeGraph([Triple("Q918", "gloss", "检查"), Triple("Q918", "synonym", "心电图")])
     row = {"text": "做了心电图", "labels": [{"span": [2, 5], "entity_id": "Q918"}]}
     (linked / "wikidata.jsonl").write_text(json.dumps(row), encoding="utf-8")
@@ -318,7 +318,7 @@ def test_an_entity_of_a_label_is_the_graphs_whatever_its_capitals(linked, checkp
 
 def test_what_is_hidden_is_told_by_no_candidate(linked, checkpoints):
     train(options(linked, checkpoints))
-    reader = Pipeline.load(linked / "linker", device="cpu").reader
+    reader = Pipeline.from_pretrained(linked / "linker", device="cpu").reader
     (reading,) = reader.read([["做了心电图和胃镜"]], GRAPH)
     (row,) = reading.rows
     hidden = np.zeros(len(row), bool)

@@ -206,7 +206,7 @@ def test_a_model_is_saved_with_its_kar_and_predicts_the_same_again(knowbert, tmp
     knowbert.card.write_to(model.config)
     model.save_pretrained(tmp_path)
     knowbert.hugging_face_tokenizer.save_pretrained(tmp_path)
-    again = Pipeline.load(tmp_path, device="cpu")
+    again = Pipeline.from_pretrained(tmp_path, device="cpu")
     assert again.card.system == "knowbert"
     assert again.config == knowbert.config
     one, other = (p(TEXT, graph=GRAPH).logits for p in (knowbert, again))
@@ -220,7 +220,7 @@ def test_it_is_trained_with_the_encoder_that_it_starts_from_for_vectors(data, ch
     report = train(TrainOptions.of(**how, **files))
     assert report["type_labels"] == {"疾病": "D", "检查": "E"}
     assert report["edit_response"].keys() == {"dev", "test"}
-    model = Pipeline.load(data / "model", device="cpu")
+    model = Pipeline.from_pretrained(data / "model", device="cpu")
     assert model.config.bases[0].vectors == encoder
     assert {model.reader.rate_of(name) for name, _ in model.reader.model.named_parameters()} == {
         1.0,
@@ -246,12 +246,12 @@ def test_the_encoder_of_entity_vectors_is_found_beside_the_model(data, checkpoin
     stated = json.loads((output / "config.json").read_text())["kbert"]
     assert [base["vectors"] for base in stated["bases"]] == ["../encoder"]
     moved = together.rename(data / "there")
-    model = Pipeline.load(moved / "model", device="cpu")
+    model = Pipeline.from_pretrained(moved / "model", device="cpu")
     assert model.config.bases[0].vectors == str((moved / "encoder").resolve())
     assert model(TEXT, graph=GRAPH).prediction is not None
     (moved / "encoder").rename(moved / "other")
     with pytest.raises(KBertError, match="copy the encoder's folder next to model"):
-        Pipeline.load(moved / "model", device="cpu")
+        Pipeline.from_pretrained(moved / "model", device="cpu")
 
 
 def test_the_shipped_linker_is_small_and_tells_senses_apart_from_any_folder(tmp_path, monkeypatch):
@@ -260,7 +260,7 @@ def test_the_shipped_linker_is_small_and_tells_senses_apart_from_any_folder(tmp_
     monkeypatch.chdir(tmp_path)
     graph = load_graph(ROOT / "demo_kgs" / "senses_en.spo")
     texts = ["They sat on the bank of the river", "She took her money to the bank"]
-    linker = Pipeline.load(folder, device="cpu")
+    linker = Pipeline.from_pretrained(folder, device="cpu")
     meant = [
         {own.entity for own in p.links} for p in linker.predict([(t,) for t in texts], graph=graph)
     ]
@@ -272,7 +272,7 @@ def test_a_model_that_lacks_its_kars_weights_is_refused(checkpoints, tmp_path):
     card = Card("ner", config(checkpoints))
     save_checkpoint(tmp_path, AutoModelForTokenClassification, card)
     with pytest.raises(KBertError, match="weights of what is inserted"):
-        Pipeline.load(tmp_path, device="cpu")
+        Pipeline.from_pretrained(tmp_path, device="cpu")
 
 
 def test_a_configuration_is_plain_data_and_back(checkpoints):

@@ -225,7 +225,7 @@ def test_token_types_tell_the_sides_apart(checkpoints, segments, text):
 
 
 def test_only_the_last_of_two_sentences_is_searched(checkpoints):
-    pair = Pipeline.load(checkpoints["pair"], device="cpu")
+    pair = Pipeline.from_pretrained(checkpoints["pair"], device="cpu")
     for searched, count in (("last", 1), ("all", 2)):
         card = Card("pair", RoofConfig(searched=searched))
         pipeline = Pipeline(pair.reader.model, pair.hugging_face_tokenizer, card)
@@ -243,7 +243,7 @@ def test_windows_read_the_same_triples(roof):
 
 
 def test_what_the_limit_cuts_off_names_nothing(checkpoints):
-    pair = Pipeline.load(checkpoints["classify"], device="cpu")
+    pair = Pipeline.from_pretrained(checkpoints["classify"], device="cpu")
     pipeline = Pipeline(
         pair.reader.model, pair.hugging_face_tokenizer, Card("classify", RoofConfig(max_length=10))
     )
@@ -266,7 +266,7 @@ def test_a_saved_model_reads_as_before(checkpoints, tmp_path, knowledge):
             parameter.add_(torch.randn_like(parameter) * 0.1)
     made.reader.model.save_pretrained(tmp_path / "model")
     made.hugging_face_tokenizer.save_pretrained(tmp_path / "model")
-    loaded = Pipeline.load(tmp_path / "model", device="cpu")
+    loaded = Pipeline.from_pretrained(tmp_path / "model", device="cpu")
     assert loaded.config == made.config
     assert torch.equal(logits(loaded), logits(made))
 

@@ -47,7 +47,7 @@ def test_a_roof_learns_and_reads_its_graph_when_loaded(options, data):
     report = train(learnt)
     assert report["scores"]["dev"]["f1"] > 0.9
     assert report["edit_response"]["dev"]["seen"]["n"] > 0
-    pipeline = Pipeline.load(data / "model", device="cpu")
+    pipeline = Pipeline.from_pretrained(data / "model", device="cpu")
     assert pipeline.card.system == "roof-bert"
     assert (pipeline.config.kb_encoder, pipeline.config.expand) == ("shared", 1)
     trace = pipeline("患者有糖尿病病史", graph=load_graph(data / "kg.spo"))
@@ -101,7 +101,7 @@ def test_an_adapter_is_saved_with_what_is_inserted(options, data, system):
     }
     assert not any("inserted" in name for name in load_file(folder / "adapter_model.safetensors"))
     assert not any("lora" in name for name in load_file(folder / "inserted.safetensors"))
-    loaded = Pipeline.load(folder, device="cpu")
+    loaded = Pipeline.from_pretrained(folder, device="cpu")
     assert loaded.card.system == system
     after = loaded("患者有糖尿病", graph=graph)
     assert torch.allclose(before.logits, after.logits, atol=1e-4)

@@ -171,7 +171,7 @@ def test_a_hugging_face_folder_of_this_kind_is_read_so(checkpoints, tmp_path):
     del config["kbert"]
     config["problem_type"] = "multi_label_classification"
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    pipeline = Pipeline.load(folder, device="cpu")
+    pipeline = Pipeline.from_pretrained(folder, device="cpu")
     trace = pipeline("患者头痛")
     assert pipeline.card.task == "multilabel"
     assert [*trace.prediction.probabilities.values()] == pytest.approx(
@@ -232,7 +232,7 @@ def test_training_learns_the_labels_and_the_model_is_one_of_transformers(trained
     assert scores["f1"] > 0.9
     assert scores["subset_accuracy"] > 0.8
     assert "subset_accuracy" in (trained / "README.md").read_text(encoding="utf-8")
-    pipeline = Pipeline.load(trained, device="cpu")
+    pipeline = Pipeline.from_pretrained(trained, device="cpu")
     assert pipeline("今痛药。").prediction.labels == LEARNT
     pipeline.task = MultiLabel(0.0)
     assert pipeline("今。").prediction.labels == LEARNT
@@ -277,7 +277,7 @@ def test_a_threshold_is_for_models_of_this_task_alone(checkpoints, capsys):
 
 
 def test_a_label_is_explained_and_what_flips_it_is_found(trained):
-    pipeline = Pipeline.load(trained, device="cpu").read_as("plain-text")
+    pipeline = Pipeline.from_pretrained(trained, device="cpu").read_as("plain-text")
     graph = KnowledgeGraph([Triple("今", "今", "药")])
     case = Case.of(pipeline, "今痛。", graph=graph)
     assert case.base.prediction.labels == LEARNT

@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
 
 
 def pipeline_of(folder, checkpoints, system="k-bert", **how):
-    pipeline = Pipeline.load(folder, device="cpu")
+    pipeline = Pipeline.from_pretrained(folder, device="cpu")
     options = InjectionOptions()
     if system == "knowbert":
         kar = KarOptions(size=12, heads=3, inner=16)

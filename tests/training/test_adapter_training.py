@@ -89,7 +89,7 @@ def test_an_adapter_overfits_twenty_sentences(trained):
     card = (data / "adapter" / "README.md").read_text()
     assert f"- Encoder: encoder, {report['parameters']:,} parameters\n" in card
     assert f"- Adapter: rank 8, alpha 16; {count:,} parameters trained, " in card
-    pipeline = Pipeline.load(data / "adapter", device="cpu")
+    pipeline = Pipeline.from_pretrained(data / "adapter", device="cpu")
     assert sum(p.numel() for p in pipeline.encoder.model.parameters()) == report["parameters"]
     (gold,) = (example := read_examples(data / "dev.tsv", "ner")[0]).spans
     trace = pipeline(*example.sentences, graph=load_graph(data / "kg.spo"))
@@ -152,7 +152,7 @@ def test_an_adapter_is_trained_further_on_its_own_encoder(trained):
         torch.allclose(further[name], tensor, atol=1e-3) for name, tensor in first.items()
     )
     shutil.rmtree(data / "adapter")
-    assert Pipeline.load(data / "further", device="cpu").task.name == "ner"
+    assert Pipeline.from_pretrained(data / "further", device="cpu").task.name == "ner"
 
 
 def test_an_adapter_is_trained_further_with_its_rank_and_its_labels_only(data, encoder):
@@ -175,7 +175,7 @@ def test_an_adapter_takes_a_model_with_a_head_for_other_labels_as_its_encoder(da
         file = data / f"{split}.tsv"
         file.write_text(file.read_text().replace("-E", "-D"))
     train(options(data, epochs=1, encoder=str(data / "whole")))
-    pipeline = Pipeline.load(data / "adapter", device="cpu")
+    pipeline = Pipeline.from_pretrained(data / "adapter", device="cpu")
     assert list(pipeline.labels.values()) == ["O", "B-D", "I-D"]
 
 
@@ -187,10 +187,10 @@ def test_a_whole_model_takes_an_adapters_place_and_the_other_way_round(data, enc
     made()
     made(adapter=None)
     assert not (data / "adapter" / "adapter_config.json").exists()
-    assert Pipeline.load(data / "adapter", device="cpu").task.name == "ner"
+    assert Pipeline.from_pretrained(data / "adapter", device="cpu").task.name == "ner"
     made()
     assert not (data / "adapter" / "model.safetensors").exists()
-    assert Pipeline.load(data / "adapter", device="cpu").task.name == "ner"
+    assert Pipeline.from_pretrained(data / "adapter", device="cpu").task.name == "ner"
 
 
 def test_an_adapter_trains_scores_and_predicts_from_the_command_line(data, encoder, capsys):

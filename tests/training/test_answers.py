@@ -100,7 +100,7 @@ def test_every_system_trains_and_is_scored_alike(folder, checkpoints, system):
     scores = report["scores"]["test"]
     assert set(scores) == {"f1", "exact", "read", "count"}
     assert (scores["count"], scores["read"]) == (24, 1)
-    pipeline, graph = Pipeline.load(folder / "model"), load_graph(folder / "kg.spo")
+    pipeline, graph = Pipeline.from_pretrained(folder / "model"), load_graph(folder / "kg.spo")
     examples = read_comprehension(folder / "test.json")
     assert evaluate(pipeline, examples, graph) == pytest.approx(scores, abs=0.05)  # half precision
     assert "| f1 | exact |" in (folder / "model" / "README.md").read_text()
@@ -113,7 +113,10 @@ def test_the_task_is_learnt(folder):
 
 def test_answers_cut_off_or_not_given_are_not_found(folder):
     trained(folder, windows=False, max_length=12)
-    pipeline, examples = Pipeline.load(folder / "model"), read_comprehension(folder / "test.json")
+    pipeline, examples = (
+        Pipeline.from_pretrained(folder / "model"),
+        read_comprehension(folder / "test.json"),
+    )
     assert pipeline.config.windows is False
     columns = answer_columns(pipeline, examples, load_graph(folder / "kg.spo"))
     assert columns["read"][:2] == [0.0, 0.0]
@@ -153,7 +156,7 @@ def test_questions_are_answered_on_the_command_line(folder, capsys):
 
 def test_effects_are_on_the_log_probability_of_the_answer(folder):
     trained(folder)
-    pipeline, graph = Pipeline.load(folder / "model"), load_graph(folder / "kg.spo")
+    pipeline, graph = Pipeline.from_pretrained(folder / "model"), load_graph(folder / "kg.spo")
     case = Case.of(pipeline, "什么病？", "患者有肺炎，今查彩超。", graph=graph)
     best = case.trace.prediction.answers[0]
     score = case.base.score

@@ -67,7 +67,7 @@ def test_a_trainer_learns_saves_and_agrees_with_the_pipeline(data, checkpoints, 
     trainer.save_model()
     logits = torch.tensor(trainer.predict(rows).predictions)
 
-    pipeline = Pipeline.load(tmp_path / "out", device="cpu")
+    pipeline = Pipeline.from_pretrained(tmp_path / "out", device="cpu")
     assert (pipeline.card.task, pipeline.card.knowledge) == ("ner", ("kg",))
     for own, row in zip(logits, rows, strict=True):
         trace = pipeline("".join(row["tokens"]), graph=graph)

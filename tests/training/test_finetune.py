@@ -53,7 +53,7 @@ def test_training_overfits_twenty_sentences_and_the_model_loads_again(data):
     report = train(options(data))
     assert report["scores"]["dev"]["f1"] == 1.0
     assert report["learning_curve"][-1]["f1"] >= report["learning_curve"][0]["f1"]
-    pipeline = Pipeline.load(data / "model", device="cpu")
+    pipeline = Pipeline.from_pretrained(data / "model", device="cpu")
     graph = load_graph(data / "kg.spo")
     trace = pipeline("患者有糖尿病病史", graph=graph)
     assert [(s.text, s.label) for s in trace.prediction.spans] == [("糖尿病", "D")]
@@ -271,7 +271,7 @@ def test_classes_pairs_and_masks_train_too(data, tmp_path):
         made = options(folder, task=task, epochs=25, batch_tokens=32, kg=(str(data / "kg.spo"),))
         report = train(made)
         assert report["scores"]["test"]["accuracy"] > 0.9
-        assert Pipeline.load(folder / "model", device="cpu").card.task == task
+        assert Pipeline.from_pretrained(folder / "model", device="cpu").card.task == task
 
 
 def test_a_model_learns_to_rank_answers_and_loads_again(data, tmp_path):
@@ -286,7 +286,7 @@ def test_a_model_learns_to_rank_answers_and_loads_again(data, tmp_path):
     assert scores["overlap_mrr"] == scores["order_mrr"]  # no letter is shared
     assert scores["p_at_1"] > 0.8
     assert (scores["questions"], scores["without_answer"], scores["candidates"]) == (3, 1, 18)
-    best = Pipeline.load(tmp_path / "model", device="cpu").rank("子", list(letters))[0]
+    best = Pipeline.from_pretrained(tmp_path / "model", device="cpu").rank("子", list(letters))[0]
     assert best.answer == "丙"
     assert "| mrr | p_at_1 |" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
 
@@ -334,7 +334,7 @@ def test_training_chooses_by_context_with_an_encoder_that_does_not_change(data, 
     chosen = InjectionOptions(1, strategy="context")
     report = train(options(data, encoder=encoder, injection=chosen, epochs=1))
     assert "dev" in report["scores"]
-    pipeline = Pipeline.load(data / "model", device="cpu")
+    pipeline = Pipeline.from_pretrained(data / "model", device="cpu")
     assert pipeline.card.reading.options == replace(chosen, scorer=encoder)
     assert pipeline.kbert.scorer(pipeline.card.reading.options) is not None
     with pytest.raises(OptionError, match="needs a pretrained encoder"):

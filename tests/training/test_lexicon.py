@@ -96,7 +96,7 @@ def test_a_saved_model_is_read_back_with_its_adapter(lexicon, tmp_path):
     lexicon.card.write_to(lexicon.reader.model.config)
     lexicon.reader.model.save_pretrained(tmp_path)
     lexicon.hugging_face_tokenizer.save_pretrained(tmp_path)
-    again = Pipeline.load(tmp_path, device="cpu")
+    again = Pipeline.from_pretrained(tmp_path, device="cpu")
     assert again.card.system == "lexicon"
     one, other = (pipeline(TEXT, graph=GRAPH).logits for pipeline in (lexicon, again))
     assert torch.equal(one, other)
@@ -114,12 +114,12 @@ def test_it_is_trained_with_a_higher_rate_and_trained_further_with_its_adapter(d
     first = {"system": "lexicon", "encoder": str(checkpoints["encoder"])}
     report = train(TrainOptions.of(**how, **files, **first, output=str(data / "one")))
     assert report["edit_response"].keys() == {"dev", "test"}
-    one = Pipeline.load(data / "one", device="cpu")
+    one = Pipeline.from_pretrained(data / "one", device="cpu")
     rates = {one.reader.rate_of(name) for name, _ in one.reader.model.named_parameters()}
     assert rates == {1.0, RATE}
     again = {"encoder": str(data / "one"), "learning_rate": 1e-12}
     train(TrainOptions.of(**how, **files, **again, output=str(data / "two")))
-    two = Pipeline.load(data / "two", device="cpu")
+    two = Pipeline.from_pretrained(data / "two", device="cpu")
     assert two.card.system == "lexicon"
     pairs = zip(adapter_of(one).parameters(), adapter_of(two).parameters(), strict=True)
     assert all(torch.allclose(own, other, atol=1e-3) for own, other in pairs)

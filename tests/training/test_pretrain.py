@@ -187,7 +187,7 @@ def test_pretraining_lowers_the_loss_and_saves_a_fill_mask_model(tmp_path):
     )
     report = pretrain(options)
     assert report["loss"] < 1.5
-    pipeline = Pipeline.load(tmp_path / "model", device="cpu")
+    pipeline = Pipeline.from_pretrained(tmp_path / "model", device="cpu")
     filling = pipeline("第17句话说的是天[MASK]很好。").prediction.fillings[0]
     assert filling.candidates[0][0] == "气"
 
@@ -205,7 +205,7 @@ def small(tmp_path, **changes):
 def test_another_tokenizer_can_be_taken_and_its_word_pieces_are_masked_whole(tmp_path, tokenizer):
     tokenizer.save_pretrained(tmp_path / "other")
     pretrain(small(tmp_path, vocabulary=str(tmp_path / "other")))
-    pipeline = Pipeline.load(tmp_path / "model", device="cpu")
+    pipeline = Pipeline.from_pretrained(tmp_path / "model", device="cpu")
     assert len(pipeline.hugging_face_tokenizer) == len(tokenizer)
 
 
@@ -259,7 +259,9 @@ def test_word_pieces_make_a_fill_mask_model_too(tmp_path):
     report = pretrain(small(tmp_path, word_pieces=40))
     assert report["options"]["word_pieces"] == 40
     assert "word pieces for Latin words" in (tmp_path / "model" / "README.md").read_text()
-    assert Pipeline.load(tmp_path / "model", device="cpu")("天[MASK]好").prediction.fillings
+    assert Pipeline.from_pretrained(tmp_path / "model", device="cpu")(
+        "天[MASK]好"
+    ).prediction.fillings
 
 
 def test_a_model_that_another_run_made_is_not_replaced(tmp_path):

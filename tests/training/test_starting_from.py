@@ -24,7 +24,7 @@ def options(data, encoder, **changes):
 def test_a_checkpoint_of_another_task_is_started_from_with_a_warning(data, checkpoints, caplog):
     train(options(data, checkpoints["classify"]))
     assert "was trained for the task 'classify'; its head for 'ner' is new" in caplog.text
-    assert Pipeline.load(data / "model", device="cpu").card.task == "ner"
+    assert Pipeline.from_pretrained(data / "model", device="cpu").card.task == "ner"
 
 
 @pytest.mark.parametrize("name", ["encoder", "mask"])
