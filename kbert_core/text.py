@@ -4,7 +4,7 @@ import copy
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,7 +18,6 @@ from kbert_core.tokens import (
     Layout,
     Special,
     Tokens,
-    before,
     code_points,
     extends,
     tokenize_by_table,
@@ -139,24 +138,46 @@ class WordPieces:
         self._backend.no_padding()
         self._layouts = {n: _layout(self._backend, n) for n in (1, 2)}
         self._ids = CharacterTable(self._id_of) if _cuts_by_character(self._backend) else None
-        mask = Tokens([self._mask_id or 0], [0], [len(self._mask or "")])
-        self._known_runs: dict[str | None, Tokens] = {None: mask}
+        self._known_runs: dict[str, Tokens] = {}
         self.known_branches: dict[tuple[str, ...], list[int]] = {}
 
     def tokenize(self, texts: Sequence[str]) -> list[Tokens]:
         """Cut texts of the trunk."""
-        if self._mask is None:
-            return self._tokenize(texts, set())
-        joined, at = "".join(texts), 0
-        masks = set()
-        for text in texts if self._mask in joined else ():
-            masks |= {(at + start, at + end) for start, end in self.mask_spans(text)}
-            at += len(text)
-        return self._tokenize(texts, masks)
+        mask = self._mask
+        if mask is None or not any(mask in text for text in texts):
+            return self.tokenize_branches(texts)
+        parts = [text.split(mask) for text in texts]
+        read = [
+            part.rstrip() if self._mask_takes_space and number < len(own) - 1 else part
+            for own in parts
+            for number, part in enumerate(own)
+        ]
+        tokens = iter(self.tokenize_branches(read))
+        return [self._with_masks(own, [next(tokens) for _ in own]) for own in parts]
+
+    def _with_masks(self, parts: Sequence[str], tokens: Sequence[Tokens]) -> Tokens:
+        """Put the tokens of a text's parts together, with a mask token between two of them."""
+        ids: list[int] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        at, size = 0, len(self._mask or "")
+        for part, own in zip(parts, tokens, strict=True):
+            ids += [*own.ids, self._mask_id]
+            starts += [*(at + start for start in own.starts), at + len(part)]
+            at += len(part) + size
+            ends += [*(at - len(part) - size + end for end in own.ends), at]
+        return Tokens(ids[:-1], starts[:-1], ends[:-1])
 
     def tokenize_branches(self, texts: Sequence[str]) -> list[Tokens]:
-        """Cut relations or tails."""
-        return self._tokenize(texts, set())
+        """Cut relations or tails: by table, and by the tokenizer what the table doesn't know."""
+        joined = "".join(texts)
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        ids = np.full(len(joined), IN_RUN) if self._ids is None else self._ids(code_points(joined))
+
+        def of_runs(spans: list[tuple[int, int]]) -> list[Tokens]:
+            return self._runs([joined[slice(*span)] for span in spans])
+
+        return tokenize_by_table(lengths, ids, of_runs).split()
 
     @property
     def empty_id(self) -> int:
@@ -183,44 +204,15 @@ class WordPieces:
         length = self.hugging_face.model_max_length
         return int(length) if length < UNKNOWN_LENGTH else None
 
-    def _tokenize(self, texts: Sequence[str], masks: Set[tuple[int, int]]) -> list[Tokens]:
-        """Take tokens from the table; ask the tokenizer for runs that the table doesn't know.
-
-        Args:
-            texts: B texts, joined K characters.
-            masks: spans of mask tokens, in characters of the joined texts.
-        """
-        joined = "".join(texts)
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        ids = np.full(len(joined), IN_RUN) if self._ids is None else self._ids(code_points(joined))
-        for start, end in masks:
-            ids[start:end] = IN_RUN
-        begins = {*before(lengths).tolist()} if masks and self._mask_takes_space else set()
-        takes_space = {start for start, _ in masks if begins and start not in begins}
-
-        def of_runs(spans: list[tuple[int, int]]) -> list[Tokens]:
-            runs = [None if span in masks else joined[slice(*span)] for span in spans]
-            if takes_space:
-                runs = [
-                    run.rstrip() if run and end in takes_space else run
-                    for run, (_, end) in zip(runs, spans, strict=True)
-                ]
-            return self._runs(runs)
-
-        borders = [place for span in masks for place in span]
-        return tokenize_by_table(lengths, ids, of_runs, borders).split()
-
-    def _runs(self, runs: Sequence[str | None]) -> list[Tokens]:
-        """Tokenize runs of characters, equal runs only once; None stands for the mask."""
+    def _runs(self, runs: Sequence[str]) -> list[Tokens]:
+        """Tokenize runs of characters, equal runs only once."""
         if len(self._known_runs) > MOST_KNOWN_RUNS:
-            self._known_runs = {None: self._known_runs[None]}
+            self._known_runs = {}
         known = self._known_runs
-        new = [run for run in dict.fromkeys(runs) if run is not None and run not in known]
-        tokens: dict[str | None, Tokens] = dict(
-            zip(new, map(_tokens, new, self._encoded(new)), strict=True)
-        )
-        known.update((run, tokens[run]) for run in new if len(run) <= LONGEST_KNOWN)
-        return [known[run] if run in known else tokens[run] for run in runs]
+        new = [run for run in dict.fromkeys(runs) if run not in known]
+        tokens = dict(zip(new, map(_tokens, new, self._encoded(new)), strict=True))
+        known.update((run, cut) for run, cut in tokens.items() if len(run) <= LONGEST_KNOWN)
+        return [tokens[run] if run in tokens else known[run] for run in runs]
 
     def _encoded(self, texts: list[str]) -> list[Any]:
         return self._backend.encode_batch(texts, add_special_tokens=False)

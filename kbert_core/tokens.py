@@ -81,8 +81,7 @@ class TokenizedTexts:
 def tokenize_by_table(
     lengths: Ints,
     ids: Ints,
-    of_runs: Callable[[list[tuple[int, int]]], Iterable[Tokens]],
-    borders: Sequence[int] = (),
+    of_runs: Callable[[list[tuple[int, int]]], Sequence[Tokens]],
 ) -> TokenizedTexts:
     """Turn characters into tokens by table; runs of characters that need a tokenizer go to it.
 
@@ -92,7 +91,6 @@ def tokenize_by_table(
             if it is read together with neighbours of its kind, ``EXTENDS`` if it is read
             together with the character before it, too. The array is changed.
         of_runs: takes spans of the joined texts and returns the tokens of each.
-        borders: places between characters that no run may cross.
     """
     least = ids.min(initial=0)
     places = np.arange(len(ids) + 1)
@@ -101,7 +99,6 @@ def tokenize_by_table(
         return TokenizedTexts(ids, places[:-1], places[1:], lengths, begins, plain=True)
     cut = np.zeros(len(ids) + 1, bool)
     cut[begins] = True
-    cut[list(borders)] = True
     if least <= EXTENDS:
         ids[:-1][(ids[1:] == EXTENDS) & ~cut[1:-1]] = IN_RUN
     in_run = (ids <= IN_RUN).nonzero()[0]
@@ -112,7 +109,7 @@ def tokenize_by_table(
     first = np.ones(len(in_run) + 1, bool)
     first[1:-1] = (in_run[1:] != in_run[:-1] + 1) | cut[in_run[1:]]
     firsts, ends = in_run[first[:-1]], in_run[first[1:]] + 1
-    runs = list(of_runs(list(zip(firsts.tolist(), ends.tolist(), strict=True))))
+    runs = of_runs(list(zip(firsts.tolist(), ends.tolist(), strict=True)))
     counts = (ids >= 0).astype(np.int64)
     own = np.fromiter(map(len, runs), np.int64, len(runs))
     counts[firsts] = own
