@@ -249,6 +249,7 @@ class Lab:
         Only its last columns' places are known from outside, whatever the widths; from there the
         arrow keys lead on.
         """
+        self.settle()  # a table that is drawn anew while it is typed in keeps what it had
         self.page.locator('[data-testid="stDataFrame"]').first.scroll_into_view_if_needed()
         frame, height = self._frame()
         x, y = frame["x"] + frame["width"] - IN_STATE, frame["y"] + height * (row + 1.5)
