@@ -30,7 +30,7 @@ ELSEWHERE = {  # what the page says → the test that shows it
     "it is text everywhere": "tests/browser/test_lab.py::markup_stays_text",
     "with an apostrophe before it": "tests/knowledge/io/test_writers.py::no_cell_of_a_csv",
     "any bytes give a scene": "tests/app/test_app_share.py::bytes",
-    "read from safetensors only": "tests/checkpoints/test_checkpoint.py::folder_with_bin",
+    "read from safetensors only": "tests/checkpoints/test_checkpoint.py::not_whole",
     "never run, nor offered at a prompt": "tests/checkpoints/test_checkpoint.py::never_run",
     "looked up, never imported": "tests/checkpoints/test_adapters.py::none_of_its_code_runs",
     "refused in one plain sentence": "tests/checkpoints/test_checkpoint.py::at_random",
