@@ -19,6 +19,7 @@ from kbert_core.checkpoints.checkpoint import (
     load_model,
     load_model_and_missing,
     load_tokenizer,
+    no_progress_bars,
 )
 from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import CheckpointError, KBertError, TextError
@@ -228,9 +229,20 @@ class Pipeline:
         return self.labels.known_tags if self.card.task == "ner" else [*self.labels.values()]
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write model, tokenizer and card, as :meth:`from_pretrained` reads them."""
-        self._with_card(folder).save_pretrained(folder)
-        self.hugging_face_tokenizer.save_pretrained(folder)
+        """Write model, tokenizer and card, as :meth:`from_pretrained` reads them.
+
+        Raises:
+            CheckpointError: the folder can't be written.
+        """
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            with no_progress_bars():
+                self._with_card(folder).save_pretrained(folder)
+                self.hugging_face_tokenizer.save_pretrained(folder)
+        except OSError as error:
+            raise CheckpointError(
+                f"{folder}: can't be written ({error.strerror or error}). Name another folder."
+            ) from error
 
     def push_to_hub(self, name: str, **how: Any) -> None:
         """Put model, tokenizer and card on the Hugging Face hub; ``how`` as transformers has it."""

@@ -613,8 +613,13 @@ def test_no_texts_make_no_predictions(ner):
 # Checkpoints and cards
 
 
-def test_saved_and_loaded_checkpoint_keeps_labels_card_and_predictions(ner, medical, tmp_path):
+def test_saved_and_loaded_checkpoint_keeps_labels_card_and_predictions(
+    ner, medical, tmp_path, capfd
+):
     ner.save_pretrained(tmp_path)
+    assert "it/s" not in capfd.readouterr().err
+    with pytest.raises(CheckpointError, match=r"config.json: can't be written .*another folder"):
+        ner.save_pretrained(tmp_path / "config.json")
     again = Pipeline.from_pretrained(tmp_path, device="cpu")
     assert again.labels == dict(enumerate(BIO))
     assert again.card == ner.card

@@ -273,7 +273,7 @@ def load_model_and_missing(
     path = located(path)
     load = _load_frozen if is_frozen(path) else _load_whole
     load = _load_adapted if is_adapter(path) else load
-    with _refusing(path), _no_progress_bars():
+    with _refusing(path), no_progress_bars():
         model, missing = load(path, auto_class, dtype, kwargs)
     labels: dict[Any, Any] = dict(model.config.id2label or {})
     if sorted(labels) != list(range(len(labels))) or not are_texts([*labels.values()]):
@@ -364,7 +364,7 @@ def _load_frozen(
 
 
 @contextmanager
-def _no_progress_bars() -> Iterator[None]:
+def no_progress_bars() -> Iterator[None]:
     """Keep the libraries from drawing bars into a user's output."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
