@@ -28,12 +28,12 @@ CONFIG = tomllib.loads((ROOT / "app" / ".streamlit" / "config.toml").read_text(e
 EXAMPLES = dict(re.findall(r"```(nginx|caddy)\n(.*?)```", PAGE, flags=re.DOTALL))
 ELSEWHERE = {  # what the page says → the test that shows it
     "it is text everywhere": "tests/browser/test_lab.py::markup_stays_text",
-    "with an apostrophe before it": "tests/knowledge/io/test_writers.py::no_cell_of_a_csv",
+    "with an apostrophe before it": "tests/core/knowledge/io/test_writers.py::no_cell_of_a_csv",
     "any bytes give a scene": "tests/app/test_app_share.py::bytes",
-    "read from safetensors only": "tests/checkpoints/test_checkpoint.py::not_whole",
-    "never run, nor offered at a prompt": "tests/checkpoints/test_checkpoint.py::never_run",
-    "looked up, never imported": "tests/checkpoints/test_adapters.py::none_of_its_code_runs",
-    "refused in one plain sentence": "tests/checkpoints/test_checkpoint.py::at_random",
+    "read from safetensors only": "tests/core/checkpoints/test_checkpoint.py::not_whole",
+    "never run, nor offered at a prompt": "tests/core/checkpoints/test_checkpoint.py::never_run",
+    "looked up, never imported": "tests/core/checkpoints/test_adapters.py::none_of_its_code_runs",
+    "refused in one plain sentence": "tests/core/checkpoints/test_checkpoint.py::at_random",
     "only a browser on this machine": "tests/app/test_app_local.py::from_here",
     "steps of long runs share": "tests/app/test_app_background.py::no_more_steps",
     "A visitor's sentence is not logged": "tests/app/test_app_logs.py::nothing",

@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from explain.labelled import classed, triple
+from lab.explain.labelled import classed, triple
 from streamlit.testing.v1 import AppTest
 from tagged_texts import row as line_of
 from tagged_texts import tagged

@@ -1,4 +1,4 @@
-"""The long version of tests/graphs/store/test_store.py's random edits and undos."""
+"""The long version of tests/lab/graphs/store/test_store.py's random edits and undos."""
 
 import pytest
 from edited_graphs import STEPS, run

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from checkpoints.test_adapters import make_adapter
 from conftest import tiny_tokenizer
+from core.checkpoints.test_adapters import make_adapter
 from fuzzed_files import (
     DATA,
     ENCODINGS,

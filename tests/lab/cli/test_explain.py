@@ -12,7 +12,7 @@ from kbert_core import read_triples
 from kbert_lab.cli.explain import Kind
 from kbert_lab.explain import counterfactuals
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SPAN = ("--target", "疾病", "--span", "3:6")
 
 

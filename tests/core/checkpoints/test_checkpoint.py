@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers
 from conftest import tiny_config, tiny_vocabulary
-from kbert.test_mask_transformer import FIT, small
+from core.kbert.test_mask_transformer import FIT, small
 from mutated_models import read_or_refused
 from tiny_knowbert import SENSES, knowbert_in
 from transformers import AutoModelForTokenClassification, BertModel

@@ -21,7 +21,7 @@ from kbert_lab.training.options import PretrainOptions, TrainOptions
 from kbert_lab.training.pretrain import pretrain
 from kbert_lab.training.rows import TrainingRow
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
 
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 import pytest
-from explain.games import Game
+from core.explain.games import Game
 from explaining import GRAPH, IS_CURE
 
 from kbert_core import KnowledgeGraph

@@ -10,7 +10,7 @@ from kept_results import results_of
 from kbert_core.knowledge.io.compression import open_unpacked
 from results.tools.report import UNCHECKED, main
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PUBLISHED = ROOT / "docs" / "results.md"
 PAGES = ROOT / "docs" / "results"
 MOST_WORDS = 1500  # of the findings

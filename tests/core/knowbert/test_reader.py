@@ -34,7 +34,7 @@ from kbert_lab.training.finetune import train
 from kbert_lab.training.options import Recipe, TrainOptions
 from kbert_lab.training.rows import RowMaker
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SMALL = KarOptions(size=12, heads=3, inner=16)
 TEXT = "患者有糖尿病史行心电图检查"
 DIABETES, ECG = Triple("糖尿病", "类别", "疾病"), Triple("心电图", "类别", "检查")

@@ -19,7 +19,7 @@ from kbert_lab.data.labelled import Example
 from kbert_lab.training.cards import card_text, edits_followed, follows_graph, invented_followed
 from kbert_lab.training.options import Recipe, TrainOptions
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "models"
 shipped = pytest.mark.parametrize(
     "folder", sorted(file.parent for file in MODELS.glob("*/config.json")), ids=lambda p: p.name

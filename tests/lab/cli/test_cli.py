@@ -32,7 +32,7 @@ from kbert_lab.cli import read
 from kbert_lab.cli.commands import COMMANDS, Repeated, arguments_of
 from kbert_lab.cli.output import table
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FIGURE_2 = str(ROOT / "demo_kgs" / "figure2.spo")
 MEDICAL = str(ROOT / "demo_kgs" / "medical_zh.spo")
 FIELDS = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import tiny_config, tiny_tokenizer, tiny_vocabulary
-from kbert.test_mask_transformer import small
+from core.kbert.test_mask_transformer import small
 from slow_names import slow_tree
 from transformers import BertModel
 

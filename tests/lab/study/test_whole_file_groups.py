@@ -4,8 +4,8 @@ import json
 import math
 
 import pytest
-from explain.labelled import classed, entities, triple
 from explaining import GRAPH, TEXT
+from lab.explain.labelled import classed, entities, triple
 from tagged_texts import tagged
 
 from kbert_lab.study.file_rows import Verdict

@@ -11,7 +11,7 @@ from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple, load_
 from kbert_core.explain.case import Case, Outcome, Piece, Target
 from kbert_core.explain.effects import Effect, effects, stream_effects
 
-MODELS = Path(__file__).parents[2] / "models"
+MODELS = Path(__file__).parents[3] / "models"
 ALIAS = Triple("糖尿病", "别名", "多饮")
 
 

@@ -6,7 +6,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from explain.games import Game, scored
+from core.explain.games import Game, scored
 from explaining import GRAPH
 from hypothesis import given
 from hypothesis import strategies as st

@@ -10,7 +10,7 @@ from kbert_lab.data.labelled import read_examples
 from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.suite import read_suite
 
-SUITE = Path(__file__).parents[2] / "results" / "suites" / "answers.yaml"
+SUITE = Path(__file__).parents[3] / "results" / "suites" / "answers.yaml"
 
 
 def reading(questions):

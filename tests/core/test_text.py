@@ -15,7 +15,7 @@ from kbert_core import Characters, WordPieces, Words
 from kbert_core.errors import CheckpointError
 from kbert_core.words import AS_BERT
 
-MODELS = Path(__file__).parents[1] / "models"
+MODELS = Path(__file__).parents[2] / "models"
 
 
 def pieces(tokens, text):

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from explain.labelled import classed, triple
 from explaining import GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
 from hypothesis import given
 from hypothesis import strategies as st
+from lab.explain.labelled import classed, triple
 from tagged_texts import tagged
 
 from kbert_core import KnowledgeGraph, Triple

@@ -389,7 +389,7 @@ def test_an_encoders_weights_are_hashed_once_while_its_files_stay(root, monkeypa
 
 
 def test_the_shipped_models_stay_small():
-    files = [f for f in (Path(__file__).parents[2] / "models").rglob("*") if f.is_file()]
+    files = [f for f in (Path(__file__).parents[3] / "models").rglob("*") if f.is_file()]
     sizes = {str(f): f.stat().st_size for f in files}
     assert sizes
     assert sum(sizes.values()) <= 60 * MEGABYTE, "models/ is over 60 MB"

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 from conftest import TIM_COOK
-from kbert.test_mask_transformer import ATTENTION, FIT, batch_of, small, states
+from core.kbert.test_mask_transformer import ATTENTION, FIT, batch_of, small, states
 
 from kbert_core import MaskTransformer, WordPieces, collate, flatten, grow_trees, visible_matrix
 from kbert_core.errors import EncoderError, ShapeError

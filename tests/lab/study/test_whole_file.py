@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from explain.labelled import classed, entities
 from explaining import GRAPH, IS_CURE, IS_DISEASE, TEXT
+from lab.explain.labelled import classed, entities
 from tagged_texts import tagged
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple

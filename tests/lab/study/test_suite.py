@@ -13,7 +13,7 @@ from kbert_core.knowledge.surface_forms import BASIC
 from kbert_lab.suites.suite import Baseline, read_suite, slug, train_options
 from kbert_lab.training.options import Recipe
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SUITES = sorted((ROOT / "results" / "suites").glob("*.yaml"))
 
 

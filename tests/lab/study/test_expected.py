@@ -10,7 +10,7 @@ import pytest
 from kbert_lab.study.audit_values import Share
 from kbert_lab.study.expected import WAYS, Fit, Point, found_by_bert
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def drawn(random, count):

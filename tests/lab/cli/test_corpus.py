@@ -26,7 +26,7 @@ from kbert_lab import cli
 from kbert_lab.cli import corpus
 from kbert_lab.data.shards import BrokenRow, Row, find_shards, rows_of
 
-MEDICAL = str(Path(__file__).parents[2] / "demo_kgs" / "medical_zh.spo")
+MEDICAL = str(Path(__file__).parents[3] / "demo_kgs" / "medical_zh.spo")
 
 
 class InThisProcess:
