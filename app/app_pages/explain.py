@@ -1,4 +1,4 @@
-"""Explain: what the prediction rests on, what flips it, its paths, noise; one part runs."""
+"""Explain: what the prediction rests on, what flips it, its paths; one part runs."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ import streamlit as st
 
 from app import services, state
 from app.app_pages.explain_effects import effects_part
-from app.app_pages.explain_noise import noise_part
 from app.app_pages.explain_paths import paths_part
 from app.app_pages.explain_search import search_part
 from app.app_pages.parts import segments
@@ -47,20 +46,10 @@ PARTS = {  # its icon, its name, what it does
             "out."
         ),
     ),
-    "noise": (
-        ":material/graphic_eq:",
-        N_("Noise"),
-        N_(
-            "Each mention gets triples about other entities, after its own. The text is then read "
-            "in three ways: as K-BERT reads it, without soft positions, and with everything "
-            "visible. Which of them the noise moves least differs from text to text."
-        ),
-    ),
 }
 
 ss = st.session_state
-OF_TARGET = {"effects": effects_part, "flips": search_part, "noise": noise_part}
-WITH_TREES = ("paths", "noise")
+OF_TARGET = {"effects": effects_part, "flips": search_part}
 
 
 def page() -> None:
@@ -85,6 +74,12 @@ def choose_part() -> str:
     asked = st.query_params.get("part")
     if asked in PARTS and asked != ss.get("explain.asked"):
         ss["explain.part"] = ss["explain.asked"] = asked
+    if asked == "noise":  # an address of before
+        said = N_(
+            "Noise has left the app: see the notebook `08_knowledge_noise`, or run `kbert explain "
+            "noise TEXT` on the command line."
+        )
+        st.info(t(said), icon=":material/info:")
     ss.setdefault("explain.part", "effects")
     segments(
         t("Part"),
@@ -99,10 +94,9 @@ def choose_part() -> str:
 def explained_part(part: str, now: Scene, graph: KnowledgeGraph, trace: Any) -> None:
     """The part, where the scene has what it needs; where not, that is said."""
     st.caption(t(PARTS[part][2]))
-    if part in WITH_TREES and not has_trees(now, "explain"):
-        return
     if part == "paths":  # follows states, whatever is predicted
-        paths_part(now, graph, trace)
+        if has_trees(now, "explain"):
+            paths_part(now, graph, trace)
         return
     if trace.prediction is None:
         no_prediction(now, "explain")

@@ -10,9 +10,10 @@ from explaining_pages import PAGES, PATIENCE, opened, said, write
 from streamlit.testing.v1 import AppTest
 
 from app import background, services
-from app.models import ModelInfo
+from app.models import ModelInfo, read_model
 from app.texts import t
 from app.view_models import effects as view
+from app.view_models.targets import answer_name
 from kbert_core import Card, InjectionOptions, Mention, Triple
 from kbert_core.explain.attributions import Attributions, TokenShare, attributions
 from kbert_core.explain.case import Case, Outcome, Piece, Target
@@ -414,12 +415,21 @@ def test_another_text_measures_anew(page):
 def test_an_address_asks_for_a_part(checkpoints, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(checkpoints["ner"].parent))
     at = AppTest.from_file(PAGES / "explain.py", default_timeout=PATIENCE)
-    at.query_params["part"] = "noise"
+    at.query_params["part"] = "paths"
     at.run()
     assert not at.exception
-    assert at.session_state["explain.part"] == "noise"
-    assert t(
-        "Each mention gets triples about other entities, after its own. The text is then read in "
-        "three ways: as K-BERT reads it, without soft positions, and with everything visible. "
-        "Which of them the noise moves least differs from text to text."
-    ) in said(at)
+    assert at.session_state["explain.part"] == "paths"
+
+
+def test_an_address_of_what_left_names_where_it_is_now(page):
+    at = page("classify")
+    at.query_params["part"] = "noise"
+    at.run()
+    assert "notebook `08_knowledge_noise`" in said(at) and "`kbert explain noise TEXT`" in said(at)
+
+
+def test_answers_of_spans_are_named_by_their_text(checkpoints):
+    info = read_model(str(checkpoints["ner"]))
+    text = "患者有糖尿病史给予布洛芬口服好转"
+    assert answer_name("疾病 [3, 5), 治疗 [9, 12)", info, text) == "“糖尿” 疾病, “布洛芬” 治疗"
+    assert answer_name("O", info, text) == "O (none)"
