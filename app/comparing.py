@@ -7,8 +7,8 @@ the matrix by the tree. Free choice names model, graph and ablation of every pan
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from app.scene import Scene
 from kbert_core import Ablation, InjectionOptions
+from kbert_lab.lab.scene import Scene
 
 FEWEST, MOST = 2, 4
 GRAPHS = ("edited", "loaded", "none")  # of a free choice

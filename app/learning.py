@@ -6,13 +6,13 @@ import streamlit as st
 
 from app import services, sharing, state
 from app.examples import MINILM
-from app.scene import WORDS, Scene
-from app.selection import Selection
 from app.share import Shared
 from app.state import NO_TASK
 from app.texts import language
 from app.view_models.lessons import LEARN_NOTEBOOK, LESSONS, Exercise, Setting
 from kbert_core import InjectionOptions, KBertTrace
+from kbert_lab.lab.scene import WORDS, Scene
+from kbert_lab.lab.selection import Selection
 
 ss = st.session_state
 NOTEBOOKS = "https://github.com/OWNER/kbert-lab/blob/main/notebooks"

@@ -7,9 +7,9 @@ from typing import ParamSpec
 import streamlit as st
 
 from app import state
-from app.selection import Selection
 from kbert_core import Triple
 from kbert_core.knowledge.names import normalise_name
+from kbert_lab.lab.selection import Selection
 
 P = ParamSpec("P")
 NONE = -1  # sent in the place of a token: choose nothing

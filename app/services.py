@@ -28,7 +28,6 @@ from app.background import alone
 from app.kept import Kept
 from app.local import from_this_machine, is_loopback
 from app.models import ModelInfo, looks_whole, read_model, twin_of
-from app.scene import CHARACTERS, NO_MODEL, WORDS, GraphRef, Scene, content_key
 from app.texts import N_, t
 from app.view_models.heads import HeadsView, heads_view
 from app.view_models.names import nearest_names
@@ -67,6 +66,7 @@ from kbert_lab.graphs import download as public
 from kbert_lab.graphs.search import Facets, GraphSearch
 from kbert_lab.graphs.store.importing import indexed
 from kbert_lab.graphs.store.store import GraphStore
+from kbert_lab.lab.scene import CHARACTERS, NO_MODEL, WORDS, GraphRef, Scene, content_key
 from kbert_lab.study.gated import FILE as GATE
 from kbert_lab.study.gated import Gate, Gated, GatedPrediction
 

@@ -31,8 +31,6 @@ from pydantic import (
 from app import comparing
 from app.comparing import GRAPHS, Choice
 from app.intervening import MOST
-from app.scene import GraphRef, Scene
-from app.selection import MEAN, Selection
 from app.texts import N_, t
 from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
@@ -40,6 +38,8 @@ from kbert_core.knowledge.selection import Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.knowledge.triple import ALIAS_RELATIONS
 from kbert_core.systems import SYSTEMS
+from kbert_lab.lab.scene import GraphRef, Scene
+from kbert_lab.lab.selection import MEAN, Selection
 
 VERSION = 1
 PARAMETER = "scene"  # of the address

@@ -14,7 +14,6 @@ from app.comparing import Choice
 from app.components import document
 from app.examples import MINILM
 from app.export import Page, Side
-from app.scene import CHARACTERS, WORDS, GraphRef, Scene, is_blank
 from app.services import OpenedGraph
 from app.share import PARAMETER, VIEWS, Shared, ShareError, folder_name, from_link, to_link
 from app.state import AUTO, BERT, FREE, NO_TASK, PINNED, WORKSPACE
@@ -25,6 +24,7 @@ from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import BY_MODEL, Strategy
 from kbert_core.tasks import TASKS
+from kbert_lab.lab.scene import CHARACTERS, WORDS, GraphRef, Scene, is_blank
 
 ADDRESS = "app.address"
 

@@ -14,8 +14,6 @@ from app.comparing import Known, Panel
 from app.edit_log import EditLog, OpenWorkspace
 from app.examples import EXAMPLES, FIRST, MINILM, Example
 from app.models import ModelInfo, alike
-from app.scene import CHARACTERS, NO_GRAPH, NO_MODEL, WORDS, Scene
-from app.selection import Selection
 from app.services import OpenedGraph, RoomError
 from app.texts import N_, clauses, language, refusal, sentences, t
 from app.view_models.knowledge import describe
@@ -32,6 +30,8 @@ from kbert_core.tasks import TASKS
 from kbert_lab.graphs.download import PUBLIC
 from kbert_lab.graphs.search import GraphSearch
 from kbert_lab.graphs.store.importing import Source
+from kbert_lab.lab.scene import CHARACTERS, NO_GRAPH, NO_MODEL, WORDS, Scene
+from kbert_lab.lab.selection import Selection
 
 NO_TASK = "tree"
 PLAIN_TEXT = "plain-text"

@@ -60,6 +60,7 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "lab.training": f"{PREDICTS} lab.encoders lab.graphs lab.data",
     "lab.explain": f"{PREDICTS} explain lab.graphs",
     "lab.study": WORKS,
+    "lab.lab": f"{WORKS} lab.study",
     "lab.suites": f"{WORKS} lab.study",
     "lab.cli": f"{WORKS} lab.study lab.suites",
     "results.tools": f"{WORKS} lab.study lab.suites",

@@ -12,7 +12,6 @@ from app.app_pages.long_run import begin, follow, kept
 from app.app_pages.parts import chart, no_triple
 from app.background import Look, Progress
 from app.models import ModelInfo
-from app.scene import Scene
 from app.texts import N_, refusal, t
 from app.view_models import effects as view
 from app.view_models.html import markdown
@@ -24,6 +23,7 @@ from kbert_core.explain.result import name_of
 from kbert_core.explain.targets import NO_SPAN
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.explain.attention import AttentionEffect, attention_effect
+from kbert_lab.lab.scene import Scene
 
 EFFECTS_HELP = {  # by the heads of the columns
     N_("triple"): N_("Head · relation · tail."),

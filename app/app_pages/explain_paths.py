@@ -9,13 +9,13 @@ from app import explained
 from app.app_pages.long_run import begin, follow, kept, with_progress
 from app.app_pages.parts import chart, choose_window, no_triple, segments, select, table
 from app.background import Look
-from app.scene import Scene
 from app.texts import N_, t
 from app.view_models import paths as view
 from app.view_models.html import markdown, plain
 from app.view_models.why import layers_without_model
 from kbert_core import KBertTrace, KnowledgeGraph
 from kbert_lab.explain.influence import Influence, reach, stream_influence
+from kbert_lab.lab.scene import Scene
 
 PATHS_VIEW = {"triple": N_("What a triple changes"), "token": N_("What a token can know")}
 

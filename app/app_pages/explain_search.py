@@ -10,7 +10,6 @@ from app.app_pages.long_run import asked_for, follow, with_progress
 from app.app_pages.parts import segments, select
 from app.background import Look, Progress
 from app.models import ModelInfo
-from app.scene import Scene
 from app.state import KEEP
 from app.texts import N_, t
 from app.view_models import flips_search as view
@@ -24,6 +23,7 @@ from kbert_lab.explain.counterfactuals import (
     Search,
     stream_counterfactuals,
 )
+from kbert_lab.lab.scene import Scene
 
 SEARCH_KIND = {"remove": N_("remove"), "replace": N_("replace"), "add": N_("add")}
 

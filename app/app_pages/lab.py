@@ -44,7 +44,6 @@ from app.components.graph import draw_graph
 from app.components.tree import draw_tree
 from app.edit_log import EditLog
 from app.examples import Example
-from app.scene import WORDS, Scene, is_blank
 from app.selecting import linked
 from app.state import AUTO, BERT, KEEP, NO_TASK
 from app.texts import N_, listed, sentences, t
@@ -70,6 +69,7 @@ from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES
 from kbert_core.roof.reading import RoofTrace
 from kbert_core.tasks import TASKS
+from kbert_lab.lab.scene import WORDS, Scene, is_blank
 
 LAB_FIRST = {"pair": N_("First sentence"), "rank": N_("Question"), "qa": N_("Question")}
 

@@ -18,7 +18,6 @@ from app.app_pages.target_chooser import choose_target
 from app.components.matrix import draw_matrix
 from app.components.tree import draw_tree
 from app.models import ModelInfo
-from app.scene import NO_GRAPH, Scene
 from app.selecting import linked
 from app.state import FREE, KEEP
 from app.texts import N_, refusal, sentences, t
@@ -37,6 +36,7 @@ from kbert_core.explain.case import NOTHING, Target
 from kbert_core.reader import Reading
 from kbert_core.roof.reading import RoofTrace
 from kbert_core.tasks import NerPrediction
+from kbert_lab.lab.scene import NO_GRAPH, Scene
 
 ss = st.session_state
 FOUR_IN_A_LINE = 36  # tokens up to which four readings stand in one line

@@ -8,7 +8,6 @@ import streamlit as st
 from app import intervening, services, state
 from app.app_pages.parts import action, segments, select
 from app.intervening import MOST, After, Standing, with_one_more
-from app.scene import Scene
 from app.texts import N_, t
 from app.view_models import interventions, prediction, twins
 from app.view_models.html import markdown
@@ -16,6 +15,7 @@ from app.view_models.why import visible_in
 from app.words import IV_TEXTS
 from kbert_core import Intervention, KBertTrace
 from kbert_core.kbert.interventions import PRESETS, Action
+from kbert_lab.lab.scene import Scene
 
 IV_PRESET = {
     "everything": N_("Everything visible: the paper's ablation"),

@@ -6,13 +6,13 @@ import streamlit as st
 
 from app import services, state
 from app.app_pages.parts import table
-from app.scene import Scene
 from app.texts import N_, t
 from app.view_models import links
 from app.view_models.html import markdown, scrolling
 from app.view_models.knowledge import triple_rows
 from kbert_core import KnowledgeGraph
 from kbert_core.roof.reading import RoofTrace
+from kbert_lab.lab.scene import Scene
 
 MANY = 12  # spans that are shown at their full height
 TALL = 460  # pixels of a table at the most

@@ -15,9 +15,7 @@ from app.app_pages.lab_selection import choose_attention_map
 from app.app_pages.parts import segments, table
 from app.components.heads import draw_heads
 from app.components.matrix import draw_matrix
-from app.scene import Scene
 from app.selecting import linked
-from app.selection import MEAN
 from app.state import KEEP
 from app.texts import N_, clauses, sentences, t
 from app.view_models import heads, matrix, row
@@ -29,6 +27,8 @@ from app.view_models.selected import marks_of
 from app.view_models.why import in_browser, share_of_layers, visible_in
 from app.words import COMPARE_NAME, MATRIX_TEXTS
 from kbert_core import FlatTree, KBertError, KBertTrace
+from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.selection import MEAN
 
 MATRIX_SHOWN = {"before": N_("before"), "after": N_("now"), "change": N_("change")}
 

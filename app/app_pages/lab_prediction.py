@@ -7,7 +7,6 @@ import streamlit as st
 from app import intervening, services, state
 from app.app_pages.parts import action, select
 from app.components.document import tell
-from app.scene import Scene
 from app.selecting import linked
 from app.state import AUTO, BERT, FREE, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCHED
 from app.texts import N_, t, without_folders
@@ -18,6 +17,7 @@ from app.view_models.selected import chosen_characters
 from app.words import COMPARE_NAME
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.tasks import NerPrediction
+from kbert_lab.lab.scene import Scene
 
 COMPARE_TEXTS = {
     "auto": N_("Compare: before the last edit"),

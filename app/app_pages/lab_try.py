@@ -4,11 +4,11 @@ import streamlit as st
 
 from app import services, state
 from app.app_pages.parts import action
-from app.scene import NO_MODEL
 from app.texts import t
 from app.view_models.html import markdown
 from app.view_models.trying import said
 from kbert_core import KBertError, KnowledgeGraph, Triple
+from kbert_lab.lab.scene import NO_MODEL
 
 ss = st.session_state
 

@@ -5,7 +5,6 @@ import streamlit as st
 from app import learning, services
 from app.app_pages.parts import action
 from app.components.matrix import draw_matrix
-from app.selection import Selection
 from app.state import KEEP
 from app.texts import N_, t, without_folders
 from app.view_models import lessons, matrix
@@ -15,6 +14,7 @@ from app.view_models.selected import marks_of
 from app.view_models.styles import CSS
 from kbert_core import KBertError
 from kbert_core.kbert.visible import FULL
+from kbert_lab.lab.selection import Selection
 
 ss = st.session_state
 

@@ -9,7 +9,8 @@ from kbert_core import FlatTree
 if TYPE_CHECKING:  # see app/view_models/why.py
     from kbert_core import KBertTrace
 
-Identity = tuple[object, ...]
+from kbert_lab.lab.scene import Identity
+
 Status = Literal["same", "added", "removed"]
 
 

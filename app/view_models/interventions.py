@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 
 from app.texts import N_, clauses, listed, t
-from app.view_models.diff import Identity
 from app.words import IV_TEXTS
 from kbert_core import FlatTree, Intervention, KBertTrace, Tokens
 from kbert_core.kbert.interventions import BRANCHES, TRUNK, Action, Intervened, intervene
+from kbert_lab.lab.scene import Identity
 
 IV_TOKENS = {
     "all": N_("all tokens"),

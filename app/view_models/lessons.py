@@ -8,9 +8,7 @@ from functools import reduce
 import torch
 
 from app.examples import MINILM
-from app.scene import WORDS
 from app.texts import N_, listed, sentences, t
-from app.view_models.diff import Identity
 from app.view_models.html import escape, shown, table_html
 from app.view_models.prediction import percent
 from app.view_models.tree import tree_html, tree_view
@@ -22,6 +20,7 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.layers import additive_mask
 from kbert_core.tasks import NerPrediction
 from kbert_lab.graphs.controls import with_noise
+from kbert_lab.lab.scene import WORDS, Identity
 
 LEARN_TITLE = {
     "tokens": N_("Tokens"),

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from app.selection import triple_of
 from app.texts import N_, listed, sentences, t
-from app.view_models.diff import Identity
 from app.view_models.matrix import CELLS, HIDDEN, share, visible_view
 from app.view_models.why import branch_of
 from kbert_core import Ablation, FlatTree, Triple
+from kbert_lab.lab.scene import Identity
+from kbert_lab.lab.selection import triple_of
 
 MOST_NAMED = 6  # tokens or branches named in a sentence; the table has them all
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.selection import Selection, triple_of
 from app.texts import N_, t
-from app.view_models.diff import Identity
 from kbert_core import FlatTree
+from kbert_lab.lab.scene import Identity
+from kbert_lab.lab.selection import Selection, triple_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.models import ModelInfo, type_name
-from app.scene import CHARACTERS, WORDS, Scene
 from app.texts import N_, clauses, listed, t
 from app.view_models.html import escape, scrolling, table_html
 from app.view_models.interventions import describe as describe_intervention
@@ -23,6 +22,7 @@ from kbert_core import Ablation, InjectionOptions, KBertError, KBertTrace, Tripl
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import RULES
 from kbert_core.tasks import ClassPrediction, LabelsPrediction, LinkPrediction, NerPrediction
+from kbert_lab.lab.scene import CHARACTERS, WORDS, Scene
 
 MOST_TURNED = 3  # that are said
 

@@ -7,7 +7,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from app.comparing import Panel
-from app.scene import NO_GRAPH, Scene
 from app.texts import N_, listed, sentences, t
 from app.view_models.diff import code_of
 from app.view_models.html import escape, plain, shown
@@ -19,6 +18,7 @@ from kbert_core import FlatTree
 from kbert_core.explain.result import nats
 from kbert_core.reader import Reading
 from kbert_lab.explain.compare import Comparison, Difference
+from kbert_lab.lab.scene import NO_GRAPH, Scene
 
 SIDES_NAME = {
     "k-bert": N_("K-BERT"),

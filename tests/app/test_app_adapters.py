@@ -8,10 +8,10 @@ from conftest import save_checkpoint
 from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification
 
 from app import services
-from app.scene import Scene
 from kbert_core import Card, KnowledgeGraph, Triple
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import load_model_and_missing
+from kbert_lab.lab.scene import Scene
 from kbert_lab.training.adapting import attach, save_adapter
 
 LABELS = {"id2label": {0: "O", 1: "B-D", 2: "I-D"}}

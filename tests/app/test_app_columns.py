@@ -21,8 +21,6 @@ from app.app_pages import lab_columns
 from app.comparing import Choice, Known, Panel
 from app.edit_log import EditLog
 from app.intervening import InterventionLog
-from app.scene import NO_GRAPH, GraphRef, Scene
-from app.selection import Selection
 from app.texts import t
 from app.view_models import sides
 from app.view_models.matrix import BLOCKED, LINK
@@ -40,6 +38,8 @@ from kbert_core.explain.case import Case, Target
 from kbert_core.kbert.interventions import PRESETS
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.explain.compare import ablations_of, compare
+from kbert_lab.lab.scene import NO_GRAPH, GraphRef, Scene
+from kbert_lab.lab.selection import Selection
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("布洛芬", "类别", "治疗")])

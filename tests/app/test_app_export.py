@@ -12,7 +12,6 @@ import torch
 
 from app.export import Page, Side, page_html
 from app.models import ModelInfo
-from app.scene import GraphRef, Scene
 from app.texts import speaking, t
 from app.view_models.matrix import PART_BLOCKED
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Triple
@@ -20,6 +19,7 @@ from kbert_core.kbert.interventions import Intervention, Tokens, intervene
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.tasks import ClassPrediction, Filling, MaskPrediction, NerPrediction, Span
+from kbert_lab.lab.scene import GraphRef, Scene
 
 HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "=1+1", "$x_2$ 患者\\")
 TEXT = "Tim Cook is visiting Beijing now"

@@ -9,8 +9,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.intervening import MOST, InterventionLog, with_one_more
-from app.scene import GraphRef, Scene, content_key
-from app.selection import Selection
 from app.share import Shared, ShareError, data_of, from_file, from_link, to_file, to_link
 from app.view_models import interventions, matrix, prediction
 from app.view_models.why import share_of_layers
@@ -24,6 +22,8 @@ from kbert_core import (
 )
 from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK, intervene
 from kbert_core.tasks import ClassPrediction
+from kbert_lab.lab.scene import GraphRef, Scene, content_key
+from kbert_lab.lab.selection import Selection
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 PATIENCE = 120

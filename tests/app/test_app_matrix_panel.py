@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForTokenClassification
 
 from app import services
-from app.selection import Selection
 from kbert_core import Card, InjectionOptions, ReadConfig, Triple
+from kbert_lab.lab.selection import Selection
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 PATIENCE = 120

@@ -10,10 +10,10 @@ from streamlit.testing.v1 import AppTest
 
 from app import services, state
 from app.kept import Kept
-from app.scene import CHARACTERS, GraphRef, Scene
 from app.services import RoomError
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
+from kbert_lab.lab.scene import CHARACTERS, GraphRef, Scene
 
 TEN = "".join(f"head {i}\tis\ttail {i}\n" for i in range(10)).encode()
 

@@ -10,12 +10,12 @@ from streamlit.testing.v1 import AppTest
 
 from app import examples, export, services
 from app.models import read_model
-from app.selection import Selection
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.checkpoints import encoders
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.graphs.store.store import GraphStore
+from kbert_lab.lab.selection import Selection
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 LAB = PAGES / "lab.py"

@@ -16,7 +16,6 @@ import kbert_core
 import kbert_lab
 from app import audits, services, workspaces
 from app.edit_log import EditLog
-from app.scene import Scene
 from app.texts import LOCALES, refusal, speaking
 from app.view_models.importing import preview
 from kbert_core import Intervention, KBertError, KnowledgeGraph, Triple
@@ -25,6 +24,7 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ReadOptions
 from kbert_lab.data.labelled import Example, check_labels
 from kbert_lab.graphs.store.store import GraphStore
+from kbert_lab.lab.scene import Scene
 
 FOLDERS = [Path(package.__file__).parent for package in (kbert_core, kbert_lab)]
 PO = LOCALES / "zh" / "LC_MESSAGES" / "core.po"

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from app.scene import NO_GRAPH, GraphRef, Scene, content_key
 from kbert_core import Ablation, Triple
 from kbert_core.knowledge.edit import Edit
+from kbert_lab.lab.scene import NO_GRAPH, GraphRef, Scene, content_key
 
 OFF = Edit("switch_off", Triple("a", "b", "c"))
 SCENE = Scene(("text",), "words", GraphRef("f", "g"), (OFF,))

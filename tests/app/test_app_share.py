@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 
 from app import share
 from app.comparing import GRAPHS, Choice
-from app.scene import GraphRef, Scene
-from app.selection import Selection
 from app.share import (
     COMPARISONS,
     MOST_BYTES,
@@ -50,6 +48,8 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import BY_MODEL, SCORED, Strategy
 from kbert_core.knowledge.surface_forms import BASIC, RULES, NameRules
 from kbert_core.knowledge.triple import AliasRelations
+from kbert_lab.lab.scene import GraphRef, Scene
+from kbert_lab.lab.selection import Selection
 
 SCENE = Scene(
     ("患者行胃镜检查未见异常",),

@@ -13,13 +13,13 @@ from app import services, workspaces
 from app.app_pages import lab_share
 from app.comparing import Choice
 from app.edit_log import EditLog
-from app.scene import GraphRef, Scene
-from app.selection import Selection
 from app.services import RoomError
 from app.share import MOST_EDITS, Shared, from_link, to_link
 from app.texts import t
 from kbert_core import Ablation, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
+from kbert_lab.lab.scene import GraphRef, Scene
+from kbert_lab.lab.selection import Selection
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 TEXT = "Tim Cook is visiting Beijing now"

@@ -6,10 +6,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import examples, services
-from app.scene import WORDS, Scene
 from app.view_models.trying import LEAST, Tried, best, candidates, effect, said
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.tasks import ClassPrediction, NerPrediction, Span
+from kbert_lab.lab.scene import WORDS, Scene
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 GRAPH = KnowledgeGraph(

@@ -7,8 +7,8 @@ that it outlives an edit.
 from dataclasses import dataclass, replace
 from typing import cast
 
-from app.view_models.diff import Identity
-from kbert_core import Triple
+from kbert_core.knowledge.triple import Triple
+from kbert_lab.lab.scene import Identity
 
 MEAN = 0  # in the place of a layer or an attention head
 

@@ -8,9 +8,13 @@ import hashlib
 from dataclasses import dataclass, replace
 from unicodedata import category
 
-from kbert_core import Ablation, InjectionOptions, Intervention, KnowledgeGraph
+from kbert_core.kbert.interventions import Intervention
+from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import InjectionOptions
 
+Identity = tuple[object, ...]  # what a token is, wherever it stands; see FlatTree.identities
 WORDS = "words"
 CHARACTERS = "characters"
 NO_MODEL = (WORDS, CHARACTERS)  # readers that cut a text without a model

@@ -1,0 +1,1 @@
+"""The Lab without a host: its session, what may be done in it, and what it shows."""

@@ -1,0 +1,301 @@
+"""Commands: what a visitor means, by the names of things and not by their places; and apply."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from kbert_core.errors import GraphEditError, KBertError
+from kbert_core.kbert.interventions import Intervention
+from kbert_core.knowledge.edit import Action, Edit
+from kbert_core.knowledge.triple import Triple
+from kbert_lab.graphs.store.importing import Source
+from kbert_lab.lab.history import Edited, Step
+from kbert_lab.lab.scene import Identity
+from kbert_lab.lab.session import OpenedGraph, Reads, Session, Standing
+
+MOST_EDITS = 50_000  # of a visit, those taken back among them
+MOST_INTERVENTIONS = 32  # at once
+
+
+class Command(Protocol):
+    """Something that a visitor wants; called with a session it returns another."""
+
+    def __call__(self, session: Session) -> Session:
+        """Return the session with it done; one in which it is so already stays as it is.
+
+        Raises:
+            KBertError: it can't be done.
+        """
+
+
+def apply(session: Session, command: Command) -> tuple[Session, KBertError | None]:
+    """Return the session with a command done, or as it was with the reason why it can't be."""
+    try:
+        return command(session), None
+    except KBertError as error:
+        return session, error
+
+
+# The graph
+
+
+@dataclass(frozen=True)
+class MakeEdits:
+    """Edit the chosen graph, in one step."""
+
+    edits: tuple[Edit, ...]
+    source: Source | None = None  # the file that they were read from
+
+    def __call__(self, session: Session) -> Session:
+        if not self.edits:
+            return session
+        if session.workspace is not None and session.graph == session.workspace.id:
+            return session.edited_together(*self.edits)
+        kept = sum(len(s.what.edits) for s in session.history.steps if isinstance(s.what, Edited))
+        if kept + len(self.edits) > MOST_EDITS:
+            raise GraphEditError(
+                f"A visit keeps at most {MOST_EDITS:,} edits. Save the graph to a workspace to go "
+                "on."
+            )
+        return session.edit(*self.edits, source=self.source)
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Switch triples on or off."""
+
+    triples: tuple[Triple, ...]
+    on: bool
+
+    def __call__(self, session: Session) -> Session:
+        graph = session.graph_now()
+        action: Action = "switch_on" if self.on else "switch_off"
+        wanted = (x for x in self.triples if x not in graph or graph.is_on(x) != self.on)
+        return MakeEdits(tuple(Edit(action, triple) for triple in wanted))(session)
+
+
+@dataclass(frozen=True)
+class ReplaceTail:
+    """Give a triple another tail; the selection goes along."""
+
+    triple: Triple
+    tail: str
+
+    def __call__(self, session: Session) -> Session:
+        if self.triple not in session.graph_now():
+            return session
+        new = Triple.checked(self.triple.head, self.triple.relation, self.tail)
+        if new == self.triple:
+            return session
+        done = MakeEdits((Edit("replace", self.triple, new),))(session)
+        if session.selection.triple == self.triple:
+            done = replace(done, selection=done.selection.with_triple(new))
+        return done
+
+
+@dataclass(frozen=True)
+class Undo:
+    """Take back a step: the last one, of all that was done to the page, or one by its number."""
+
+    number: int | None = None
+    graph: str | None = None  # the last edit of this graph alone
+
+    def __call__(self, session: Session) -> Session:
+        return _turn(session, self, session.last_step, session.undo)
+
+
+@dataclass(frozen=True)
+class Redo:
+    """Make a step again that was taken back; see :class:`Undo`."""
+
+    number: int | None = None
+    graph: str | None = None
+
+    def __call__(self, session: Session) -> Session:
+        return _turn(session, self, session.next_step, session.redo)
+
+
+def _turn(
+    session: Session,
+    command: Undo | Redo,
+    found: Callable[[str | None], Step | None],
+    turn: Callable[[Step], Session],
+) -> Session:
+    number = command.number
+    step = session.history[number] if number is not None else found(command.graph)
+    if step is None:
+        raise GraphEditError("There is nothing to undo or redo.")
+    return turn(step)
+
+
+# The visible matrix
+
+
+@dataclass(frozen=True)
+class Intervene:
+    """Let other interventions stand, in order."""
+
+    standing: Standing
+
+    def __call__(self, session: Session) -> Session:
+        return session.intervene(self.standing[:MOST_INTERVENTIONS])
+
+
+@dataclass(frozen=True)
+class RemoveIntervention:
+    """Take one away."""
+
+    one: Intervention
+
+    def __call__(self, session: Session) -> Session:
+        return session.intervene([own for own in session.standing if own != self.one])
+
+
+# What is read, and by what
+
+
+@dataclass(frozen=True)
+class Write:
+    """Put another text on the page, or two."""
+
+    texts: tuple[str, ...]
+
+    def __call__(self, session: Session) -> Session:
+        if (*self.texts, "")[:2] == session.texts:
+            return session
+        return session.with_text(*self.texts)
+
+
+@dataclass(frozen=True)
+class ChooseModel:
+    """Read with another model, as it was trained."""
+
+    model: str
+    reads: Reads
+    task: str | None = None  # None: the model's own
+
+    def __call__(self, session: Session) -> Session:
+        return session.with_model(self.model, self.reads, self.task)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Read otherwise: fields of the injection options, and ``positions``, ``visible``, ``device``,
+    ``threshold``."""
+
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, session: Session) -> Session:
+        changes = dict(self.changes)
+        parts = {name: changes.pop(name) for name in ("positions", "visible") if name in changes}
+        own = {name: changes.pop(name) for name in ("device", "threshold") if name in changes}
+        new = session.with_options(**changes) if changes else session
+        return replace(new, ablation=replace(new.ablation, **parts), **own)
+
+
+@dataclass(frozen=True)
+class OpenGraph:
+    """Put a graph among the session's; one that is chosen stands beside others of its content.
+
+    The same graph again, not edited since, is the one that is there.
+    """
+
+    opened: OpenedGraph
+    id: str
+    choose: bool = True
+
+    def __call__(self, session: Session) -> Session:
+        same = session.id_of(self.opened.graph, unedited=self.choose, name=self.opened.graph.name)
+        new = session if same is not None else session.with_graph(self.id, self.opened)
+        return replace(new, graph=same or self.id) if self.choose else new
+
+
+@dataclass(frozen=True)
+class ChooseGraph:
+    """Choose one of the session's graphs."""
+
+    id: str
+
+    def __call__(self, session: Session) -> Session:
+        return replace(session, graph=self.id) if self.id in session.graphs else session
+
+
+@dataclass(frozen=True)
+class CloseGraph:
+    """Let go of a graph, and of the edits made to it."""
+
+    id: str
+
+    def __call__(self, session: Session) -> Session:
+        return session.without_graph(self.id) if self.id in session.graphs else session
+
+
+# The selection: nothing is run again
+
+
+@dataclass(frozen=True)
+class SelectToken:
+    """Look at a token; once more lets it go. None: nothing is chosen any more."""
+
+    token: Identity | None
+    toggle: bool = True
+
+    def __call__(self, session: Session) -> Session:
+        chosen = session.selection
+        if self.token is None:
+            return replace(session, selection=chosen.cleared())
+        again = self.toggle and self.token == chosen.token and chosen.cell is None
+        return replace(session, selection=chosen.with_token(None if again else self.token))
+
+
+@dataclass(frozen=True)
+class SelectTriple:
+    """Follow a triple; once more lets it go."""
+
+    triple: Triple | None
+    toggle: bool = True
+
+    def __call__(self, session: Session) -> Session:
+        again = self.toggle and self.triple == session.selection.triple
+        triple = None if again else self.triple
+        return replace(session, selection=session.selection.with_triple(triple))
+
+
+@dataclass(frozen=True)
+class SelectCell:
+    """Look at a cell of the matrix: who looks, and at whom."""
+
+    looks: Identity
+    at: Identity
+
+    def __call__(self, session: Session) -> Session:
+        return replace(session, selection=session.selection.with_cell(self.looks, self.at))
+
+
+@dataclass(frozen=True)
+class SelectMap:
+    """Look at one attention map: a layer and a head, from 1; 0 is the mean."""
+
+    layer: int
+    head: int
+
+    def __call__(self, session: Session) -> Session:
+        return replace(session, selection=session.selection.with_map(self.layer, self.head))
+
+
+@dataclass(frozen=True)
+class Pin:
+    """Keep the scene as it is, to compare with."""
+
+    def __call__(self, session: Session) -> Session:
+        return replace(session, pinned=session.scene(), compare="pinned")
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Compare with something else."""
+
+    kind: str
+
+    def __call__(self, session: Session) -> Session:
+        return replace(session, compare=self.kind)
