@@ -21,13 +21,8 @@ from typing import Any, Literal
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import TYPE_RELATIONS, Triple
-from kbert_lab.graphs.store import (
-    TABLES,
-    THEN,
-    connect,
-    create_indexes,
-    database_errors,
-)
+from kbert_lab.graphs import store
+from kbert_lab.graphs.store import THEN
 
 Where = Literal["anywhere", "head", "head_starts", "tail"]
 
@@ -119,7 +114,7 @@ class GraphSearch:
         search._order = "version"
         memory = search._memory = sqlite3.connect(":memory:", check_same_thread=False)
         memory.create_function("folded", 1, _folded, deterministic=True)
-        memory.executescript(TABLES)
+        memory.executescript(store.TABLES)
         early = ((entity, graph.triples_of(entity)) for entity in sorted(first))
         later = (item for item in graph.items() if item[0] not in first)
         rows = (
@@ -132,7 +127,7 @@ class GraphSearch:
             "VALUES (0, ?, ?, ?, ?, 0, ?, 0)",
             rows,
         )
-        create_indexes(memory)
+        store.create_indexes(memory)
         return search
 
     @property
@@ -237,7 +232,7 @@ class GraphSearch:
             with self._lock:
                 yield self._memory
             return
-        with database_errors(self.path), closing(connect(self.path)) as database:
+        with store.database_errors(self.path), closing(store.connect(self.path)) as database:
             database.create_function("folded", 1, _folded, deterministic=True)
             yield database
 

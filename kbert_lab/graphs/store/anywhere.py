@@ -10,19 +10,10 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.rows import ReadOptions
 from kbert_core.knowledge.io.sources import SERVER, is_stored
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
-from kbert_lab.graphs.store import (
-    connect,
-    create_indexes,
-    database_errors,
-    fact,
-    graph_lock,
-    last_revision,
-    new_file,
-)
-from kbert_lab.graphs.store.importing import Imported, Source, import_triples, indexed
-from kbert_lab.graphs.store.names import build_names
+from kbert_lab.graphs import store
+from kbert_lab.graphs.store.importing import Imported, Source, import_triples, indexed, make_graph
+from kbert_lab.graphs.store.log import Progress, rows_since
 from kbert_lab.graphs.store.store import GraphStore
-from kbert_lab.graphs.store.transfer import Progress, rows_since, take_in
 
 
 def open_graph(
@@ -35,8 +26,8 @@ def open_graph(
     """Open a graph where it is; a file of triples is indexed first. See ``load_graph``."""
     if not is_stored(path):
         path = indexed(path, options, skip_bad=skip_bad, aliases=aliases)
-    with open_store(path) as store:
-        return store.graph()
+    with open_store(path) as opened:
+        return opened.graph()
 
 
 def open_store(graph: str | Path, *, write: bool = False) -> GraphStore:
@@ -85,27 +76,24 @@ def copy_graph(
     Raises:
         GraphFileError: the source can't be read, or the target is there already.
     """
-    with open_store(source) as store:
-        file = store.file
-        with database_errors(file), closing(connect(file)) as database:
+    with open_store(source) as opened:
+        file = opened.file
+        with store.database_errors(file), closing(store.connect(file)) as database:
             database.execute("BEGIN")
 
             def read(query: str) -> Iterator[Any]:
-                with database_errors(file):  # not the target's
+                with store.database_errors(file):  # not the target's
                     yield from database.execute(query)
 
-            title, rows = fact(database, "title"), rows_since(read, -1, progress=progress)
+            title, rows = store.fact(database, "title"), rows_since(read, -1, progress=progress)
             if str(target).startswith(SERVER):
                 from kbert_lab.graphs.store.server import upload
 
                 upload(rows, str(target), name=title)
             else:
                 path = Path(target)
-                with graph_lock(path):
+                with store.graph_lock(path):
                     if path.exists():
                         raise GraphFileError(f"{path}: is there already. Give another name.")
-                    with new_file(path, name=title) as new:
-                        take_in(new, rows, source)
-                        create_indexes(new)
-                        build_names(new, path)
-            return last_revision(database) + 1
+                    make_graph(path, rows, source, name=title)
+            return store.last_revision(database) + 1

@@ -11,10 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import astuple, dataclass
 from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
-from typing import IO
 
 import numpy as np
 from filelock import FileLock
@@ -26,23 +23,9 @@ from kbert_core.knowledge.io.rows import Row
 from kbert_core.knowledge.io.sources import STORED
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
-from kbert_lab.graphs.store import (
-    VERSION,
-    GraphBusy,
-    connect,
-    create_indexes,
-    database_errors,
-    graph_cache,
-    graph_lock,
-    last_revision,
-    new_file,
-    now,
-    remove_leftovers,
-    transaction,
-)
-from kbert_lab.graphs.store.log import Entry, write_entry
+from kbert_lab.graphs import store
+from kbert_lab.graphs.store.log import STEP, Entry, Progress, Tables, take_in, write_entry
 from kbert_lab.graphs.store.names import NamesFile, aliases_of, build_names, note_aliases
-from kbert_lab.graphs.store.transfer import STEP, Progress
 
 _HASHES = 1 << 22  # compared at once
 SETTLED = 2.0  # seconds since a file's last change after which its times tell of the next one
@@ -98,7 +81,7 @@ def import_triples(
             "": it is like no other.
         aliases: relations that say other names, beside those of the graph; None: no
             further ones, and in a new graph those known by default.
-        progress: called now and then with the number of rows read.
+        progress: called store.now and then with the number of rows read.
 
     Raises:
         GraphFileError: a source can't be read, the sources hold no triple,
@@ -106,20 +89,28 @@ def import_triples(
     """
     path = Path(path)
     if not path.exists():
-        with graph_lock(path):
+        with store.graph_lock(path):
             if not path.exists():  # else another process made it while this one waited
-                with new_file(path, name=name or path.stem, identity=identity) as database:
+                with store.new_file(path, name=name or path.stem, identity=identity) as database:
                     if aliases is not None:
                         note_aliases(database, aliases)
-                    done, relations = _add(database, sources, progress, who, new=True)
-                    build_names(database, path, relations)
+                    done = _add(database, sources, progress, who, new=True)
+                    build_names(database, path)
                 return done
-    with database_errors(path), closing(connect(path, write=True)) as database:
-        with transaction(database):
+    with store.database_errors(path), closing(store.connect(path, write=True)) as database:
+        with store.transaction(database):
             done = add_triples(database, path, sources, who=who, aliases=aliases, progress=progress)
-        with suppress(GraphBusy), graph_lock(path, wait=0), transaction(database):
-            remove_leftovers(path, NamesFile.of(database).path(path))
+        with suppress(store.GraphBusy), store.graph_lock(path, wait=0), store.transaction(database):
+            store.remove_leftovers(path, NamesFile.of(database).path(path))
     return done
+
+
+def make_graph(path: Path, tables: Tables = (), source: object = "", **about: str) -> None:
+    """Make a graph file of the rows of another, or an empty one; see ``store.new_file``."""
+    with store.new_file(path, **about) as database:
+        take_in(database, tables, source)
+        store.create_indexes(database)
+        build_names(database, path)
 
 
 def add_triples(
@@ -132,7 +123,7 @@ def add_triples(
     progress: Progress = lambda rows: None,
 ) -> Imported:
     """Add triples to a graph file that is there; the caller commits."""
-    done, _ = _add(database, sources, progress, who, new=False)
+    done = _add(database, sources, progress, who, new=False)
     if aliases is not None:
         note_aliases(database, aliases_of(database).joined(aliases))
     build_names(database, path)
@@ -146,79 +137,67 @@ def _add(
     who: str,
     *,
     new: bool,
-) -> tuple[Imported, set[str]]:
-    """Import, and say which relations came; triples of a new graph are compared at the end."""
-    revision = last_revision(database) + 1
+) -> Imported:
+    """Import; triples of a new graph are compared at the end, by their hashes."""
+    revision = store.last_revision(database) + 1
     version = database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
     first = database.execute("SELECT ifnull(max(id) + 1, 0) FROM source").fetchone()[0]
     names: list[str] = []
-    relations: set[str] = set()
+    hashes = array("I")
     count = 0
 
-    def rows(hashes: IO[bytes]) -> Iterator[tuple]:
+    def rows() -> Iterator[tuple]:
         nonlocal count, version
-        last, entity, some = "", "", array("q")
+        last = entity = ""
         for number, source in enumerate(sources, start=first):
             names.append(source.name)
             for line, head, relation, tail in source.rows:
                 if head != last:
-                    last = head
-                    entity = normalise_name(last)
+                    last, entity = head, normalise_name(head)
                 count += 1
                 if count % STEP == 0:
                     progress(count)
-                    hashes.write(some)
-                    some = array("q")
                 if not entity:  # a head of nothing but invisible characters
                     continue
                 if new:
-                    some.append(hash((head, relation, tail)))
-                    relations.add(relation)
+                    hashes.append(hash((head, relation, tail)) & 0xFFFFFFFF)
                 elif database.execute(_THERE, (entity, head, relation, tail)).fetchone():
                     continue
                 version += 1  # its place too: after every one so far
                 yield version, entity, head, relation, tail, number, line, revision
-        hashes.write(some)
 
-    with SpooledTemporaryFile(8 * _HASHES) as hashes:
-        added = max(0, database.executemany(_INSERT, rows(hashes)).rowcount)
-        if new:
-            repeated = ((version,) for version in _repeated(database, hashes))
-            delete = "DELETE FROM triple WHERE version = ?"
-            added -= max(0, database.executemany(delete, repeated).rowcount)
-            create_indexes(database)
+    added = max(0, database.executemany(_INSERT, rows()).rowcount)
+    if new:
+        repeated = ((version,) for version in _repeated(database, hashes))
+        delete = "DELETE FROM triple WHERE version = ?"
+        added -= max(0, database.executemany(delete, repeated).rowcount)
+        store.create_indexes(database)
     if not count:
         raise GraphFileError(f"{', '.join(names)}: no triples in it, nothing to import.")
     rows_of_sources = [(first + i, name, revision) for i, name in enumerate(names)]
     database.executemany("INSERT INTO source VALUES (?, ?, ?)", rows_of_sources)
-    write_entry(database, Entry(revision, now(), who, "import", added))
+    write_entry(database, Entry(revision, store.now(), who, "import", added))
     progress(count)
-    return Imported(added, count - added, revision), relations
+    return Imported(added, count - added, revision)
 
 
-def _repeated(database: sqlite3.Connection, hashes: IO[bytes]) -> Iterator[int]:
-    """Yield the versions of triples that came before; of a new graph by their hashes, in order."""
-    parts = hashes.tell() // (8 * _HASHES) + 1  # those of one remainder at a time
+def _repeated(database: sqlite3.Connection, hashes: array) -> Iterator[int]:
+    """Yield the versions of a new graph's triples that came before; the first hash is of 1."""
+    values = np.frombuffer(hashes, np.uint32)
+    parts = len(values) // _HASHES + 1  # those of one remainder at a time, for the memory
     for part in range(parts):
-        hashes.seek(0)
-        found, first = [np.zeros((2, 0), np.int64)], 1
-        while content := hashes.read(8 * _HASHES):
-            some = np.frombuffer(content, np.int64)
-            which = (some % parts == part).nonzero()[0]
-            found.append(np.array([some[which], first + which]))
-            first += len(some)
-        both = np.concatenate(found, axis=1)
-        both = both[:, both[0].argsort(kind="stable")]
-        same = np.zeros(both.shape[1] + 1, bool)  # as the one before
-        same[1:-1] = both[0, 1:] == both[0, :-1]
-        both = both[:, same[1:] | same[:-1]]
-        for _, of_hash in groupby(zip(*both.tolist(), strict=True), key=itemgetter(0)):
+        places = (values % parts == part).nonzero()[0]
+        places = places[values[places].argsort(kind="stable")]
+        same = np.zeros(len(places) + 1, bool)  # as the one before
+        same[1:-1] = values[places[1:]] == values[places[:-1]]
+        places = places[same[1:] | same[:-1]]
+        for _, of_hash in groupby(places.tolist(), key=hashes.__getitem__):
             seen: set[tuple[str, str, str]] = set()
-            for _, version in of_hash:
+            for place in of_hash:
                 query = "SELECT head, relation, tail FROM triple WHERE version = ?"
-                triple = database.execute(query, (version,)).fetchone()
+                triple = database.execute(query, (place + 1,)).fetchone()
                 if triple in seen:
-                    yield version
+                    yield place + 1
                 seen.add(triple)
 
 
@@ -264,8 +243,8 @@ def indexed(
     beside = [file.stat().st_mtime_ns for file in map(Path, options.nodes) if file.exists()]
     said = (sorted(aliases.names_of_head), sorted(aliases.names_of_tail), beside)
     given = (*astuple(options), os.environ.get(VARIABLE))
-    how = (VERSION, "".join(path.suffixes[-2:]), *given, skip_bad, *said)
-    with graph_cache(path) as folder:
+    how = (store.VERSION, "".join(path.suffixes[-2:]), *given, skip_bad, *said)
+    with store.graph_cache(path) as folder:
         target = folder / f"{_digest(path, repr(how), folder)}{STORED}"
     if target.exists():
         return target

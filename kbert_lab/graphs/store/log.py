@@ -1,21 +1,35 @@
 """The log of a graph file: edits written as new versions of triples, what each entry did, undo.
 
-An edit ends versions of triples and begins others; what a version holds never changes.
+An edit ends versions of triples and begins others; what a version holds never changes. Every row
+of a graph belongs to an entry: an edit names the entities that it touched, and all their rows are
+its own; an import, and what undoes one, names none, and has the rows that it began or ended. So a
+copy, or a server, gets what it doesn't have yet.
 """
 
 import sqlite3
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kbert_core.errors import GraphConflict
+from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.graphs.store import checked, triple_of
 
-ALL = 1 << 62  # rows: no database has as many
+ALL = 1 << 62  # rows or revisions: no database has as many
+STEP = 20_000  # triples between two calls of a ``Progress``
+COLUMNS = {
+    "fact": "name, value",
+    "source": "id, name, revision",
+    "entry": "revision, at, who, action, edits, undoes",
+    "touched": "revision, entity",
+    "triple": "version, id, entity, head, relation, tail, place, off, source, line, added, removed",
+}
+Progress = Callable[[int], None]  # called now and then with the number of triples
+Read = Callable[[str], Iterable[Any]]  # runs a query
+Tables = Iterable[tuple[str, Iterable[Any]]]  # each with rows of ``COLUMNS``
 _COPY = (  # versions of triples, to begin again
     "INSERT INTO triple (id, entity, head, relation, tail, place, off, source, line, added) "
     "SELECT id, entity, head, relation, tail, place, {off}, source, line, :new "
@@ -93,16 +107,17 @@ def changes(
     most: int = ALL // 2,
 ) -> list[Change]:
     """Say what the entries after one revision and up to another did; see ``GraphStore.changes``."""
-    between = "revision > :since AND revision <= :then"
-    bulk = (
-        f"SELECT 1 FROM entry WHERE {between} "
-        "AND NOT EXISTS (SELECT 1 FROM touched WHERE touched.revision = entry.revision)"
-    )
-    values = {"since": since, "then": then, "entity": normalise_name(entity or "")}
+    values = {
+        "since": since,
+        "then": then,
+        "entity": normalise_name(entity or ""),
+        "most": 2 * most,
+    }
     scope = ""
     if entity is not None:
         scope = "AND entity = :entity"
-    elif database.execute(bulk, values).fetchone() is None:
+    elif not has_bulk(database.execute, since, then):
+        between = "revision > :since AND revision <= :then"
         scope = f"AND entity IN (SELECT entity FROM touched WHERE {between})"
     order = "version" if then == since + 1 else "entity, place, version"
     changes: dict[int, Change] = {}
@@ -111,12 +126,10 @@ def changes(
         "removed IS NULL OR removed > :then FROM triple WHERE added <> coalesce(removed, -1) "
         "AND added <= :then AND (removed IS NULL OR removed > :since) "
         f"AND (added > :since OR removed <= :then) {scope} ORDER BY {order} LIMIT :most",
-        {**values, "most": 2 * most},
+        values,
     ):
-        triple, change = (
-            triple_of((head, relation, tail)),
-            changes.get(id_, Change(id_, None, None)),
-        )
+        triple = triple_of((head, relation, tail))
+        change = changes.get(id_, Change(id_, None, None))
         change = replace(change, before=triple, was_on=not off) if before else change
         changes[id_] = replace(change, after=triple, is_on=not off) if after else change
     return list(changes.values())[:most]
@@ -166,7 +179,10 @@ def write_entry(database: sqlite3.Connection, entry: Entry, entities: Iterable[s
 
 _IT = "entity = :entity AND head = :head AND relation = :relation AND tail = :tail"
 _ENDED = f"FROM triple WHERE {_IT} AND removed = :new ORDER BY version DESC LIMIT 1"
-_LAST = "SELECT place FROM triple WHERE entity = {} AND removed IS NULL ORDER BY place DESC LIMIT 1"
+_LAST_PLACE = (  # after all triples of the entity
+    "coalesce((SELECT place FROM triple WHERE entity = :entity AND removed IS NULL "
+    "ORDER BY place DESC LIMIT 1) + 1.0, 0.0)"
+)
 
 
 def refuse_conflict(database: sqlite3.Connection, seen: int, triples: Iterable[Triple]) -> None:
@@ -188,32 +204,32 @@ def refuse_conflict(database: sqlite3.Connection, seen: int, triples: Iterable[T
 
 def write_edit(database: sqlite3.Connection, edit: Edit, revision: int) -> None:
     """Write one edit that is known to fit; nothing is read, but the places for one in between."""
-    values: dict[str, Any] = {"new": revision, **_fields(edit.triple)}
+    values: dict[str, Any] = {"new": revision, "off": edit.action == "switch_off"}
+    values |= _fields(edit.triple)
     if edit.action == "add":
-        place = f"coalesce(({_LAST.format(':entity')}) + 1.0, 0.0)"
+        place = _LAST_PLACE
         if edit.index is not None:
             place, values["place"] = ":place", _place(database, values["entity"], edit.index)
         database.execute(
             "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) VALUES ("
             "(SELECT coalesce(max(version), 0) + 1 FROM triple), :entity, :head, :relation, :tail, "
             f"{place}, :off, :new)",
-            {**values, "off": False},
+            values,
         )
         return
     database.execute(f"UPDATE triple SET removed = :new WHERE {_IT} AND removed IS NULL", values)
-    if edit.action in ("switch_off", "switch_on"):
-        values["off"] = edit.action == "switch_off"
-        database.execute(_COPY.format(off=":off") + _ENDED, values)
-    elif edit.action == "replace" and edit.new is not None:
+    if edit.new is not None:
         values |= {f"new_{name}": value for name, value in _fields(edit.new).items()}
         place = "place"
         if values["new_entity"] != values["entity"]:
-            place = f"coalesce(({_LAST.format(':new_entity')}) + 1.0, 0.0)"
+            place = _LAST_PLACE.replace(":entity", ":new_entity")
         database.execute(
             "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) SELECT id, "
             f":new_entity, :new_head, :new_relation, :new_tail, {place}, off, :new {_ENDED}",
             values,
         )
+    elif edit.action != "remove":
+        database.execute(_COPY.format(off=":off") + _ENDED, values)
 
 
 def _fields(triple: Triple) -> dict[str, str]:
@@ -296,3 +312,57 @@ def undo_entry(database: sqlite3.Connection, path: Path, old: int, new: int) -> 
         f"{_COPY.format(off='off')} FROM triple WHERE removed = :old AND added < removed {scope}",
         values,
     )
+
+
+# What one database has and another doesn't have yet
+
+
+def has_bulk(read: Read, since: int, then: int = ALL) -> bool:
+    """Whether an entry after one revision, and up to another, names no entities."""
+    bulk = read(
+        f"SELECT 1 FROM entry WHERE revision > {since} AND revision <= {then} AND NOT EXISTS "
+        "(SELECT 1 FROM touched WHERE touched.revision = entry.revision) LIMIT 1"
+    )
+    return bool([*bulk])
+
+
+def rows_since(
+    read: Read, since: int, *, bulk: bool = True, progress: Progress = lambda rows: None
+) -> Tables:
+    """Yield every table with its rows that came, or were changed, after a revision; -1: all.
+
+    Args:
+        bulk: see :func:`has_bulk`.
+    """
+    of_triple = f"entity IN (SELECT entity FROM touched WHERE revision > {since})"
+    where = dict.fromkeys(COLUMNS, f"revision > {since}") | {
+        "fact": "name = 'aliases'",
+        "triple": f"added > {since} OR removed > {since}" if bulk else of_triple,
+    }
+    for table, columns in COLUMNS.items():
+        rows = read(f"SELECT {columns} FROM {table} WHERE {where[table]}")
+        yield table, _counted(rows, progress) if table == "triple" else rows
+
+
+def _counted(rows: Iterable[Any], progress: Progress) -> Iterator[Any]:
+    for number, row in enumerate(rows):
+        if number % STEP == 0:
+            progress(number)
+        yield row
+
+
+def take_in(database: sqlite3.Connection, tables: Tables, source: object) -> None:
+    """Write rows into a graph file; the caller commits.
+
+    Raises:
+        GraphFileError: a row fits no table of ours, so the ``source`` is damaged.
+    """
+    for table, rows in tables:
+        marks = ", ".join("?" * len(COLUMNS[table].split(",")))
+        insert = f"INSERT OR REPLACE INTO {table} ({COLUMNS[table]}) VALUES ({marks})"
+        try:
+            database.executemany(insert, map(tuple, rows))
+        except sqlite3.IntegrityError as error:
+            raise GraphFileError(
+                f"{source}: it is damaged ({error}). Take another copy of it."
+            ) from error

@@ -32,18 +32,8 @@ from kbert_core.knowledge.name_index import Names, PrefixFilter, sizes_of, with_
 from kbert_core.knowledge.names import DROPPED, SLOW, Filled, loose_code, loose_key
 from kbert_core.knowledge.surface_forms import forms_of, has_more_forms
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
-from kbert_lab.graphs.store import (
-    SORTING,
-    THEN,
-    GraphBusy,
-    checked,
-    connect,
-    database_errors,
-    graph_lock,
-    last_revision,
-    remove_leftovers,
-    transaction,
-)
+from kbert_lab.graphs import store
+from kbert_lab.graphs.store import THEN, checked
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +94,7 @@ class NamesFile:
             stat = path.stat()
             if self.format not in FORMATS or stat.st_size != self.size:
                 raise ValueError(f"{path.name} is of another format or size")
-            if self.checksum not in (None, _checksum(path, stat.st_ino, stat.st_mtime_ns)):
+            if self.checksum != _checksum(path, stat.st_ino, stat.st_mtime_ns):
                 raise ValueError(f"the checksum of {path.name} isn't {self.checksum}")
             if self.size < MAPPED:
                 content = path.read_bytes()
@@ -132,11 +122,9 @@ def _checksum(path: Path, *stat: int) -> int:
     return value
 
 
-def build_names(
-    database: sqlite3.Connection, graph: Path, relations: Iterable[str] | None = None
-) -> None:
+def build_names(database: sqlite3.Connection, graph: Path) -> None:
     """Write an index of all names that a graph has now, and note it; the caller commits."""
-    write_names(database, graph, last_revision(database), relations).note(database)
+    write_names(database, graph).note(database)
 
 
 def rebuild_names(path: str | Path) -> bool:
@@ -144,20 +132,20 @@ def rebuild_names(path: str | Path) -> bool:
     path = Path(path)
     try:
         with (
-            graph_lock(path, wait=0),
-            database_errors(path),
-            closing(connect(path, write=True)) as database,
+            store.graph_lock(path, wait=0),
+            store.database_errors(path),
+            closing(store.connect(path, write=True)) as database,
         ):
             database.execute("BEGIN")  # a reader: others write meanwhile
-            file = write_names(database, path, last_revision(database))
+            file = write_names(database, path)
             database.execute("COMMIT")
-            with transaction(database):
+            with store.transaction(database):
                 newest = NamesFile.of(database)
                 if newest.revision <= file.revision or newest.format not in FORMATS:
                     newest = file
                     file.note(database)
-                remove_leftovers(path, newest.path(path))
-    except GraphBusy:
+                store.remove_leftovers(path, newest.path(path))
+    except store.GraphBusy:
         return False
     return True
 
@@ -169,11 +157,8 @@ class _Index:
     wait in temporary files, and go into one trie after the other.
     """
 
-    def __init__(
-        self, database: sqlite3.Connection, revision: int, relations: Iterable[str] | None = None
-    ) -> None:
+    def __init__(self, database: sqlite3.Connection, revision: int) -> None:
         self._database, self._then = database, {"then": revision}
-        self._relations = relations
         self._sizes = np.zeros(4, np.int64)
         self.longest = 0
         self.prefixes = PrefixFilter.sized(self._sizes)
@@ -184,11 +169,11 @@ class _Index:
             closing(sqlite3.connect("", isolation_level=None)) as others,
             SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="\n") as same,
         ):
-            others.execute(f"PRAGMA cache_size = -{SORTING}")
+            others.execute(f"PRAGMA cache_size = -{store.SORTING}")
             others.execute(
                 "CREATE TABLE form (key TEXT, rank INTEGER, version INTEGER, entity TEXT)"
             )
-            with transaction(others):
+            with store.transaction(others):
                 insert = "INSERT INTO form VALUES (?, ?, ?, ?)"
                 others.executemany(insert, self._counted(self._aliases()))
                 for forms in self._names(same):
@@ -205,10 +190,9 @@ class _Index:
 
     def _aliases(self) -> Iterator[_Form]:
         """Yield the keys that triples say."""
-        aliases, relations = aliases_of(self._database), self._relations
-        if relations is None:
-            rows = self._database.execute("SELECT DISTINCT relation FROM triple")
-            relations = [checked(row, str)[0] for row in rows]
+        aliases = aliases_of(self._database)
+        rows = self._database.execute("SELECT DISTINCT relation FROM triple")
+        relations = [checked(row, str)[0] for row in rows]
         said = [r for r in relations if aliases.aliases_in(Triple("head", r, "tail"))]
         if not said:
             return
@@ -300,16 +284,11 @@ def index_names(database: sqlite3.Connection, revision: int) -> Names:
     return Names(tries, index.longest, index.prefixes)
 
 
-def write_names(
-    database: sqlite3.Connection, graph: Path, revision: int, relations: Iterable[str] | None = None
-) -> NamesFile:
-    """Write an index of all names that a graph has at a revision, beside ``graph``.
-
-    Args:
-        relations: of the graph's triples, where they are known.
-    """
+def write_names(database: sqlite3.Connection, graph: Path) -> NamesFile:
+    """Write an index of all names that a graph has now, beside ``graph``."""
     token, checksum, parts = secrets.token_hex(4), 0, list[tuple[str, int]]()
-    index = _Index(database, revision, relations)
+    revision = store.last_revision(database)
+    index = _Index(database, revision)
     path = graph.with_name(f"{graph.name}.names-{token}")
     try:
         with replaced(path) as target:

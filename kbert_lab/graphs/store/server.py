@@ -17,26 +17,19 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from kbert_core.errors import GraphFileError, MissingPackageError
+from kbert_lab.graphs import store
 from kbert_lab.graphs.remote import masked
-from kbert_lab.graphs.store import (
-    TABLES,
-    VERSION,
-    WAIT,
-    ServerError,
-    connect,
-    create_indexes,
-    graph_cache,
-    graph_lock,
-    last_revision,
-    new_file,
-    remove_graph,
-    remove_leftovers,
-    transaction,
+from kbert_lab.graphs.store import WAIT
+from kbert_lab.graphs.store.importing import (
+    Imported,
+    Source,
+    add_triples,
+    import_triples,
+    make_graph,
 )
-from kbert_lab.graphs.store.importing import Imported, Source, add_triples, import_triples
+from kbert_lab.graphs.store.log import COLUMNS, Tables, has_bulk, rows_since, take_in
 from kbert_lab.graphs.store.names import NamesFile, build_names
 from kbert_lab.graphs.store.store import GraphStore
-from kbert_lab.graphs.store.transfer import COLUMNS, Tables, has_bulk, rows_since, take_in
 
 try:
     import psycopg
@@ -178,6 +171,17 @@ class Server:
                 "in the log (kbert kg history) whether it is there, and repeat it if it isn't."
             ) from error
 
+    def has_later(self, mirror: sqlite3.Connection) -> bool:
+        """Whether the server has later entries than a mirror, which must know the earlier ones."""
+        last = mirror.execute("SELECT revision, at FROM entry ORDER BY revision DESC").fetchone()
+        later = f"SELECT revision, at FROM entry WHERE revision >= {last[0]:d} ORDER BY revision"
+        first, *new = self.connect().execute(later).fetchmany(2) or [()]
+        if first != last:
+            raise GraphFileError(
+                f"{self.address}: the server was set back to an earlier state. Open it again."
+            )
+        return bool(new)
+
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Say in our words what the server says."""
@@ -190,30 +194,25 @@ class Server:
         state = error.sqlstate or ""
         first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         for states, words in {
-            (
-                "3F000",
-                "42P01",
-            ): "there is no graph. Make one: kbert kg import FILE --output ADDRESS",
-            ("42P06", "42P07", "23505"): "is there already. Give another name: ?graph=NAME",
-            ("55P03",): f"another process has been writing to it for {WAIT:.0f} s. Try again later",
-            ("53100",): (
-                "the server's disk is full, so nothing was changed. Free some space and try again"
-            ),
-            ("25006", "42501"): f"you may only read it ({first}). Ask for the right to edit it",
+            "3F000 42P01": "there is no graph. Make one: kbert kg import FILE --output ADDRESS",
+            "42P06 42P07 23505": "is there already. Give another name: ?graph=NAME",
+            "55P03": f"another process has been writing to it for {WAIT:.0f} s. Try again later",
+            "53100": "the server's disk is full, so nothing was changed. Free space and try again",
+            "25006 42501": f"you may only read it ({first}). Ask for the right to edit it",
         }.items():
-            if state in states:
+            if state in states.split():
                 return GraphFileError(f"{self.address}: {words}.")
         if isinstance(error, psycopg.OperationalError):
             if self._connection is not None and self._connection.closed:
-                return ServerError(
+                return store.ServerError(
                     f"{self.address}: the connection to the server was lost ({first}), so nothing "
                     "was changed. Try again when the server is back."
                 )
-            return ServerError(
+            return store.ServerError(
                 f"{self.address}: no connection to the server ({first}). Check that it runs, the "
                 "address, and the user and password (in ~/.pgpass or PGPASSWORD)."
             )
-        return ServerError(f"{self.address}: the server refuses ({first}).")
+        return store.ServerError(f"{self.address}: the server refuses ({first}).")
 
 
 class ServerStore(GraphStore):
@@ -252,33 +251,28 @@ class ServerStore(GraphStore):
         """The graph file that follows; made anew where it doesn't fit what is on the server."""
         with self._server.transaction(_READ) as connection:
             facts = dict(connection.execute("SELECT name, value FROM fact").fetchall())
-            if facts.get("version") != str(VERSION):
+            if facts.get("version") != str(store.VERSION):
                 raise GraphFileError(
                     f"{self._server.address}: written by another version of this program (format "
-                    f"{facts.get('version')}; this one reads {VERSION}). Update kbert-lab, or "
-                    "copy the graph into a file there (kbert kg copy)."
+                    f"{facts.get('version')}; this one reads {store.VERSION}). Update kbert-lab, "
+                    "or copy the graph into a file there (kbert kg copy)."
                 )
             path = _mirror_of(self._server.address, str(facts.get("id")))
-            with graph_lock(path, wait=-1):
-                if not self._fits(path, connection):
-                    remove_graph(path)
-                    with new_file(path, name=facts["title"], identity=facts["id"]) as database:
-                        rows = rows_since(connection.cursor().stream, -1)
-                        take_in(database, rows, self._server.address)
-                        create_indexes(database)
-                        build_names(database, path)
+            with store.graph_lock(path, wait=-1):
+                if not self._fits(path):
+                    store.remove_graph(path)
+                    rows = rows_since(connection.cursor().stream, -1)
+                    about = {"name": facts["title"], "identity": facts["id"]}
+                    make_graph(path, rows, self._server.address, **about)
                     path.chmod(0o600)
                     self._server.news = False
         return path
 
-    def _fits(self, path: Path, connection: psycopg.Connection) -> bool:
+    def _fits(self, path: Path) -> bool:
         """Whether a mirror is whole, and the server wasn't set back to an earlier state since."""
-        if path.exists():
-            with suppress(GraphFileError, sqlite3.Error), closing(connect(path)) as database:
-                (last,) = database.execute(_LAST)
-                first, *new = connection.execute(_SINCE.format(last[0])).fetchall() or [()]
-                self._server.news = bool(new)
-                return first == last
+        with suppress(GraphFileError, sqlite3.Error), closing(store.connect(path)) as database:
+            self._server.news = self._server.has_later(database)
+            return True
         return False
 
     @contextmanager
@@ -287,7 +281,7 @@ class ServerStore(GraphStore):
             if not self._inside and self._server.listen():
                 with (
                     self._alone(),
-                    transaction(self._database),
+                    store.transaction(self._database),
                     self._server.transaction(_READ) as connection,
                 ):
                     self._fetch(connection)
@@ -299,11 +293,11 @@ class ServerStore(GraphStore):
         """Change the mirror in a block, one process at a time; the graph is read anew after it."""
         self._inside = True
         try:
-            with graph_lock(self.file, wait=-1):
+            with store.graph_lock(self.file, wait=-1):
                 yield
                 names = NamesFile.of(self._database)
                 if names != self._names:  # indexed anew
-                    remove_leftovers(self.file, names.path(self.file))
+                    store.remove_leftovers(self.file, names.path(self.file))
         finally:
             self._inside, self._data_version = False, -1
 
@@ -312,33 +306,25 @@ class ServerStore(GraphStore):
         read = self._database.execute
         with (
             self._alone(),
-            transaction(self._database),
+            store.transaction(self._database),
             self._server.transaction(_EDIT) as connection,
         ):
             self._fetch(connection)
-            since = last_revision(self._database)
+            since = store.last_revision(self._database)
             yield
             bulk = has_bulk(read, since)
             _send(rows_since(read, since, bulk=bulk), connection, bulk=bulk)
 
     def _fetch(self, connection: psycopg.Connection) -> None:
         """Write what is new on the server into the mirror; the caller commits."""
-        (last,) = self._database.execute(_LAST)
-        first, *new = connection.execute(_SINCE.format(last[0])).fetchall() or [()]
-        if first != last:
-            raise GraphFileError(
-                f"{self.path}: the server was set back to an earlier state. Open the graph again."
+        since = store.last_revision(self._database)
+        if self._server.has_later(self._database):
+            bulk = has_bulk(connection.execute, since)
+            take_in(
+                self._database, rows_since(connection.cursor().stream, since, bulk=bulk), self.path
             )
-        if new:
-            bulk = has_bulk(connection.execute, last[0])
-            rows = rows_since(connection.cursor().stream, last[0], bulk=bulk)
-            take_in(self._database, rows, self.path)
             if bulk:
                 build_names(self._database, self.file)
-
-
-_LAST = "SELECT revision, at FROM entry ORDER BY revision DESC LIMIT 1"
-_SINCE = "SELECT revision, at FROM entry WHERE revision >= {:d} ORDER BY revision"
 
 
 def _send(tables: Tables, connection: psycopg.Connection, *, bulk: bool, new: bool = False) -> None:
@@ -364,7 +350,7 @@ def _mirror_of(address: str, identity: str) -> Path:
             f"{address}: it is damaged (its table of facts has the id {identity!r}). Take a copy "
             "of it that is whole."
         )
-    with graph_cache(address) as folder:
+    with store.graph_cache(address) as folder:
         return folder / f"server-{identity}.kg"
 
 
@@ -376,8 +362,8 @@ def is_there(address: str) -> bool:
     """
     server = Server(address)
     with server.errors(), closing(server):
-        query = "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = 'entry'"
-        return server.connect().execute(query, (server.schema,)).fetchone() is not None
+        table = server.connect().execute(f"SELECT to_regclass('{server.schema}.entry')").fetchone()
+        return table != (None,)
 
 
 def import_into(address: str, sources: Iterable[Source], *, name: str = "", **how: Any) -> Imported:
@@ -386,16 +372,16 @@ def import_into(address: str, sources: Iterable[Source], *, name: str = "", **ho
     Arguments and errors are as of ``importing.import_triples``.
     """
     if is_there(address):
-        with ServerStore(address) as store:
-            return store.add(sources, **how)
+        with ServerStore(address) as there:
+            return there.add(sources, **how)
     identity = secrets.token_hex(16)
     mirror, name = _mirror_of(address, identity), name or Server(address).schema
     try:
         done = import_triples(mirror, sources, name=name, identity=identity, **how)
-        with closing(connect(mirror)) as database:
+        with closing(store.connect(mirror)) as database:
             upload(rows_since(database.execute, -1), address, name=name, identity=identity)
     except BaseException:
-        remove_graph(mirror)
+        store.remove_graph(mirror)
         raise
     return done
 
@@ -411,11 +397,11 @@ def upload(tables: Tables, address: str, *, name: str, identity: str = "") -> No
         schema = f"SELECT 1 FROM pg_namespace WHERE nspname = '{server.schema}'"
         if connection.execute(schema).fetchone() is None:
             connection.execute(f"CREATE SCHEMA {server.schema}")
-        statements = re.sub("--.*", "", TABLES)
+        statements = re.sub("--.*", "", store.TABLES)
         for ours, theirs in _IN_POSTGRES:
             statements = statements.replace(ours, theirs)
         connection.execute(statements)
-        facts = {"id": identity or secrets.token_hex(16), "title": name, "version": str(VERSION)}
+        facts = {"id": identity or secrets.token_hex(16), "title": name, "version": store.VERSION}
         connection.cursor().executemany(_WRITE["fact"], facts.items())
         _send(tables, connection, bulk=True, new=True)
         connection.execute(_INDEXES)

@@ -18,24 +18,11 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.name_index import NameLookup
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
-from kbert_lab.graphs.store import (
-    THEN,
-    checked,
-    connect,
-    create_indexes,
-    database_errors,
-    fact,
-    graph_lock,
-    last_revision,
-    log,
-    new_file,
-    now,
-    transaction,
-    triple_of,
-)
+from kbert_lab.graphs import store
+from kbert_lab.graphs.store import THEN, checked, log, triple_of
+from kbert_lab.graphs.store.importing import make_graph
 from kbert_lab.graphs.store.log import Change, Entry, Origin
 from kbert_lab.graphs.store.names import (
-    FORMATS,
     NamesFile,
     aliases_of,
     build_names,
@@ -58,7 +45,7 @@ class Connections(threading.local):
 
     def get(self) -> sqlite3.Connection:
         """Return this thread's connection."""
-        self._database = self._database or connect(self.path)
+        self._database = self._database or store.connect(self.path)
         return self._database
 
     def close(self) -> None:
@@ -78,7 +65,7 @@ class Snapshot:
         query = f"SELECT head, relation, tail FROM triple WHERE off AND {THEN}"
         self.off = frozenset(map(triple_of, self._rows(query)))
         self.aliases = aliases_of(connections.get())
-        self.fingerprint = f"{fact(connections.get(), 'id')}-{revision}"
+        self.fingerprint = f"{store.fact(connections.get(), 'id')}-{revision}"
         self.triples_of = lru_cache(KEPT)(self._triples_of)
 
     def __len__(self) -> int:
@@ -91,7 +78,7 @@ class Snapshot:
     def items(self) -> Iterator[tuple[str, tuple[Triple, ...]]]:
         """Every entity, by name, with its triples."""
         path = self._connections.path  # opened anew: whoever reads for long may stop half way
-        with database_errors(path), closing(connect(path)) as database:
+        with store.database_errors(path), closing(store.connect(path)) as database:
             rows = database.execute(
                 f"SELECT entity, head, relation, tail FROM triple WHERE {THEN} "
                 "ORDER BY entity, place, version",
@@ -110,7 +97,7 @@ class Snapshot:
         return tuple(map(triple_of, rows))
 
     def _rows(self, query: str, **values: Any) -> list[tuple]:
-        with database_errors(self._connections.path):
+        with store.database_errors(self._connections.path):
             return self._connections.get().execute(query, self._then | values).fetchall()
 
 
@@ -129,7 +116,7 @@ class GraphStore:
 
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
         self.path = self.file = Path(path)
-        self._database = connect(self.file, write=write)
+        self._database = store.connect(self.file, write=write)
         self._connections = Connections(self.file)
         self._lock = threading.RLock()
         self._write = write
@@ -139,14 +126,9 @@ class GraphStore:
         self._closed = False
         with self._using():
             self._graph = self._read_graph()
-        if self._lost_names and (write or self._outdated()):
+        if self._lost_names and os.access(self.file.parent, os.W_OK):
             self._index_names()
             self._graph = self.graph()
-
-    def _outdated(self) -> bool:
-        """Whether an earlier version indexed the names, and they can be indexed anew beside it."""
-        assert self._names is not None
-        return self._names.format not in FORMATS and os.access(self.file.parent, os.W_OK)
 
     @classmethod
     def create(cls, path: str | Path, *, name: str = "") -> "GraphStore":
@@ -154,14 +136,12 @@ class GraphStore:
         path = Path(path)
         if not path.parent.is_dir():
             raise GraphFileError(f"{path}: there is no folder {path.parent}. Make it first.")
-        with graph_lock(path):
+        with store.graph_lock(path):
             if path.exists():
                 raise GraphFileError(
                     f"{path}: is there already. Give another name, or open that one."
                 )
-            with new_file(path, name=name or path.stem) as database:
-                create_indexes(database)
-                build_names(database, path)
+            make_graph(path, name=name or path.stem)
         return cls(path, write=True)
 
     def __enter__(self) -> Self:
@@ -194,7 +174,7 @@ class GraphStore:
     def identity(self) -> str:
         """Two graphs of the same one hold the same at the same revision."""
         with self._using():
-            return fact(self._database, "id")
+            return store.fact(self._database, "id")
 
     # Editing
 
@@ -222,7 +202,7 @@ class GraphStore:
                     log.refuse_conflict(self._database, seen, triples)
                 self._take_in(entities)
                 self._graph.apply(*edits)
-                entry = Entry(self._revision + 1, now(), who, action, len(edits))
+                entry = Entry(self._revision + 1, store.now(), who, action, len(edits))
                 log.write_entry(self._database, entry, entities)
                 for edit in edits:
                     log.write_edit(self._database, edit, entry.revision)
@@ -258,7 +238,7 @@ class GraphStore:
             raise GraphEditError(f"{self.path}: entry {revision} is undone already.")
         rows = database.execute("SELECT entity FROM touched WHERE revision = ?", (revision,))
         entities = [entity for (entity,) in rows]
-        entry = Entry(self._revision + 1, now(), who, "undo", undone.edits, revision)
+        entry = Entry(self._revision + 1, store.now(), who, "undo", undone.edits, revision)
         log.write_entry(database, entry, entities)
         log.undo_entry(database, self.path, revision, entry.revision)
         self._check_undo(entry, entities)
@@ -319,7 +299,7 @@ class GraphStore:
 
     def at(self, revision: int) -> KnowledgeGraph:
         """Return the graph as it was at an earlier revision; its names are indexed for that."""
-        with self._using(), transaction(self._database, "BEGIN"):
+        with self._using(), store.transaction(self._database, "BEGIN"):
             self._entry(revision, log.entries(self._database))
             names = index_names(self._database, revision)
             snapshot = Snapshot(self._connections, revision, names)
@@ -336,7 +316,7 @@ class GraphStore:
     # Reading
 
     def graph(self) -> KnowledgeGraph:
-        """Return the graph as it is now, with all that other processes have edited."""
+        """Return the graph as it is store.now, with all that other processes have edited."""
         with self._using():
             if self._version() != self._data_version:
                 self._graph = self._read_graph()
@@ -348,21 +328,21 @@ class GraphStore:
 
     @contextmanager
     def _using(self) -> Iterator[None]:
-        with self._lock, database_errors(self.file):
+        with self._lock, store.database_errors(self.file):
             yield
 
     def _writing(self) -> AbstractContextManager[None]:
         """Make all changes of a block, or none."""
-        return transaction(self._database)
+        return store.transaction(self._database)
 
     def _read_graph(self) -> KnowledgeGraph:
         """The newest graph: a snapshot of when its names were indexed, and edits since."""
         database = self._database
         if not database.in_transaction:
-            with transaction(database, "BEGIN"):
+            with store.transaction(database, "BEGIN"):
                 return self._read_graph()
         self._data_version = self._version()
-        facts, revision = NamesFile.of(database), last_revision(database)
+        facts, revision = NamesFile.of(database), store.last_revision(database)
         if self._names == facts:
             graph, since = self._graph, self._revision
         else:
@@ -370,7 +350,7 @@ class GraphStore:
             self._lost_names = names is None
             names = names or index_names(database, since)
             snapshot = Snapshot(self._connections, since, names)
-            graph = KnowledgeGraph.over(snapshot, name=fact(database, "title"))
+            graph = KnowledgeGraph.over(snapshot, name=store.fact(database, "title"))
             self._names = facts
         self._revision = revision
         return self._edited_since(graph, since) if revision > since else graph

@@ -499,8 +499,8 @@ def test_the_mirror_is_made_once_and_made_anew_where_it_does_not_fit(
 ):
     from kbert_lab.graphs.store import server
 
-    made, new_file = [], server.new_file
-    monkeypatch.setattr(server, "new_file", lambda *a, **how: made.append(a) or new_file(*a, **how))
+    made, make = [], server.make_graph
+    monkeypatch.setattr(server, "make_graph", lambda *a, **how: made.append(a) or make(*a, **how))
 
     def plum():
         return [m.entity for m in find_mentions(["a plum"], load_graph(address))[0]]
@@ -527,8 +527,8 @@ def test_several_that_need_the_mirror_at_once_get_one_and_none_is_refused(
     import_into(address, [Source("plums", [(n, f"plum {n}", "is", "fruit") for n in range(2000)])])
     if when == "first opened":
         shutil.rmtree(cache)
-    made, told, start, build = [], [], threading.Barrier(5), server.build_names
-    monkeypatch.setattr(server, "build_names", lambda *a: made.append(a) or build(*a))
+    made, told, start, make = [], [], threading.Barrier(5), server.make_graph
+    monkeypatch.setattr(server, "make_graph", lambda *a, **how: made.append(a) or make(*a, **how))
 
     def look(number):
         start.wait()
