@@ -22,7 +22,6 @@ class PublicGraph:
     file: str  # its name there, and by default here
     url: str
     sha256: str
-    size: int  # bytes
     triples: int
 
 
@@ -32,7 +31,6 @@ PUBLIC = {
         "Medical.spo",
         f"{_HOME}/Medical.spo",
         "114953e42caf018840afb778898e50e296d31bf84e7b58786253b47eff201ba5",
-        472_260,
         13_864,
     ),
     "hownet": PublicGraph(
@@ -40,7 +38,6 @@ PUBLIC = {
         "HowNet.spo",
         f"{_HOME}/HowNet.spo",
         "a860ed1296addd40b3da8c642ea0c0683a5bf68d96985c47411bc3a9bf28db7f",
-        1_373_757,
         52_576,
     ),
 }
@@ -66,26 +63,23 @@ def fetch(name: str, target: str | Path | None = None) -> Path:
     with suppress(OSError):
         if _is_published(graph, path.read_bytes()):
             return path
-    by_hand = (
-        f"Download {graph.url} where there is a network, copy the file to {path}, "
-        f"and open it by its path (on the command line: --kg {path})."
-    )
     try:
         response = requests.get(graph.url, timeout=TIMEOUT)
+        data, problem = response.content, ""
+        if response.status_code != 200:
+            problem = f"the server answered {response.status_code} {response.reason}"
+        elif not _is_published(graph, data):
+            problem = (
+                f"{graph.url} gave {len(data):,} bytes that are not {graph.title} as published "
+                f"(SHA-256 {graph.sha256[:12]}… expected)"
+            )
     except requests.RequestException as error:
+        problem = f"there seems to be no network ({error})"
+    if problem:
         raise FetchError(
-            f"{graph.title} can't be fetched, there seems to be no network ({error}). {by_hand}"
-        ) from error
-    if response.status_code != 200:
-        raise FetchError(
-            f"{graph.title} can't be fetched: the server answered {response.status_code} "
-            f"{response.reason}. {by_hand}"
-        )
-    data = response.content
-    if not _is_published(graph, data):
-        raise FetchError(
-            f"{graph.url} gave {len(data):,} bytes that are not {graph.title} as published "
-            f"(SHA-256 {graph.sha256[:12]}… expected). {by_hand}"
+            f"{graph.title} can't be fetched: {problem}. Download {graph.url} where there is a "
+            f"network, copy the file to {path}, and open it by its path (on the command line: "
+            f"--kg {path})."
         )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -59,7 +59,6 @@ def published(monkeypatch, address, data=DATA):
         PUBLIC["medical"],
         url=f"{address}/Medical.spo",
         sha256=hashlib.sha256(data).hexdigest(),
-        size=len(data),
     )
     monkeypatch.setitem(public.PUBLIC, "medical", graph)
     return graph

@@ -14,7 +14,7 @@ from bolt import neo4j_stub
 from kbert_core import Triple, load_graph
 from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_lab import cli
-from kbert_lab.graphs import endpoints, remote
+from kbert_lab.graphs import remote
 from kbert_lab.graphs.store.store import GraphStore
 
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
@@ -32,7 +32,6 @@ def here(tmp_path, monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(remote, "PAGE", 7)
-    monkeypatch.setattr(endpoints, "PAGE", 7)
     return tmp_path
 
 
