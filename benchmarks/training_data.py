@@ -17,6 +17,7 @@ import argparse
 import time
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,7 +30,7 @@ from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
 from kbert_lab.data.labelled import labels_of, read_examples
-from kbert_lab.training.batches import Batches
+from kbert_lab.training.batches import READ, Batches
 from kbert_lab.training.options import Recipe, TrainOptions
 from kbert_lab.training.recipe import learn_type_labels
 from kbert_lab.training.rows import RowMaker, query_texts
@@ -108,7 +109,7 @@ def timed(pipeline: Pipeline, batches: Batches, steps: range) -> dict[str, float
         optimiser.zero_grad()
         made.append(between - began)
         read.append(time.process_time() - between)
-        tokens += int((item["branch_ids"] >= 0).sum())
+        tokens += int((item[READ].branch_ids >= 0).sum())
     share = float(np.sum(made) / (np.sum(made) + np.sum(read)))
     return {
         "data_ms": round(1000 * median(made), 2),
@@ -118,11 +119,9 @@ def timed(pipeline: Pipeline, batches: Batches, steps: range) -> dict[str, float
     }
 
 
-def train_on(pipeline: Pipeline, batches: Batches, item: dict[str, Tensor]) -> Tensor:
+def train_on(pipeline: Pipeline, batches: Batches, item: dict[str, Any]) -> Tensor:
     """The loss of one batch; labels are those of the data, whatever head the model has."""
-    fields = batches.kind.__dataclass_fields__
-    batch = batches.kind(**{name: item[name] for name in fields})
-    logits = pipeline.reader.forward(batch, batches.maker.config)["logits"]
+    logits = pipeline.reader.forward(item[READ], batches.maker.config)["logits"]
     assert pipeline.task is not None
     return pipeline.task.loss(logits, item["labels"].clamp(max=logits.shape[-1] - 1))
 

@@ -388,7 +388,7 @@ def loaded(
         task = likely
     pipeline = Pipeline.from_pretrained(model_of(args), task=task, device=device or args.device)
     if getattr(args, "bf16", False):  # `kbert tree` computes nothing
-        from kbert_lab.training.bfloat16 import check_bf16
+        from kbert_lab.training.devices import check_bf16
 
         check_bf16(pipeline.reader.device)
         args.until_its_end.enter_context(autocast(pipeline.reader.device.type, bfloat16))

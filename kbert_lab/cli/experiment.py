@@ -54,7 +54,7 @@ def experiment(
         work (DIR): folder for splits and checkpoints; may be deleted
         merge (FILE): first take over results made elsewhere, .jsonl.xz; repeatable
     """
-    from kbert_lab.training.processes import started_together
+    from kbert_lab.training.devices import started_together
 
     if (together := started_together()) > 1:
         raise OptionError(

@@ -351,13 +351,13 @@ def _told_of_another_task(
 
 def _by_the_main_one(run: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
     """Run in each of several processes, of which the main one alone logs and reports."""
-    from kbert_lab.training import processes
+    from kbert_lab.training import devices
 
-    if not (main := processes.is_main()):
+    if not (main := devices.is_main()):
         for package in ("kbert_core", "kbert_lab"):
             logging.getLogger(package).setLevel(logging.ERROR)
     report = run()
-    processes.leave()
+    devices.leave()
     return report if main else None
 
 

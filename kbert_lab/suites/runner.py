@@ -51,8 +51,8 @@ from kbert_lab.suites.results import (
     write_json,
 )
 from kbert_lab.suites.suite import SCRATCH, Baseline, Run, train_options
-from kbert_lab.training.bfloat16 import made_for_bf16
 from kbert_lab.training.count_scores import scores_of_links
+from kbert_lab.training.devices import made_for_bf16
 from kbert_lab.training.finetune import MAIN_SCORE, fit
 from kbert_lab.training.trainer import duration
 

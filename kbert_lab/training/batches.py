@@ -1,13 +1,11 @@
 """Rows → batches of similar length, step by step, in an order that the seed fixes."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import count, cycle
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.utils.data import Dataset
 
 from kbert_core.labels import IGNORED, WRONG
@@ -16,6 +14,7 @@ from kbert_lab.data.labelled import Example
 from kbert_lab.training.options import TrainOptions
 from kbert_lab.training.rows import RowMaker
 
+READ = "read"  # of an item: the system's batch
 BATCH = "batch"  # of an item: numbers that say which examples it holds
 TARGETS = "targets"  # of an item, that the loss takes
 LINKED = "linked"  # of an item: whether it trains the linker, beside another task
@@ -23,7 +22,7 @@ SHOWN_EXAMPLES = 5  # of a batch that is named in an error
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class Batches(Dataset[dict[str, Tensor]]):
+class Batches(Dataset[dict[str, Any]]):
     """Every batch of a whole training, in order.
 
     Batches hold examples of similar length, so that there is hardly any padding.
@@ -72,15 +71,10 @@ class Batches(Dataset[dict[str, Tensor]]):
                 self.epoch_ends = [round(steps.steps * n / steps.epochs) for n in parts_of]
                 break
 
-    @cached_property
-    def kind(self) -> type[Any]:
-        """The class of the system's batches."""
-        return type(self.maker.batch([0], 0)[0])
-
     def __len__(self) -> int:
         return len(self.steps) * self.parts
 
-    def __getitem__(self, index: int) -> dict[str, Tensor]:
+    def __getitem__(self, index: int) -> dict[str, Any]:
         step, part = divmod(index, self.parts)
         epoch, whole = self.steps[step]
         own = np.array_split(whole, self.parts)[part].tolist()
@@ -92,11 +86,11 @@ class Batches(Dataset[dict[str, Tensor]]):
         if not own:
             labels.fill_(IGNORED)
         return {
-            **vars(batch),
+            READ: batch,
             TARGETS: labels,
             "labels": maker.task.counted(labels),  # as the trainer calls what it counts
             BATCH: torch.tensor(numbers),
-            LINKED: torch.tensor(linked),
+            LINKED: linked,
         }
 
     def described(self, numbers: Sequence[int]) -> str:

@@ -19,6 +19,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.files import json_object, replaced
+from kbert_lab.training.devices import shared
 from kbert_lab.training.options import RunOptions
 
 RUN_FILE = "run.json"  # beside the checkpoints: the options they were made with
@@ -67,25 +68,80 @@ def what_is_broken(checkpoint: Path) -> str | None:
     return broken if weights else "no weights"
 
 
-def same_run(
-    output: str | Path,
+def last_checkpoint(output: str) -> Path | None:
+    """Return the checkpoint to go on from, in every process the same; None: there is none."""
+    return shared(lambda: last_whole(checkpoints_in(output)))
+
+
+def begin(
+    options: RunOptions,
     run: Mapping[str, Any],
+    changing: Mapping[str, Any],
     *,
-    begins: bool = False,
-    changing: Mapping[str, Any] | None = None,
-) -> None:
-    """Compare a run with the notes beside its checkpoints, and add what is new to the notes.
+    begins: bool,
+    replacing: bool = False,
+) -> dict[str, Any] | None:
+    """Begin a run in its folder or go on with it, unless the folder holds its finished model.
 
     Args:
-        run: the options that must stay the same, as plain data for JSON.
+        run: what must stay the same, as plain data for JSON.
+        changing: what may change when the run goes on; a finished model differs by it, too.
         begins: there is no checkpoint yet, so older notes don't count.
-        changing: options that are noted but not compared.
+        replacing: a finished model doesn't matter.
+
+    Returns:
+        The report of the finished model of this very run; None: it is to be made.
 
     Raises:
-        OptionError: naming every option that differs; nothing can be written.
+        OptionError: the folder holds another run or its model, naming every option that differs;
+            or it can't be written to.
     """
-    folder = checkpoints_in(output)
-    before = {} if begins else noted(output)
+
+    def entered() -> dict[str, Any] | None:
+        there = begins and not replacing and (Path(options.output) / "config.json").is_file()
+        report = _finished(options, digests({**run, **changing})) if there else None
+        if report is None:
+            _note(options.output, run, changing, begins=begins)
+        return report
+
+    report = shared(entered)
+    if report is None and not checkpoints_in(options.output).is_dir():
+        raise OptionError(
+            f"{options.output} isn't a folder that all machines share. Name a shared folder."
+        )
+    return report
+
+
+def _finished(options: RunOptions, made: Mapping[str, str]) -> dict[str, Any] | None:
+    """The report of a run's finished model; None: it is to be made again."""
+    output = options.output
+    notes = card_of(output).notes or {}
+    before, remedy = notes.get("run"), ""
+    if isinstance(before, Mapping) and before.get("kind") == made["kind"]:
+        other = [name for name, digest in made.items() if before.get(name, digest) != digest]
+        if not other and options.again:
+            return None
+        if not other:
+            log.info(
+                "%s holds the finished model of this very run, and nothing is trained. Give "
+                "--again to train it again.",
+                output,
+            )
+            return {name: value for name, value in notes.items() if name != "run"}
+        found = f"a finished model of a run with another {', another '.join(other)}"
+        remedy = ", or delete that folder"
+    else:
+        found = f"another model ({notes.get('command') or 'its card names no command'})"
+    raise OptionError(
+        f"{output}: holds {found}, which would be lost. Name another --output{remedy}."
+    )
+
+
+def _note(
+    output: str, run: Mapping[str, Any], changing: Mapping[str, Any], *, begins: bool
+) -> None:
+    """Compare a run with the notes beside its checkpoints, and add what is new to the notes."""
+    folder, before = checkpoints_in(output), {} if begins else noted(output)
     if not begins and not before:
         log.warning("%s has no %s, so it is treated as a checkpoint of this run", folder, RUN_FILE)
     run = json.loads(json.dumps(run))
@@ -100,7 +156,7 @@ def same_run(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with replaced(folder / RUN_FILE) as file:
-            noting = {**before, **run, **(changing or {})}
+            noting = {**before, **run, **changing}
             file.write(json.dumps(noting, ensure_ascii=False, indent=1).encode())
     except OSError as error:
         raise OptionError(
@@ -122,52 +178,6 @@ def digests(run: Mapping[str, Any]) -> dict[str, str]:
         name: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
         for name, value in single.items()
     }
-
-
-def entered(
-    options: RunOptions,
-    run: Mapping[str, Any],
-    made: Mapping[str, str],
-    *,
-    begins: bool,
-    changing: Mapping[str, Any] | None = None,
-    replacing: bool = False,
-) -> dict[str, Any] | None:
-    """Begin a run in its folder or go on with it, unless the folder holds its finished model.
-
-    Args:
-        run, begins, changing: as of :func:`same_run`.
-        made: the ``digests`` that tell which run a finished model is of.
-        replacing: a finished model doesn't matter.
-
-    Returns:
-        The report of the finished model of this very run; None: it is to be made.
-
-    Raises:
-        OptionError: the folder holds another run or its model, or can't be written to.
-    """
-    output = options.output
-    if begins and not replacing and (Path(output) / "config.json").is_file():
-        notes = card_of(output).notes or {}
-        before = notes.get("run")
-        found, remedy = f"another model ({notes.get('command') or 'its card names no command'})", ""
-        if isinstance(before, Mapping) and before.get("kind") == made["kind"]:
-            other = [name for name, digest in made.items() if before.get(name, digest) != digest]
-            if not other and not options.again:
-                log.info(
-                    "%s holds the finished model of this very run, and nothing is trained. Give "
-                    "--again to train it again.",
-                    output,
-                )
-                return {name: value for name, value in notes.items() if name != "run"}
-            found = f"a finished model of a run with another {', another '.join(other)}"
-            found, remedy = found if other else "", ", or delete that folder"
-        if found:
-            raise OptionError(
-                f"{output}: holds {found}, which would be lost. Name another --output{remedy}."
-            )
-    same_run(output, run, begins=begins, changing=changing)
-    return None
 
 
 def noted(output: str | Path) -> dict[str, Any]:

@@ -4,7 +4,6 @@ Several passages share a row, so that there is hardly any padding; each passage
 sees only itself.
 """
 
-import hashlib
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -90,14 +89,6 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.ends)
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of its tokens and words."""
-        digest = hashlib.sha256()
-        for part in (self.ids, self.ends, self.inside):
-            digest.update(part.tobytes())
-        return digest.hexdigest()[:16]
 
     def place(self, number: int) -> slice:
         """Where a passage stands in ``ids`` and ``inside``."""

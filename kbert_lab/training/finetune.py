@@ -4,7 +4,7 @@ import hashlib
 import logging
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from transformers.trainer_utils import set_seed
 from kbert_core.checkpoints.checkpoint import Card, device_named
 from kbert_core.checkpoints.encoders import encoder_name
 from kbert_core.errors import DataError, OptionError
-from kbert_core.kbert.reader import KBertReader
 from kbert_core.knowbert.reader import KnowBertReader
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -31,21 +30,15 @@ from kbert_lab.data.labelled import (
 )
 from kbert_lab.data.sources import read_split, read_splits
 from kbert_lab.training import adapting, checkpoints
-from kbert_lab.training.batches import LINKED, TARGETS, Batches
+from kbert_lab.training.batches import LINKED, READ, TARGETS, Batches
 from kbert_lab.training.cards import write_card
+from kbert_lab.training.devices import is_main, join, shared, started_together
 from kbert_lab.training.evaluate import edit_response, evaluate, tell_of_matches
 from kbert_lab.training.options import HOW_IT_RUNS, SCRATCH, Recipe, TrainOptions
-from kbert_lab.training.processes import is_main, join, shared, started_together
 from kbert_lab.training.recipe import learn_type_labels, warn_of_no_effect
 from kbert_lab.training.rows import RowMaker, query_texts
 from kbert_lab.training.start import body_of, reading_in, started
-from kbert_lab.training.trainer import (
-    EpochEnds,
-    OrderedTrainer,
-    arguments,
-    begin,
-    last_checkpoint,
-)
+from kbert_lab.training.trainer import Course, OrderedTrainer, arguments
 
 MAIN_SCORE = {
     **{"ner": "f1", "classify": "accuracy", "multilabel": "f1", "pair": "accuracy"},
@@ -150,7 +143,7 @@ def _fitted(
     if hides:
         known = load_graph(*knowledge.hiding_kg, skip_bad=knowledge.skip_bad)
     maker, type_labels = _rows(options, pipeline, splits["train"], labels, known, hides)
-    last = last_checkpoint(output)
+    last = checkpoints.last_checkpoint(output)
     links = _links(options, pipeline, graph)
     parts = steps.accumulate * started_together()
     batches = Batches(maker, options, parts=parts, links=links)
@@ -159,6 +152,8 @@ def _fitted(
     run = {
         **{name: value for name, value in options.flat().items() if name not in NOT_THE_RUN},
         **options.start.size,
+        "kind": "train",
+        "encoder": start.weights,
         "recipe": asdict(options.recipe),
         "learning_rate": rate,
         "system": config.system,
@@ -171,11 +166,10 @@ def _fitted(
     if links:
         run["links"] = _fingerprint({"train": links.examples, "dev": ()})
         run["link_share"] = options.link_share
-    its_own = {"kind": "train", "encoder": start.weights, "patience": steps.patience}
-    made = checkpoints.digests({**run, **its_own, "precision to save in": not options.float32})
+    changing = {"patience": steps.patience, "precision to save in": not options.float32}
     how = {"begins": last is None, "replacing": replacing_others}
-    if (before := begin(options.run, run, made, **how)) is not None:
-        return before
+    if (report := checkpoints.begin(options.run, run, changing, **how)) is not None:
+        return report
 
     def score() -> dict[str, float]:
         pipeline.reader.model.eval()
@@ -190,6 +184,7 @@ def _fitted(
     pipeline.reader.model.eval()
     type_labels = {} if hides else type_labels
     curve = [{k: v for k, v in scores.items() if k != "seconds"} for scores in trainer.curve]
+    made = checkpoints.digests({**run, **changing})
     return Fitted(pipeline, splits, graph, type_labels, curve, start.attached, made)
 
 
@@ -203,26 +198,25 @@ def _rows(
 ) -> tuple[RowMaker, dict[str, str]]:
     """What makes the rows of the training set; and the tails that name a label."""
     assert pipeline.task is not None
-    reader, config = pipeline.reader, pipeline.config
-    how: dict[str, Any] = {"recipe": options.recipe, "seed": options.run.seed}
-    how["only_hides"] = only_hides
-    types: dict[str, str] = {}
-    named = pipeline.task.name == "ner"
-    windows = pipeline.task.windows and bool(config.windows)
-    texts: Sequence[Any] = ()
-    if isinstance(reader, KBertReader) or options.recipe != Recipe() or only_hides:
-        how["texts"] = texts = query_texts(reader, examples, graph, config, windows=windows)
-    elif named and len(graph):
-        texts = pipeline.readings([e.sentences for e in examples], graph=graph)
-    if texts and is_main() and len(graph) and not only_hides:
+    task, reader, config = pipeline.task, pipeline.reader, pipeline.config
+    windows, fixed = task.windows and bool(config.windows), options.recipe == Recipe()
+    how = {"windows": windows, "fixed": fixed and not only_hides}
+    texts = query_texts(reader, examples, graph, config, **how)
+    if is_main() and len(graph) and not only_hides:
         used = [bool(text.used) for text in texts]
         tell_of_matches(used, "train", relations=bool(config.options.relations))
-    if named and texts:
-        types = learn_type_labels(examples, texts)
+    types = learn_type_labels(examples, texts) if task.name == "ner" else {}
     warn_of_no_effect(options, types)
-    numbers = {label: number for number, label in enumerate(labels)}
-    how["type_labels"] = types
-    return RowMaker(examples, pipeline.task, reader, numbers, graph, config, **how), types
+    maker = RowMaker(
+        *(examples, task, reader, {label: number for number, label in enumerate(labels)}),
+        *(graph, config),
+        recipe=options.recipe,
+        type_labels=types,
+        texts=texts,
+        only_hides=only_hides,
+        seed=options.run.seed,
+    )
+    return maker, types
 
 
 def _links(options: TrainOptions, pipeline: Pipeline, graph: KnowledgeGraph) -> RowMaker | None:
@@ -262,16 +256,14 @@ class KnowledgeTrainer(OrderedTrainer):
     ) -> None:
         assert pipeline.task is not None
         self.reader, self.task, self.config = pipeline.reader, pipeline.task, batches.maker.config
-        self.batch_kind = batches.kind
         steps, name = options.optimiser, MAIN_SCORE[options.task]
         never = len(batches) + 1  # but at epochs' ends
         super().__init__(
             model=self.reader.model,
             train_dataset=batches,
             score=score,
-            tokens=batches.tokens.__getitem__,
+            course=Course(batches.tokens.__getitem__, batches.epoch_ends, steps.patience),
             data_collator=lambda items: items[0],
-            callbacks=[EpochEnds(batches.epoch_ends, steps.patience, f"eval_{name}")],
             args=arguments(
                 self.reader.device,
                 options.run,
@@ -289,10 +281,9 @@ class KnowledgeTrainer(OrderedTrainer):
             ),
         )
 
-    def total_loss(self, model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
+    def total_loss(self, model: nn.Module, inputs: dict[str, Any]) -> Tensor:
         """The task's loss over a batch's labels, in nats."""
-        batch = self.batch_kind(**{f.name: inputs[f.name] for f in fields(self.batch_kind)})
-        output = self.reader.forward(batch, self.config, model=model)
+        output = self.reader.forward(inputs[READ], self.config, model=model)
         task, name = (TASKS["link"], "links") if inputs[LINKED] else (self.task, "logits")
         return task.loss(output[name], inputs[TARGETS].to(self.reader.device))
 

@@ -1,9 +1,10 @@
 """Masked-language-model pretraining without knowledge, as the paper prescribes."""
 
+import hashlib
 import json
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,18 +30,17 @@ from kbert_lab.training.corpus import (
     read_passages,
     sentences_of,
 )
+from kbert_lab.training.devices import is_main, join, shared, started_together
 from kbert_lab.training.options import HOW_IT_RUNS, CorpusOptions, PretrainOptions
-from kbert_lab.training.processes import is_main, join, shared, started_together
-from kbert_lab.training.trainer import OrderedTrainer, arguments, begin, last_checkpoint
+from kbert_lab.training.trainer import Course, OrderedTrainer, arguments
 from kbert_lab.training.vocabulary import character_tokenizer
 
 FEWEST_ROWS = 20
 HELD_OUT_ROWS, HELD_OUT_AT_ONCE = 256, 16
 NOT_ON_THE_CARD = ("text", "exclude", "output", "command", "seed", "device", "again")
 VOCABULARIES = ("tokenizer.json", "vocab.txt")
-CORPUS = "text, its vocabulary and words"
 SCHEDULE = ("steps", "warmup", "decay")
-NOT_THE_RUN = {  # may differ when a run goes on; the corpus's fingerprint stands for its files
+NOT_THE_RUN = {  # may differ when a run goes on; what files hold stands for their names
     *("text", "exclude", "vocabulary", "save_every", "batch_tokens", "accumulate"),
     *(*SCHEDULE, *HOW_IT_RUNS),
 }
@@ -95,25 +95,23 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     set_seed(options.run.seed)
     step_rows = options.rows * options.optimiser.accumulate * started_together()
     kept = {name: value for name, value in options.flat().items() if name not in NOT_THE_RUN}
-    run = {**kept, "tokens a step": step_rows * of.row_length}
-    changing = {name: getattr(options.optimiser, name) for name in SCHEDULE}
-    folder = Path(of.vocabulary or "")
-    sizes: dict[str, Any] = {
-        "text": _sizes(of.text),
-        "texts left out": _sizes(of.exclude),
-        "words": [],  # of a list, as older models have been pretrained with: another run
-        "vocabulary": [folder.name, *_sizes([folder / name for name in VOCABULARIES])],
+    run = {
+        **kept,
+        "kind": "pretrain",
+        "tokens a step": step_rows * of.row_length,
+        "text": _contents(of.text),
+        "texts left out": _contents(of.exclude),
+        "vocabulary": _contents([Path(of.vocabulary or "") / name for name in VOCABULARIES]),
     }
-    made = checkpoints.digests({**run, **changing, **sizes, "kind": "pretrain"})
-    last = last_checkpoint(output)
+    changing = {name: getattr(options.optimiser, name) for name in SCHEDULE}
+    last = checkpoints.last_checkpoint(output)
     if last:
         shared(lambda: _check_schedule(options, last))
-    report = begin(options.run, run, made, begins=last is None, changing=changing)
+    report = checkpoints.begin(options.run, run, changing, begins=last is None)
     if report is not None:
         return report
     tokenizer = _tokenizer(options, last)
     corpus = encode_passages(_passages(of), tokenizer, max_length=of.row_length)
-    shared(lambda: checkpoints.same_run(output, {CORPUS: corpus.fingerprint}))
     rows = pack(corpus, max_length=of.row_length, seed=options.run.seed)
     if len(rows) < FEWEST_ROWS:
         raise DataError(
@@ -136,7 +134,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
         model=model,
         args=_arguments(options, device),
         score=lambda: held_out_scores(model, test),
-        tokens=lambda step: step * step_rows * filled,
+        course=Course(lambda step: step * step_rows * filled),
         train_dataset=train,
         data_collator=default_collate,
     )
@@ -148,7 +146,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
             "tokens_seen": int(count * filled),
             "tokens_a_step": step_rows * of.row_length,
             "processes": started_together(),
-            "seconds": round(trainer.progress.seconds),
+            "seconds": round(trainer.course.seconds),
             "parameters": sum(p.numel() for p in model.parameters()),
             "held_out_rows": held_out,
             "options": {k: v for k, v in options.flat().items() if k not in NOT_ON_THE_CARD},
@@ -157,6 +155,7 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
             "seed": options.run.seed,
         }
         with checkpoints.saving(output):
+            made = checkpoints.digests({**run, **changing})
             _save(options, model, tokenizer, {**report, "run": made}, trainer.curve)
         return report
 
@@ -210,10 +209,10 @@ def _check_schedule(options: PretrainOptions, last: Path) -> None:
         )
 
 
-def _sizes(paths: Sequence[str | Path]) -> list[tuple[str, int]]:
-    """Names and bytes of the files there are; the others are told of when they are read."""
+def _contents(paths: Iterable[str | Path]) -> list[str]:
+    """Digests of the files there are; the others are told of when they are read."""
     files = filter(Path.is_file, map(Path, paths))
-    return [(file.name, file.stat().st_size) for file in files]
+    return [hashlib.sha256(file.read_bytes()).hexdigest()[:16] for file in files]
 
 
 def _arguments(options: PretrainOptions, device: torch.device) -> TrainingArguments:

@@ -39,12 +39,18 @@ def query_texts(
     config: Any,
     *,
     windows: bool = False,
+    fixed: bool = False,
 ) -> list[Any]:
-    """Read many examples so that a recipe can change them; see :meth:`Reader.query`."""
+    """Read many examples so that a recipe can change them; see :meth:`Reader.query`.
+
+    Args:
+        fixed: no recipe will change them, so a system that knows no recipes can read them, too.
+    """
+    read = reader.read if fixed and type(reader).query is Reader.query else reader.query
     queried: list[Any] = []
     for start in range(0, len(examples) or 1, READ_AT_ONCE):  # none: it may be refused
         texts = [example.sentences for example in examples[start : start + READ_AT_ONCE]]
-        queried += reader.query(texts, graph, config, windows=windows)
+        queried += read(texts, graph, config, windows=windows)
     return queried
 
 
@@ -78,23 +84,22 @@ class RowMaker:
     _: KW_ONLY
     recipe: Recipe = Recipe()  # what happens to knowledge
     type_labels: Mapping[str, str] | None = None  # tail → label, see ``learn_type_labels``
-    texts: Sequence[Any] | None = None  # see ``query_texts``, where they are read already
+    texts: Sequence[Any] = ()  # see ``query_texts``, where they are read already
     only_hides: bool = False
     seed: int = 0
     held_out: bool = False  # to be scored: no knowledge may tell what is hidden
 
     def __post_init__(self) -> None:
         self.config = self.reader.configured(self.config)
-        self._windows = self.task.windows and bool(self.config.windows)
-        self._augment: Augmenter | None = None
         recipe, types, options = self.recipe, dict(self.type_labels or {}), self.config.options
-        if recipe != Recipe():
-            relations = type_relations(self.graph, types, options) if recipe.invented else {}
-            self._augment = Augmenter(recipe, options, types, relations, self.task.name == "ner")
-            if self.texts is None:
-                self.texts = query_texts(
-                    *(self.reader, self.examples, self.graph, self.config), windows=self._windows
-                )
+        relations = type_relations(self.graph, types, options) if recipe.invented else {}
+        self._augment = Augmenter(recipe, options, types, relations, self.task.name == "ner")
+        self._windows = self.task.windows and bool(self.config.windows)
+        self.texts = self.texts or query_texts(
+            *(self.reader, self.examples, self.graph, self.config),
+            windows=self._windows,
+            fixed=recipe == Recipe() and not self.only_hides,
+        )
         self._fold: tuple[int, RowMaker] | None = None  # of the newest epoch
         self._masking = Masking(self.reader.tokenizer.hugging_face)
         self._kept: dict[int, list[TrainingRow]] = {}
@@ -132,9 +137,9 @@ class RowMaker:
     def _rows(self, number: int, epoch: int) -> list[TrainingRow]:
         random = np.random.default_rng((self.seed, epoch, number))
         if change := self._change(number, random):
-            rows = self.with_targets(number, self._read(number, change.text), change, random)
+            rows = self.with_targets(number, self._read(change.text), change, random)
         elif (rows := self._kept.get(number, [])) == []:
-            rows = self.with_targets(number, self._read(number))
+            rows = self.with_targets(number, self._read(self.texts[number]))
             self._room -= sum(len(row.row) for row in rows)
             if self._room >= 0:
                 self._kept[number] = rows
@@ -144,7 +149,7 @@ class RowMaker:
 
     def _change(self, number: int, random: np.random.Generator) -> Augmented | None:
         """Return an example as the recipe changes it in this epoch; None: it doesn't."""
-        if self._augment is None or self.texts is None:
+        if self.recipe == Recipe():
             return None
         example, text = self.examples[number], self.texts[number]
         change = self._augment(text, example, random)
@@ -153,17 +158,12 @@ class RowMaker:
         same = change.text is text and not change.hidden and change.spans == list(example.spans)
         return None if same else change
 
-    def _read(self, number: int, text: Any = None) -> Reading:
-        """Read an example, or its text as the recipe has changed it."""
-        if self.texts is None:
-            texts: Any = [self.examples[number].sentences]
-            (reading,) = self.reader.read(texts, self.graph, self.config, windows=self._windows)
-            return reading
-        text = text or self.texts[number]
-        reader: Any = self.reader  # one that has ``query``
-        texts = [text.with_nodes(()) if self.only_hides else text]
-        (reading,) = reader.flatten(texts, self.config, windows=self._windows)
-        return reading
+    def _read(self, text: Any) -> Reading:
+        """Read a text as it is in ``texts``, or as the recipe has changed it."""
+        if self.only_hides:
+            text = text.with_nodes(())
+        flatten = getattr(self.reader, "flatten", None)  # of a system that knows recipes
+        return flatten([text], self.config, windows=self._windows)[0] if flatten else text
 
     def with_targets(
         self,

@@ -4,7 +4,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from multiprocessing import get_start_method
 from pathlib import Path
 from typing import Any
@@ -21,47 +21,40 @@ from transformers import (
 )
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from kbert_core.errors import CheckpointError, DataError, OptionError
+from kbert_core.errors import CheckpointError, DataError
 from kbert_lab.training.batches import BATCH
-from kbert_lab.training.bfloat16 import check_bf16, made_for_bf16
-from kbert_lab.training.checkpoints import (
-    checkpoints_in,
-    entered,
-    last_whole,
-    saving,
-    what_is_broken,
+from kbert_lab.training.checkpoints import checkpoints_in, last_whole, saving, what_is_broken
+from kbert_lab.training.devices import (
+    LONGEST_WAIT,
+    check_bf16,
+    is_main,
+    made_for_bf16,
+    shared,
+    started_together,
 )
 from kbert_lab.training.options import RunOptions
-from kbert_lab.training.processes import LONGEST_WAIT, is_main, shared, started_together
 
 MOST_WORKERS = 8  # of a process that trains
 SAVE_MINUTES = 5.0  # between checkpoints, besides those at epochs' ends
 log = logging.getLogger(__name__)
 
 
-def last_checkpoint(output: str) -> Path | None:
-    """Return the checkpoint to go on from, in every process the same; None: there is none."""
-    return shared(lambda: last_whole(checkpoints_in(output)))
+class Course(TrainerCallback):
+    """Evaluates and saves where an epoch of ours ends, saves every few minutes, and logs progress.
 
+    Args:
+        tokens: how many tokens are read before a step, by step.
+        ends: the steps after which an epoch ends.
+        patience: stop after so many epochs without a better score; 0: never. The trainer's own
+            patience goes back to what it was when a run goes on.
+    """
 
-def begin(
-    options: RunOptions, run: Mapping[str, Any], made: Mapping[str, str], **how: Any
-) -> dict[str, Any] | None:
-    """Begin a run or go on with it; arguments, result and errors as of :func:`entered`."""
-    report = shared(lambda: entered(options, run, made, **how))
-    if report is None and not checkpoints_in(options.output).is_dir():
-        raise OptionError(
-            f"{options.output} isn't a folder that all machines share. Name a shared folder."
-        )
-    return report
-
-
-class _Progress(TrainerCallback):
-    """Logs how far a training is, and how long it takes."""
-
-    def __init__(self, tokens: Callable[[int], float]) -> None:
-        self._tokens = tokens
-        self._began, self._first, self._before = time.monotonic(), 0, 0.0
+    def __init__(
+        self, tokens: Callable[[int], float], ends: Collection[int] = (), patience: int = 0
+    ) -> None:
+        self.tokens, self.ends, self.patience = tokens, {*ends}, patience
+        self._began = self._saved = time.monotonic()
+        self._first, self._before = 0, 0.0
 
     @property
     def seconds(self) -> float:
@@ -69,7 +62,9 @@ class _Progress(TrainerCallback):
         return self._before + time.monotonic() - self._began
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._began, self._first = time.monotonic(), state.global_step
+        """Count from here; from a checkpoint, too."""
+        self._began = self._saved = time.monotonic()
+        self._first = state.global_step
         self._before = max((e.get("eval_seconds", 0.0) for e in state.log_history), default=0.0)
         if self._first and state.is_world_process_zero:
             log.info("going on at step %d of %d", self._first, state.max_steps)
@@ -84,15 +79,33 @@ class _Progress(TrainerCallback):
             state.best_model_checkpoint = str(best)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if control.should_evaluate:  # the training loss stands beside held-out scores
-            control.should_log = True
+        """Have the trainer evaluate and save where it is time to; the training loss is logged."""
+        if state.global_step in self.ends:
+            control.should_evaluate = control.should_save = True
+        # several processes have to agree, and asking takes time
+        asked = started_together() == 1 or state.global_step % args.logging_steps == 0
+        if asked and shared(lambda: time.monotonic() - self._saved >= 60 * SAVE_MINUTES):
+            control.should_save = True
+        control.should_log |= control.should_evaluate or control.should_save
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Count the minutes to the next checkpoint."""
+        self._saved = time.monotonic()
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Stop where no epoch of the last ones was the best."""
+        name = f"eval_{args.metric_for_best_model}"
+        scores = [entry[name] for entry in state.log_history if name in entry]
+        if self.patience and len(scores) - 1 - scores.index(max(scores)) >= self.patience:
+            control.should_training_stop = True
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        """Say how far the training is, and how long it takes."""
         done = state.global_step - self._first
         if not done or not logs or "loss" not in logs or not state.is_world_process_zero:
             return
         seconds = time.monotonic() - self._began
-        read = self._tokens(state.global_step) - self._tokens(self._first)
+        read = self.tokens(state.global_step) - self.tokens(self._first)
         left = (state.max_steps - state.global_step) * seconds / done
         log.info(
             "step %d of %d, loss %.3f, %.0f tokens/s, %s left",
@@ -109,28 +122,6 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
-class SavesByTime(TrainerCallback):
-    """Has a checkpoint written when the last one is some minutes old."""
-
-    _saved = 0.0
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Count from here; from a checkpoint, too."""
-        self._saved = time.monotonic()
-
-    on_save = on_train_begin
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Have the trainer save where it is time to."""
-        # several processes have to agree, and asking takes time
-        asked = started_together() == 1 or state.global_step % args.logging_steps == 0
-        if asked and shared(self._due):
-            control.should_save = control.should_log = True  # so that no step's loss is lost
-
-    def _due(self) -> bool:
-        return time.monotonic() - self._saved >= 60 * SAVE_MINUTES
-
-
 class OrderedTrainer(Trainer):
     """Hugging Face's trainer, going through a data set in the data set's own order.
 
@@ -143,7 +134,7 @@ class OrderedTrainer(Trainer):
     Args:
         train_dataset: has ``described``, what some items hold in words, too.
         score: the scores of the model on held-out data, for :meth:`evaluate`.
-        tokens: how many tokens are read before a step, by step.
+        course: when it evaluates and saves.
         other arguments: as the trainer's.
     """
 
@@ -154,19 +145,17 @@ class OrderedTrainer(Trainer):
         *,
         train_dataset: Any,
         score: Callable[[], Mapping[str, float]],
-        tokens: Callable[[int], float],
+        course: Course,
         **kwargs: Any,
     ) -> None:
-        super().__init__(train_dataset=train_dataset, eval_dataset=train_dataset, **kwargs)
-        self.score, self.describe = score, train_dataset.described
+        both = {"train_dataset": train_dataset, "eval_dataset": train_dataset}
+        super().__init__(**both, callbacks=[course], **kwargs)
+        self.score, self.course, self.describe = score, course, train_dataset.described
         self.model_accepts_loss_kwargs = True  # so that it counts a step's labels
-        self.progress = _Progress(tokens)
-        self.add_callback(self.progress)
-        self.add_callback(SavesByTime())
         for callback in (PrinterCallback, ProgressCallback):  # which print where results go
             self.remove_callback(callback)
 
-    def total_loss(self, model: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
+    def total_loss(self, model: nn.Module, inputs: dict[str, Any]) -> Tensor:
         """A batch's loss in nats, summed over its labels."""
         raise NotImplementedError
 
@@ -218,22 +207,23 @@ class OrderedTrainer(Trainer):
         Raises:
             CheckpointError: there is no room for a checkpoint.
         """
+        folder = Path(self.args.output_dir or "")
         try:
             self.train(resume_from_checkpoint=str(last) if last else None)
         except KeyboardInterrupt:
             if is_main():
                 go_on = "there is no checkpoint yet, so the same command begins anew"
-                if saved := last_whole(self.args.output_dir or ""):
+                if saved := last_whole(folder):
                     go_on = f"run the same command again to go on from {saved.name}"
                 log.warning("stopped after step %d; %s", self.state.global_step, go_on)
             raise
         except (OSError, SafetensorError, RuntimeError):
             if self.control.should_evaluate or not self.control.should_save:
                 raise
-            folder = Path(self.args.output_dir or "") / f"checkpoint-{self.state.global_step}"
+            half = folder / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
             if is_main():
-                shutil.rmtree(folder, ignore_errors=True)  # half written; it takes up room
-            with saving(folder):
+                shutil.rmtree(half, ignore_errors=True)  # it takes up room
+            with saving(half):
                 raise
         self.accelerator.wait_for_everyone()
 
@@ -244,35 +234,13 @@ class OrderedTrainer(Trainer):
         if is_main():
             shown = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
             log.info("step %d: held out %s", self.state.global_step, shown)
-        scores["seconds"] = round(self.progress.seconds, 1)
+        scores["seconds"] = round(self.course.seconds, 1)
         metrics = {f"eval_{name}": value for name, value in scores.items()}
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(
             self.args, self.state, self.control, metrics
         )
         return metrics
-
-
-class EpochEnds(TrainerCallback):
-    """Evaluates and saves where an epoch of ours ends, and stops after some without a better score.
-
-    The trainer's own patience forgets its count when a run goes on.
-    """
-
-    def __init__(self, ends: Sequence[int], patience: int, name: str) -> None:
-        self.ends, self.patience, self.name = set(ends), patience, name
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Have the trainer evaluate and save."""
-        if state.global_step in self.ends:
-            control.should_evaluate = control.should_save = control.should_log = True
-
-    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Stop where no epoch of the last ones was the best."""
-        scores = [entry[self.name] for entry in state.log_history if self.name in entry]
-        since_best = len(scores) - 1 - scores.index(max(scores))
-        if self.patience and since_best >= self.patience:
-            control.should_training_stop = True
 
 
 def arguments(device: torch.device, run: RunOptions, **kwargs: Any) -> TrainingArguments:
@@ -285,12 +253,11 @@ def arguments(device: torch.device, run: RunOptions, **kwargs: Any) -> TrainingA
     if cuda and get_start_method() == "fork":  # others would copy the model
         cores = len(os.sched_getaffinity(0)) // started_together()
         workers = max(1, min(MOST_WORKERS, cores - 1))
-    if run.gradient_checkpointing:
-        kwargs["activation_checkpointing"] = True
     made = TrainingArguments(
         output_dir=str(checkpoints_in(run.output)),
         bf16=bf16,
         use_cpu=not cuda,
+        activation_checkpointing=run.gradient_checkpointing,
         dataloader_pin_memory=cuda,
         dataloader_num_workers=workers,
         ddp_timeout=round(LONGEST_WAIT.total_seconds()),

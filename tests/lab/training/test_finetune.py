@@ -21,7 +21,7 @@ from kbert_lab.training.evaluate import edit_response
 from kbert_lab.training.finetune import KnowledgeTrainer, fit, train
 from kbert_lab.training.options import Recipe, TrainOptions
 from kbert_lab.training.recipe import warn_of_no_effect
-from kbert_lab.training.trainer import SavesByTime
+from kbert_lab.training.trainer import Course
 
 SIZE = {"hidden_size": 64, "num_hidden_layers": 2}
 
@@ -148,14 +148,15 @@ def test_layers_that_are_computed_again_give_the_same_weights(data, encoder, sys
 
 
 def test_a_checkpoint_is_due_five_minutes_after_the_last(monkeypatch):
-    clock = iter([0, 299, 300, 300, 599, 601])
+    clock = iter([0, 0, 299, 300, 300, 599, 601])
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
-    saves = SavesByTime()
-    args, state = SimpleNamespace(logging_steps=50), SimpleNamespace(global_step=1)
+    course = Course(float)
+    args = SimpleNamespace(logging_steps=50, load_best_model_at_end=False)
+    state = SimpleNamespace(global_step=1, log_history=[], is_world_process_zero=False)
     asked = []
     for moment in ("on_train_begin", "on_step_end", "on_step_end", "on_save", *["on_step_end"] * 2):
-        control = SimpleNamespace(should_save=False, should_log=False)
-        getattr(saves, moment)(args, state, control)
+        control = SimpleNamespace(should_save=False, should_log=False, should_evaluate=False)
+        getattr(course, moment)(args, state, control)
         asked.append(control.should_save)
     assert asked == [False, False, True, False, False, True]
 

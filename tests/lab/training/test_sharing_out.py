@@ -264,7 +264,7 @@ def test_a_mistake_ends_all_processes(tmp_path):
 @pytest.mark.parametrize("index", [1, 3])
 def test_another_cuda_device_than_the_first_is_refused_with_the_remedy(index):
     from kbert_core.errors import OptionError
-    from kbert_lab.training.processes import join
+    from kbert_lab.training.devices import join
 
     with pytest.raises(OptionError, match=f"CUDA_VISIBLE_DEVICES={index}"):
         join(torch.device("cuda", index))

@@ -1,9 +1,10 @@
-"""Several processes that train one model together, as ``torchrun`` starts them.
+"""Where a training runs: processes that share it, and devices that are made for bfloat16.
 
-Each reads its share of every batch. The first is the main one, which alone evaluates, logs and
-writes.
+Of several processes, as ``torchrun`` starts them, each reads its share of every batch. The first is
+the main one, which alone evaluates, logs and writes.
 """
 
+import logging
 import os
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,6 +17,7 @@ from kbert_core.errors import OptionError
 
 LONGEST_WAIT = timedelta(days=1)  # while the main process evaluates or saves
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 def started_together() -> int:
@@ -57,3 +59,32 @@ def leave() -> None:
     """Part from the other processes, at the end of a command."""
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
+
+
+def check_bf16(device: torch.device) -> None:
+    """See whether a device is made for bfloat16; a CPU that isn't is warned of.
+
+    Raises:
+        OptionError: a CUDA device that can't compute so.
+    """
+    if made_for_bf16(device):
+        return
+    if device.type == "cuda":
+        raise OptionError("This CUDA device can't compute in bfloat16. Leave --bf16 out.")
+    log.warning(
+        "This CPU isn't made for bfloat16, and takes up to three times as long in it. Without "
+        "--bf16 it computes in single precision."
+    )
+
+
+def made_for_bf16(device: torch.device) -> bool:
+    """Whether a device has instructions for bfloat16 that are faster than single precision's.
+
+    Intel's AVX-512 ones without AMX aren't.
+    """
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    # an older PyTorch doesn't tell, and then nothing is said of bfloat16
+    told = getattr(torch.cpu, "get_capabilities", lambda: {"bf16": True})()
+    able = {name for name, is_there in told.items() if is_there and "bf16" in name}
+    return bool(able - {"avx512_bf16"} if "Intel" in str(told.get("cpu_name")) else able)
