@@ -28,8 +28,6 @@ EDIT_TEXTS = {
     "switch_on": N_("switched on {triple}"),
 }
 
-FILE_VERDICT = {"helped": N_("helped"), "hurt": N_("hurt"), "neutral": N_("neither")}
-
 IV_TEXTS = {
     "both": N_("both"),
     "one_way": N_("one"),

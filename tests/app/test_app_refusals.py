@@ -256,7 +256,7 @@ TABLES = {
 @pytest.mark.parametrize(("table", "task"), TABLES.items())
 def test_labelled_files_are_refused_in_chinese(table, task):
     with pytest.raises(KBertError) as refused:
-        audits.uploaded({"train": ("train.tsv", table.encode())}, "mine", task)
+        audits.uploaded([("train.tsv", table.encode())], task)
     is_chinese(refused.value)
 
 
@@ -277,19 +277,18 @@ def test_labelled_files_are_refused_in_chinese(table, task):
 )
 def test_labelled_tables_are_refused_in_chinese_and_without_options(name, table, task):
     with pytest.raises(KBertError) as refused:
-        audits.uploaded({"train": (name, table.encode())}, "mine", task)
+        audits.uploaded([(name, table.encode())], task)
     is_chinese(refused.value)
     with speaking("en"):
         assert not OPTION.search(refusal(refused.value))
 
 
-def test_folders_of_data_are_refused_in_chinese(tmp_path):
-    for folder in (tmp_path / "none", tmp_path):
-        with pytest.raises(KBertError) as refused:
-            audits.folder(str(folder), "ner")
-        is_chinese(refused.value)
+@pytest.mark.parametrize(
+    "files", [[("a.tsv", b""), ("b.tsv", b"")], [("train.tsv", b"label\ttext_a\nx\t\xff\n")]]
+)
+def test_files_of_data_are_refused_in_chinese(files):
     with pytest.raises(KBertError) as refused:
-        audits.uploaded({"train": ("train.tsv", b"label\ttext_a\nx\t\xff\n")}, "mine", None)
+        audits.uploaded(files, None)
     is_chinese(refused.value)
 
 

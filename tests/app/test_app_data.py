@@ -1,0 +1,261 @@
+"""Data: a labelled file read with a graph and without, what is said of it, and the page."""
+
+from pathlib import Path
+
+import pytest
+from lab.explain.labelled import classed, triple
+from streamlit.testing.v1 import AppTest
+from tagged_texts import row as line_of
+from tagged_texts import tagged
+from tiny_knowbert import knowbert_in
+
+from app import audits, background
+from app.audits import FileSetup, Report
+from app.background import Progress
+from app.models import ModelInfo
+from app.texts import t
+from app.view_models import data as view
+from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_graph
+from kbert_core.errors import DataError
+from kbert_lab.data.labelled import check_labels
+from kbert_lab.study.audit_values import Data, read_data
+from kbert_lab.study.file_rows import FileRow
+from kbert_lab.study.whole_file import WholeFile
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "app" / "app_pages" / "data.py"
+PATIENCE = 180
+A, C = triple("cat eats fish"), triple("dog is animal")
+INFO = ModelInfo("m", "m", Card("classify", notes={"label_names": {"good": "4 or 5 stars"}}))
+GRAPH = KnowledgeGraph(
+    [Triple("糖尿病", "类别", "疾病"), Triple("布洛芬", "类别", "治疗")], name="two"
+)
+TEXTS = [
+    tagged("患者有糖尿病", ("糖尿病", "疾病")),
+    tagged("患者好转"),
+    tagged("给予布洛芬", ("布洛芬", "治疗")),
+]
+
+
+# What is said
+
+
+def file_of(*rows):
+    return WholeFile("classify", "animals", rows, len(rows))
+
+
+def many(helped, hurt, same=0):
+    """So many texts with a triple that were helped, hurt, and read the same."""
+    ways = [("good", "bad", 1.0)] * helped + [("bad", "good", -1.0)] * hurt
+    ways += [("good", "good", 0.0)] * same
+    return file_of(*(classed(n, "good", *said, [A], gain) for n, (*said, gain) in enumerate(ways)))
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            many(9, 0, 3),
+            "The graph helps here. accuracy is 25.0 without it and 100.0 with it; 95 %",
+        ),
+        (
+            many(0, 9, 3),
+            "The graph hurts here. accuracy is 100.0 without it and 25.0 with it; 95 %",
+        ),
+        (many(1, 1), "It is unclear from 2 texts whether the graph helps. accuracy is 50.0"),
+        (many(0, 0, 3), "The graph changes no prediction here."),
+        (file_of(classed(0, "bad", "bad", "bad")), "None of these texts contains a triple of the"),
+    ],
+)
+def test_whether_the_graph_helps_is_said_with_its_interval(found, said):
+    assert view.say_whole(found).startswith(said)
+
+
+def test_texts_whose_prediction_changed_begin_with_the_hurt_ones():
+    rows = view.changed(
+        file_of(
+            classed(0, "good", "good", "bad", [A], gain=2.0),
+            classed(1, "good", "bad", "good", [C], gain=-1.0),
+            classed(2, "bad", "good", "bad", [C, Triple("=cmd()", "<b>", "@x")], gain=-3.0),
+            classed(3, "bad", "bad", "bad"),
+        )
+    )
+    assert [row.number for row in rows] == [2, 1, 0]
+    did, _, correct, *_, triples = view.rows_table(rows, INFO).values()
+    assert did == ["✗ hurt", "✗ hurt", "✓ helped"]
+    assert correct[1] == "good · 4 or 5 stars"
+    assert triples[0] == "dog · is · animal, =cmd() · <b> · @x"
+
+
+# Reading
+
+HEADER = "text_a\tlabel\n"
+
+
+def files(**splits):
+    rows = {name: HEADER + "".join(f"{line_of(x)}\n" for x in of) for name, of in splits.items()}
+    return [(f"{name}.tsv", text.encode()) for name, text in rows.items()]
+
+
+def test_one_file_is_read_whatever_its_name_and_several_by_theirs():
+    alone = audits.uploaded(files(mine=TEXTS), None)
+    assert (alone.name, alone.task, list(alone.splits)) == ("mine.tsv", "ner", ["train"])
+    both = audits.uploaded(files(train=TEXTS, test=TEXTS[:2]), None)
+    assert {split: len(of) for split, of in both.splits.items()} == {"train": 3, "test": 2}
+    encoded = [("gbk.tsv", f"{HEADER}{line_of(TEXTS[0])}\n".encode("gb18030"))]
+    assert audits.uploaded(encoded, None, "gb18030").splits["train"][0].spans == TEXTS[0].spans
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([("my own.conll", b"text_a\tlabel\na b\tO\n")], "my own.conll, line 2: 2 tokens and 1"),
+        (files(train=TEXTS, other=TEXTS), "Of several files, name one train, one dev and one test"),
+        (files(one=TEXTS, other=TEXTS), "no train.tsv; the folder holds one.tsv, other.tsv"),
+    ],
+)
+def test_what_cannot_be_read_names_the_file_and_no_folder_of_ours(given, said):
+    with pytest.raises(DataError) as refused:
+        audits.uploaded(given, "ner")
+    assert said in str(refused.value)
+    assert "/tmp" not in str(refused.value)
+
+
+def test_labels_that_a_model_does_not_know_are_said_of_the_file():
+    read = audits.uploaded(files(mine=TEXTS), None)
+    with pytest.raises(DataError, match=r"^mine\.tsv, line 2: the label 'B-疾病' is not among"):
+        check_labels(read.splits["train"], ["O"], "the model")
+
+
+@pytest.fixture(scope="module")
+def reader(checkpoints):
+    return Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
+
+
+def test_the_data_are_counted_then_read_text_by_text(reader, checkpoints, tmp_path, monkeypatch):
+    monkeypatch.setattr(audits, "MOST_TEXTS", 2)
+    data = Data("made", "ner", {"train": TEXTS})
+    setup = FileSetup(data, "train", str(checkpoints["ner"]), "g", GRAPH)
+    for pipeline in (reader, knowbert_in(tmp_path, checkpoints)):
+        report, *found = audits.steps(setup, pipeline)
+        assert isinstance(report, Report) and report.counts.splits["train"].examples == 3
+        assert [own.number for own in found if isinstance(own, FileRow)] == [0, 1]
+        assert [own for own in found if isinstance(own, Progress)] == [
+            Progress(1, 2),
+            Progress(2, 2),
+        ]
+    (alone,) = audits.steps(setup, None)
+    assert alone.counts.splits["train"].examples == 3
+
+
+def test_the_example_is_as_its_readme_says():
+    text = (ROOT / "demo_kgs" / "example_data" / "README.md").read_text(encoding="utf-8")
+    read = read_data(audits.EXAMPLE)
+    for split, examples in read.splits.items():
+        mentions = sum(len(e.spans) for e in examples)
+        assert f"| `medical_ner/{split}.tsv` | {len(examples)} | {mentions} |" in text
+    graph = load_graph(ROOT / "demo_kgs" / "medical_zh.spo")
+    (found,) = audits.steps(FileSetup(read, "dev", "", "g", graph), None)
+    assert [leak.texts.count for leak in found.counts.leaks] == [1, 1, 0]
+    assert found.counts.conflicts.texts.count == 1
+    assert sum(s.examples for s in found.counts.splits.values()) == 31  # as the page says
+    for name in ("脊柱", "阿奇霉素", "颈部"):
+        assert not graph.triples_of(name)
+        assert name in text
+
+
+# The page
+
+
+@pytest.fixture(autouse=True)
+def all_ended():
+    """No test leaves a run behind."""
+    yield
+    for run in list(background._going):
+        run.stop()
+        run.join(PATIENCE)
+
+
+def rest(at):
+    """Wait for what runs in the background, then look again."""
+    at.session_state["data.run"][1].join(PATIENCE)
+    at.run()
+    assert not at.exception
+    return at
+
+
+@pytest.fixture
+def page():
+    return rest(AppTest.from_file(PAGE, default_timeout=PATIENCE).run())
+
+
+def everything(at):
+    parts = (at.caption, at.info, at.error, at.warning, at.markdown, at.code)
+    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
+
+
+def numbers(at):
+    return [metric.value for metric in at.metric]
+
+
+def upload(at, *given):
+    """Choose files: AppTest has no field for several."""
+    at.session_state["data.kind"] = "upload"
+    at.session_state["data.read"] = audits.uploaded(list(given), None)
+    at.run()
+    assert not at.exception
+    return at
+
+
+def test_the_first_visit_has_read_the_example(page):
+    assert numbers(page) == ["6", "6", "2", "2", "0"]
+    assert list(page.dataframe[0].value[t("the graph")]) == ["✓ helped"] * 2
+    text = everything(page)
+    assert "It is unclear from 6 texts" in text
+    assert "Scores on this split are too good: the splits leak." in text
+    assert "medical_ner (named entities) with medical_zh: 1,737 triples, 329 heads" in text
+
+
+def test_a_model_that_reads_the_texts_is_offered_first():
+    at = AppTest.from_file(PAGE, default_timeout=PATIENCE)
+    at.query_params["example"] = "copd"  # in the Lab a model of English
+    at.run()
+    assert at.session_state["lab.model"].endswith("ner-en")
+    assert numbers(rest(at)) == ["6", "6", "2", "2", "0"]
+
+
+def test_a_row_of_the_list_opens_in_the_lab_as_it_was_read(page):
+    row = view.changed(file_of(*page.session_state["data.run"][1].look().results[1:]))[1]
+    page.session_state["data.row"] = row
+    page.run()
+    assert page.session_state["lab.text"] == row.example.sentences[0]
+    assert (page.session_state["lab.task"], page.session_state["lab.max_triples"]) == ("ner", 2)
+
+
+def test_another_choice_is_read_when_asked_for(page):
+    graphs = page.session_state["lab.graphs"].items()
+    english = next(key for key, graph in graphs if graph.name == "medical_en")
+    page.selectbox(key="data.graph").set_value(english).run()
+    assert t("These results are for the earlier choice.") in everything(page)
+    rest(page.button(key="data.go").click().run())
+    assert numbers(page) == ["6", "0", "0", "0", "0"]
+    assert t("These results are for the earlier choice.") not in everything(page)
+
+
+def test_a_task_without_a_model_is_counted_and_says_so(page):
+    rows = "qid\tlabel\ttext_a\ttext_b\n1\t1\ta\tb\n1\t0\ta\tc\n"
+    upload(page, ("train.tsv", rows.encode()))
+    assert t(
+        "There is no model here for this task ({task}), so the data are counted only. Open a "
+        "model in the Lab to read them.",
+        task=t("Answer selection"),
+    ) in everything(page)
+    rest(page.button(key="data.go").click().run())
+    assert not page.metric and "train.tsv (answer selection)" in everything(page)
+
+
+def test_labels_of_the_file_that_the_model_does_not_know_are_said(page):
+    quark = line_of(tagged("患者有糖尿病", ("糖尿病", "Quark")))
+    upload(page, ("mine.tsv", f"{HEADER}{quark}\n".encode()))
+    rest(page.button(key="data.go").click().run())
+    assert "mine.tsv, line 2: the label 'B-Quark' is not among those of" in everything(page)
