@@ -29,7 +29,7 @@ from kbert_lab.data.labelled import Example
 from kbert_lab.data.splits import write_rows
 from kbert_lab.study.counts import score_run
 from kbert_lab.study.dictionary import TagScores, dictionary_spans, learn_tail_labels
-from kbert_lab.study.gate import Record, fit_gate, gated_spans
+from kbert_lab.study.gate import Candidates, Record, fit_gate, gated_spans
 from kbert_lab.study.statistics import METRICS, Resampled, unpacked
 from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.results import write_json
@@ -97,13 +97,14 @@ def gate_labels(experiment: Experiment, seed: int, work: Path) -> Path:
     labels = learn_tail_labels(train, graph)
     record = Record.of(train, dictionary_spans(train, graph, labels))
 
-    def scores(examples: Sequence[Example]) -> TagScores:
-        return TagScores.of(predict_all(teacher.pipeline, examples, NO_KNOWLEDGE))
+    def read(examples: Sequence[Example]) -> Candidates:
+        scores = TagScores.of(predict_all(teacher.pipeline, examples, NO_KNOWLEDGE))
+        return Candidates(examples, dictionary_spans(examples, graph, labels), scores)
 
-    gate = fit_gate(dev, dictionary_spans(dev, graph, labels), scores(dev), record)
+    gate = fit_gate(read(dev), record)
     known = {e.sentences[0] for of in teacher.splits.values() for e in of}
     texts = unlabelled(graph, known, seed)
-    found = gated_spans(gate, texts, dictionary_spans(texts, graph, labels), scores(texts), record)
+    found = gated_spans(gate, read(texts), record)
     rows = [labelled(e.sentences[0], spans) for e, spans in zip(texts, found, strict=True)]
     write_rows(path, rows)
     return path

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from itertools import cycle, islice
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -284,7 +284,7 @@ def what_runs(args: Namespace, pipeline: Any, graph: Any, config: Any) -> dict[s
         "model": f"{weights_hash(pipeline.reader.model, ())[:16]} {pipeline.card.system}",
         "graph": graph.fingerprint,
         "reading": repr(config),
-        "gate": "none" if gate is None else repr(astuple(gate.fitted)),
+        "gate": "none" if gate is None else f"{gate.features}, {gate.bias}, {gate.threshold}",
         "option": f"columns {columns_of(args)}, compare {args.compare}, bf16 {args.bf16}"
         + ("" if args.label_threshold is None else f", threshold {args.label_threshold}")
         + (f", encoding {args.encoding}" if args.encoding else ""),

@@ -279,20 +279,20 @@ def gate(
         place = ", ".join(dict.fromkeys(filter(None, (files.data, files.train, files.dev))))
         raise DataError(f"{place}, with {graph.name}: {error}") from error
     fitted.save(path)
-    f1 = fitted.fitted.dev_f1
-    if fitted.fitted.threshold == 1:
+    f1 = fitted.dev_f1
+    if fitted.threshold == 1:
         log.warning("The gate lets no name through, as on dev the model alone does best.")
     elif f1["gate"] <= f1["model"]:
         log.warning("On dev the gate does no better than the model alone: better not use it.")
     return {
         "gate": str(path),
         "model": model,
-        "graph": fitted.about,
+        "graph": fitted.graph.about,
         "model_reads_graph": fitted.injected,
-        "names_in_dev": fitted.fitted.matches,
-        "of_these_right": fitted.fitted.right,
-        "threshold": fitted.fitted.threshold,
-        "f1_on_dev": dict(fitted.fitted.dev_f1),
+        "names_in_dev": fitted.matches,
+        "of_these_right": fitted.right,
+        "threshold": fitted.threshold,
+        "f1_on_dev": dict(fitted.dev_f1),
     }
 
 

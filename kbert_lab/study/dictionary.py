@@ -10,11 +10,12 @@ hold it; how great a boost is chosen on dev. A boost of 0 is the model alone, a
 very great one the dictionary written over it.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -32,10 +33,10 @@ if TYPE_CHECKING:  # not imported to run: it needs PyTorch
 MIN_MATCHES = 3  # in the training set, for a tail or relation to be judged by
 MIN_SHARE = 0.1  # of these that must be gold mentions with a label, for it to mean that label
 NO_LABEL = ""
+BOOSTED = "boosted "  # before the label of its tags
 BOOSTS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 48.0, 1e4)  # boosts, in nats
 
 Spans = list[SpanKey]
-Boosted = tuple[int, int, str]  # tokens, end exclusive, and type
 
 
 def learn_tail_labels(
@@ -131,6 +132,23 @@ def _heads(
     return find_mentions([e.sentences[0] for e in examples], graph, rules=rules)
 
 
+class TextScores(NamedTuple):
+    """A model's scores for every tag of the T tokens of a text."""
+
+    names: Sequence[str]  # the K tags
+    starts: list[int]  # of the tokens, in characters
+    ends: list[int]
+    scores: np.ndarray  # (T, K) log-probabilities
+
+    def tokens_of(self, span: SpanKey) -> tuple[int, int] | None:
+        """First token and last + 1; None: its borders aren't tokens', or no tag has its label."""
+        start, end, label = span
+        if f"I-{label}" not in self.names or start not in self.starts or end not in self.ends:
+            return None
+        first, last = bisect_left(self.starts, start), bisect_right(self.ends, end)
+        return (first, last) if first < last else None
+
+
 @dataclass(frozen=True)
 class TagScores:
     """A model's scores for every tag of every token, of S texts with T tokens in all."""
@@ -142,7 +160,7 @@ class TagScores:
     scores: np.ndarray  # (T, K) log-probabilities, half precision
 
     @classmethod
-    def of(cls, predictions: "Sequence[NerPrediction]") -> "TagScores":
+    def of(cls, predictions: "Sequence[NerPrediction]") -> Self:
         """Collect them from predictions of one model."""
         tokens = [token for prediction in predictions for token in prediction.tokens]
         names = tuple(tokens[0].probabilities) if tokens else ()
@@ -154,6 +172,13 @@ class TagScores:
             np.array([t.end for t in tokens]),
             np.log(np.maximum(chances, 1e-7)).astype(np.float16),
         )
+
+    def by_text(self) -> Iterator[TextScores]:
+        """Return those of each text, in full precision."""
+        columns = (self.starts, self.ends, self.scores.astype(float))
+        parts = [np.split(column, self.sizes.cumsum()[:-1]) for column in columns]
+        for starts, ends, scores in zip(*parts, strict=True):
+            yield TextScores(self.names, starts.tolist(), ends.tolist(), scores)
 
 
 def save_scores(file: IO[bytes], splits: Mapping[str, TagScores]) -> None:
@@ -185,86 +210,39 @@ def load_scores(path: Path) -> dict[str, TagScores]:
 
 
 def guided_spans(
-    scores: TagScores, dictionary: Sequence[Sequence[SpanKey]], weight: float
+    scores: TagScores, dictionary: Sequence[Sequence[SpanKey]], boost: float
 ) -> list[Spans]:
     """Decode anew, each of the dictionary's spans boosted.
 
+    A boosted span gets tags of its own, possible in its place alone. They score as those of its
+    label, and the last one by the boost more: so it is an entity of just these borders.
+
     Args:
-        dictionary: (start, end, label) spans of each text. One whose borders
+        dictionary: (start, end, label) spans of each text; none overlaps another. One whose borders
             aren't tokens', or whose label the model doesn't know, is left out.
-        weight: the boost of a span, in nats, at least 0.
+        boost: in nats, at least 0.
 
     Returns:
         Per text its (start, end, label) spans in characters, in reading order.
     """
+    from kbert_core.tasks.ner import best_tags  # it needs PyTorch
+
     names = scores.names
+    both = [*names, *(tag[:2] + BOOSTED + tag[2:] for tag in names)]
     decoded: list[Spans] = []
-    stop = 0
-    for size, spans in zip(scores.sizes.tolist(), dictionary, strict=True):
-        begin, stop = stop, stop + size
-        starts, ends = scores.starts[begin:stop].tolist(), scores.ends[begin:stop].tolist()
-        first = {start: number for number, start in reversed(list(enumerate(starts)))}
-        after = {end: number + 1 for number, end in enumerate(ends)}
-        boosted = [
-            (first[start], after[end], label)
-            for start, end, label in spans
-            if start in first and end in after and f"I-{label}" in names
-        ]
-        rows = scores.scores[begin:stop].astype(np.float64)
-        tags = [names[tag] for tag in boosted_tags(rows, names, boosted, weight)]
-        decoded.append([(starts[a], ends[b - 1], label) for a, b, label in bio_spans(tags)])
+    for text, spans in zip(scores.by_text(), dictionary, strict=True):
+        boosted = np.full(text.scores.shape, -np.inf)
+        for span in spans:
+            if (tokens := text.tokens_of(span)) is not None:
+                first, last = tokens
+                begun, inside = names.index(f"B-{span[2]}"), names.index(f"I-{span[2]}")
+                boosted[first, begun] = text.scores[first, begun]
+                boosted[first + 1 : last, inside] = text.scores[first + 1 : last, inside]
+                boosted[last - 1] += boost
+        tags = best_tags(np.hstack([text.scores, boosted]), both)
+        found = bio_spans([both[tag].replace(BOOSTED, "") for tag in tags.tolist()])
+        decoded.append([(text.starts[a], text.ends[b - 1], label) for a, b, label in found])
     return decoded
-
-
-def boosted_tags(
-    scores: np.ndarray, names: Sequence[str], boosted: Sequence[Boosted], boost: float
-) -> list[int]:
-    """Find the likeliest consistent tags where some spans score more (Viterbi).
-
-    Args:
-        scores: (T, K) log-probabilities.
-        names: the K tags. An I- tag may only follow a B- or I- tag of its type.
-        boosted: spans; tags that hold exactly one score its boost besides.
-        boost: in nats.
-
-    Returns:
-        T indices into ``names``.
-    """
-    total, outside = len(scores), len(names)  # a last state: at the start, or a boosted span ended
-    follows = [
-        [not tag.startswith("I-") or before in (f"B-{tag[2:]}", tag) for tag in names]
-        for before in (*names, "")
-    ]
-    step = np.where(follows, 0.0, -np.inf)  # (K + 1, K), from one state to a tag
-    number = {name: index for index, name in enumerate(names)}
-    best = np.full((total + 1, outside + 1), -np.inf)
-    best[0, outside] = 0.0
-    came_from = np.zeros((total + 1, outside), dtype=int)
-    jumped: dict[int, Boosted] = {}
-    for at, row in enumerate(scores, start=1):
-        reached = best[at - 1, :, None] + step
-        came_from[at] = reached.argmax(0)
-        best[at, :outside] = reached.max(0) + row
-        for first, end, label in boosted:
-            if end != at:
-                continue
-            inside = scores[first + 1 : end, number[f"I-{label}"]].sum()
-            begun = best[first].max() + scores[first, number[f"B-{label}"]]
-            if begun + inside + boost > best[at, outside]:
-                best[at, outside] = begun + inside + boost
-                jumped[at] = first, end, label
-    tags: list[int] = []
-    at, state = total, int(best[total].argmax())
-    while at:
-        if state == outside:
-            first, _, label = jumped[at]
-            tags += [number[f"I-{label}"]] * (at - first - 1) + [number[f"B-{label}"]]
-            at, state = first, int(best[first].argmax())
-        else:
-            tags.append(state)
-            state = int(came_from[at, state])
-            at -= 1
-    return tags[::-1]
 
 
 def choose_weight(

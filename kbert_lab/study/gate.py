@@ -11,13 +11,15 @@ threshold chosen on the others, or else it could never be less than the model's 
 writes the spans that are right and no others: the most that judging can give.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import log, log1p
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict
+from scipy.special import expit, logit
 
 from kbert_core.errors import DataError
 from kbert_core.labels import OUTSIDE
@@ -27,7 +29,6 @@ from kbert_lab.training.scores import SpanKey, span_scores
 
 FOLDS = 5
 PENALTY = 1.0  # of squared weights
-STEPS = 50  # of Newton's method; ten suffice
 TRUST = 2.0  # matches that the rate of the type's other names counts for
 LOWEST = log(1e-7)  # of a log-probability, as TagScores has it
 THRESHOLDS = (*(round(0.05 * n, 2) for n in range(2, 20)), 1.0)  # at 1 nothing is written
@@ -47,32 +48,27 @@ FEATURES = (
 )
 
 
+Names = dict[str, dict[str, tuple[int, int]]]  # label → name → (right, matches)
 RECIPE = {"features": FEATURES, "folds": FOLDS, "penalty": PENALTY, "trust": TRUST}
 
 
 @dataclass(frozen=True)
 class Record:
-    """How often a dictionary was right in the training set: label → name → (right, matches)."""
+    """How often a dictionary was right in the training set."""
 
-    names: Mapping[str, Mapping[str, tuple[int, int]]]
+    names: Names
 
     @classmethod
     def of(cls, examples: Sequence[Example], dictionary: Sequence[Sequence[SpanKey]]) -> Self:
         """Count its spans in labelled texts; right is one that is a gold span, type and all."""
-        right: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        matches: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        names: Names = {}
         for example, spans in zip(examples, dictionary, strict=True):
             gold = set(example.spans)
             for start, end, label in spans:
-                name = example.sentences[0][start:end]
-                matches[label][name] += 1
-                right[label][name] += (start, end, label) in gold
-        return cls(
-            {
-                label: {name: (right[label][name], count) for name, count in names.items()}
-                for label, names in matches.items()
-            }
-        )
+                name, of_label = example.sentences[0][start:end], names.setdefault(label, {})
+                right, count = of_label.get(name, (0, 0))
+                of_label[name] = right + ((start, end, label) in gold), count + 1
+        return cls(names)
 
     def of_name(self, name: str, label: str) -> tuple[int, float, float]:
         """Return what the training set says about a name.
@@ -105,134 +101,127 @@ class Judged:
         """Return for each text the spans that are ``chosen``, (M,) bool."""
         kept: list[Spans] = [[] for _ in range(texts)]
         for (number, span), keep in zip(self.spans, chosen.tolist(), strict=True):
-            if keep:
-                kept[number].append(span)
+            kept[number] += [span] * keep
         return kept
 
 
-def judged(
-    texts: Sequence[str],
-    dictionary: Sequence[Sequence[SpanKey]],
-    scores: TagScores,
-    found: Sequence[Sequence[SpanKey]],
-    record: Record,
-) -> Judged:
+@dataclass(frozen=True)
+class Candidates:
+    """Texts, the spans that a dictionary finds in them, and what a model says of their tokens."""
+
+    examples: Sequence[Example]
+    spans: Sequence[Sequence[SpanKey]]
+    scores: TagScores
+
+    @cached_property
+    def found(self) -> list[Spans]:
+        """The spans that the model predicts."""
+        return found_by(self.scores)
+
+
+def judged(candidates: Candidates, record: Record) -> Judged:
     """Describe each span of a dictionary by what the model thinks of it and train says of its name.
 
+    A span whose borders aren't tokens', or whose label the model doesn't know, is left out.
+
     Args:
-        dictionary: (start, end, label) spans of each text. One whose borders aren't tokens', or
-            whose label the model doesn't know, is left out.
-        scores: the model's, of the same texts.
-        found: the spans that the model predicts.
         record: how often the dictionary was right in train.
     """
     kept: list[tuple[int, SpanKey]] = []
     rows: list[list[float]] = []
+    scores = candidates.scores
     tags = {name: index for index, name in enumerate(scores.names)}
     inside = [index for name, index in tags.items() if name.startswith("I-")]
-    stop = 0
-    read = zip(scores.sizes.tolist(), texts, dictionary, found, strict=True)
-    for number, (size, text, spans, of_model) in enumerate(read):
-        begin, stop = stop, stop + size
-        starts, ends = scores.starts[begin:stop].tolist(), scores.ends[begin:stop].tolist()
-        first = {start: at for at, start in reversed(list(enumerate(starts)))}
-        after = {end: at + 1 for at, end in enumerate(ends)}
-        own = scores.scores[begin:stop].astype(np.float64)
-        goes_on = [*_any(own[:, inside]), LOWEST]
-        for start, end, label in spans:
-            if start not in first or end not in after or f"I-{label}" not in tags:
+    read = zip(
+        candidates.examples, candidates.spans, candidates.found, scores.by_text(), strict=True
+    )
+    for number, (example, spans, of_model, of_text) in enumerate(read):
+        own = of_text.scores
+        goes_on = [*np.log(np.maximum(np.exp(own[:, inside]).sum(1), 1e-7)), LOWEST]
+        for span in spans:
+            if (tokens := of_text.tokens_of(span)) is None:
                 continue
-            a, b = first[start], after[end]
-            if b <= a:
-                continue
-            spelled = own[a, tags[f"B-{label}"]] + own[a + 1 : b, tags[f"I-{label}"]].sum()
-            count, name, type_rate = record.of_name(text[start:end], label)
+            (first, last), (start, end, label) = tokens, span
+            spelled = own[first, tags[f"B-{label}"]]
+            spelled += own[first + 1 : last, tags[f"I-{label}"]].sum()
+            count, name, type_rate = record.of_name(example.sentences[0][start:end], label)
             rows.append(
                 [
-                    spelled / (b - a),
-                    own[a:b, tags[OUTSIDE]].mean() if OUTSIDE in tags else LOWEST,
-                    goes_on[a],
-                    goes_on[b],
-                    *_there((start, end, label), of_model),
+                    spelled / (last - first),
+                    own[first:last, tags[OUTSIDE]].mean() if OUTSIDE in tags else LOWEST,
+                    goes_on[first],
+                    goes_on[last],
+                    *_there(span, of_model),
                     log(end - start),
                     log1p(count),
-                    _log_odds(name),
-                    _log_odds(type_rate),
+                    logit(name),
+                    logit(type_rate),
                 ]
             )
-            kept.append((number, (start, end, label)))
+            kept.append((number, span))
     return Judged(tuple(kept), np.array(rows).reshape(-1, len(FEATURES)))
-
-
-def _any(scores: np.ndarray) -> list[float]:
-    """Return the log-probability that a token has one of some tags: (T, K) → (T,)."""
-    total = np.exp(scores).sum(1) if scores.shape[1] else np.zeros(len(scores))
-    return [float(value) for value in np.log(np.maximum(total, 1e-7))]
 
 
 def _there(span: SpanKey, found: Sequence[SpanKey]) -> list[float]:
     """Return what the model found at a span: one of four cases, or nothing."""
-    start, end, label = span
+    start, end, _ = span
     over = [own for own in found if own[0] < end and start < own[1]]
-    same = [own for own in over if own[:2] == (start, end)]
-    ways = (
-        any(own[2] == label for own in same),
-        bool(same),
+    ways = [
+        span in over,
+        any(own[:2] == (start, end) for own in over),
         any(own[0] <= start and end <= own[1] for own in over),
         bool(over),
-    )
-    first = next((number for number, way in enumerate(ways) if way), None)
-    return [float(number == first) for number in range(len(ways))]
+    ]
+    return [float(way and not any(ways[:number])) for number, way in enumerate(ways)]
 
 
-def _log_odds(share: float) -> float:
-    return log(share / (1 - share))
+def _complete(features: dict[str, float]) -> dict[str, float]:
+    if features.keys() != set(FEATURES):
+        raise ValueError(f"{len(features)} features, expected the {len(FEATURES)} of this version")
+    return features
 
 
-@dataclass(frozen=True)
-class Weights:
-    """A logistic regression.
+class Fit(BaseModel):
+    """A gate as it was fitted, and what cross-fitting says of it on dev."""
 
-    Attributes:
-        features: F weights of features in their own units.
-        bias: the weight of 1.
-    """
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
-    features: np.ndarray
-    bias: float
+    # the weights of FEATURES in their own units
+    features: Annotated[dict[str, float], AfterValidator(_complete)]
+    bias: float  # the weight of 1
+    threshold: float  # the least probability of a span that is written
+    matches: int  # how many of dev's spans were judged
+    right: int  # of these
+    # of the model, the dictionary written over it, the gate (each span judged by a classifier that
+    # hasn't seen its fold, by a threshold chosen on the others) and the oracle
+    dev_f1: dict[str, float]
 
-    @classmethod
-    def fitted(cls, features: np.ndarray, right: np.ndarray) -> Self:
-        """Fit by Newton's method, with a penalty on the weights of standardised features.
+    def probabilities(self, described: Judged) -> np.ndarray:
+        """Return the probability of each span to be right: (M,)."""
+        weights = np.array([self.features[name] for name in FEATURES])
+        chances: np.ndarray = expit(described.features @ weights + self.bias)
+        return chances
 
-        Args:
-            features: (M, F).
-            right: (M,) bool.
-        """
-        mean, scale = features.mean(0), features.std(0)
-        scale = np.where(scale > 1e-9, scale, 1.0)  # a feature that is always the same says nothing
-        columns = np.hstack([(features - mean) / scale, np.ones((len(features), 1))])
-        penalty = np.full(columns.shape[1], PENALTY)
-        penalty[-1] = 1e-6
-        weights = np.zeros(columns.shape[1])
-        for _ in range(STEPS):
-            chance = _sigmoid(columns @ weights)
-            slope = columns.T @ (chance - right) + penalty * weights
-            curve = (columns.T * (chance * (1 - chance))) @ columns + np.diag(penalty)
-            step = np.linalg.solve(curve, slope)
-            weights -= step
-            if np.abs(step).max() < 1e-8:
-                break
-        own = weights[:-1] / scale
-        return cls(own, float(weights[-1] - own @ mean))
-
-    def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """(M, F) → (M,): the probability of each span to be right."""
-        return _sigmoid(features @ self.features + self.bias)
+    def chosen(self, described: Judged) -> np.ndarray:
+        """Return which spans are written: (M,) bool."""
+        return self.probabilities(described) >= self.threshold
 
 
-def _sigmoid(values: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-np.clip(values, -30, 30)))
+def regression() -> Any:
+    """A logistic regression over standardised features, its weights penalised."""
+    from sklearn.linear_model import LogisticRegression  # slow to start
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    exact = LogisticRegression(C=1 / PENALTY, solver="newton-cholesky", tol=1e-10)
+    return make_pipeline(StandardScaler(), exact)
+
+
+def weights_of(features: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float]:
+    """Fit the regression: the weights of features, (M, F), in their own units, and the bias."""
+    scaler, fitted = (step for _, step in regression().fit(features, right).steps)
+    weights = fitted.coef_[0] / scaler.scale_
+    return weights, float(fitted.intercept_[0] - weights @ scaler.mean_)
 
 
 def folds_of(texts: Sequence[str]) -> np.ndarray:
@@ -242,109 +231,68 @@ def folds_of(texts: Sequence[str]) -> np.ndarray:
 
 
 def cross_fitted(features: np.ndarray, right: np.ndarray, folds: np.ndarray) -> np.ndarray:
-    """Judge each span by a classifier fitted on the spans of all other folds: (M,).
+    """Judge each span by a regression fitted on the spans of all other folds: (M,).
 
     Args:
         features: (M, F).
         right: (M,) bool.
         folds: (M,) int.
     """
-    chances = np.zeros(len(right))
-    for fold in np.unique(folds):
-        here = folds == fold
-        chances[here] = Weights.fitted(features[~here], right[~here]).probabilities(features[here])
+    from sklearn.model_selection import PredefinedSplit, cross_val_predict  # slow to start
+
+    how = {"cv": PredefinedSplit(folds), "method": "predict_proba"}
+    chances: np.ndarray = cross_val_predict(regression(), features, right, **how)[:, 1]
     return chances
 
 
-@dataclass(frozen=True)
-class Fit:
-    """A gate as it was fitted, and what cross-fitting says of it on dev.
-
-    Attributes:
-        threshold: the least probability of a span that is written.
-        matches: how many of dev's spans were judged; ``right`` of these.
-        dev_f1: of the model, the dictionary written over it, the gate (each span judged by a
-            classifier that hasn't seen its fold, by a threshold chosen on the others) and the
-            oracle.
-    """
-
-    weights: Weights
-    threshold: float
-    matches: int
-    right: int
-    dev_f1: Mapping[str, float]
-
-    def chosen(self, described: Judged) -> np.ndarray:
-        """Return which spans are written: (M,) bool."""
-        return self.weights.probabilities(described.features) >= self.threshold
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        return {
-            "features": dict(zip(FEATURES, self.weights.features.tolist(), strict=True)),
-            "bias": self.weights.bias,
-            "threshold": self.threshold,
-            "matches": self.matches,
-            "right": self.right,
-            "dev_f1": dict(self.dev_f1),
-        }
-
-
-def fit_gate(
-    examples: Sequence[Example],
-    dictionary: Sequence[Sequence[SpanKey]],
-    scores: TagScores,
-    record: Record,
-) -> Fit:
+def fit_gate(dev: Candidates, record: Record) -> Fit:
     """Fit a gate on dev.
 
     Args:
-        examples: dev.
-        dictionary: its spans in them.
-        scores: the model's.
         record: of the training set.
 
     Raises:
         DataError: the dictionary finds nothing, or all that it finds is right, or wrong.
     """
-    texts = [example.sentences[0] for example in examples]
-    gold = [example.spans for example in examples]
-    found = found_by(scores)
-    of_dev = judged(texts, dictionary, scores, found, record)
-    right = np.array([span in gold[number] for number, span in of_dev.spans], dtype=bool)
-    folds = folds_of([texts[number] for number, _ in of_dev.spans])
+    texts = [example.sentences[0] for example in dev.examples]
+    gold = [example.spans for example in dev.examples]
+    described = judged(dev, record)
+    right = np.array([span in gold[number] for number, span in described.spans], dtype=bool)
+    folds = folds_of([texts[number] for number, _ in described.spans])
     _check(right, folds)
-    chances = cross_fitted(of_dev.features, right, folds)
+    chances = cross_fitted(described.features, right, folds)
 
     def f1(chosen: np.ndarray) -> float:
-        written = written_over(found, of_dev.written(len(texts), chosen))
+        written = written_over(dev.found, described.written(len(texts), chosen))
         return round(float(span_scores(gold, written)["f1"]), 4)
 
     def threshold(among: np.ndarray) -> float:  # of equal ones the most careful
         return max(reversed(THRESHOLDS), key=lambda least: f1(among & (chances >= least)))
 
+    every = np.ones_like(right)
     of_fold = {fold: threshold(folds != fold) for fold in np.unique(folds).tolist()}
     dev_f1 = {
-        "model": f1(np.zeros_like(right)),
-        "dictionary": f1(np.ones_like(right)),
+        "model": f1(~every),
+        "dictionary": f1(every),
         "gate": f1(chances >= np.array([of_fold[fold] for fold in folds.tolist()])),
         "oracle": f1(right),
     }
-    weights, every = Weights.fitted(of_dev.features, right), np.ones_like(right)
-    return Fit(weights, threshold(every), len(right), int(right.sum()), dev_f1)
+    weights, bias = weights_of(described.features, right)
+    return Fit(
+        features=dict(zip(FEATURES, weights.tolist(), strict=True)),
+        bias=bias,
+        threshold=threshold(every),
+        matches=len(right),
+        right=right.sum(),
+        dev_f1=dev_f1,
+    )
 
 
-def gated_spans(
-    fitted: Fit,
-    examples: Sequence[Example],
-    dictionary: Sequence[Sequence[SpanKey]],
-    scores: TagScores,
-    record: Record,
-) -> list[Spans]:
-    """Write the spans that pass a gate over a model's predictions; arguments as in ``fit_gate``."""
-    found, texts = found_by(scores), [example.sentences[0] for example in examples]
-    described = judged(texts, dictionary, scores, found, record)
-    return written_over(found, described.written(len(texts), fitted.chosen(described)))
+def gated_spans(fitted: Fit, candidates: Candidates, record: Record) -> list[Spans]:
+    """Write the spans that pass a gate over a model's predictions."""
+    described = judged(candidates, record)
+    written = described.written(len(candidates.examples), fitted.chosen(described))
+    return written_over(candidates.found, written)
 
 
 def found_by(scores: TagScores) -> list[Spans]:

@@ -9,17 +9,17 @@ written over that. Without a graph it is the model alone::
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
+from pydantic import AfterValidator, BaseModel, ValidationError
 
 from kbert_core.checkpoints.encoders import located
-from kbert_core.errors import CheckpointError, DataError, KBertError, OptionError
+from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.files import json_object, replaced
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
@@ -38,12 +38,11 @@ from kbert_lab.study.dictionary import (
     written_over,
 )
 from kbert_lab.study.gate import (
-    FEATURES,
+    Candidates,
     Fit,
+    Names,
     Record,
-    Weights,
     fit_gate,
-    found_by,
     gated_spans,
     judged,
     oracle,
@@ -53,8 +52,7 @@ from kbert_lab.training.evaluate import predict_all
 from kbert_lab.training.scores import span_scores, unseen_recall
 
 FILE = "gate.json"  # beside a model
-FORMAT = 1
-PROBLEMS = (KeyError, TypeError, ValueError, AttributeError, OverflowError)  # of a file
+AGAIN = "Fit it again with `kbert gate`."
 RESAMPLED = 2000  # times, the texts that an audit reads with a model
 
 
@@ -92,28 +90,39 @@ class GatedPrediction(NerPrediction):
         return {**super().as_dict(), "gate": [*map(asdict, self.judged)]}
 
 
-@dataclass(frozen=True)
-class Gate:
-    """A gate fitted for a model and a graph.
+def _possible(names: Names) -> Names:
+    if any(not 0 <= r <= n or not n for of_label in names.values() for r, n in of_label.values()):
+        raise ValueError("a name was right more often than it was matched")
+    return names
 
-    Attributes:
-        fitted: its weights and threshold.
-        labels: tail → label, as learnt from train.
-        record: how often the graph's names were right in train.
-        model: digest of the model's weights.
-        graph: fingerprint of the graph, and ``about`` it: its name and size.
-        injected: whether the model reads the graph too; else it is only looked up in.
-        rules: how a text's names are compared with the graph's.
-    """
 
-    fitted: Fit
-    labels: Mapping[str, str]
-    record: Record
-    model: str
-    graph: str
-    about: str
-    injected: bool
-    rules: NameRules = ALL_RULES
+class FittedWith(BaseModel):
+    """The graph that a gate was fitted with."""
+
+    fingerprint: str
+    about: str  # its name and size
+
+
+class Gate(Fit):
+    """A gate fitted for a model and a graph."""
+
+    format: Literal[1] = 1
+    model: str  # digest of the model's weights
+    graph: FittedWith
+    injected: bool  # whether the model reads the graph too; else it is only looked up in
+    labels: dict[str, str]  # tail → label, as learnt from train
+    names: Annotated[Names, AfterValidator(_possible)]  # see ``Record``
+    name_rules: tuple[str, ...] = ("as-written",)  # how names are compared; as of the first gates
+
+    @property
+    def record(self) -> Record:
+        """How often the graph's names were right in train."""
+        return Record(self.names)
+
+    @property
+    def rules(self) -> NameRules:
+        """How a text's names are compared with the graph's."""
+        return NameRules.of(self.name_rules)
 
     @classmethod
     def fit(
@@ -151,10 +160,16 @@ class Gate:
         named = _looked_up(splits["dev"], graph, labels, rules)
         knowledge = graph if injected else NO_KNOWLEDGE
         scores = TagScores.of(predict_all(pipeline, splits["dev"], knowledge))
-        fitted = fit_gate(splits["dev"], named, scores, record)
+        fitted = fit_gate(Candidates(splits["dev"], named, scores), record)
         about = f"{graph.name}, {len(graph):,} triples"
         return cls(
-            fitted, labels, record, _digest(model), graph.fingerprint, about, injected, rules
+            **fitted.model_dump(),
+            model=_digest(model),
+            graph=FittedWith(fingerprint=graph.fingerprint, about=about),
+            injected=injected,
+            labels=labels,
+            names=record.names,
+            name_rules=tuple(rules.as_list()),
         )
 
     @classmethod
@@ -174,49 +189,29 @@ class Gate:
                 f"{path}: there is no gate. Fit one for this model and your graph: "
                 f"`kbert gate {model} --kg FILE --data DIR`."
             )
-        try:
-            gate = cls._of(json_object(path, CheckpointError, "Fit it again with `kbert gate`."))
-        except (*PROBLEMS, OptionError) as error:
-            raise CheckpointError(
-                f"{path}: this isn't a gate of this version ({type(error).__name__}: {error}). "
-                "Fit it again with `kbert gate`."
-            ) from error
+        gate = cls._read(path)
         if gate.model != _digest(model):
             raise CheckpointError(
                 f"{path}: this gate was fitted for another model than {model}, or for the same one "
-                f"before it was trained anew. Fit it again with `kbert gate`."
+                f"before it was trained anew. {AGAIN}"
             )
         return gate
 
     @classmethod
-    def _of(cls, data: Mapping[str, Any]) -> Self:
-        if data["format"] != FORMAT or set(data["features"]) != set(FEATURES):
-            raise ValueError(f"format {data['format']} with {len(data['features'])} features")
-        weights = np.array([data["features"][name] for name in FEATURES], dtype=np.float64)
-        bias, threshold = float(data["bias"]), float(data["threshold"])
-        if not np.isfinite([*weights, bias, threshold]).all():
-            raise ValueError("a weight is no number")
-        fitted = Fit(
-            Weights(weights, bias), threshold, data["matches"], data["right"], data["dev_f1"]
-        )
-        names = {
-            str(label): {str(name): (int(right), int(count)) for name, (right, count) in of.items()}
-            for label, of in data["names"].items()
-        }
-        if any(not 0 <= r <= n or not n for of in names.values() for r, n in of.values()):
-            raise ValueError("a name was right more often than it was matched")
-        labels = {str(tail): str(label) for tail, label in data["labels"].items()}
-        graph = data["graph"]
-        return cls(
-            fitted,
-            labels,
-            Record(names),
-            str(data["model"]),
-            str(graph["fingerprint"]),
-            str(graph["about"]),
-            bool(data["injected"]),
-            NameRules.of(data.get("name_rules", ["as-written"])),  # as of the first gates
-        )
+    def _read(cls, path: Path) -> Self:
+        """Read a file; CheckpointError if it isn't a gate."""
+        try:
+            gate = cls.model_validate(json_object(path, CheckpointError, AGAIN))
+            _ = gate.rules
+        except (ValidationError, OptionError) as error:
+            said = str(error)
+            if isinstance(error, ValidationError):
+                first = error.errors()[0]
+                said = f"{first['loc'][0]}: {first['msg']}"
+            raise CheckpointError(
+                f"{path}: this isn't a gate of this version ({said}). {AGAIN}"
+            ) from error
+        return gate
 
     def save(self, path: str | Path) -> None:
         """Write it, whole or not at all.
@@ -224,20 +219,9 @@ class Gate:
         Raises:
             CheckpointError: it can't be written.
         """
-        data = {
-            "format": FORMAT,
-            "model": self.model,
-            "graph": {"fingerprint": self.graph, "about": self.about},
-            "injected": self.injected,
-            "name_rules": self.rules.as_list(),
-            **self.fitted.as_dict(),
-            "labels": dict(self.labels),
-            "names": self.record.names,
-        }
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
         try:
             with replaced(Path(path)) as file:
-                file.write(f"{text}\n".encode())
+                file.write(f"{self.model_dump_json()}\n".encode())
         except OSError as error:
             raise CheckpointError(
                 f"{path}: can't be written ({error.strerror}). Name another file with --output."
@@ -256,8 +240,8 @@ class Gate:
         if not path.exists():
             return
         try:
-            old = cls._of(json_object(path, CheckpointError, "")).about.rpartition(", ")[0]
-        except (*PROBLEMS, KBertError) as error:
+            old = cls._read(path).graph.about.rpartition(", ")[0]
+        except CheckpointError as error:
             if path.name == FILE and not path.is_dir():
                 return
             raise CheckpointError(
@@ -272,9 +256,9 @@ class Gate:
 
     def check(self, graph: KnowledgeGraph) -> None:
         """Refuse another graph than it was fitted with: CheckpointError."""
-        if graph.fingerprint != self.graph:
+        if graph.fingerprint != self.graph.fingerprint:
             raise CheckpointError(
-                f"The gate was fitted with another graph ({self.about}) than this one "
+                f"The gate was fitted with another graph ({self.graph.about}) than this one "
                 f"({graph.name}, {len(graph):,} triples), whose names may be right more often or "
                 "less. Read with that one as it was, or fit the gate again with `kbert gate`."
             )
@@ -328,13 +312,12 @@ class Gated(Pipeline):
         if not len(graph):
             return read
         own, gate = read.prediction, self.gate
-        dictionary = _looked_up([Example((text,))], graph, gate.labels, gate.rules)
+        examples = [Example((text,))]
+        dictionary = _looked_up(examples, graph, gate.labels, gate.rules)
         if not dictionary[0] or not own.tokens:
             return replace(read, prediction=GatedPrediction(own.spans, own.tokens))
-        found = [(span.start, span.end, span.label) for span in own.spans]
-        described = judged([text], dictionary, TagScores.of([own]), [found], gate.record)
-        chances = gate.fitted.weights.probabilities(described.features).tolist()
-        chosen = gate.fitted.chosen(described).tolist()
+        described = judged(Candidates(examples, dictionary, TagScores.of([own])), gate.record)
+        chances, chosen = gate.probabilities(described).tolist(), gate.chosen(described).tolist()
         names = tuple(
             JudgedSpan(*span, text[span[0] : span[1]], chance, written)
             for (_, span), chance, written in zip(described.spans, chances, chosen, strict=True)
@@ -368,22 +351,21 @@ def look_up(
     labels, record = _learnt(splits["train"], graph, rules)
     knowledge = graph if pipeline.card.knowledge else NO_KNOWLEDGE
 
-    def read(split: str) -> tuple[Sequence[Example], list[Spans], TagScores]:
+    def read(split: str) -> Candidates:
         examples = splits[split]
         scores = TagScores.of(predict_all(pipeline, examples, knowledge))
-        return examples, _looked_up(examples, graph, labels, rules), scores
+        return Candidates(examples, _looked_up(examples, graph, labels, rules), scores)
 
-    examples, dictionary, scores = read(held_out)
-    found, gold = found_by(scores), [example.spans for example in examples]
-
+    asked = read(held_out)
+    examples, found = asked.examples, asked.found
     ways = {
-        "dictionary": written_over(found, dictionary),
-        "oracle": written_over(found, oracle(examples, dictionary)),
+        "dictionary": written_over(found, asked.spans),
+        "oracle": written_over(found, oracle(examples, asked.spans)),
     }
     if held_out == "test" and splits.get("dev"):
         with suppress(DataError):  # too little in dev to tell right from wrong
-            fitted = fit_gate(*read("dev"), record)
-            ways["gate"] = gated_spans(fitted, examples, dictionary, scores, record)
+            ways["gate"] = gated_spans(fit_gate(read("dev"), record), asked, record)
+    gold = [example.spans for example in examples]
     new = None
     if not pipeline.card.knowledge:
         texts, seen = [e.sentences[0] for e in examples], surface_forms(splits["train"])
@@ -417,22 +399,23 @@ def _learnt(
 
 def _written(own: NerPrediction, names: Sequence[JudgedSpan]) -> GatedPrediction:
     """Write the names that passed the gate over a prediction; equal spans stay the model's."""
-    over = [name for name in names if name.written]
-    same = {(span.start, span.end, span.label) for span in own.spans}
-    new = [name for name in over if (name.start, name.end, name.label) not in same]
-    spans = [s for s in own.spans if not any(s.start < n.end and n.start < s.end for n in new)]
-    spans += [Span(n.start, n.end, n.label, n.text, n.probability) for n in new]
-    spans.sort(key=lambda span: span.start)
+    of_model = {(span.start, span.end, span.label): span for span in own.spans}
+    over = {
+        (n.start, n.end, n.label): Span(n.start, n.end, n.label, n.text, n.probability)
+        for n in names
+        if n.written
+    }
+    (written,) = written_over([of_model], [over])
     tokens = own.tokens
     assert isinstance(tokens, LabelledTokens)
     tags = np.full(len(tokens), tokens.names.index(OUTSIDE))
-    starts, ends = np.array(tokens.tokens.starts), np.array(tokens.tokens.ends)
-    for span in spans:
-        inside = np.flatnonzero((starts >= span.start) & (ends <= span.end))
-        tags[inside] = tokens.names.index(f"I-{span.label}")
-        tags[inside[0]] = tokens.names.index(f"B-{span.label}")
+    for start, end, label in written:
+        first, last = tokens.tokens.over(start, end)
+        tags[first:last] = tokens.names.index(f"I-{label}")
+        tags[first] = tokens.names.index(f"B-{label}")
     labelled = LabelledTokens(tokens.tokens, tags, tokens.names, tokens.probabilities)
-    return GatedPrediction(tuple(spans), labelled, tuple(names))
+    spans = tuple((over | of_model)[span] for span in written)
+    return GatedPrediction(spans, labelled, tuple(names))
 
 
 def _looked_up(

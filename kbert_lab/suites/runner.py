@@ -39,7 +39,7 @@ from kbert_lab.study.dictionary import (
     save_scores,
     written_over,
 )
-from kbert_lab.study.gate import Record, fit_gate, gated_spans, oracle
+from kbert_lab.study.gate import Candidates, Record, fit_gate, gated_spans, oracle
 from kbert_lab.suites.grid import Experiment, tool
 from kbert_lab.suites.results import (
     FORMAT,
@@ -200,9 +200,10 @@ def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, A
         found = guided_spans(scores["test"], found, weight)
     elif row.judge == "gate":
         record = Record.of(splits["train"], in_split["train"])
-        fitted = fit_gate(splits["dev"], in_split["dev"], scores["dev"], record)
-        about["gate"] = fitted.as_dict()
-        found = gated_spans(fitted, splits["test"], found, scores["test"], record)
+        dev, test = (Candidates(splits[s], in_split[s], scores[s]) for s in ("dev", "test"))
+        fitted = fit_gate(dev, record)
+        about["gate"] = fitted.model_dump()
+        found = gated_spans(fitted, test, record)
     elif row.over is not None:
         kept = json_object(
             _kept(experiment, row, seed, PREDICTIONS),

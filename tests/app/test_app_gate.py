@@ -3,14 +3,13 @@
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import services
 from app.view_models import prediction
 from kbert_core.pipeline import Pipeline
-from kbert_lab.study.gate import FEATURES, Fit, Record, Weights
+from kbert_lab.study.gate import FEATURES
 from kbert_lab.study.gated import FILE, Gate, Gated, _digest
 
 LAB = Path(__file__).parents[2] / "app" / "app_pages" / "lab.py"
@@ -24,9 +23,10 @@ def model(checkpoints, tmp_path, monkeypatch):
     shutil.copytree(checkpoints["ner"], folder)
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     graph = services.demo_graph("medical_zh")
-    fit = Fit(Weights(np.zeros(len(FEATURES)), 2.0), 0.5, 9, 6, {})
-    labels = {"疾病": "疾病", "检查": "治疗"}
-    gate = Gate(fit, labels, Record({}), _digest(folder), graph.fingerprint, "medical_zh", False)
+    fit = {"features": dict.fromkeys(FEATURES, 0), "bias": 2, "threshold": 0.5, "dev_f1": {}}
+    learnt = {"labels": {"疾病": "疾病", "检查": "治疗"}, "names": {}, "injected": False}
+    of = {"fingerprint": graph.fingerprint, "about": "medical_zh"}
+    gate = Gate(**fit, matches=9, right=6, **learnt, model=_digest(folder), graph=of)
     gate.save(folder / FILE)
     return folder
 

@@ -1,16 +1,28 @@
-"""The dictionary tagger, against cases worked by hand."""
+"""A dictionary's spans, against cases worked by hand, alone and weighed against a model's tags."""
 
+import itertools
+from itertools import pairwise
+
+import numpy as np
 import pytest
 from tagged_texts import tagged, worded
 
+from kbert_core.errors import DataError
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
+from kbert_core.labels import bio_spans
+from kbert_core.tasks.ner import LabelledToken, NerPrediction
 from kbert_lab.study.dictionary import (
+    BOOSTS,
+    TagScores,
+    choose_weight,
     dictionary_spans,
+    guided_spans,
     learn_tail_labels,
+    load_scores,
+    save_scores,
     written_over,
 )
-from kbert_lab.training.scores import span_scores, unseen_recall
 
 TYPES = KnowledgeGraph(
     [
@@ -89,14 +101,102 @@ def test_a_predicted_span_that_overlaps_a_dictionary_span_gives_way():
     ]
 
 
-def test_the_dictionary_is_scored_like_a_model():
-    gold = [
-        tagged("糖尿病行心电图", ("糖尿病", "D"), ("心电图", "E")),
-        tagged("头痛", ("头痛", "E")),
-    ]
-    found = dictionary_spans(gold, TYPES, LABELS)
-    scores = span_scores([e.spans for e in gold], found)
-    assert (scores["right"], scores["predicted"], scores["gold"]) == (2, 3, 3)
-    texts = [e.sentences[0] for e in gold]
-    unseen = unseen_recall(texts, [e.spans for e in gold], found, {"糖尿病"})
-    assert unseen["recall"] == pytest.approx(1 / 2)
+# Weighed against a model
+
+NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
+
+
+def prediction(*rows):
+    """A text of one character a token, with the likelihoods of its five tags."""
+    chances = [dict(zip(NAMES, np.array(row) / sum(row), strict=True)) for row in rows]
+    tokens = [LabelledToken(at, at + 1, "O", chance) for at, chance in enumerate(chances)]
+    return NerPrediction((), tuple(tokens))
+
+
+def slowly_best(scores, boosted, boost):
+    """Score every sequence of tags that is consistent."""
+
+    def consistent(tags):
+        return all(
+            not tag.startswith("I-") or before[1:] == tag[1:] != ""
+            for before, tag in pairwise(["O", *tags])
+        )
+
+    def score(sequence):
+        held = bio_spans([NAMES[tag] for tag in sequence])
+        return boost * sum(span in held for span in boosted) + sum(
+            scores[range(len(scores)), sequence]
+        )
+
+    every = itertools.product(range(len(NAMES)), repeat=len(scores))
+    return max((s for s in every if consistent([NAMES[tag] for tag in s])), key=score)
+
+
+def test_guided_decoding_agrees_with_trying_every_sequence():
+    dice, changed = np.random.default_rng(0), 0
+    for length in [1, 2, 3, 4, 5] * 12:
+        borders = [0, *sorted({*dice.integers(1, length + 1, 2).tolist()})]
+        boosted = [(a, b, "xy"[dice.integers(2)]) for a, b in pairwise(borders)]
+        boost = 4 * dice.random()
+        scores = TagScores.of([prediction(*dice.dirichlet(np.ones(5), length))])
+        (text,) = scores.by_text()
+        (found,) = guided_spans(scores, [boosted], boost)
+        tags = [NAMES[tag] for tag in slowly_best(text.scores, boosted, boost)]
+        assert found == bio_spans(tags)
+        changed += found != guided_spans(scores, [[]], 0.0)[0]
+    assert changed > 15
+
+
+SURE = [prediction((1, 8, 1, 1, 1), (1, 1, 8, 1, 1), (8, 1, 1, 1, 1), (8, 1, 1, 1, 1))]
+
+
+def test_no_boost_is_the_model_and_a_great_one_the_dictionary_written_over_it():
+    scores = TagScores.of(SURE)
+    dictionary = [[(1, 3, "y")]]
+    model = guided_spans(scores, dictionary, 0.0)
+    assert model == [[(0, 2, "x")]]
+    # taking (1, 3, y) for the model's tags costs 3 tokens ln 8 each, one of them twice over
+    assert guided_spans(scores, dictionary, 4.0) == model
+    # the model's tags beside it are decoded anew: what is left of (0, 2, x) stays an entity
+    assert written_over(model, dictionary) == [[(1, 3, "y")]]
+    assert guided_spans(scores, dictionary, 100.0) == [[(0, 1, "x"), (1, 3, "y")]]
+    # what no tokens border or no label fits is left out
+    assert guided_spans(scores, [[(0, 9, "x"), (1, 3, "z")]], 100.0) == model
+    two = TagScores.of([*SURE, prediction((8, 1, 1, 1, 1))])  # texts are kept apart
+    assert guided_spans(two, [[], [(0, 1, "y")]], 9.0) == [[(0, 2, "x")], [(0, 1, "y")]]
+
+
+@pytest.mark.parametrize(("gold", "kept"), [((0, 2, "x"), True), ((1, 3, "y"), False)])
+def test_the_smallest_weight_that_does_best_on_dev_is_taken(gold, kept):
+    weight, tried = choose_weight(TagScores.of(SURE), [[(1, 3, "y")]], [[gold]])
+    assert list(tried) == [f"{w:g}" for w in BOOSTS]
+    assert weight == next(w for w in BOOSTS if tried[f"{w:g}"] == max(tried.values()))
+    assert (weight == 0) == kept
+
+
+@pytest.mark.parametrize(
+    "broken", [None, "no archive", "cut off", "empty", "damaged", "an array is missing"]
+)
+def test_scores_come_back_from_their_file_and_a_broken_one_is_named(tmp_path, broken):
+    path, made = tmp_path / "s.npz", TagScores.of(SURE)
+    with path.open("wb") as file:
+        if broken == "an array is missing":
+            np.savez_compressed(file, **{"dev.names": np.array(NAMES)})
+        else:
+            save_scores(file, {"dev": made, "test": made})
+    whole = path.read_bytes()
+    at = len(whole) // 3
+    damage = {
+        "no archive": b"no archive",
+        "cut off": whole[:-100],
+        "empty": b"",
+        "damaged": whole[:at] + bytes(64) + whole[at + 64 :],
+    }
+    path.write_bytes(damage.get(broken, whole))
+    if broken:
+        with pytest.raises(DataError, match=r"s\.npz: can't be read.*Delete it"):
+            load_scores(path)
+        return
+    found = load_scores(path)
+    assert (list(found), found["dev"].names) == (["dev", "test"], NAMES)
+    assert np.array_equal(found["test"].scores, made.scores)

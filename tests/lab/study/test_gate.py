@@ -1,27 +1,38 @@
-"""The gate over a dictionary: features by hand, the fit, and that none sees its own fold."""
+"""The gate over a dictionary: features by hand, the fit; saved beside a model, read, refused."""
 
-from math import exp, log
+import json
+import shutil
+from dataclasses import replace
+from math import log
 
 import numpy as np
 import pytest
-from tagged_texts import tagged
+from tagged_texts import row, tagged
 
-from kbert_core.errors import DataError
+from kbert_core import NO_KNOWLEDGE, KnowledgeGraph, Pipeline, Triple, load_graph
+from kbert_core.errors import CheckpointError, DataError
+from kbert_core.knowledge.surface_forms import ALL_RULES
+from kbert_core.labels import bio_spans
 from kbert_core.tasks.ner import LabelledToken, NerPrediction
+from kbert_lab import cli
+from kbert_lab.data.labelled import Example
 from kbert_lab.study import gate
 from kbert_lab.study.dictionary import TagScores, written_over
 from kbert_lab.study.gate import (
     FEATURES,
     LOWEST,
+    Candidates,
     Record,
-    Weights,
     cross_fitted,
     fit_gate,
     folds_of,
     gated_spans,
     judged,
     oracle,
+    weights_of,
 )
+from kbert_lab.study.gated import FILE, Gate, Gated, GatedPrediction
+from kbert_lab.training.evaluate import evaluate
 
 NAMES = ("O", "B-x", "I-x", "B-y", "I-y")
 SURE = (0.8, 0.05, 0.05, 0.05, 0.05)  # of O
@@ -53,20 +64,21 @@ def test_what_a_name_is_worth_is_counted_without_it_where_its_type_speaks():
 
 
 def test_a_span_is_described_by_what_the_model_thinks_and_found_and_by_its_name():
-    rows = [SURE, (0.5, 0.3, 0.1, 0.05, 0.05), (0.2, 0.1, 0.6, 0.05, 0.05), SURE]
+    begins, goes_on = (0.35, 0.4, 0.1, 0.1, 0.05), (0.2, 0.1, 0.6, 0.05, 0.05)
     record = Record({"x": {"乙丙": (1, 2), "丁": (0, 1)}})
     dictionary = [[(1, 3, "x"), (3, 4, "y"), (0, 9, "x"), (1, 2, "z")]]
-    found = [[(1, 3, "y")]]
-    made = judged(["甲乙丙丁"], dictionary, scores(rows), found, record)
+    texts = Candidates([Example(("甲乙丙丁",))], dictionary, scores([SURE, begins, goes_on, SURE]))
+    assert texts.found == [[(1, 3, "x")]]
+    made = judged(texts, record)
     assert made.spans == ((0, (1, 3, "x")), (0, (3, 4, "y")))  # the others can't be judged
     first, second = (dict(zip(FEATURES, row, strict=True)) for row in made.features)
     wanted = {
-        "spelled": (log(0.3) + log(0.6)) / 2,
-        "outside": (log(0.5) + log(0.2)) / 2,
+        "spelled": (log(0.4) + log(0.6)) / 2,
+        "outside": (log(0.35) + log(0.2)) / 2,
         "begun before": log(0.1 + 0.05),
         "goes on": log(0.05 + 0.05),
-        "found": 0,
-        "found as another type": 1,
+        "found": 1,
+        "found as another type": 0,
         "inside a longer one": 0,
         "overlaps": 0,
         "length": log(2),
@@ -79,20 +91,23 @@ def test_a_span_is_described_by_what_the_model_thinks_and_found_and_by_its_name(
     assert (second["seen"], second["name"], second["found"]) == (0, 0, 0)
 
 
+BEGIN, INSIDE = (0.01, 0.96, 0.01, 0.01, 0.01), (0.01, 0.01, 0.96, 0.01, 0.01)
+
+
 @pytest.mark.parametrize(
-    ("found", "way"),
+    ("found", "label", "way"),
     [
-        ((1, 3, "x"), "found"),
-        ((1, 3, "y"), "found as another type"),
-        ((0, 3, "x"), "inside a longer one"),
-        ((2, 3, "x"), "overlaps"),
-        ((2, 4, "x"), "overlaps"),
-        ((3, 4, "x"), None),
+        ((SURE, BEGIN, INSIDE, SURE), "x", "found"),
+        ((SURE, BEGIN, INSIDE, SURE), "y", "found as another type"),
+        ((BEGIN, INSIDE, INSIDE, SURE), "x", "inside a longer one"),
+        ((SURE, SURE, BEGIN, SURE), "x", "overlaps"),
+        ((SURE, SURE, BEGIN, INSIDE), "x", "overlaps"),
+        ((SURE, SURE, SURE, BEGIN), "x", None),
     ],
 )
-def test_what_the_model_found_there_is_one_way_or_none(found, way):
-    made = judged(["甲乙丙丁"], [[(1, 3, "x")]], scores([SURE] * 4), [[found]], Record({}))
-    ways = dict(zip(FEATURES, made.features[0], strict=True))
+def test_what_the_model_found_there_is_one_way_or_none(found, label, way):
+    texts = Candidates([Example(("甲乙丙丁",))], [[(1, 3, label)]], scores(found))
+    ways = dict(zip(FEATURES, judged(texts, Record({})).features[0], strict=True))
     four = ("found", "found as another type", "inside a longer one", "overlaps")
     assert [name for name in four if ways[name]] == ([way] if way else [])
 
@@ -101,41 +116,26 @@ def test_the_fit_is_the_least_penalised_loss_whatever_the_units():
     dice = np.random.default_rng(0)
     features = dice.normal(size=(200, 3)) * (1, 100, 0) + (0, 7, 4)  # the last is always 4
     right = dice.random(200) < 1 / (1 + np.exp(-features[:, 0]))
-    fitted = Weights.fitted(features, right)
+    weights, bias = weights_of(features, right)
 
     def loss(weights, bias):
         chance = 1 / (1 + np.exp(-(features @ weights + bias)))
         off = -np.log(np.where(right, chance, 1 - chance)).sum()
         return off + gate.PENALTY / 2 * ((weights * features.std(0)) ** 2).sum()
 
-    least = loss(fitted.features, fitted.bias)
+    least = loss(weights, bias)
     for number in range(4):
         for step in (-0.02, 0.02):
             change = np.eye(4)[number] * step / (1, 100, 1, 1)
-            assert loss(fitted.features + change[:3], fitted.bias + change[3]) > least
-    assert fitted.features[2] == 0
-    # the gradient of the loss without a penalty on the bias: as many right as expected
-    assert fitted.probabilities(features).sum() == pytest.approx(right.sum())
+            assert loss(weights + change[:3], bias + change[3]) > least
+    assert weights[2] == 0
 
 
-def test_equal_texts_are_in_one_fold_and_all_folds_are_used():
-    folds = folds_of(["a", "b", "a", "c", "d", "e", "f", "a"])
-    assert folds.tolist() == [0, 1, 0, 2, 3, 4, 0, 0]
-
-
-def test_no_span_is_judged_by_a_classifier_that_saw_its_fold(monkeypatch):
+def test_no_span_is_judged_by_a_classifier_that_saw_its_fold_and_equal_texts_share_one():
+    assert folds_of(["a", "b", "a", "c", "d", "e", "f", "a"]).tolist() == [0, 1, 0, 2, 3, 4, 0, 0]
     features, right = np.arange(12.0)[:, None], np.arange(12) % 3 == 0
-    folds, fitted = np.arange(12) % 4, []
-    plain = Weights.fitted.__func__
-
-    def noted(cls, features, right):
-        fitted.append(set(features[:, 0].tolist()))
-        return plain(cls, features, right)
-
-    monkeypatch.setattr(Weights, "fitted", classmethod(noted))
+    folds = np.arange(12) % 4
     before = cross_fitted(features, right, folds)
-    assert [{n % 4 for n in seen} for seen in fitted] == [{0, 1, 2, 3} - {f} for f in range(4)]
-    assert all(len(seen) == 9 for seen in fitted)
     own = folds == 2
     after = cross_fitted(features, np.where(own, ~right, right), folds)
     assert np.array_equal(before[own], after[own])  # its own labels change nothing of it
@@ -147,56 +147,353 @@ def dev(count):
     examples = [tagged(f"甲乙{i}", ("甲", "x")) for i in range(count)]
     rows = [(0.6, 0.3, 0.04, 0.03, 0.03), (0.95, 0.02, 0.01, 0.01, 0.01), SURE]
     texts = [rows + [SURE] * (len(e.sentences[0]) - 3) for e in examples]
-    return examples, [[(0, 1, "x"), (1, 2, "x")]] * count, scores(*texts)
+    return Candidates(examples, [[(0, 1, "x"), (1, 2, "x")]] * count, scores(*texts))
 
 
 def test_a_gate_writes_what_it_has_learnt_to_be_right():
-    examples, dictionary, of_model = dev(12)
-    fitted = fit_gate(examples, dictionary, of_model, Record({}))
+    texts = dev(12)
+    fitted = fit_gate(texts, Record({}))
     assert (fitted.matches, fitted.right) == (24, 12)
     assert fitted.dev_f1 == {"model": 0.0, "dictionary": 0.6667, "gate": 1.0, "oracle": 1.0}
     assert fitted.threshold < 1
-    written = gated_spans(fitted, examples, dictionary, of_model, Record({}))
+    written = gated_spans(fitted, texts, Record({}))
     assert written == [[(0, 1, "x")]] * 12
-    assert written == written_over([[]] * 12, oracle(examples, dictionary))
+    assert written == written_over([[]] * 12, oracle(texts.examples, texts.spans))
 
 
 def test_the_score_on_dev_is_by_thresholds_that_have_not_seen_their_fold(monkeypatch):
     missed, longer = (tagged(f"甲乙{i}", (name, "x")) for i, name in enumerate(("甲", "甲乙")))
     examples = [missed, tagged("甲乙丙", ("甲", "x")), longer, tagged("甲乙丁", ("甲乙", "x"))]
-    begins, inside = (0.01, 0.96, 0.01, 0.01, 0.01), (0.01, 0.01, 0.96, 0.01, 0.01)
-    of_model = scores(*[[SURE] * 3] * 2, *[[begins, inside, SURE]] * 2)
+    of_model = scores(*[[SURE] * 3] * 2, *[[BEGIN, INSIDE, SURE]] * 2)
     alike = np.full(4, 0.9)
     monkeypatch.setattr(gate, "cross_fitted", lambda *arguments: alike)
-    fitted = fit_gate(examples, [[(0, 1, "x")]] * 4, of_model, Record({}))
+    fitted = fit_gate(Candidates(examples, [[(0, 1, "x")]] * 4, of_model), Record({}))
     # without one of the first two, most names are wrong; without one of the others, most are right
     assert (fitted.dev_f1["model"], fitted.dev_f1["gate"]) == (0.6667, 0.0)
     assert fitted.threshold == 1  # of all: two gained, two lost
 
 
 def test_of_equal_thresholds_the_one_that_writes_least_is_taken():
-    examples, dictionary, of_model = dev(12)
-    sure = (0.01, 0.96, 0.01, 0.01, 0.01)  # of 甲, which is right
-    gold_is_found = scores(*[[sure] + [SURE] * (len(e.words) - 1) for e in examples])
-    fitted = fit_gate(examples, dictionary, gold_is_found, Record({}))
+    texts = dev(12)
+    gold_is_found = scores(*[[BEGIN] + [SURE] * (len(e.words) - 1) for e in texts.examples])
+    fitted = fit_gate(replace(texts, scores=gold_is_found), Record({}))
     assert fitted.dev_f1["model"] == 1.0
     assert fitted.threshold == 1.0  # nothing that is written could make it better
-    assert gated_spans(fitted, examples, dictionary, of_model, Record({})) == [[]] * 12
+    assert gated_spans(fitted, texts, Record({})) == [[]] * 12
 
 
-def test_a_gate_needs_names_some_right_and_some_wrong_in_several_texts():
-    examples, dictionary, of_model = dev(6)
+@pytest.mark.parametrize(
+    ("spans", "message"),
+    [
+        ([[]] * 6, "gives no label to any name in dev"),
+        ([[(0, 1, "x")]] * 6, r"All 6 names .* are right\. A gate needs both"),
+        ([[(1, 2, "x")]] * 6, r"All 6 names .* are wrong"),
+        (
+            [[(0, 1, "x"), (1, 2, "x")], *[[]] * 5],
+            r"Of the 2 names .* 1 are right. They are in too few",
+        ),
+    ],
+)
+def test_a_gate_needs_names_some_right_and_some_wrong_in_several_texts(spans, message):
+    with pytest.raises(DataError, match=message):
+        fit_gate(replace(dev(6), spans=spans), Record({}))
+
+
+# Beside a model
+
+FACTS = (("糖尿病", "疾病"), ("心电图", "疾病"), ("布洛芬", "治疗"))
+GRAPH = KnowledgeGraph([Triple(head, "类别", tail) for head, tail in FACTS], name="facts")
+TEXTS = [
+    tagged(f"{before}{name}{after}", *([(name, label)] if label else []))
+    for before in ("患者有", "入院后", "给予")
+    for name, label in (("糖尿病", "疾病"), ("心电图", None), ("布洛芬", "治疗"))
+    for after in ("史", "，", "检查。")
+]
+SPLITS = {"train": TEXTS, "dev": TEXTS}
+
+
+@pytest.fixture(scope="module")
+def folder(checkpoints, tmp_path_factory):
+    """A current folder with a model of random weights and its gate, the graph and data."""
+    root = tmp_path_factory.mktemp("gated")
+    shutil.copytree(checkpoints["ner"], root / "model")
+    lines = ["\t".join((head, "类别", tail)) for head, tail in FACTS]
+    (root / "facts.spo").write_text("\n".join(lines) + "\n", "utf-8")
+    (root / "data").mkdir()
+    table = "\n".join(["text_a\tlabel", *map(row, TEXTS)]) + "\n"
+    for split in ("train", "dev", "test"):
+        (root / "data" / f"{split}.tsv").write_text(table, "utf-8")
+    Gate.fit(Pipeline.from_pretrained(root / "model"), root / "model", SPLITS, GRAPH).save(
+        root / "model" / FILE
+    )
+    return root
+
+
+@pytest.fixture
+def gated(folder):
+    return Gated.from_pretrained(folder / "model")
+
+
+def test_a_gate_writes_names_that_are_right_and_an_empty_graph_is_the_model_alone(gated, folder):
+    plain = Pipeline.from_pretrained(folder / "model")
+    text = "患者有糖尿病，行心电图"
+    alone, through = plain(text), gated(text, graph=GRAPH)
+    assert isinstance(through.prediction, GatedPrediction)
+    assert [(j.text, j.label, j.written) for j in through.prediction.judged] == [
+        ("糖尿病", "疾病", True),
+        ("心电图", "疾病", False),
+    ]
+    assert (3, 6, "疾病") in {(s.start, s.end, s.label) for s in through.prediction.spans}
+    assert gated(text).prediction == alone.prediction
+    assert type(gated(text).prediction) is type(alone.prediction)
+    assert gated("检查。", graph=GRAPH).prediction.judged == ()
+
+
+def test_spans_and_tags_of_a_gated_prediction_agree_and_one_by_one_is_as_in_a_batch(gated):
+    texts = [example.sentences for example in TEXTS]
+    together = list(gated.predict(texts, graph=GRAPH))
+    for (text,), prediction in zip(texts, together, strict=True):
+        tokens = prediction.tokens
+        tags = bio_spans([token.tag for token in tokens])
+        spans = [(s.start, s.end, s.label) for s in prediction.spans]
+        assert [(tokens[a].start, tokens[b - 1].end, la) for a, b, la in tags] == spans
+        single = gated(text, graph=GRAPH).prediction
+        assert [(s.start, s.end, s.label) for s in single.spans] == spans
+        for name in single.judged:
+            own = {s.text: s for s in single.spans}
+            assert not name.written or name.text in own
+        assert json.dumps(prediction.as_dict())
+
+
+def test_a_model_trained_without_a_graph_does_not_read_it(gated, folder):
+    assert not gated.gate.injected  # its card names no graph
+    assert gated("患者有糖尿病", graph=GRAPH).used == ()
+    injected = Gate.fit(gated, folder / "model", SPLITS, GRAPH, injected=True)
+    assert Gated(gated, injected)("患者有糖尿病", graph=GRAPH).used == (
+        Triple("糖尿病", "类别", "疾病"),
+    )
+
+
+def test_a_gated_model_is_scored_as_any_other(gated, folder):
+    through, alone = (evaluate(gated, TEXTS, graph) for graph in (GRAPH, NO_KNOWLEDGE))
+    assert through["f1"] > alone["f1"]
+    assert alone == evaluate(Pipeline.from_pretrained(folder / "model"), TEXTS, NO_KNOWLEDGE)
+
+
+def test_a_saved_gate_is_the_one_that_was_fitted(gated, folder):
+    again = Gate.load(folder / "model")
+    assert again == gated.gate
+    assert again.record.names["疾病"]["心电图"] == (0, 9)
+    assert set(again.labels) == {"疾病", "治疗"}
+
+
+def test_a_gate_finds_names_in_other_words_and_an_older_one_as_written(gated, folder, tmp_path):
+    assert gated.gate.rules == Gate.load(folder / "model").rules == ALL_RULES
+    (named,) = gated("患者有糖 尿病", graph=GRAPH).prediction.judged
+    assert named.text == "糖 尿病"
+    data = json.loads((folder / "model" / FILE).read_text("utf-8"))
+    del data["name_rules"]
+    (tmp_path / FILE).write_text(json.dumps(data), "utf-8")
+    older = Gated.from_pretrained(folder / "model", gate=tmp_path / FILE)
+    assert older("患者有糖 尿病", graph=GRAPH).prediction.judged == ()
+
+
+def test_a_gate_of_another_graph_or_model_is_refused(gated, folder, tmp_path):
+    edited = GRAPH.add(Triple("口服", "类别", "治疗"))
+    with pytest.raises(CheckpointError, match=r"another graph \(facts, 3 triples\) than this one"):
+        gated("患者有糖尿病", graph=edited)
+    with pytest.raises(CheckpointError, match="another graph"):
+        list(gated.predict([("患者有糖尿病",)], graph=edited))
+    other = tmp_path / "other"
+    shutil.copytree(folder / "model", other)
+    weights = (other / "model.safetensors").read_bytes()
+    (other / "model.safetensors").write_bytes(weights[:-4] + b"\0\0\0\0")
+    with pytest.raises(CheckpointError, match="fitted for another model than"):
+        Gated.from_pretrained(other)
+    with pytest.raises(CheckpointError, match=r"there is no gate\. Fit one"):
+        Gated.from_pretrained(folder / "model", gate=tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"format": 2}, "format: Input should be 1"),
+        ({"bias": None}, "bias: Input should be a valid number"),
+        ({"threshold": float("nan")}, "threshold: Input should be a finite number"),
+        ({"features": {"length": 1.0}}, "features: Value error, 1 features, expected the 12"),
+        ({"names": {"疾病": {"心电图": [2, 1]}}}, "more often than it was matched"),
+        ({"names": {"疾病": 3}}, "names: Input should be a valid dictionary"),
+        ({"graph": {}}, "graph: Field required"),
+        ({"name_rules": ["spelling"]}, "'spelling' isn't a rule"),
+    ],
+)
+def test_a_broken_gate_is_refused(folder, tmp_path, change, problem):
+    data = json.loads((folder / "model" / FILE).read_text("utf-8"))
+    (tmp_path / FILE).write_text(json.dumps({**data, **change}), "utf-8")
+    with pytest.raises(
+        CheckpointError, match=rf"gate\.json: this isn't a gate of this version.*{problem}"
+    ):
+        Gate.load(folder / "model", tmp_path / FILE)
+
+
+def test_a_gate_is_not_fitted_where_there_is_no_dev_no_match_or_one_kind(
+    gated, checkpoints, folder
+):
+    def fit(dev, graph=GRAPH, pipeline=gated):
+        return Gate.fit(pipeline, folder / "model", {"train": TEXTS, "dev": dev}, graph)
+
+    with pytest.raises(DataError, match=r"There is no dev set.*--dev"):
+        fit([])
     with pytest.raises(DataError, match="gives no label to any name in dev"):
-        fit_gate(examples, [[]] * 6, of_model, Record({}))
-    with pytest.raises(DataError, match=r"All 6 names .* are right\. A gate needs both"):
-        fit_gate(examples, [[(0, 1, "x")]] * 6, of_model, Record({}))
-    with pytest.raises(DataError, match=r"All 6 names .* are wrong"):
-        fit_gate(examples, [[(1, 2, "x")]] * 6, of_model, Record({}))
-    with pytest.raises(DataError, match=r"Of the 2 names .* 1 are right. They are in too few"):
-        fit_gate(examples, [*dictionary[:1], *[[]] * 5], of_model, Record({}))
+        fit(TEXTS, KnowledgeGraph([Triple("胃镜", "类别", "检查")]))
+    with pytest.raises(DataError, match="All 9 names that the graph finds in dev are right"):
+        fit(TEXTS, KnowledgeGraph([Triple("糖尿病", "类别", "疾病")]))
+    with pytest.raises(DataError, match="'B-X' is not among those of the model"):
+        fit([tagged("患者有糖尿病", ("糖尿病", "X"))])
+    with pytest.raises(CheckpointError, match="judges named entities, and the model is for 'class"):
+        fit(TEXTS, pipeline=Pipeline.from_pretrained(checkpoints["classify"]))
+    with pytest.raises(CheckpointError, match="judges named entities"):
+        Gated(Pipeline.from_pretrained(checkpoints["classify"]), gated.gate)
 
 
-def test_very_sure_scores_are_no_trouble():
-    weights = Weights(np.array([1000.0]), 0.0)
-    assert weights.probabilities(np.array([[-5.0], [5.0]])) == pytest.approx([0, 1], abs=1e-9)
-    assert exp(LOWEST) == pytest.approx(1e-7)
+def kbert(capsys, *words):
+    code = cli.main([str(word) for word in words])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_a_gate_is_fitted_read_and_scored_from_the_command_line(
+    folder, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "model" / FILE).unlink()
+    model, graph = ("--model", "model"), ("--kg", "facts.spo")
+    text = "患者有糖尿病，行心电图"
+    code, _, said = kbert(capsys, "predict", text, *model, *graph, "--gate")
+    assert code == 2 and "model/gate.json: there is no gate. Fit one" in said
+    fit = ("gate", "model", *graph, "--data", "data", "--device", "cpu")
+    code, made, _ = kbert(capsys, *fit, "--json")
+    assert code == 0
+    report = json.loads(made)
+    assert (report["names_in_dev"], report["of_these_right"]) == (27, 18)
+    assert report["f1_on_dev"]["gate"] > report["f1_on_dev"]["model"]
+    before = (tmp_path / "model" / FILE).read_bytes()
+    code, shown, _ = kbert(capsys, *fit)
+    assert "of these right: 18" in shown and "oracle 80.0" in shown
+    assert (tmp_path / "model" / FILE).read_bytes() == before  # the same again
+    code, out, _ = kbert(capsys, "predict", text, *model, *graph, "--gate", "--compare", "--json")
+    data = json.loads(out)
+    assert [name["written"] for name in data["prediction"]["gate"]] == [True, False]
+    assert "gate" not in data["without_knowledge"]
+    code, out, _ = kbert(capsys, "predict", text, *model, *graph, "--gate", "model/gate.json")
+    assert "judged by the gate" in out and "糖尿病" in out
+    scores = {}
+    for way in ((), ("--gate",)):
+        given = ("evaluate", *model, *graph, "--data", "data", *way, "--json")
+        scores[way] = json.loads(kbert(capsys, *given)[1])
+    assert scores["--gate",]["scores"]["f1"] > scores[()]["scores"]["f1"]
+    assert scores["--gate",]["without_knowledge"] == scores[()]["without_knowledge"]
+
+
+def test_a_gate_that_writes_nothing_is_said_to(folder, tmp_path, monkeypatch, capsys, caplog):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("kbert_lab.study.gate.THRESHOLDS", (1.0,))
+    fit = "gate model --kg facts.spo --data data --device cpu --output".split()
+    assert kbert(capsys, *fit, tmp_path / "gate.json")[0] == 0
+    assert "The gate lets no name through" in caplog.text
+
+
+def test_a_gate_replaces_only_a_gate_for_its_graph(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "other.spo").write_bytes((tmp_path / "facts.spo").read_bytes())
+    fit = "gate model --data data --device cpu --kg".split()
+    gate, config = tmp_path / "model" / FILE, tmp_path / "model" / "config.json"
+    before = gate.read_bytes(), config.read_bytes()
+    code, _, said = kbert(capsys, *fit, "facts.spo", "--output", config)
+    assert code == 2 and "config.json: there is a file here already, and it isn't a gate" in said
+    code, _, said = kbert(capsys, *fit, "facts.spo", "--output", "data")
+    assert code == 2 and "data: there is a file here already" in said
+    code, _, said = kbert(capsys, *fit, "other.spo")
+    assert code == 2 and "there is a gate for another graph here (facts)" in said
+    assert (gate.read_bytes(), config.read_bytes()) == before
+    assert kbert(capsys, *fit, "other.spo", "--output", "other.json")[0] == 0
+    gate.write_text("{}")  # a broken one is fitted again, as reading it advises
+    assert kbert(capsys, *fit, "facts.spo")[0] == 0 and gate.read_bytes() == before[0]
+
+
+def test_a_gate_that_is_no_better_or_has_a_dev_set_of_train_is_warned_of(
+    folder, tmp_path, monkeypatch, capsys, caplog
+):
+    monkeypatch.chdir(folder)
+    fit = "gate model --kg facts.spo --data data --device cpu --output".split()
+    assert kbert(capsys, *fit, tmp_path / "gate.json")[0] == 0
+    assert "100.0 % of dev's texts stand in train" in caplog.text  # as these are
+    assert "better not use it" not in caplog.text
+    monkeypatch.setattr("kbert_lab.study.gate.written_over", lambda found, _: found)
+    monkeypatch.setattr("kbert_lab.study.gate.THRESHOLDS", (0.5,))
+    assert kbert(capsys, *fit, tmp_path / "gate.json")[0] == 0
+    assert "On dev the gate does no better than the model alone" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "predict 糖尿病 --model model --gate",
+            "--gate writes names of a graph, and there is none",
+        ),
+        ("predict --model model --kg facts.spo --gate 糖尿病", "糖尿病: there is no gate"),
+        ("evaluate --model model --kg facts.spo --data data --gate --release", "Leave --gate out"),
+        ("gate model --data data", "No graph given. Name one or more with --kg FILE"),
+        ("gate model --kg facts.spo", "No data given"),
+        (
+            "gate model --kg facts.spo --train data/train.tsv",
+            "data/train.tsv, with facts: There is no dev set",
+        ),
+        ("gate model --kg facts.spo --data data --output no/where.json", "can't be written"),
+        ("gate nowhere --kg facts.spo --data data", "nowhere"),
+    ],
+)
+def test_a_gate_that_cannot_be_is_refused_and_nothing_is_overwritten(
+    folder, monkeypatch, capsys, words, message
+):
+    monkeypatch.chdir(folder)
+    before = (folder / "model" / FILE).read_bytes()
+    code, _, said = kbert(capsys, *words.split())
+    assert code == 2 and message in said
+    assert (folder / "model" / FILE).read_bytes() == before
+
+
+def test_a_share_of_train_can_be_the_dev_set(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    words = ("gate", "model", "--kg", "facts.spo", "--train", "data/train.tsv", "--dev-share", 0.5)
+    code, out, _ = kbert(capsys, *words, "--output", "shared.json", "--json")
+    assert code == 0
+    assert 10 < json.loads(out)["names_in_dev"] < 20
+    gate = Gate.load("model", "shared.json")
+    assert gate.graph.fingerprint == load_graph("facts.spo").fingerprint
+
+
+def test_an_audit_with_a_model_says_what_looking_up_makes_of_it(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert not cli.main(
+        ["audit", "--data", "data", "--kg", "facts.spo", "--model", "model", "--json"]
+    )
+    report = json.loads(capsys.readouterr().out)
+    looked = report["looked_up"]
+    read = {"model": Pipeline.from_pretrained("model"), "gate": Gated.from_pretrained("model")}
+    f1 = {name: evaluate(own, TEXTS, GRAPH)["f1"] for name, own in read.items()}
+    alone, gains = looked["alone"], looked["gains"]
+    assert alone == pytest.approx(f1["model"], abs=1e-4)
+    assert alone + gains["gate"][0] == pytest.approx(f1["gate"], abs=2e-4)
+    assert gains["oracle"][0] >= max(gains["gate"][0], gains["dictionary"][0])
+    assert gains["oracle"][0] > 0
+    texts = {f["kind"]: f["text"] for f in report["verdict"]["findings"]}
+    assert 0 <= looked["new_names"] < 1 and "over the F1 of this model: K-BERT" in texts["expected"]
+    said = texts["looked_up"]
+    mean, low, high = (100 * value for value in gains["gate"])
+    assert low <= mean <= high
+    assert said.startswith("model reaches F1")
+    assert f"dev {mean:+.1f} [{low:+.1f}, {high:+.1f}], a perfect judge" in said
