@@ -22,7 +22,7 @@ from kbert_core.checkpoints.checkpoint import TOKENIZER_FILES, card_of
 from kbert_core.checkpoints.encoders import is_adapter, is_frozen
 from kbert_core.errors import CheckpointError
 from kbert_core.kbert.reader import KBertReader
-from kbert_core.roof.reader import RoofReader
+from kbert_core.roof.roof_bert import RoofReader
 from kbert_core.systems import K_BERT, reader_class
 from kbert_lab.training.cards import follows_graph
 

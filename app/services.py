@@ -50,7 +50,7 @@ from kbert_core.errors import CheckpointError, GraphFileError, KBertError, TextE
 from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.reader import KBertReading
 from kbert_core.kbert.visible import ReadConfig
-from kbert_core.knowbert.reading import KnowBertConfig
+from kbert_core.knowbert.knowbert import KnowBertConfig
 from kbert_core.knowledge import is_large
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ENDINGS, Reading, ReadOptions, open_rows, rows_of
@@ -58,7 +58,7 @@ from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.io.sources import STORED
 from kbert_core.reader import Trace
-from kbert_core.roof.reading import RoofTrace
+from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import TASKS
 from kbert_core.words import AS_BERT
 from kbert_lab.explain.attention import CellArithmetic, attention_arithmetic

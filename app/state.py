@@ -24,7 +24,7 @@ from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules
-from kbert_core.roof.reading import RoofTrace
+from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.systems import K_BERT, SYSTEMS
 from kbert_core.tasks import TASKS
 from kbert_lab.graphs.download import PUBLIC

@@ -24,8 +24,7 @@ from benchmarks.common import data_folder, machine, print_table, spread, write
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, load_graph
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.knowbert.candidates import Base, batch_of, graph_spans
-from kbert_core.knowbert.reader import KnowBertReader
-from kbert_core.knowbert.reading import KnowBertBatch, KnowBertConfig
+from kbert_core.knowbert.knowbert import KnowBertBatch, KnowBertConfig, KnowBertReader
 from kbert_lab.data.labelled import read_examples
 from kbert_lab.training.batches import bucketed
 

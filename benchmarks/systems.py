@@ -19,9 +19,9 @@ from benchmarks.knowbert import KAR, PASSES, ZH_MINI, chosen, once
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, ReadConfig, load_graph
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.knowbert.candidates import Base
-from kbert_core.knowbert.reading import KnowBertConfig
+from kbert_core.knowbert.knowbert import KnowBertConfig
 from kbert_core.plain_text import PlainTextConfig
-from kbert_core.roof.reading import RoofConfig
+from kbert_core.roof.roof_bert import RoofConfig
 from kbert_lab.data.labelled import read_examples
 from kbert_lab.training.batches import bucketed
 

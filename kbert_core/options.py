@@ -39,7 +39,7 @@ def option(
     default: Any = MISSING,
     *,
     flag: str | None = "",
-    choices: Collection[str] = (),
+    choices: Collection[Any] = (),
     parse: Callable[[Any], Any] | None = None,
     nargs: str | None = None,
     factory: Any = MISSING,
@@ -204,7 +204,7 @@ def _check(f: Field[Any], value: Any) -> None:
         return
     choices = limits.get("choices")
     if choices and value not in choices:
-        raise OptionError(f"{f.name} is '{value}', expected one of {', '.join(choices)}.")
+        raise OptionError(f"{f.name} is {value!r}, expected one of {', '.join(map(str, choices))}.")
     if limits.get("share") and not 0 <= value <= 1:
         raise OptionError(f"{f.name} is {value}, expected a share from 0 to 1.")
     least, above = limits.get("least"), limits.get("above")

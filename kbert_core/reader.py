@@ -5,7 +5,15 @@ and gives a state and logits for each token *of the text*. Tasks know nothing el
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
@@ -105,7 +113,7 @@ class Reading(ABC):
         """Pick the values of the text's own tokens; in windows, from the row with most context.
 
         Args:
-            values: one tensor (N, ...) for each row, without padding.
+            values: one tensor (N, ...) for each row, with padding or without.
 
         Returns:
             (T, ...), in the order of ``tokens``.
@@ -116,6 +124,10 @@ class Reading(ABC):
             return values[0][place]
         offsets = np.cumsum([0, *(len(own) for own in values)])
         return torch.cat(list(values))[torch.from_numpy(offsets[row] + place)]
+
+    def logits_on_text(self, values: Sequence[Tensor]) -> Tensor:
+        """Turn the logits of rows into those of the text: (T, K), or (K,) for a whole text."""
+        return values[0] if values[0].dim() == 1 else self.on_text(values)
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,17 +171,12 @@ class Trace:
     def logits_on_text(self) -> Tensor:
         """(T, K), a row for each token of the text, or (K,)."""
         assert self.logits is not None
-        return _on_text(self.reading, list(self.logits))
+        return self.reading.logits_on_text(list(self.logits))
 
 
 def tokens_of(row: Any) -> int:
     """Count the tokens that the model runs for a row, with those of Roof-BERT's second encoder."""
     return len(row) + len(getattr(row, "kb_ids", ()))
-
-
-def _on_text(reading: Reading, values: Sequence[Tensor]) -> Tensor:
-    """Turn logits of rows, with or without padding, into those of the text: (T, K) or (K,)."""
-    return values[0] if values[0].dim() == 1 else reading.on_text(values)
 
 
 class Reader(ABC):
@@ -183,10 +190,13 @@ class Reader(ABC):
     Attributes:
         config_class: the class of its frozen configuration. ``system`` is its name on cards and on
             the command line; the fields are ``max_length`` and what else the system needs.
+        trace_class: the class of its traces; what the output of ``forward`` calls as a field of it
+            is kept in a trace.
         inserts: whether the system adds layers to the encoder; they are saved with the model.
     """
 
     config_class: ClassVar[Any]
+    trace_class: ClassVar[type[Trace]] = Trace
     inserts: ClassVar[bool] = False
 
     def __init__(self, model: PreTrainedModel, tokenizer: WordPieces, config: Any = None) -> None:
@@ -260,12 +270,11 @@ class Reader(ABC):
             )
         return config
 
-    @abstractmethod
     def read(
         self,
         texts: Sequence[Sequence[str]],
         graph: KnowledgeGraph,
-        config: Any | None = None,
+        config: Any = None,
         *,
         windows: bool = False,
     ) -> Sequence[Reading]:
@@ -280,6 +289,9 @@ class Reader(ABC):
         Raises:
             KBertError: a text or an option that can't be used.
         """
+        config = config or self.config
+        queried = self.query(texts, graph, config, windows=windows)
+        return self.flatten(queried, config, windows=windows)
 
     @abstractmethod
     def without(self, reading: Reading, pieces: Collection[Piece]) -> Reading:
@@ -305,6 +317,11 @@ class Reader(ABC):
         raise OptionError(
             f"The system '{self.system}' can't be trained with a recipe. Leave its options out."
         )
+
+    def flatten(self, queried: Sequence[Any], config: Any, *, windows: bool) -> Sequence[Reading]:
+        """Turn what :meth:`query` returned, or a recipe made of it, into readings."""
+        del config, windows
+        return queried
 
     def hide_knowledge(self, row: Any, hidden: Any, random: Any = None) -> Any:
         """Hide knowledge that gives the masked tokens ``hidden``, (N,) bool, away.
@@ -357,11 +374,14 @@ class Reader(ABC):
         with torch.inference_mode():
             return self.forward(self.collate(rows, config), config, **kept)
 
-    def trace(self, reading: Reading, **kept: bool) -> Trace:
+    def trace(self, reading: Reading, **kept: bool) -> Any:
         """Run one reading and keep every stage; ``kept`` is the same as in :meth:`forward`."""
-        output = self.encode(reading.rows, reading.config, **kept)
-        kinds = ("logits", "attentions", "hidden_states")
-        return Trace(reading, None, *map(output.get, kinds))
+        return self.traced(reading, self.encode(reading.rows, reading.config, **kept))
+
+    def traced(self, reading: Reading, output: Mapping[str, Any]) -> Any:
+        """Make a trace of what the output calls as a field of the trace."""
+        names = [field.name for field in fields(self.trace_class) if field.name in output]
+        return self.trace_class(reading, **{name: output[name] for name in names})
 
     def batch_key(self, config: Any) -> Hashable:
         """Return what the forward pass needs of a configuration; equal values share batches."""
@@ -374,12 +394,12 @@ class Reader(ABC):
     def logits(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
         """Run readings, batched by similar length; return (T, K) or (K,) logits for each text."""
         outputs = self.outputs(readings, "logits", batch_size)
-        return [_on_text(*text) for text in zip(readings, outputs, strict=True)]
+        return [own.logits_on_text(rows) for own, rows in zip(readings, outputs, strict=True)]
 
     def states(self, readings: Sequence[Reading], *, batch_size: int = 32) -> list[Tensor]:
         """Run readings; return the last layer's states (T, H) for each text."""
         outputs = self.outputs(readings, "hidden_states", batch_size)
-        return [reading.on_text(own) for reading, own in zip(readings, outputs, strict=True)]
+        return [own.on_text(rows) for own, rows in zip(readings, outputs, strict=True)]
 
     def embeds(self) -> dict[str, tuple[nn.Module, WordPieces]]:
         """Return, for each tensor of ids in a batch, its embedding layer and its tokenizer."""
@@ -404,14 +424,14 @@ class Reader(ABC):
             name: "logits", or "hidden_states" for the states of the last layer.
 
         Returns:
-            For each text a list with one tensor (N, ...) for each row, without padding.
+            For each text a list with one tensor (N, ...) for each row, with padding.
         """
         values: list[list[Any]] = [[None] * len(reading.rows) for reading in readings]
         for config, rows, places in self.batches(readings, batch_size):
             output = self.encode(rows, config, hidden_states=name == "hidden_states")
             batch = output[name][-1] if name == "hidden_states" else output[name]
             for (text, row), own in zip(places, batch, strict=True):
-                values[text][row] = own if own.dim() == 1 else own[: len(readings[text].rows[row])]
+                values[text][row] = own
         return values
 
     def batches(

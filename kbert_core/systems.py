@@ -20,8 +20,8 @@ SYSTEMS = {
     K_BERT: "kbert_core.kbert.reader:KBertReader",
     "plain-text": "kbert_core.plain_text:PlainTextReader",
     "lexicon": "kbert_lab.lexicon:LexiconReader",
-    "knowbert": "kbert_core.knowbert.reader:KnowBertReader",
-    "roof-bert": "kbert_core.roof.reader:RoofReader",
+    "knowbert": "kbert_core.knowbert.knowbert:KnowBertReader",
+    "roof-bert": "kbert_core.roof.roof_bert:RoofReader",
 }
 
 

@@ -6,7 +6,7 @@ from transformers import AutoModelForTokenClassification
 
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
-from kbert_core.roof.reading import RoofConfig
+from kbert_core.roof.roof_bert import RoofConfig
 
 GRAPH = KnowledgeGraph(
     [

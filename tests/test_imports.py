@@ -19,7 +19,7 @@ import pytest
 from kbert_core.checkpoints.encoders import PACKED
 from kbert_core.kbert.reader import FASTER
 from kbert_core.knowbert.entity_vectors import KEPT_ARRAYS
-from kbert_core.knowbert.reading import LINK_TABLE
+from kbert_core.knowbert.knowbert import LINK_TABLE
 from kbert_core.knowledge.io.sources import SOURCES
 from kbert_core.systems import SYSTEMS as READERS
 

@@ -7,8 +7,8 @@ from transformers import AutoModelForTokenClassification
 from kbert_core import Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.knowbert.candidates import Base
-from kbert_core.knowbert.linker import KarOptions
-from kbert_core.knowbert.reading import KnowBertConfig
+from kbert_core.knowbert.kar import KarOptions
+from kbert_core.knowbert.knowbert import KnowBertConfig
 
 TEXT = "患者行心电图检查"
 PLACE = (3, 6)

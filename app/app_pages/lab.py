@@ -67,7 +67,7 @@ from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES
-from kbert_core.roof.reading import RoofTrace
+from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import TASKS
 from kbert_lab.lab.scene import WORDS, Scene, is_blank
 

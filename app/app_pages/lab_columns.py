@@ -34,7 +34,7 @@ from app.words import MATRIX_TEXTS
 from kbert_core import NO_KNOWLEDGE, KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.case import NOTHING, Target
 from kbert_core.reader import Reading
-from kbert_core.roof.reading import RoofTrace
+from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import NerPrediction
 from kbert_lab.lab.scene import NO_GRAPH, Scene
 

@@ -11,7 +11,7 @@ from app.view_models import links
 from app.view_models.html import markdown, scrolling
 from app.view_models.knowledge import triple_rows
 from kbert_core import KnowledgeGraph
-from kbert_core.roof.reading import RoofTrace
+from kbert_core.roof.roof_bert import RoofTrace
 from kbert_lab.lab.scene import Scene
 
 MANY = 12  # spans that are shown at their full height

@@ -9,11 +9,11 @@ from app.texts import N_, refusal, t
 from app.words import EDIT_TEXTS, RULE_TEXTS
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule, Triple
 from kbert_core.knowbert.candidates import entities_named
-from kbert_core.knowbert.reading import KnowBertReading
+from kbert_core.knowbert.knowbert import KnowBertReading
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import Reason, Strategy
 from kbert_core.knowledge.triple import COUNT
-from kbert_core.roof.reading import RoofReading
+from kbert_core.roof.roof_bert import RoofReading
 
 WHY_TEXTS = {
     "context": N_("similarity {score}, rank {rank} of {among}"),

@@ -7,9 +7,9 @@ from app.texts import N_, listed, t
 from app.view_models.html import escape, scrolling, table_html
 from app.view_models.knowledge import TripleRow
 from app.view_models.prediction import percent
-from kbert_core.knowbert.linker import NULL as NULL_CANDIDATE
+from kbert_core.knowbert.kar import NULL as NULL_CANDIDATE
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.roof.reading import RoofReading
+from kbert_core.roof.roof_bert import RoofReading
 from kbert_core.tasks import NULL, LinkPrediction
 from kbert_lab.explain.link_table import HEADS, SHOWN, linked_html
 

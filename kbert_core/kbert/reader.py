@@ -136,6 +136,7 @@ class KBertReader(Reader):
     """
 
     config_class: ClassVar[type] = ReadConfig
+    trace_class: ClassVar[type] = KBertTrace
     config: ReadConfig
 
     def __init__(
@@ -143,18 +144,6 @@ class KBertReader(Reader):
     ) -> None:
         self.encoder = MaskTransformer(model)
         super().__init__(model, tokenizer, config)
-
-    def read(
-        self,
-        texts: Sequence[Sequence[str]],
-        graph: KnowledgeGraph,
-        config: ReadConfig | None = None,
-        *,
-        windows: bool = False,
-    ) -> list[KBertReading]:
-        """Read texts with a graph: K-Query, K-Inject, flatten; see :meth:`Reader.read`."""
-        config = config or self.config
-        return self.flatten(self.query(texts, graph, config), config, windows=windows)
 
     def query(
         self,
@@ -216,7 +205,6 @@ class KBertReader(Reader):
 
     def trace(self, reading: Reading, **kept: bool) -> KBertTrace:
         """Run one reading, and keep every stage."""
-        assert isinstance(reading, KBertReading)
         rows, config = reading.rows, reading.config
         batch = self.collate(rows, config)
         made = batch.intervened if isinstance(batch, IntervenedBatch) else None
@@ -227,15 +215,9 @@ class KBertReader(Reader):
             output = self.encoder(batch, ablation=config.ablation, visible=layers, **kept)
         elif self.has_head:
             output = {"logits": self._in_parts(rows, config)}
-        return KBertTrace(
-            reading,
-            logits=output.get("logits"),
-            attentions=output.get("attentions"),
-            hidden_states=output.get("hidden_states"),
-            batch=batch,
-            visible=visible,
-            visible_layers=made.layers if made else None,
-        )
+        stages = {"batch": batch, "visible": visible, "visible_layers": made and made.layers}
+        trace: KBertTrace = self.traced(reading, {**output, **stages})
+        return trace
 
     def _in_parts(self, rows: Sequence[FlatTree], config: ReadConfig) -> Tensor:
         """Run many windows a few at a time, so that memory doesn't grow with the text."""

@@ -14,8 +14,15 @@ import torch
 
 from kbert_core.errors import GraphEditError, OptionError
 from kbert_core.files import are_texts
-from kbert_core.knowbert import linker
 from kbert_core.knowbert.entity_vectors import TEXT, EntityVectors
+from kbert_core.knowbert.kar import (
+    MASK,
+    NULL,
+    PADDING,
+    SPECIAL_ENTITIES,
+    Candidates,
+    KarOptions,
+)
 from kbert_core.knowbert.morphology import Names, inflected_names
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention, find_all_names
@@ -48,7 +55,7 @@ class Base:
     vectors: str = ""
     vectors_layer: int | None = None
     layer: int | None = None
-    kar: linker.KarOptions = linker.KarOptions()
+    kar: KarOptions = KarOptions()
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -90,7 +97,7 @@ class Base:
                 f"relations is {relations!r}, expected a list of texts, such as ['gloss']."
             )
         try:
-            kar = linker.KarOptions(**{**BASES[like].get("kar", {}), **own.pop("kar", {})})
+            kar = KarOptions(**{**BASES[like].get("kar", {}), **own.pop("kar", {})})
             return cls(**{**BASES[like], **own, "kar": kar})
         except TypeError as error:
             raise OptionError(f"A knowledge base has no such option: {error}.") from error
@@ -129,8 +136,8 @@ class Candidate:
     special: int | None = None
 
 
-MASKED = Candidate(linker.SPECIAL_ENTITIES[linker.MASK], 1.0, special=linker.MASK)
-NOTHING = Candidate(linker.SPECIAL_ENTITIES[linker.NULL], 0.0, special=linker.NULL)
+MASKED = Candidate(SPECIAL_ENTITIES[MASK], 1.0, special=MASK)
+NOTHING = Candidate(SPECIAL_ENTITIES[NULL], 0.0, special=NULL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +176,7 @@ class Span:
             for own in self.candidates
         ]
         left = [own for own in made if own.triples or own.special is not None]
-        if not any(own.special != linker.NULL for own in left):
+        if not any(own.special != NULL for own in left):
             left = []
         return replace(self, candidates=normalised(left))
 
@@ -179,7 +186,6 @@ def graph_spans(
     graph: KnowledgeGraph,
     options: InjectionOptions,
     base: Base = Base(),
-    *,
     number: int = 0,
     masks: Sequence[Sequence[tuple[int, int]]] = (),
 ) -> tuple[Span, ...]:
@@ -329,7 +335,7 @@ def batch_of(
     rows: Sequence[Sequence[tuple[int, int, Span]]],
     vectors: EntityVectors,
     threshold: float | None = None,
-) -> linker.Candidates:
+) -> Candidates:
     """Put the spans of a batch into tensors.
 
     Args:
@@ -343,7 +349,7 @@ def batch_of(
     entities = torch.zeros((len(rows), most, widest), dtype=torch.long)
     priors = torch.zeros((len(rows), most, widest))
     numbers: dict[tuple[Triple, ...], int] = {}
-    first_of_its_own = len(linker.SPECIAL_ENTITIES)
+    first_of_its_own = len(SPECIAL_ENTITIES)
     for row, spans in enumerate(rows):
         if not spans:
             continue
@@ -358,10 +364,10 @@ def batch_of(
                     else own.special
                     for own in span.candidates
                 ]
-                + [linker.PADDING] * rest
+                + [PADDING] * rest
             )
             shares.append([own.prior for own in span.candidates] + [0.0] * rest)
         entities[row, : len(spans)] = torch.tensor(ids)
         priors[row, : len(spans)] = torch.tensor(shares)
     made = vectors.of(list(numbers))
-    return linker.Candidates(places, entities, priors, made, threshold)
+    return Candidates(places, entities, priors, made, threshold)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,8 +24,7 @@ class Running:
     """What the roof reads beside the states of a text, and its output.
 
     Attributes:
-        inputs: of the knowledge encoder: input_ids (B, N') and the like; or, where the triples
-            have been read before, their states (B, N', H) as ``states``.
+        inputs: of the knowledge encoder: input_ids (B, N') and the like.
         text_mask, mask: (B, M) and (B, N') bool, False for padding.
         attentions: whether to keep the roof's attention.
         states: (B, N', H) of the triples.
@@ -100,12 +99,11 @@ class Roof(nn.Module):
         running = _running.get()
         if running is None:
             return states
-        if running.states is None:
-            with under_roof(None):
-                encoder = self.knowledge or self.shared[0]
-                running.states = encoder(**running.inputs).last_hidden_state
+        with under_roof(None):
+            encoder = self.knowledge or self.shared[0]
+            running.states = encoder(**running.inputs).last_hidden_state
         running.text = states
-        whole = torch.cat([states, cast(Tensor, running.states)], 1)
+        whole = torch.cat([states, running.states], 1)
         visible = torch.cat([running.text_mask, running.mask], 1)[:, None]
         mask = additive_mask(visible, whole.dtype)  # (B, 1, 1, M + N')
         for layer in self.layers:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from kbert_core.knowbert.linker import NULL
+from kbert_core.knowbert.kar import NULL
 
 SHOWN = 5  # candidates of a span
 CLIPPED = 140  # characters of what an entity says

@@ -11,9 +11,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from kbert_core.knowbert.candidates import entity_span
+from kbert_core.knowbert.knowbert import KnowBertReading
 from kbert_core.knowbert.morphology import part_of_speech
-from kbert_core.knowbert.reader import KnowBertReader
-from kbert_core.knowbert.reading import KnowBertReading
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.labels import IGNORED
@@ -62,9 +61,8 @@ def link_columns(
         many there are and ``…_right``: where the first candidate is wrong, the word has no gold
         entity in training (``new``), and by part of speech.
     """
-    reader = cast(KnowBertReader, pipeline.reader)
     readings = [
-        _given(reader, cast(KnowBertReading, own), example.links, graph)
+        _given(cast(KnowBertReading, own), example.links, graph)
         for own, example in zip(
             pipeline.readings([e.sentences for e in examples], graph=graph, **reading),
             examples,
@@ -137,27 +135,18 @@ def _word(link: GoldLink, example: Example) -> str:
 
 
 def _given(
-    reader: KnowBertReader,
-    reading: KnowBertReading,
-    links: Sequence[GoldLink],
-    graph: KnowledgeGraph,
+    reading: KnowBertReading, links: Sequence[GoldLink], graph: KnowledgeGraph
 ) -> KnowBertReading:
     """Put the candidates that labels name into a reading, in place of those it has there."""
     config, number = reading.config, len(reading.config.bases) - 1
-    spans = [
-        entity_span(
-            (link.start, link.end),
-            link.candidates,
-            link.word,
-            graph,
-            config.options,
-            config.bases[number],
-            number,
-        )
+    how = graph, config.options, config.bases[number], number
+    given = (
+        entity_span((link.start, link.end), link.candidates, link.word, *how)
         for link in links
         if link.candidates
-    ]
-    return reader.with_spans(reading, [span for span in spans if span is not None])
+    )
+    by_place = {own.place: own for own in (*reading.spans, *filter(None, given))}
+    return reading.with_nodes(list(by_place.values()))
 
 
 # Fill-mask

@@ -15,7 +15,7 @@ from transformers.trainer_utils import set_seed
 from kbert_core.checkpoints.checkpoint import Card, device_named
 from kbert_core.checkpoints.encoders import encoder_name
 from kbert_core.errors import DataError, OptionError
-from kbert_core.knowbert.reader import KnowBertReader
+from kbert_core.knowbert.knowbert import KnowBertReader
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import plain_stem

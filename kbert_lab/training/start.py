@@ -22,7 +22,7 @@ from kbert_core.checkpoints.encoders import is_adapter, is_frozen
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.kbert.visible import FULL
 from kbert_core.knowbert.candidates import Base
-from kbert_core.roof.reading import RoofConfig
+from kbert_core.roof.roof_bert import RoofConfig
 from kbert_core.systems import reading_of
 from kbert_core.tasks import Task
 from kbert_lab.training.adapting import attach

@@ -13,7 +13,7 @@ from app.texts import t
 from app.view_models import knowledge, links
 from kbert_core import Card, InjectionOptions, Pipeline, Triple
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
-from kbert_core.roof.reading import MOST, RoofConfig
+from kbert_core.roof.roof_bert import MOST, RoofConfig
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 PATIENCE = 240

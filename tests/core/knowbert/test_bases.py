@@ -11,7 +11,7 @@ from transformers import AutoModelForTokenClassification
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, Triple, load_graph
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.knowbert.candidates import Base
-from kbert_core.knowbert.reading import KnowBertConfig
+from kbert_core.knowbert.knowbert import KnowBertConfig
 from kbert_core.labels import IGNORED
 from kbert_lab.data.labelled import GoldLink
 from kbert_lab.training.finetune import KnowledgeTrainer, train

@@ -25,9 +25,8 @@ from kbert_core.explain.case import Case, Target
 from kbert_core.explain.effects import effects
 from kbert_core.knowbert.candidates import MASKED, Base, graph_spans, normalised
 from kbert_core.knowbert.entity_vectors import EntityVectors
-from kbert_core.knowbert.linker import KarOptions
-from kbert_core.knowbert.reader import RATE
-from kbert_core.knowbert.reading import KnowBertConfig
+from kbert_core.knowbert.kar import KarOptions
+from kbert_core.knowbert.knowbert import RATE, KnowBertConfig
 from kbert_lab.data.labelled import Example
 from kbert_lab.study.counts import branch_begins
 from kbert_lab.training.finetune import train

@@ -1,17 +1,13 @@
 """Roof-BERT from text to states: what it reads, and what may and may not change its output."""
 
 import json
-import time
-from collections import OrderedDict
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 
 import pytest
 import torch
 from conftest import save_checkpoint
 from roof_taggers import GRAPH, TEXT, tagger
-from transformers import AutoModelForTokenClassification, PretrainedConfig
-from transformers.modeling_outputs import BaseModelOutput
+from transformers import AutoModelForTokenClassification
 
 from kbert_core import (
     Card,
@@ -25,8 +21,7 @@ from kbert_core.knowledge.selection import Rule
 from kbert_core.layers import layers_of
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.reader import Piece
-from kbert_core.roof import reader
-from kbert_core.roof.reading import RoofConfig
+from kbert_core.roof.roof_bert import RoofConfig
 from kbert_lab import cli
 
 TRIPLES = tuple(GRAPH)
@@ -109,54 +104,6 @@ def test_a_random_roof_is_another_and_always_the_same(checkpoints, roof):
     first, again = (tagger(checkpoints["encoder"], layers=2, start="random") for _ in range(2))
     assert torch.equal(logits(first), logits(again))
     assert not torch.allclose(logits(first), logits(roof), atol=1e-3)
-
-
-@pytest.mark.parametrize("name", ["roof", "shared"])
-def test_kept_states_give_what_a_run_gives(name, request):
-    pipeline = request.getfixturevalue(name)
-    texts = [(TEXT,), ("心电图未见异常",), (TEXT,)]
-    readings = pipeline.readings(texts, graph=GRAPH)
-    for _ in range(2):  # the second time all are kept
-        kept = pipeline.reader.logits(readings)
-        for reading, own in zip(readings, kept, strict=True):
-            whole = pipeline.reader.trace(reading).logits_on_text()
-            assert torch.allclose(own, whole, atol=1e-5)
-    states = pipeline.reader.states(readings)
-    trace = pipeline.reader.trace(readings[1], hidden_states=True)
-    assert torch.allclose(states[1], trace.hidden_states[-1][0, 1:-1], atol=1e-5)
-
-
-def test_kept_states_go_when_weights_change(checkpoints):
-    pipeline = tagger(checkpoints["encoder"])
-    readings = pipeline.readings([(TEXT,)], graph=GRAPH)
-    before = pipeline.reader.logits(readings)[0]
-    with torch.no_grad():
-        pipeline.reader.model.base_model.embeddings.word_embeddings.weight.mul_(1.5)
-    after = pipeline.reader.logits(readings)[0]
-    assert not torch.allclose(before, after, atol=1e-3)
-    assert torch.allclose(after, pipeline.reader.trace(readings[0]).logits_on_text(), atol=1e-5)
-
-
-def test_threads_may_share_kept_states(monkeypatch):
-    class Slow(OrderedDict):
-        def __contains__(self, key):
-            there = super().__contains__(key)
-            time.sleep(1e-4)  # here another thread may go on
-            return there
-
-    def encode(input_ids, attention_mask):
-        return BaseModelOutput(input_ids[..., None].float())
-
-    def states(number):
-        ids = torch.tensor([[number, 7]])
-        return kept.states(0, encode, ids, torch.ones_like(ids), torch.zeros_like(ids))
-
-    monkeypatch.setattr(reader, "KEPT_TOKENS", 4)
-    encode.config, kept = PretrainedConfig(), reader._Kept()
-    kept._states, numbers = Slow(), [number % 3 for number in range(100)]
-    with ThreadPoolExecutor(8) as threads:
-        for number, made in zip(numbers, threads.map(states, numbers), strict=True):
-            assert made.tolist() == [[[number], [7]]]
 
 
 def test_padding_of_either_side_changes_nothing(roof):

@@ -15,8 +15,8 @@ from transformers import AutoModelForTokenClassification
 from kbert_core import Card, InjectionOptions, KnowledgeGraph, Pipeline, ReadConfig, Triple
 from kbert_core.errors import TextError
 from kbert_core.knowbert.candidates import Base
-from kbert_core.knowbert.linker import KarOptions
-from kbert_core.knowbert.reading import KnowBertConfig
+from kbert_core.knowbert.kar import KarOptions
+from kbert_core.knowbert.knowbert import KnowBertConfig
 from kbert_core.labels import IGNORED, Labels
 from kbert_core.plain_text import PlainTextConfig
 from kbert_core.tasks import TASKS

@@ -10,7 +10,7 @@ import pytest
 
 from kbert_core.checkpoints.checkpoint import Card, card_of
 from kbert_core.kbert.visible import ReadConfig
-from kbert_core.knowbert.reading import KnowBertConfig
+from kbert_core.knowbert.knowbert import KnowBertConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.plain_text import PlainTextConfig
 from kbert_lab.cli import parser

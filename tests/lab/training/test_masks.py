@@ -12,8 +12,8 @@ from kbert_core import Card, InjectionOptions, KnowledgeGraph, Pipeline, ReadCon
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.errors import DataError
 from kbert_core.knowbert.candidates import Base
-from kbert_core.knowbert.linker import KarOptions
-from kbert_core.knowbert.reading import KnowBertConfig
+from kbert_core.knowbert.kar import KarOptions
+from kbert_core.knowbert.knowbert import KnowBertConfig
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_lab.data.labelled import Example, read_examples
