@@ -11,9 +11,10 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import MISSING
 from os.path import relpath
 from pathlib import Path, PurePosixPath
-from typing import Any, get_args
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -185,9 +186,9 @@ def suites_page() -> str:
             keys = KEY.findall(inspect.getsource(kind))
             notes = {key: above or beside for above, key, beside in keys}
             lines += [
-                f"| `{name}` | {values(kind.model_fields[name], notes[name])} | {notes[name]} |"
+                f"| `{name}` | {values(option_fields(kind)[name], notes[name])} | {notes[name]} |"
                 for name in kind.__annotations__
-                if name in kind.model_fields
+                if name != "path"
             ]
     for title, options, elsewhere in (
         ("train", TrainOptions, suite.SET_ELSEWHERE),
@@ -207,9 +208,9 @@ KEY = re.compile(r"(?:^    # (.*)\n)?^    (\w+): .*?(?:  # (.*))?$", re.MULTILIN
 
 def values(field: Any, note: str) -> str:
     """The words that a key takes, the default first, or that it is needed."""
-    words = [word for word in get_args(field.annotation) if isinstance(word, str)]
-    if field.is_required():
+    words = [*field.metadata.get("choices", ())]
+    if field.default is field.default_factory is MISSING:
         words = words if "default: " in note else ["needed", *words]
-    elif isinstance(default := field.get_default(call_default_factory=True), str) and default:
-        words = [default, *(word for word in words if word != default)]
+    elif isinstance(field.default, str) and field.default:
+        words = [field.default, *(word for word in words if word != field.default)]
     return ", ".join(word if word == "needed" else f"`{word}`" for word in words)

@@ -85,14 +85,13 @@ def experiment(
 def _experiments(suites: Sequence[str], results: Path, work: Path) -> "list[Experiment]":
     """The suites named, each with its results and its folder to work in."""
     from kbert_lab.suites.grid import Experiment
-    from kbert_lab.suites.suite import check_side_by_side, read_suite
+    from kbert_lab.suites.suite import read_suite
 
     experiments = [Experiment(read_suite(path), results, work) for path in suites]
     names = [experiment.suite.name for experiment in experiments]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise OptionError(f"Two suites have the name '{twice}'. Give one another name.")
-    check_side_by_side([experiment.suite for experiment in experiments])
     return experiments
 
 

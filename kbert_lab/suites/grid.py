@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -213,7 +214,7 @@ class Experiment:
         """
         suite, row = self.suite, cell.row
         hashed: Hashed = partial(self._hashed, missing)
-        data = {k: v for k, v in suite.data.model_dump().items() if v}
+        data = {k: v for k, v in asdict(suite.data).items() if v}
         if row.unseen is not None:
             data["unseen"] = row.unseen
         data["sha256"] = hashed("the data", lambda: self.split(cell.seed, row.unseen)[1])

@@ -1,6 +1,6 @@
 """A suite file: the grid of runs of one experiment, checked when read.
 
-Written in YAML; its keys are the fields of :class:`Suite` and of what it holds.
+Written in YAML; its keys are the options of :class:`Suite` and of what it holds.
 Paths may hold environment variables (``$KBERT_DATA``) and are looked for in the
 current folder, then beside the suite file; ``package:NAME`` is the model in an
 installed Python package.
@@ -8,30 +8,23 @@ installed Python package.
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from types import UnionType
+from typing import Any, get_args
 
 import yaml
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    PrivateAttr,
-    StrictBool,
-    StrictInt,
-    ValidationError,
-    model_validator,
-)
 
 from kbert_core.checkpoints.encoders import PACKAGE, located
 from kbert_core.errors import KBertError, OptionError
 from kbert_core.kbert.visible import ABLATIONS, FULL, Ablation
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.surface_forms import NameRules
-from kbert_core.options import option_fields, value_named
+from kbert_core.knowledge.surface_forms import BASIC
+from kbert_core.options import Options, option, option_fields, value_named
 from kbert_lab.data.files import DataFiles
-from kbert_lab.suites.keys import Keys, Number, Share, Text, Texts, error_text, keys_of, shown
 from kbert_lab.training.options import SCRATCH, SIZE, Recipe, TrainOptions
 
 AT_RANDOM = "random"
@@ -45,37 +38,118 @@ SET_ELSEWHERE = {  # fields of TrainOptions that the suite gives by other keys, 
 }
 
 
-def _seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
-    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
-        raise OptionError(
-            f"seeds is {list(seeds)}, expected different whole numbers from 0, as in [1, 2, 3]."
-        )
-    return seeds
+class _Loader(yaml.SafeLoader):
+    """Reads 8e-4 as a number, which YAML without a point takes for a text."""
 
 
-def _ablation(name: Any) -> Ablation:
-    return value_named("ablation", name, ABLATIONS)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+"), list("-+0123456789")
+)
 
 
-def _injection(**given: Any) -> InjectionOptions | None:
-    if not given:
+# Keys and values of a file → options
+
+
+def _keys(
+    kind: type, data: Any, name: str = "", *, without: Collection[str] = ()
+) -> dict[str, Any]:
+    """The options of a class that a file gives, each as the class takes it.
+
+    Args:
+        kind: the class.
+        data: keys and values; a key given as nothing has its default.
+        name: of what the keys are of, for errors; "" for the suite.
+        without: options that are no keys.
+
+    Raises:
+        OptionError: naming key, value and what is expected.
+    """
+    if not isinstance(data, dict):
+        raise OptionError(f"{name or 'the suite'} is {data!r:.60}, expected keys and values.")
+    known = {key: f for key, f in option_fields(kind).items() if key not in without}
+    for key in data:
+        if key not in known:
+            raise OptionError(
+                f"{name or 'the suite'} has the unknown key '{key}'. Known: {', '.join(known)}."
+            )
+    with _within(name):
+        return {key: _value(known[key], value) for key, value in data.items() if value is not None}
+
+
+def _value(f: Field[Any], value: Any) -> Any:
+    """A value as an option takes it: a list where it is one text, a class where it has keys."""
+    kinds = get_args(f.type) if isinstance(f.type, UnionType) else (f.type,)
+    if isinstance(value, str):
+        value = value.strip()
+        if tuple[str, ...] in kinds or f.metadata.get("nargs") == "+":
+            value = (value,)
+    if parse := f.metadata.get("parse"):
+        return parse(value)
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, Options):
+            return _built(kind, value, f.name)
+    return value
+
+
+def _built(kind: type, data: Any, name: str, **usual: Any) -> Any:
+    """A class of options from what a file gives for it; see :func:`_keys`."""
+    given = {**usual, **_keys(kind, data, name)}
+    with _within(name):
+        _refuse_missing(kind, given)
+        return kind(**given)
+
+
+def _refuse_missing(kind: type, given: Mapping[str, Any]) -> None:
+    for f in fields(kind):
+        if f.default is f.default_factory is MISSING and f.name not in given:
+            raise OptionError(f"{f.name} is missing. Add it.")
+
+
+@contextmanager
+def _within(name: str) -> Iterator[None]:
+    """Say in errors what they are of."""
+    try:
+        yield
+    except KBertError as error:
+        raise OptionError(f"{name}: {error}" if name else str(error)) from error
+
+
+def _list(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise OptionError(f"{name} is {value!r:.60}, expected a list.")
+    return value
+
+
+def _injection(data: Any) -> InjectionOptions | None:
+    if data == {}:
         return None
-    return InjectionOptions(**given | {"names": NameRules.of(given.get("names", ["basic"]))})
+    made: InjectionOptions = _built(InjectionOptions, data, "injection", names=BASIC)
+    return made
 
 
-def _pairs(pairs: Any) -> Any:
-    for pair in pairs if isinstance(pairs, list) else ():
+def _conditions(data: Any) -> tuple["Condition", ...]:
+    numbered = enumerate(_list("conditions", data), 1)
+    return tuple(_built(Condition, one, f"conditions: number {n}") for n, one in numbered)
+
+
+def _pairs(data: Any) -> tuple[tuple[str, str], ...]:
+    for pair in _list("also_compare", data):
         if not isinstance(pair, list) or [type(name) for name in pair] != [str, str]:
-            raise OptionError(f"also_compare has {shown(pair)}, expected pairs of names, [A, B].")
-    return pairs
+            raise OptionError(f"also_compare has {pair!r:.60}, expected pairs of names, [A, B].")
+    return tuple(map(tuple, data))
 
 
-Seeds = Annotated[tuple[StrictInt, ...], AfterValidator(_seeds)]
-Injection = Annotated[InjectionOptions | None, keys_of(InjectionOptions, _injection)]
-Train = Annotated[Mapping[str, Any], keys_of(TrainOptions, dict, SET_ELSEWHERE)]
+def _injected() -> Any:
+    return option(None, parse=_injection)
 
 
-class Data(Keys):
+def _train() -> Any:
+    keys = partial(_keys, TrainOptions, name="train", without=SET_ELSEWHERE)
+    return option(factory=dict, parse=keys)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(Options):
     """The labelled data, and how they are split.
 
     A split is "official" as published; "deduplicated" without texts that stand
@@ -84,109 +158,131 @@ class Data(Keys):
 
     folder: str  # of train, dev and test, or "hf:NAME"
     # see above
-    split: Literal["official", "deduplicated", "entity-disjoint", "substitution"] = "official"
+    split: str = option(
+        "official", choices=("official", "deduplicated", "entity-disjoint", "substitution")
+    )
     among: str = AT_RANDOM  # names held out: drawn from all, or from those that this graph knows
-    unseen: Share = None  # by substitution: share of the mentions of dev and test with new names
-    test_share: Share = None  # share of the names held out for test; default: 0.22
-    dev_share: Share = None  # the same for dev (0.1); in other splits: of train
-    files: Mapping[Literal["train", "dev", "test"], str] = {}  # where their names are other ones
-    columns: Mapping[str, str] = {}  # our names → the data's, where they can't be guessed
-    also_train: Texts = ()  # more files or folders to train on; no dev is drawn from them
+    # by substitution: share of the mentions of dev and test with new names
+    unseen: float | None = option(None, share=True, above=0)
+    # share of the names held out for test; default: 0.22
+    test_share: float | None = option(None, share=True, above=0)
+    # the same for dev (0.1); in other splits: of train
+    dev_share: float | None = option(None, share=True, above=0)
+    files: Mapping[str, str] = field(default_factory=dict)  # where their names are other ones
+    # our names → the data's, where they can't be guessed
+    columns: Mapping[str, str] = field(default_factory=dict)
+    # more files or folders to train on; no dev is drawn from them
+    also_train: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.files and "train" not in self.files:
-            raise OptionError("data: files has no train. Add it.")
+            raise OptionError("files has no train. Add it.")
         if self.split == "entity-disjoint":
             if self.also_train:
                 raise OptionError(
-                    "data: also_train would bring held-out names into training, and split is "
+                    "also_train would bring held-out names into training, and split is "
                     "'entity-disjoint'. Leave it out."
                 )
-            return self
+            return
         unused: dict[str, Any] = {"test_share": None, "among": AT_RANDOM}
         if self.split == "substitution":
             unused = {"test_share": None, "also_train": ()}
         for name, usual in unused.items():
             if getattr(self, name) != usual:
-                raise OptionError(f"data: {name} isn't used for split: {self.split}. Leave it out.")
+                raise OptionError(f"{name} isn't used for split: {self.split}. Leave it out.")
         if self.files and ("dev" in self.files) == (self.dev_share is not None):
             raise OptionError(
-                "data: files has a dev and there is a dev_share too. Leave one of them out."
+                "files has a dev and there is a dev_share too. Leave one of them out."
                 if "dev" in self.files
-                else "data: files has no dev. Add it, or a dev_share to draw it from train."
+                else "files has no dev. Add it, or a dev_share to draw it from train."
             )
-        return self
 
 
-class Condition(Keys):
+@dataclass(frozen=True, kw_only=True)
+class Condition(Options):
     """What an experiment varies: how new the names are, and what the graph knows of them."""
 
-    unseen: Share = None  # of the mentions of dev and test, with names that train doesn't label
-    known: Annotated[Number | None, Field(ge=0, le=1)] = None  # of these, to the graph
-    right: Annotated[Number | None, Field(gt=0, le=1)] = None  # of the graph's matches
+    # of the mentions of dev and test, with names that train doesn't label
+    unseen: float | None = option(None, share=True, above=0)
+    known: float | None = option(None, share=True)  # of these, to the graph
+    right: float | None = option(None, share=True, above=0)  # of the graph's matches
 
     @property
     def in_words(self) -> str:
         """As in "25 % new, 60 % known"."""
-        told = {"unseen": "new", "known": "known", "right": "right"}
-        values = ((getattr(self, name), word) for name, word in told.items())
-        return ", ".join(f"{100 * value:g} % {word}" for value, word in values if value is not None)
+        words = {"new": self.unseen, "known": self.known, "right": self.right}
+        return ", ".join(f"{100 * v:g} % {word}" for word, v in words.items() if v is not None)
+
+    @property
+    def given(self) -> dict[str, float]:
+        """What it says."""
+        values = {f.name: getattr(self, f.name) for f in fields(Condition)}
+        return {name: value for name, value in values.items() if value is not None}
 
     def is_under(self, other: "Condition") -> bool:
         """Whether another says the same of all that this one says."""
-        return all(getattr(self, k) in (None, getattr(other, k)) for k in Condition.model_fields)
+        return self.given.items() <= other.given.items()
 
 
+@dataclass(frozen=True, kw_only=True)
 class Row(Condition):
     """One row of the table."""
 
     name: str  # in the table, and in the names of its files
-    kg: Texts = ()  # files of triples, or postgresql://…
-    seeds: Seeds  # one run per seed; default: the suite's
+    kg: tuple[str, ...] = ()  # files of triples, or postgresql://…
+    seeds: tuple[int, ...]  # one run per seed; default: the suite's
     compare_with: str | None = None  # the run without knowledge to compare with
-    note: Text = ""  # shown below the table
+    note: str = ""  # shown below the table
 
     @property
     def called(self) -> str:
         """Its name without the condition that it runs under."""
         return self.name.removesuffix(f": {self.in_words}")
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
+            raise OptionError(
+                f"seeds is {list(self.seeds)}, expected different whole numbers from 0, as in "
+                "[1, 2, 3]."
+            )
 
+
+@dataclass(frozen=True, kw_only=True)
 class Run(Row):
     """A way to train."""
 
     # of the graph, or of a control made of it; default: graph if there is a kg
-    knowledge: Literal["none", "graph", "shuffled", "permuted", "constant", "reliable"] = "none"
-    hiding_kg: Texts = ()  # without knowledge: hide the mentions that the recipe hides with it
+    knowledge: str = option(
+        choices=("none", "graph", "shuffled", "permuted", "constant", "reliable")
+    )
+    # without knowledge: hide the mentions that the recipe hides with it
+    hiding_kg: tuple[str, ...] = ()
     # how trees are read: full, hard-positions, everything-visible, or both of these
-    ablation: Annotated[Ablation, BeforeValidator(_ablation)] = FULL
-    recipe: Annotated[Recipe, keys_of(Recipe, Recipe)] = Recipe()  # what training changes in data
-    injection: Injection = None  # which triples are used
+    ablation: Ablation = option(FULL, parse=partial(value_named, "ablation", known=ABLATIONS))
+    recipe: Recipe = Recipe()  # what training changes in data
+    injection: InjectionOptions | None = _injected()  # which triples are used
     encoder: str = SCRATCH  # to start from
-    train: Train = Field(default_factory=dict)  # options of training
-    retrained: StrictBool = False  # by the same data and graph, but training draws by another seed
-    test_curve: StrictBool = False  # score every epoch on test too, for curves; it chooses nothing
+    train: Mapping[str, Any] = _train()  # options of training
+    retrained: bool = False  # by the same data and graph, but training draws by another seed
+    test_curve: bool = False  # score every epoch on test too, for curves; it chooses nothing
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.knowledge == "none" and self.kg:
             raise OptionError(
-                f"run '{self.name}' has a kg and knowledge: none. Leave the kg out, or "
-                "use hiding_kg."
+                "there is a kg, and knowledge is none. Leave the kg out, or use hiding_kg."
             )
         if self.knowledge != "none" and not self.kg:
-            raise OptionError(
-                f"run '{self.name}': knowledge is '{self.knowledge}' and there is no kg. Name one."
-            )
+            raise OptionError(f"knowledge is '{self.knowledge}' and there is no kg. Name one.")
         if self.knowledge == "none" and (self.known, self.right) != (None, None):
             raise OptionError(
-                f"run '{self.name}': known and right are a graph's, and knowledge is none. Leave "
-                "them out."
+                "known and right are a graph's, and knowledge is none. Leave them out."
             )
-        return self
 
 
+@dataclass(frozen=True, kw_only=True)
 class Baseline(Row):
     """A way without training: the graph's names looked up in the text.
 
@@ -197,76 +293,71 @@ class Baseline(Row):
     """
 
     over: str | None = None  # name of the run over whose predictions it is written
-    guided: StrictBool = False  # guide that run's decoding instead of writing over it
+    guided: bool = False  # guide that run's decoding instead of writing over it
     # write only what a gate fitted on dev lets through, or only what is right, the ceiling
-    judge: Literal["gate", "oracle"] | None = None
-    senses: Literal["first", "prior", "centroid"] | None = None  # of the task "link"
+    judge: str | None = option(None, choices=("gate", "oracle"))
+    senses: str | None = option(None, choices=("first", "prior", "centroid"))  # of the task "link"
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        where = f"baseline '{self.name}'"
-        if self.guided and self.over is None:
-            raise OptionError(f"{where} is guided but has no run to guide. Name the run with over.")
-        if self.judge is not None and (self.over is None or self.guided):
-            raise OptionError(
-                f"{where} is guided and has a judge. Leave one of them out."
-                if self.guided
-                else f"{where} has the judge '{self.judge}' but no run to write over. Name the "
-                "run with over."
-            )
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.over is None and (self.guided or self.judge):
+            does = "is guided" if self.guided else f"has the judge '{self.judge}'"
+            raise OptionError(f"it {does} and has no run to work on. Name the run with over.")
+        if self.guided and self.judge:
+            raise OptionError("it is guided and has a judge. Leave one of them out.")
         if not self.kg:
-            raise OptionError(f"{where} has no kg. Name one for it, or one for the suite.")
-        return self
+            raise OptionError("it has no kg. Name one for it, or one for the suite.")
 
 
-class SideBySide(Keys):
+@dataclass(frozen=True, kw_only=True)
+class SideBySide(Options):
     """Suites of one task whose rows of the same names are shown in one table."""
 
-    title: Text = "Side by side"
-    about: Text = ""  # Markdown, above the tables
+    title: str = "Side by side"
+    about: str = ""  # Markdown, above the tables
     suites: Mapping[str, str]  # name → what it is called here, in the order shown
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if len(self.suites) < 2:
-            raise OptionError("side_by_side: suites has fewer than two. Add one, or leave it out.")
-        columns = [called.strip() for called in self.suites.values()]
-        if not all(columns) or len(set(columns)) < len(columns):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        columns = [*self.suites.values()]
+        texts = {called.strip() for called in columns if isinstance(called, str)} - {""}
+        if len(columns) < 2 or len(texts) < len(columns):
             raise OptionError(
-                f"side_by_side: suites calls them {shown(columns)}, expected a different name "
-                "for each suite."
+                f"suites calls them {columns!r:.60}, expected two or more, and a different name "
+                "for each."
             )
-        return self
 
 
-class Suite(Keys):
+@dataclass(frozen=True, kw_only=True)
+class Suite(Options):
     """One experiment."""
 
     name: str  # the folder of its results; default: the file's name
-    task: Literal["ner", "classify", "pair", "rank", "link", "mask", "qa"]  # of `kbert train`
+    # of `kbert train`
+    task: str = option(choices=("ner", "classify", "pair", "rank", "link", "mask", "qa"))
     title: str  # heading of its part of the report; default: the name
-    about: Text = ""  # one paragraph of Markdown
+    about: str = ""  # one paragraph of Markdown
     data: Data  # see below
-    kg: Texts = ()  # files of triples, or postgresql://…
-    injection: Injection = None  # which triples are used; left out: as the encoder's card says
+    kg: tuple[str, ...] = ()  # files of triples, or postgresql://…
+    # which triples are used; left out: as the encoder's card says
+    injection: InjectionOptions | None = _injected()
     encoder: str = SCRATCH  # folder, name on the hub, or package:NAME
-    train: Train = Field(default_factory=dict)  # options of training
-    seeds: Seeds  # each row is run once per seed
+    train: Mapping[str, Any] = _train()  # options of training
+    seeds: tuple[int, ...]  # each row is run once per seed
     compare_with: str | None = None  # name of the run without knowledge
-    conditions: tuple[Condition, ...] = ()  # every row is run under each that agrees with it
-    covered_by: Texts = ()  # graph that tells covered from uncovered mentions; default: kg
-    runs: tuple[Run, ...]  # the rows, in the order shown
-    baselines: tuple[Baseline, ...] = ()  # rows without training
+    # every row is run under each that agrees with it
+    conditions: tuple[Condition, ...] = option((), parse=_conditions)
+    # graph that tells covered from uncovered mentions; default: kg
+    covered_by: tuple[str, ...] = ()
+    # the rows, in the order shown
+    runs: tuple[Run, ...] = option(parse=partial(_list, "runs"))
+    # rows without training
+    baselines: tuple[Baseline, ...] = option((), parse=partial(_list, "baselines"))
     # more pairs of names to compare, [A, B]
-    also_compare: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = ()
-    discussion: Text = ""  # Markdown for the report; {{ gain("row", "other") }} is filled in
+    also_compare: tuple[tuple[str, str], ...] = option((), parse=_pairs)
+    discussion: str = ""  # Markdown for the report; {{ gain("row", "other") }} is filled in
     side_by_side: SideBySide | None = None  # a table over several suites
-    _path: Path = PrivateAttr(Path())
-
-    @property
-    def path(self) -> Path:
-        """The file it was read from."""
-        return self._path
+    path: Path = Path()
 
     @property
     def rows(self) -> tuple[Run | Baseline, ...]:
@@ -300,8 +391,8 @@ class Suite(Keys):
         """Several paths, see :meth:`resolved`."""
         return tuple(map(self.resolved, paths))
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.name != slug(self.name):
             raise OptionError(f"name is '{self.name}', expected letters, digits and hyphens.")
         if not self.runs:
@@ -311,40 +402,38 @@ class Suite(Keys):
                 f"data: split is 'entity-disjoint' for the task '{self.task}', which has no "
                 "entities. Choose official or deduplicated."
             )
-        for row in self.rows:
-            if self.task != "ner" and (row.known, row.right) != (None, None):
-                raise OptionError(
-                    f"'{row.name}': known and right are of mentions, and the task is "
-                    f"'{self.task}'. Leave them out."
-                )
-            told = row.unseen is not None or self.data.unseen is not None
-            if told != (self.data.split == "substitution"):
-                raise OptionError(
-                    f"'{row.name}': unseen and split: substitution need each other. Give both, "
-                    "or neither."
-                )
         if self.task in ("link", "mask", "qa") and self.data != Data(folder=self.data.folder):
             raise OptionError(
                 f"data: for the task '{self.task}', a folder's files are read as they are. Give "
                 "only the folder."
             )
-        odd = [row.name for row in self.baselines if (row.senses is None) == (self.task == "link")]
-        if odd:
+        for row in self.rows:
+            with _within(f"'{row.name}'"):
+                self._check_row(row)
+        self._check_names()
+
+    def _check_row(self, row: Run | Baseline) -> None:
+        if self.task != "ner" and (row.known, row.right) != (None, None):
             raise OptionError(
-                f"baseline '{odd[0]}': every baseline of the task 'link' needs senses, and no "
-                "other baseline may have it. Add it for 'link'; leave it out for other tasks."
+                f"known and right are of mentions, and the task is '{self.task}'. Leave them out."
             )
-        if self.task not in ("ner", "link") and self.baselines:
+        names_are_new = row.unseen is not None or self.data.unseen is not None
+        if names_are_new != (self.data.split == "substitution"):
+            raise OptionError(
+                "unseen and split: substitution need each other. Give both, or neither."
+            )
+        if isinstance(row, Run):
+            train_options(self, row)  # refuses what can't be
+            return
+        if self.task not in ("ner", "link"):
             raise OptionError(
                 f"baselines are for named entities, and the task is '{self.task}'. Leave them out."
             )
-        self._check_names()
-        for run in self.runs:
-            try:
-                train_options(self, run)
-            except (KBertError, TypeError) as error:
-                raise OptionError(f"run '{run.name}': {error}") from error
-        return self
+        if (row.senses is None) == (self.task == "link"):
+            raise OptionError(
+                "every baseline of the task 'link' needs senses, and no other baseline may have "
+                "it. Add it for 'link'; leave it out for other tasks."
+            )
 
     def _check_names(self) -> None:
         names, runs = [row.name for row in self.rows], [run.name for run in self.runs]
@@ -367,110 +456,86 @@ class Suite(Keys):
                 )
 
 
-def _handed_on(data: Any) -> Any:
-    """Give every row what the suite says for all."""
-    if not isinstance(data, dict):
-        return data
-    rows = {
-        key: [_inheriting(row, data, kind) for row in data[key]]
-        for key, kind in (("runs", Run), ("baselines", Baseline))
-        if isinstance(data.get(key), list)
-    }
-    rows |= _under_each(rows, data)
-    covered_by = data.get("kg") if data.get("covered_by") is None else data["covered_by"]
-    return {**data, **rows, "covered_by": covered_by}
+# Rows
+
+Rows = list[tuple[type[Run] | type[Baseline], dict[str, Any]]]  # each with its keys
 
 
-def _inheriting(row: Any, suite: Mapping[str, Any], kind: type[Keys]) -> Any:
-    """A row's keys with those that the suite gives for all rows."""
-    if not isinstance(row, dict):
-        return row
-    inherited = {k: suite[k] for k in INHERITED if suite.get(k) and k in kind.model_fields}
-    given = {key: value for key, value in row.items() if value or key not in ("kg", "injection")}
+def _rows(suite: Mapping[str, Any]) -> Rows:
+    """The keys of all rows, with those that the suite gives for all."""
+    rows: Rows = []
+    for kind, data in ((Run, suite["runs"]), (Baseline, suite.get("baselines", ()))):
+        for number, row in enumerate(data, 1):
+            name = row.get("name") if isinstance(row, dict) else None
+            label = f"{kind.__name__.lower()} {repr(name) if isinstance(name, str) else number}"
+            keys = _inheriting(kind, _keys(kind, row, label), suite)
+            with _within(label):
+                if name is None:
+                    raise OptionError("name is missing. Add it.")
+                for key in ("name", *REFERRING):
+                    if not isinstance(keys.get(key, ""), str):
+                        raise OptionError(f"{key} is {keys[key]!r:.60}, expected a text.")
+            rows.append((kind, keys))
+    return rows
+
+
+def _inheriting(kind: type, own: dict[str, Any], suite: Mapping[str, Any]) -> dict[str, Any]:
+    own = {key: value for key, value in own.items() if value or key not in ("kg", "injection")}
+    keys = {key: suite[key] for key in INHERITED if suite.get(key) and key in option_fields(kind)}
     if kind is Run:
-        given["knowledge"] = given.get("knowledge") or ("graph" if suite.get("kg") else "none")
-        if given["knowledge"] == "none":
-            inherited.pop("kg", None)
-        for_all, train = inherited.get("train"), given.get("train") or {}
-        if isinstance(for_all, dict) and isinstance(train, dict):
-            encoders = suite.get("encoder") or SCRATCH, given.get("encoder") or SCRATCH
-            if encoders[0] == SCRATCH != encoders[1]:  # the size is of the other runs
-                for_all = {name: value for name, value in for_all.items() if name not in SIZE}
-            given["train"] = {**for_all, **train}
-    return {**inherited, **{key: value for key, value in given.items() if value is not None}}
+        own.setdefault("knowledge", "graph" if "kg" in keys else "none")
+        if own["knowledge"] == "none":
+            keys.pop("kg", None)
+        train = keys.get("train", {})
+        if keys.get("encoder", SCRATCH) == SCRATCH != own.get("encoder", SCRATCH):
+            train = {key: value for key, value in train.items() if key not in SIZE}  # of the others
+        own["train"] = {**train, **own.get("train", {})}
+    return {**keys, **own}
 
 
-def _under_each(rows: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, Any]:
+def _under_each(rows: Rows, suite: Mapping[str, Any]) -> tuple[Rows, Any]:
     """Rows, and what a suite compares besides, under each of its conditions.
 
     A row without a graph is there once for conditions that differ in the graph alone. A row that
     itself gives a part of a condition, as a value or a list, is there under those that agree.
     """
-    try:
-        conditions = [Condition.model_validate(given) for given in suite.get("conditions") or ()]
-    except (ValidationError, TypeError):  # which the suite's own check tells
-        return {}
-    every = [row for of in rows.values() for row in of]
-    compared = _pairs(suite.get("also_compare") or [])
-    names_are_texts = all(
-        isinstance(row, dict)
-        and isinstance(row.get("name"), str)
-        and all(isinstance(row.get(key), str | None) for key in REFERRING)
-        for row in every
-    )
-    if not conditions or not names_are_texts or not isinstance(compared, list):
-        return {}
-    bare = {row.get("name") for row in rows.get("runs", ()) if row["knowledge"] == "none"}
+    conditions, compared = suite.get("conditions", ()), suite.get("also_compare", ())
+    if not conditions:
+        return rows, compared
+    names = {row["name"] for _, row in rows}
+    bare = {row["name"] for _, row in rows if row.get("knowledge") == "none"}
 
     def agrees(condition: Condition, row: Mapping[str, Any]) -> bool:
-        asked = {key: row[key] for key, _ in condition if row.get(key) is not None}
+        asked = {f.name: row[f.name] for f in fields(Condition) if f.name in row}
         return all(
-            getattr(condition, k) in (v if isinstance(v, list) else [v]) for k, v in asked.items()
+            getattr(condition, key) in (value if isinstance(value, list) else [value])
+            for key, value in asked.items()
         )
 
-    def under(condition: Condition, name: Any) -> tuple[Condition, str]:
+    def under(condition: Condition, name: str) -> tuple[Condition, str]:
         own = Condition(unseen=condition.unseen) if name in bare else condition
         return own, f"{name}: {own.in_words}" if own.in_words else name
 
-    for row in every:
-        if not any(agrees(condition, row) for condition in conditions):
-            raise OptionError(
-                f"'{row.get('name')}' has an unseen, known or right that no condition has. "
-                "Correct it, or add a condition."
-            )
-    made: dict[str, dict[str, Any]] = {key: {} for key in rows}
-    pairs: dict[tuple[str, ...], None] = {}
+    made: dict[Any, dict[str, Any]] = {}
+    pairs: dict[Any, None] = {}
+    there: set[str] = set()
     for condition in conditions:
-        here = {key: [row for row in of if agrees(condition, row)] for key, of in rows.items()}
-        for key, of in here.items():
-            for row in of:
-                own, name = under(condition, row.get("name"))
-                referred = {k: under(condition, row[k])[1] for k in REFERRING if row.get(k)}
-                row = {**row, **own.model_dump(exclude_none=True), **referred, "name": name}
-                made[key].setdefault(name, row)
-        absent = {r.get("name") for r in every} - {
-            r.get("name") for of in here.values() for r in of
-        }
+        here = [(kind, row) for kind, row in rows if agrees(condition, row)]
+        for kind, row in here:
+            own, name = under(condition, row["name"])
+            referred = {key: under(condition, row[key])[1] for key in REFERRING if key in row}
+            made.setdefault((kind, name), {**row, **own.given, **referred, "name": name})
+        names_here = {row["name"] for _, row in here}
+        there |= names_here
         for pair in compared:
-            if absent.isdisjoint(pair):
+            if names_here >= names.intersection(pair):
                 pairs[tuple(under(condition, name)[1] for name in pair)] = None
-    return {**{k: [*of.values()] for k, of in made.items()}, "also_compare": [*map(list, pairs)]}
-
-
-def check_side_by_side(suites: Sequence[Suite]) -> None:
-    """Refuse suites of different tasks side by side.
-
-    Raises:
-        OptionError: naming one.
-    """
-    for suite in suites:
-        for other in suites:
-            beside = suite.side_by_side is not None and other.name in suite.side_by_side.suites
-            if beside and other.task != suite.task:
-                raise OptionError(
-                    f"{suite.path}: side_by_side has '{other.name}', whose task is "
-                    f"'{other.task}', beside '{suite.task}'. Take it out."
-                )
+    for name in names - there:
+        raise OptionError(
+            f"'{name}' has an unseen, known or right that no condition has. Correct it, or add a "
+            "condition."
+        )
+    return [(kind, row) for (kind, _), row in made.items()], tuple(pairs)
 
 
 def read_suite(path: str | Path) -> Suite:
@@ -481,23 +546,22 @@ def read_suite(path: str | Path) -> Suite:
     """
     path = Path(path)
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except (OSError, *YAML_PROBLEMS) as error:
         raise OptionError(
             f"{path}: can't be read as YAML in UTF-8 ({error}). Check its name, or correct it."
         ) from error
-    if isinstance(data, dict):
-        data["name"] = data.get("name") or path.stem
-        data["title"] = data.get("title") or data["name"]
-    try:
-        data = _handed_on(data)
-        suite = Suite.model_validate(data)
-    except ValidationError as error:
-        raise OptionError(f"{path}: {error_text(error.errors()[0], data)}") from error
-    except KBertError as error:
-        raise OptionError(f"{path}: {error}") from error
-    suite._path = path
-    return suite
+    with _within(str(path)):
+        suite = {"name": path.stem, "path": path, **_keys(Suite, data, without=["path"])}
+        suite = {"title": suite["name"], "covered_by": suite.get("kg", ()), **suite}
+        _refuse_missing(Suite, suite)
+        rows, suite["also_compare"] = _under_each(_rows(suite), suite)
+        made: dict[type, list[Any]] = {Run: [], Baseline: []}
+        for kind, keys in rows:
+            with _within(f"{kind.__name__.lower()} '{keys['name']}'"):
+                _refuse_missing(kind, keys)
+                made[kind].append(kind(**keys))
+        return Suite(**{**suite, "runs": tuple(made[Run]), "baselines": tuple(made[Baseline])})
 
 
 def slug(name: str) -> str:

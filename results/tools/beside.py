@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kbert_core.errors import OptionError
 from kbert_lab.study.statistics import Difference, Metric, Resampled
 from kbert_lab.suites.results import Tables, canonical, without_defaults
 from kbert_lab.suites.suite import SideBySide
@@ -46,6 +47,12 @@ def groups(suites: Sequence[Tables]) -> list[Group]:
     for suite in (tables.suite for tables in suites):
         if (declared := suite.side_by_side) is None:
             continue
+        for name in declared.suites.keys() & known:
+            if (task := known[name].suite.task) != suite.task:
+                raise OptionError(
+                    f"{suite.path}: side_by_side has '{name}', whose task is '{task}', beside "
+                    f"'{suite.task}'. Take it out."
+                )
         members = tuple((c, known[name]) for name, c in declared.suites.items() if name in known)
         group = Group(suite.name, declared, members)
         if sum(bool(member.results) for _, member in members) > 1 and group.rows:

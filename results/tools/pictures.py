@@ -5,6 +5,7 @@ also has its own marker.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from textwrap import fill
@@ -185,7 +186,7 @@ def _draw_gains(
 
 def _but(condition: Condition, axis: str) -> Condition:
     """A condition without one of the things varied."""
-    return condition.model_copy(update={axis: None})
+    return replace(condition, **{axis: None})
 
 
 def _draw_scores(tables: Tables, path: Path) -> bool:
@@ -299,8 +300,14 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
         scores = [curve for curve in found if curve]
         if scores:
             curves[run.name] = [Spread.of(of) for of in zip(*scores, strict=False)]
-            alone = {"name": "", "note": "", "seeds": (), "ablation": FULL, "test_curve": False}
-            panels.setdefault(repr(run.model_copy(update=alone)), []).append(run)
+            alone: Any = {
+                "name": "",
+                "note": "",
+                "seeds": (0,),
+                "ablation": FULL,
+                "test_curve": False,
+            }
+            panels.setdefault(repr(replace(run, **alone)), []).append(run)
     if on_test and len(panels) > 1:  # what is grey in the others needs no panel
         without_graph = {runs[0].compare_with for runs in panels.values()}
         panels = {key: runs for key, runs in panels.items() if runs[0].name not in without_graph}

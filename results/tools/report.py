@@ -25,7 +25,7 @@ from kbert_core.errors import ExperimentError
 from kbert_lab.study.statistics import LEVEL, RESAMPLES, SURE_SEEDS, Metric
 from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.results import Tables
-from kbert_lab.suites.suite import check_side_by_side, read_suite, slug
+from kbert_lab.suites.suite import read_suite, slug
 from results.tools import tables as tables_of
 from results.tools.beside import Group, groups, reruns
 from results.tools.pictures import draw_group, draw_suite
@@ -298,7 +298,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             (RESULTS / "suites").glob("*.yaml"), key=lambda path: (path.stem != FIRST, path)
         )
     suites = [read_suite(path) for path in paths]
-    check_side_by_side(suites)
     with TemporaryDirectory() as work:
         tables = [Experiment(suite, args.results, Path(work)).tables() for suite in suites]
     if args.draw:

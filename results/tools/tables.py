@@ -225,7 +225,7 @@ def _by_condition(suite: Suite, columns: Sequence[str], lines: Iterable[tuple[An
         lines: each a label, the row whose conditions it is of, its seeds, and its figures.
     """
     centre, lines = suite.conditions[0], [*lines]
-    varied = (Condition(**dict({*c} - {*centre})) for c in suite.conditions)
+    varied = (Condition(**dict(c.given.items() - centre.given.items())) for c in suite.conditions)
     conditions = {c.in_words: v.in_words for c, v in zip(suite.conditions, varied, strict=True)}
     tables = []
     for place, name in enumerate(columns):

@@ -86,7 +86,7 @@ def test_a_page_has_a_line_a_row_and_a_column_a_condition_named_by_what_it_varie
     gains = next(line for line in differences(tables).splitlines() if "K-BERT − BERT" in line)
     assert re.findall(r"([+−][\d.]+) \[", gains) == ["+10.0", "+30.0", "+0.0", "−20.0"]
 
-    other = replace(tables, suite=tables.suite.model_copy(update={"name": "other"}))
+    other = replace(tables, suite=replace(tables.suite, name="other"))
     again = Rerun("BERT: 25 % new", (other, tables), {"F1": Difference(0.1, 0.1, 0.1, 0.1, 2)})
     last = differences(tables, [again]).splitlines()[-1]
     assert last.startswith("| *none:* BERT: 25 % new, run twice (also in [other](other.md)) | 2, ")
@@ -127,9 +127,9 @@ def test_another_system_is_drawn_with_the_first_row_in_panels_below(tables, monk
     monkeypatch.setattr(pictures, "gains_by_axis", lambda _: axes)
     last = tables.suite.runs[-1]
     more = {"name": f"Peer: {last.in_words}", "train": {"system": "plain-text"}}
-    peer = last.model_copy(update=more)
+    peer = replace(last, **more)
     runs = (*tables.suite.runs, peer)
-    tables = replace(tables, suite=tables.suite.model_copy(update={"runs": runs}))
+    tables = replace(tables, suite=replace(tables.suite, runs=runs))
     assert pictures._draw_map(tables, tmp_path / "map.png")
     own = {"K-BERT": 1, "Constant tail": 2}
     assert panels == [own, own, {"K-BERT": 1, "Peer": 3}]

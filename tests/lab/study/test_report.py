@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 from kept_results import keep, remove, result_of, results_of
 
-from kbert_core.errors import ExperimentError
+from kbert_core.errors import ExperimentError, OptionError
 from kbert_lab import cli
 from kbert_lab.study.statistics import Counts, packed
 from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.results import Tables
 from kbert_lab.suites.suite import Run, read_suite
 from results.tools import report
+from results.tools.beside import groups
 from results.tools.pictures import _chosen
 from results.tools.report import write_report
 from results.tools.tables import facts, made_on, table
@@ -108,7 +109,7 @@ def rows_of(text, first):
 
 def test_a_suite_whose_graph_covers_nothing_has_no_column_of_covered_names(done):
     tables = tables_of(done, resamples=200)
-    without = replace(tables, suite=tables.suite.model_copy(update={"covered_by": ()}))
+    without = replace(tables, suite=replace(tables.suite, covered_by=()))
     assert [metric.name for metric in without.metrics] == ["F1", "recall, unseen"]
     assert [metric.name for metric in tables.metrics][2:] == [
         *("recall, unseen covered", "recall, unseen uncovered")
@@ -158,11 +159,11 @@ def test_a_page_says_how_many_more_steps_rows_make_in_as_many_epochs(done):
         "; 2 epochs, up to 75 % more steps than in the row compared with."
     )
     longer = [
-        run.model_copy(update={"train": {"epochs": 3}}) if "K-BERT" in run.name else run
+        replace(run, train={"epochs": 3}) if "K-BERT" in run.name else run
         for run in tables.suite.runs
     ]
     update = {"runs": tuple(longer)}
-    tables = replace(tables, suite=tables.suite.model_copy(update=update))
+    tables = replace(tables, suite=replace(tables.suite, **update))
     assert facts(tables).endswith("; 2 or 3 epochs.")
 
 
@@ -233,8 +234,8 @@ def test_a_suite_alone_has_nothing_beside_it(three, folder, caplog):
     assert "Both ways" not in written.read_text("utf-8")
     assert not caplog.records
     names = {"tiny": "as it is", "othr": "otherwise"}
-    declared = three[0].suite.side_by_side.model_copy(update={"suites": names})
-    suite = three[0].suite.model_copy(update={"side_by_side": declared})
+    declared = replace(three[0].suite.side_by_side, suites=names)
+    suite = replace(three[0].suite, side_by_side=declared)
     tables = Tables(suite, three[0].results, resamples=200)
     (written, *_) = write_report([tables, three[1]], folder / "results.md")
     assert "Both ways" not in written.read_text("utf-8")
@@ -242,26 +243,19 @@ def test_a_suite_alone_has_nothing_beside_it(three, folder, caplog):
 
 def test_suites_without_a_row_in_common_are_not_put_side_by_side(three, folder):
     suite = three[1].suite
-    runs, baselines = (
-        tuple(row.model_copy(update={"name": f"another {row.name}"}) for row in rows)
-        for rows in (suite.runs, suite.baselines)
-    )
+    runs = tuple(replace(r, name=f"another {r.name}", compare_with=None) for r in suite.runs)
     results = {f"another {name}": of for name, of in three[1].results.items()}
-    suite = suite.model_copy(update={"runs": runs, "baselines": baselines})
+    suite = replace(suite, runs=runs, baselines=(), also_compare=())
     other = Tables(suite, results, resamples=200)
     (written, *_) = write_report([three[0], other], folder / "results.md")
     assert "Both ways" not in written.read_text("utf-8")
 
 
-def test_suites_of_different_tasks_side_by_side_are_refused_before_anything_runs(
-    three, written, suite_data, folder, capsys
-):
-    suite_data |= {"task": "classify", "baselines": []}
-    suites = [three[0].suite.path, written(suite_data, "other.yaml")]
-    places = ["--results", folder / "results", "--work", folder / "work"]
-    assert cli.main([str(part) for part in ("experiment", *suites, *places)]) == 2
-    assert "'other', whose task is 'classify', beside 'ner'" in capsys.readouterr().err
-    assert not (folder / "work").exists()
+def test_suites_of_different_tasks_are_not_shown_side_by_side(three, written, suite_data):
+    suite_data |= {"task": "classify", "baselines": [], "also_compare": []}
+    other = Tables(read_suite(written(suite_data, "other.yaml")), {})
+    with pytest.raises(OptionError, match="'other', whose task is 'classify', beside 'ner'"):
+        groups([three[0], other])
 
 
 def test_differences_have_intervals_and_say_of_how_many_seeds(done, folder):
@@ -541,7 +535,7 @@ def test_test_curves_are_of_the_epochs_best_on_dev_so_far(done, folder):
 def test_figures_of_a_discussion_are_filled_in(done, folder):
     def says(text):
         tables = tables_of(done, resamples=50)
-        return replace(tables, suite=tables.suite.model_copy(update={"discussion": text}))
+        return replace(tables, suite=replace(tables.suite, discussion=text))
 
     told = says(
         "It adds {{ gain('K-BERT, graph', 'BERT') }}, {{ gain('everything | visible', 'BERT') }}; "
