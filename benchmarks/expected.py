@@ -16,7 +16,7 @@ by one to all of these.
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import product
 from math import log
@@ -33,8 +33,7 @@ from kbert_lab.explain.drawing import BLUE, EDGE, GREY, drawing, tidy
 from kbert_lab.study import expected
 from kbert_lab.study.audit import audit
 from kbert_lab.study.audit_values import Data, Gain, Share, plain_tokenizer
-from kbert_lab.study.expected import WAYS, Fit, Point, found_by_bert
-from kbert_lab.study.linear import linear_recall
+from kbert_lab.study.expected import WAYS, Fit, Point, found_by_bert, linear_recall
 from kbert_lab.study.statistics import SURE_SEEDS
 from kbert_lab.study.verdict import HARM, WORTH, costs, pays, verdict_of
 from kbert_lab.suites.grid import Experiment
@@ -228,7 +227,7 @@ def main() -> None:
         points.sort(key=lambda point: every.index(group_of(point)))
         file.write_text(json.dumps(points, indent=1) + "\n", encoding="utf-8")
     points = json.loads(file.read_text("utf-8"))
-    fits = {way: fit_of([p for p in points if p["fitted"]], way).as_dict() for way in WAYS}
+    fits = {way: as_dict(fit_of([p for p in points if p["fitted"]], way)) for way in WAYS}
     path = Path(expected.__file__).with_name("expected.json")
     fitted = {"ways": fits, "ahead": ahead(points)}
     path.write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
@@ -385,12 +384,50 @@ def points_of(gain: float) -> str:
     return f"{100 * gain:+.1f}".replace("-", "−")
 
 
+def fit_to(
+    points: Sequence[Point],
+    gains: Sequence[float],
+    groups: Sequence[str],
+    uses: Sequence[str] = Point._fields,
+) -> Fit:
+    """Least squares, to the F1 gained over BERT at each point.
+
+    Args:
+        groups: which points share data and trainings, so that they aren't independent.
+    """
+    design = np.array([[getattr(point, name) for name in uses] for point in points])
+    gained = np.array(gains)
+    spread, fitted = _least_squares(design, gained)
+    errors = []
+    for group in sorted({*groups}):
+        own = np.array([name == group for name in groups])
+        of_rest, without = _least_squares(design[~own], gained[~own])
+        unsure = 1 + np.einsum("pf,fg,pg->p", design[own], of_rest, design[own])
+        errors.append(np.mean((gained[own] - design[own] @ without) ** 2 / unsure))
+    box = np.array([design.min(0), design.max(0)])
+    freedom = len(errors) - len(fitted)
+    return Fit(tuple(uses), fitted, spread, float(np.mean(errors)) ** 0.5, freedom, box)
+
+
+def _least_squares(design: Any, gained: Any) -> tuple[Any, Any]:
+    """(XᵀX)⁻¹ and the weights."""
+    spread = np.linalg.pinv(design.T @ design).astype(np.float64)
+    return spread, spread @ design.T @ gained
+
+
+def as_dict(fit: Fit) -> dict[str, Any]:
+    """A fit as plain data, for JSON."""
+    arrays = {n: np.round(getattr(fit, n), 6).tolist() for n in ("weights", "spread", "box")}
+    told = {"deviation": round(fit.deviation, 6), "freedom": fit.freedom}
+    return {"uses": [*fit.uses], **arrays, **told}
+
+
 def fit_of(points: list[dict[str, Any]], way: str) -> Fit:
     """The fit to points for a way."""
     having = [point for point in points if point["gains"].get(way)]
     gains = [_mean(point["gains"][way].values()) for point in having]
     at = [Point(point["new"] * (1 - point["found"]), point["wrong"]) for point in having]
-    return Fit.of_points(at, gains, [*map(group_of, having)], WAYS[way])
+    return fit_to(at, gains, [*map(group_of, having)], WAYS[way])
 
 
 if __name__ == "__main__":

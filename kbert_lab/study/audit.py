@@ -40,8 +40,7 @@ from kbert_lab.study.audit_values import (
     SplitAudit,
 )
 from kbert_lab.study.dictionary import Spans, dictionary_spans, learn_tail_labels
-from kbert_lab.study.expected import expected_gains, found_by_bert, point_of
-from kbert_lab.study.linear import linear_recall
+from kbert_lab.study.expected import expected_gains, found_by_bert, linear_recall, point_of
 from kbert_lab.training.scores import SpanKey, span_scores, unseen_recall
 
 MAX_LENGTH = 256  # tokens; what the released K-BERT is run with

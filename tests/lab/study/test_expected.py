@@ -1,16 +1,17 @@
-"""What an audit expects of a graph: the fit, and what it is fitted to."""
+"""What an audit expects of a graph: the fit, what it is fitted to, and the linear tagger."""
 
-import importlib.util
 import json
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks import expected as benchmark
+from kbert_lab.data.labelled import Example
+from kbert_lab.study import expected
 from kbert_lab.study.audit_values import Share
-from kbert_lab.study.expected import WAYS, Fit, Point, found_by_bert
-
-ROOT = Path(__file__).resolve().parents[3]
+from kbert_lab.study.expected import WAYS, Fit, Point, found_by_bert, linear_recall
 
 
 def drawn(random, count):
@@ -19,7 +20,7 @@ def drawn(random, count):
 
 def fitted(points, gains, *uses):
     """Every point is a group of its own."""
-    return Fit.of_points(points, gains, [*map(str, range(len(points)))], *uses)
+    return benchmark.fit_to(points, gains, [*map(str, range(len(points)))], *uses)
 
 
 def test_a_fit_finds_the_weights_that_made_the_gains():
@@ -129,28 +130,152 @@ def test_points_that_share_what_disturbs_them_count_as_one():
             for point, group in zip([*points, new], [*groups, "new"], strict=True)
         ]
         for how, at in (
-            ("groups", Fit.of_points(points, gains[:-1], groups).at(new)),
+            ("groups", benchmark.fit_to(points, gains[:-1], groups).at(new)),
             ("points", fitted(points, gains[:-1]).at(new)),
         ):
             inside[how] += at.low <= gains[-1] <= at.high
     assert inside["groups"] >= 930 and inside["points"] < inside["groups"] - 50, inside
 
 
-def test_a_fit_comes_back_from_its_json():
-    points = drawn(np.random.default_rng(3), 9)
-    fit = fitted(points, [0.1 * sum(point) ** 2 for point in points])
-    back = Fit.of(json.loads(json.dumps(fit.as_dict())))
-    where = Point(0.2, 0.7)
-    assert back.at(where).low == pytest.approx(fit.at(where).low, abs=1e-4)
-
-
 def test_the_shipped_fit_is_that_of_the_points_kept():
-    spec = importlib.util.spec_from_file_location("expected", ROOT / "benchmarks" / "expected.py")
-    benchmark = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
     points = json.loads((benchmark.KEPT / "points.json").read_text("utf-8"))
-    shipped = json.loads(Path(benchmark.expected.__file__).with_name("expected.json").read_text())
+    shipped = json.loads(Path(expected.__file__).with_name("expected.json").read_text())
     fitted = [point for point in points if point["fitted"]]
     for way in WAYS:
-        assert benchmark.fit_of(fitted, way).as_dict() == shipped["ways"][way]
+        fit = benchmark.fit_of(fitted, way)
+        assert benchmark.as_dict(fit) == shipped["ways"][way]
+        where = Point(0.2, 0.7)
+        assert Fit(**shipped["ways"][way]).at(where).low == pytest.approx(
+            fit.at(where).low, abs=1e-4
+        )
     assert benchmark.ahead(points) == shipped["ahead"]
+
+
+# The linear tagger
+
+
+FIRST = 3616601341270193008
+FILLER = "天地玄黄宇宙洪荒日月盈昃辰宿列张"
+OF_NAMES = "寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结为霜"
+
+
+def sentence(name, before, label, *, filler="".join(FILLER)):
+    """A text of single characters in which a name of two follows a word."""
+    text = f"{filler}{before}{name}{filler[:2]}"
+    start = len(filler) + len(before)
+    tags = ["O"] * len(text)
+    tags[start : start + 2] = [f"B-{label}", f"I-{label}"]
+    words = tuple((at, at + 1) for at in range(len(text)))
+    return Example((text,), words=words, tags=tuple(tags))
+
+
+def named(count, seed, given_away):
+    """Sentences with a name each; the word before it says its label, or nothing does."""
+    made, rng = [], random.Random(seed)
+    for number in range(count):
+        label = ("Symptom", "Cure")[number % 2]
+        name = "".join(rng.sample(OF_NAMES, 2))
+        before = (
+            {"Symptom": "患有", "Cure": "服用"}[label] if given_away else rng.choice("甲乙丙丁")
+        )
+        rest = "".join(rng.sample(FILLER, 6))
+        made.append(sentence(name, before, label, filler=rest))
+    return made
+
+
+def test_new_names_that_their_neighbours_give_away_are_found():
+    recall = linear_recall(named(200, 1, given_away=True), named(60, 2, given_away=True))
+    assert recall.total > 20
+    assert recall.share > 0.9
+
+
+def test_names_whose_label_nothing_gives_away_are_mostly_not_found():
+    recall = linear_recall(named(200, 1, given_away=False), named(60, 2, given_away=False))
+    assert recall.total > 20
+    assert recall.share < 0.7  # one label or the other, where it finds the borders
+
+
+def test_only_names_new_to_train_count():
+    train = [sentence("寒来", "患有", "Symptom"), sentence("暑往", "服用", "Cure")] * 5
+    held_out = [sentence("寒来", "患有", "Symptom"), sentence("秋收", "患有", "Symptom")]
+    assert linear_recall(train, held_out).total == 1
+    none = linear_recall(train, held_out[:1])
+    assert (none.count, none.total, none.odds) == (0, 0, 1)
+
+
+def test_a_token_has_the_same_features_in_every_process():
+    """Unlike Python's own hash, which differs by process."""
+    (first, *_), *_ = expected._features(
+        [sentence("寒来", "患有", "Symptom")], words=False
+    ).tolist()
+    assert first == FIRST
+
+
+def test_endings_of_words_give_their_label_away():
+    def of(stem, ending, label):
+        words = ["the", "patient", "took", f"{stem}{ending}", "today"]
+        text, ends = " ".join(words), np.cumsum([len(word) + 1 for word in words]) - 1
+        spans = tuple(
+            (int(end) - len(word), int(end)) for word, end in zip(words, ends, strict=True)
+        )
+        tags = ("O", "O", "O", f"B-{label}", "O")
+        return Example((text,), words=spans, tags=tags)
+
+    def many(seed, count):
+        rng = random.Random(seed)
+        stems = ["".join(rng.choice("bcdfgklmnprt") for _ in range(5)) for _ in range(count)]
+        ends = (("statin", "Cure"), ("itis", "Disease"))
+        return [of(stem, *ends[number % 2]) for number, stem in enumerate(stems)]
+
+    assert linear_recall(many(5, 120), many(6, 40)).share > 0.95
+
+
+@pytest.mark.parametrize(
+    ("train", "held_out"),
+    [
+        ([Example(("天地",), words=((0, 1), (1, 2)), tags=("O", "O"))], named(3, 1, True)),
+        (named(3, 1, True), [Example(("",))]),
+    ],
+)
+def test_where_there_is_nothing_to_learn_or_read_nothing_is_found(train, held_out):
+    assert linear_recall(train, held_out).count == 0
+
+
+def test_texts_without_a_token_change_nothing():
+    train, held_out, empty = named(60, 3, True), named(30, 4, True), [Example(("",))]
+    plain = linear_recall(train, held_out)
+    assert linear_recall(empty + train + empty, empty + held_out + empty) == plain
+
+
+def test_a_label_that_train_does_not_have_is_not_found_and_half_a_character_is_read():
+    train = named(60, 3, given_away=True)
+    held_out = [sentence("结为", "患有", "Organ"), sentence("\ud83d霜", "患有", "Symptom")]
+    recall = linear_recall(train, held_out)
+    assert recall.total == 2 and recall.count <= 1
+
+
+def test_a_text_is_not_the_neighbour_of_the_next():
+    one = sentence("寒来", "患有", "Symptom")
+    alone = expected._features([one], words=False)
+    both = expected._features([sentence("暑往", "服用", "Cure"), one], words=False)
+    assert (both[-len(alone) :] == alone).all()
+
+
+def test_of_many_texts_every_other_is_read(monkeypatch):
+    train, held_out = named(40, 1, given_away=True), named(10, 2, given_away=True)
+    read, features = [], expected._features
+    monkeypatch.setattr(expected, "_features", lambda e, w: read.append(len(e)) or features(e, w))
+    size = sum(len(e.words) for e in train)
+    for most in (size, size - 1):
+        monkeypatch.setattr(expected, "MOST", most)
+        linear_recall(train, held_out)
+    assert read == [40, 10, 20, 10]
+
+
+def test_of_very_many_features_the_most_frequent_are_kept(monkeypatch):
+    train, held_out = named(200, 1, given_away=True), named(60, 2, given_away=True)
+    sizes, fitted = [], expected._fitted
+    monkeypatch.setattr(expected, "_fitted", lambda *of: sizes.append(of[0].shape) or fitted(*of))
+    monkeypatch.setattr(expected, "MOST_WEIGHTS", 5 * 300)  # five labels
+    assert linear_recall(train, held_out).share > 0.9
+    assert sizes[0][1] == 300
