@@ -9,8 +9,7 @@ from app.texts import listed, t
 from app.view_models.html import plain
 from app.view_models.prediction import percent
 from kbert_core.explain.case import Target, target_of
-from kbert_core.explain.links import names_by_place
-from kbert_core.explain.targets import NOT
+from kbert_core.explain.targets import NOT, names_of
 from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import (
     AnswerPrediction,
@@ -94,7 +93,8 @@ def name_of(target: Target, trace: Any, info: ModelInfo) -> str:
 
 def candidates_of(target: Target, trace: Any) -> list[str]:
     """The entities that a linked name may mean, the most probable first."""
-    return names_by_place(trace.reading)[target.start, target.end]
+    names = {span.place[2:]: names_of(span) for span in trace.reading.linked_spans}
+    return names[target.start, target.end]
 
 
 def answer_name(answer: str, info: ModelInfo, text: str) -> str:

@@ -411,6 +411,6 @@ def device_named(name: str) -> torch.device:
 
 def _ask_hub(path: str | Path) -> None:
     if not Path(path).exists():
-        from kbert_core.checkpoints.hub import check_hub
+        from kbert_core.checkpoints.unreadable import check_hub
 
         check_hub(str(path))

@@ -141,19 +141,9 @@ def _scores(case: Case, given: Places) -> Tensor:
             "The layers of this reading have different visible matrices, so shares of tokens "
             "can't be computed. Remove the interventions on single layers."
         )
-    each = []
-    for own in logits.unflatten(0, (count, rows)):
-        on_text = (
-            own[0]
-            if own.dim() == 2
-            else reading.on_text(
-                [one[: len(row)] for one, row in zip(own, reading.rows, strict=True)]
-            )
-        )
-        each.append(
-            case.target.scored(case.target.log_probabilities(reading, on_text, labels), labels)
-        )
-    return torch.stack(each)
+    on_text = map(reading.logits_on_text, map(list, logits.unflatten(0, (count, rows))))
+    likely = (case.target.log_probabilities(reading, own, labels) for own in on_text)
+    return torch.stack([case.target.scored(own, labels) for own in likely])
 
 
 def _tokens(case: Case, shares: Places) -> list[TokenShare]:
@@ -161,6 +151,7 @@ def _tokens(case: Case, shares: Places) -> list[TokenShare]:
     reading: Any = case.reading
     reader = case.pipeline.reader
     text = [[0.0] * len(own) for own in reading.tokens]
+    shares_of_text: list[TokenShare] = []
     triples: list[TokenShare] = []
     for row, own in zip(reading.rows, shares["input_ids"], strict=True):
         for sentence, first, start, end in row.trunk_parts:
@@ -175,18 +166,11 @@ def _tokens(case: Case, shares: Places) -> list[TokenShare]:
         kb, tokenizer = reading.kb, reader.embeds()["kb_ids"][1].hugging_face
         for triple, (start, end) in zip(kb.triples, kb.places, strict=True):
             words = tokenizer.convert_ids_to_tokens(list(kb.ids[start:end]))
+            own = values[start:end].tolist()
             triples += [
-                TokenShare(word, value, piece=Piece(triple))
-                for word, value in zip(words, values[start:end].tolist(), strict=True)
+                TokenShare(w, v, piece=Piece(triple)) for w, v in zip(words, own, strict=True)
             ]
-    own_words = [
-        TokenShare(
-            reading.sentences[n][tokens.starts[at] : tokens.ends[at]],
-            value,
-            n,
-            int(tokens.starts[at]),
-        )
-        for n, tokens in enumerate(reading.tokens)
-        for at, value in enumerate(text[n])
-    ]
-    return [*own_words, *triples]
+    for n, (sentence, tokens) in enumerate(zip(reading.sentences, reading.tokens, strict=True)):
+        for value, start, end in zip(text[n], tokens.starts, tokens.ends, strict=True):
+            shares_of_text.append(TokenShare(sentence[start:end], value, n, int(start)))
+    return [*shares_of_text, *triples]

@@ -194,5 +194,5 @@ class Case:
             for variant, own in zip(some, logits, strict=True):
                 likely = target.log_probabilities(variant, own, labels)
                 prediction = task.decode(variant, own, labels)
-                outcome = Outcome(target.score_in(likely, labels), target.answer(prediction))
+                outcome = Outcome(float(target.scored(likely, labels)), target.answer(prediction))
                 yield Scored(outcome, prediction, likely)

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from kbert_core.errors import TextError
-from kbert_core.explain.links import chosen_link, entity_at, weight_of
 from kbert_core.labels import OUTSIDE, Labels
 from kbert_core.reader import Reading
 from kbert_core.tasks import (
+    NULL,
     AnswerPrediction,
     ClassPrediction,
     LabelsPrediction,
@@ -56,14 +56,10 @@ class Target:
 
     def score(self, reading: Reading, logits: Tensor, labels: Labels) -> float:
         """Score the logits of one text; arguments and errors as for :meth:`log_probabilities`."""
-        return self.score_in(self.log_probabilities(reading, logits, labels), labels)
-
-    def score_in(self, here: Tensor, labels: Labels) -> float:
-        """Score log-probabilities (T, K), see :meth:`log_probabilities`."""
-        return float(self.scored(here, labels))
+        return float(self.scored(self.log_probabilities(reading, logits, labels), labels))
 
     def scored(self, here: Tensor, labels: Labels) -> Tensor:
-        """The same as a tensor (), through which gradients flow."""
+        """Score log-probabilities (T, K), as a tensor () through which gradients flow."""
         if not self._is_span(labels):
             at = self._index(labels, self.label)
             others = torch.cat([here[0, :at], here[0, at + 1 :]])
@@ -179,7 +175,12 @@ class LinkTarget(Target):
 
     def log_probabilities(self, reading: Any, logits: Tensor, labels: Labels) -> Tensor:
         """(1, 2): of the entity's weight, and of the others' together."""
-        weight = weight_of(self.label, (self.start, self.end), reading, logits)
+        weight = 0.0
+        for span, own in zip(reading.linked_spans, logits, strict=True):
+            if span.place[2:] == (self.start, self.end) and span.candidates:
+                weights = own[: len(span.candidates)].double().softmax(-1).tolist()
+                shares = zip(names_of(span), weights, strict=True)
+                weight = sum(share for name, share in shares if name == self.label)
         weight = min(max(weight, LEAST), 1 - LEAST)
         return torch.tensor([[weight, 1 - weight]], dtype=torch.double).log()
 
@@ -193,7 +194,8 @@ class LinkTarget(Target):
 
     def answer(self, prediction: Any) -> str:
         """The entity that the span is taken to mean, or NULL."""
-        return entity_at((self.start, self.end), prediction)
+        places = {(own.start, own.end): own.entity for own in prediction.links}
+        return places.get((self.start, self.end)) or NULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +275,7 @@ def target_of(
     if isinstance(prediction, LinkPrediction):
         if not prediction.links:
             raise NothingPredicted("No name of the graph stands in the text: nothing is linked.")
-        return LinkTarget(*chosen_link(prediction, reading, label, span))
+        return _link(prediction, reading, label, span)
     if isinstance(prediction, AnswerPrediction):
         assert reading is not None
         return _answer(prediction, reading, label, span)
@@ -294,6 +296,36 @@ def target_of(
     known = [s for s in fitting if label is None and reading and _has_knowledge(s, reading)]
     chosen = (known or fitting)[0]
     return Target(chosen.label, chosen.start, chosen.end)
+
+
+def names_of(span: Any) -> list[str]:
+    """Say what a span of a linker may mean, the most probable first."""
+    return [NULL if own.special is not None else own.entity for own in span.candidates]
+
+
+def _link(
+    prediction: LinkPrediction, reading: Any, entity: str | None, place: tuple[int, int] | None
+) -> LinkTarget:
+    """Choose a link: by its place, its entity, both, or the span whose best weight is least sure.
+
+    Raises:
+        TextError: no name stands there, or it can't mean the entity.
+    """
+    names = {span.place[2:]: names_of(span) for span in reading.linked_spans}
+    if place is None:
+        links = sorted(prediction.links, key=lambda own: own.weight)
+        places = [(own.start, own.end) for own in links]
+        place = next((own for own in places if entity in names[own]), places[0])
+    if place not in names:
+        known = ", ".join(f"[{start}, {end})" for start, end in names)
+        raise TextError(f"There is no name of the graph at [{place[0]}, {place[1]}), only {known}.")
+    if entity is not None and entity not in names[place]:
+        known = ", ".join(names[place])
+        raise TextError(
+            f"'{entity}' is no candidate of the name at [{place[0]}, {place[1]}), which may mean "
+            f"{known}."
+        )
+    return LinkTarget(entity or LinkTarget("", *place).answer(prediction), *place)
 
 
 def _answer(

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
+import numpy as np
 import torch
 
 from kbert_core.errors import GraphEditError, OptionError
-from kbert_core.files import are_texts
 from kbert_core.knowbert.entity_vectors import TEXT, EntityVectors
 from kbert_core.knowbert.kar import (
     MASK,
@@ -89,13 +89,6 @@ class Base:
         like = own.pop("like", "graph")
         if like not in BASES:
             raise OptionError(f"No knowledge base '{like}'; expected one of {', '.join(BASES)}.")
-        relations = own.get("relations")
-        if isinstance(relations, list | tuple) and are_texts([*relations]):
-            own["relations"] = tuple(relations)
-        elif relations is not None:
-            raise OptionError(
-                f"relations is {relations!r}, expected a list of texts, such as ['gloss']."
-            )
         try:
             kar = KarOptions(**{**BASES[like].get("kar", {}), **own.pop("kar", {})})
             return cls(**{**BASES[like], **own, "kar": kar})
@@ -345,29 +338,17 @@ def batch_of(
     """
     most = max([len(spans) for spans in rows] + [1])
     widest = max([len(span.candidates) for spans in rows for *_, span in spans] + [1])
-    places = torch.full((len(rows), most, 2), -1)
-    entities = torch.zeros((len(rows), most, widest), dtype=torch.long)
-    priors = torch.zeros((len(rows), most, widest))
-    numbers: dict[tuple[Triple, ...], int] = {}
-    first_of_its_own = len(SPECIAL_ENTITIES)
+    places = np.full((len(rows), most, 2), -1)
+    entities = np.full((len(rows), most, widest), PADDING)
+    priors = np.zeros((len(rows), most, widest), np.float32)
+    numbers: dict[tuple[Triple, ...], int] = {}  # of the batch's own entities
     for row, spans in enumerate(rows):
-        if not spans:
-            continue
-        places[row, : len(spans)] = torch.tensor([(first, last) for first, last, _ in spans])
-        ids, shares = [], []
-        for *_, span in spans:
-            rest = widest - len(span.candidates)
-            ids.append(
-                [
-                    numbers.setdefault(own.triples, len(numbers)) + first_of_its_own
-                    if own.special is None
-                    else own.special
-                    for own in span.candidates
-                ]
-                + [PADDING] * rest
-            )
-            shares.append([own.prior for own in span.candidates] + [0.0] * rest)
-        entities[row, : len(spans)] = torch.tensor(ids)
-        priors[row, : len(spans)] = torch.tensor(shares)
-    made = vectors.of(list(numbers))
-    return Candidates(places, entities, priors, made, threshold)
+        for place, (first, last, span) in enumerate(spans):
+            places[row, place] = first, last
+            for rank, own in enumerate(span.candidates):
+                number = own.special
+                if number is None:
+                    number = numbers.setdefault(own.triples, len(numbers)) + len(SPECIAL_ENTITIES)
+                entities[row, place, rank], priors[row, place, rank] = number, own.prior
+    where, which, shares = map(torch.from_numpy, (places, entities, priors))
+    return Candidates(where, which, shares, vectors.of(list(numbers)), threshold)

@@ -274,24 +274,13 @@ class KnowBertTrace(Trace):
         linked: dict[int, LinkedSpan] = {}
         for row, own in enumerate(self.reading.rows):
             for base, kar in enumerate(self.kars):
-                made = kar.linked
                 for place, placed in enumerate(own.of_base(base)):
-                    count = len(placed.span.candidates)
-                    values = zip(
-                        placed.span.candidates,
-                        made.dot[row, place, :count].tolist(),
-                        made.scores[row, place, :count].tolist(),
-                        made.weights[row, place, :count].tolist(),
-                        strict=True,
-                    )
-                    linked.setdefault(
-                        placed.number,
-                        LinkedSpan(
-                            placed.span,
-                            tuple(LinkedCandidate(*value) for value in values),
-                            bool(made.is_null[row, place]),
-                        ),
-                    )
+                    stages = (kar.linked.dot, kar.linked.scores, kar.linked.weights)
+                    values = (stage[row, place].tolist() for stage in stages)
+                    candidates = map(LinkedCandidate, placed.span.candidates, *values)
+                    is_null = bool(kar.linked.is_null[row, place])
+                    span = LinkedSpan(placed.span, tuple(candidates), is_null)
+                    linked.setdefault(placed.number, span)
         return tuple(linked[number] for number in sorted(linked))
 
     def _repr_html_(self) -> str:

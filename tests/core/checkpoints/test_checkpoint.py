@@ -15,7 +15,7 @@ from tiny_knowbert import SENSES, knowbert_in
 from transformers import AutoModelForTokenClassification, BertModel
 
 from kbert_core import Ablation, Card, InjectionOptions, Pipeline, ReadConfig, load_model
-from kbert_core.checkpoints import hub
+from kbert_core.checkpoints import unreadable
 from kbert_core.checkpoints.checkpoint import card_of, device_named, load_config, load_tokenizer
 from kbert_core.errors import CheckpointError, KBertError, OptionError
 from kbert_core.knowledge.surface_forms import AS_WRITTEN
@@ -229,11 +229,11 @@ def test_a_hub_that_does_not_answer_is_asked_once(monkeypatch):
         asked.append((address, timeout))
         raise OSError("no network")
 
-    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(hub, "get_session", lambda: Mock(head=head))
+    monkeypatch.setattr(unreadable.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(unreadable, "get_session", lambda: Mock(head=head))
     with pytest.raises(CheckpointError, match=r"huggingface\.co can't be reached"):
         load_config("nobody/nothing-here")
-    assert asked == [(hub.constants.ENDPOINT, hub.LONGEST_WAIT)]
+    assert asked == [(unreadable.constants.ENDPOINT, unreadable.LONGEST_WAIT)]
 
 
 def test_a_misspelt_folder_names_the_model_that_may_be_meant(tmp_path):

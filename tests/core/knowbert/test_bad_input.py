@@ -161,8 +161,8 @@ def test_a_model_with_a_kar_is_read_by_its_own_system_alone(tagger, system):
         ([{"like": "wiki"}], "No knowledge base 'wiki'"),
         ([{"layers": 3}], "no such option"),
         (["graph", 7], "expected its name or its options"),
-        ([{"relations": "gloss"}], "relations is 'gloss', expected a list of texts"),
-        ([{"relations": 5}], "relations is 5, expected a list of texts"),
+        ([{"relations": "gloss"}], "relations is 'gloss', expected a list"),
+        ([{"relations": 5}], "relations is 5, expected a list"),
         ([{"kar": 5}], "no such option"),
     ],
 )
