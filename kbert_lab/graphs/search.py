@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -113,7 +113,6 @@ class GraphSearch:
         search = cls(Path(), 0)
         search._order = "version"
         memory = search._memory = sqlite3.connect(":memory:", check_same_thread=False)
-        memory.create_function("folded", 1, _folded, deterministic=True)
         memory.executescript(store.TABLES)
         early = ((entity, graph.triples_of(entity)) for entity in sorted(first))
         later = (item for item in graph.items() if item[0] not in first)
@@ -151,47 +150,47 @@ class GraphSearch:
             start: where the page begins: ``Found.next`` of the page before.
         """
         end = time.monotonic() + SECONDS
-        with self._reading() as database:
-            last = _last_version(database)
-            small = self._small(last)
-            fold = "folded" if small else "lower"
-            conditions, values = self._conditions(query, without, fold)
-            by_index = (
-                query.everything or query.off or (values["folded"] and query.where == "head_starts")
-            )
-
-            def rows(rest: str, **more: Any) -> list[tuple]:
-                sql = f"SELECT {_ROW} FROM triple WHERE {conditions} {rest}"
-                given = {**values, "most": most + 1, "begin": 0, **more}
-                return database.execute(f"{sql} LIMIT :most OFFSET :begin", given).fetchall()
-
-            if not small and not by_index:
-                return _by_row(rows, start or 0, most, last, end)
-            total, order, begin = None, self._order, start or 0
-            if small:
-                count = f"SELECT count(*) FROM triple WHERE {conditions}"
-                total = database.execute(count, values).fetchone()[0]
-                order = f"entity <> :folded, NOT ({_STARTS}), {order}"
-            found = rows(f"ORDER BY {order}", begin=begin)
-            return _page(found[:most], begin + most if len(found) > most else None, total=total)
+        begin, total, order = start or 0, None, self._order
+        conditions, values = self._conditions(query, without)
+        by_index = query.everything or query.off or (query.folded and query.where == "head_starts")
+        with self._reading() as (run, last, small):
+            select = f"SELECT {_ROW} FROM triple WHERE {conditions}"
+            if small or by_index:
+                if small:
+                    ((total,),) = run(f"SELECT count(*) FROM triple WHERE {conditions}", values)
+                    order = f"entity <> :folded, NOT ({_STARTS}), {order}"
+                page = f"ORDER BY {order} LIMIT :most OFFSET :begin"
+                found = run(f"{select} {page}", values | {"most": most + 1, "begin": begin})
+                following = begin + most if len(found) > most else None
+                return _page(found[:most], following, total=total)
+            found = []
+            for low, high in _chunks(begin, last):
+                part = "AND version > :low AND version <= :high ORDER BY version LIMIT :most"
+                more = {"low": low, "high": high, "most": most + 1 - len(found)}
+                found += run(f"{select} {part}", values | more)
+                if len(found) > most:
+                    return _page(found[:most], found[most - 1][-1])
+                if time.monotonic() > end and high < last:
+                    return _page(found, high, complete=False)
+            return _page(found)
 
     def facets(self) -> Facets:
         """Count triples by relation and by type; in a large graph only in the first rows."""
         counts: dict[str, Counter[str]] = {"relation": Counter(), "tail": Counter()}
         of_type = "relation IN (SELECT value FROM json_each(:types))"
-        values = {"then": self.revision, "types": json.dumps(TYPE_RELATIONS)}
+        values = {"types": json.dumps(TYPE_RELATIONS)}
         end = time.monotonic() + 3 * SECONDS
-        with self._reading() as database:
-            for low, high in _chunks(0, _last_version(database)):
+        with self._reading() as (run, last, _):
+            for low, high in _chunks(0, last):
                 if time.monotonic() > end:
                     return Facets.of(*counts.values(), complete=False)
                 for column, which in (("relation", "true"), ("tail", of_type)):
-                    rows = database.execute(
+                    rows = run(
                         f"SELECT {column}, count(*) FROM triple WHERE version > {low} "
                         f"AND version <= {high} AND {THEN} AND {which} GROUP BY {column}",
                         values,
                     )
-                    counts[column].update(dict(rows.fetchall()))
+                    counts[column].update(dict(rows))
         return Facets.of(*counts.values())
 
     def heads(self, start: str, most: int = 8) -> list[str]:
@@ -227,35 +226,41 @@ class GraphSearch:
         return [Triple(*row) for row in rows]
 
     @contextmanager
-    def _reading(self) -> Iterator[Any]:
-        if self._memory is not None:
-            with self._lock:
-                yield self._memory
-            return
-        with store.database_errors(self.path), closing(store.connect(self.path)) as database:
-            database.create_function("folded", 1, _folded, deterministic=True)
-            yield database
+    def _reading(self) -> Iterator[tuple[Callable[[str, dict[str, Any]], list[tuple]], int, bool]]:
+        """Yield what runs a query; the last version; and whether the graph is small.
 
-    def _small(self, last: int) -> bool:
-        """Say whether the graph is small enough to look at every row and compare as names."""
-        return self.in_memory or last <= COUNTED
+        In a small one, every row is looked at, and compared as names are.
+        """
+        with ExitStack() as until_read:
+            if self._memory is not None:
+                until_read.enter_context(self._lock)
+                database = self._memory
+            else:
+                until_read.enter_context(store.database_errors(self.path))
+                database = until_read.enter_context(closing(store.connect(self.path)))
+            database.create_function("folded", 1, _folded, deterministic=True)
+            query = "SELECT coalesce(max(version), 0) FROM triple"
+            last = database.execute(query).fetchone()[0]
+            small = self.in_memory or last <= COUNTED
+
+            def run(query: str, values: dict[str, Any]) -> list[tuple]:
+                if not small:
+                    query = query.replace("folded(", "lower(")  # only Latin letters, but fast
+                return database.execute(query, values | {"then": self.revision}).fetchall()
+
+            yield run, last, small
 
     def _rows(self, query: str, **values: Any) -> list[tuple]:
-        with self._reading() as database:
-            if not self._small(_last_version(database)):
-                query = query.replace("folded(", "lower(")  # only Latin letters, but fast
-            return database.execute(query, values | {"then": self.revision}).fetchall()
+        with self._reading() as (run, _, _):
+            return run(query, values)
 
-    def _conditions(
-        self, query: Query, without: Collection[str], fold: str
-    ) -> tuple[str, dict[str, Any]]:
-        parts = [THEN]
-        wanted = query.folded
-        values: dict[str, Any] = {"then": self.revision, "folded": wanted, **_range(wanted)}
+    def _conditions(self, query: Query, without: Collection[str]) -> tuple[str, dict[str, Any]]:
+        parts, wanted = [THEN], query.folded
+        values: dict[str, Any] = {"folded": wanted, **_range(wanted)}
         if wanted:
             values["text"] = query.text.strip()
             in_head = "instr(entity, :folded) > 0"
-            in_tail = f"(instr({fold}(tail), :folded) > 0 OR instr(tail, :text) > 0)"
+            in_tail = "(instr(folded(tail), :folded) > 0 OR instr(tail, :text) > 0)"
             in_any = f"({in_head} OR {in_tail} OR {in_tail.replace('tail', 'relation')})"
             where = {"head": in_head, "head_starts": _STARTS, "tail": in_tail, "anywhere": in_any}
             parts.append(where[query.where])
@@ -278,24 +283,6 @@ class GraphSearch:
         return " AND ".join(parts), values
 
 
-def _by_row(
-    rows: Callable[..., list[tuple]], start: int, most: int, last: int, end: float
-) -> Found:
-    found: list[tuple] = []
-    for low, high in _chunks(start, last):
-        found += rows(
-            "AND version > :low AND version <= :high ORDER BY version",
-            low=low,
-            high=high,
-            most=most + 1 - len(found),
-        )
-        if len(found) > most:
-            return _page(found[:most], found[most - 1][-1])
-        if time.monotonic() > end and high < last:
-            return _page(found, high, complete=False)
-    return _page(found)
-
-
 def _page(
     rows: list[tuple],
     following: int | None = None,
@@ -310,10 +297,6 @@ def _page(
 def _range(start: str) -> dict[str, str]:
     """Return the range of names that begin with a text."""
     return {"low_name": start, "high_name": start + "\U0010ffff"}
-
-
-def _last_version(database: sqlite3.Connection) -> int:
-    return database.execute("SELECT coalesce(max(version), 0) FROM triple").fetchone()[0]
 
 
 def _chunks(start: int, last: int) -> Iterator[tuple[int, int]]:

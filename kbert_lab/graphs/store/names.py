@@ -12,11 +12,11 @@ import re
 import secrets
 import sqlite3
 import zlib
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
+from heapq import merge
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -42,11 +42,9 @@ MAPPED = 4 << 20  # bytes from which on a file is mapped, and shared with other 
 PART = 3_000_000  # keys from which on another trie begins: making one takes memory for all its keys
 _AT_ONCE = 10_000  # names
 _LOOSE: Filled[int, str] = Filled(lambda code: "\n" if code == 10 else loose_code[code])
-_BLOCK = 1 << 18  # characters of keys read at once
 _IN_MEMORY = 1 << 24  # characters of keys kept there; more go to a temporary file
 
 _Form = tuple[str, int, int, str]  # a key, and of what it means rank, then and entity
-Keys = Iterator[tuple[list[str], Iterable[str]]]  # in order, and what follows some in a trie
 
 
 @dataclass(frozen=True)
@@ -165,6 +163,7 @@ class _Index:
 
     def tries(self) -> Iterator[tuple[str, marisa_trie.Trie]]:
         """Yield every trie with its first key, as ``Names`` has them."""
+        by_key = itemgetter(0)
         with (
             closing(sqlite3.connect("", isolation_level=None)) as others,
             SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="\n") as same,
@@ -180,8 +179,21 @@ class _Index:
                     others.executemany(insert, self._counted(forms))
             same.seek(0)
             self.prefixes = PrefixFilter.sized(self._sizes)
-            query = "SELECT key, rank, version, entity FROM form ORDER BY key"
-            yield from self._parts(self._merged(same, others.execute(query)))
+            names = ((line[:-1], None) for line in same)
+            rows = others.execute("SELECT key, rank, version, entity FROM form ORDER BY key")
+            in_order = merge(names, ((key, meaning) for key, *meaning in rows), key=by_key)
+            first, keys, meanings = "", list[str](), list[str]()
+            for key, of_key in groupby(in_order, key=by_key):
+                if len(keys) + len(meanings) >= PART:
+                    yield first, (trie := self._trie(keys, meanings))
+                    keys = [start for end in range(1, len(key)) if (start := key[:end]) in trie]
+                    first, meanings = key, []
+                keys.append(key)
+                name, *meant = (meaning for _, meaning in of_key)
+                if meant or name:
+                    meant.append(name or (*self._first_version(key), 0, key))
+                    meanings += with_meanings(key, meant)
+            yield first, self._trie(keys, meanings)
 
     def _counted(self, forms: Iterable[_Form]) -> list[_Form]:
         forms = list(forms)
@@ -232,44 +244,10 @@ class _Index:
             same.write("".join(f"{name}\n" for name in names))
             yield forms
 
-    def _merged(self, same: IO[str], others: Iterable[_Form]) -> Keys:
-        """Yield all keys in their order, each once."""
-
-        def blocks() -> Iterator[list[str]]:
-            while block := same.read(_BLOCK):
-                yield (block + same.readline()).split("\n")[:-1]
-            yield []
-
+    def _first_version(self, entity: str) -> Sequence[int]:
         query = f"SELECT min(version) FROM triple WHERE entity = :entity AND {THEN}"
-        read = blocks()
-        names, at = next(read), 0
-        for key, forms in groupby(others, key=itemgetter(0)):
-            while names and names[-1] < key:
-                yield names[at:], ()
-                names, at = next(read), 0
-            end = bisect_left(names, key, at)
-            meant = [(rank, then, entity) for _, rank, then, entity in forms]
-            before, at = names[at:end], end
-            if names[end : end + 1] == [key]:  # the key is a name, too
-                first = self._database.execute(query, self._then | {"entity": key}).fetchone()
-                meant.append((*checked(first, int), 0, key))
-                at += 1
-            yield [*before, key], with_meanings(key, meant)
-        while names:
-            yield names[at:], ()
-            names, at = next(read), 0
-
-    def _parts(self, merged: Keys) -> Iterator[tuple[str, marisa_trie.Trie]]:
-        first, keys, meanings = "", list[str](), list[str]()
-        for more, of_more in chain(merged, [([], ())]):
-            if more and len(keys) + len(meanings) >= PART:
-                yield first, (trie := self._trie(keys, meanings))
-                first = more[0]
-                keys = [key for end in range(1, len(first)) if (key := first[:end]) in trie]
-                meanings = []
-            keys += more
-            meanings += of_more
-        yield first, self._trie(keys, meanings)
+        row = self._database.execute(query, self._then | {"entity": entity}).fetchone()
+        return checked(row, int)
 
     def _trie(self, keys: list[str], meanings: list[str]) -> marisa_trie.Trie:
         self.longest = max(self.longest, max(map(len, keys), default=0))

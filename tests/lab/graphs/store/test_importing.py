@@ -203,7 +203,6 @@ def test_imports_do_what_loading_into_memory_does(tmp_path_factory, in_a_trie, h
     memory = KnowledgeGraph(triple for file in files for triple in file)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(names, "PART", in_a_trie)
-        patch.setattr(names, "_BLOCK", in_a_trie)
         patch.setattr(cache, "_HASHES", hashes)
         for file in files:
             rows = [(n, t.head, t.relation, t.tail) for n, t in enumerate(file, start=1)]
@@ -233,7 +232,6 @@ def test_names_in_several_tries_are_said_so_and_those_in_one_read_as_before(path
     assert facts() == {"names_format": 7}  # they were not made anew
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(names, "PART", 1)
-        patch.setattr(names, "_BLOCK", 1)
         names.rebuild_names(path)
     assert facts()["names_format"] == 8
     assert facts()["names_parts"].startswith('[["", ')
