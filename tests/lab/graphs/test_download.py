@@ -3,6 +3,7 @@
 import hashlib
 import http.server
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -65,6 +66,7 @@ def published(monkeypatch, address, data=DATA):
 
 
 def test_a_graph_is_fetched_checked_and_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("KBERT_CACHE", str(tmp_path / "cache"))
     with served(sending(DATA)) as (address, requests):
         published(monkeypatch, address)
         target = tmp_path / "new folder" / "kg.spo"
@@ -72,79 +74,45 @@ def test_a_graph_is_fetched_checked_and_kept(monkeypatch, tmp_path):
         assert target.read_bytes() == DATA
         assert fetch("medical", target) == target
         assert requests == ["/Medical.spo"]  # the second time it was there already
-
-
-def test_a_folder_gets_the_file_under_its_own_name(monkeypatch, tmp_path):
-    with served(sending(DATA)) as (address, _):
-        published(monkeypatch, address)
         assert fetch("medical", tmp_path) == tmp_path / "Medical.spo"
-
-
-def test_without_a_place_a_graph_goes_to_the_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("KBERT_CACHE", str(tmp_path))
-    with served(sending(DATA)) as (address, _):
-        published(monkeypatch, address)
-        assert fetch("medical") == tmp_path / "Medical.spo"
+        assert fetch("medical") == tmp_path / "cache" / "Medical.spo"
     monkeypatch.delenv("KBERT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "kbert-lab"
 
 
-@pytest.mark.parametrize("sent", [DATA[:-1], DATA + b"x", b"<html>", DATA * 3])
-def test_another_file_than_published_is_refused_and_nothing_is_left(monkeypatch, tmp_path, sent):
-    with served(sending(sent)) as (address, _):
-        graph = published(monkeypatch, address)
-        with pytest.raises(FetchError, match="not MedicalKG as published") as caught:
-            fetch("medical", tmp_path / "kg.spo")
-    assert graph.url in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_file_that_breaks_off_is_refused(monkeypatch, tmp_path):
-    with served(sending(DATA[:1000], announced=len(DATA))) as (address, _):
-        published(monkeypatch, address)
-        with pytest.raises(FetchError):
-            fetch("medical", tmp_path / "kg.spo")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_file_that_was_there_stays_when_fetching_fails(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (sending(DATA[:-1]), "not MedicalKG as published"),
+        (sending(DATA + b"x"), "not MedicalKG as published"),
+        (sending(b"<html>"), "not MedicalKG as published"),
+        (sending(DATA[:1000], announced=len(DATA)), "IncompleteRead"),
+        (lambda handler: handler.send_error(404), "the server answered 404 Not Found"),
+        (lambda handler: time.sleep(2), "timed out"),
+    ],
+)
+@pytest.mark.parametrize("there", [False, True])
+def test_another_file_than_published_is_refused_and_what_was_there_stays(
+    monkeypatch, tmp_path, answer, message, there
+):
+    monkeypatch.setattr(public, "TIMEOUT", 0.5)
     target = tmp_path / "kg.spo"
-    target.write_text("mine\tis\tmine\n", encoding="utf-8")
-    with served(sending(b"other")) as (address, _):
-        published(monkeypatch, address)
-        with pytest.raises(FetchError):
+    if there:
+        target.write_text("mine\tis\tmine\n", encoding="utf-8")
+    with served(answer) as (address, _):
+        graph = published(monkeypatch, address)
+        with pytest.raises(FetchError, match=message) as caught:
             fetch("medical", target)
-    assert target.read_text(encoding="utf-8") == "mine\tis\tmine\n"
+    assert graph.url in str(caught.value) and f"--kg {target}" in str(caught.value)
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"mine\tis\tmine\n"] * there
 
 
-def test_without_network_the_message_says_what_to_do(monkeypatch, tmp_path):
+def test_without_network_the_message_says_so(monkeypatch, tmp_path):
     with served(sending(DATA)) as (address, _):
-        graph = published(monkeypatch, address)
-    target = tmp_path / "kg.spo"
-    with pytest.raises(FetchError) as caught:  # nobody listens at that address any more
-        fetch("medical", target)
-    text = str(caught.value)
-    assert "no network" in text
-    assert graph.url in text
-    assert f"--kg {target}" in text
-
-
-def test_an_answer_of_the_server_is_named(monkeypatch, tmp_path):
-    with served(lambda handler: handler.send_error(404)) as (address, _):
         published(monkeypatch, address)
-        with pytest.raises(FetchError, match="the server answered 404 Not Found"):
-            fetch("medical", tmp_path / "kg.spo")
-
-
-def test_a_silent_server_is_given_up(monkeypatch, tmp_path):
-    hold = threading.Event()
-    monkeypatch.setattr(public, "TIMEOUT", 0.2)
-    with served(lambda handler: hold.wait(20)) as (address, _):
-        published(monkeypatch, address)
-        with pytest.raises(FetchError, match="timed out"):
-            fetch("medical", tmp_path / "kg.spo")
-        hold.set()
+    with pytest.raises(FetchError, match="no network"):  # nobody listens there any more
+        fetch("medical", tmp_path / "kg.spo")
 
 
 def test_a_place_that_cannot_be_written_is_named(monkeypatch, tmp_path):
@@ -155,12 +123,9 @@ def test_a_place_that_cannot_be_written_is_named(monkeypatch, tmp_path):
             fetch("medical", tmp_path / "file" / "kg.spo")
 
 
-def test_an_unknown_graph_is_refused():
+def test_an_unknown_graph_is_refused_and_the_known_ones_are_the_releases_own():
     with pytest.raises(FetchError, match=r"No public graph 'wiki'; there are medical, hownet"):
         fetch("wiki")
-
-
-def test_the_published_addresses_are_the_releases_own():
     for graph in PUBLIC.values():
         assert graph.url.startswith("https://raw.githubusercontent.com/autoliuweijie/K-BERT/")
         assert len(graph.sha256) == 64
