@@ -1,17 +1,26 @@
-"""A visible matrix for each layer: what a layer is given counts there and nowhere else."""
+"""Matrices of single layers, and modules put after one: what they change, share, refuse."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from conftest import TIM_COOK
+from conftest import TIM_COOK, tiny_config
 from core.kbert.test_mask_transformer import ATTENTION, FIT, batch_of, small, states
+from torch import nn
+from transformers import (
+    BertForTokenClassification,
+    BertModel,
+    DistilBertConfig,
+    DistilBertModel,
+    RobertaConfig,
+    RobertaModel,
+)
 
 from kbert_core import MaskTransformer, WordPieces, collate, flatten, grow_trees, visible_matrix
-from kbert_core.errors import EncoderError, ShapeError
+from kbert_core.errors import CheckpointError, EncoderError, ShapeError
 from kbert_core.kbert.interventions import BRANCHES, TRUNK, Intervention, Tokens, intervene
-from kbert_core.layers import layers_of
+from kbert_core.layers import LayeredTwin, insert_after, layers_of, load_inserted, twin_of
 
 LAYERED = [kind for kind in FIT if kind != "albert"]
 IDS = [5, 9, 13, 17, 21, 25, 29, 33, 37, 41]
@@ -25,16 +34,6 @@ def one_hidden(row, column):
     visible = ALL.clone()
     visible[0, row, column] = False
     return visible
-
-
-@pytest.mark.parametrize("attention", ATTENTION)
-@pytest.mark.parametrize("kind", FIT)
-def test_the_same_matrix_in_all_layers_is_the_one_matrix_path(kind, attention):
-    encoder = MaskTransformer(small(kind, attention, **FIT[kind]))
-    batch = batch_of(IDS)
-    by_layer = states(encoder, batch, visible=[APART.clone() for _ in range(3)])
-    for layer, other in zip(by_layer, states(encoder, batch, visible=APART), strict=True):
-        assert layer.equal(other)
 
 
 @pytest.mark.parametrize("attentions", [False, True])
@@ -252,3 +251,97 @@ def test_albert_with_a_group_a_layer_takes_a_matrix_each():
 def test_another_number_of_matrices_than_layers_is_refused(encoder):
     with pytest.raises(ShapeError, match="Got 2 visible matrices, and the encoder has 3 layers"):
         MaskTransformer(encoder)(batch_of(IDS), visible=[ALL, APART])
+
+
+ROW = torch.tensor([[2, 7, 8, 9, 3]])
+SIZES = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
+
+
+class Plus(nn.Module):
+    """Add a learned vector to every state."""
+
+    def __init__(self, size=32, value=0.5):
+        super().__init__()
+        self.vector = nn.Parameter(torch.full((size,), value))
+
+    def forward(self, hidden):
+        return hidden + self.vector
+
+
+def run_states(model):
+    with torch.no_grad():
+        return model(ROW, output_hidden_states=True).hidden_states
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        BertModel(tiny_config()),
+        RobertaModel(RobertaConfig(**SIZES, intermediate_size=48, max_position_embeddings=40)),
+        DistilBertModel(DistilBertConfig(vocab_size=40, dim=32, n_layers=3, n_heads=4)),
+    ],
+    ids=lambda encoder: type(encoder).__name__,
+)
+def test_what_is_inserted_acts_between_its_layer_and_the_next(encoder):
+    encoder.eval()
+    before = run_states(encoder)
+    insert_after(encoder, 2, Plus())
+    after = run_states(encoder)
+    assert torch.equal(after[1], before[1])
+    assert not torch.allclose(after[3], before[3], atol=1e-3)
+    layers = layers_of(encoder)
+    given = []
+    layers[2].register_forward_pre_hook(lambda _, args, kw: given.append(args), with_kwargs=True)
+    run_states(encoder)
+    assert torch.allclose(given[0][0], before[2] + 0.5, atol=1e-6)
+
+
+def test_nothing_is_changed_by_an_inserted_zero_and_a_twin_runs_it_too():
+    encoder = BertModel(tiny_config()).eval()
+    before = run_states(encoder)[-1]
+    insert_after(encoder, 1, Plus(value=0.0))
+    assert torch.equal(run_states(encoder)[-1], before)
+    with torch.no_grad():
+        layers_of(encoder)[0].inserted.vector.fill_(0.5)
+    assert torch.equal(run_states(twin_of(encoder))[-1], run_states(encoder)[-1])
+    assert not torch.equal(run_states(encoder)[-1], before)
+
+
+def test_what_is_inserted_trains_with_the_encoder_is_saved_and_loaded(tmp_path):
+    model = BertForTokenClassification(tiny_config(num_labels=5)).eval()
+    insert_after(model, 3, Plus())
+    assert sum("inserted" in name for name, _ in model.named_parameters()) == 1
+    model(ROW, labels=torch.tensor([[0, 1, 2, 1, 0]])).loss.backward()
+    assert layers_of(model.bert)[2].inserted.vector.grad.abs().sum() > 0
+    with torch.no_grad():
+        layers_of(model.bert)[2].inserted.vector.normal_()
+    model.save_pretrained(tmp_path)
+    again = BertForTokenClassification.from_pretrained(tmp_path).eval()
+    assert not torch.equal(again(ROW).logits, model(ROW).logits)
+    insert_after(again, 3, Plus())
+    load_inserted(again, tmp_path)
+    assert torch.equal(again(ROW).logits, model(ROW).logits)
+    elsewhere = BertForTokenClassification.from_pretrained(tmp_path)
+    insert_after(elsewhere, 1, Plus())
+    with pytest.raises(CheckpointError, match=r"don't fit the model's card \(2 differ"):
+        load_inserted(elsewhere, tmp_path)
+
+
+def test_a_layer_that_is_not_there_or_taken_is_refused_by_name():
+    encoder = BertModel(tiny_config())
+    for number in (0, 4, "2", 1.5):
+        with pytest.raises(EncoderError, match=f"after layer {number!r}: BertModel has 3 layers"):
+            insert_after(encoder, number, Plus())
+    insert_after(encoder, 3, Plus())
+    with pytest.raises(EncoderError, match="already inserted after layer 3 of BertModel"):
+        insert_after(encoder, 3, Plus())
+
+
+def test_an_encoder_whose_layers_are_not_found_is_refused():
+    encoder = BertModel(tiny_config())
+    encoder.encoder.layer = nn.Sequential(*encoder.encoder.layer)  # run in order, but no list
+    for act in (layers_of, LayeredTwin, lambda model: insert_after(model, 1, Plus())):
+        with pytest.raises(
+            EncoderError, match=r"nor a module after one layer: .* use another encoder"
+        ):
+            act(encoder)

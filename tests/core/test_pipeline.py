@@ -1,6 +1,5 @@
 """Text → prediction: every stage kept, batches, windows, checkpoints with their cards."""
 
-import json
 import pickle
 import re
 import shutil
@@ -10,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 import transformers
-from conftest import BIO, FIGURE_2, TIM_COOK, tiny_config, tiny_tokenizer
+from conftest import BIO, TIM_COOK, tiny_config, tiny_tokenizer
 from tiny_knowbert import knowbert_in
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -198,19 +197,13 @@ def test_switching_a_triple_off_changes_tree_matrix_and_logits(ner, medical):
     assert again.logits.equal(before.logits)
 
 
-def test_empty_graph_gives_the_plain_models_logits(ner, tokenizer):
-    trace = ner(TEXT)
+@pytest.mark.parametrize("task", ["ner", "pair"])
+def test_empty_graph_gives_the_plain_models_logits(checkpoints, tokenizer, task):
+    texts = {"ner": [TEXT], "pair": ["cat apple", "糖尿病"]}[task]
+    pipeline = Pipeline.from_pretrained(checkpoints[task], device="cpu")
     with torch.inference_mode():
-        plain = ner.encoder.model(**tokenizer(TEXT, return_tensors="pt")).logits
-    assert torch.allclose(trace.logits, plain, atol=1e-5)
-
-
-def test_empty_graph_gives_the_plain_models_logits_for_pairs(pair, tokenizer):
-    trace = pair("cat apple", "糖尿病")
-    with torch.inference_mode():
-        plain = pair.encoder.model(**tokenizer("cat apple", "糖尿病", return_tensors="pt")).logits
-    assert torch.allclose(trace.logits, plain, atol=1e-5)
-    assert set(trace.prediction.probabilities) == {"LABEL_0", "LABEL_1"}
+        plain = pipeline.encoder.model(**tokenizer(*texts, return_tensors="pt")).logits
+    assert torch.allclose(pipeline(*texts).logits, plain, atol=1e-5)
 
 
 def test_ablations_change_the_result_and_not_the_tree(ner, medical):
@@ -287,19 +280,6 @@ def test_without_any_link_to_branches_the_prediction_is_plain_berts(checkpoints,
     assert not same(knowing.prediction, plain.prediction)
 
 
-def test_everything_opened_is_the_ablation(ner, medical):
-    ablated = ner(TEXT, graph=medical, ablation=Ablation(visible="all"))
-    opened = ner(TEXT, graph=medical, interventions=PRESETS["everything"])
-    assert opened.visible.equal(ablated.visible)
-    assert opened.logits.equal(ablated.logits)
-
-
-def test_a_layer_the_encoder_does_not_have_is_refused(ner, medical):
-    block = Intervention("block", TRUNK, BRANCHES, layers=(4,))
-    with pytest.raises(OptionError, match="for layer 4, and the encoder has 3"):
-        ner(TEXT, graph=medical, interventions=[block])
-
-
 def test_many_texts_are_read_with_interventions_as_one_is(ner, medical):
     texts = [[TEXT], ["心电图"], [(TEXT + "。") * 40], ["无"]]
     made = [
@@ -313,15 +293,6 @@ def test_many_texts_are_read_with_interventions_as_one_is(ner, medical):
         assert same(reading.prediction, alone.prediction)
         assert same(reading.prediction, without.prediction) == (text == "无")
     assert len(together[2].rows) > 16  # windows are read a few at a time
-
-
-def test_encode_runs_the_rows_of_a_trace(ner, medical):
-    made = [Intervention("block", TRUNK, BRANCHES, layers=(2,))]
-    trace = ner(TEXT, graph=medical, interventions=made, attentions=True)
-    output = ner.reader.encode(trace.rows, trace.reading.config, attentions=True)
-    assert output["logits"].equal(trace.logits)
-    for one, other in zip(output["attentions"], trace.attentions, strict=True):
-        assert one.equal(other)
 
 
 # Long and strange texts
@@ -340,13 +311,6 @@ def test_long_text_is_read_in_windows_that_label_every_token(ner, medical):
     assert named == set(range(len(trace.tree.nodes))) == set(range(480))
     assert {item.rule for _, item in trace.left_out} <= {Rule.LENGTH}
     assert len(set(trace.left_out)) == len(trace.left_out)
-
-
-def test_text_of_20_000_characters_is_labelled_whole(ner, medical):
-    text = (TEXT + "。") * 920
-    assert len(text) > 20_000
-    (prediction,) = ner.predict([[text]], graph=medical)
-    assert len(prediction.tokens) == len(text)
 
 
 def test_text_over_the_limit_is_cut_for_the_other_tasks_and_says_so(checkpoints, figure_2):
@@ -381,13 +345,6 @@ def test_strange_text_gives_a_prediction_that_points_into_it(ner, figure_2, text
         assert span.text == text[span.start : span.end]
 
 
-def test_triple_whose_tail_is_its_head_is_injected_once(ner):
-    graph = KnowledgeGraph([Triple("糖尿病", "是", "糖尿病")])
-    (row,) = ner("糖尿病", graph=graph).rows
-    assert row.tokens == ["[CLS]", *"糖尿病", *"糖尿病", "[SEP]"]
-    assert row.soft_positions == [0, 1, 2, 3, 4, 5, 6, 4]
-
-
 def test_special_token_typed_into_a_text_is_plain_text(ner):
     trace = ner("cat [CLS] [MASK]")
     special = set(tiny_tokenizer().all_special_ids)
@@ -405,21 +362,10 @@ def test_wrong_number_of_sentences_is_refused(ner, sentences):
         list(ner.predict([sentences]))
 
 
-def test_pair_needs_two_sentences(pair):
-    with pytest.raises(TextError, match="Sentence-pair classification takes two sentences, got 1"):
-        pair("alone")
-
-
 def test_longer_limit_than_the_encoder_has_positions_is_refused(ner):
     with pytest.raises(OptionError, match="max_length is 65, and the encoder has 64 positions"):
         ner(TEXT, max_length=65)
     assert len(ner(TEXT * 2, max_length=64).rows) == 1
-
-
-@pytest.mark.parametrize("limit", [0, -1, 2])
-def test_limit_without_room_is_refused(ner, limit):
-    with pytest.raises(OptionError):
-        ner(TEXT, max_length=limit)
 
 
 # Fill-mask
@@ -516,7 +462,7 @@ def test_a_text_alone_is_a_sentence_and_never_a_list_of_characters(ner, pair, me
         lambda: ner((TEXT, TEXT)): "Put several texts into one list",
         lambda: ner(["cat", None]): "expected a list of sentences",
         lambda: ner(TEXT, KnowledgeGraph()): "give a graph by its name: graph=",
-        lambda: list(pair.predict(["你好"])): "takes two sentences, got 1",
+        lambda: pair("你好"): "Sentence-pair classification takes two sentences, got 1",
         lambda: list(pair.predict(("你好", "再见"))): "takes two sentences, got 1",
         lambda: grow_trees("ab", medical): single,
         lambda: k_inject(None, []): "Got None, expected a list of sentences",
@@ -627,44 +573,6 @@ def test_saved_and_loaded_checkpoint_keeps_labels_card_and_predictions(
     assert same(again(TEXT, graph=medical).prediction, ner(TEXT, graph=medical).prediction)
 
 
-def broken(checkpoints, tmp_path, change, kind="ner"):
-    folder = tmp_path / "copy"
-    shutil.copytree(checkpoints[kind], folder)
-    config = json.loads((folder / "config.json").read_text())
-    change(config)
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
-
-
-@pytest.mark.parametrize(
-    "card",
-    [
-        "text",
-        ["list"],
-        {"injection": {"max_triples": "many"}},
-        {"injection": {"max_triples": -2}},
-        {"injection": {"surprise": 1}},
-        {"injection": "text"},
-        {"max_length": "long"},
-        {"knowledge": 3},
-        {"task": "poetry"},
-        {"task": ["ner"]},
-        3,
-    ],
-)
-def test_broken_card_is_refused(checkpoints, tmp_path, card):
-    folder = broken(checkpoints, tmp_path, lambda config: config.update(kbert=card))
-    with pytest.raises(KBertError) as caught:
-        Pipeline.from_pretrained(folder, device="cpu")
-    assert str(caught.value)
-
-
-def test_task_of_a_newer_version_is_refused_by_name(checkpoints, tmp_path):
-    folder = broken(checkpoints, tmp_path, lambda config: config["kbert"].update(task="poetry"))
-    with pytest.raises(CheckpointError, match="poetry"):
-        Pipeline.from_pretrained(folder, device="cpu")
-
-
 def test_checkpoint_of_another_task_is_refused(checkpoints):
     with pytest.raises(CheckpointError, match="was trained for the task 'ner', not 'mask'"):
         Pipeline.from_pretrained(checkpoints["ner"], task="mask", device="cpu")
@@ -677,48 +585,35 @@ def test_encoder_without_the_tasks_head_is_refused_not_filled_at_random(checkpoi
         Pipeline.from_pretrained(checkpoints["encoder"], task="ner", device="cpu")
 
 
-def test_missing_model_folder_is_refused(tmp_path):
-    with pytest.raises(CheckpointError, match="Found no model"):
-        Pipeline.from_pretrained(tmp_path / "none", device="cpu")
-
-
 def test_device_is_checked_before_anything_is_loaded(tmp_path):
     with pytest.raises(OptionError, match="There is no device 'toaster'"):
         Pipeline.from_pretrained(tmp_path / "none", device="toaster")
 
 
-def test_folder_without_a_tokenizer_says_what_to_copy(checkpoints, tmp_path):
-    folder = broken(checkpoints, tmp_path, lambda config: None)
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        (folder / name).unlink()
-    with pytest.raises(CheckpointError, match=r"found no tokenizer\. Copy tokenizer\.json"):
-        Pipeline.from_pretrained(folder, device="cpu")
-
-
-def test_broken_tokenizer_is_refused(checkpoints, tmp_path):
-    folder = broken(checkpoints, tmp_path, lambda config: None)
-    (folder / "tokenizer.json").write_text('{"version": "1.0"')
-    with pytest.raises(CheckpointError, match="the tokenizer can't be read"):
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (None, r"found no tokenizer\. Copy tokenizer\.json"),
+        ('{"version": "1.0"', "the tokenizer can't be read"),
+    ],
+)
+def test_a_tokenizer_that_is_gone_or_broken_is_refused(checkpoints, tmp_path, written, said):
+    folder = shutil.copytree(checkpoints["ner"], tmp_path / "copy")
+    (folder / "tokenizer_config.json").unlink()
+    (folder / "tokenizer.json").unlink()
+    if written:
+        (folder / "tokenizer.json").write_text(written)
+    with pytest.raises(CheckpointError, match=said):
         Pipeline.from_pretrained(folder, device="cpu")
 
 
 def test_tokenizer_with_more_words_than_the_encoder_is_refused(checkpoints, tmp_path):
-    folder = broken(checkpoints, tmp_path, lambda config: None)
+    folder = shutil.copytree(checkpoints["ner"], tmp_path / "copy")
     tokenizer = tiny_tokenizer()
     tokenizer.add_tokens(["longword", "otherword"])
     tokenizer.save_pretrained(folder)
     with pytest.raises(CheckpointError, match=r"The tokenizer has 152 tokens and the encoder 150"):
         Pipeline.from_pretrained(folder, device="cpu")
-
-
-def test_real_encoder_reads_figure_2(minilm_folder, figure_2):
-    pipeline = Pipeline.from_pretrained(minilm_folder, device="cpu")
-    trace = pipeline(TIM_COOK, graph=figure_2, attentions=True)
-    assert trace.rows[0].tokens == (
-        "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is _ a City now [SEP]".split()
-    )
-    assert trace.tree.used == FIGURE_2
-    assert (trace.attentions[0][~trace.visible[:, None].expand_as(trace.attentions[0])] == 0).all()
 
 
 def test_many_windows_are_read_in_parts_with_the_same_result(ner, monkeypatch):
@@ -742,15 +637,3 @@ def test_a_model_is_read_as_it_was_trained_unless_asked_otherwise(ner):
     trained = Pipeline(ner.encoder.model, ner.hugging_face_tokenizer, card)
     assert trained("患者有糖尿病史").ablation == Ablation("hard", "all")
     assert trained("患者有糖尿病史", ablation=Ablation()).ablation == Ablation()
-
-
-def test_a_masked_language_model_without_a_card_fills_masks(checkpoints, mask, tmp_path):
-    shutil.copytree(checkpoints["mask"], tmp_path / "foreign")
-    file = tmp_path / "foreign" / "config.json"
-    config = json.loads(file.read_text(encoding="utf-8"))
-    del config["kbert"]
-    file.write_text(json.dumps(config), encoding="utf-8")
-    pipeline = Pipeline.from_pretrained(tmp_path / "foreign", device="cpu")
-    assert pipeline.task is mask.task
-    text = "患者有[MASK]病史"
-    assert same(pipeline(text).prediction, mask(text).prediction)

@@ -87,6 +87,11 @@ def test_card_that_names_no_system_is_k_berts():
         ({"knowledge": [1]}, "knowledge"),
         ({"notes": ["seed"]}, "notes"),
         ({"task": 3}, "task 3"),
+        ({"task": ["ner"]}, r"task \['ner'\]"),
+        ({"injection": "text"}, "doesn't fit the system 'k-bert'"),
+        ({"injection": {"max_triples": "many"}}, "max_triples is 'many'"),
+        ({"injection": {"max_triples": -2}}, "max_triples is -2, expected 0 to 1000"),
+        ({"injection": {"surprise": 1}}, "doesn't fit the system 'k-bert' .*'surprise'"),
     ],
 )
 def test_card_of_an_unknown_system_or_with_another_configuration_is_refused(change, message):
@@ -95,6 +100,18 @@ def test_card_of_an_unknown_system_or_with_another_configuration_is_refused(chan
     holder.kbert |= change
     with pytest.raises(CheckpointError, match=message):
         Card.of(holder)
+
+
+@pytest.mark.parametrize("card", ["text", ["list"], 3])
+def test_a_card_that_is_no_object_is_refused(card):
+    with pytest.raises(CheckpointError, match="expected a JSON object with fields"):
+        Card.of(SimpleNamespace(kbert=card))
+
+
+def test_a_card_with_a_task_of_a_newer_version_is_refused_by_name(checkpoints):
+    pipeline = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
+    with pytest.raises(CheckpointError, match="for the task 'poetry', and only ner"):
+        Pipeline(pipeline.reader.model, pipeline.hugging_face_tokenizer, Card("poetry"))
 
 
 @pytest.mark.parametrize("system", ["cellar-bert", "plain-text"])

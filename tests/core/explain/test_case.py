@@ -1,13 +1,16 @@
-"""Cases and their variants: branches left out of a flat tree, and what is scored."""
+"""Cases and their variants, and what of a prediction is explained: labels, spans, tokens, links."""
 
 import dataclasses
+import json
 import math
 from functools import partial
 
 import pytest
-import torch
+from explaining import DISEASE, GRAPH, TEXT
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny_knowbert import PICTURE, PLACE, SENSES, TEST, knowbert_in
+from tiny_knowbert import TEXT as LINKED
 
 from kbert_core import (
     InjectionOptions,
@@ -18,39 +21,29 @@ from kbert_core import (
     flatten,
     grow_trees,
 )
-from kbert_core.errors import TextError
+from kbert_core.errors import CheckpointError, TextError
 from kbert_core.explain import case as case_module
 from kbert_core.explain.case import Case, Target, target_of
-from kbert_core.explain.effects import stream_effects, stream_interactions, stream_shapley
+from kbert_core.explain.effects import (
+    effects,
+    stream_effects,
+    stream_interactions,
+    stream_shapley,
+)
+from kbert_core.explain.targets import LEAST, LinkTarget, NothingPredicted
 from kbert_core.kbert.interventions import PRESETS
 from kbert_core.kbert.reader import KBertReader
-from kbert_core.labels import Labels
 from kbert_core.reader import Piece
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
 from kbert_core.tasks.mask import Filling
-from kbert_lab.explain.counterfactuals import stream_counterfactuals
-from kbert_lab.explain.noise import stream_noise
+from kbert_lab.explain.attention import attention_effect
+from kbert_lab.explain.compare import ablations_of, compare
+from kbert_lab.explain.counterfactuals import Search, counterfactuals, stream_counterfactuals
+from kbert_lab.explain.influence import influence
+from kbert_lab.explain.noise import noise_curve, stream_noise
 
-TEXT = "患者有糖尿病史给予布洛芬口服好转"
-GRAPH = KnowledgeGraph(
-    [
-        Triple("糖尿病", "类别", "疾病"),
-        Triple("糖尿病", "症状", "多饮"),
-        Triple("布洛芬", "类别", "治疗"),
-    ]
-)
 PIECES = tuple(map(Piece, GRAPH))
 NAMES = ["Tim Cook", "Beijing", "visiting", "now"]
-
-
-@pytest.fixture(scope="module")
-def reader(checkpoints):
-    return Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
-
-
-@pytest.fixture(scope="module")
-def classifier(checkpoints):
-    return Pipeline.from_pretrained(checkpoints["classify"], device="cpu")
 
 
 def without_branches(flat, pieces):
@@ -63,15 +56,6 @@ def with_only_branches(flat, pieces):
 
 def equal(one, other):
     return one == dataclasses.replace(other, tree=one.tree, left_out=one.left_out)
-
-
-def test_leaving_a_branch_out_of_figure_2_keeps_every_other_soft_position(tim_cook, figure_2):
-    less = without_branches(tim_cook, [Piece(Triple("Beijing", "is_a", "City"))])
-    assert less.tokens == (
-        "[CLS] Tim Cook CEO Apple is visiting Beijing capital China now [SEP]".split()
-    )
-    assert less.soft_positions == [0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 6, 7]
-    assert less.branch_ids == [0, 0, 0, 1, 1, 0, 0, 0, 2, 2, 0, 0]
 
 
 @given(
@@ -92,9 +76,9 @@ def test_leaving_branches_out_equals_flattening_without_them(rows, data):
     assert equal(with_only_branches(flat, list(map(Piece, kept))), again)
 
 
-def test_a_branch_left_out_of_windows_is_gone_from_all_of_them(reader):
+def test_a_branch_left_out_of_windows_is_gone_from_all_of_them(ner):
     text = TEXT * 6
-    case = Case.of(reader, text, graph=GRAPH, target=Target("疾病", 3, 6))
+    case = Case.of(ner, text, graph=GRAPH, target=DISEASE)
     assert len(case.trace.rows) > 2
     one = Piece(PIECES[0].triple, node=0)
     less = case.without([one])
@@ -107,11 +91,10 @@ def test_a_branch_left_out_of_windows_is_gone_from_all_of_them(reader):
     )
 
 
-def test_a_case_without_branches_equals_the_run_without_a_graph(reader):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
-    plain = reader(TEXT)
+def test_a_case_without_branches_equals_the_run_without_a_graph(ner, case):
+    plain = ner(TEXT)
     assert case.plain.prediction.spans == plain.prediction.spans
-    score = case.target.score(plain.reading, plain.logits_on_text(), reader.labels)
+    score = case.target.score(plain.reading, plain.logits_on_text(), ner.labels)
     assert case.plain.score == pytest.approx(score, abs=1e-5)
 
 
@@ -125,8 +108,8 @@ def test_a_case_without_branches_equals_the_run_without_a_graph(reader):
         stream_noise,
     ],
 )
-def test_a_long_text_is_explained_in_short_steps(reader, monkeypatch, stream):
-    case = Case.of(reader, TEXT * 6, graph=GRAPH, target=Target("疾病", 3, 6))
+def test_a_long_text_is_explained_in_short_steps(ner, monkeypatch, stream):
+    case = Case.of(ner, TEXT * 6, graph=GRAPH, target=DISEASE)
     assert len(case.trace.rows) > 2
     tokens = sum(map(len, case.trace.rows))
     monkeypatch.setattr(case_module, "TOKENS_A_STEP", 2 * tokens)
@@ -146,8 +129,7 @@ def test_a_long_text_is_explained_in_short_steps(reader, monkeypatch, stream):
     assert len(run) > 3
 
 
-def test_variants_run_together_score_as_each_run_alone(reader):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+def test_variants_run_together_score_as_each_run_alone(case):
     variants = [case.reading, *(case.without([p]) for p in case.pieces)]
     together = [s.score for s in case.run(variants, at_once=2)]
     alone = [next(case.run([variant])).score for variant in variants]
@@ -155,8 +137,7 @@ def test_variants_run_together_score_as_each_run_alone(reader):
     assert together[0] == pytest.approx(case.base.score, abs=1e-5)
 
 
-def test_variants_are_run_only_as_they_are_asked_for(reader):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+def test_variants_are_run_only_as_they_are_asked_for(case):
     made = []
 
     def variants():
@@ -174,8 +155,8 @@ def test_score_of_a_class_is_its_log_odds(classifier):
     assert case.base.score == pytest.approx(math.log(probability / (1 - probability)), abs=1e-4)
 
 
-def test_score_of_a_span_is_the_mean_log_probability_of_its_tags(reader):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=Target("治疗", 9, 12))
+def test_score_of_a_span_is_the_mean_log_probability_of_its_tags(ner):
+    case = Case.of(ner, TEXT, graph=GRAPH, target=Target("治疗", 9, 12))
     tokens = case.base.prediction.tokens[9:12]
     tags = ("B-治疗", "I-治疗", "I-治疗")
     logs = [math.log(token.probabilities[tag]) for token, tag in zip(tokens, tags, strict=True)]
@@ -183,15 +164,15 @@ def test_score_of_a_span_is_the_mean_log_probability_of_its_tags(reader):
 
 
 def test_score_of_a_token_is_its_log_odds_at_the_mask(checkpoints):
-    reader = Pipeline.from_pretrained(checkpoints["mask"], device="cpu")
-    case = Case.of(reader, "患者有[MASK]尿病史", graph=GRAPH)
+    filler = Pipeline.from_pretrained(checkpoints["mask"], device="cpu")
+    case = Case.of(filler, "患者有[MASK]尿病史", graph=GRAPH)
     token, probability = case.base.prediction.fillings[0].candidates[0]
     assert case.target == Target(token, 3, 9)
     assert case.base.score == pytest.approx(math.log(probability / (1 - probability)), abs=1e-4)
 
 
-def test_target_of_a_text_is_the_entity_with_knowledge_on_it(reader):
-    read = reader(TEXT, graph=GRAPH).reading
+def test_target_of_a_text_is_the_entity_with_knowledge_on_it(ner):
+    read = ner(TEXT, graph=GRAPH).reading
     outside, known = Span(0, 2, "疾病", "患者", 0.9), Span(8, 12, "治疗", "予布洛芬", 0.4)
     assert target_of(NerPrediction((outside, known), ()), read) == Target("治疗", 8, 12)
     assert target_of(NerPrediction((outside, known), ())) == Target("疾病", 0, 2)
@@ -207,14 +188,14 @@ def test_target_of_a_text_is_the_entity_with_knowledge_on_it(reader):
         (Target("疾病", 300, 303), r"No token of the text stands at \[300, 303\)"),
     ],
 )
-def test_target_that_is_not_there_is_refused(reader, target, said):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=target)
+def test_target_that_is_not_there_is_refused(ner, target, said):
+    case = Case.of(ner, TEXT, graph=GRAPH, target=target)
     with pytest.raises(TextError, match=said):
         _ = case.base
 
 
-def test_pieces_are_the_triples_that_hang_each_once(reader):
-    case = Case.of(reader, TEXT + TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+def test_pieces_are_the_triples_that_hang_each_once(ner):
+    case = Case.of(ner, TEXT + TEXT, graph=GRAPH, target=DISEASE)
     assert case.pieces == PIECES
     assert [(p.node, p.triple) for p in case.pieces_by_mention] == [
         (n, piece.triple) for n, piece in zip((0, 0, 1, 2, 2, 3), PIECES * 2, strict=True)
@@ -222,28 +203,20 @@ def test_pieces_are_the_triples_that_hang_each_once(reader):
     assert [m.start for m in case.mentions_of(PIECES[2])] == [9, 25]
 
 
-def test_log_odds_of_two_labels_is_the_difference_of_their_logits():
-    score = Target("b").score(None, torch.tensor([1.0, 3.5]), Labels({0: "a", 1: "b"}))
-    assert score == pytest.approx(2.5)
-
-
-def test_interventions_of_a_reading_are_made_to_its_variants_too(reader):
+def test_interventions_of_a_reading_are_made_to_its_variants_too(ner):
     interventions = PRESETS["no_link"]
-    case = Case.of(
-        reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6), interventions=interventions
-    )
+    case = Case.of(ner, TEXT, graph=GRAPH, target=DISEASE, interventions=interventions)
     without = next(case.run([case.without(case.pieces)]))
     assert case.base.score == pytest.approx(without.score, abs=1e-5)  # no knowledge gets in
     assert case.base.score == pytest.approx(case.plain.score, abs=1e-5)
-    open_again = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+    open_again = Case.of(ner, TEXT, graph=GRAPH, target=DISEASE)
     both = [case.reading, open_again.reading]
     assert case.key(both[0]) != case.key(both[1])
     together = [scored.score for scored in case.run(both)]
     assert together == pytest.approx([case.base.score, open_again.base.score], abs=1e-5)
 
 
-def test_key_of_a_variant_tells_what_the_encoder_gets(reader):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+def test_key_of_a_variant_tells_what_the_encoder_gets(case):
     key = case.key
     assert key(case.reading) == key(case.without(())) == key(case.read_with(GRAPH))
     removed = case.read_with(GRAPH.remove(PIECES[0].triple))
@@ -252,8 +225,7 @@ def test_key_of_a_variant_tells_what_the_encoder_gets(reader):
     assert len(keys | {key(case.without_knowledge()), key(case.reading)}) == len(PIECES) + 2
 
 
-def test_what_is_likely_at_a_target_is_a_distribution(reader, classifier):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
+def test_what_is_likely_at_a_target_is_a_distribution(classifier, case):
     assert case.base.likely.shape == (3, 5)
     assert case.base.likely.exp().sum(-1).tolist() == pytest.approx([1, 1, 1])
     of_class = Case.of(classifier, TEXT, graph=GRAPH)
@@ -262,11 +234,11 @@ def test_what_is_likely_at_a_target_is_a_distribution(reader, classifier):
     )
 
 
-def test_target_of_another_task_is_refused(reader, classifier):
+def test_target_of_another_task_is_refused(ner, classifier):
     with pytest.raises(TextError, match="labels whole texts"):
-        _ = Case.of(classifier, TEXT, graph=GRAPH, target=Target("疾病", 3, 6)).base
+        _ = Case.of(classifier, TEXT, graph=GRAPH, target=DISEASE).base
     with pytest.raises(TextError, match="labels tokens"):
-        _ = Case.of(reader, TEXT, graph=GRAPH, target=Target("疾病")).base
+        _ = Case.of(ner, TEXT, graph=GRAPH, target=Target("疾病")).base
 
 
 # Choosing what to explain by its name, its place, or both; what is said at its place
@@ -322,3 +294,78 @@ def test_target_that_is_not_there_is_said(prediction, asked, said):
 )
 def test_answer_is_what_is_predicted_at_the_place(target, prediction, answer):
     assert target.answer(prediction) == answer
+
+
+@pytest.fixture(scope="module")
+def linker(tmp_path_factory, checkpoints):
+    return knowbert_in(tmp_path_factory.mktemp("linker"), checkpoints, head=False)
+
+
+@pytest.fixture(scope="module")
+def linked(linker):
+    return Case.of(linker, LINKED, graph=SENSES)
+
+
+def test_the_default_target_is_the_link_and_its_score_the_log_odds_of_its_weight(linker, linked):
+    (link,) = linked.trace.prediction.links
+    assert linked.target == LinkTarget(link.entity, *PLACE)
+    assert linked.base.score == pytest.approx(math.log(link.weight / (1 - link.weight)), abs=1e-5)
+    assert linked.base.outcome.answer == link.entity
+    assert linked.target.probability(linked.base.score, linker.labels) == pytest.approx(link.weight)
+
+
+def test_the_default_target_is_the_name_whose_best_candidate_is_least_sure(linker):
+    graph = SENSES.add(*[type(TEST)("患者", "gloss", "病人")])
+    trace = linker(LINKED, graph=graph)
+    assert len(trace.prediction.links) == 2
+    assert (target_of(trace.prediction, trace.reading).start) == PLACE[0]
+
+
+def test_a_target_is_named_by_entity_or_place_and_refused_where_it_fits_nothing(linked):
+    prediction, reading = linked.trace.prediction, linked.reading
+    other = target_of(prediction, reading, label="心电图.n.02")
+    assert other == LinkTarget("心电图.n.02", *PLACE)
+    assert target_of(prediction, reading, label="心电图.n.02", span=PLACE) == other
+    with pytest.raises(TextError, match=r"name of the graph at \[0, 2\), only \[3, 6\)"):
+        target_of(prediction, reading, span=(0, 2))
+    with pytest.raises(TextError, match=r"'胃' is no candidate .* may mean 心电图.n.01, 心电图"):
+        target_of(prediction, reading, label="胃")
+
+
+def test_a_text_without_names_has_no_link_to_explain(linker):
+    with pytest.raises(NothingPredicted, match="nothing is linked"):
+        Case.of(linker, "今天天气好", graph=SENSES)
+
+
+def test_without_its_gloss_an_entity_is_no_candidate_and_the_other_is_named(linked):
+    best = linked.target.label
+    gloss, other = (TEST, PICTURE) if best == TEST.head else (PICTURE, TEST)
+    found = {effect.piece.triple: effect for effect in effects(linked).each}
+    assert set(found) == {TEST, PICTURE}
+    assert found[gloss].without.answer == other.head
+    assert found[gloss].flips and found[gloss].deleted_flips
+    assert found[gloss].without.score == pytest.approx(math.log(LEAST / (1 - LEAST)))
+    assert not found[other].flips
+    assert found[other].without.score == pytest.approx(math.log((1 - LEAST) / LEAST))
+
+
+def test_without_any_gloss_nothing_is_linked(linked):
+    assert linked.plain.outcome.answer == "NULL"
+    assert linked.plain.prediction.links == ()
+
+
+def test_a_search_finds_the_gloss_that_the_link_rests_on(linked):
+    found = counterfactuals(linked, Search(budget=20))
+    assert any(edit.action == "remove" for one in found.found for edit in one.edits)
+    assert json.loads(json.dumps(found.as_dict()))
+
+
+@pytest.mark.parametrize("head", [True, False])
+def test_what_needs_trees_is_refused_with_one_sentence(tmp_path, checkpoints, head):
+    pipeline = knowbert_in(tmp_path, checkpoints, head=head)
+    target = Target("疾病", *PLACE) if head else None
+    case = Case.of(pipeline, LINKED, graph=SENSES, target=target)
+    refused = (attention_effect, influence, noise_curve, lambda c: compare(ablations_of(c), of=c))
+    for explain in refused:
+        with pytest.raises(CheckpointError, match=r"needs sentence trees, and .* 'knowbert'"):
+            explain(case)

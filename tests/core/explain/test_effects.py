@@ -1,15 +1,31 @@
-"""Effects: a triple left out, a triple deleted, what moves up, what flips."""
+"""Effects of triples, interactions of two, Shapley values: against runs of their own."""
 
 import dataclasses
 import json
+import tracemalloc
+from dataclasses import dataclass, field
+from itertools import combinations, permutations
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from explaining import DISEASE, GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple, load_graph
-from kbert_core.explain.case import Case, Outcome, Piece, Target
-from kbert_core.explain.effects import Effect, effects, stream_effects
+from kbert_core.errors import OptionError
+from kbert_core.explain.case import Case, Outcome, Piece, Scored, Target
+from kbert_core.explain.effects import (
+    effects,
+    interactions,
+    shapley,
+    stream_effects,
+    stream_interactions,
+    stream_shapley,
+)
+from kbert_lab.explain.drawing import BLUE, ORANGE
 
 MODELS = Path(__file__).parents[3] / "models"
 ALIAS = Triple("糖尿病", "别名", "多饮")
@@ -26,11 +42,6 @@ def test_effect_of_a_triple_is_that_of_a_run_without_it(case, score):
         alone = score(GRAPH.switch_off(effect.piece.triple))
         assert effect.effect == pytest.approx(score(GRAPH) - alone, abs=1e-5)
         assert abs(effect.effect) > 1e-4
-
-
-def test_whole_effect_is_that_of_a_run_without_any_graph(case, score):
-    found = effects(case)
-    assert found.whole == pytest.approx(score(GRAPH) - score(KnowledgeGraph()), abs=1e-5)
 
 
 def test_deleting_a_triple_lets_the_next_one_move_up(ner, score):
@@ -72,13 +83,6 @@ def test_a_piece_of_one_mention_is_left_out_there_alone(ner):
     alone = next(case.run([variant])).score
     assert apart.each[2].without.score == pytest.approx(alone, abs=1e-5)
     assert abs(apart.each[2].effect - of(both, IS_DISEASE).effect) > 1e-4
-
-
-def test_an_effect_flips_where_the_answer_is_another():
-    base, other = Outcome(1.0, "疾病"), Outcome(1.5, "O")
-    effect = Effect(Piece(IS_DISEASE), (), base, other, base)
-    assert (effect.effect, effect.flips) == (-0.5, True)
-    assert (effect.deleted_effect, effect.deleted_flips) == (0.0, False)
 
 
 def test_the_triple_that_says_what_epilepsy_is_flips_its_entity():
@@ -137,3 +141,243 @@ def test_a_figure_takes_any_name(case, tmp_path):
     drawn = (tmp_path / "odd.svg").read_text(encoding="utf-8")
     assert "x" * 100 not in drawn
     assert "<b>" not in drawn
+
+
+def scored(score):
+    return Scored(Outcome(score, ""), None, torch.zeros(0, 0))
+
+
+@dataclass
+class Game:
+    """Scores of sets of pieces, as a case would give them.
+
+    Attributes:
+        values: set of piece numbers → score.
+        count: how many pieces there are.
+        asked: every set that was run, in order.
+    """
+
+    values: dict
+    count: int
+    asked: list = field(default_factory=list)
+    sentences: tuple = ("a text",)
+    target: Target = Target("good")
+
+    @property
+    def pieces(self):
+        return tuple(Piece(Triple("h", "r", str(n))) for n in range(self.count))
+
+    def at_once(self):
+        return 32
+
+    def with_only(self, pieces):
+        return frozenset(int(piece.triple.tail) for piece in pieces)
+
+    def run(self, variants):
+        for members in variants:
+            self.asked.append(members)
+            yield scored(self.values[members])
+
+
+def test_interaction_is_what_two_triples_do_beyond_the_sum(case, score):
+    found = interactions(case)
+    assert [pair.pieces for pair in found.each] == [
+        (case.pieces[0], case.pieces[1]),
+        (case.pieces[0], case.pieces[2]),
+        (case.pieces[1], case.pieces[2]),
+    ]
+    for pair in found.each:
+        a, b = (piece.triple for piece in pair.pieces)
+        neither = score(KnowledgeGraph(triple for triple in GRAPH if triple not in (a, b)))
+        expected = score(GRAPH) - score(GRAPH.remove(a)) - score(GRAPH.remove(b)) + neither
+        assert pair.value == pytest.approx(expected, abs=1e-5)
+        assert abs(pair.value) > 1e-4
+    assert found.runs == 1 + 3 + 3
+
+
+@dataclass
+class Pair(Game):
+    """A game of two pieces that are left out of a whole."""
+
+    def without(self, pieces):
+        return frozenset(range(self.count)) - self.with_only(pieces)
+
+
+@pytest.mark.parametrize(("sign", "value"), [(1, -1), (-1, 1)])
+def test_two_that_do_the_same_interact_against_their_own_sign(sign, value):
+    """Each does by itself all that the two do: above zero where they lower the score."""
+    scores = {frozenset(): 0, **{frozenset(s): sign for s in ([0], [1], [0, 1])}}
+    *_, found = stream_interactions(Pair(scores, 2))
+    assert [pair.value for pair in found.each] == [value]
+    legend = [text.get_text() for text in found.figure().legends[0].get_texts()]
+    assert legend == ["together above the sum", "together below the sum"]
+
+
+def test_interactions_of_some_pieces_leave_the_others_where_they_are(case):
+    chosen = interactions(case, pieces=case.pieces[:2])
+    assert [pair.value for pair in chosen.each] == pytest.approx(
+        [interactions(case).each[0].value], abs=1e-5
+    )
+    assert interactions(case, pieces=[Piece(IS_CURE)]).each == ()
+
+
+def test_interactions_come_batch_by_batch(case, monkeypatch):
+    monkeypatch.setattr(Case, "at_once", lambda _: 2)
+    grown = list(stream_interactions(case))
+    assert [(len(found.each), found.runs) for found in grown] == [(0, 2), (0, 4), (2, 6), (3, 7)]
+    assert {found.total for found in grown} == {3}
+
+
+def test_interactions_are_rows_plain_data_and_a_figure(case):
+    found = interactions(case)
+    assert list(found.to_frame()["other_tail"]) == ["多饮", "治疗", "治疗"]
+    data = json.loads(json.dumps(found.as_dict()))
+    assert data["interactions"][0]["interaction"] == found.each[0].value
+    (panel,) = found.figure().axes
+    colours = [bar.get_facecolor()[:3] for bar in panel.patches]
+    for colour, pair in zip(colours, found.ranked, strict=True):
+        meant = BLUE if pair.value >= 0 else ORANGE
+        assert colour == pytest.approx([int(meant[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+
+
+def sets_of(count):
+    members = range(count)
+    return [frozenset(s) for size in range(count + 1) for s in combinations(members, size)]
+
+
+def random_game(count, seed=0):
+    numbers = np.random.default_rng(seed).normal(size=2**count)
+    return Game(dict(zip(sets_of(count), numbers.tolist(), strict=True)), count)
+
+
+def by_hand(game):
+    """What each piece changes when it comes in, over all orders."""
+    orders = list(permutations(range(game.count)))
+    means = [0.0] * game.count
+    for order in orders:
+        there = frozenset()
+        for piece in order:
+            means[piece] += (game.values[there | {piece}] - game.values[there]) / len(orders)
+            there |= {piece}
+    return means
+
+
+def values(found):
+    return [share.value for share in found.each]
+
+
+@given(st.integers(0, 5), st.integers(0, 100))
+def test_exact_values_are_the_mean_over_all_orders(count, seed):
+    game = random_game(count, seed)
+    found = shapley(game, exact=True)
+    assert values(found) == pytest.approx(by_hand(game))
+    assert found.runs == len(game.asked) == 2**count
+    assert all((share.low, share.high) == (share.value, share.value) for share in found.each)
+
+
+@given(st.integers(1, 9), st.integers(1, 30), st.integers(0, 100))
+def test_values_sum_to_the_whole_effect_however_few_orders_are_drawn(count, orders, seed):
+    game = random_game(count, seed)
+    found = shapley(game, exact=False, orders=orders, seed=seed)
+    whole = game.values[frozenset(range(count))] - game.values[frozenset()]
+    assert found.whole == pytest.approx(whole)
+    assert sum(values(found)) == pytest.approx(whole)
+    assert found.orders == found.total == orders + orders % 2
+
+
+def test_values_of_a_text_sum_to_its_whole_effect(case):
+    found = shapley(case)
+    assert found.exact
+    assert sum(values(found)) == pytest.approx(effects(case).whole, abs=1e-5)
+    assert len(found.each) == len(GRAPH)
+
+
+def test_drawn_values_come_near_the_exact_ones_and_their_interval_holds_them():
+    game = random_game(7, seed=3)
+    exact = by_hand(game)
+    held = 0
+    for seed in range(20):
+        found = shapley(game, exact=False, orders=200, seed=seed)
+        assert values(found) == pytest.approx(exact, abs=0.35)
+        held += sum(
+            share.low <= true <= share.high for share, true in zip(found.each, exact, strict=True)
+        )
+    assert 0.9 <= held / (20 * 7) <= 0.99  # 95 %
+
+
+def test_an_order_and_its_reverse_are_exact_for_two_pieces():
+    game = random_game(2)
+    found = shapley(game, exact=False, orders=2)
+    assert values(found) == pytest.approx(by_hand(game))
+    assert found.each[0].low is None
+    assert shapley(game, exact=False, orders=4).each[0].low == pytest.approx(found.each[0].value)
+
+
+def test_the_seed_makes_the_draw():
+    game = random_game(8)
+    first = shapley(game, exact=False, orders=10, seed=1)
+    assert shapley(game, exact=False, orders=10, seed=1) == first
+    assert values(shapley(game, exact=False, orders=10, seed=2)) != values(first)
+
+
+def test_no_set_is_run_twice():
+    game = random_game(8)
+    found = shapley(game, exact=False, orders=60)
+    assert len(set(game.asked)) == len(game.asked) == found.runs
+
+
+class Large(Game):
+    """A game of many pieces that keeps nothing of what was run."""
+
+    def with_only(self, pieces):
+        return len(list(pieces))
+
+    def run(self, variants):
+        yield from (scored(float(size)) for size in variants)
+
+
+def test_many_sets_of_many_pieces_take_little_memory():
+    shapley(Large({}, 7), exact=False, orders=4)  # what is imported once isn't counted
+    tracemalloc.start()
+    try:
+        found = shapley(Large({}, 60), exact=False, orders=64)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.runs > 3600
+    assert values(found) == pytest.approx([1.0] * 60)
+    assert most < 1.5e6  # as sets they take 10 MB
+
+
+def test_few_pieces_are_done_exactly_and_too_many_are_not():
+    assert shapley(random_game(6)).exact
+    assert not shapley(random_game(7), orders=2).exact
+    with pytest.raises(OptionError, match=r"13 triples have 8,192 subsets"):
+        shapley(Game({}, 13), exact=True)
+    with pytest.raises(OptionError, match="0 orders"):
+        shapley(random_game(7), orders=0)
+
+
+def test_results_grow_and_their_first_say_the_whole():
+    grown = list(stream_shapley(random_game(10), exact=False, orders=20))
+    done = [found.orders for found in grown]
+    assert done == sorted(done) and done[-1] == 20 and len(set(done)) > 3
+    assert len({found.whole for found in grown}) == 1
+    *before, last = stream_shapley(random_game(7), exact=True)
+    assert len(before) == 4 and not any(found.each for found in before)
+    assert len(last.each) == 7
+
+
+def test_shapley_values_are_rows_plain_data_and_a_figure(ner, case):
+    found = shapley(case, exact=False, orders=6)
+    assert list(found.to_frame().columns) == [
+        *("head", "relation", "tail", "mention", "value", "low", "high")
+    ]
+    data = json.loads(json.dumps(found.as_dict()))
+    assert data["values"][0]["low"] == found.each[0].low
+    (panel,) = found.figure().axes
+    assert len(panel.patches) == 3
+    nowhere = Case.of(ner, "患者", graph=KnowledgeGraph(), target=Target("O", 0, 2))
+    nothing = shapley(nowhere)
+    assert (nothing.each, nothing.whole) == ((), 0)
+    nothing.figure()

@@ -6,7 +6,6 @@ from conftest import TIM_COOK, tiny_config
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertModel
 
 from kbert_core import (
-    Ablation,
     InjectionOptions,
     KnowledgeGraph,
     MaskTransformer,
@@ -15,7 +14,6 @@ from kbert_core import (
     collate,
     flatten,
     grow_trees,
-    load_model,
     probe,
     visible_matrix,
 )
@@ -184,12 +182,19 @@ def fields(batch):
 # Parity on real weights
 
 
-def test_empty_graph_gives_the_plain_models_hidden_states(minilm, minilm_folder):
-    texts = [TIM_COOK, "A much longer sentence about nothing in particular, to be padded to.", "!"]
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [TIM_COOK, "A much longer sentence about nothing in particular, to be padded to.", "!"],
+        [("Tim Cook is in Beijing", "He leads Apple, a firm"), ("a", "b")],
+    ],
+)
+def test_empty_graph_gives_the_plain_models_hidden_states(minilm, minilm_folder, texts):
     own = AutoTokenizer.from_pretrained(minilm_folder)
     _, batch = tree_batch(minilm_folder, texts, KnowledgeGraph())
     encoding = own(texts, padding=True, return_tensors="pt")
     assert batch.input_ids.equal(encoding["input_ids"])
+    assert batch.token_type_ids.equal(encoding["token_type_ids"])
     with torch.inference_mode():
         plain = minilm.model(**encoding, output_hidden_states=True).hidden_states
     ours = states(minilm, batch)
@@ -197,18 +202,6 @@ def test_empty_graph_gives_the_plain_models_hidden_states(minilm, minilm_folder)
     real = batch.real
     for layer, plain_layer in zip(ours, plain, strict=True):
         assert torch.allclose(layer[real], plain_layer[real], atol=1e-5)
-
-
-def test_empty_graph_gives_the_plain_models_hidden_states_for_pairs(minilm, minilm_folder):
-    pairs = [("Tim Cook is in Beijing", "He leads Apple, a firm"), ("a", "b")]
-    own = AutoTokenizer.from_pretrained(minilm_folder)
-    _, batch = tree_batch(minilm_folder, pairs, KnowledgeGraph())
-    encoding = own(*zip(*pairs, strict=True), padding=True, return_tensors="pt")
-    assert batch.token_type_ids.equal(encoding["token_type_ids"])
-    with torch.inference_mode():
-        plain = minilm.model(**encoding, output_hidden_states=True).hidden_states
-    for layer, plain_layer in zip(states(minilm, batch), plain, strict=True):
-        assert torch.allclose(layer[batch.real], plain_layer[batch.real], atol=1e-5)
 
 
 def test_sentence_alone_and_in_a_mixed_batch_agrees(minilm, minilm_folder, figure_2):
@@ -393,18 +386,6 @@ def test_asking_for_attentions_does_not_change_the_shared_model(encoder):
     assert len(output.attentions) == 3
 
 
-def test_eager_twin_shares_every_parameter(encoder):
-    runner = MaskTransformer(encoder)
-    runner(batch_of([5, 6]), attentions=True)
-    twin = runner._eager
-    assert twin is not encoder
-    shared = {id(p) for p in encoder.parameters()}
-    assert {id(p) for p in twin.parameters()} == shared
-    with torch.no_grad():
-        encoder.embeddings.word_embeddings.weight.add_(1)
-    assert twin.embeddings.word_embeddings.weight.equal(encoder.embeddings.word_embeddings.weight)
-
-
 def test_inputs_are_the_encoders_own_arguments(encoder, tim_cook):
     batch = collate([tim_cook])
     inputs = MaskTransformer(encoder).inputs(batch)
@@ -418,14 +399,6 @@ def test_inputs_are_the_encoders_own_arguments(encoder, tim_cook):
     assert shifted["position_ids"].equal(batch.soft_positions + 2)
 
 
-def test_ablations_are_data(encoder, tim_cook):
-    runner, batch = MaskTransformer(encoder), collate([tim_cook])
-    hard = runner.inputs(batch, ablation=Ablation(positions="hard"))
-    assert hard["position_ids"][0].tolist() == list(range(14))
-    everything = runner.inputs(batch, ablation=Ablation(visible="all"))
-    assert (everything["attention_mask"] == 0).all()
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device is here")
 @pytest.mark.parametrize("attention", ATTENTION)
 def test_hidden_tokens_have_no_influence_on_cuda(attention):
@@ -436,8 +409,3 @@ def test_hidden_tokens_have_no_influence_on_cuda(attention):
     after = states(encoder, batch_of([5, 6, 7, 18, 19]), visible=visible)
     for one, other in zip(before, after, strict=True):
         assert one[0, :3].equal(other[0, :3])
-
-
-def test_checkpoint_with_a_head_loads_as_a_bare_encoder(checkpoints):
-    model = load_model(checkpoints["ner"], device="cpu")
-    assert MaskTransformer(model)(batch_of([5, 6]))[0].shape == (1, 2, 32)

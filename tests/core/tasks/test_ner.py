@@ -9,9 +9,8 @@ import pytest
 import torch
 from conftest import BIO
 
-from kbert_core import KnowledgeGraph, ReadConfig, Words, flatten, grow_trees
+from kbert_core import Words
 from kbert_core.errors import CheckpointError
-from kbert_core.kbert.reader import KBertReading
 from kbert_core.labels import Labels, bio_spans
 from kbert_core.tasks import TASKS
 from kbert_core.tasks.ner import best_tags
@@ -50,10 +49,6 @@ def test_best_tags_of_a_very_long_text_take_no_minute():
     began = time.perf_counter()
     assert len(best_tags(scores, BIO)) == 100_000
     assert time.perf_counter() - began < 15
-
-
-def test_best_tags_of_nothing_are_none():
-    assert best_tags(torch.zeros(0, 5).numpy(), BIO).tolist() == []
 
 
 def test_likeliest_tags_are_kept_where_they_are_consistent():
@@ -165,31 +160,3 @@ def test_empty_text_has_no_spans():
     prediction = NER.decode(read(""), torch.zeros(0, 5), LABELS)
     assert prediction.spans == ()
     assert prediction.tokens == ()
-
-
-def test_windows_are_joined_where_a_token_has_most_context():
-    text = " ".join(f"w{i}" for i in range(50))
-    windows = flatten(
-        grow_trees([text], KnowledgeGraph()), Words(special=True), max_length=18, windows=True
-    )
-    assert len(windows) > 3
-    logits = []
-    for number, window in enumerate(windows):
-        scores = torch.zeros(len(window), len(windows))
-        scores[:, number] = 9
-        logits.append(scores)
-    reading = KBertReading(tuple(windows), ReadConfig())
-    came_from = reading.on_text(logits).argmax(-1).tolist()
-    assert len(came_from) == 50
-    assert came_from == sorted(came_from)
-    assert set(came_from) == set(range(len(windows)))
-    for at, number in enumerate(came_from):  # no other window has more text on its nearer side
-        context = {}
-        for other, window in enumerate(windows):
-            first = window.trunk_parts[0].first
-            last = window.trunk_parts[-1].first + len(window) - 3
-            if first <= at <= last:
-                left = at - first if first else 99
-                right = last - at if last < 49 else 99
-                context[other] = min(left, right)
-        assert context[number] == max(context.values())

@@ -1,4 +1,4 @@
-"""Several labels a text: read, learnt, predicted, scored and explained."""
+"""Labels of a text, one or several: read, learnt, predicted, scored and explained."""
 
 import json
 import random
@@ -292,3 +292,19 @@ def test_a_label_is_explained_and_what_flips_it_is_found(trained):
     assert {one.after.answer for one in found} == {"not drug"}
     with pytest.raises(TextError, match="has the label 'pain' already"):
         counterfactuals(about, Search(to="pain"))
+
+
+def test_every_task_is_found_by_its_name():
+    assert {name: task.name for name, task in TASKS.items()} == {
+        name: name
+        for name in ("ner", "classify", "multilabel", "pair", "mask", "rank", "link", "qa")
+    }
+
+
+def test_likeliest_class_is_the_label():
+    labels = Labels({0: "bad", 1: "fair", 2: "good"})
+    text = SimpleNamespace(sentences=("",))
+    prediction = TASKS["classify"].decode(text, torch.tensor([0.0, 2.0, 1.0]), labels)
+    assert prediction.label == "fair"
+    assert list(prediction.probabilities) == ["bad", "fair", "good"]
+    assert sum(prediction.probabilities.values()) == pytest.approx(1, abs=1e-6)
