@@ -1,4 +1,4 @@
-"""Twenty sentences to fine-tune on, and the graph that knows their entities."""
+"""Twenty sentences to fine-tune on, with the graph of their entities; and text to pretrain on."""
 
 import random
 
@@ -6,6 +6,7 @@ import pytest
 
 NAMES = {"疾病": ["糖尿病", "肺炎", "胃炎", "肝炎"], "检查": ["心电图", "血常规", "彩超", "胸片"]}
 LABELS = {"疾病": "D", "检查": "E"}
+LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
 
 
 @pytest.fixture
@@ -33,3 +34,67 @@ def write_data(folder):
     lines = [f"{name}\t类别\t{type_}" for type_, names in NAMES.items() for name in names]
     (folder / "kg.spo").write_text("\n".join(lines) + "\n")
     return folder
+
+
+def tuning(folder, output="model", **changes):
+    """Options that train on a folder's data and graph, from scratch where no encoder is given."""
+    from kbert_lab.training.options import TrainOptions
+
+    size = {} if "encoder" in changes else {"hidden_size": 64, "num_hidden_layers": 2}
+    given = {
+        "task": "ner",
+        "data": str(folder),
+        "output": str(folder / output),
+        "kg": (str(folder / "kg.spo"),),
+        "epochs": 12,
+        "batch_tokens": 128,
+        "learning_rate": 3e-3,
+        "dropout": 0.0,
+        "device": "cpu",
+        "float32": True,
+    }
+    return TrainOptions.of(**{**given, **size, **changes})
+
+
+def pretraining(folder, output="model", lines=LINES, **changes):
+    """Options that pretrain a tiny encoder on lines of text."""
+    from kbert_lab.training.options import PretrainOptions
+
+    (folder / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    given = {
+        "text": (str(folder / "text.txt"),),
+        "output": str(folder / output),
+        "steps": 12,
+        "batch_tokens": 128,
+        "row_length": 64,
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "max_positions": 64,
+        "warmup": 3,
+        "min_count": 1,
+        "device": "cpu",
+    }
+    return PretrainOptions.of(**{**given, **changes})
+
+
+def cut_off(options, *, before):
+    """Train until a step, from 1 in this run, would begin, and be interrupted there."""
+    from transformers import Trainer
+
+    from kbert_lab.training.finetune import train
+    from kbert_lab.training.options import TrainOptions
+    from kbert_lab.training.pretrain import pretrain
+
+    plain, steps = Trainer.training_step, 0
+
+    def breaking(self, *args, **kwargs):
+        nonlocal steps
+        steps += 1
+        if steps == before:
+            raise KeyboardInterrupt
+        return plain(self, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Trainer, "training_step", breaking)
+        train(options) if isinstance(options, TrainOptions) else pretrain(options)

@@ -51,9 +51,9 @@ from kbert_lab.suites.results import (
     write_json,
 )
 from kbert_lab.suites.suite import SCRATCH, Baseline, Run, train_options
-from kbert_lab.training.count_scores import scores_of_links
 from kbert_lab.training.devices import made_for_bf16
 from kbert_lab.training.finetune import MAIN_SCORE, fit
+from kbert_lab.training.scores import scores_of_links
 from kbert_lab.training.trainer import duration
 
 PREDICTIONS = "predictions.json"  # what stays in a cell's folder: others may be written over it

@@ -20,21 +20,19 @@ from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Reading, batch_done
 from kbert_core.tasks.classify import probability_right
 from kbert_lab.data.labelled import Example, check_labels, refuse_unlabelled
-from kbert_lab.training.count_scores import (
-    answer_columns,
-    link_columns,
-    mask_columns,
-    scores_of_answers,
-    scores_of_links,
-    scores_of_masks,
-)
 from kbert_lab.training.recipe import another_type, overlaps, type_relations
 from kbert_lab.training.scores import (
     SpanKey,
+    answer_columns,
     class_scores,
+    link_columns,
+    mask_columns,
     multilabel_scores,
     pair_scores,
     ranking_scores,
+    scores_of_answers,
+    scores_of_links,
+    scores_of_masks,
     shared_characters,
     span_scores,
     unseen_recall,

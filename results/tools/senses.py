@@ -12,14 +12,14 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
 from kbert_lab.data.labelled import Example
-from kbert_lab.training.count_scores import Found, count_links
+from kbert_lab.training.scores import Columns, Found, count_links
 
 AT_ONCE = 2048  # texts
 
 
 def sense_columns(
     way: str, train: Sequence[Example], test: Sequence[Example], graph: KnowledgeGraph, encoder: str
-) -> dict[str, list[int]]:
+) -> Columns:
     """Count what a way without a linker has right; see :func:`link_columns`.
 
     Args:

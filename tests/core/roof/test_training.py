@@ -4,8 +4,8 @@ import json
 
 import pytest
 import torch
-from cut_off import cut_off
 from safetensors.torch import load_file
+from small_data import cut_off
 
 from kbert_core.errors import OptionError
 from kbert_core.knowledge import load_graph

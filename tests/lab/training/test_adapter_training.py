@@ -6,7 +6,7 @@ import shutil
 import pytest
 import torch
 from safetensors.torch import load_file
-from small_data import write_data
+from small_data import cut_off, tuning, write_data
 from transformers import BertConfig, BertForMaskedLM
 
 from kbert_core.errors import OptionError
@@ -14,8 +14,7 @@ from kbert_core.knowledge import load_graph
 from kbert_core.pipeline import Pipeline
 from kbert_lab import cli
 from kbert_lab.data.labelled import read_examples
-from kbert_lab.training.finetune import KnowledgeTrainer, fit, save, train
-from kbert_lab.training.options import TrainOptions
+from kbert_lab.training.finetune import fit, save, train
 from kbert_lab.training.vocabulary import character_tokenizer
 
 
@@ -61,20 +60,8 @@ def write_encoder(data):
 
 
 def options(data, output="adapter", **changes):
-    given = {
-        "task": "ner",
-        "data": str(data),
-        "output": str(data / output),
-        "encoder": str(data / "encoder"),
-        "kg": (str(data / "kg.spo"),),
-        "adapter": 8,
-        "epochs": 15,
-        "batch_tokens": 128,
-        "learning_rate": 1e-2,
-        "dropout": 0.0,
-        "device": "cpu",
-    }
-    return TrainOptions.of(**{**given, **changes})
+    how = {"encoder": str(data / "encoder"), "adapter": 8, "epochs": 15, "learning_rate": 1e-2}
+    return tuning(data, output, **{**how, "float32": False, **changes})
 
 
 def test_an_adapter_overfits_twenty_sentences(trained):
@@ -97,28 +84,13 @@ def test_an_adapter_overfits_twenty_sentences(trained):
     assert pipeline.card.knowledge == ("kg",)
 
 
-def test_an_adapters_run_that_was_cut_off_goes_on_to_the_same_weights(data, encoder, monkeypatch):
+def test_an_adapters_run_that_was_cut_off_goes_on_to_the_same_weights(data, encoder):
     short = {"epochs": 4, "dropout": 0.1, "float32": True}
     train(options(data, "whole", **short))
-    steps = 0
-    plain = KnowledgeTrainer.training_step
-
-    def breaking(self, *args, **kwargs):
-        nonlocal steps
-        steps += 1
-        if steps == 9:
-            raise KeyboardInterrupt
-        return plain(self, *args, **kwargs)
-
-    monkeypatch.setattr(KnowledgeTrainer, "training_step", breaking)
-    with pytest.raises(KeyboardInterrupt):
-        train(options(data, "cut", **short))
-    assert list((data / "cut" / "checkpoints").iterdir())
-    monkeypatch.setattr(KnowledgeTrainer, "training_step", plain)
-    with pytest.raises(OptionError, match="adapter 8, now 4"):
-        train(options(data, "cut", **{**short, "adapter": 4}))
-    with pytest.raises(OptionError, match="adapter 8, now null"):
-        train(options(data, "cut", **{**short, "adapter": None}))
+    cut_off(options(data, "cut", **short), before=9)
+    for rank, said in ((4, "4"), (None, "null")):
+        with pytest.raises(OptionError, match=f"adapter 8, now {said}"):
+            train(options(data, "cut", **{**short, "adapter": rank}))
     train(options(data, "cut", **short))
     whole = load_file(data / "whole" / "adapter_model.safetensors")
     resumed = load_file(data / "cut" / "adapter_model.safetensors")
@@ -213,8 +185,3 @@ def test_an_adapter_trains_scores_and_predicts_from_the_command_line(data, encod
     shutil.rmtree(encoder)
     assert cli.main(predict) == 2
     assert "its encoder '../encoder' was" in capsys.readouterr().err
-
-
-def test_an_adapter_without_an_encoder_is_refused_before_training(data):
-    with pytest.raises(OptionError, match="needs a pretrained encoder"):
-        options(data, encoder="scratch")

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from cut_off import cut_off
 from safetensors.torch import load_file, save_file
+from small_data import cut_off, tuning
+from transformers import Trainer
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.kbert.reader import KBertReader
@@ -19,11 +20,9 @@ from kbert_core.pipeline import Pipeline
 from kbert_lab.training.checkpoints import last_whole, replacing, step_of
 from kbert_lab.training.evaluate import edit_response
 from kbert_lab.training.finetune import KnowledgeTrainer, fit, train
-from kbert_lab.training.options import Recipe, TrainOptions
+from kbert_lab.training.options import Recipe
 from kbert_lab.training.recipe import warn_of_no_effect
 from kbert_lab.training.trainer import Course
-
-SIZE = {"hidden_size": 64, "num_hidden_layers": 2}
 
 
 @pytest.fixture
@@ -32,25 +31,8 @@ def encoder(checkpoints, tmp_path):
     return str(shutil.copytree(checkpoints["encoder"], tmp_path / "encoder"))
 
 
-def options(data, output="model", **changes):
-    size = {} if "encoder" in changes else SIZE
-    made = TrainOptions.of(
-        task="ner",
-        data=str(data),
-        output=str(data / output),
-        kg=(str(data / "kg.spo"),),
-        epochs=12,
-        batch_tokens=128,
-        learning_rate=3e-3,
-        dropout=0.0,
-        device="cpu",
-        float32=True,
-    )
-    return made.changed(**{**size, **changes})
-
-
 def test_training_overfits_twenty_sentences_and_the_model_loads_again(data):
-    report = train(options(data))
+    report = train(tuning(data))
     assert report["scores"]["dev"]["f1"] == 1.0
     assert report["learning_curve"][-1]["f1"] >= report["learning_curve"][0]["f1"]
     pipeline = Pipeline.from_pretrained(data / "model", device="cpu")
@@ -68,7 +50,7 @@ def test_a_number_of_steps_is_kept_whatever_the_rows_and_dev_is_scored_at_equal_
     data, knowledge
 ):
     changes = {} if knowledge else {"kg": ()}
-    report = train(options(data, epochs=3, steps=20, **changes))
+    report = train(tuning(data, epochs=3, steps=20, **changes))
     assert [scores["step"] for scores in report["learning_curve"]] == [7, 13, 20]
     assert report["steps"] == 20
     assert "steps: 20, one run" in (data / "model" / "README.md").read_text()
@@ -77,7 +59,7 @@ def test_a_number_of_steps_is_kept_whatever_the_rows_and_dev_is_scored_at_equal_
 def test_a_system_trains_its_parameters_at_rates_of_their_own(data, encoder, monkeypatch):
     still = lambda _, name: 0.0 if "embeddings" in name else 1.0  # noqa: E731
     monkeypatch.setattr(KBertReader, "rate_of", still)
-    train(options(data, encoder=encoder, epochs=1))
+    train(tuning(data, encoder=encoder, epochs=1))
     before = load_file(Path(encoder) / "model.safetensors")
     after = load_file(data / "model" / "model.safetensors")
     unchanged = {n for n, own in before.items() if torch.equal(own, after.get(f"bert.{n}", own))}
@@ -101,35 +83,23 @@ def test_weights_of_a_model_in_other_files_do_not_stay_beside_a_new_one(tmp_path
     assert list(checkpoints.iterdir()) == []
 
 
-def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(data):
-    short = {"epochs": 4, "dropout": 0.1, "recipe": Recipe(0.3, 0.3, 0.3, 0.1)}
-    uninterrupted = train(options(data, "whole", **short))
-    cut_off(options(data, "cut", **short), before=9)
-    assert list((data / "cut" / "checkpoints").iterdir())
-    report = train(options(data, "cut", **short))
-    assert len(report["learning_curve"]) == 4
-    assert report["learning_curve"] == uninterrupted["learning_curve"]
-    whole = load_file(data / "whole" / "model.safetensors")
-    resumed = load_file(data / "cut" / "model.safetensors")
-    for name, tensor in whole.items():
-        torch.testing.assert_close(resumed[name], tensor, rtol=1e-5, atol=1e-6)
-
-
-def test_a_run_cut_off_within_its_first_epoch_goes_on_to_the_same_bits(data, monkeypatch):
+@pytest.mark.parametrize(
+    ("before", "minutes", "last"),
+    [(5, 1e-9, "checkpoint-4"), (9, 5.0, "checkpoint-6")],
+    ids=["within the first epoch", "after an epoch"],
+)
+def test_a_run_that_was_cut_off_goes_on_to_the_same_bits(data, monkeypatch, before, minutes, last):
     recipe = Recipe(0.3, 0.3, 0.3, 0.1)
     short = {"epochs": 2, "dropout": 0.1, "recipe": recipe, "batch_tokens": 48, "log_every": 50}
-    whole = train(options(data, "whole", **short))
-    cut = options(data, "cut", **short)
-    monkeypatch.setattr("kbert_lab.training.trainer.SAVE_MINUTES", 1e-9)
-    cut_off(cut, before=5)
+    whole, cut = (tuning(data, name, **short) for name in ("whole", "cut"))
+    report = train(whole)
+    monkeypatch.setattr("kbert_lab.training.trainer.SAVE_MINUTES", minutes)
+    cut_off(cut, before=before)
     monkeypatch.undo()
-    last = last_whole(data / "cut" / "checkpoints")
-    assert last.name == "checkpoint-4"
-    state = json.loads((last / "trainer_state.json").read_text())
-    assert not any("eval_f1" in entry for entry in state["log_history"])  # no epoch has ended
-    report = train(cut)
-    assert len(report["learning_curve"]) == 2
-    for one, other in zip(report["learning_curve"], whole["learning_curve"], strict=True):
+    assert last_whole(data / "cut" / "checkpoints").name == last
+    curves = train(cut)["learning_curve"], report["learning_curve"]
+    assert [len(curve) for curve in curves] == [2, 2]
+    for one, other in zip(*curves, strict=True):
         assert one == pytest.approx(other, rel=1e-5)
     weights = (data / "whole" / "model.safetensors").read_bytes()
     assert (data / "cut" / "model.safetensors").read_bytes() == weights
@@ -139,7 +109,7 @@ def test_a_run_cut_off_within_its_first_epoch_goes_on_to_the_same_bits(data, mon
 def test_layers_that_are_computed_again_give_the_same_weights(data, encoder, system):
     how = {"encoder": encoder, "system": system, "epochs": 1, "dropout": 0.1}
     whole, again = (
-        fit(options(data, f"{asked}", gradient_checkpointing=asked, **how)).pipeline.reader.model
+        fit(tuning(data, f"{asked}", gradient_checkpointing=asked, **how)).pipeline.reader.model
         for asked in (False, True)
     )
     assert again.is_activation_checkpointing and not whole.is_activation_checkpointing
@@ -162,7 +132,7 @@ def test_a_checkpoint_is_due_five_minutes_after_the_last(monkeypatch):
 
 
 def test_the_model_of_the_same_run_is_not_trained_again_unless_asked(data, monkeypatch, caplog):
-    once = options(data, epochs=1)
+    once = tuning(data, epochs=1)
     first = train(once)
     trained = []
     plain = KnowledgeTrainer.train_on
@@ -184,8 +154,8 @@ def test_the_model_of_the_same_run_is_not_trained_again_unless_asked(data, monke
 def test_scoring_tells_how_far_it_is(data, monkeypatch, caplog):
     monkeypatch.setattr("kbert_lab.training.evaluate.TOLD_EVERY", 0.0)
     with caplog.at_level("INFO"):
-        fitted = fit(options(data, epochs=1))
-        train(options(data, epochs=1))
+        fitted = fit(tuning(data, epochs=1))
+        train(tuning(data, epochs=1))
         readings = fitted.pipeline, fitted.splits["dev"], fitted.graph, {"疾病": "D", "检查": "E"}
         edit_response(*readings, seen=set())
     assert "scoring dev, 20 texts" in caplog.text
@@ -194,7 +164,7 @@ def test_scoring_tells_how_far_it_is(data, monkeypatch, caplog):
 
 
 def test_a_cut_off_run_is_gone_on_from_with_the_same_options_only(data):
-    short = options(data, epochs=3)
+    short = tuning(data, epochs=3)
     cut_off(short, before=6)
     for changes, message in (
         ({"seed": 3}, "seed 0, now 3"),
@@ -220,20 +190,16 @@ def test_a_cut_off_run_stops_early_where_a_whole_one_does(data, monkeypatch, cut
     def scored(pipeline, examples, graph, **how):
         return {"f1": scores[len(curve) + 1]}
 
-    plain, curve, steps = KnowledgeTrainer.training_step, [], []
+    curve = []
 
-    def breaking(self, *args, **kwargs):
+    def watched(self, *args, **kwargs):
         curve[:] = self.curve
-        steps.append(1)
-        if len(steps) == cut:
-            raise KeyboardInterrupt
-        return plain(self, *args, **kwargs)
+        return Trainer.training_step(self, *args, **kwargs)
 
-    monkeypatch.setattr(KnowledgeTrainer, "training_step", breaking)
+    monkeypatch.setattr(KnowledgeTrainer, "training_step", watched)
     monkeypatch.setattr("kbert_lab.training.finetune.evaluate", scored)
-    made = options(data, epochs=6, patience=3)
-    with pytest.raises(KeyboardInterrupt):
-        fit(made)
+    made = tuning(data, epochs=6, patience=3)
+    cut_off(made, before=cut)
     assert [entry["f1"] for entry in fit(made).curve] == [0.1, 0.5, 0.4, 0.3, 0.45]
 
 
@@ -242,18 +208,18 @@ def test_a_run_that_lies_elsewhere_now_still_ends_with_its_best_epoch(data, monk
     how = {"epochs": 3, "patience": 0}
     with monkeypatch.context() as patch:
         patch.setattr("kbert_lab.training.finetune.evaluate", lambda *_, **__: {"f1": next(scores)})
-        best = fit(options(data, **how)).pipeline.encoder.model.state_dict()
+        best = fit(tuning(data, **how)).pipeline.encoder.model.state_dict()
     (data / "model").rename(data / "moved")
-    moved = fit(options(data, "moved", **how)).pipeline.encoder.model.state_dict()
+    moved = fit(tuning(data, "moved", **how)).pipeline.encoder.model.state_dict()
     assert all(torch.equal(moved[name], tensor) for name, tensor in best.items())
     first, _ = sorted((data / "moved" / "checkpoints").glob("checkpoint-*"), key=step_of)
     shutil.rmtree(first)
     with pytest.raises(CheckpointError, match="the best checkpoint so far is gone or broken"):
-        fit(options(data, "moved", **how))
+        fit(tuning(data, "moved", **how))
 
 
 def test_the_twin_is_trained_without_knowledge(data):
-    report = train(options(data, "twin", kg=(), epochs=1))
+    report = train(tuning(data, "twin", kg=(), epochs=1))
     config = json.loads((data / "twin" / "config.json").read_text())
     assert config["kbert"]["knowledge"] == []
     assert "edit_response" not in report
@@ -269,27 +235,10 @@ def test_classes_pairs_and_masks_train_too(data, tmp_path):
         folder.mkdir()
         for split in ("train", "dev", "test"):
             (folder / f"{split}.tsv").write_text("\n".join([header, *rows * 4]) + "\n")
-        made = options(folder, task=task, epochs=25, batch_tokens=32, kg=(str(data / "kg.spo"),))
+        made = tuning(folder, task=task, epochs=25, batch_tokens=32, kg=(str(data / "kg.spo"),))
         report = train(made)
         assert report["scores"]["test"]["accuracy"] > 0.9
         assert Pipeline.from_pretrained(folder / "model", device="cpu").card.task == task
-
-
-def test_a_model_learns_to_rank_answers_and_loads_again(data, tmp_path):
-    letters = "甲乙丙丁戊己"
-    rows = [f"{a}\t{b}\t{int(b == '丙')}" for a in "子丑寅" for b in letters]
-    rows += [f"卯\t{b}\t0" for b in letters if b != "丙"]  # a question that nothing answers
-    for split in ("train", "dev", "test"):
-        (tmp_path / f"{split}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    made = options(tmp_path, task="rank", epochs=20, batch_tokens=128, kg=(str(data / "kg.spo"),))
-    scores = train(made)["scores"]["test"]
-    assert scores["mrr"] > 0.9 > 0.5 > scores["chance_mrr"]
-    assert scores["overlap_mrr"] == scores["order_mrr"]  # no letter is shared
-    assert scores["p_at_1"] > 0.8
-    assert (scores["questions"], scores["without_answer"], scores["candidates"]) == (3, 1, 18)
-    best = Pipeline.from_pretrained(tmp_path / "model", device="cpu").rank("子", list(letters))[0]
-    assert best.answer == "丙"
-    assert "| mrr | p_at_1 |" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
@@ -297,15 +246,15 @@ def test_a_label_unseen_in_training_is_named_before_training(data, split):
     (data / f"{split}.tsv").write_text("text_a\tlabel\n甲 乙\tB-X O\n", encoding="utf-8")
     message = rf"{split}\.tsv, line 2: the label 'B-X' is not among"
     with pytest.raises(DataError, match=message):
-        train(options(data, epochs=1))
+        train(tuning(data, epochs=1))
     assert not (data / "model").exists()
 
 
 def test_new_names_without_named_entities_have_no_effect_and_this_is_said(data, caplog):
-    warn_of_no_effect(options(data, task="classify", recipe=Recipe(new_names=0.5)), {})
+    warn_of_no_effect(tuning(data, task="classify", recipe=Recipe(new_names=0.5)), {})
     assert "--new-names 0.5 has no effect: it needs named entities" in caplog.text
     caplog.clear()
-    warn_of_no_effect(options(data, recipe=Recipe(new_names=0.5)), {})
+    warn_of_no_effect(tuning(data, recipe=Recipe(new_names=0.5)), {})
     assert not caplog.text
 
 
@@ -313,13 +262,13 @@ def test_data_with_one_label_are_refused_before_training(data):
     for file in data.glob("*.tsv"):
         file.write_text("text_a\tlabel\n甲 乙\tO O\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"its only label is 'O'. Training needs at least two"):
-        train(options(data))
+        train(tuning(data))
     assert not (data / "model").exists()
 
 
 def test_a_data_folder_without_a_test_set_trains(data, caplog):
     (data / "test.tsv").unlink()
-    assert list(train(options(data, epochs=1))["scores"]) == ["dev"]
+    assert list(train(tuning(data, epochs=1))["scores"]) == ["dev"]
     assert "no scores on test" in caplog.text
 
 
@@ -327,23 +276,23 @@ def test_a_loss_that_is_not_a_number_stops_with_the_batch_named(data):
     with pytest.raises(
         DataError, match=r"The loss is (nan|inf) in step \d+, on '.*line \d+ of .*train.tsv"
     ):
-        train(options(data, learning_rate=1e25, epochs=3))
+        train(tuning(data, learning_rate=1e25, epochs=3))
 
 
 def test_training_chooses_by_context_with_an_encoder_that_does_not_change(data, checkpoints):
     encoder = str(checkpoints["encoder"])
     chosen = InjectionOptions(1, strategy="context")
-    report = train(options(data, encoder=encoder, injection=chosen, epochs=1))
+    report = train(tuning(data, encoder=encoder, injection=chosen, epochs=1))
     assert "dev" in report["scores"]
     pipeline = Pipeline.from_pretrained(data / "model", device="cpu")
     assert pipeline.card.reading.options == replace(chosen, scorer=encoder)
     assert pipeline.kbert.scorer(pipeline.card.reading.options) is not None
     with pytest.raises(OptionError, match="needs a pretrained encoder"):
-        train(options(data, "other", injection=chosen))
+        train(tuning(data, "other", injection=chosen))
 
 
 def test_a_finished_model_of_another_run_is_not_replaced(data):
-    once = options(data, epochs=1)
+    once = tuning(data, epochs=1)
     train(once)
     before = (data / "model" / "model.safetensors").read_bytes()
     for changes, message in (
@@ -365,7 +314,7 @@ def test_a_finished_model_of_another_run_is_not_replaced(data):
 
 def test_a_finished_model_knows_its_encoder_by_its_weights(data, encoder):
     path = Path(encoder)
-    once = options(data, encoder=f"{path.parent}/./{path.name}", epochs=1)
+    once = tuning(data, encoder=f"{path.parent}/./{path.name}", epochs=1)
     train(once)
     train(once.changed(encoder=encoder))
     weights = path / "model.safetensors"
@@ -378,4 +327,4 @@ def test_a_finished_model_knows_its_encoder_by_its_weights(data, encoder):
 
 def test_an_encoder_is_not_replaced_by_a_model_trained_on_it(data, encoder):
     with pytest.raises(OptionError, match=r"holds another model \(.* Name another --output\.$"):
-        train(options(data, encoder=encoder, output=encoder))
+        train(tuning(data, encoder=encoder, output=encoder))

@@ -3,47 +3,25 @@
 import errno
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from transformers import Trainer
+from small_data import LINES, cut_off, pretraining
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_lab import cli
 from kbert_lab.training import checkpoints
 from kbert_lab.training.checkpoints import last_whole, what_is_broken
-from kbert_lab.training.options import PretrainOptions, RunOptions
-from kbert_lab.training.pretrain import MaskedLanguageTrainer, pretrain
+from kbert_lab.training.options import RunOptions
+from kbert_lab.training.pretrain import pretrain
 from kbert_lab.training.trainer import OrderedTrainer, arguments, duration
-
-LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
 
 
 @pytest.fixture
 def options(tmp_path):
-    (tmp_path / "text.txt").write_text("\n".join(LINES), encoding="utf-8")
-    return PretrainOptions.of(
-        text=(str(tmp_path / "text.txt"),),
-        output=str(tmp_path / "model"),
-        steps=12,
-        batch_tokens=128,
-        row_length=64,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        max_positions=64,
-        warmup=3,
-        decay=0.5,
-        min_count=1,
-        save_every=4,
-        log_every=1,
-        dropout=0.1,
-        device="cpu",
-    )
+    return pretraining(tmp_path, decay=0.5, save_every=4, log_every=1, dropout=0.1)
 
 
 def to(options, name):
@@ -52,27 +30,6 @@ def to(options, name):
 
 def folder(options):
     return Path(options.run.output) / "checkpoints"
-
-
-def stopping_at(monkeypatch, step, error=KeyboardInterrupt):
-    """Let training break off within a step, counted from 1 in this run."""
-    plain, steps = Trainer.training_step, 0
-
-    def breaking(self, *args, **kwargs):
-        nonlocal steps
-        steps += 1
-        if steps == step:
-            raise error
-        return plain(self, *args, **kwargs)
-
-    monkeypatch.setattr(MaskedLanguageTrainer, "training_step", breaking, raising=False)
-
-
-def cut_off(options, monkeypatch, step):
-    with monkeypatch.context() as patch:
-        stopping_at(patch, step)
-        with pytest.raises(KeyboardInterrupt):
-            pretrain(options)
 
 
 def weights(options):
@@ -100,21 +57,12 @@ def test_the_rate_rises_stays_and_falls(options):
     assert logged == pytest.approx([1e-3 * share for share in shares])
 
 
-def test_two_plans_have_the_same_rates_until_one_begins_to_fall(options):
-    plan = options.changed(steps=100, warmup=10, decay=0.5).optimiser  # falls from step 55 on
-    for changes, until in (({"steps": 200}, 55), ({"steps": 80}, 45), ({"decay": 0.8}, 28)):
-        other = replace(plan, **changes)
-        assert [plan.same_rates(other, done) for done in (until, until + 1)] == [True, False]
-    assert plan.same_rates(plan, 100)
-    assert not plan.same_rates(replace(plan, warmup=20), 15)
-
-
 # Going on
 
 
-def test_a_run_cut_off_goes_on_to_the_weights_of_a_whole_one(options, monkeypatch):
+def test_a_run_cut_off_goes_on_to_the_weights_of_a_whole_one(options):
     whole = pretrain(to(options, "whole"))
-    cut_off(options, monkeypatch, 7)
+    cut_off(options, before=7)
     again = pretrain(options)
     assert_same(weights(to(options, "whole")), weights(options))
     assert again["loss"] == pytest.approx(whole["loss"], rel=1e-5)
@@ -123,23 +71,17 @@ def test_a_run_cut_off_goes_on_to_the_weights_of_a_whole_one(options, monkeypatc
     assert kept["history"][0]["train_loss"] > 0
 
 
-def test_more_steps_while_the_rate_is_stable_equal_a_run_planned_so(options, monkeypatch):
-    long = options.changed(steps=24)
-    pretrain(to(options, "planned").changed(steps=24))
-    cut_off(options, monkeypatch, 7)  # after checkpoint 4 of 12; the rate falls from step 8 on
-    pretrain(long)
-    assert_same(weights(to(options, "planned")), weights(options))
+@pytest.mark.parametrize(("before", "steps"), [(12, 24), (24, 8)])
+def test_other_steps_while_the_rate_is_stable_equal_a_run_planned_so(options, before, steps):
+    planned = options.changed(steps=steps)
+    pretrain(to(planned, "planned"))
+    cut_off(options.changed(steps=before), before=7)  # after checkpoint 4; it falls from step 8 on
+    pretrain(planned)
+    assert_same(weights(to(planned, "planned")), weights(options))
 
 
-def test_fewer_steps_while_the_rate_is_stable_equal_a_run_planned_so(options, monkeypatch):
-    pretrain(to(options, "planned").changed(steps=8))
-    cut_off(options.changed(steps=24), monkeypatch, 7)
-    pretrain(options.changed(steps=8))
-    assert_same(weights(to(options, "planned")), weights(options))
-
-
-def test_fewer_steps_are_refused_once_the_rate_should_be_falling(options, monkeypatch):
-    cut_off(options.changed(steps=24), monkeypatch, 11)  # checkpoint 8
+def test_fewer_steps_are_refused_once_the_rate_should_be_falling(options):
+    cut_off(options.changed(steps=24), before=11)  # checkpoint 8
     with pytest.raises(
         OptionError, match="reached step 8 of 24 with another learning rate than steps 9"
     ):
@@ -163,17 +105,15 @@ def test_more_steps_after_the_rate_fell_are_told_of(options, caplog):
         ({"row_length": 32}, "row_length 64, now 32"),
     ],
 )
-def test_other_options_are_refused_by_name_and_the_run_can_go_on(
-    options, monkeypatch, changes, message
-):
-    cut_off(options, monkeypatch, 6)
+def test_other_options_are_refused_by_name_and_the_run_can_go_on(options, changes, message):
+    cut_off(options, before=6)
     with pytest.raises(OptionError, match=f"checkpoints of a run with other options .*{message}"):
         pretrain(options.changed(**changes))
     assert pretrain(options)["tokens_seen"] > 0
 
 
-def test_another_text_is_refused_and_the_same_text_elsewhere_is_not(options, monkeypatch):
-    cut_off(options, monkeypatch, 6)
+def test_another_text_is_refused_and_the_same_text_elsewhere_is_not(options):
+    cut_off(options, before=6)
     other = Path(options.corpus.text[0]).with_name("other.txt")
     other.write_text("\n".join([*LINES, "又一句话。"]), encoding="utf-8")
     with pytest.raises(OptionError, match=r"text \[.*now \["):
@@ -182,29 +122,27 @@ def test_another_text_is_refused_and_the_same_text_elsewhere_is_not(options, mon
     pretrain(options.changed(text=(str(other),)))
 
 
-def test_the_tokens_of_a_step_may_be_read_in_other_portions(options, monkeypatch):
+def test_the_tokens_of_a_step_may_be_read_in_other_portions(options):
     whole = options.changed(batch_tokens=256, dropout=0.0)
     pretrain(to(whole, "whole"))
-    cut_off(whole, monkeypatch, 7)
+    cut_off(whole, before=7)
     pretrain(whole.changed(batch_tokens=128, accumulate=2))
     one = json.loads((Path(to(whole, "whole").run.output) / "pretraining.json").read_text())
     other = json.loads((Path(whole.run.output) / "pretraining.json").read_text())
     assert other["loss"] == pytest.approx(one["loss"], rel=1e-3)
 
 
-def test_checkpoints_without_noted_options_are_gone_on_from_with_a_warning(
-    options, monkeypatch, caplog
-):
+def test_checkpoints_without_noted_options_are_gone_on_from_with_a_warning(options, caplog):
     caplog.set_level("INFO", "kbert_lab")
-    cut_off(options, monkeypatch, 6)
+    cut_off(options, before=6)
     (folder(options) / "run.json").unlink()
     pretrain(options)
     assert "has no run.json" in caplog.text
     assert "going on at step 4 of 12" in caplog.text
 
 
-def test_a_broken_note_is_named(options, monkeypatch):
-    cut_off(options, monkeypatch, 6)
+def test_a_broken_note_is_named(options):
+    cut_off(options, before=6)
     (folder(options) / "run.json").write_text("{")
     with pytest.raises(CheckpointError, match=r"run\.json: can't be read"):
         pretrain(options)
@@ -213,8 +151,8 @@ def test_a_broken_note_is_named(options, monkeypatch):
 # Half-written checkpoints
 
 
-def test_a_half_written_checkpoint_is_left_out_for_the_one_before(options, monkeypatch, caplog):
-    cut_off(options, monkeypatch, 10)
+def test_a_half_written_checkpoint_is_left_out_for_the_one_before(options, caplog):
+    cut_off(options, before=10)
     last = folder(options) / "checkpoint-8"
     assert what_is_broken(last) is None
     for name, kept in (
@@ -236,14 +174,6 @@ def test_a_half_written_checkpoint_is_left_out_for_the_one_before(options, monke
         assert "checkpoint-8 is incomplete" in caplog.text
         (last / name).write_bytes(whole)
     assert last_whole(folder(options)) == last
-
-
-def test_a_run_goes_on_from_the_checkpoint_before_a_half_written_one(options, monkeypatch):
-    pretrain(to(options, "whole"))
-    cut_off(options, monkeypatch, 10)
-    (folder(options) / "checkpoint-8" / "trainer_state.json").write_text("")
-    pretrain(options)
-    assert_same(weights(to(options, "whole")), weights(options))
 
 
 # A full disk, a folder that can't be written to
@@ -277,18 +207,6 @@ def test_a_full_disk_keeps_the_checkpoint_before_and_says_how_to_go_on(
             pretrain(options)
     assert not (folder(options) / "checkpoint-8").exists()
     assert last_whole(folder(options)) == folder(options) / "checkpoint-4"
-    assert pretrain(options)["loss"] > 0
-
-
-def test_no_room_for_the_model_itself_keeps_the_checkpoints(options, monkeypatch):
-    full = OSError(errno.ENOSPC, "No space left on device")
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            "kbert_lab.training.pretrain.write_card", lambda *a: (_ for _ in ()).throw(full)
-        )
-        with pytest.raises(CheckpointError, match="no space left on the disk"):
-            pretrain(options)
-    assert last_whole(folder(options)) == folder(options) / "checkpoint-12"
     assert pretrain(options)["loss"] > 0
 
 
@@ -349,21 +267,11 @@ def test_a_loss_that_is_no_number_names_the_step_and_the_text(options):
         pretrain(options.changed(learning_rate=1e25, warmup=0, decay=0.0))
 
 
-def test_ctrl_c_says_how_to_go_on(options, monkeypatch, caplog, capsys):
-    arguments = ["pretrain", "--text", options.corpus.text[0], "--output", options.run.output]
-    arguments += "--steps 12 --batch-tokens 128 --row-length 64 --hidden-size 16 --layers 1".split()
-    arguments += "--attention-heads 1 --max-positions 64 --min-count 1 --save-every 4".split()
-    with monkeypatch.context() as patch:
-        stopping_at(patch, 2)
-        assert cli.main(arguments) == 130
+def test_ctrl_c_says_how_to_go_on(options, caplog):
+    cut_off(options, before=2)
     assert "stopped after step 1; there is no checkpoint yet" in caplog.text
-    with monkeypatch.context() as patch:
-        stopping_at(patch, 7)
-        assert cli.main(arguments) == 130
+    cut_off(options, before=7)
     assert "run the same command again to go on from checkpoint-4" in caplog.text
-    assert "kbert: stopped" in capsys.readouterr().err
-    assert cli.main([*arguments, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["options"]["steps"] == 12
 
 
 # Progress

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import torch
 from explaining import DISEASE, GRAPH, IS_CURE, IS_DISEASE, TEXT
+from small_data import tuning
 from torch.nn.functional import layer_norm
 from transformers import AutoModelForTokenClassification
 
@@ -20,7 +21,6 @@ from kbert_lab.explain.attention import attention_effect
 from kbert_lab.explain.influence import influence
 from kbert_lab.lexicon import LAYER, RATE, LexiconConfig
 from kbert_lab.training.finetune import train
-from kbert_lab.training.options import TrainOptions
 
 
 @pytest.fixture
@@ -109,16 +109,14 @@ def test_a_model_without_an_adapter_cant_be_read_so(ner):
 
 
 def test_it_is_trained_with_a_higher_rate_and_trained_further_with_its_adapter(data, checkpoints):
-    how = {"task": "ner", "epochs": 1, "device": "cpu", "max_length": 48}
-    files = {"data": str(data), "kg": (str(data / "kg.spo"),)}
-    first = {"system": "lexicon", "encoder": str(checkpoints["encoder"])}
-    report = train(TrainOptions.of(**how, **files, **first, output=str(data / "one")))
+    how = {"epochs": 1, "max_length": 48, "float32": False}
+    encoder = str(checkpoints["encoder"])
+    report = train(tuning(data, "one", system="lexicon", encoder=encoder, **how))
     assert report["edit_response"].keys() == {"dev", "test"}
     one = Pipeline.from_pretrained(data / "one", device="cpu")
     rates = {one.reader.rate_of(name) for name, _ in one.reader.model.named_parameters()}
     assert rates == {1.0, RATE}
-    again = {"encoder": str(data / "one"), "learning_rate": 1e-12}
-    train(TrainOptions.of(**how, **files, **again, output=str(data / "two")))
+    train(tuning(data, "two", encoder=str(data / "one"), learning_rate=1e-12, **how))
     two = Pipeline.from_pretrained(data / "two", device="cpu")
     assert two.card.system == "lexicon"
     pairs = zip(adapter_of(one).parameters(), adapter_of(two).parameters(), strict=True)

@@ -20,7 +20,6 @@ from kbert_core.pipeline import NO_KNOWLEDGE
 from kbert_core.reader import Reader
 from kbert_core.tasks import TASKS
 from kbert_lab.data.labelled import Example, labels_of
-from kbert_lab.training.batches import bucketed
 from kbert_lab.training.evaluate import tell_of_matches
 from kbert_lab.training.options import Recipe
 from kbert_lab.training.recipe import Augmenter, learn_type_labels
@@ -360,13 +359,3 @@ def test_the_share_of_rows_that_the_graph_knows_is_told(caplog, used, of, relati
     (record,) = caplog.records
     assert record.levelname == level
     assert text in record.getMessage()
-
-
-@pytest.mark.parametrize("budget", [64, 256, 1024])
-def test_buckets_hold_every_example_once_within_the_budget(budget):
-    random = np.random.default_rng(0)
-    lengths = [int(n) for n in random.integers(3, 200, 500)]
-    groups = bucketed(lengths, budget, np.random.default_rng(1))
-    assert sorted(n for group in groups for n in group) == list(range(500))
-    for group in groups:
-        assert len(group) == 1 or max(lengths[n] for n in group) * len(group) <= budget

@@ -1,9 +1,10 @@
-"""One step's batch, however it is shared out: at once, in portions, among processes."""
+"""What a step reads: some wrong answers of each question; at once, in portions, among processes."""
 
 import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,62 +12,27 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from small_data import pretraining, tuning
 from two_processes import together
 
 from kbert_core.labels import IGNORED
+from kbert_core.pipeline import Pipeline
 from kbert_core.tasks import TASKS
-from kbert_lab.training.batches import BATCH, Batches, bucketed
+from kbert_lab.data.labelled import Example
+from kbert_lab.training.batches import BATCH, Batches, bucketed, with_negatives
 from kbert_lab.training.finetune import fit, train
-from kbert_lab.training.options import PretrainOptions, TrainOptions
+from kbert_lab.training.options import TrainOptions
 from kbert_lab.training.pretrain import pretrain
 from kbert_lab.training.rows import TrainingRow
 
 ROOT = Path(__file__).parents[3]
-LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
+LARGER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+LARGER |= {"batch_tokens": 256, "learning_rate": 3e-3, "warmup": 2, "save_every": 1}
+SMALL = {"num_hidden_layers": 1, "epochs": 4, "learning_rate": 2e-3, "log_every": 1}
 
 
-def pretraining(tmp_path, **changes):
-    (tmp_path / "text.txt").write_text("\n".join(LINES), encoding="utf-8")
-    made = PretrainOptions.of(
-        text=(str(tmp_path / "text.txt"),),
-        output=str(tmp_path / "model"),
-        steps=12,
-        batch_tokens=256,
-        row_length=64,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_positions=64,
-        learning_rate=3e-3,
-        warmup=2,
-        min_count=1,
-        save_every=1,
-        device="cpu",
-    )
-    return made.changed(**changes)
-
-
-def tuning(data, **changes):
-    made = TrainOptions.of(
-        task="ner",
-        data=str(data),
-        output=str(data / "model"),
-        kg=(str(data / "kg.spo"),),
-        hidden_size=64,
-        num_hidden_layers=1,
-        epochs=4,
-        batch_tokens=128,
-        learning_rate=2e-3,
-        dropout=0.0,
-        log_every=1,
-        float32=True,
-        device="cpu",
-    )
-    return made.changed(**changes)
-
-
-def losses(options, name="pretraining.json"):
-    curve = json.loads((Path(options.run.output) / name).read_text())["history"]
+def losses(options):
+    curve = json.loads((Path(options.run.output) / "pretraining.json").read_text())["history"]
     return [scores["train_loss"] for scores in curve], [scores["loss"] for scores in curve]
 
 
@@ -102,8 +68,8 @@ def options_of(options, *names):
 
 
 def test_accumulated_gradients_equal_a_batch_so_many_times_as_large(tmp_path):
-    large = pretraining(tmp_path, output=str(tmp_path / "large"), batch_tokens=768)
-    small = pretraining(tmp_path, output=str(tmp_path / "small"), accumulate=3)
+    large = pretraining(tmp_path, "large", **{**LARGER, "batch_tokens": 768})
+    small = pretraining(tmp_path, "small", accumulate=3, **LARGER)
     report = pretrain(large)
     assert pretrain(small)["tokens_seen"] == report["tokens_seen"]
     for one, other in zip(losses(large), losses(small), strict=True):
@@ -117,11 +83,11 @@ def test_fine_tuning_in_portions_equals_fine_tuning_at_once(data, tmp_path, task
         rows = [f"{n % 2}\t{'好' * (1 + n % 5)}{'坏' * (1 + n % 3)}" for n in range(20)]
         for split in ("train", "dev", "test"):
             (data / f"{split}.tsv").write_text("\n".join(["label\ttext_a", *rows]) + "\n")
+    how = {**SMALL, "task": task, "epochs": 3}
     curves = [
-        fit(tuning(data, task=task, output=str(data / str(parts)), batch_tokens=size, epochs=3,
-                   accumulate=parts)).curve
+        fit(tuning(data, f"{parts}", batch_tokens=size, accumulate=parts, **how)).curve
         for parts, size in ((1, 192), (3, 64))
-    ]  # fmt: skip
+    ]
     assert [scores["step"] for scores in curves[0]] == [scores["step"] for scores in curves[1]]
     for one, other in zip(*curves, strict=True):
         assert other["train_loss"] == pytest.approx(one["train_loss"], rel=1e-4)
@@ -143,6 +109,16 @@ class OfLengths:
         return SimpleNamespace(), torch.zeros(len(numbers))
 
 
+@pytest.mark.parametrize("budget", [64, 256, 1024])
+def test_buckets_hold_every_example_asked_for_once_within_the_budget(budget):
+    random = np.random.default_rng(0)
+    lengths = [int(n) for n in random.integers(3, 200, 500)]
+    groups = bucketed(lengths, budget, np.random.default_rng(1), among=range(0, 500, 2))
+    assert sorted(n for group in groups for n in group) == list(range(0, 500, 2))
+    for group in groups:
+        assert len(group) == 1 or max(lengths[n] for n in group) * len(group) <= budget
+
+
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])
 def test_the_parts_of_a_step_hold_its_examples_once(parts):
     lengths = np.random.default_rng(0).integers(3, 40, 50).tolist()
@@ -160,7 +136,7 @@ def test_the_parts_of_a_step_hold_its_examples_once(parts):
 
 
 def test_a_step_with_fewer_examples_than_parts_fills_up_without_labels(data):
-    made = tuning(data, batch_tokens=16, epochs=1)
+    made = tuning(data, **{**SMALL, "batch_tokens": 16, "epochs": 1})
     seen = []
     trained = {}
 
@@ -184,7 +160,7 @@ def test_a_step_with_fewer_examples_than_parts_fills_up_without_labels(data):
 
 @pytest.mark.parametrize("start", [together, pytest.param(by_torchrun, marks=pytest.mark.soak)])
 def test_two_processes_pretrain_as_one_with_twice_the_batch(start, tmp_path):
-    one = pretraining(tmp_path, output=str(tmp_path / "one"), batch_tokens=512)
+    one = pretraining(tmp_path, "one", **{**LARGER, "batch_tokens": 512})
     two = one.changed(output=str(tmp_path / "two"), batch_tokens=256)
     alone = pretrain(one)
     done = start(
@@ -206,7 +182,7 @@ def test_two_processes_pretrain_as_one_with_twice_the_batch(start, tmp_path):
 
 
 def test_two_processes_fine_tune_as_one_with_twice_the_batch_and_stop_together(data):
-    one = tuning(data, output=str(data / "one"), batch_tokens=256, patience=2, epochs=30)
+    one = tuning(data, "one", **{**SMALL, "batch_tokens": 256, "patience": 2, "epochs": 30})
     two = one.changed(output=str(data / "two"), batch_tokens=128)
     alone = train(one)
     done = together(
@@ -232,10 +208,9 @@ def test_two_processes_fine_tune_as_one_with_twice_the_batch_and_stop_together(d
 @pytest.mark.parametrize("system", ["k-bert", "knowbert", "roof-bert"])
 def test_two_processes_train_every_system_as_one(data, checkpoints, system):
     still = {"base": ('{"kar": {"dropout": 0}}',)} if system == "knowbert" else {}
-    base = tuning(data, hidden_size=None, num_hidden_layers=None, epochs=2, system=system,
-                  encoder=str(checkpoints["encoder"]), **still)  # fmt: skip
-    one = base.changed(output=str(data / "one"), batch_tokens=256)
-    two = base.changed(output=str(data / "two"), batch_tokens=128)
+    how = {"epochs": 2, "system": system, "encoder": str(checkpoints["encoder"]), **still}
+    one = tuning(data, "one", learning_rate=2e-3, batch_tokens=256, **how)
+    two = one.changed(output=str(data / "two"), batch_tokens=128)
     alone = train(one)
     done = together(
         data,
@@ -268,3 +243,77 @@ def test_another_cuda_device_than_the_first_is_refused_with_the_remedy(index):
 
     with pytest.raises(OptionError, match=f"CUDA_VISIBLE_DEVICES={index}"):
         join(torch.device("cuda", index))
+
+
+# Some wrong answers of each question
+
+
+CANDIDATES = [
+    Example((question, answer), str(int(answer == "丙")), group=question)
+    for question in "子丑寅"
+    for answer in "甲乙丙丁戊己"
+]
+UNANSWERED = [Example(("卯", answer), "0", group="卯") for answer in "甲乙丁"]
+EVERY = [*CANDIDATES, *UNANSWERED]
+
+
+class OfLengthTen:
+    """Stands for a RowMaker, for which every candidate has ten tokens."""
+
+    examples = EVERY
+
+    def rows(self, numbers, epoch):
+        return [[TrainingRow(range(10), 0)] for _ in numbers]
+
+
+def read_by_epoch(epochs=8, **changes):
+    made = {"task": "rank", "data": "d", "output": "m", "batch_tokens": 40, "epochs": epochs}
+    batches = Batches(OfLengthTen(), TrainOptions.of(**made | changes), parts=1)
+    assert batches.tokens[-1] == 10 * sum(len(numbers) for _, numbers in batches.steps)
+    return [
+        sorted(n for epoch, numbers in batches.steps if epoch == wanted for n in numbers)
+        for wanted in range(epochs)
+    ]
+
+
+def test_an_epoch_reads_every_right_answer_and_so_many_wrong_ones_of_each_question():
+    for read in read_by_epoch(negatives=2):
+        assert len(set(read)) == len(read)
+        counts = Counter((EVERY[n].group, EVERY[n].label) for n in read)
+        assert counts == {
+            **{(question, "1"): 1 for question in "子丑寅"},
+            **{(question, "0"): 2 for question in "子丑寅卯"},
+        }
+
+
+def test_wrong_answers_are_drawn_anew_each_epoch_and_the_same_by_the_same_seed():
+    drawn = read_by_epoch(60, negatives=1)
+    assert len(set(map(tuple, drawn))) > 30
+    assert set().union(*drawn) == set(range(len(EVERY)))
+    assert drawn == read_by_epoch(60, negatives=1)
+    assert drawn != read_by_epoch(60, negatives=1, seed=1)
+
+
+def test_without_the_option_and_with_a_large_number_all_are_read():
+    every = list(range(len(EVERY)))
+    assert all(read == every for read in read_by_epoch())
+    assert all(read == every for read in read_by_epoch(negatives=5))
+    random = np.random.default_rng(0)
+    assert with_negatives(CANDIDATES, 100, random) == list(range(len(CANDIDATES)))
+
+
+def test_a_model_trained_so_ranks_answers_and_its_card_says_so(tmp_path):
+    rows = [f"{e.sentences[0]}\t{e.sentences[1]}\t{e.label}" for e in EVERY]
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    how = {"task": "rank", "kg": (), "negatives": 2, "epochs": 30, "num_hidden_layers": 1}
+    scores = train(tuning(tmp_path, **how))["scores"]["test"]
+    assert scores["mrr"] > 0.9 > 0.5 > scores["chance_mrr"]
+    assert scores["overlap_mrr"] == scores["order_mrr"]  # no letter is shared
+    assert scores["p_at_1"] > 0.8
+    assert (scores["questions"], scores["without_answer"], scores["candidates"]) == (3, 1, 18)
+    pipeline = Pipeline.from_pretrained(tmp_path / "model", device="cpu")
+    assert pipeline.rank("子", list("甲乙丙丁戊己"))[0].answer == "丙"
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert "Wrong answers of a question read in an epoch, drawn anew: 2" in card
+    assert "| mrr | p_at_1 |" in card
