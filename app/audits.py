@@ -22,8 +22,8 @@ from kbert_lab.data.sources import ENDINGS
 from kbert_lab.data.tables import Source
 from kbert_lab.study.audit import MAX_LENGTH, audit
 from kbert_lab.study.audit_values import Data, plain_tokenizer, read_data
-from kbert_lab.study.file_rows import FileRow, each_row
 from kbert_lab.study.verdict import verdict_of
+from kbert_lab.study.whole_file import FileRow, each_row
 
 EXAMPLE = services.ROOT / "demo_kgs" / "example_data" / "medical_ner"
 UPLOADS = [*dict.fromkeys(ending.split(".")[1] for ending in ENDINGS)]  # as a browser names them

@@ -20,9 +20,8 @@ from app.view_models.styles import CSS
 from app.words import AUDIT_TASK
 from kbert_core import KBertError
 from kbert_lab.study.audit_values import Data
-from kbert_lab.study.file_rows import FileRow
 from kbert_lab.study.verdict import Level
-from kbert_lab.study.whole_file import WholeFile
+from kbert_lab.study.whole_file import FileRow, WholeFile
 
 AUDIT_DATA = {"example": N_("Example"), "upload": N_("Upload")}
 LEVELS = {

@@ -7,9 +7,8 @@ from app.models import ModelInfo
 from app.texts import N_, listed, sentences, t
 from app.words import AUDIT_SPLIT
 from kbert_core.explain.result import name_of
-from kbert_lab.study.file_rows import FileRow, Verdict
 from kbert_lab.study.verdict import Finding, english
-from kbert_lab.study.whole_file import WholeFile
+from kbert_lab.study.whole_file import FileRow, Verdict, WholeFile
 
 FILE_METRIC = {"F1": N_("F1"), "accuracy": N_("accuracy"), "MRR": N_("MRR")}
 FILE_DID = {

@@ -468,8 +468,7 @@ def file(
         least: take out what hurts at least this many texts more than it helps
         output (FILE): where to put the pruned graph
     """
-    from kbert_lab.study.file_rows import each_left_out, each_row
-    from kbert_lab.study.whole_file import WholeFile
+    from kbert_lab.study.whole_file import WholeFile, each_left_out, each_row
     from kbert_lab.study.whole_file import prune as pruned_by
 
     if not args.kg:

@@ -1,34 +1,46 @@
 """A whole labelled file, read with knowledge and without: where it helps, where it hurts, how sure.
 
+Only a small part of each prediction is kept, so that thousands of rows fit into memory.
+
 Texts are grouped by label (named entities: gold entities found and lost), and
 by the entities, relations and triples that stood in them. Several triples of
 one text share its verdict, so these counts say where to look; leaving the
 triples out one by one says which it was. :func:`prune` takes out of the graph
-what hurt more texts than it helped. ``file_rows`` has the rows themselves.
+what hurt more texts than it helped.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from torch import Tensor
 
-from kbert_core.errors import OptionError
-from kbert_core.explain.result import Plain, name_of
+from kbert_core.errors import DataError, OptionError
+from kbert_core.explain.case import AT_ONCE, Target
+from kbert_core.explain.result import Plain, batches, name_of
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
-from kbert_core.labels import RIGHT
+from kbert_core.labels import OUTSIDE, RIGHT
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
-from kbert_lab.data.labelled import Example
+from kbert_core.reader import Piece, Reading
+from kbert_core.tasks.ner import NerPrediction
+from kbert_core.tokens import Ints
+from kbert_lab.data.labelled import Example, check_labels
 from kbert_lab.explain.drawing import BLUE, ORANGE, Figure, clipped, signed_bars
 from kbert_lab.study.counts import sentence_counts
-from kbert_lab.study.file_rows import FileRow, LeftOut, Verdict, each_row
 from kbert_lab.study.statistics import LEVEL, METRICS, Difference, Resampled, Score
+from kbert_lab.training.evaluate import BY_COLUMNS
+from kbert_lab.training.scores import SpanKey
 
+TEXTS_AT_ONCE = 8
+UNGROUPED = (*BY_COLUMNS, "multilabel")  # tasks without one label a text, to group them by
 By = Literal["label", "entity", "relation", "triple"]
 KINDS: tuple[By, ...] = ("label", "entity", "relation", "triple")
 Rule = Literal["counts", "leave one out"]
@@ -39,7 +51,176 @@ GAIN_RESAMPLES, SCORE_RESAMPLES = 1000, 2000
 Interval = tuple[float, float]
 
 
+# The texts
+
+
+class Verdict(StrEnum):
+    """The effect of knowledge on a text."""
+
+    HELPED = "helped"
+    HURT = "hurt"
+    NEUTRAL = "neutral"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one reading of a text gives."""
+
+    said: str | tuple[SpanKey, ...]  # the class, or the entities: (start, end, label) in characters
+    score: float  # log-odds of the gold label, or mean log-probability of the gold tags; in nats
+    wrong: int  # 0 or 1 for a class; entities missed and wrongly predicted, together
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One labelled text, read with knowledge and without."""
+
+    number: int  # its place in the data, from 0
+    example: Example  # text and gold label
+    hung: tuple[tuple[Mention, Triple], ...]  # the triples that stood in it, each at its mention
+    known: Answer  # what is predicted with knowledge
+    plain: Answer  # and without
+
+    @property
+    def triples(self) -> tuple[Triple, ...]:
+        """The triples that were injected, each once, in reading order."""
+        return tuple(dict.fromkeys(triple for _, triple in self.hung))
+
+    @property
+    def changed(self) -> bool:
+        """Whether knowledge changed the prediction."""
+        return self.known.said != self.plain.said
+
+    @property
+    def verdict(self) -> Verdict:
+        """Helped if there are fewer errors with knowledge, hurt if there are more."""
+        if self.known.wrong == self.plain.wrong:
+            return Verdict.NEUTRAL
+        return Verdict.HELPED if self.known.wrong < self.plain.wrong else Verdict.HURT
+
+    @property
+    def gain(self) -> float:
+        """By how much knowledge raises the score of what is right, in nats."""
+        return self.known.score - self.plain.score
+
+    @property
+    def gold(self) -> str | tuple[SpanKey, ...]:
+        """The right answer, in the form of :attr:`Answer.said`."""
+        return self.example.label or "" if isinstance(self.known.said, str) else self.example.spans
+
+    def text(self, answer: str | tuple[SpanKey, ...]) -> str:
+        """A label, or entities with their text, in a line."""
+        if isinstance(answer, str):
+            return answer
+        text = self.example.sentences[0]
+        return ", ".join(f"{text[start:end]} {label}" for start, end, label in sorted(answer))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The text, what is right, what was said, as plain data."""
+        return {
+            "number": self.number,
+            "text": " ‖ ".join(self.example.sentences),
+            "gold": self.text(self.gold),
+            "with_knowledge": self.text(self.known.said),
+            "without": self.text(self.plain.said),
+            "verdict": str(self.verdict),
+            "changed": self.changed,
+            "gain": self.gain,
+            "wrong_with": self.known.wrong,
+            "wrong_without": self.plain.wrong,
+            "triples": [name_of(triple) for triple in self.triples],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """One triple left out of a text (by its number), the rest of its knowledge held fixed."""
+
+    number: int
+    triple: Triple
+    effect: float  # score of what is right with it minus without it, in nats
+    wrong: int  # how much more is wrong without it; negative: it hurt
+
+
+def each_row(
+    pipeline: Pipeline, examples: Sequence[Example], graph: KnowledgeGraph, **reading: Any
+) -> Iterator[FileRow]:
+    """Read labelled texts with knowledge and without; yield rows in order, batch by batch.
+
+    Args:
+        reading: ``config`` and its fields, as for a call of the pipeline.
+
+    Raises:
+        DataError: a task of ``UNGROUPED``, or an unknown label.
+        KBertError: a text or option that can't be used.
+    """
+    assert pipeline.task is not None
+    if pipeline.task.name in UNGROUPED:
+        raise DataError(
+            f"The model is for the task '{pipeline.task.name}', whose texts have no single label. "
+            "Choose a model that labels texts or entities; `kbert evaluate` scores this one."
+        )
+    check_labels(examples, pipeline.known_labels, "the model")
+    reader = pipeline.reader
+    for some in batches([*enumerate(examples)], TEXTS_AT_ONCE):
+        texts = [example.sentences for _, example in some]
+        read = pipeline.readings(texts, graph=graph, **reading)
+        plain = [reader.without(own, own.pieces) for own in read]
+        different = {reader.cache_key(variant): variant for variant in [*read, *plain]}
+        logits = dict(zip(different, reader.logits([*different.values()]), strict=True))
+        for (number, example), own, bare in zip(some, read, plain, strict=True):
+            known, without = (
+                _answer(pipeline, example, variant, logits[reader.cache_key(variant)])
+                for variant in (own, bare)
+            )
+            hung = tuple((own.mentions[piece.node or 0], piece.triple) for piece in own.pieces)
+            yield FileRow(number, example, hung, known, without)
+
+
+def each_left_out(
+    pipeline: Pipeline, rows: Iterable[FileRow], graph: KnowledgeGraph, **reading: Any
+) -> Iterator[LeftOut]:
+    """Leave every triple out of every text that has it; yield text by text.
+
+    The rows were read with the same graph and options, see :func:`each_row`.
+    """
+    for row in (row for row in rows if row.hung):
+        (own,) = pipeline.readings([row.example.sentences], graph=graph, **reading)
+        variants = [pipeline.reader.without(own, [Piece(triple)]) for triple in row.triples]
+        logits = pipeline.reader.logits(variants, batch_size=AT_ONCE)
+        for triple, variant, scores in zip(row.triples, variants, logits, strict=True):
+            less = _answer(pipeline, row.example, variant, scores)
+            effect, wrong = row.known.score - less.score, less.wrong - row.known.wrong
+            yield LeftOut(row.number, triple, effect, wrong)
+
+
+def _answer(pipeline: Pipeline, example: Example, reading: Reading, logits: Tensor) -> Answer:
+    labels, task = pipeline.labels, pipeline.task
+    assert task is not None
+    prediction: Any = task.decode(reading, logits, labels)
+    if not isinstance(prediction, NerPrediction):
+        gold = example.label or ""
+        score = Target(gold).score(reading, logits, labels)
+        return Answer(prediction.label, score, int(prediction.label != gold))
+    tags = [OUTSIDE] * len(reading.tokens[0])
+    for start, end, label in example.spans:
+        first, last = reading.tokens[0].over(start, end)
+        tags[first:last] = labels.tags_of(label, last - first) if last > first else []
+    numbers = [labels.numbers[tag] for tag in tags]
+    likely = logits.float().log_softmax(-1).cpu()[range(len(tags)), numbers]
+    spans = tuple((s.start, s.end, s.label) for s in prediction.spans)
+    wrong = len(set(spans) ^ set(example.spans))
+    return Answer(spans, float(likely.mean()) if tags else 0.0, wrong)
+
+
 # Where it helps and hurts
+
+OF_ROW: dict[By, Callable[[FileRow], Iterable[Triple | str]]] = {  # what groups a text is in
+    "label": lambda row: [row.example.label or ""],
+    "entity": lambda row: [triple.head for triple in row.triples],
+    "relation": lambda row: [triple.relation for triple in row.triples],
+    "triple": lambda row: row.triples,
+}
 
 
 @dataclass(frozen=True)
@@ -166,35 +347,25 @@ class WholeFile:
 
     @cached_property
     def _groups(self) -> dict[By, tuple[Group, ...]]:
-        """Group texts by label, entity, relation and triple; labels of entities count spans."""
-        rows: dict[By, dict[Triple | str, list[FileRow]]] = {by: {} for by in KINDS}
-        for row in self.rows:
-            keys: dict[By, list[Any]] = {
-                "label": [row.example.label or ""],
-                "entity": [triple.head for triple in row.triples],
-                "relation": [triple.relation for triple in row.triples],
-                "triple": list(row.triples),
-            }
-            for by, of_row in keys.items():
-                for key in dict.fromkeys(of_row):
-                    rows[by].setdefault(key, []).append(row)
-        groups = {by: [Group.of(by, *item) for item in of.items()] for by, of in rows.items()}
-        if self.task == "ner":
-            gold = Counter(label for row in self.rows for *_, label in row.example.spans)
-            helped = Counter(
-                label for row in self.changed for *_, label in row.gold_only(row.known, row.plain)
-            )
-            hurt = Counter(
-                label for row in self.changed for *_, label in row.gold_only(row.plain, row.known)
-            )
-            groups["label"] = [
-                Group("label", label, "entities", count, helped[label], hurt[label])
-                for label, count in gold.items()
-            ]
         return {
-            by: tuple(sorted(some, key=lambda g: (g.helped - g.hurt, -g.hurt, -g.count)))
-            for by, some in groups.items()
+            by: tuple(sorted(self._of(by), key=lambda g: (g.helped - g.hurt, -g.hurt, -g.count)))
+            for by in KINDS
         }
+
+    def _of(self, by: By) -> list[Group]:
+        """Group texts; entities by label are counted themselves."""
+        if by == "label" and self.task == "ner":
+            counts: defaultdict[str, Ints] = defaultdict(lambda: np.zeros(3, int))
+            for row in self.rows:
+                for span in row.example.spans:
+                    known, plain = span in row.known.said, span in row.plain.said
+                    counts[span[2]] += (1, known > plain, known < plain)
+            return [Group(by, label, "entities", *of.tolist()) for label, of in counts.items()]
+        rows: dict[Triple | str, list[FileRow]] = {}
+        for row in self.rows:
+            for key in dict.fromkeys(OF_ROW[by](row)):
+                rows.setdefault(key, []).append(row)
+        return [Group.of(by, *group) for group in rows.items()]
 
     @cached_property
     def scores(self) -> FileScores:
@@ -269,7 +440,7 @@ class Removed:
 
 
 @dataclass(frozen=True, eq=False)
-class Pruned:
+class Pruned(Plain):
     """A graph without what hurt."""
 
     graph: KnowledgeGraph  # what is left
@@ -279,14 +450,11 @@ class Pruned:
     least: int
     texts: int  # it was chosen on
 
+    keys: ClassVar = "rule what least texts removed"
+
     def as_dict(self) -> dict[str, Any]:
         """What was taken out and why, as plain data, for JSON."""
-        return {
-            **{name: getattr(self, name) for name in ("rule", "what", "least", "texts")},
-            "removed": [asdict(removed) for removed in self.removed],
-            "triples_left": len(self.graph),
-            "note": str(self),
-        }
+        return {**super().as_dict(), "triples_left": len(self.graph), "note": str(self)}
 
     def __str__(self) -> str:
         least = f"by {self.least} texts or more" if self.least > 1 else "than it helped"
@@ -341,16 +509,6 @@ def prune(
         Removed(name if what == "relation" else name_of(name), *(c[name] for c in counts))
         for name in sorted(gone, key=lambda name: (helped[name] - hurt[name], -hurt[name]))
     )
-    left = without_triples(graph, out)
+    left = graph.apply(*(Edit("remove", triple) for triple in out))
     left.name = f"{graph.name} pruned"
     return Pruned(left, removed, rule, what, least, len(rows))
-
-
-def without_triples(graph: KnowledgeGraph, gone: Iterable[Triple]) -> KnowledgeGraph:
-    """Return a graph without some of its triples, taken out in one go."""
-    out = set(gone)
-    changed = {
-        entity: tuple(triple for triple in graph.triples_of(entity) if triple not in out)
-        for entity in {normalise_name(triple.head) for triple in out}
-    }
-    return graph.updated(changed)

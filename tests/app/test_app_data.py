@@ -19,8 +19,7 @@ from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_graph
 from kbert_core.errors import DataError
 from kbert_lab.data.labelled import check_labels
 from kbert_lab.study.audit_values import Data, read_data
-from kbert_lab.study.file_rows import FileRow
-from kbert_lab.study.whole_file import WholeFile
+from kbert_lab.study.whole_file import FileRow, WholeFile
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "app" / "app_pages" / "data.py"

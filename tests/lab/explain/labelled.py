@@ -2,7 +2,7 @@
 
 from kbert_core import Mention, Triple
 from kbert_lab.data.labelled import Example
-from kbert_lab.study.file_rows import Answer, FileRow
+from kbert_lab.study.whole_file import Answer, FileRow
 
 
 def classed(number, gold, known, plain, triples=(), gain=0.0):
