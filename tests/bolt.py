@@ -14,48 +14,20 @@ SUCCESS, RECORD, FAILURE = 0x70, 0x71, 0x7F
 
 
 def packed(value):
-    match value:
-        case None:
-            return b"\xc0"
-        case bool():
-            return b"\xc3" if value else b"\xc2"
-        case int():
-            return b"\xcb" + struct.pack(">q", value)
-        case float():
-            return b"\xc1" + struct.pack(">d", value)
-        case str():
-            data = value.encode()
-            return b"\xd1" + struct.pack(">H", len(data)) + data
-        case list():
-            return b"\xd5" + struct.pack(">H", len(value)) + b"".join(map(packed, value))
-        case dict():
-            items = b"".join(packed(part) for item in value.items() for part in item)
-            return b"\xd9" + struct.pack(">H", len(value)) + items
+    """A value as the driver packs it."""
+    from neo4j._codec.packstream.v1 import PackableBuffer, Packer
+
+    Packer(buffer := PackableBuffer()).pack(value)
+    return bytes(buffer.data)
 
 
 def unpacked(data):
-    """The value at the beginning of the bytes, and the bytes after it."""
-    mark, data = data[0], data[1:]
-    high, low = mark & 0xF0, mark & 0x0F
-    if mark < 0x80 or mark >= 0xF0:
-        return mark - 256 * (mark >= 0xF0), data
-    if mark in (0xC0, 0xC2, 0xC3):
-        return {0xC0: None, 0xC2: False, 0xC3: True}[mark], data
-    if sizes := {0xC8: ">b", 0xC9: ">h", 0xCA: ">i", 0xCB: ">q", 0xC1: ">d"}.get(mark):
-        size = struct.calcsize(sizes)
-        return struct.unpack(sizes, data[:size])[0], data[size:]
-    if mark in (0xD0, 0xD4, 0xD8):
-        high, low, data = {0xD0: 0x80, 0xD4: 0x90, 0xD8: 0xA0}[mark], data[0], data[1:]
-    elif mark in (0xD1, 0xD5, 0xD9):
-        high, low = {0xD1: 0x80, 0xD5: 0x90, 0xD9: 0xA0}[mark], int.from_bytes(data[:2])
-        data = data[2:]
-    if high == 0x80:
-        return data[:low].decode(), data[low:]
-    parts = []
-    for _ in range(low * (2 if high == 0xA0 else 1)):
-        part, data = unpacked(data)
-        parts.append(part)
-    return dict(zip(parts[::2], parts[1::2], strict=True)) if high == 0xA0 else parts, data
+    """The values in some bytes, one after the other."""
+    from neo4j._codec.packstream.v1 import UnpackableBuffer, Unpacker
+
+    buffer = UnpackableBuffer(data)
+    while buffer.p < buffer.used:
+        yield Unpacker(buffer).unpack()
 
 
 class Stub(socketserver.ThreadingTCPServer):
@@ -78,15 +50,14 @@ class Talk(socketserver.BaseRequestHandler):
         while data := self.message(stream):
             kind, rest = data[1], data[2:]
             if kind == HELLO:
-                login, _ = unpacked(rest)
+                (login,) = unpacked(rest)
                 if login.get("credentials") != self.server.password:
                     code = "Neo.ClientError.Security.Unauthorized"
                     self.say(FAILURE, {"code": code, "message": "unauthorized"})
                     return
                 self.say(SUCCESS, {"server": "Neo4j/5.0.0", "connection_id": "bolt-1"})
             elif kind == RUN:
-                query, rest = unpacked(rest)
-                values, _ = unpacked(rest)
+                query, values, *_ = unpacked(rest)
                 self.server.queries.append((query, values))
                 if "RETURN" not in query:
                     code = "Neo.ClientError.Statement.SyntaxError"
@@ -95,7 +66,7 @@ class Talk(socketserver.BaseRequestHandler):
                 left = iter(self.server.records[values["first"] :])
                 self.say(SUCCESS, {"fields": self.server.fields, "t_first": 0})
             elif kind == PULL:
-                size, more = unpacked(rest)[0]["n"], False
+                size, more = next(unpacked(rest))["n"], False
                 for number, record in enumerate(left, start=1):
                     if self.server.cut_after == 0:
                         self.server.cut_after = None

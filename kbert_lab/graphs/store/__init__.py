@@ -11,7 +11,7 @@ import re
 import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -103,26 +103,24 @@ def new_file(path: Path, *, name: str, identity: str = "") -> Iterator[sqlite3.C
     part = path.with_name(f"{path.name}.part")
     try:
         remove_leftovers(path)
-        with database_errors(path):
-            database = sqlite3.connect(part, isolation_level=None)
-            try:
-                database.execute("PRAGMA journal_mode = OFF")  # a file cut off is thrown away
-                database.execute("PRAGMA synchronous = OFF")
-                database.execute(f"PRAGMA cache_size = -{SORTING}")
-                database.executescript(
-                    f"PRAGMA page_size = {PAGE}; PRAGMA application_id = {APPLICATION_ID}; "
-                    f"PRAGMA user_version = {VERSION}; {TABLES}"
-                )
-                facts = [("id", identity or secrets.token_hex(16)), ("title", name)]
-                database.executemany("INSERT INTO fact VALUES (?, ?)", facts)
-                database.execute("BEGIN")
-                database.execute("INSERT INTO entry VALUES (0, ?, '', 'create', 0, NULL)", (now(),))
-                yield database
-                database.execute("COMMIT")
-                database.execute("PRAGMA synchronous = FULL")
-                database.execute("PRAGMA journal_mode = WAL")
-            finally:
-                database.close()
+        with (
+            database_errors(path),
+            closing(sqlite3.connect(part, isolation_level=None)) as database,
+        ):
+            database.executescript(
+                # A file that is cut off is thrown away.
+                "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
+                f"PRAGMA cache_size = -{SORTING}; PRAGMA page_size = {PAGE}; "
+                f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; "
+                f"{TABLES}"
+            )
+            facts = [("id", identity or secrets.token_hex(16)), ("title", name)]
+            database.executemany("INSERT INTO fact VALUES (?, ?)", facts)
+            database.execute("BEGIN")
+            database.execute("INSERT INTO entry VALUES (0, ?, '', 'create', 0, NULL)", (now(),))
+            yield database
+            database.execute("COMMIT")
+            database.executescript("PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL")
         with part.open("rb") as file:
             os.fsync(file.fileno())
         if path.exists():

@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import astuple, dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from filelock import FileLock
@@ -81,25 +82,23 @@ def import_triples(
             "": it is like no other.
         aliases: relations that say other names, beside those of the graph; None: no
             further ones, and in a new graph those known by default.
-        progress: called store.now and then with the number of rows read.
+        progress: called now and then with the number of rows read.
 
     Raises:
         GraphFileError: a source can't be read, the sources hold no triple,
             or the graph can't be written.
     """
     path = Path(path)
+    how: Any = {"who": who, "aliases": aliases, "progress": progress}
     if not path.exists():
         with store.graph_lock(path):
             if not path.exists():  # else another process made it while this one waited
-                with store.new_file(path, name=name or path.stem, identity=identity) as database:
-                    if aliases is not None:
-                        note_aliases(database, aliases)
-                    done = _add(database, sources, progress, who, new=True)
-                    build_names(database, path)
-                return done
+                name = name or path.stem
+                with store.new_file(path, name=name, identity=identity) as database:
+                    return add_triples(database, path, sources, new=True, **how)
     with store.database_errors(path), closing(store.connect(path, write=True)) as database:
         with store.transaction(database):
-            done = add_triples(database, path, sources, who=who, aliases=aliases, progress=progress)
+            done = add_triples(database, path, sources, **how)
         with suppress(store.GraphBusy), store.graph_lock(path, wait=0), store.transaction(database):
             store.remove_leftovers(path, NamesFile.of(database).path(path))
     return done
@@ -121,24 +120,12 @@ def add_triples(
     who: str = "",
     aliases: AliasRelations | None = None,
     progress: Progress = lambda rows: None,
+    new: bool = False,
 ) -> Imported:
-    """Add triples to a graph file that is there; the caller commits."""
-    done = _add(database, sources, progress, who, new=False)
-    if aliases is not None:
-        note_aliases(database, aliases_of(database).joined(aliases))
-    build_names(database, path)
-    return done
+    """Add triples to a graph file that is there; the caller commits.
 
-
-def _add(
-    database: sqlite3.Connection,
-    sources: Iterable[Source],
-    progress: Progress,
-    who: str,
-    *,
-    new: bool,
-) -> Imported:
-    """Import; triples of a new graph are compared at the end, by their hashes."""
+    Those of a new one, which has no indexes yet, are compared at the end, by their hashes.
+    """
     revision = store.last_revision(database) + 1
     version = database.execute("SELECT ifnull(max(version), 0) FROM triple").fetchone()[0]
     first = database.execute("SELECT ifnull(max(id) + 1, 0) FROM source").fetchone()[0]
@@ -178,6 +165,9 @@ def _add(
     database.executemany("INSERT INTO source VALUES (?, ?, ?)", rows_of_sources)
     write_entry(database, Entry(revision, store.now(), who, "import", added))
     progress(count)
+    if aliases is not None:
+        note_aliases(database, aliases if new else aliases_of(database).joined(aliases))
+    build_names(database, path)
     return Imported(added, count - added, revision)
 
 

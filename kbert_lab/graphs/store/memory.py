@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 from kbert_core.errors import GraphConflict, GraphEditError
@@ -76,22 +76,22 @@ class MemoryStore(GraphStore):
         """
         lines = {Triple(*triple): line for line, *triple in source.rows}
         with self._using():
-            entry = self.apply(*(Edit("add", triple) for triple in lines))
-            with transaction(database := self._database):
+            edits = tuple(Edit("add", triple) for triple in lines)
+            entry = replace(self.apply(*edits), action="import")
+            revision, database = entry.revision, self._database
+            with transaction(database):
                 added = "INSERT INTO source (name, revision) VALUES (?, ?)"
-                number = database.execute(added, (source.name, entry.revision)).lastrowid
-                versions = database.execute(
-                    "SELECT version, head, relation, tail FROM triple WHERE added = ?",
-                    (entry.revision,),
-                ).fetchall()
+                number = database.execute(added, (source.name, revision)).lastrowid
+                query = "SELECT version FROM triple WHERE added = ? ORDER BY version"
+                versions = database.execute(query, (revision,)).fetchall()
                 database.executemany(
                     "UPDATE triple SET source = ?, line = ? WHERE version = ?",
-                    ((number, lines[Triple(*triple)], version) for version, *triple in versions),
+                    ((number, line, *v) for line, v in zip(lines.values(), versions, strict=True)),
                 )
                 kind = "UPDATE entry SET action = 'import' WHERE revision = ?"
-                database.execute(kind, (entry.revision,))
-            self.steps[entry.revision] = Step(self.steps[entry.revision].edits, source)
-        return self.history(most=1)[0]
+                database.execute(kind, (revision,))
+            self.steps[revision] = Step(edits, source)
+        return entry
 
     def _take_in(self, entities: Iterable[str]) -> None:
         for entity in sorted(entities):

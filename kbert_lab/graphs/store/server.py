@@ -178,7 +178,8 @@ class Server:
         first, *new = self.connect().execute(later).fetchmany(2) or [()]
         if first != last:
             raise GraphFileError(
-                f"{self.address}: the server was set back to an earlier state. Open it again."
+                f"{self.address}: the server was set back to an earlier state. Open the graph "
+                "again."
             )
         return bool(new)
 
@@ -197,7 +198,8 @@ class Server:
             "3F000 42P01": "there is no graph. Make one: kbert kg import FILE --output ADDRESS",
             "42P06 42P07 23505": "is there already. Give another name: ?graph=NAME",
             "55P03": f"another process has been writing to it for {WAIT:.0f} s. Try again later",
-            "53100": "the server's disk is full, so nothing was changed. Free space and try again",
+            "53100": "the server's disk is full, so nothing was changed. Free some space and try "
+            "again",
             "25006 42501": f"you may only read it ({first}). Ask for the right to edit it",
         }.items():
             if state in states.split():

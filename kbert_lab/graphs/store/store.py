@@ -316,7 +316,7 @@ class GraphStore:
     # Reading
 
     def graph(self) -> KnowledgeGraph:
-        """Return the graph as it is store.now, with all that other processes have edited."""
+        """Return the graph as it is now, with all that other processes have edited."""
         with self._using():
             if self._version() != self._data_version:
                 self._graph = self._read_graph()
