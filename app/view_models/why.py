@@ -7,11 +7,8 @@ import numpy as np
 
 from app.texts import N_, t
 from kbert_core import Ablation, FlatTree, why_visible
-from kbert_core.kbert.interventions import intervene
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and the first look doesn't wait for it
-    from torch import Tensor
-
     from kbert_core import KBertTrace
 
 
@@ -130,16 +127,3 @@ def visible_in(trace: "KBertTrace", window: int, layer: int = 0) -> np.ndarray:
         size = len(trace.rows[window])
         return trace.visible_layers[layer - 1][window, :size, :size].cpu().numpy()
     return share_of_layers(trace, window) > 0
-
-
-def layers_without_model(trace: "KBertTrace", window: int, count: int) -> "list[Tensor]":
-    """The visible matrices of a row in as many layers as are asked for, interventions included.
-
-    Returns:
-        One (N, N) bool per layer; at least as many as the interventions name.
-    """
-    size = len(trace.rows[window])
-    visible = trace.ablation.visible_in(trace.batch)
-    count = max(count, *(layer for one in trace.interventions for layer in one.layers), 1)
-    layers = intervene(visible, trace.rows, trace.interventions, count).layers
-    return [layer[window, :size, :size] for layer in layers]
