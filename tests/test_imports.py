@@ -29,8 +29,8 @@ PACKAGES = ("kbert_core", "kbert_lab", "results")
 LOWEST = "errors files labels markup options shipped tokens"
 LOADS = f"{LOWEST} text text_rows knowledge systems layers probing"
 BELOW = f"{LOADS} reader checkpoints scoring"  # for systems
-SYSTEMS = "kbert knowbert roof"  # none imports another
-PEERS = "plain_text"  # made of K-BERT's reader
+SYSTEMS = "kbert knowbert"  # neither imports the other
+PEERS = "plain_text roof"  # made of K-BERT's reader, or of its K-Query
 PREDICTS = f"{BELOW} words {SYSTEMS} {PEERS} tasks pipeline"
 WORKS = f"{PREDICTS} explain lab.encoders lab.graphs lab.data lab.training lab.explain"
 
@@ -47,7 +47,7 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "checkpoints": f"{LOWEST} text knowledge systems layers reader",
     "scoring": f"{LOADS} reader checkpoints",
     **dict.fromkeys(SYSTEMS.split(), BELOW),
-    PEERS: f"{BELOW} kbert",
+    **dict.fromkeys(PEERS.split(), f"{BELOW} kbert"),
     "tasks": f"{LOWEST} text knowledge systems layers reader",
     "pipeline": f"{BELOW} {SYSTEMS} tasks",
     "explain": PREDICTS,

@@ -8,11 +8,13 @@ of the graph.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kbert_core.errors import OptionError, ShapeError
+from kbert_core.files import are_texts
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.knowledge.triple import Triple
+from kbert_core.options import check_fields, value_named
 
 if TYPE_CHECKING:  # PyTorch takes seconds to start, and only matrices need it
     import torch
@@ -20,13 +22,8 @@ if TYPE_CHECKING:  # PyTorch takes seconds to start, and only matrices need it
 
 Kind = Literal["all", "trunk", "branches", "specials", "branch", "hung", "mention", "token"]
 Action = Literal["block", "open"]
+KINDS, ACTIONS = dict.fromkeys(get_args(Kind)), dict.fromkeys(get_args(Action))
 AT_MENTION = ("mention", "hung", "branch")
-T = TypeVar("T")
-
-
-def _check(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise OptionError(f"The {name} is '{value}', expected one of {', '.join(allowed)}.")
 
 
 @contextmanager
@@ -60,7 +57,8 @@ class Tokens:
     identity: tuple[object, ...] = ()
 
     def __post_init__(self) -> None:
-        _check("kind of tokens", self.kind, get_args(Kind))
+        check_fields(self)
+        value_named("kind", self.kind, KINDS)
         for kind, name in (("branch", "triple"), ("token", "identity")):
             if self.kind == kind and not getattr(self, name):
                 raise OptionError(f"Tokens of kind '{kind}' were given no {name}. Give one.")
@@ -110,14 +108,10 @@ class Tokens:
     def from_dict(cls, data: Mapping[str, Any]) -> "Tokens":
         """Read what :meth:`as_dict` wrote; an OptionError: it is something else."""
         with _reading(data, "names no tokens"):
-            triple = data.get("triple")
-            return cls(
-                data["kind"],
-                _of(int, data.get("sentence", 0)),
-                _of(int, data.get("start", 0)),
-                _triple(triple) if triple is not None else None,
-                tuple(map(_identity_part, data.get("identity", ()))),
-            )
+            given = {**data, "identity": tuple(map(_of_plain, data.get("identity", ())))}
+            if "triple" in data:
+                given["triple"] = _of_plain(data["triple"])
+            return cls(**given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +135,8 @@ class Intervention:
     layers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        _check("action", self.action, get_args(Action))
+        check_fields(self)
+        value_named("action", self.action, ACTIONS)
         if any(layer < 1 for layer in self.layers):
             raise OptionError(
                 f"An intervention is for layer {min(self.layers)}, and layers count from 1. "
@@ -163,13 +158,8 @@ class Intervention:
     def from_dict(cls, data: Mapping[str, Any]) -> "Intervention":
         """Read what :meth:`as_dict` wrote; an OptionError: it is something else."""
         with _reading(data, "is no intervention"):
-            return cls(
-                data["action"],
-                Tokens.from_dict(data["seer"]),
-                Tokens.from_dict(data["seen"]),
-                _of(bool, data.get("both", True)),
-                tuple(_of(int, layer) for layer in data.get("layers", ())),
-            )
+            sides = {name: Tokens.from_dict(data[name]) for name in ("seer", "seen")}
+            return cls(**{**data, **sides})
 
 
 ALL, TRUNK, BRANCHES = Tokens("all"), Tokens("trunk"), Tokens("branches")
@@ -282,18 +272,9 @@ def _plain(part: object) -> object:
     return [part.head, part.relation, part.tail] if isinstance(part, Triple) else part
 
 
-def _of(kind: type[T], value: Any) -> T:
-    if type(value) is not kind:
-        raise ValueError(f"found {value!r}, expected {kind.__name__}")
-    return value
-
-
-def _triple(fields: Any) -> Triple:
-    head, relation, tail = (_of(str, text) for text in _of(list, fields))
-    return Triple(head, relation, tail)
-
-
-def _identity_part(part: Any) -> object:
-    if isinstance(part, str):
-        return part
-    return _triple(part) if isinstance(part, list) else _of(int, part)
+def _of_plain(part: Any) -> Any:
+    if are_texts(part):
+        return Triple(*part)
+    if type(part) not in (str, int):
+        raise ValueError(f"found {part!r}, expected a text, a number, or a triple's three texts")
+    return part

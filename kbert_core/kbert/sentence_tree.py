@@ -7,6 +7,7 @@ found in many texts at once; a tree is of one text.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
+from typing import Any
 
 from kbert_core.errors import TextError
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -73,15 +74,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class SentenceTree:
-    """A trunk of one or two sentences with branches of depth 1 (Eq. 2), at nodes in reading order.
-
-    Attributes:
-        words: the spans of the words of each sentence, if the text was given as words.
-    """
+    """A trunk of one or two sentences, with branches of depth 1 (Eq. 2); nodes in reading order."""
 
     sentences: tuple[str, ...]
     nodes: tuple[Node, ...]
-    words: WordSpans | None = None
 
     @property
     def used(self) -> tuple[Triple, ...]:
@@ -156,32 +152,26 @@ def k_query(
     return [tuple(Node(mention, *next(selected)) for mention in own) for own in mentions]
 
 
-def k_inject(text: Text, nodes: Sequence[Node], *, words: WordSpans | None = None) -> SentenceTree:
+def k_inject(text: Text, nodes: Sequence[Node]) -> SentenceTree:
     """Hang the triples on their mentions: t = K_Inject(s, E) (Eq. 2).
 
     Args:
         text: s, a sentence or a pair of them.
         nodes: E, as k_query returned it, or changed.
-        words: for each sentence the spans of its words, if it is split.
     """
     (sentences,) = sentences_of([text])
-    return SentenceTree(sentences, tuple(nodes), words and tuple(map(tuple, words)))
+    return SentenceTree(sentences, tuple(nodes))
 
 
 def grow_trees(
     texts: Sequence[Text],
     graph: KnowledgeGraph,
     options: InjectionOptions = InjectionOptions(),
-    *,
-    words: Sequence[WordSpans | None] | None = None,
-    masks: Sequence[Sequence[Spans]] | None = None,
-    scorer: TripleScorer | None = None,
+    **how: Any,
 ) -> list[SentenceTree]:
     """Run K-Query, then K-Inject: the whole knowledge layer; arguments as for :func:`k_query`."""
-    nodes = k_query(texts, graph, options, words=words, masks=masks, scorer=scorer)
-    of_words = words or repeat(None, len(texts))
-    of_texts = zip(texts, nodes, of_words, strict=True)
-    return [k_inject(text, own, words=split) for text, own, split in of_texts]
+    nodes = k_query(texts, graph, options, **how)
+    return [k_inject(text, own) for text, own in zip(texts, nodes, strict=True)]
 
 
 Hung = tuple[tuple[Branch, ...], tuple[LeftOut, ...]]  # what a node has beside its mention
@@ -225,13 +215,16 @@ def branch_of(triple: Triple, options: InjectionOptions, reason: Reason | None =
 
 
 def passed_over(
-    tree: SentenceTree, graph: KnowledgeGraph, rules: NameRules = ALL_RULES
+    tree: SentenceTree,
+    graph: KnowledgeGraph,
+    rules: NameRules = ALL_RULES,
+    words: WordSpans | None = None,
 ) -> tuple[PassedOver, ...]:
     """Find the names in a tree's text that are no mentions because they overlap a mention."""
+    of_words = words or repeat(None, len(tree.sentences))
     names: list[PassedOver] = []
-    for number, text in enumerate(tree.sentences):
-        words = tree.words[number] if tree.words is not None else None
-        names += find_all_names(text, graph, words=words, sentence=number, rules=rules)[1]
+    for number, (text, split) in enumerate(zip(tree.sentences, of_words, strict=True)):
+        names += find_all_names(text, graph, words=split, sentence=number, rules=rules)[1]
     return tuple(names)
 
 

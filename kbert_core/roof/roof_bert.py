@@ -1,7 +1,7 @@
 """Roof-BERT as a system: one encoder for the text, one for its triples, a roof over both."""
 
 import json
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +15,10 @@ from transformers.modeling_outputs import ModelOutput
 from kbert_core.checkpoints.checkpoint import card_of, load_model, load_tokenizer
 from kbert_core.checkpoints.encoders import encoder_at, encoder_name, located
 from kbert_core.errors import OptionError
+from kbert_core.kbert.sentence_tree import Node, SentenceTree, k_query
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention, find_mentions
+from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, Rule
-from kbert_core.knowledge.strategies import select_triples
 from kbert_core.knowledge.triple import Triple
 from kbert_core.layers import (
     INSERTED,
@@ -35,7 +35,7 @@ from kbert_core.roof.kb_text import EXPANDS, KbText, kb_text
 from kbert_core.roof.roof import Roof, Running, under_roof
 from kbert_core.scoring import scorer_of
 from kbert_core.systems import SystemConfig
-from kbert_core.text import WordPieces, refuse_half_characters
+from kbert_core.text import WordPieces
 from kbert_core.text_rows import TextBatch, TextRow, padded, text_rows
 from kbert_core.tokens import Tokens, tokens_read
 
@@ -129,24 +129,6 @@ class RoofConfig(SystemConfig):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RoofNode:
-    """An entity that the text names, with the triples selected for it.
-
-    Attributes:
-        left_out: its other triples, each with the rule that left it out.
-    """
-
-    mention: Mention
-    used: tuple[Triple, ...]
-    left_out: tuple[LeftOut, ...] = ()
-
-    def edited(self, changes: Mapping[Triple, Triple | None], options: Any = None) -> "RoofNode":
-        """Return the node with some triples replaced; one replaced by None is removed."""
-        del options
-        return replace(self, used=tuple(filter(None, (changes.get(t, t) for t in self.used))))
-
-
 @dataclass(frozen=True)
 class RoofRow(TextRow):
     """One row of a batch: M tokens of the text, and the triples beside it.
@@ -169,7 +151,7 @@ class RoofReading(Reading):
 
     sentences: tuple[str, ...] = ()
     tokens: tuple[Tokens, ...] = ()
-    nodes: tuple[RoofNode, ...] = ()
+    nodes: tuple[Node, ...] = ()
     kb: KbText | None = None
 
     @property
@@ -208,15 +190,11 @@ class RoofReading(Reading):
             return self.kb.triples
         return tuple(dict.fromkeys(triple for node in self.nodes for triple in node.used))
 
-    def with_nodes(self, nodes: Sequence[RoofNode]) -> Self:
+    def with_nodes(self, nodes: Sequence[Node]) -> Self:
         """Return the same text with other nodes; it goes through ``flatten`` again."""
         return replace(self, nodes=tuple(nodes), kb=None, prediction=None)
 
-    @staticmethod
-    def node(mention: Mention, triple: Triple, options: Any = None) -> RoofNode:
-        """Make a node of a triple."""
-        del options
-        return RoofNode(mention, (triple,))
+    node = staticmethod(SentenceTree.node)
 
 
 @dataclass(frozen=True)
@@ -309,14 +287,13 @@ class RoofReader(Reader):
         """Find the entities of texts and their triples; a name never contains a [MASK] to fill."""
         readings = []
         for sentences in map(tuple, texts):
-            refuse_half_characters(sentences)
             whole = tuple(self.tokenizer.tokenize(sentences))
             layout = self.tokenizer.layout(len(sentences))
             rows = text_rows(whole, layout, config.max_length, windows=windows)
             if config.segments == 2:
                 rows = [replace(row, token_type_ids=[1] * len(row)) for row in rows]
             tokens = tokens_read(whole, (row.trunk_parts for row in rows))
-            nodes: list[RoofNode] = []
+            nodes: list[Node] = []
             for number, text in enumerate(sentences):
                 if config.searched == "all" or number == len(sentences) - 1:
                     read = (*whole[number].starts, len(text))[len(tokens[number])]
@@ -327,23 +304,21 @@ class RoofReader(Reader):
 
     def _nodes(
         self, text: str, number: int, read: int, graph: KnowledgeGraph, options: InjectionOptions
-    ) -> Iterator[RoofNode]:
+    ) -> Iterator[Node]:
         """Return the entities of a sentence and their triples.
 
         Args:
             number: of the sentence.
             read: how many of its characters are read; what is named after them is left out.
         """
-        masks = [self.tokenizer.mask_spans(text)]
-        (mentions,) = find_mentions([text], graph, rules=options.names, masks=masks)
-        scorer = scorer_of(options, device=str(self.device))
-        selected = select_triples([(text,)] * len(mentions), mentions, graph, options, scorer)
-        for mention, own in zip(mentions, selected, strict=True):
-            used, left_out = own.used, own.left_out
-            if mention.end > read:
-                cut = (LeftOut(triple, Rule.TRUNK_CUT) for triple in used)
-                used, left_out = (), (*cut, *left_out)
-            yield RoofNode(replace(mention, sentence=number), used, left_out)
+        masks, scorer = self.tokenizer.mask_spans(text), scorer_of(options, device=str(self.device))
+        (nodes,) = k_query([(text,)], graph, options, masks=[[masks]], scorer=scorer)
+        for node in nodes:
+            node = replace(node, mention=replace(node.mention, sentence=number))
+            if node.mention.end > read:
+                cut = (LeftOut(triple, Rule.TRUNK_CUT) for triple in node.used)
+                node = replace(node, branches=(), left_out=(*cut, *node.left_out))
+            yield node
 
     def flatten(
         self, queried: Sequence[RoofReading], config: Any, *, windows: bool
@@ -367,7 +342,7 @@ class RoofReader(Reader):
         """Leave triples out; later ones move up. A triple stands once for all its mentions."""
         assert isinstance(reading, RoofReading)
         changes = {piece.triple: None for piece in pieces}
-        kept = [node.edited(changes) for node in reading.nodes]
+        kept = [node.edited(changes, reading.config.options) for node in reading.nodes]
         return self.flatten([reading.with_nodes(kept)], reading.config, windows=False)[0]
 
     def collate(self, rows: Sequence[RoofRow], config: RoofConfig) -> RoofBatch:

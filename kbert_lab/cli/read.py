@@ -181,10 +181,11 @@ def _rows_without_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
         words = None
         if args.words:
             tokens = tokenizer.tokenize(sentences)
-            words = [[tuple(zip(t.starts, t.ends, strict=True)) for t in tokens]]
-        trees = grow_trees([sentences], graph, how, words=words, scorer=scorer)
+            words = [tuple(zip(t.starts, t.ends, strict=True)) for t in tokens]
+        trees = grow_trees([sentences], graph, how, words=[words], scorer=scorer)
         rows = flatten(trees, tokenizer, max_length=config.max_length)
-        return Rows(rows, config.ablation, passed_over(trees[0], graph, how.names))
+        over = passed_over(trees[0], graph, how.names, words)
+        return Rows(rows, config.ablation, over)
 
     return rows_of
 

@@ -103,7 +103,7 @@ def test_tokens_are_found_again_when_other_knowledge_goes(figure_2):
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (lambda: Tokens("leaf"), "kind of tokens is 'leaf', expected one of all, trunk"),
+        (lambda: Tokens("leaf"), "kind is 'leaf', expected one of all, trunk"),
         (lambda: Tokens("branch"), "kind 'branch' were given no triple"),
         (lambda: Tokens("token"), "kind 'token' were given no identity"),
         (lambda: Intervention("cut", ALL, ALL), "action is 'cut', expected one of block, open"),

@@ -520,4 +520,3 @@ def test_text_split_into_words_has_whole_words_for_mentions(figure_2):
     text = "TimCook Tim Cook"
     tree = grow_trees([text], figure_2, words=[[[(0, 7), (8, 11), (12, 16)]]])[0]
     assert [(n.mention.start, n.mention.end) for n in tree.nodes] == [(8, 16)]
-    assert tree.words == (((0, 7), (8, 11), (12, 16)),)
