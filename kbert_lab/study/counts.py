@@ -55,54 +55,39 @@ def score_run(
     pipeline, splits, graph = fitted.pipeline, fitted.splits, fitted.graph
     assert pipeline.task is not None
     task, seen = pipeline.task.name, surface_forms(splits["train"])
-    if task in BY_COLUMNS:
-        return _score_columns(fitted, task)
     result: dict[str, Any] = {"scores": {}, "without_knowledge": {}, "edit_response": {}}
     predictions: list[Any] = []
     tags: dict[str, TagScores] = {}
 
-    def scored(examples: Sequence[Example], graph: KnowledgeGraph, predicted: Any) -> Any:
+    def read(examples: Sequence[Example], graph: KnowledgeGraph) -> tuple[dict[str, Any], Any]:
+        """Scores, and the columns or predictions that they are of."""
+        if task in BY_COLUMNS:
+            columns_of, scores_from = BY_COLUMNS[task]
+            columns = columns_of(pipeline, examples, graph, splits["train"])
+            return scores_from(columns), columns
+        predicted = predict_all(pipeline, examples, graph)
         scores = scores_of(task, examples, predicted, seen=seen)
         if task == "ner":
             scores |= release_count(pipeline, examples, graph, predicted)
-        return scores
+        return scores, predicted
 
     for split in (split for split in ("dev", "test") if splits.get(split)):
         examples = splits[split]
-        predicted = predict_all(pipeline, examples, graph)
-        result["scores"][split] = scored(examples, graph, predicted)
-        if len(graph):
-            without = predict_all(pipeline, examples, NO_KNOWLEDGE)
-            result["without_knowledge"][split] = scored(examples, NO_KNOWLEDGE, without)
+        result["scores"][split], predicted = read(examples, graph)
+        if len(graph) and task != "link":
+            result["without_knowledge"][split], _ = read(examples, NO_KNOWLEDGE)
             if types := fitted.type_labels:
                 response = edit_response(pipeline, examples, graph, types, seen=seen)
                 result["edit_response"][split] = response
         if task == "ner":
             tags[split] = TagScores.of(predicted)
-        if split == "test":
+        if split == "test" and task in BY_COLUMNS:
+            result["sentences"] = packed_links(examples, predicted)
+        elif split == "test":
             predictions = _plain(task, predicted)
             counts = sentence_counts(task, examples, predictions, seen, covering)
             result["sentences"] = packed(counts)
     return result, predictions, tags
-
-
-def _score_columns(
-    fitted: Fitted, task: str
-) -> tuple[dict[str, Any], list[Any], dict[str, TagScores]]:
-    """Score entity linking or fill-mask with the graph; fill-mask also without it."""
-    columns_of, scores_from = BY_COLUMNS[task]
-    result: dict[str, Any] = {"scores": {}, "without_knowledge": {}}
-    train = fitted.splits["train"]
-    for split in (split for split in ("dev", "test") if fitted.splits.get(split)):
-        examples = fitted.splits[split]
-        columns = columns_of(fitted.pipeline, examples, fitted.graph, train)
-        result["scores"][split] = scores_from(columns)
-        if task != "link" and len(fitted.graph):
-            bare = columns_of(fitted.pipeline, examples, NO_KNOWLEDGE, train)
-            result["without_knowledge"][split] = scores_from(bare)
-        if split == "test":
-            result["sentences"] = packed_links(examples, columns)
-    return result, [], {}
 
 
 def packed_links(
@@ -225,14 +210,14 @@ def release_count(
         reading: ``config`` and its fields, as for a call of the pipeline.
 
     Returns:
-        As :func:`release_scores`, each name with ``release_`` before it.
+        As :func:`release_scores`.
     """
     predicted = []
     for example, prediction in zip(examples, predictions, strict=True):
         tags = [max(t.probabilities, key=lambda p: t.probabilities[p]) for t in prediction.tokens]
         starts = [token.start for token in prediction.tokens]
         predicted.append(release_spans(starts, tags, len(example.sentences[0])))
-    return _named(examples, predicted, branch_begins(pipeline, examples, graph, **reading))
+    return release_scores(examples, predicted, branch_begins(pipeline, examples, graph, **reading))
 
 
 def release_count_of_spans(examples: Sequence[Example], predicted: Spans) -> dict[str, float]:
@@ -242,18 +227,7 @@ def release_count_of_spans(examples: Sequence[Example], predicted: Spans) -> dic
         starts = [start for start, _ in example.words]
         stops = [*starts, len(example.sentences[0])]
         read.append([(start, stops[bisect_left(starts, end)]) for start, end, _ in spans])
-    return _named(examples, read, [])
-
-
-def _named(
-    examples: Sequence[Example], predicted: Sequence[Iterable[Borders]], begun: Sequence[int]
-) -> dict[str, float]:
-    gold = [
-        release_spans([start for start, _ in e.words], e.tags, len(e.sentences[0]))
-        for e in examples
-    ]
-    scores = release_scores(gold, predicted, begun)
-    return {f"release_{name}": value for name, value in scores.items()}
+    return release_scores(examples, read, [])
 
 
 def release_spans(starts: Sequence[int], tags: Sequence[str], end: int) -> list[Borders]:
@@ -280,29 +254,31 @@ def release_spans(starts: Sequence[int], tags: Sequence[str], end: int) -> list[
 
 
 def release_scores(
-    gold: Sequence[Iterable[Borders]],
-    predicted: Sequence[Iterable[Borders]],
-    branch_begins: Sequence[int],
+    examples: Sequence[Example], predicted: Sequence[Iterable[Borders]], begun: Sequence[int]
 ) -> dict[str, float]:
     """Score spans as the release does.
 
     Args:
-        gold, predicted: per text its spans, see :func:`release_spans`.
-        branch_begins: per text the tokens of branches predicted to begin an entity.
+        predicted: per text its spans, see :func:`release_spans`.
+        begun: per text the tokens of branches predicted to begin an entity.
 
     Returns:
         ``precision, recall, f1, right, predicted, gold``; ``on_branches``:
         how many of those predicted are on branches; ``trunk_f1``: without these.
+        Each name has ``release_`` before it.
     """
-    pairs = [(set(g), set(p)) for g, p in zip(gold, predicted, strict=True)]
-    sets = [g & p for g, p in pairs], [p for _, p in pairs], [g for g, _ in pairs]
-    right, found, wanted = (sum(map(len, of)) for of in sets)
-    on_branches = sum(branch_begins)
-    return {
-        **precision_recall(right, found + on_branches, wanted),
-        "on_branches": on_branches,
+    pairs = [
+        ({*release_spans([start for start, _ in e.words], e.tags, len(e.sentences[0]))}, {*spans})
+        for e, spans in zip(examples, predicted, strict=True)
+    ]
+    right = sum(len(gold & spans) for gold, spans in pairs)
+    wanted, found = (sum(map(len, of)) for of in zip(*pairs, strict=True))
+    scores = {
+        **precision_recall(right, found + sum(begun), wanted),
+        "on_branches": sum(begun),
         "trunk_f1": precision_recall(right, found, wanted)["f1"],
     }
+    return {f"release_{name}": value for name, value in scores.items()}
 
 
 def branch_begins(
