@@ -1,4 +1,4 @@
-"""`kbert audit` on what `datasets` reads: saved folders, tables, hub names; the task guessed."""
+"""What `kbert audit` reads: files, saved folders, tables, hub names; the task guessed."""
 
 import json
 import lzma
@@ -8,9 +8,10 @@ import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value, config
 
 from kbert_core.errors import DataError
+from kbert_core.words import Characters, Words
 from kbert_lab import cli
-from kbert_lab.data.sources import guess_task
-from kbert_lab.study.audit_values import read_data
+from kbert_lab.data.sources import guess_task, other_task
+from kbert_lab.study.audit_values import plain_tokenizer, read_data
 
 
 @pytest.fixture(autouse=True)
@@ -54,17 +55,14 @@ def test_a_saved_folder_is_audited_with_its_task_guessed(saved, capsys):
 
 
 @pytest.mark.parametrize("ending", ["txt", "conll", "bio.xz"])
-def test_a_folder_with_one_token_a_line_is_audited(tmp_path, capsys, ending):
+def test_a_folder_with_one_token_a_line_is_read(tmp_path, ending):
     lines = "有 O\n糖 B-D\n尿 I-D\n病 I-D\n\n无 O\n".encode()
-    for split in ("train", "dev", "test"):
+    for split in ("train", "test"):
         data = lzma.compress(lines) if ending.endswith("xz") else lines
         (tmp_path / f"{split}.{ending}").write_bytes(data)
-    (tmp_path / "kg.spo").write_text("糖尿病\t类别\t疾病\n", encoding="utf-8")
-    arguments = ("--data", tmp_path, "--kg", tmp_path / "kg.spo", "--json")
-    found = json.loads(audited(capsys, *arguments).out)
-    assert found["task"] == "ner"
-    assert found["splits"]["test"]["examples"] == 2
-    assert found["splits"]["test"]["mentions"]["all"]["known"]["count"] == 1
+    found = read_data(tmp_path)
+    assert (found.task, list(found.splits)) == ("ner", ["train", "test"])
+    assert [example.spans for example in found.splits["test"]] == [((1, 4, "D"),), ()]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "json"])
@@ -90,13 +88,6 @@ def test_a_data_set_of_the_hub_is_audited_by_its_name(saved, capsys, monkeypatch
     found = json.loads(audited(capsys, "--data", "hf:own/er", "--kg", kg, "--json").out)
     assert (found["data"], found["task"], found["triples"]) == ("hf:own/er", "ner", 1)
     assert set(asked) == {("own/er",)}
-
-
-def test_a_hub_that_can_not_be_reached_is_said(tmp_path, capsys):
-    (tmp_path / "kg.spo").write_text("a\tb\tc\n")
-    arguments = ("--data", "hf:rotten_tomatoes", "--kg", tmp_path / "kg.spo")
-    said = audited(capsys, *arguments, code=2).err  # HF_HUB_OFFLINE is set for the tests
-    assert "hub can't be reached" in said
 
 
 def test_a_single_table_or_file_is_a_training_set(tmp_path):
@@ -136,18 +127,15 @@ def test_a_dev_set_by_another_name_is_read_and_files_not_used_are_named(tmp_path
         ({"premise": ["a"], "hypothesis": ["b"], "label": [1]}, "pair"),
         ({"question": ["a"], "answer": ["b"], "label": [1]}, "pair"),
         ({"qid": [1], "question": ["a"], "answer": ["b"], "label": [1]}, "rank"),
+        ({"text": ["a", "b"], "label": [["x"], ["y"]]}, "multilabel"),
     ],
 )
 def test_the_task_is_guessed_from_the_columns_of_a_table(tmp_path, columns, task):
     table(**columns).to_parquet(tmp_path / "train.parquet")
     assert guess_task(tmp_path) == task
-
-
-def test_the_only_class_and_the_only_text_make_a_classification(tmp_path):
-    features = Features({"satz": Value("string"), "klasse": ClassLabel(names=["a", "b"])})
-    rows = {"satz": ["x", "y"], "klasse": [0, 1]}
-    Dataset.from_dict(rows, features=features).save_to_disk(tmp_path / "saved")
-    assert guess_task(tmp_path / "saved") == "classify"
+    if task == "multilabel":
+        with pytest.raises(DataError, match="'label' for label has several values per row"):
+            read_data(tmp_path, task="classify")
 
 
 def test_columns_that_tell_no_task_are_named_and_task_and_columns_asked_for(tmp_path, capsys):
@@ -175,22 +163,67 @@ def test_columns_of_a_labelled_file_are_named_too(tmp_path):
     assert read_data(tmp_path, "classify", columns).splits["train"][0].label == "O B-X"
 
 
-def test_hidden_labels_are_said_and_the_split_left_out(tmp_path, caplog):
-    features = Features({"text": Value("string"), "label": ClassLabel(names=["a", "b"])})
-
-    def labelled(*labels):
-        rows = {"text": ["x"] * len(labels), "label": list(labels)}
-        return Dataset.from_dict(rows, features=features)
-
-    made = DatasetDict(train=labelled(0, 1), validation=labelled(1), test=labelled(-1, -1))
-    made.save_to_disk(tmp_path / "saved")
-    assert list(read_data(tmp_path / "saved").splits) == ["train", "dev"]
-    assert "left out: " in caplog.text
-    assert "labels are hidden" in caplog.text
+# Files of this project's own form
 
 
-def test_lists_where_one_value_is_expected_are_refused(tmp_path):
-    table(text=["a", "b"], label=[["x"], ["y"]]).to_parquet(tmp_path / "train.parquet")
-    assert guess_task(tmp_path) == "multilabel"
-    with pytest.raises(DataError, match="'label' for label has several values per row"):
-        read_data(tmp_path, task="classify")
+@pytest.mark.parametrize(
+    ("text", "task"),
+    [
+        ("text_a\tlabel\n头 痛\tB-S I-S\n无\tO\n", "ner"),
+        ("label\ttext_a\n1\t头 痛\nO\t无\n", "classify"),
+        ("label\ttext_a\tmore\nO\t无\t\n", "ner"),
+        ("label\ttext_a\ttext_b\n1\ta\tb\n", "pair"),
+        ("qid\tlabel\ttext_a\ttext_b\n1\t1\ta\tb\n", "rank"),
+        ("label\ttext_a\n", "classify"),
+        ("text_a\tlabel\n头 痛\tB-S I-S\n头 痛 了\tB-S X\n胃 痛 了\tB-S O\n", "ner"),
+        ("text_a\tlabel\n头 痛\tB-S I-S\n癌\tX\n", "ner"),
+        ("text_a\tlabel\n头 痛\tB-S E-S\n癌\tS-S\n", "ner"),
+        ("text_a\tlabel\n头 痛\tLABEL_1 LABEL_2\n", "ner"),
+        ("text_a\tlabel\n头 痛 了\tS S O\n", "ner"),  # types without a border
+        ("患 LABEL_0\n头 LABEL_1\n", "ner"),
+        ("text_a\tlabel\n头  痛\tB-S O I-S\n", "ner"),
+        ("text_a\tlabel\n头痛\tO\n胃痛\tO\n发热\tA\n", "classify"),  # blood groups
+        ("text_a\tlabel\na b\tO\na c\tO\n", "classify"),
+        ("label\ttext_a\nO\t头痛\nB-1\t胃痛\nS-2\t发热\n", "classify"),  # classes like tags
+        ("患 O\n头 B-S\n痛 I-S\n", "ner"),
+        ("# id 1\n患\tO\n头\tB-S\n痛\tI-S\n", "ner"),
+        ("label\ttext_a\ttext_b\n1\tq\tE-mail\n0\tq\tI-95\n", "pair"),
+    ],
+)
+def test_the_task_is_guessed_from_the_form_of_the_data(tmp_path, text, task):
+    (tmp_path / "train.tsv").write_text(text, encoding="utf-8")
+    assert guess_task(tmp_path / "train.tsv") == task
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("胃 炎\tB-S X", "line 3: the label 'X' isn't a BIO tag"),
+        ("胃 炎 了\tB-S I-S", "line 3: 3 tokens and 2 labels"),
+        ("胃 炎\tB-S E_S", "line 3: the label 'E_S' isn't a BIO tag.*Write E-S"),
+        ("胃  炎\tB-S O I-S", "line 3: token 2 is empty"),
+    ],
+)
+def test_a_broken_row_of_named_entities_is_named_not_taken_for_a_class(tmp_path, row, message):
+    path = tmp_path / "train.tsv"
+    path.write_text(f"text_a\tlabel\n头 痛\tB-S I-S\n{row}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_data(tmp_path)
+    assert other_task(path, "ner") == ""
+
+
+def test_another_task_is_named_only_where_the_rows_are_sure(tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_text("text_a\tlabel\n头 痛\t1\n胃 痛\t0\n", encoding="utf-8")
+    assert "look like classification" in other_task(path, "ner")
+    for empty in ("text_a\tlabel\n", "text_a\ttext_b\tlabel\n"):
+        path.write_text(empty, encoding="utf-8")
+        assert other_task(path, "ner") == ""
+
+
+def test_a_missing_training_set_is_an_error_and_tokens_are_words_where_spaces_part_them(tmp_path):
+    with pytest.raises(DataError, match=r"no train\.tsv"):
+        read_data(tmp_path)
+    for text, kind in (("糖尿病", Characters), ("a good book", Words)):
+        (tmp_path / "train.tsv").write_text(f"label\ttext_a\n1\t{text}\n", encoding="utf-8")
+        assert isinstance(plain_tokenizer(read_data(tmp_path)), kind)
