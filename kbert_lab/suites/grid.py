@@ -9,9 +9,8 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ from kbert_lab.data.sources import (
     DataFiles,
     find_split,
     read_present,
-    read_split,
     read_splits,
 )
 from kbert_lab.data.splits import (
@@ -73,7 +71,6 @@ from kbert_lab.training.options import SCRATCH
 TOKENIZERS = ("tokenizer.json", "vocab.txt")
 WEIGHTS = ("*.safetensors", "*.bin")
 OTHER_INPUTS = SET_ELSEWHERE - GROUPS.keys()  # options that inputs have by another name, or not
-Hashed = Callable[[str, Callable[[], str]], str | None]  # what is read, and how → its hash
 Missing = dict[str, str]  # what can't be read here → why
 log = logging.getLogger(__name__)
 
@@ -110,7 +107,6 @@ class Experiment:
         self._splits: dict[tuple[int, float | None], tuple[Path, str]] = {}
         self._controlled: dict[tuple[Any, ...], tuple[KnowledgeGraph, dict[str, Any]]] = {}
         self._hashes: dict[tuple[str | Path, ...], str] = {}
-        self._all_examples: list[Example] | None = None
         self._missing: Missing = {}  # for all cells of the suite, so that none is looked for twice
 
     def cells(self, *, only: Sequence[str] = (), seeds: Sequence[int] = ()) -> tuple[Cell, ...]:
@@ -213,17 +209,35 @@ class Experiment:
             KBertError: the data, a graph or the encoder can't be read.
         """
         suite, row = self.suite, cell.row
-        hashed: Hashed = partial(self._hashed, missing)
+
+        def hashed(what: str, read: Callable[..., str], *arguments: Any) -> str | None:
+            if missing is None:
+                return read(*arguments)
+            if what not in self._missing:
+                try:
+                    return read(*arguments)
+                except KBertError as error:
+                    self._missing[what] = str(error)
+            missing[what] = self._missing[what]
+            return None
+
+        def graphs(paths: Sequence[str]) -> list[dict[str, str | None]]:
+            read = self._graph_hash
+            return [{"file": p, "sha256": hashed(f"the graph {p}", read, p)} for p in paths]
+
+        def encoder(what: str, name: str) -> dict[str, str | None]:
+            return {"name": name, "sha256": hashed(f"the {what} {name}", self._weights, name)}
+
         data = {k: v for k, v in asdict(suite.data).items() if v}
         if row.unseen is not None:
             data["unseen"] = row.unseen
         data["sha256"] = hashed("the data", lambda: self.split(cell.seed, row.unseen)[1])
         inputs: dict[str, Any] = {
             "task": suite.task,
-            "covered_by": self._graphs(suite.covered_by, hashed),
+            "covered_by": graphs(suite.covered_by),
             "seed": cell.seed,
             "data": data,
-            "kg": self._graphs(row.kg, hashed),
+            "kg": graphs(row.kg),
             **{n: v for n in ("known", "right") if (v := getattr(row, n)) is not None},
         }
         if isinstance(row, Run):
@@ -231,14 +245,14 @@ class Experiment:
             inputs |= {
                 "kind": "run",
                 "knowledge": row.knowledge,
-                "hiding_kg": self._graphs(row.hiding_kg, hashed),
-                "encoder": self._encoder("encoder", row.encoder, hashed),
+                "hiding_kg": graphs(row.hiding_kg),
+                "encoder": encoder("encoder", row.encoder),
                 "options": {n: v for n, v in options.flat().items() if n not in OTHER_INPUTS},
                 **({"retrained": True} if row.retrained else {}),
             }
             injection = options.knowledge.injection
             if injection is not None and injection.scorer is not None:
-                inputs["scorer"] = self._encoder("scorer", injection.scorer, hashed)
+                inputs["scorer"] = encoder("scorer", injection.scorer)
             return without_defaults(inputs)
         inputs["kind"] = "dictionary"
         if row.over is not None:
@@ -250,7 +264,7 @@ class Experiment:
         if row.senses is not None:
             inputs["senses"] = row.senses
         if row.senses == "centroid":
-            inputs["encoder"] = self._encoder("encoder", suite.encoder, hashed)
+            inputs["encoder"] = encoder("encoder", suite.encoder)
         return without_defaults(inputs)
 
     def _hashed(self, missing: Missing | None, what: str, read: Callable[[], str]) -> str | None:
@@ -265,33 +279,25 @@ class Experiment:
         missing[what] = self._missing[what]
         return None
 
-    def _graphs(self, paths: Sequence[str], hashed: Hashed) -> list[dict[str, str | None]]:
-        def read(path: str) -> str:
-            return self._hash(self.suite.resolved(path))
+    def _graph_hash(self, path: str) -> str:
+        """Of a graph's file by its content; of one on a server by its identity and revision."""
+        path = self.suite.resolved(path)
+        if not path.startswith(SERVER):
+            return self._hash(Path(path))
+        with open_store(path) as store:
+            mark = f"{hash_of([])} {store.identity} {store.revision}"
+        return hashlib.sha256(mark.encode()).hexdigest()
 
-        return [{"file": p, "sha256": hashed(f"the graph {p}", partial(read, p))} for p in paths]
-
-    def _hash(self, *paths: str | Path) -> str:
-        """Of files by their content; of graphs on servers by their identity and revision."""
+    def _hash(self, *paths: Path) -> str:
         if paths not in self._hashes:
-            far = [path for path in paths if str(path).startswith(SERVER)]
-            digest = hash_of([Path(path) for path in paths if path not in far])
-            for path in far:
-                with open_store(path) as store:
-                    mark = f"{digest} {store.identity} {store.revision}"
-                digest = hashlib.sha256(mark.encode()).hexdigest()
-            self._hashes[paths] = digest
+            self._hashes[paths] = hash_of(paths)
         return self._hashes[paths]
-
-    def _encoder(self, what: str, name: str, hashed: Hashed) -> dict[str, str | None]:
-        return {"name": name, "sha256": hashed(f"the {what} {name}", lambda: self._weights(name))}
 
     def _weights(self, name: str) -> str:
         """Hash of an encoder's weights, size and vocabulary; of a hub's the name alone."""
-        folder = Path(self.suite.resolved(name)) if name != SCRATCH else Path(SCRATCH)
+        folder = Path(SCRATCH if name == SCRATCH else self.suite.resolved(name))
         if not folder.is_dir():
-            parent = folder.parent
-            if folder.is_absolute() or (parent != Path() and parent.is_dir()):
+            if folder.is_absolute() or (len(folder.parts) > 1 and folder.parent.is_dir()):
                 raise CheckpointError(f"{folder}: no such folder. Name that of an encoder.")
             return ""
         weights = sorted(file for pattern in WEIGHTS for file in folder.glob(pattern))
@@ -343,7 +349,7 @@ class Experiment:
         if run.knowledge in ("none", "graph") and (run.known, run.right) == (None, None):
             return files, {}
         graph, about = self.graph(run, seed)
-        path = self.work / f"{slug(run.name)}-{self._hash(*files)[:8]}-seed{seed}.spo"
+        path = self.cell_folder(Cell(run, seed)).with_suffix(".spo")
         path.parent.mkdir(parents=True, exist_ok=True)
         write_triples(graph, path)
         return (str(path),), about
@@ -366,23 +372,19 @@ class Experiment:
             DataError: the data can't be read.
         """
         if (seed, unseen) not in self._splits:
-            data, place = self.suite.data, Path(self._data)
-            as_they_are = data == Data(folder=data.folder) and place.is_dir()
-            splits: dict[str, Any] = {} if as_they_are else self._drawn(seed, unseen)
-            if as_they_are:
-                endings, _ = OF_FORM.get(self.suite.task, (ENDINGS, None))
-                splits = {split: find_split(place, split, endings) for split in ("train", "dev")}
-                with suppress(SplitError):
-                    splits["test"] = find_split(place, "test", endings)
-            if "test" not in splits:
-                raise SplitError(
-                    f"{self._data}: no test set, and a suite scores every run on one. Name a "
-                    "folder with a test.tsv, or the files in it, as in data: files: "
-                    "{train: NAME, dev: NAME, test: NAME}."
-                )
-            if as_they_are:
-                self._splits[seed, unseen] = place, hash_of([*splits.values()])
+            data, place, task = self.suite.data, Path(self._data), self.suite.task
+            if data == Data(folder=data.folder) and place.is_dir():  # read where it stands
+                endings, _ = OF_FORM.get(task, (ENDINGS, None))
+                files = [find_split(place, split, endings) for split in SPLITS]
+                self._splits[seed, unseen] = place, hash_of(files)
             else:
+                splits = self._drawn(seed, unseen)
+                if "test" not in splits:
+                    raise SplitError(
+                        f"{self._data}: no test set, and a suite scores every run on one. Name a "
+                        "folder with a test.tsv, or the files in it, as in data: files: "
+                        "{train: NAME, dev: NAME, test: NAME}."
+                    )
                 self._splits[seed, unseen] = self._written(splits, f"split-seed{seed}")
         return self._splits[seed, unseen]
 
@@ -392,17 +394,20 @@ class Experiment:
         folder = self.suite.data.folder
         return folder if is_hub_name(folder) else self.suite.resolved(folder)
 
+    @property
+    def _files(self) -> dict[str, str]:
+        """The files of the splits, where the suite names them."""
+        return {
+            split: str(Path(self._data) / name) for split, name in self.suite.data.files.items()
+        }
+
     def _drawn(self, seed: int, unseen: float | None) -> dict[str, list[Example]]:
-        data = self.suite.data
-        files_of = data.files.items()
-        named: dict[str, str] = {s: str(Path(self._data) / name) for s, name in files_of}
+        data, named = self.suite.data, self._files
         known = data.among != AT_RANDOM
         graph = load_graph(self.suite.resolved(data.among)) if known else None
         if data.split == "entity-disjoint":
             shares = {"test_share": data.test_share, "dev_share": data.dev_share}
             options = EntityDisjoint(seed, **{n: s for n, s in shares.items() if s is not None})
-            if self._all_examples is None:
-                self._all_examples = self._read(named or dict.fromkeys(SPLITS, self._data))
             return entity_disjoint(self._all_examples, options, graph=graph)
         files = DataFiles(
             "" if named else self._data,
@@ -420,18 +425,13 @@ class Experiment:
                 raise DataError(f"{self._data}, unseen: {share or 0:g}: {error}") from error
         return deduplicated(splits) if data.split == "deduplicated" else splits
 
-    def _read(self, files: Mapping[str, str]) -> list[Example]:
+    @cached_property
+    def _all_examples(self) -> list[Example]:
         """The examples of all splits that there are."""
-        examples: list[Example] = []
-        for split in (split for split in SPLITS if split in files):
-            try:
-                columns = self.suite.data.columns
-                examples += read_split(files[split], split, self.suite.task, columns)
-            except SplitError as error:
-                if split == "train":
-                    raise
-                log.warning("%s", error)
-        return examples
+        data, named = self.suite.data, self._files
+        name = named.get("train", self._data)
+        splits = read_present(name, self.suite.task, data.columns, others=named)
+        return [example for split in SPLITS if split in splits for example in splits[split]]
 
     def _written(self, splits: Mapping[str, Sequence[Example]], name: str) -> tuple[Path, str]:
         """Write a split into a folder named by its content."""

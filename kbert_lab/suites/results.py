@@ -13,13 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, field
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import torch
+import transformers
 from filelock import FileLock
 
+import kbert_core
 from kbert_core.checkpoints.checkpoint import CARD_KEY
 from kbert_core.errors import CheckpointError, DataError, ExperimentError
 from kbert_core.files import replaced
@@ -63,7 +65,7 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
         ) from error
 
 
-def write_json(path: Path, data: Mapping[str, Any]) -> None:
+def write_json(path: Path, data: Any) -> None:
     """Write a JSON file; see ``whole`` for errors."""
     text = json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)
     with whole(path) as file:
@@ -103,7 +105,8 @@ class Records:
 
     def add(self, results: Iterable[Mapping[str, Any]]) -> None:
         """Keep results; see ``whole`` and ``all`` for errors."""
-        with self._alone():
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.path.with_suffix(".lock")):
             kept = {**self.all(), **{self._key(result): result for result in results}}
             with whole(self.path) as file, packing(file, self.path.name) as packed:
                 for key in sorted(kept):
@@ -113,10 +116,6 @@ class Records:
     def _key(self, result: Mapping[str, Any]) -> Key:
         return tuple(result[name] for name in self._by)
 
-    def _alone(self) -> FileLock:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.path.with_suffix(".lock"))
-
     def _read(self) -> dict[Key, dict[str, Any]]:
         again = "Restore the file, or delete it to have its runs made again."
         try:
@@ -125,10 +124,12 @@ class Records:
         except (*PROBLEMS, ValueError) as error:
             raise DataError(f"{self.path}: can't be read ({error}). {again}") from error
         for number, result in enumerate(results, start=1):
-            whole_one = isinstance(result, dict) and result.keys() >= {*self._by}
-            if not whole_one or result.get("format") != FORMAT:
-                said = f"no result of this version (format {FORMAT})"
-                raise DataError(f"{self.path}, line {number}: {said}. {again}")
+            keys = result.keys() if isinstance(result, dict) else ()
+            if not {*self._by} <= {*keys} or result.get("format") != FORMAT:
+                raise DataError(
+                    f"{self.path}, line {number}: no result of this version (format {FORMAT}). "
+                    f"{again}"
+                )
         return {self._key(result): result for result in results}
 
 
@@ -219,16 +220,16 @@ def differences(was: Any, is_: Any, where: str = "") -> list[str]:
 
 def versions() -> dict[str, Any]:
     """Versions of what a result is made with, and the machine."""
-    packages = {}
-    for package in ("kbert-lab", "torch", "transformers"):
-        try:
-            packages[package] = version(package)
-        except PackageNotFoundError:
-            packages[package] = "not installed"
+    try:
+        ours = kbert_core.__version__
+    except PackageNotFoundError:
+        ours = "not installed"
     return {
         "python": platform.python_version(),
         "threads": torch.get_num_threads(),
-        **packages,
+        "kbert-lab": ours,
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
         "cpu": processor(),
         "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     }
@@ -244,14 +245,11 @@ def processor() -> str:
     stepping tell them apart on Linux, and everywhere the widest vectors that PyTorch uses.
     """
     vectors = torch.backends.cpu.get_cpu_capability()
-    try:
-        lines = CPU_INFO.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return f"{platform.processor() or platform.machine()} ({vectors})"
-    pairs = [line.partition(":") for line in lines]
-    said = {name.strip(): value.strip() for name, _, value in pairs}
+    lines = CPU_INFO.read_text(encoding="utf-8").splitlines() if CPU_INFO.is_file() else []
+    said = {name.strip(): value.strip() for name, _, value in (li.partition(":") for li in lines)}
     parts = [f"{name} {said[name]}" for name in ("cpu family", "model", "stepping") if name in said]
-    return f"{said.get('model name', platform.machine())} ({', '.join([*parts, vectors])})"
+    name = said.get("model name", platform.processor() or platform.machine())
+    return f"{name} ({', '.join([*parts, vectors])})"
 
 
 # All results of a suite

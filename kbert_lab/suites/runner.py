@@ -7,10 +7,11 @@ import shlex
 import shutil
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
@@ -44,7 +45,6 @@ from kbert_lab.suites.grid import Experiment, tool
 from kbert_lab.suites.results import (
     FORMAT,
     Cell,
-    Key,
     Status,
     versions,
     whole,
@@ -61,7 +61,6 @@ TAG_SCORES = "tag_scores.npz"  # and this: decoding may be guided by others
 SECONDS = "seconds.json"
 FAILED = 1  # exit code of a process whose run failed and was recorded
 ORPHANED = 2  # of one whose parent was killed
-Before = Mapping[Key, dict[str, Any]]  # the results there were when the runs began
 RETRAINED_BY = 1000  # added to the seed by which training draws
 log = logging.getLogger(__name__)
 
@@ -156,18 +155,12 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
 def _clock(path: Path) -> Iterator[None]:
     """Add up the seconds of a run in a file, over interruptions."""
     before = float(json.loads(path.read_text("utf-8"))) if path.is_file() else 0.0
-    began, done = time.monotonic(), False
+    began = time.monotonic()
     try:
         yield
-        done = True
     finally:
-        try:
-            with whole(path) as file:
-                file.write(json.dumps(before + time.monotonic() - began).encode())
-        except DataError as error:
-            if done:
-                raise
-            log.warning("%s", error)  # it would hide what went wrong
+        with suppress(DataError):  # on a full disk: it would hide what went wrong
+            write_json(path, before + time.monotonic() - began)
 
 
 def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, Any]:
@@ -250,40 +243,29 @@ def run_all(
     Raises:
         DataError: a condition's graph can't be made. Nothing is trained then.
     """
-    _check_conditions(experiment, cells)
-    failed, before = [], experiment.records.all()
+    made_for: dict[str, Run | Baseline] = {}
+    for cell in cells:
+        if cell.seed == cells[0].seed and (cell.row.known, cell.row.right) != (None, None):
+            made_for.setdefault(cell.row.in_words, cell.row)
+    for row in made_for.values():  # one that can't be made would waste hours
+        experiment.graph(row, cells[0].seed)
+    before = experiment.records.all()
+
+    def run(number: int, cell: Cell, tried: Callable[..., bool] = attempt) -> bool:
+        if experiment.result(cell) != before.get(cell.key):
+            log.info("%s: another process has run it", cell)
+            return True
+        log.info("%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell)
+        return tried(experiment, cell, device)
+
     if jobs > 1:  # baselines are quick, and need the runs that they are written over
         trained = [cell for cell in cells if isinstance(cell.row, Run)]
-        failed = _parallel(experiment, trained, device, jobs, before)
-        cells = [cell for cell in cells if not isinstance(cell.row, Run)]
-    for number, cell in enumerate(cells, start=1):
-        if _made_since(experiment, cell, before):
-            continue
-        log.info("%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell)
-        if not attempt(experiment, cell, device):
-            failed.append(cell)
-    return failed
-
-
-def _check_conditions(experiment: Experiment, cells: Sequence[Cell]) -> None:
-    """Make each condition's graph by the first seed, as one that can't be made wastes hours."""
-    of_condition = {
-        (cell.row.kg, cell.row.unseen, cell.row.known, cell.row.right): cell.row
-        for cell in cells
-        if cell.seed == cells[0].seed and (cell.row.known, cell.row.right) != (None, None)
-    }
-    for number, row in enumerate(of_condition.values(), start=1):
-        if len(of_condition) > 1:
-            log.info("condition %d of %d: its graph is made", number, len(of_condition))
-        experiment.graph(row, cells[0].seed)
-
-
-def _made_since(experiment: Experiment, cell: Cell, before: Before) -> bool:
-    """Whether another process has run a cell while the ones before it ran here."""
-    made = experiment.result(cell) != before.get(cell.key)
-    if made:
-        log.info("%s: another process has run it", cell)
-    return made
+        done = _at_once(partial(run, tried=_apart), trained, jobs)
+        cells = [*trained, *(cell for cell in cells if isinstance(cell.row, Baseline))]
+    else:
+        done = []
+    done += [run(number, cell) for number, cell in enumerate(cells[len(done) :], len(done) + 1)]
+    return [cell for cell, good in zip(cells, done, strict=True) if not good]
 
 
 def attempt(experiment: Experiment, cell: Cell, device: str) -> bool:
@@ -308,34 +290,28 @@ def attempt(experiment: Experiment, cell: Cell, device: str) -> bool:
     return True
 
 
-def _parallel(
-    experiment: Experiment, cells: Sequence[Cell], device: str, jobs: int, before: Before
-) -> list[Cell]:
-    """Run cells in processes of their own, so that one which is killed is one run that failed."""
-    context = get_context("spawn")
-    os.environ["OMP_NUM_THREADS"] = "1"  # in the processes that are started here
-
-    def run(number: int, cell: Cell) -> bool:
-        if _made_since(experiment, cell, before):
-            return True
-        log.info("%s: run %d of %d: %s", experiment.suite.name, number, len(cells), cell)
-        process = context.Process(target=_in_process, args=(experiment, cell, device))
-        process.start()
-        process.join()
-        if process.exitcode not in (0, FAILED):
-            why = f"the process ended with code {process.exitcode}, perhaps because memory ran out"
-            log.error("%s: %s", cell, why)
-            _keep_error(experiment, cell, why)
-        return process.exitcode == 0
-
+def _at_once(run: Callable[[int, Cell], bool], cells: Sequence[Cell], jobs: int) -> list[bool]:
+    """Run cells several at a time."""
     pool = ThreadPoolExecutor(jobs)
     try:
-        good = list(pool.map(run, count(1), cells))
+        return list(pool.map(run, count(1), cells))
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         for process in active_children():
             process.terminate()
-    return [cell for cell, done in zip(cells, good, strict=True) if not done]
+
+
+def _apart(experiment: Experiment, cell: Cell, device: str) -> bool:
+    """Run a cell in a process of its own, so that one which is killed is one run that failed."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # in the process that is started here
+    process = get_context("spawn").Process(target=_in_process, args=(experiment, cell, device))
+    process.start()
+    process.join()
+    if process.exitcode not in (0, FAILED):
+        why = f"the process ended with code {process.exitcode}, perhaps because memory ran out"
+        log.error("%s: %s", cell, why)
+        _keep_error(experiment, cell, why)
+    return process.exitcode == 0
 
 
 def _keep_error(experiment: Experiment, cell: Cell, said: str) -> None:

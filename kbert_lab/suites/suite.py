@@ -191,12 +191,6 @@ class Data(Options):
         for name, usual in unused.items():
             if getattr(self, name) != usual:
                 raise OptionError(f"{name} isn't used for split: {self.split}. Leave it out.")
-        if self.files and ("dev" in self.files) == (self.dev_share is not None):
-            raise OptionError(
-                "files has a dev and there is a dev_share too. Leave one of them out."
-                if "dev" in self.files
-                else "files has no dev. Add it, or a dev_share to draw it from train."
-            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,7 +62,6 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
         ),
         ({"data": {"folder": "d", "among": "kg.spo"}}, "among isn't used for split: official"),
         ({"data": {"folder": "d", "files": {"dev": "x"}}}, "files has no train"),
-        ({"data": {"folder": "d", "files": {"train": "x"}}}, "files has no dev"),
         (
             {"data": {"folder": "d", "split": "entity-disjoint", "test_share": 2}},
             "data: test_share is 2, expected a share from 0 to 1",
