@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, field
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -21,7 +21,6 @@ import torch
 import transformers
 from filelock import FileLock
 
-import kbert_core
 from kbert_core.checkpoints.checkpoint import CARD_KEY
 from kbert_core.errors import CheckpointError, DataError, ExperimentError
 from kbert_core.files import replaced
@@ -221,7 +220,7 @@ def differences(was: Any, is_: Any, where: str = "") -> list[str]:
 def versions() -> dict[str, Any]:
     """Versions of what a result is made with, and the machine."""
     try:
-        ours = kbert_core.__version__
+        ours = version("kbert-lab")
     except PackageNotFoundError:
         ours = "not installed"
     return {
