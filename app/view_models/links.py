@@ -11,7 +11,7 @@ from kbert_core.knowbert.kar import NULL as NULL_CANDIDATE
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.roof.roof_bert import RoofReading
 from kbert_core.tasks import NULL, LinkPrediction
-from kbert_lab.explain.link_table import HEADS, SHOWN, linked_html
+from kbert_lab.explain.drawing import HEADS, SHOWN, linked_html
 
 NO_NAME = N_("The text contains no name of the graph, so no entity is linked.")
 Place = tuple[int, int]

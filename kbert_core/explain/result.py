@@ -69,7 +69,7 @@ class Result(Plain):
         Raises:
             MissingPackageError: matplotlib isn't installed, or the lab, whose drawings these are.
         """
-        return resolve_name("kbert_lab.explain.figures:figure")(self)
+        return resolve_name("kbert_lab.explain.drawing:figure")(self)
 
 
 def final(stream: Callable[P, Iterator[R]]) -> Callable[P, R]:

@@ -47,7 +47,7 @@ from kbert_core.text_rows import TextBatch, TextRow, text_rows
 from kbert_core.tokens import Tokens, TrunkPart, tokens_read
 
 RATE = 5.0  # of the KAR's learning rate, by the encoder's: 1e-4 and 2e-5 in the paper
-LINK_TABLE = "kbert_lab.explain.link_table:linked_html"  # of the lab, found by name
+LINK_TABLE = "kbert_lab.explain.drawing:linked_html"  # of the lab, found by name
 
 
 @dataclass(frozen=True)

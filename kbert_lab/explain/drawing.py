@@ -1,4 +1,4 @@
-"""How pictures look, in reports and explanations: colours, fonts, axes, bars.
+"""How explanations and reports look: colours, fonts, axes, bars, and the table of links.
 
 Colours are Okabe and Ito's, told apart by the colour-blind too. Figures are
 made without pyplot, so that nothing is kept and no window opens.
@@ -6,11 +6,15 @@ made without pyplot, so that nothing is kept and no window opens.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import singledispatch
+from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from kbert_core.errors import MissingPackageError
-from kbert_core.explain.result import nats
+from kbert_core.explain.attributions import Attributions
+from kbert_core.explain.effects import Effects, Interactions, Shapley
+from kbert_core.explain.result import Result, name_of, nats
 
 if TYPE_CHECKING:  # optional, and slow to start
     from matplotlib.figure import Figure
@@ -176,3 +180,102 @@ def names_beside(
     across, up = zip(*places, strict=True)
     arrow = {"arrowstyle": "-", "color": GREY, "lw": 0.7}
     adjust_text(texts, x=across, y=up, ax=panel, expand=(1.15, 1.6), arrowprops=arrow)
+
+
+# The core's explanations: a bar a part, the largest on top
+
+
+@singledispatch
+def figure(result: Any) -> Figure:
+    """Draw a result of an explanation."""
+    raise TypeError(f"nothing draws {result!r}")
+
+
+@figure.register
+def _(result: Effects) -> Figure:
+    """Diamonds show deletion instead."""
+    title = f"Left out one by one; all together {nats(result.whole)}"
+    marks = {"marks": [effect.deleted_effect for effect in result.ranked]}
+    return _bars(
+        result, result.name, "effect on", title, **marks, mark_name="deleted from the graph"
+    )
+
+
+@figure.register
+def _(result: Interactions) -> Figure:
+    return _bars(
+        result,
+        lambda pair: " & ".join(clipped(name_of(p.triple), 24) for p in pair.pieces),
+        "interaction on",
+        "What two triples do beyond the sum",
+        colours={"together above the sum": BLUE, "together below the sum": ORANGE},
+    )
+
+
+@figure.register
+def _(result: Shapley) -> Figure:
+    """With the interval of each share."""
+    how = "exact, all subsets" if result.exact else f"{result.orders} orders, line 95 %"
+    lines = [(s.value, s.value) if s.low is None else (s.low, s.high) for s in result.ranked]
+    return _bars(
+        result,
+        lambda share: name_of(share.piece.triple),
+        "share of the effect on",
+        f"Shapley values ({how}); sum {nats(result.whole)}",
+        intervals=None if result.exact else lines,
+    )
+
+
+@figure.register
+def _(result: Attributions) -> Figure:
+    title = f"From all masked to the text: {nats(result.score - result.masked)}"
+    return _bars(result, result.name, "share of", title)
+
+
+def _bars(result: Result, name: Callable[[Any], str], axis: str, title: str, **how: Any) -> Figure:
+    values = [getattr(part, result.measure) for part in result.ranked]
+    axis = f"{axis} {result.target}, nats"
+    return nats_bars([*map(name, result.ranked)], values, axis=axis, title=title, **how)
+
+
+# A trace of KnowBert: the spans of a text, what each may mean, and what the linker made of it
+
+SHOWN = 5  # candidates of a span
+HEADS = {
+    "entity": "entity",
+    "prior": "prior",
+    "dot": "dot product",
+    "score": "ψ",
+    "weight": "weight",
+    "says": "what it says",
+    "more": "and {count} more",
+    "base": "knowledge base {number}",
+    "none": "No name of the graph stands in the text.",
+}
+
+
+def linked_html(
+    links: Sequence[Any],
+    sentences: Sequence[str],
+    *,
+    most: int | None = SHOWN,
+    words: Mapping[str, str] = HEADS,
+) -> str:
+    """A table of spans and their candidates, the best first, escaped.
+
+    Args:
+        links: of a trace, see ``KnowBertTrace.links``.
+        sentences: the text.
+        most: candidates of a span; None: all.
+        words: as ``HEADS``, in another language.
+    """
+    from jinja2 import Environment, FileSystemLoader
+
+    from kbert_core.knowbert.kar import NULL  # needs PyTorch
+
+    beside = FileSystemLoader(Path(__file__).parent)
+    pages = Environment(loader=beside, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    several = len({own.span.base for own in links}) > 1
+    shown = {"sentences": sentences, "most": most, "several": several, "null": NULL}
+    text = pages.get_template("links.html.jinja").render(links=links, words=words, **shown)
+    return text.replace("\n", "")

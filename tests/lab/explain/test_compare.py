@@ -1,43 +1,28 @@
 """Readings of one text side by side, and why two of them are equal."""
 
-import dataclasses
 import json
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
 import torch
+from explaining import DISEASE, GRAPH, TEXT
 
-from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from kbert_core import Ablation, InjectionOptions, Pipeline, Triple
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import NOTHING, Case, Target
 from kbert_core.kbert.interventions import BRANCHES, TRUNK, Intervention, Tokens
 from kbert_lab.explain.compare import ALL, BERT, HARD, K_BERT, Why, ablations_of, compare
 from kbert_lab.explain.influence import states_of
 
-TEXT = "患者有糖尿病史给予布洛芬口服好转"
-GRAPH = KnowledgeGraph(
-    [
-        Triple("糖尿病", "类别", "疾病"),
-        Triple("糖尿病", "症状", "多饮"),
-        Triple("布洛芬", "类别", "治疗"),
-    ]
-)
-SPAN = Target("疾病", 3, 6)
+
+@pytest.fixture
+def made(case):
+    """BERT, K-BERT and its ablations of the sentence."""
+    return compare(ablations_of(case), of=case)
 
 
-@pytest.fixture(scope="module")
-def reader(checkpoints):
-    return Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
-
-
-@pytest.fixture(scope="module")
-def classifier(checkpoints):
-    return Pipeline.from_pretrained(checkpoints["classify"], device="cpu")
-
-
-def test_ablations_of_a_text_with_knowledge_are_all_different(reader):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
-    made = compare(ablations_of(case), of=case)
+def test_ablations_of_a_text_with_knowledge_are_all_different(made):
     assert [side.name for side in made.sides] == [BERT, K_BERT, HARD, ALL]
     assert [side.triples for side in made.sides] == [0, 3, 3, 3]
     assert len(made.pairs) == 6
@@ -46,40 +31,26 @@ def test_ablations_of_a_text_with_knowledge_are_all_different(reader):
     assert all(pair.largest > 1e-3 for pair in made.pairs)
 
 
-def test_ablations_are_the_papers_however_the_case_was_read(reader):
-    plain = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+def test_ablations_are_the_papers_however_the_case_was_read(ner, made):
     link = Intervention("block", Tokens("specials"), TRUNK)
-    case = Case.of(
-        reader,
-        *(TEXT,),
-        graph=GRAPH,
-        target=SPAN,
-        ablation=Ablation("hard", "all"),
-        interventions=(link,),
-    )
-    made, expected = (compare(ablations_of(one), of=one) for one in (case, plain))
-    assert [side.reading.config.interventions for side in made.sides] == [()] * 4
-    assert [side.outcome for side in made.sides] == [side.outcome for side in expected.sides]
-    assert made.sides[0].reading.config.ablation == Ablation()
+    read = {"ablation": Ablation("hard", "all"), "interventions": (link,)}
+    case = Case.of(ner, TEXT, graph=GRAPH, target=DISEASE, **read)
+    again = compare(ablations_of(case), of=case)
+    assert [side.reading.config.interventions for side in again.sides] == [()] * 4
+    assert [side.outcome for side in again.sides] == [side.outcome for side in made.sides]
+    assert again.sides[0].reading.config.ablation == Ablation()
 
 
-def test_scores_are_those_of_each_reading_run_alone(reader):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
-    made = compare(ablations_of(case), of=case)
-    for side, ablation in zip(
-        made.sides[1:], (Ablation(), Ablation("hard", "tree"), Ablation("soft", "all")), strict=True
-    ):
-        alone = Case.of(reader, TEXT, graph=GRAPH, target=SPAN, ablation=ablation)
+def test_scores_are_those_of_each_reading_run_alone(ner, made):
+    ways = (Ablation(), Ablation("hard", "tree"), Ablation("soft", "all"))
+    for side, ablation in zip(made.sides[1:], ways, strict=True):
+        alone = Case.of(ner, TEXT, graph=GRAPH, target=DISEASE, ablation=ablation)
         assert side.outcome.score == pytest.approx(alone.base.score, abs=1e-5)
-    pair = pair_of(made, K_BERT, HARD)
-    assert pair.score == pytest.approx(
-        made.sides[2].outcome.score - made.sides[1].outcome.score, abs=1e-6
-    )
+    _, kbert, hard, _ = (side.outcome.score for side in made.sides)
+    assert pair_of(made, K_BERT, HARD).score == pytest.approx(hard - kbert, abs=1e-6)
 
 
-def test_difference_joins_tokens_by_what_they_are(reader):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
-    made = compare(ablations_of(case), of=case)
+def test_difference_joins_tokens_by_what_they_are(case, made):
     branches = sum(len(row) for row in case.trace.rows) - len(TEXT) - 2
     plain = pair_of(made, BERT, K_BERT)
     assert (plain.only_one, plain.only_other) == (0, branches)
@@ -94,8 +65,8 @@ def test_difference_joins_tokens_by_what_they_are(reader):
 
 
 @pytest.mark.parametrize("text", ["好转", "患者心电图检查"])
-def test_without_a_triple_all_ablations_are_bert_and_the_states_prove_it(reader, text):
-    case = Case.of(reader, text, graph=GRAPH, target=Target("疾病", 0, 2))
+def test_without_a_triple_all_ablations_are_bert_and_the_states_prove_it(ner, text):
+    case = Case.of(ner, text, graph=GRAPH, target=Target("疾病", 0, 2))
     made = compare(ablations_of(case), of=case)
     assert len(made.equal) == 6
     assert {pair.why for pair in made.pairs} == {Why.NO_BRANCH}
@@ -107,32 +78,26 @@ def pair_of(made, one, other):
 
 
 def read_as(case, **changes):
-    config = dataclasses.replace(case.config, **changes)
-    return dataclasses.replace(case.reading, config=config)
+    config = replace(case.config, **changes)
+    return replace(case.reading, config=config)
 
 
 def test_two_graphs_that_say_the_same_of_a_text_are_equal(classifier):
-    elsewhere = GRAPH.add(Triple("心电图", "类别", "检查"))
-    here = GRAPH.add(Triple("布洛芬", "症状", "好"))
-    cases = {
-        name: Case.of(classifier, TEXT, graph=graph)
-        for name, graph in (("loaded", GRAPH), ("elsewhere", elsewhere), ("here", here))
+    graphs = {
+        "loaded": GRAPH,
+        "elsewhere": GRAPH.add(Triple("心电图", "类别", "检查")),
+        "here": GRAPH.add(Triple("布洛芬", "症状", "好")),
     }
-    made = compare(cases)
+    made = compare({n: Case.of(classifier, TEXT, graph=graph) for n, graph in graphs.items()})
     assert pair_of(made, "loaded", "elsewhere").why is Why.SAME_TRIPLES
     other = pair_of(made, "loaded", "here")
     assert (other.why, other.same_input, other.only_other) == (None, False, 3)
 
 
-def test_an_ablation_that_changes_nothing_in_this_tree_is_equal(reader):
+def test_an_ablation_that_changes_nothing_in_this_tree_is_equal(ner):
     """One mention that is all of the text but [CLS]: but for [CLS] and [SEP] all sees all."""
-    case = Case.of(
-        reader,
-        "布洛芬",
-        graph=GRAPH,
-        options=InjectionOptions(1, tail_only=True),
-        target=Target("治疗", 0, 3),
-    )
+    only = {"options": InjectionOptions(1, tail_only=True), "target": Target("治疗", 0, 3)}
+    case = Case.of(ner, "布洛芬", graph=GRAPH, **only)
     bare = read_as(case, ablation=Ablation("hard", "tree"))
     made = compare({"soft": case, "hard": bare}, of=case)
     assert made.pairs[0].moved == 1  # [SEP] alone
@@ -141,8 +106,8 @@ def test_an_ablation_that_changes_nothing_in_this_tree_is_equal(reader):
     assert again.pairs[0].why is Why.SAME_TRIPLES
 
 
-def test_equal_is_said_only_where_the_states_are(reader, monkeypatch):
-    case = Case.of(reader, "好转", graph=GRAPH, target=Target("疾病", 0, 2))
+def test_equal_is_said_only_where_the_states_are(ner, monkeypatch):
+    case = Case.of(ner, "好转", graph=GRAPH, target=Target("疾病", 0, 2))
     noise = iter([0.0, 0.5, 0.0, 0.0])
 
     def shaken(*given):
@@ -169,9 +134,9 @@ def test_two_models_are_never_called_equal(classifier, checkpoints):
     assert made.target == case.target
 
 
-def test_models_with_other_labels_are_compared_without_a_score(classifier, reader):
+def test_models_with_other_labels_are_compared_without_a_score(classifier, ner):
     one = Case.of(classifier, TEXT, graph=GRAPH)
-    other = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+    other = Case.of(ner, TEXT, graph=GRAPH, target=DISEASE)
     made = compare({"class": one, "tags": other})
     assert made.sides[0].outcome is not None
     assert made.sides[1].outcome is None
@@ -189,18 +154,15 @@ def test_an_encoder_without_a_head_is_compared_by_its_states(checkpoints):
     assert len(compare(ablations_of(bare), of=bare).equal) == 6
 
 
-def test_windows_of_a_long_text_are_compared_one_by_one(reader):
-    case = Case.of(reader, TEXT * 6, graph=GRAPH, target=SPAN)
+def test_windows_of_a_long_text_are_compared_one_by_one(ner):
+    case = Case.of(ner, TEXT * 6, graph=GRAPH, target=DISEASE)
     made = compare({BERT: case.without_knowledge(), K_BERT: case}, of=case)
-    rows = case.trace.rows
-    assert made.pairs[0].only_other == sum(
-        placed.end - placed.start for row in rows for placed in row.branches
-    )
+    branches = [placed for row in case.trace.rows for placed in row.branches]
+    assert made.pairs[0].only_other == sum(placed.end - placed.start for placed in branches)
 
 
-def test_compare_refuses_what_it_cant_put_side_by_side(reader):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
-    other = Case.of(reader, "好转", graph=GRAPH, target=Target("疾病", 0, 2))
+def test_compare_refuses_what_it_cant_put_side_by_side(case, ner):
+    other = Case.of(ner, "好转", graph=GRAPH, target=Target("疾病", 0, 2))
     with pytest.raises(OptionError, match="Got 1 readings"):
         compare({"one": case})
     with pytest.raises(OptionError, match="Name the case"):
@@ -209,9 +171,7 @@ def test_compare_refuses_what_it_cant_put_side_by_side(reader):
         compare({"one": case, "two": other})
 
 
-def test_comparison_becomes_a_table_json_and_a_picture(reader):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
-    made = compare(ablations_of(case), of=case)
+def test_comparison_becomes_a_table_json_and_a_picture(made):
     table = made.to_frame()
     assert next(zip(table.one, table.other, strict=True)) == (BERT, K_BERT)
     data = json.loads(json.dumps(made.as_dict()))
@@ -220,24 +180,17 @@ def test_comparison_becomes_a_table_json_and_a_picture(reader):
     assert len(made.figure().axes[0].patches) == 4
 
 
-def test_interventions_are_compared_by_the_cells_they_change(reader):
-    case = Case.of(reader, TEXT, graph=GRAPH, target=SPAN)
+def test_interventions_are_compared_by_the_cells_they_change(case):
     idle = Intervention("block", Tokens("mention", start=0), BRANCHES)  # no mention is there
     row = case.trace.rows[0]
     link = Intervention("block", TRUNK, BRANCHES, layers=(2,))
-    made = compare(
-        {
-            "as it is": case,
-            "idle": read_as(case, interventions=(idle,)),
-            "cut": read_as(case, interventions=(link,)),
-        },
-        of=case,
-    )
+    others = {"idle": idle, "cut": link}
+    read = {name: read_as(case, interventions=(one,)) for name, one in others.items()}
+    made = compare({"as it is": case, **read}, of=case)
     assert pair_of(made, "as it is", "idle").why is Why.SAME_MATRIX
     cut = pair_of(made, "as it is", "cut")
     branches = [i for i, branch in enumerate(row.branch_ids) if branch]
     seen = case.trace.visible[0]
-    links = sum(
-        bool(seen[i, j]) for i in range(len(row)) for j in branches if not row.branch_ids[i]
-    )
+    trunk = [i for i, branch in enumerate(row.branch_ids) if not branch]
+    links = int(seen[trunk][:, branches].sum())
     assert (cut.why, cut.cells) == (None, 2 * links)

@@ -2,10 +2,11 @@
 
 import json
 from collections import Counter
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from math import comb
 
 import pytest
+from explaining import DISEASE, TEXT
 from undecided import undecided
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple
@@ -22,7 +23,6 @@ from kbert_lab.explain.counterfactuals import (
     stream_counterfactuals,
 )
 
-TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph(
     [
         Triple("糖尿病", "类别", "疾病"),
@@ -38,7 +38,6 @@ GRAPH = KnowledgeGraph(
     ]
 )
 THREE = InjectionOptions(max_triples=3)
-SPAN = Target("疾病", 3, 6)
 
 
 def ready(folder, *texts):
@@ -55,6 +54,11 @@ def reader(checkpoints):
     return ready(checkpoints["ner"], TEXT)
 
 
+@pytest.fixture
+def case(reader):
+    return case_of(reader, target=DISEASE)
+
+
 def case_of(pipeline, *texts, **given):
     given.setdefault("options", THREE)
     return Case.of(pipeline, *(texts or (TEXT,)), **{"graph": GRAPH, **given})
@@ -67,63 +71,51 @@ def answer_of(case, edits):
     return case.target.answer(prediction)
 
 
-def test_every_counterfactual_flips_the_prediction_once_its_edits_are_made(reader):
-    case = case_of(reader, target=SPAN)
-    made = counterfactuals(case, search=Search(larger_too=True, most_found=40))
-    assert {len(one.edits) for one in made.found} >= {1, 2}
+def test_every_counterfactual_flips_the_prediction_and_none_holds_a_smaller_one(case):
+    made = counterfactuals(case, search=Search(larger_too=True, most_found=60, budget=300))
     assert {edit.action for one in made.found for edit in one.edits} == {"remove", "replace", "add"}
     for one in made.found:
         assert answer_of(case, one.edits) == one.after.answer != one.before.answer
     for one in made.nearest:
         assert answer_of(case, one.edits) == one.before.answer
+    sets = [set(one.edits) for one in made.found]
+    assert not any(one < other for one in sets for other in sets)
+    sizes = [len(one) for one in sets]
+    assert sizes == sorted(sizes) and {1, 2} <= {*sizes}
 
 
 def test_search_over_removals_finds_what_trying_all_sets_finds(checkpoints):
     """Against the slow way: every set of triples removed, the smallest first."""
-    flipped = 0
-    for text in (TEXT, TEXT + TEXT, "糖尿病布洛芬", "口服布洛芬给予糖尿病异常"):
-        for task in ("classify", "ner"):
-            pipeline = ready(checkpoints[task], text)
-            case = case_of(pipeline, text, target=Target("疾病", 2, 5) if task == "ner" else None)
-            before = case.target.answer(case.base.prediction)
-            triples = [piece.triple for piece in case.pieces]
-            smallest: list[set[Triple]] = []
-            for size in range(1, len(triples) + 1):
-                for gone in map(set, combinations(triples, size)):
-                    if any(small <= gone for small in smallest):
-                        continue
-                    if answer_of(case, [Edit("remove", t) for t in gone]) != before:
-                        smallest.append(gone)
-            search = Search(("remove",), most_edits=len(triples), larger_too=True, budget=1000)
-            made = counterfactuals(case, search=search)
-            found = [{edit.triple for edit in one.edits} for one in made.found]
-            assert sorted(map(sorted, found)) == sorted(map(sorted, smallest))
-            assert made.ended == "all"
-            flipped += len(found)
+    texts, flipped = (TEXT, TEXT + TEXT, "糖尿病布洛芬", "口服布洛芬给予糖尿病异常"), 0
+    for text, task in product(texts, ("classify", "ner")):
+        pipeline = ready(checkpoints[task], text)
+        case = case_of(pipeline, text, target=Target("疾病", 2, 5) if task == "ner" else None)
+        before = case.target.answer(case.base.prediction)
+        triples = [piece.triple for piece in case.pieces]
+        smallest: list[set[Triple]] = []
+        for gone in (set(s) for n in range(len(triples)) for s in combinations(triples, n + 1)):
+            if any(small <= gone for small in smallest):
+                continue
+            if answer_of(case, [Edit("remove", t) for t in gone]) != before:
+                smallest.append(gone)
+        search = Search(("remove",), most_edits=len(triples), larger_too=True, budget=1000)
+        made = counterfactuals(case, search=search)
+        found = [{edit.triple for edit in one.edits} for one in made.found]
+        assert sorted(map(sorted, found)) == sorted(map(sorted, smallest))
+        assert made.ended == "all"
+        flipped += len(found)
     assert flipped > 5
 
 
-def test_no_counterfactual_holds_a_smaller_one(reader):
-    made = counterfactuals(
-        case_of(reader, target=SPAN), search=Search(larger_too=True, most_found=60, budget=300)
-    )
-    sets = [set(one.edits) for one in made.found]
-    assert not any(one < other for one in sets for other in sets)
-    assert [len(one) for one in sets] == sorted(len(one) for one in sets)
-
-
-def test_search_goes_on_to_larger_sets_only_where_no_smaller_one_flips(reader):
-    case = case_of(reader, target=SPAN)
+def test_search_goes_on_to_larger_sets_only_where_no_smaller_one_flips(reader, case):
     assert {len(one.edits) for one in counterfactuals(case).found} == {1}
-    stubborn = next(
-        Case.of(reader, text, graph=GRAPH, options=THREE, target=Target("疾病", at, at + 1))
+    removals = Search(("remove",), most_edits=1)
+    cases = (
+        case_of(reader, text, target=Target("疾病", at, at + 1))
         for text in (TEXT, TEXT + TEXT, "糖尿病布洛芬")
         for at in range(len(text))
-        if not counterfactuals(
-            case_of(reader, text, target=Target("疾病", at, at + 1)),
-            search=Search(("remove",), most_edits=1),
-        ).found
     )
+    stubborn = next(one for one in cases if not counterfactuals(one, search=removals).found)
     steps = list(stream_counterfactuals(stubborn, Search(("remove",))))
     assert max(step.size for step in steps) > 1
 
@@ -140,13 +132,13 @@ def test_runs_are_counted_and_kept_to_the_budget(reader, monkeypatch):
     monkeypatch.setattr(reader.reader, "logits", counted)
     for budget in (1, 7, 20):
         ran = 0
-        *_, last = stream_counterfactuals(case_of(reader, target=SPAN), Search(budget=budget))
+        case = case_of(reader, target=DISEASE)
+        *_, last = stream_counterfactuals(case, Search(budget=budget))
         assert last.runs == ran <= budget
         assert last.ended == "budget"
 
 
-def test_closing_a_search_stops_it(reader, monkeypatch):
-    case = case_of(reader, target=SPAN)
+def test_closing_a_search_stops_it(reader, case, monkeypatch):
     steps = stream_counterfactuals(case)
     first = next(steps)
     assert (first.runs, first.found, first.ended) == (1, (), "")
@@ -156,17 +148,14 @@ def test_closing_a_search_stops_it(reader, monkeypatch):
     assert list(steps) == []
 
 
-def test_results_stream_in_and_only_grow(reader):
-    steps = list(stream_counterfactuals(case_of(reader, target=SPAN), Search(larger_too=True)))
+def test_results_stream_in_and_only_grow_until_enough_is_found(case):
+    steps = list(stream_counterfactuals(case, Search(larger_too=True)))
     assert [step.runs for step in steps] == sorted(step.runs for step in steps)
     for one, other in pairwise(steps):
         assert {f.edits for f in one.found} <= {f.edits for f in other.found}
         assert not one.ended
     assert steps[-1].ended
-
-
-def test_search_stops_once_enough_is_found(reader):
-    made = counterfactuals(case_of(reader, target=SPAN), search=Search(most_found=2))
+    made = counterfactuals(case, search=Search(most_found=2))
     assert made.ended == "enough"
     assert 2 <= len(made.found) <= 2 + 16  # a batch is finished
 
@@ -182,9 +171,8 @@ def test_same_seed_gives_the_same_search_and_another_one_other_candidates(classi
     )
     assert one == same != other
     first, second = (counterfactuals(case, search=Search(seed=1)) for _ in range(2))
-    assert [(f.edits, f.after, f.runs) for f in first.found] == [
-        (f.edits, f.after, f.runs) for f in second.found
-    ]
+    found = [[(one.edits, one.after, one.runs) for one in of.found] for of in (first, second)]
+    assert found[0] == found[1]
 
 
 def test_candidates_are_made_of_what_the_graph_says(classifier):
@@ -193,33 +181,23 @@ def test_candidates_are_made_of_what_the_graph_says(classifier):
     assert len(edits) == len(set(edits))
     hung = [piece.triple for piece in case.pieces]
     assert [e.triple for e in edits if e.action == "remove"] == hung
-    said, names = set(GRAPH), {"糖尿病", "布洛芬", "口服"}
-    pairs = {(t.relation, t.tail) for t in said}
-    for edit in edits:
-        if edit.action == "replace":
-            new = edit.new
-            assert edit.triple in hung
-            assert new.head == edit.triple.head
-            assert new not in said
-            if new.relation == edit.triple.relation:
-                assert (new.relation, new.tail) in pairs
-            else:
-                assert new.tail == edit.triple.tail
-                assert new.relation in {t.relation for t in said}
-        if edit.action == "add":
-            assert edit.index == 0
-            assert edit.triple not in said
-            assert edit.triple.head in names
-            assert (edit.triple.relation, edit.triple.tail) in pairs
+    said, relations = {(t.relation, t.tail) for t in GRAPH}, {t.relation for t in GRAPH}
+    for old, new in ((e.triple, e.new) for e in edits if e.action == "replace"):
+        assert old in hung and new not in GRAPH and new.head == old.head
+        if new.relation == old.relation:
+            assert (new.relation, new.tail) in said
+        else:
+            assert new.tail == old.tail and new.relation in relations
+    for edit in (e for e in edits if e.action == "add"):
+        triple = edit.triple
+        assert edit.index == 0 and triple not in GRAPH
+        assert triple.head in {"糖尿病", "布洛芬", "口服"}
+        assert (triple.relation, triple.tail) in said
+    changed = [edit.new or edit.triple for edit in edits if edit.action != "remove"]
+    assert "别名" not in {triple.relation for triple in changed}  # they never give another name
     # of 布洛芬, which is a 治疗 as 口服 is: what is said of 口服
     assert Edit("add", Triple("布洛芬", "部位", "口"), index=0) in edits
     assert Edit("replace", hung[0], Triple("糖尿病", "类别", "治疗")) in edits
-
-
-def test_candidates_never_give_another_name(classifier):
-    edits = list(Candidates(case_of(classifier), per_place=50, seed=0).edits(("replace", "add")))
-    assert all((edit.new or edit.triple).relation != "别名" for edit in edits)
-    assert all(edit.triple.relation != "别名" for edit in edits)
 
 
 def test_candidates_begin_where_the_target_stands(reader):
@@ -252,18 +230,14 @@ def test_a_large_graph_is_read_in_part(classifier, monkeypatch):
 def test_changes_that_the_model_never_reads_cost_no_run(classifier):
     only_tails = InjectionOptions(max_triples=1, tail_only=True)
     case = case_of(classifier, "布洛芬", options=only_tails, graph=GRAPH)
-    relations = [
-        edit
-        for edit in Candidates(case, per_place=12, seed=0).edits(("replace",))
-        if edit.new.tail == edit.triple.tail
-    ]
+    edits = Candidates(case, per_place=12, seed=0).edits(("replace",))
+    relations = [edit for edit in edits if edit.new.tail == edit.triple.tail]
     made = counterfactuals(case, search=Search(("replace",), most_edits=1))
     assert made.unread == len(relations) > 0
     assert made.ended == "all"
 
 
-def test_search_for_a_label_finds_that_label_and_no_other(reader):
-    case = case_of(reader, target=SPAN)
+def test_search_for_a_label_finds_that_label_and_no_other(case):
     before = case.target.answer(case.base.prediction)
     labels = {one.after.answer for one in counterfactuals(case).found}
     wished = sorted(labels & {"疾病", "治疗", "O"})[0]
@@ -309,8 +283,8 @@ def test_search_refuses_what_makes_no_sense():
         Search(budget=0)
 
 
-def test_counterfactuals_become_a_table_json_and_a_picture(reader):
-    made = counterfactuals(case_of(reader, target=SPAN))
+def test_counterfactuals_become_a_table_json_and_a_picture(case):
+    made = counterfactuals(case)
     table = made.to_frame()
     assert list(table.change) == [one.change for one in (*made.found, *made.nearest)]
     data = json.loads(json.dumps(made.as_dict()))
@@ -320,8 +294,8 @@ def test_counterfactuals_become_a_table_json_and_a_picture(reader):
 
 
 @pytest.mark.parametrize(("size", "of"), [(2, 24), (3, 24), (6, 18), (12, 18), (24, 24)])
-def test_sets_of_one_size_are_bounded_however_large_they_are(reader, size, of):
-    searcher = _Searcher(case_of(reader, target=SPAN), Search(most_edits=size), 1)
+def test_sets_of_one_size_are_bounded_however_large_they_are(case, size, of):
+    searcher = _Searcher(case, Search(most_edits=size), 1)
     base = searcher.base
     for number in range(40):
         edit = Edit("remove", Triple("糖尿病", "类别", str(number)))

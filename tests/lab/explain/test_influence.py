@@ -1,40 +1,135 @@
-"""Measured influence: what leaving a triple out changes, layer by layer, token by token."""
+"""Paths of knowledge: which tokens a triple can reach by which layer, and what it changed there."""
 
 import random
 import weakref
 from importlib import import_module
+from itertools import pairwise
 
 import pytest
 import torch
 from conftest import TIM_COOK, tiny_config, tiny_tokenizer
+from explaining import GRAPH, IS_CURE, TEXT
 from hypothesis import given
 from hypothesis import strategies as st
 from slow_trees import random_scene
-from transformers import BertForSequenceClassification, ModernBertConfig, ModernBertModel
-
-from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
-from kbert_core.errors import OptionError, TextError
-from kbert_core.explain.case import NOTHING, Case, Piece, Target
-from kbert_core.kbert.interventions import BRANCHES, PRESETS, TRUNK, Intervention
-from kbert_lab.explain.influence import ROUNDING, influence, states_of, stream_influence
-
-TEXT = "患者有糖尿病史给予布洛芬口服好转"
-GRAPH = KnowledgeGraph(
-    [
-        Triple("糖尿病", "类别", "疾病"),
-        Triple("糖尿病", "症状", "多饮"),
-        Triple("布洛芬", "类别", "治疗"),
-    ]
+from transformers import (
+    BertForSequenceClassification,
+    ModernBertConfig,
+    ModernBertForSequenceClassification,
 )
+
+from kbert_core import (
+    Ablation,
+    Card,
+    InjectionOptions,
+    KnowledgeGraph,
+    Pipeline,
+    Triple,
+    collate,
+    visible_matrix,
+)
+from kbert_core.errors import OptionError, ShapeError, TextError
+from kbert_core.explain.case import NOTHING, Case, Piece
+from kbert_core.kbert.interventions import BRANCHES, PRESETS, TRUNK, Intervention
+from kbert_lab.explain.influence import (
+    NEVER,
+    ROUNDING,
+    influence,
+    reach,
+    states_of,
+    stream_influence,
+)
+
 LAYERS = 3
+CLS, TIM, COOK, CEO, APPLE, IS, VISITING, BEIJING, CAPITAL, CHINA, IS_A, CITY, NOW, SEP = range(14)
+
+
+# What it can reach
+
+
+@pytest.fixture
+def figure_2_visible(tim_cook):
+    batch = collate([tim_cook])
+    return visible_matrix(batch.branch_ids, batch.anchor_ids)[0]
+
+
+def walked(visible, source):
+    """A walk by hand: who has heard, layer by layer; a token tells those that see it."""
+    heard = {source}
+    layers = [heard]
+    for matrix in visible:
+        tokens = range(len(matrix))
+        heard = heard | {token for token in tokens if any(matrix[token][one] for one in heard)}
+        layers.append(heard)
+    return layers
+
+
+def test_reach_in_figure_2_takes_a_branch_to_its_mention_and_then_to_the_trunk(figure_2_visible):
+    found = reach([figure_2_visible] * 3)
+    assert [int(found.first[token, CITY]) for token in (CITY, IS_A, BEIJING)] == [0, 1, 1]
+    assert [int(found.first[token, CITY]) for token in (CLS, TIM, COOK, IS, NOW, SEP)] == [2] * 6
+    assert [int(found.first[token, CITY]) for token in (CAPITAL, CHINA)] == [2, 2]  # by the mention
+    assert [int(found.first[token, CITY]) for token in (CEO, APPLE)] == [3, 3]  # by the trunk
+    assert torch.equal(found.by_layer[0], torch.eye(14, dtype=torch.bool))  # before: its own
+    assert found.into(CLS)[1].tolist() == figure_2_visible[CLS].tolist()
+    assert found.layers == 3
+
+
+def test_way_names_the_stations_of_a_quickest_path(figure_2_visible):
+    found = reach([figure_2_visible] * 3)
+    assert found.way(CITY, CLS) == (CITY, BEIJING, CLS)
+    assert found.way(CLS, CLS) == (CLS,)
+    source, mention, other, there = found.way(CITY, APPLE)
+    assert (source, mention, there) == (CITY, BEIJING, APPLE)
+    assert other in (TIM, COOK)
+
+
+def test_reach_with_a_blocked_link_in_one_layer_comes_a_layer_later(figure_2_visible):
+    blocked = figure_2_visible.clone()
+    blocked[BEIJING, [IS_A, CITY]] = False
+    found = reach([blocked, figure_2_visible, figure_2_visible])
+    assert [int(found.first[token, CITY]) for token in (IS_A, BEIJING, CLS)] == [1, 2, 3]
+    nowhere = reach([blocked] * 3)
+    assert int(nowhere.first[CLS, CITY]) == NEVER
+    assert nowhere.way(CITY, CLS) == ()
+
+
+@given(st.integers(0, 10_000))
+def test_reach_of_layers_that_differ_equals_a_walk_and_ways_can_be_walked(seed):
+    dice = random.Random(seed)
+    size = dice.randint(1, 7)
+    layers = [
+        [[i == j or dice.random() < 0.25 for j in range(size)] for i in range(size)]
+        for _ in range(dice.randint(1, 4))
+    ]
+    found = reach([torch.tensor(layer) for layer in layers])
+    for source in range(size):
+        expected = walked(layers, source)
+        for layer, heard in enumerate(expected):
+            assert set(found.by_layer[layer, :, source].nonzero()[:, 0].tolist()) == heard
+        for token in range(size):
+            way = found.way(source, token)
+            first = next((n for n, heard in enumerate(expected) if token in heard), None)
+            assert len(way) == (0 if first is None else first + 1)
+            for number, (before, after) in enumerate(pairwise(way)):
+                assert layers[number][after][before]
+            assert not way or (way[0], way[-1]) == (source, token)
+
+
+def test_reach_refuses_what_it_cant_multiply():
+    with pytest.raises(ShapeError, match="expected one"):
+        reach([torch.ones(2, 2, dtype=torch.bool), torch.ones(3, 3, dtype=torch.bool)])
+
+
+# What it changed
 
 
 @pytest.fixture(scope="module")
 def classifier():
     torch.manual_seed(0)
-    model = BertForSequenceClassification(tiny_config(max_position_embeddings=256)).eval()
+    model = BertForSequenceClassification(tiny_config(max_position_embeddings=512)).eval()
     tokenizer = tiny_tokenizer()
-    tokenizer.model_max_length = 256
+    tokenizer.model_max_length = 512
     return Pipeline(model, tokenizer, Card("classify"))
 
 
@@ -74,10 +169,10 @@ def test_influence_arrives_at_the_mention_after_one_layer_and_at_cls_after_two(
 
 def test_influence_equals_two_runs_compared_by_hand(classifier):
     case = case_of(classifier, TEXT)
-    found = influence(case, pieces=[Piece(GRAPH.triples_of("布洛芬")[0])])
+    found = influence(case, pieces=[Piece(IS_CURE)])
     given = {"options": case.config.options, "hidden_states": True}
     whole = classifier(TEXT, graph=GRAPH, **given)
-    less = classifier(TEXT, graph=GRAPH.switch_off(GRAPH.triples_of("布洛芬")[0]), **given)
+    less = classifier(TEXT, graph=GRAPH.switch_off(IS_CURE), **given)
     places = {name: index for index, name in enumerate(less.rows[0].identities)}
     for layer in range(LAYERS + 1):
         for index, name in enumerate(whole.rows[0].identities):
@@ -132,14 +227,11 @@ def test_influence_is_none_where_reach_says_it_cant_be(classifier):
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["soft", "hard"]), st.sampled_from(["tree", "all"]))
-def test_influence_in_random_trees_is_none_where_reach_says_so(seed, positions, visible):
-    torch.manual_seed(0)
-    model = BertForSequenceClassification(tiny_config(max_position_embeddings=512)).eval()
-    tokenizer = tiny_tokenizer()
-    tokenizer.model_max_length = 512
-    pipeline = Pipeline(model, tokenizer, Card("classify"))
+def test_influence_in_random_trees_is_none_out_of_reach(classifier, seed, positions, visible):
     scene = random_scene(random.Random(seed), 1)
-    case = case_of(pipeline, *scene.texts, graph=scene.graph, ablation=Ablation(positions, visible))
+    case = case_of(
+        classifier, *scene.texts, graph=scene.graph, ablation=Ablation(positions, visible)
+    )
     found = influence(case)
     assert found.largest_beyond_reach < ROUNDING
     assert bool(found.moved.any()) <= (positions == "hard")
@@ -159,21 +251,22 @@ def test_influence_with_hard_positions_comes_by_position_before_the_first_layer(
 
 def test_influence_of_a_triple_said_twice_starts_at_both_mentions(classifier):
     case = case_of(classifier, TEXT + TEXT)
-    everywhere = influence(case, pieces=[Piece(GRAPH.triples_of("布洛芬")[0])])
+    everywhere = influence(case, pieces=[Piece(IS_CURE)])
     at_one = influence(case, pieces=[case.pieces_by_mention[-1]])
     assert len(everywhere.own(0)) == 2 * len(at_one.own(0))
     assert int((everywhere.first[0] == 1).sum()) == 2 * int((at_one.first[0] == 1).sum())
 
 
-def test_influence_of_a_window_follows_the_triples_that_hang_there(checkpoints):
-    reader = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
-    case = Case.of(reader, TEXT * 6, graph=GRAPH, target=Target("疾病", 3, 6))
+def test_influence_of_a_window_follows_the_triples_that_hang_there(ner):
+    case = Case.of(ner, TEXT * 6, graph=GRAPH, target=NOTHING)
     assert len(case.trace.rows) > 2
     last = influence(case, window=len(case.trace.rows) - 1)
     assert last.flat is case.trace.rows[-1]
     assert last.largest_beyond_reach < ROUNDING
     with pytest.raises(OptionError, match="there is none of number 99"):
         influence(case, window=99)
+    with pytest.raises(OptionError, match="hangs nowhere"):
+        influence(case, pieces=[Piece(Triple("a", "b", "c"))])
 
 
 def test_influence_within_local_layers_stays_near():
@@ -192,22 +285,13 @@ def test_influence_within_local_layers_stays_near():
         layer_types=["sliding_attention", "sliding_attention"],
         num_labels=2,
     )
-    assert set(config.layer_types) == {"sliding_attention"}
-    from transformers import ModernBertForSequenceClassification
-
     model = ModernBertForSequenceClassification(config).eval()
-    assert isinstance(model.model, ModernBertModel)
     case = case_of(Pipeline(model, tiny_tokenizer(), Card("classify")), TEXT)
-    found = influence(case, pieces=[Piece(GRAPH.triples_of("布洛芬")[0])])
+    found = influence(case, pieces=[Piece(IS_CURE)])
     assert int(found.first[0, 0]) == -1  # [CLS] is farther than two windows
     assert float(found.measured[0, :, 0].max()) < ROUNDING
     assert int((found.first[0] >= 1).sum()) > 0
     assert found.largest_beyond_reach < ROUNDING
-
-
-def test_influence_of_a_triple_that_hangs_nowhere_is_refused(classifier):
-    with pytest.raises(OptionError, match="hangs nowhere"):
-        influence(case_of(classifier, TEXT), pieces=[Piece(Triple("a", "b", "c"))])
 
 
 def test_influence_without_knowledge_is_empty(classifier):
@@ -231,17 +315,13 @@ def test_influence_as_a_table_has_a_row_for_every_triple_layer_and_token(classif
     assert data["triples"][0]["influence"][0][found.own(0)[0]] is None
 
 
-def test_influence_needs_no_task_head(checkpoints):
-    encoder = Pipeline.from_pretrained(checkpoints["encoder"], device="cpu")
-    found = influence(Case.of(encoder, TEXT, graph=GRAPH, target=NOTHING))
+@pytest.mark.parametrize("task", ["encoder", "mask"])
+def test_influence_needs_neither_a_task_head_nor_a_mask(checkpoints, task):
+    reader = Pipeline.from_pretrained(checkpoints[task], device="cpu")
+    found = influence(Case.of(reader, TEXT, graph=GRAPH, target=NOTHING))
     assert len(found.pieces) == 3
     assert found.largest_beyond_reach < ROUNDING
-
-
-def test_influence_in_a_model_that_fills_masks_needs_no_mask(checkpoints):
-    reader = Pipeline.from_pretrained(checkpoints["mask"], device="cpu")
-    assert len(influence(Case.of(reader, TEXT, graph=GRAPH, target=NOTHING)).pieces) == 3
-    with pytest.raises(TextError, match=r"\[MASK\]"):
+    with pytest.raises((OptionError, TextError)):  # a prediction needs them
         Case.of(reader, TEXT, graph=GRAPH)
 
 

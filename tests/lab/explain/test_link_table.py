@@ -3,7 +3,7 @@
 from tiny_knowbert import SENSES, TEXT, knowbert_in
 
 from kbert_core import KnowledgeGraph, Triple
-from kbert_lab.explain.link_table import linked_html
+from kbert_lab.explain.drawing import linked_html
 
 
 def test_a_trace_is_drawn_with_its_candidates_the_best_first(tmp_path, checkpoints):

@@ -5,44 +5,18 @@ from dataclasses import replace
 
 import pytest
 import torch
-from conftest import tiny_config, tiny_tokenizer
-from transformers import BertForSequenceClassification
+from explaining import DISEASE, GRAPH, TEXT
 
-from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import OptionError
-from kbert_core.explain.case import Case, Target
-from kbert_lab.explain.noise import (
-    ABLATIONS,
-    noise_curve,
-    noisy_tree,
-    stream_noise,
-    variation,
-)
+from kbert_core.explain.case import Case
+from kbert_lab.explain.noise import ABLATIONS, noise_curve, noisy_tree, stream_noise, variation
 
-TEXT = "患者有糖尿病史给予布洛芬口服好转"
-GRAPH = KnowledgeGraph(
-    [
-        Triple("糖尿病", "类别", "疾病"),
-        Triple("糖尿病", "症状", "多饮"),
-        Triple("布洛芬", "类别", "治疗"),
-        *(Triple("心电图", "部位", part) for part in ("心", "口", "检查", "入院", "异常", "史")),
-    ]
-)
-OWN = {t for t in GRAPH if t.head != "心电图"}
+PARTS = ("心", "口", "检查", "入院", "异常", "史")
+GRAPH = KnowledgeGraph([*GRAPH, *(Triple("心电图", "部位", part) for part in PARTS)])
 
 
-@pytest.fixture(scope="module")
-def classifier():
-    torch.manual_seed(0)
-    model = BertForSequenceClassification(
-        tiny_config(max_position_embeddings=512, num_labels=3)
-    ).eval()
-    tokenizer = tiny_tokenizer()
-    tokenizer.model_max_length = 512
-    return Pipeline(model, tokenizer, Card("classify"))
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def case(classifier):
     return Case.of(classifier, TEXT, graph=GRAPH)
 
@@ -93,13 +67,16 @@ def test_a_larger_count_has_the_triples_of_a_smaller_one_and_a_seed_draws_the_sa
     assert noise(3, 1) == noise(3, 1) != noise(3, 2)
 
 
-def test_every_ablation_reads_the_same_tree(case):
+def test_every_ablation_reads_the_same_tree_and_a_spread_is_over_the_seeds(case):
     curve = noise_curve(case, counts=(0, 2), seeds=(1, 2))
     assert len(curve.points) == curve.total == 3 * (1 + 2)
     for seed in (1, 2):
         at = [point for point in curve.points if (point.count, point.seed) == (2, seed)]
         assert len({point.injected for point in at}) == 1
         assert len({point.outcome.score for point in at}) == 3
+    low, high = sorted(point.from_plain for point in curve.at("hard positions", 2))
+    spread = curve.spread("hard positions", 2, "from_plain")
+    assert spread == pytest.approx(((low + high) / 2, low, high)) and low < high
 
 
 def test_noise_without_any_knowledge_leaves_plain_bert(classifier):
@@ -114,13 +91,8 @@ def test_noise_without_any_knowledge_leaves_plain_bert(classifier):
 def test_noise_is_drawn_from_another_source_where_one_is_given(case):
     other = (Triple("x", "好", "史"), Triple("y", "好", "转"))
     tree = noisy_tree(case, 5, seed=1, source=other)
-    drawn = {
-        (b.triple.relation, b.triple.tail)
-        for node in tree.nodes
-        for b in node.branches
-        if b.triple not in GRAPH
-    }
-    assert drawn == {("好", "史"), ("好", "转")}
+    triples = {branch.triple for node in tree.nodes for branch in node.branches} - {*GRAPH}
+    assert {(t.relation, t.tail) for t in triples} == {("好", "史"), ("好", "转")}
     curve = noise_curve(case, counts=(5,), seeds=(1,), source=other)
     assert {point.injected for point in curve.points} == {4}  # there are no more
 
@@ -139,12 +111,10 @@ def test_points_stream_in_by_count(case):
     assert len(steps[-1].points) == steps[-1].total == 3 * 13
     small = list(stream_noise(case, counts=(8, 0, 4), seeds=(1, 2, 3, 4, 5, 6), at_once=5))
     assert len(small) > len(steps)
-    assert [point.outcome.score for point in small[-1].points] == pytest.approx(
-        [point.outcome.score for point in steps[-1].points], abs=1e-5
-    )
-    assert [point.count for point in steps[-1].points] == sorted(
-        point.count for point in steps[-1].points
-    )
+    scores = [[point.outcome.score for point in run[-1].points] for run in (small, steps)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+    counts = [point.count for point in steps[-1].points]
+    assert counts == sorted(counts)
     assert steps[1].points == steps[-1].points[: len(steps[1].points)]
     assert steps[0].spread("K-BERT", 8, "variation") is None
 
@@ -162,18 +132,9 @@ def test_what_noise_moves_is_the_distance_from_the_same_reading_without_it(case)
         assert point.moved > 0
 
 
-def test_spread_is_over_the_seeds(case):
-    curve = noise_curve(case, counts=(0, 4), seeds=(1, 2, 3))
-    values = [point.from_plain for point in curve.at("hard positions", 4)]
-    spread = curve.spread("hard positions", 4, "from_plain")
-    assert (spread.low, spread.high) == (min(values), max(values))
-    assert spread.mean == pytest.approx(sum(values) / 3)
-    assert spread.low < spread.high
-
-
 @pytest.mark.parametrize(
     ("task", "text", "target"),
-    [("ner", TEXT, Target("疾病", 3, 6)), ("mask", "患者有[MASK]尿病史", None)],
+    [("ner", TEXT, DISEASE), ("mask", "患者有[MASK]尿病史", None)],
 )
 def test_noise_is_followed_in_spans_and_masks(checkpoints, task, text, target):
     pipeline = Pipeline.from_pretrained(checkpoints[task], device="cpu")
@@ -196,11 +157,8 @@ def test_noise_becomes_a_table_json_and_a_picture(case):
     assert len(distance.lines) == 3
 
 
-def test_a_negative_count_is_refused(case):
+def test_a_negative_count_and_no_seed_at_all_are_refused(case):
     with pytest.raises(OptionError, match="A count is -1"):
         noise_curve(case, counts=(0, -1))
-
-
-def test_no_seed_at_all_is_refused(case):
     with pytest.raises(OptionError, match="No seed is given"):
         noise_curve(case, seeds=())
