@@ -22,7 +22,7 @@ from app.view_models.matrix import picked
 from app.words import COMPARE_NAME, TASK_TEXTS
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
-from kbert_core.knowledge.selection import BY_MODEL, Strategy
+from kbert_core.knowledge.selection import Strategy
 from kbert_core.tasks import TASKS
 from kbert_lab.lab.scene import CHARACTERS, WORDS, GraphRef, Scene, is_blank
 
@@ -368,7 +368,7 @@ def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
         )
         said.append((missing, {"model": scene.model}))
         task, path = NO_TASK, _reader_of(scene.sentences[0])
-        if options.strategy in BY_MODEL:
+        if options.needs_model:
             options = _first(options)
             missing = N_(
                 "The triples were chosen by a model; here the first in graph order are taken."

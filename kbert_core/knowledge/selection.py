@@ -46,13 +46,8 @@ class Strategy(StrEnum):
         raise OptionError(f"strategy is '{value}', expected one of {', '.join(cls)}.")
 
 
-SCORED = (Strategy.CONTEXT, Strategy.RARE)
-BY_MODEL = (Strategy.CONTEXT,)  # scored by something that is loaded
-BY_TEXT = (*BY_MODEL, Strategy.TAIL_IN_TEXT)  # depend on the text, not on the mention alone
-WHAT = {
-    Strategy.CONTEXT: "similarity",
-    Strategy.RARE: "rarity",
-}  # that a score says
+WHAT = {Strategy.CONTEXT: "similarity", Strategy.RARE: "rarity"}  # that a score says
+SCORED = tuple(WHAT)
 
 
 @dataclass(frozen=True)
@@ -101,29 +96,27 @@ class InjectionOptions(Options):
                 f"max_triples is {self.max_triples}, expected 0 to 1000. "
                 "Give how many triples a mention may have."
             )
-        scored = ", ".join(SCORED)
-        given = {"threshold": self.threshold is not None, "one_sense": self.one_sense}
-        for name in (name for name, is_given in given.items() if is_given):
-            if self.strategy not in SCORED:
-                raise OptionError(
-                    f"{name} is given, and the strategy '{self.strategy}' has no scores. "
-                    f"Choose one of {scored}, or leave it out."
-                )
-        if self.scorer is not None and self.strategy not in BY_MODEL:
+        given = "threshold" if self.threshold is not None else "one_sense" if self.one_sense else ""
+        if given and self.strategy not in SCORED:
+            raise OptionError(
+                f"{given} is given, and the strategy '{self.strategy}' has no scores. "
+                f"Choose one of {', '.join(SCORED)}, or leave it out."
+            )
+        if self.scorer is not None and not self.needs_model:
             raise OptionError(
                 f"A scorer is given, and the strategy '{self.strategy}' needs none. "
-                f"Choose {' or '.join(BY_MODEL)}, or leave it out."
+                f"Choose {Strategy.CONTEXT}, or leave it out."
             )
 
     @property
     def needs_model(self) -> bool:
         """Whether a model has to be loaded to score triples."""
-        return self.strategy in BY_MODEL
+        return self.strategy is Strategy.CONTEXT
 
     @property
     def by_text(self) -> bool:
         """Whether the triples of a mention depend on the text."""
-        return self.strategy in BY_TEXT
+        return self.strategy in (Strategy.CONTEXT, Strategy.TAIL_IN_TEXT)
 
     def allows(self, relation: str) -> bool:
         """Say whether triples of a relation may be used."""
@@ -132,14 +125,12 @@ class InjectionOptions(Options):
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for a card; options of the strategy only if they were changed."""
-        made: dict[str, Any] = {}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name == "names":
-                made[each.name] = value.as_list()
-            elif each.name in _ALWAYS or value != each.default:
-                made[each.name] = list(value) if isinstance(value, tuple) else value
-        return made
+        data = {
+            f.name: list(value) if isinstance(value, tuple) else value
+            for f in fields(self)
+            if (value := getattr(self, f.name)) != f.default or f.name in _ALWAYS
+        }
+        return {**data, "names": self.names.as_list()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "InjectionOptions":
@@ -166,13 +157,6 @@ class Reason:
     preferred: bool = False  # its relation is one of those that come first
     sense: str = ""  # the entity it is of, where the name means several
     threshold: float | None = None  # that scores had to reach, if any
-
-    @property
-    def below(self) -> bool:
-        """Whether the score is below the threshold."""
-        if self.score is None or self.threshold is None:
-            return False
-        return self.score < self.threshold
 
     def __str__(self) -> str:
         if self.score is not None:

@@ -45,7 +45,7 @@ from kbert_core import (
 )
 from kbert_core.kbert.interventions import Tokens
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.selection import BY_MODEL, SCORED, Strategy
+from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import BASIC, RULES, NameRules
 from kbert_core.knowledge.triple import AliasRelations
 from kbert_lab.lab.scene import GraphRef, Scene
@@ -97,7 +97,7 @@ def injection(draw):
         strategy=strategy,
         threshold=draw(st.none() | st.floats(-5, 5)) if scored else None,
         one_sense=draw(st.booleans()) if scored else False,
-        scorer=draw(st.none() | folders) if strategy in BY_MODEL else None,
+        scorer=draw(st.none() | folders) if strategy is Strategy.CONTEXT else None,
         names=NameRules.of(draw(st.lists(st.sampled_from(RULES), unique=True))),
     )
 
