@@ -4,10 +4,10 @@ The texts are normalised and joined, and a few array operations find every place
 begin. Python looks at those places only, and finds out once for each name what it means.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,42 +143,6 @@ def find_all_names(
     return tuple(taken), tuple(passed_over)
 
 
-class MetNames:
-    """What the names met in texts mean, kept with the graph.
-
-    Attributes:
-        meanings: (basic, key, span) → what the name means. ``basic``: whether it stands in a text
-            that is read by the basic rules alone.
-        as_written: the same by span, for spans that are equal to their keys; then in such texts.
-    """
-
-    def __init__(self, graph: KnowledgeGraph, rules: NameRules) -> None:
-        self.graph, self.rules = graph, rules
-        self.meanings: dict[tuple[Any, ...], Meanings] = {}
-        self.as_written: tuple[dict[str, Meanings], dict[str, Meanings]] = ({}, {})
-
-    @classmethod
-    def of(cls, graph: KnowledgeGraph, rules: NameRules) -> "MetNames":
-        """Return the names kept with a graph; once there are too many, start again with none."""
-        names = graph.kept((cls, rules), lambda: cls(graph, rules))
-        if len(names.meanings) >= MOST_NAMES:
-            graph.forget((cls, rules))
-            names = graph.kept((cls, rules), lambda: cls(graph, rules))
-        return names
-
-    def __call__(self, basic: int, key: str, span: str, read_as: str | None = None) -> Meanings:
-        """Return what a name, as the text writes it, may mean; empty: no entity."""
-        name = (basic, key, span, read_as)
-        meant = self.meanings.get(name)
-        if meant is None:
-            rules = self.rules.basic if basic else self.rules
-            meant = meanings(self.graph, key, span if read_as is None else read_as, rules)
-            self.meanings[name] = meant
-            if key == span and read_as is None:
-                self.as_written[basic][key] = meant
-        return meant
-
-
 def meanings(graph: KnowledgeGraph, key: str, span: str, rules: NameRules) -> Meanings:
     """Return the entities that a span of a text, found by a key, may mean.
 
@@ -212,6 +176,15 @@ def meanings(graph: KnowledgeGraph, key: str, span: str, rules: NameRules) -> Me
     return sorted(ordered, key=lambda item: len(item[1]))
 
 
+def _kept_meanings(graph: KnowledgeGraph, rules: NameRules) -> list[Callable[..., Meanings]]:
+    """Return :func:`meanings` by the rules and by the basic ones; kept for names met in texts."""
+
+    def make(rules: NameRules) -> Callable[..., Meanings]:
+        return lru_cache(MOST_NAMES)(lambda key, span: meanings(graph, key, span, rules))
+
+    return graph.kept((find_mentions, rules), lambda: [make(rules), make(rules.basic)])
+
+
 def _cost(taken: tuple[NameRule, ...]) -> tuple[int, int]:
     """Return how many rules about spelling a match needs, and how many rules in all."""
     return sum(rule not in (NameRule.SENSE, NameRule.ALIAS) for rule in taken), len(taken)
@@ -232,7 +205,7 @@ class _Search:
         refuse_no_graph(graph)
         self.texts, self.graph, self.rules, self.sentence = texts, graph, rules, sentence
         self.words = words if words is not None and any(w is not None for w in words) else None
-        self.names = MetNames.of(graph, rules)
+        self.meanings = _kept_meanings(graph, rules)
         self.joined = "\0".join([*texts, ""])
         self.loose = loosen(texts)
         self.borders = [  # per text where its words begin, and where they end
@@ -246,7 +219,7 @@ class _Search:
         Args:
             every: find overlapping names, too, ordered by their starts, the longest first.
         """
-        loose, joined, as_written = self.loose, self.joined, self.names.as_written
+        loose, joined = self.loose, self.joined
         codes = loose.ids.astype(np.uint32)
         basic = self._basic(codes)
         is_basic = basic.tobytes()
@@ -258,43 +231,30 @@ class _Search:
         places = may_start.nonzero()[0].tolist()
         text = codes.tobytes().decode("utf-32-le", "replace")
         starts, ends = memoryview(loose.starts.data), memoryview(loose.ends.data)
-        is_odd = odd.tobytes()
-        found: list[tuple[int, int, Meanings]] = []
-        free = taken = 0  # the first place, and the first character, after the last mention
+        is_odd, begins = odd.tobytes(), loose.begins.tolist()
+        mentions: list[list[Mention]] = [[] for _ in self.texts]
+        taken = 0  # the first character after the last mention
         for place, keys in zip(places, lookup.keys_at(text, places), strict=True):
-            if not keys or place < free:
+            if not keys or starts[place] < taken:
                 continue
-            in_basic = is_basic[place]
+            meaning_of = self.meanings[is_basic[place]]
             for key in reversed(keys):
                 after = place + len(key)
-                begin = starts[place]
+                start, end = starts[place], ends[after - 1]
                 if is_odd[place] or is_odd[after]:
-                    begin, stop, meant = self._looked_at(key, begin, after, cut, in_basic)
-                    if not meant or begin < taken:
-                        continue
-                    if not every:
-                        free, taken = bisect_left(starts, stop), stop
+                    start, end, meant = self._looked_at(key, start, after, cut, is_basic[place])
                 else:
-                    stop = ends[after - 1]
-                    same = joined.startswith(key, begin)
-                    known = as_written[in_basic].get(key) if same else None
-                    meant = (
-                        self.names(in_basic, key, joined[begin:stop]) if known is None else known
-                    )
-                    if not meant:
-                        continue
-                    if not every:
-                        free, taken = after, stop
-                found.append((begin, stop, meant))
+                    meant = meaning_of(key, joined[start:end])
+                if not meant or start < taken:
+                    continue
+                row = bisect_right(begins, start) - 1
+                (entity, by), *others = meant
+                more, before = tuple([other for other, _ in others]), begins[row]
+                own = Mention(start - before, end - before, entity, self.sentence, more, by)
+                mentions[row].append(own)
                 if not every:
+                    taken = end
                     break
-        begins = loose.begins.tolist()
-        mentions: list[list[Mention]] = [[] for _ in self.texts]
-        for begin, stop, ((entity, by), *others) in found:
-            row = bisect_right(begins, begin) - 1
-            start, end = begin - begins[row], stop - begins[row]
-            more = tuple(other for other, _ in others)
-            mentions[row].append(Mention(start, end, entity, self.sentence, more, by))
         return list(map(tuple, mentions))
 
     def _basic(self, codes: CodePoints) -> NDArray[np.bool_]:
@@ -350,7 +310,7 @@ class _Search:
         Returns:
             Start and end in characters of the joined texts, and what the name means; empty: none.
         """
-        text, meaning_of = self.joined, self.names
+        text, meaning_of = self.joined, self.meanings[basic]
         last = int(self.loose.ends[after - 1])
         end: int | None = last
         if cut[after]:
@@ -360,23 +320,16 @@ class _Search:
             borders = self.borders[int(self.loose.begins.searchsorted(start, "right")) - 1]
         if end is None or (borders and not (start in borders[0] and end in borders[1])):
             return start, start, []
-        best: tuple[int, int, Meanings]
-        if not (text[end] in DASHES or (start and text[start - 1] in DASHES)):
-            best = start, end, meaning_of(basic, key, text[start:end])
-        elif self.rules.whole and not basic and in_compound(text, start, end):
-            return start, start, []
-        else:  # the name with or without them that is written most like the graph's
-            best, least = (start, end, []), None
+        best = start, end, meaning_of(key, text[start:end])
+        if text[end] in DASHES or (start and text[start - 1] in DASHES):
+            if self.rules.whole and not basic and in_compound(text, start, end):
+                return start, start, []
             for begin, stop in with_dashes(text, start, end):
-                if meant := meaning_of(basic, key, text[begin:stop]):
-                    cost = _cost(meant[0][1])
-                    if least is None or cost <= least:
-                        best, least = (begin, stop, meant), cost
+                meant = meaning_of(key, text[begin:stop])
+                if meant and (not best[2] or _cost(meant[0][1]) <= _cost(best[2][0][1])):
+                    best = begin, stop, meant  # it is written more like the graph's
         if borders and (not best[2] or best[:2] != (start, end)):
             span = text[start:end]
-            best = (
-                *(start, end),
-                meaning_of(basic, key, span)
-                or meaning_of(basic, key, span, without_spaces_between_words(span)),
-            )
+            meant = meaning_of(key, span) or meaning_of(key, without_spaces_between_words(span))
+            best = start, end, meant
         return best

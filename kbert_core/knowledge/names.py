@@ -196,15 +196,12 @@ def _loose_code(code: int) -> str:
     return simplified(character)
 
 
+@lru_cache(maxsize=65_536)
 def is_word_character(character: str) -> bool:
     """Say whether a name that begins or ends with this character needs a word boundary.
 
     Letters, digits and marks of scripts with spaces between words need one.
     """
-    return _word[character]
-
-
-def _is_word_character(character: str) -> bool:
     counts = character == "_" or unicodedata.category(character)[0] in "LNM"
     return counts and not unicodedata.name(character, "").startswith(_NO_SPACES)
 
@@ -220,6 +217,5 @@ def _loose_values(codes: list[int]) -> list[int]:
 
 one_to_one = Filled(_one_to_one)
 loose_code = Filled(_loose_code)
-_word = Filled(_is_word_character)
 _loose = CharacterTable(_loose_values)
 word_characters = CharacterTable(lambda codes: [is_word_character(chr(code)) for code in codes])

@@ -73,14 +73,6 @@ _NUMBERS = [  # a name of a Latin word, its ending in the singular and in the pl
 _ENDINGS = tuple({ending for _, *both in _NUMBERS for ending in both})
 
 
-def _in_digits(number: re.Match[str]) -> str:
-    return number[1] + _DIGITS[number[2].lower()]
-
-
-def _in_roman(number: re.Match[str]) -> str:
-    return number[1] + _IN_ROMAN[number[2]]
-
-
 def in_other_number(name: str) -> Iterator[str]:
     """Yield a name with its last word in the Latin singular or plural, where it has one."""
     for pattern, one, many in _NUMBERS if name.lower().endswith(_ENDINGS) else ():
@@ -96,7 +88,11 @@ def without_greek(name: str) -> str:
 
 def without_roman(name: str) -> str:
     """Write the Roman numerals of a name in digits."""
-    return _ROMAN.sub(_in_digits, name)
+    return _ROMAN.sub(lambda number: number[1] + _DIGITS[number[2].lower()], name)
+
+
+def _with_roman(name: str) -> str:
+    return _ARABIC.sub(lambda number: number[1] + _IN_ROMAN[number[2]], name)
 
 
 def spellings(name: str, base: str) -> list[str]:
@@ -106,19 +102,17 @@ def spellings(name: str, base: str) -> list[str]:
         name: as names are compared.
         base: the same without its sense.
     """
-    every = [name]
-    if may_be_respelt(name):
-        words = _WORD.findall(name)
-        every += dict.fromkeys(chain(in_other_number(name), in_other_number(base)))
-        for needed, respell in _RESPELLINGS:
-            if not needed.isdisjoint(words):
-                every += [s for known in tuple(every) for s in respell(known) if s not in every]
+    every = [name, *dict.fromkeys(chain(in_other_number(name), in_other_number(base)))]
+    words = _WORD.findall(name)
+    for needed, respell in _RESPELLINGS:
+        if not needed.isdisjoint(words):
+            every += [s for known in tuple(every) for s in respell(known) if s not in every]
     return every
 
 
-def may_be_respelt(name: str) -> bool:
-    """Say whether a name may have other spellings; it may say so too often."""
-    ends = name.endswith((*_ENDINGS, ")", "）"))
+def has_more_forms(name: str) -> bool:
+    """Say whether a name may have more forms than its key; it may say so too often."""
+    ends = name.endswith((*_ENDINGS, "s", "y", ")", "）"))
     return ends or not _KEYWORDS.isdisjoint(_WORD.findall(name))
 
 
@@ -129,7 +123,7 @@ _RESPELLINGS: tuple[tuple[frozenset[str], Callable[[str], Iterable[str]]], ...] 
     (frozenset(_LETTERS.values()), lambda name: [without_greek(name)]),
     (frozenset(_LETTERS), lambda name: [_SPELT.sub(lambda word: _LETTERS[word[1]], name)]),
     (frozenset(_NUMBERED_WORDS), lambda name: [without_roman(name)]),
-    (frozenset(_NUMBERED_WORDS), lambda name: [_ARABIC.sub(_in_roman, name)]),
+    (frozenset(_NUMBERED_WORDS), lambda name: [_with_roman(name)]),
     (
         frozenset("s"),
         lambda name: [OWNER.sub(end, _APOSTROPHE.sub("'", name)) for end in ("s", "")],

@@ -6,12 +6,12 @@ characters, dashes and spaces. :func:`agreement` then says which rules that took
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from html import unescape
-from itertools import product
+from itertools import chain, product
 
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.names import (
@@ -25,8 +25,8 @@ from kbert_core.knowledge.names import (
 from kbert_core.knowledge.respelling import (
     ONLY_ENDS_IN_S,
     OWNER,
+    has_more_forms,
     in_other_number,
-    may_be_respelt,
     spellings,
     without_greek,
     without_roman,
@@ -53,10 +53,9 @@ class NameRule(StrEnum):
     LATIN = "Latin plural"
 
 
-_FOLDS = (NameRule.DASHES, NameRule.SPACES, NameRule.SCRIPT, NameRule.CASE, NameRule.WIDTH)
-_MORE_FOLDS = (
+_FOLDS = (  # in the order in which they are given up
     *(NameRule.UNDERSCORES, NameRule.HTML, NameRule.GREEK, NameRule.NUMERALS, NameRule.POSSESSIVE),
-    *_FOLDS,
+    *(NameRule.DASHES, NameRule.SPACES, NameRule.SCRIPT, NameRule.CASE, NameRule.WIDTH),
 )
 
 
@@ -112,8 +111,7 @@ class NameRules:
     @cached_property
     def on(self) -> frozenset[NameRule]:
         """The rules that are on."""
-        on = map(str.upper, self.as_list())
-        return frozenset(NameRule[rule] for rule in on if rule in NameRule.__members__)
+        return frozenset(rule for rule in NameRule if getattr(self, rule.name.lower()))
 
     @cached_property
     def basic(self) -> "NameRules":
@@ -144,30 +142,20 @@ def forms_of(
                     yield form, of
 
 
-def has_more_forms(entity: str) -> bool:
-    """Say whether a name may have more forms than its key; it may say so too often."""
-    return entity[-1] in "sy)）" or may_be_respelt(entity)
-
-
 def _own_forms(name: str) -> Iterator[str]:
-    for spelling in spellings(name, without_sense(name)):
-        yield from _regular_forms(spelling)
+    if not has_more_forms(name):
+        names = [name]
+    else:
+        names = [form for known in spellings(name, without_sense(name)) for form in _forms(known)]
+    yield from filter(None, map(loose_key, names))
 
 
-def _regular_forms(name: str) -> Iterator[str]:
-    key = loose_key(name)
-    if not key:
-        return
-    yield key
+def _forms(name: str) -> Iterator[str]:
     base = without_sense(name)
-    if base != name:
-        base_key = loose_key(base)
-        if base_key:
-            yield base_key
-        name, key = base, base_key
-    yield from map(loose_key, _singulars(name))
-    if re.search(r"[A-Za-z][^\W\d_aeiou]y$", name):  # a plural that doesn't begin with the name
-        yield loose_key(name[:-1] + "ies")
+    yield from dict.fromkeys((name, base))
+    yield from _singulars(base)
+    if re.search(r"[A-Za-z][^\W\d_aeiou]y$", base):  # a plural that doesn't begin with the name
+        yield base[:-1] + "ies"
 
 
 def without_sense(name: str) -> str:
@@ -196,9 +184,10 @@ def agreement(span: str, names: Iterable[str], rules: NameRules) -> tuple[NameRu
 
 @lru_cache(maxsize=65_536)
 def _agreement(span: str, name: str, rules: NameRules) -> tuple[NameRule, ...] | None:
-    taken = _with_sense(span, name, rules.basic, _FOLDS)
-    if taken is None and rules is not rules.basic:
-        taken = _with_sense(span, name, rules, _MORE_FOLDS)
+    ways = _ways(span, name, rules.basic)
+    if rules is not rules.basic:
+        ways = chain(ways, _ways(span, name, rules))
+    taken = next(ways, None)
     if taken and rules.acronyms and NameRule.CASE in taken and is_acronym(name):
         return None
     if taken and rules.latin and NameRule.PLURAL in taken:
@@ -211,46 +200,39 @@ def is_acronym(name: str) -> bool:
     return re.fullmatch("[A-Z]{2,5}", without_sense(name)) is not None
 
 
-def _with_sense(
-    span: str, name: str, rules: NameRules, folds: tuple[NameRule, ...]
-) -> tuple[NameRule, ...] | None:
-    taken = _with_number(span, name, rules, folds)
-    if taken is None and rules.sense and (base := without_sense(name)) != name:
-        taken = _with_number(span, base, rules, folds)
-        if taken is not None:
-            taken = (*taken, NameRule.SENSE)
-    return taken
+def _ways(span: str, name: str, rules: NameRules) -> Iterator[tuple[NameRule, ...]]:
+    """Yield the rules by which a span may be read as a name, in one way after the other."""
+    names: list[tuple[str, tuple[NameRule, ...]]] = [(name, ())]
+    if rules.sense and (base := without_sense(name)) != name:
+        names.append((base, (NameRule.SENSE,)))
+    for named, sense in names:
+        for one, other, number in _in_one_number(span, named, rules):
+            folds = _folded(one, other, rules.on)
+            if folds is not None:
+                yield (*folds, *number, *sense)
 
 
-def _with_number(
-    span: str, name: str, rules: NameRules, folds: tuple[NameRule, ...]
-) -> tuple[NameRule, ...] | None:
-    """Compare two names; one may be in the singular and the other in the plural."""
-    taken = _folded(span, name, rules, folds)
-    if taken is None and rules.plural and span[-1:].isalpha() and span[-1:].isascii():
+def _in_one_number(
+    span: str, name: str, rules: NameRules
+) -> Iterator[tuple[str, str, tuple[NameRule, ...]]]:
+    """Yield two names as they are, then one of them in the singular or in the Latin plural."""
+    yield span, name, ()
+    if rules.plural and span[-1:].isalpha() and span[-1:].isascii():
         pairs = [(singular, name) for singular in _singulars(span)]
         pairs += [(singular, span) for singular in _singulars(name)]
         for singular, written in pairs:
             acronym = len(written) <= _LONGEST_ACRONYM and written.isupper()
-            if acronym and not singular.isupper():
-                continue  # the plural of CAT is CATs: cats are something else
-            taken = _folded(singular, written, rules, folds)
-            if taken is not None:
-                return (*taken, NameRule.PLURAL)
-    for other in in_other_number(span) if taken is None and rules.latin else ():
-        taken = _folded(other, name, rules, folds)
-        if taken is not None:
-            return (*taken, NameRule.LATIN)
-    return taken
+            if singular.isupper() or not acronym:  # cats are no plural of CAT, which has CATs
+                yield singular, written, (NameRule.PLURAL,)
+    for other in in_other_number(span) if rules.latin else ():
+        yield other, name, (NameRule.LATIN,)
 
 
-def _folded(
-    span: str, name: str, rules: NameRules, folds: tuple[NameRule, ...]
-) -> tuple[NameRule, ...] | None:
+def _folded(span: str, name: str, on: Set[NameRule]) -> tuple[NameRule, ...] | None:
     """Compare two names; if they are the same, keep only the rules that are needed for that."""
     if span == name:
         return ()
-    taken = [rule for rule in folds if rule in rules.on]
+    taken = [rule for rule in _FOLDS if rule in on]
     if not _same(span, name, taken):
         taken = [rule for rule in taken if rule is not NameRule.SPACES]  # a wide gap is none
         if not _same(span, name, taken):
@@ -352,10 +334,9 @@ _PLURAL_ENDING = re.compile(r"[A-Za-z]{3}(?P<ending>(?<=[sxzSXZ]|[hH])es|(?<![sS
 
 
 def with_dashes(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield a span, and if a dash stands beside it, the span with the dash."""
+    """Yield a span with the dashes that stand beside it: with one, the other, and both."""
     before = start > 0 and text[start - 1] in DASHES
     after = end < len(text) and text[end] in DASHES
-    yield start, end
     if after:
         yield start, end + 1
     if before:

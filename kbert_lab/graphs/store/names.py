@@ -30,7 +30,8 @@ from kbert_core.errors import GraphFileError
 from kbert_core.files import are_texts, replaced
 from kbert_core.knowledge.name_index import Names, PrefixFilter, sizes_of, with_meanings
 from kbert_core.knowledge.names import DROPPED, SLOW, Filled, loose_code, loose_key
-from kbert_core.knowledge.surface_forms import forms_of, has_more_forms
+from kbert_core.knowledge.respelling import has_more_forms
+from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
 from kbert_lab.graphs import store
 from kbert_lab.graphs.store import THEN, checked
