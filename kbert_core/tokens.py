@@ -94,7 +94,7 @@ def tokenize_by_table(
     """
     least = ids.min(initial=0)
     places = np.arange(len(ids) + 1)
-    begins = before(lengths)
+    begins = lengths.cumsum() - lengths
     if least >= 0:
         return TokenizedTexts(ids, places[:-1], places[1:], lengths, begins, plain=True)
     cut = np.zeros(len(ids) + 1, bool)
@@ -116,7 +116,8 @@ def tokenize_by_table(
     after = np.append(0, counts.cumsum())
     starts = places[:-1].repeat(counts)
     of_tokens, ends = ids[starts], starts + 1
-    to = counting(after[firsts], own)
+    before = own.cumsum() - own
+    to = (after[firsts] - before).repeat(own) + np.arange(own.sum())
     of_tokens[to], begin, last = (
         np.fromiter(chain.from_iterable(getattr(run, name) for run in runs), np.int64)
         for name in ("ids", "starts", "ends")
@@ -162,19 +163,6 @@ class CharacterTable:
 def code_points(text: str) -> CodePoints:
     """Return the code points (K,) of a text's characters; half characters count, too."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-
-
-def before(sizes: Ints) -> Ints:
-    """Return for each size the sum of all sizes before it."""
-    ends = sizes.cumsum()
-    ends -= sizes
-    return ends
-
-
-def counting(begins: Ints, sizes: Ints) -> Ints:
-    """Return the numbers begin, begin + 1, … of each run, ``size`` of them, end to end."""
-    ends = sizes.cumsum()
-    return (begins + sizes - ends).repeat(sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
 class TrunkPart(NamedTuple):

@@ -292,14 +292,9 @@ class KnowledgeGraph:
         off = {triple for triple, on in self._switched.items() if not on}
         return frozenset(off.union(t for t in self._source.off if t not in self._switched))
 
-    @property
-    def all_on(self) -> bool:
-        """Say whether no triple is switched off."""
-        return not self.off
-
     def active_triples(self) -> Iterator[Triple]:
         """Every triple that is not switched off, in order."""
-        return iter(self) if self.all_on else filter(self.is_on, self)
+        return filter(self.is_on, self) if self.off else iter(self)
 
     def relations(self) -> dict[str, int]:
         """Count the active triples of every relation, the most frequent first."""

@@ -206,36 +206,36 @@ class JoinedNames:
 
 
 class AddedNames:
-    """Names that were added by edits: key → the entities that it may mean; never changed."""
+    """Names that were added by edits: (key, entity) → a number, later ones higher; never changed.
 
-    def __init__(self, meant: "HashTrieMap[str, tuple[str, ...]]" = HashTrieMap()) -> None:
-        self._meant = meant
+    Args:
+        names: these.
+        count: a number that is higher than theirs.
+    """
+
+    def __init__(
+        self, names: "HashTrieMap[tuple[str, str], int]" = HashTrieMap(), count: int = 0
+    ) -> None:
+        self._names, self._count = names, count
 
     @cached_property
     def parts(self) -> tuple[Names, ...]:
         """An index of these names; empty if there are none."""
-        forms = [(key, entity) for key, meant in self._meant.items() for entity in meant]
+        forms = sorted(self._names, key=self._names.__getitem__)
         return (Names.of(forms),) if forms else ()
 
     def edited(
         self, *, added: Iterable[tuple[str, str]], removed: Iterable[tuple[str, str]]
     ) -> "AddedNames":
         """Return these names with pairs of key and entity added and removed."""
-        meant = self._meant
-        added = [(k, e) for k, e in dict.fromkeys(added) if e not in meant.get(k, ())]
-        removed = [(k, e) for k, e in dict.fromkeys(removed) if e in meant.get(k, ())]
-        if not (added or removed):
-            return self
-        changed = {key: [*meant.get(key, ())] for key, _ in (*removed, *added)}
-        for key, entity in removed:
-            changed[key].remove(entity)
-        for key, entity in added:
-            changed[key].append(entity)
-        meant = meant.update({key: tuple(entities) for key, entities in changed.items()})
-        for key, entities in changed.items():
-            if not entities:
-                meant = meant.discard(key)
-        return AddedNames(meant)
+        new = [name for name in added if name not in self._names]
+        gone = [name for name in removed if name in self._names]
+        names = self._names
+        for number, name in enumerate(new, self._count):
+            names = names.insert(name, number)
+        for name in gone:
+            names = names.remove(name)
+        return AddedNames(names, self._count + len(new)) if new or gone else self
 
 
 def _hashes(codes: CodePoints, depth: int) -> Iterator[CodePoints]:

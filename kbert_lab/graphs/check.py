@@ -85,7 +85,7 @@ def check(
     varied: set[str] = set()  # relations with several tails
     seen = 0
     for entity, found in graph.items():
-        triples = found if graph.all_on else tuple(filter(graph.is_on, found))
+        triples = found if not graph.off else tuple(filter(graph.is_on, found))
         for kind, text, *of in looked.doubts(entity, triples) if triples else ():
             findings[kind].add(text, *of, most=examples)
         for triple in triples:

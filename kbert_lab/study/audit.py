@@ -151,7 +151,7 @@ class _Used:
     def __init__(
         self, graph: KnowledgeGraph, options: InjectionOptions, train: Sequence[Example]
     ) -> None:
-        if not graph.all_on or options.relations is not None or options.not_relations:
+        if graph.off or options.relations is not None or options.not_relations:
             usable = [t for t in graph if graph.is_on(t) and options.allows(t.relation)]
             graph = KnowledgeGraph(usable, name=graph.name, aliases=graph.aliases)
         self.graph, self._rules = graph, options.names

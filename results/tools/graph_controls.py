@@ -85,7 +85,7 @@ def controlled(
             above = "above 0" if name == "right" else "from 0"
             raise OptionError(f"{name} is {share}, expected a share {above} to 1.")
     splits = {split: splits[split] for split in SPLITS if split in splits}
-    if not graph.all_on:
+    if graph.off:
         graph = _changed(graph, set(), [])
     before, random = {*graph.entities()}, np.random.default_rng(seed)
     if known is not None:

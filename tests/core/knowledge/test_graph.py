@@ -163,7 +163,7 @@ def test_triple_switched_off_stays_in_the_graph(figure_2):
     off = figure_2.switch_off(CAPITAL)
     assert CAPITAL in off
     assert not off.is_on(CAPITAL)
-    assert (off.all_on, figure_2.all_on) == (False, True)
+    assert (off.off, figure_2.off) == ({CAPITAL}, frozenset())
     assert len(off) == 3
     assert figure_2.is_on(CAPITAL)
     assert off.switch_on(CAPITAL).is_on(CAPITAL)
