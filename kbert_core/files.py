@@ -1,4 +1,8 @@
-"""Files and folders written whole or not at all; JSON read or refused; the folder for caches."""
+"""Files and folders: what comes with the program, and what is written whole or not at all.
+
+The models, demo graphs and app lie beside ``kbert_core`` in a clone of the repository; an installed
+package has them in ``kbert_lab``. Both name them as the repository does: ``models/zh-mini``.
+"""
 
 import json
 import os
@@ -12,6 +16,21 @@ from typing import IO, Any
 from platformdirs import user_cache_dir
 
 from kbert_core.errors import KBertError
+
+FOLDERS = ("app", "demo_kgs", "models")
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def shipped(path: str | Path) -> Path:
+    """Find what comes with the program; a path that is here, or another one, stays as it is."""
+    place = Path(path)
+    if os.path.exists(place):  # a name too long is none
+        return place
+    if place.parts[:1] and place.parts[0] in FOLDERS and ".." not in place.parts:
+        for root in (ROOT / "kbert_lab", ROOT):
+            if (root / place).exists():
+                return root / place
+    return place
 
 
 @contextmanager

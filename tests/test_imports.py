@@ -26,7 +26,7 @@ from kbert_core.systems import SYSTEMS as READERS
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("kbert_core", "kbert_lab", "results")
 
-LOWEST = "errors files labels markup options shipped tokens"
+LOWEST = "errors files labels markup options tokens"
 LOADS = f"{LOWEST} text text_rows knowledge systems layers probing"
 BELOW = f"{LOADS} reader checkpoints scoring"  # for systems
 SYSTEMS = "kbert knowbert"  # neither imports the other

@@ -14,7 +14,7 @@ import pytest
 from kbert_core import Pipeline, load_graph
 from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError, GraphFileError
-from kbert_core.shipped import shipped
+from kbert_core.files import shipped
 from kbert_lab import cli
 from kbert_lab.data.files import DataFiles
 from kbert_lab.data.sources import guess_task, read_present, read_splits

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from app.texts import refusal
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.io import ReadOptions, Row, rows_of
-from kbert_core.knowledge.io.guessing import NARROW, WIDE
+from kbert_core.knowledge.io.encodings import NARROW, WIDE
 
 MOST = 200_000  # triples of one import
 ENCODINGS = ("", *NARROW, *WIDE)

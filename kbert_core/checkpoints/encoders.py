@@ -27,7 +27,7 @@ def located(path: str | Path) -> str | Path:
         raise CheckpointError(f"Got {path!r:.60} as a model. Give its folder or its name.")
     name = str(path)
     if not name.startswith(PACKAGE):
-        from kbert_core.shipped import shipped
+        from kbert_core.files import shipped
 
         found = shipped(name)
         return found if found.exists() else path

@@ -1,12 +1,15 @@
 """Edit: one change to a graph; and Draft: a graph while several are made to it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple, refuse_no_triple
+
+if TYPE_CHECKING:
+    from kbert_core.knowledge.graph import KnowledgeGraph
 
 Action = Literal["add", "remove", "replace", "switch_off", "switch_on"]
 
@@ -34,13 +37,8 @@ class Draft:
         switched: the triples that were switched, and whether each is on now.
     """
 
-    def __init__(
-        self,
-        name: str,
-        triples_of: Callable[[str], tuple[Triple, ...]],
-        is_on: Callable[[Triple], bool],
-    ) -> None:
-        self._name, self._triples_of, self._was_on = name, triples_of, is_on
+    def __init__(self, graph: "KnowledgeGraph") -> None:
+        self._graph = graph
         self._entities: dict[str, _Places] = {}  # those looked at
         self._changed: dict[str, None] = {}  # those with other triples
         self.made: list[Edit] = []
@@ -72,7 +70,7 @@ class Draft:
             self._to_change(old).insert(old, edit.index)
         elif old not in self._of(old):
             raise GraphEditError(
-                f"Can't {edit}: the graph '{self._name}' has no such triple. Look up the "
+                f"Can't {edit}: the graph '{self._graph.name}' has no such triple. Look up the "
                 f"triples of '{old.head}' and name one of them."
             )
         elif edit.action in ("switch_off", "switch_on"):
@@ -110,12 +108,12 @@ class Draft:
 
     def _is_on(self, triple: Triple) -> bool:
         on = self.switched.get(triple)
-        return self._was_on(triple) if on is None else on
+        return self._graph.is_on(triple) if on is None else on
 
     def _of(self, triple: Triple) -> "_Places":
         entity = normalise_name(triple.head)
         if entity not in self._entities:
-            self._entities[entity] = _Places(self._triples_of(entity))
+            self._entities[entity] = _Places(self._graph.triples_of(entity))
         return self._entities[entity]
 
     def _to_change(self, triple: Triple) -> "_Places":

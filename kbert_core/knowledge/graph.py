@@ -330,7 +330,7 @@ class KnowledgeGraph:
         """
         from kbert_core.knowledge.edit import Draft  # most graphs are never edited
 
-        draft = Draft(self.name, self._now, self.is_on)
+        draft = Draft(self)
         for edit in edits:
             draft.make(edit)
         if not draft.made:

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         with ExitStack() as args.until_its_end:
             if args.encoding:
-                from kbert_core.knowledge.io.encodings import VARIABLE, check_encoding
+                from kbert_core.knowledge.io.text_lines import VARIABLE, check_encoding
 
                 check_encoding(args.encoding)
                 before = {VARIABLE: os.environ.pop(VARIABLE)} if VARIABLE in os.environ else {}

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, ge
 
 from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.files import shipped
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -42,7 +43,6 @@ from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
 from kbert_core.knowledge.triple import AliasRelations
 from kbert_core.options import Options, option_fields
-from kbert_core.shipped import shipped
 from kbert_lab.cli.output import report_text
 from kbert_lab.data.files import DataFiles
 from kbert_lab.training.options import KnowledgeOptions

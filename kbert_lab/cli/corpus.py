@@ -38,7 +38,7 @@ from filelock import AcquireReturnProxy, FileLock, Timeout
 from kbert_core.checkpoints.adapters import weights_hash
 from kbert_core.errors import DataError, KBertError, MissingPackageError, OptionError, TextError
 from kbert_core.files import json_object, replaced
-from kbert_core.knowledge.io.encodings import VARIABLE
+from kbert_core.knowledge.io.text_lines import VARIABLE
 from kbert_core.tasks.link import Link
 from kbert_core.tasks.mask import Filling
 from kbert_core.tasks.ner import Span

@@ -6,7 +6,7 @@ import sys
 from importlib.util import find_spec
 
 from kbert_core.errors import MissingPackageError
-from kbert_core.shipped import shipped
+from kbert_core.files import shipped
 from kbert_lab.cli.commands import command
 
 NEEDED = ("streamlit", "babel", "plotly", "pyvis", "pandas", "captum")

@@ -10,7 +10,7 @@ from typing import Any
 
 from kbert_core.errors import KBertError, OptionError, TextError
 from kbert_core.knowledge.io.compression import plain_ending
-from kbert_core.knowledge.io.encodings import VARIABLE
+from kbert_core.knowledge.io.text_lines import VARIABLE
 from kbert_lab.cli.commands import arguments_of, call
 from kbert_lab.cli.output import Progress, show
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kbert_core.errors import OptionError
+from kbert_core.files import shipped
 from kbert_core.options import Options, option
-from kbert_core.shipped import shipped
 
 DATA_SETS = (
     "folder of train.tsv, dev.tsv and test.tsv (or .conll, with one token per line), "

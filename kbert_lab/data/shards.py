@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from kbert_core.errors import DataError
 from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, plain_ending
-from kbert_core.knowledge.io.encodings import encoding_of
+from kbert_core.knowledge.io.text_lines import encoding_of
 from kbert_lab.data.tables import PAIRS, TEXTS, remedy
 
 SHOWN = 200  # characters of a broken row that are kept

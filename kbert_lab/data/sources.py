@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from kbert_core.errors import DataError, OptionError, SplitError
+from kbert_core.files import shipped
 from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.labels import OUTSIDE
-from kbert_core.shipped import shipped
 from kbert_lab.data.files import DataFiles
 from kbert_lab.data.hub import TABLES, HiddenLabels, HubTable, is_folder_of_tables, is_hub_name
 from kbert_lab.data.labelled import SPLITS, Example, examples_of

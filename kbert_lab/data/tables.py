@@ -16,8 +16,8 @@ from typing import Any
 
 from kbert_core.errors import DataError, GraphFileError
 from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked
-from kbert_core.knowledge.io.csv_rows import SEPARATOR, delimiter_of
-from kbert_core.knowledge.io.encodings import encoding_of
+from kbert_core.knowledge.io.formats import SEPARATOR, delimiter_of
+from kbert_core.knowledge.io.text_lines import encoding_of
 from kbert_core.knowledge.io.text_lines import lines as decoded_lines
 from kbert_core.labels import RIGHT, WRONG
 from kbert_lab.data.files import NEEDED

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io.compression import plain_ending, unpacking
-from kbert_core.knowledge.io.csv_rows import quoted
+from kbert_core.knowledge.io.formats import quoted
 from kbert_core.knowledge.io.rows import ReadOptions, Row, checked
 from kbert_core.knowledge.io.text_lines import Bad, Cells, lines, shown
 from kbert_core.knowledge.io.write import write_rows, write_triples

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from kbert_core.errors import DataError
+from kbert_core.files import shipped
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.shipped import shipped
 from kbert_core.text import Tokenizer
 from kbert_core.words import AS_BERT, BETWEEN_SPACES, Characters, Words
 from kbert_lab.data.hub import is_hub_name

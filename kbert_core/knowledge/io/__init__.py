@@ -132,7 +132,7 @@ def open_rows(
     Raises:
         GraphFileError: it can't be opened; more when it is read.
     """
-    from kbert_core.shipped import shipped
+    from kbert_core.files import shipped
 
     refuse_no_path(path)
     if "://" in str(path):
@@ -217,9 +217,9 @@ def _reading(
             text = lines(buffered, name, encoding=options.encoding, packed=packed)
             read = read_tabs
             if ending == ".csv":
-                from kbert_core.knowledge.io.csv_rows import read_csv as read
+                from kbert_core.knowledge.io.formats import read_csv as read
             elif ending in JSON:
-                from kbert_core.knowledge.io.json_lines import read_json_lines as read
+                from kbert_core.knowledge.io.formats import read_json_lines as read
             yield from read(text, name, options)
 
     reading = Reading(name, read_lines(), skip_bad, unit=unit_of(name), packed=packed)

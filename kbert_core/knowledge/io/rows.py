@@ -6,9 +6,16 @@ from operator import eq
 
 from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge.io.compression import plain_ending
-from kbert_core.knowledge.io.encodings import check_encoding
 from kbert_core.knowledge.io.headings import WHOLE, columns_of, ends_of, looks_like_headings
-from kbert_core.knowledge.io.text_lines import MAX_FIELD, Bad, Cells, Doubt, Lines, shown
+from kbert_core.knowledge.io.text_lines import (
+    MAX_FIELD,
+    Bad,
+    Cells,
+    Doubt,
+    Lines,
+    check_encoding,
+    shown,
+)
 from kbert_core.knowledge.triple import Triple
 from kbert_core.options import option
 

@@ -12,7 +12,7 @@ from typing import IO
 from kbert_core.errors import GraphFileError
 from kbert_core.files import replaced
 from kbert_core.knowledge.io.compression import packing, plain_ending
-from kbert_core.knowledge.io.csv_rows import guarded
+from kbert_core.knowledge.io.formats import guarded
 from kbert_core.knowledge.io.headings import columns_of, ends_of
 from kbert_core.knowledge.io.sources import refuse_no_path, source
 from kbert_core.knowledge.triple import Triple, refuse_no_triple

@@ -19,9 +19,9 @@ from filelock import FileLock
 
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.io import ReadOptions, open_rows
-from kbert_core.knowledge.io.encodings import VARIABLE
 from kbert_core.knowledge.io.rows import Row
 from kbert_core.knowledge.io.sources import STORED
+from kbert_core.knowledge.io.text_lines import VARIABLE
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 from kbert_lab.graphs import store

@@ -1,13 +1,16 @@
-"""Tables as CSV: rows with quotes, which may have several lines; or relationships of Neo4j."""
+"""Formats besides lines of tabs: tables with quotes and JSON Lines, also those of Neo4j."""
 
 import csv
+import json
 import re
 from collections import deque
 from collections.abc import Iterator
 from itertools import chain, islice
+from typing import Any
 
 from kbert_core.errors import GraphFileError
-from kbert_core.knowledge.io.rows import ReadOptions, Row, read_cells
+from kbert_core.knowledge.io.headings import columns_of
+from kbert_core.knowledge.io.rows import ReadOptions, Row, checked, read_cells
 from kbert_core.knowledge.io.sources import source
 from kbert_core.knowledge.io.text_lines import Bad, Cells, Lines, one_line, printable, shown
 
@@ -42,29 +45,44 @@ def quoted(lines: Lines, name: str) -> Cells:
 
     A row may have several lines; if it can't be read, only its first line counts as bad.
     """
-    following = iter(lines)
-    ahead = deque(islice(following, 1))  # lines to read first
+    source = iter(lines)
+    ahead = deque(islice(source, 1))  # lines to read first
     first = "".join(line for _, line in ahead if isinstance(line, str))
     delimiter = delimiter_of(first)
     if told := SEPARATOR.fullmatch(first):
         delimiter = told[1]
         ahead.clear()
     again = 0  # lines that were read again
+    taken: list[tuple[int, str]] = []  # of the row
+    bad: list[Bad] = []  # among them
+
+    def of_row() -> Iterator[str]:
+        while len(taken) <= MAX_ROW:
+            following = ahead.popleft() if ahead else next(source, None)
+            if following is None:
+                return
+            number, line = following
+            if isinstance(line, Bad):
+                bad.append(line)
+            else:
+                taken.append((number, line))
+                yield line + "\n"
+        raise csv.Error(f"a row of over {MAX_ROW:,} lines")
+
     while True:
-        taken: list[tuple[int, str]] = []
-        bad: list[Bad] = []
-        reader = csv.reader(_taking(following, ahead, taken, bad), delimiter=delimiter, strict=True)
+        taken.clear()
+        bad.clear()
         try:
-            cells = next(reader, None)
+            cells = next(csv.reader(of_row(), delimiter=delimiter, strict=True), None)
         except csv.Error as error:
-            number = taken[0][0]
+            number, line = taken[0]
             problem = (
                 f"{printable(str(error))}. A quote may not be closed: close it, double the quotes "
                 "that belong to a name, or delete the line."
             )
-            if "\r" in taken[0][1]:
+            if "\r" in line:
                 problem = (
-                    f"'{shown(taken[0][1])}' holds a line end of another kind (U+000D) than the "
+                    f"'{shown(line)}' holds a line end of another kind (U+000D) than the "
                     "file. Save the file with one kind, or delete the line."
                 )
             yield number, Bad(number, problem)
@@ -83,26 +101,6 @@ def quoted(lines: Lines, name: str) -> Cells:
             return
 
 
-def _taking(
-    source: Iterator[tuple[int, str | Bad]],
-    ahead: deque[tuple[int, str | Bad]],
-    taken: list[tuple[int, str]],
-    bad: list[Bad],
-) -> Iterator[str]:
-    """Yield lines when a row needs them, and remember them."""
-    while len(taken) <= MAX_ROW:
-        following = ahead.popleft() if ahead else next(source, None)
-        if following is None:
-            return
-        number, line = following
-        if isinstance(line, Bad):
-            bad.append(line)
-        else:
-            taken.append((number, line))
-            yield line + "\n"
-    raise csv.Error(f"a row of over {MAX_ROW:,} lines")
-
-
 def guarded(field: str) -> str:
     """Put an apostrophe before what a spreadsheet would take for a formula."""
     return "'" + field if FORMULA.match(field) else field
@@ -111,3 +109,43 @@ def guarded(field: str) -> str:
 def unguarded(field: str) -> str:
     """Remove the apostrophe that :func:`guarded` adds."""
     return field[1:] if field.startswith("'") and FORMULA.match(field) else field
+
+
+def read_json_lines(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Bad]:
+    """Read a triple a line: ``{"head": …, "relation": …, "tail": …}`` or ``[…, …, …]``."""
+    nodes: dict[Any, Any] = {}  # of Neo4j, by number
+    for number, line in lines:
+        if isinstance(line, Bad):
+            yield line
+            continue
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            yield Bad(number, f"'{shown(line)}' is no JSON ({error}). Mend or delete the line.")
+            continue
+        neo4j = isinstance(found, dict) and found.get("type") in ("node", "relationship")
+        fields = source("Neo4j's line")(found, nodes) if neo4j else _fields(found, options)
+        if neo4j and fields is None:
+            continue  # its relationships name it
+        if isinstance(fields, list) and all(isinstance(f, str | int | float) for f in fields):
+            yield checked(number, *map(str, fields))
+            continue
+        said = f"found '{shown(line)}', {fields}. Mend or delete the line."
+        if not isinstance(fields, str):
+            said = (
+                f"found '{shown(line)}', expected an object with the texts head, relation and "
+                "tail, or a list of the three. Mend or delete the line."
+            )
+        yield Bad(number, said)
+
+
+def _fields(found: Any, options: ReadOptions) -> list[Any] | None:
+    if not isinstance(found, dict):
+        return found if isinstance(found, list) and len(found) == 3 else None
+    if options.columns:
+        folded = {str(key).casefold(): value for key, value in found.items()}
+        return [folded.get(column.casefold()) for column in options.columns]
+    values = [*found.values()]
+    return [values[place] for place in columns_of([*found]) or ()] or None
