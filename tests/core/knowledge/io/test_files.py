@@ -162,7 +162,7 @@ def test_missing_file_says_its_name(tmp_path):
 
 
 def test_demo_graphs_are_read_without_a_problem():
-    folder = os.path.join(os.path.dirname(__file__), "..", "..", "..", "demo_kgs")
+    folder = os.path.join(os.path.dirname(__file__), "..", "..", "..", "..", "demo_kgs")
     for name in sorted(os.listdir(folder)):
         if name.endswith(".spo"):
             file = read_triples(os.path.join(folder, name))
