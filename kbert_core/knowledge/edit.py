@@ -2,14 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 from kbert_core.errors import GraphEditError
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple, refuse_no_triple
-
-if TYPE_CHECKING:
-    from kbert_core.knowledge.graph import KnowledgeGraph
 
 Action = Literal["add", "remove", "replace", "switch_off", "switch_on"]
 
@@ -32,12 +29,15 @@ class Edit:
 class Draft:
     """A graph while edits are made to it; the cost of an edit depends only on what it changes.
 
+    Args:
+        graph: a KnowledgeGraph.
+
     Attributes:
         made: the edits that changed something.
         switched: the triples that were switched, and whether each is on now.
     """
 
-    def __init__(self, graph: "KnowledgeGraph") -> None:
+    def __init__(self, graph: Any) -> None:
         self._graph = graph
         self._entities: dict[str, _Places] = {}  # those looked at
         self._changed: dict[str, None] = {}  # those with other triples
