@@ -32,8 +32,7 @@ from kbert_core.pipeline import Pipeline
 from kbert_lab.data.labelled import labels_of, read_examples
 from kbert_lab.training.batches import READ, Batches
 from kbert_lab.training.options import Recipe, TrainOptions
-from kbert_lab.training.recipe import learn_type_labels
-from kbert_lab.training.rows import RowMaker, query_texts
+from kbert_lab.training.rows import RowMaker
 
 ROOT = Path(__file__).parents[1]
 RECIPES = {
@@ -58,9 +57,7 @@ def main() -> None:
     config = ReadConfig(InjectionOptions(max_triples=2, tail_only=True), max_length=256)
     reader = pipeline.reader
     assert isinstance(reader, KBertReader)
-    trees = query_texts(reader, examples, graph, config)
     labels = {label: number for number, label in enumerate(labels_of(examples))}
-    types = learn_type_labels(examples, trees)
     rows = []
     for name, recipe in RECIPES.items():
         maker = RowMaker(
@@ -71,8 +68,6 @@ def main() -> None:
             graph,
             config,
             recipe=recipe,
-            type_labels=types,
-            texts=trees,
         )
         options = TrainOptions.of(task="ner", data="-", output="-", epochs=3)
         batches = Batches(maker, options, parts=1)

@@ -10,7 +10,6 @@ from transformers import PreTrainedModel
 
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.encoders import (
-    CONFIG_FILE,
     FROZEN_FILE,
     PACKAGE,
     encoder_name,
@@ -18,8 +17,6 @@ from kbert_core.checkpoints.encoders import (
 )
 from kbert_core.errors import CheckpointError, EncoderError, OptionError
 from kbert_core.layers import INSERTED
-
-WHOLE_FILES = ("model.safetensors", "tokenizer.json", "tokenizer_config.json")
 
 
 def check_options(rank: int, *, encoder: str, output: str | Path) -> None:
@@ -150,12 +147,6 @@ def described(peft: Any, encoder: str, output: str | Path) -> dict[str, Any]:
         "adapter": {"rank": settings.r, "alpha": settings.lora_alpha, "trained": trained},
         "parameters": both - trained,  # as many as with the adapter merged: the head is there twice
     }
-
-
-def forget_others(folder: str | Path, *kept: str) -> None:
-    """Remove the files of other kinds of model: a folder holds a whole one, an adapter or a KAR."""
-    for name in {*WHOLE_FILES, CONFIG_FILE, adapters.WEIGHTS_FILE, FROZEN_FILE} - {*kept}:
-        (Path(folder) / name).unlink(missing_ok=True)
 
 
 def inserted_in(encoder: PreTrainedModel) -> dict[str, Tensor]:

@@ -17,13 +17,14 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from kbert_core.checkpoints.checkpoint import card_of
+from kbert_core.checkpoints.encoders import CONFIG_FILE
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.files import json_object, replaced
 from kbert_lab.training.devices import shared
 from kbert_lab.training.options import RunOptions
 
 RUN_FILE = "run.json"  # beside the checkpoints: the options they were made with
-WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+OF_A_MODEL = ("*.safetensors", "*.safetensors.index.json", "tokenizer*.json", CONFIG_FILE)
 TORCH_WRITER = "inline_container"  # named in what torch.save raises on a full disk
 log = logging.getLogger(__name__)
 
@@ -211,7 +212,7 @@ def replacing(output: str | Path) -> Iterator[Path]:
     Yields:
         A new folder of the same name, among the checkpoints. When all went well
         its files take the place of those of ``output``, ``config.json`` last, and
-        other weights there are removed. A process killed in that moment leaves
+        other files of a model there are removed. A process killed in that moment leaves
         both models' files mixed, and the checkpoints to go on from.
     """
     output = Path(output)
@@ -223,7 +224,7 @@ def replacing(output: str | Path) -> Iterator[Path]:
         names = sorted((file.name for file in new.iterdir()), key="config.json".__eq__)
         for name in names:
             os.replace(new / name, output / name)
-        for file in [file for pattern in WEIGHTS for file in output.glob(pattern)]:
+        for file in [file for pattern in OF_A_MODEL for file in output.glob(pattern)]:
             if file.name not in names:
                 file.unlink()
     finally:

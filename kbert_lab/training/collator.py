@@ -118,7 +118,7 @@ class KnowledgeCollator:
             ) from error
         check_labels(examples, labels.names, "the model")
         numbers = labels.numbers
-        maker = RowMaker(examples, task, reader, numbers, self.graph, self.config)
+        maker = RowMaker(examples, task, reader, numbers, self.graph, self.config, type_labels={})
         batch, targets = maker.batch(range(len(examples)), 0)
         targets = targets.float() if task.problem_type else targets  # as its loss wants them
         positions = ablation.position_ids(batch) + reader.encoder.position_offset

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from transformers.trainer_utils import set_seed
 
@@ -34,9 +33,9 @@ from kbert_lab.training.batches import LINKED, READ, TARGETS, Batches
 from kbert_lab.training.cards import write_card
 from kbert_lab.training.devices import is_main, join, shared, started_together
 from kbert_lab.training.evaluate import edit_response, evaluate, tell_of_matches
-from kbert_lab.training.options import HOW_IT_RUNS, SCRATCH, Recipe, TrainOptions
-from kbert_lab.training.recipe import learn_type_labels, warn_of_no_effect
-from kbert_lab.training.rows import RowMaker, query_texts
+from kbert_lab.training.options import HOW_IT_RUNS, SCRATCH, TrainOptions
+from kbert_lab.training.recipe import warn_of_no_effect
+from kbert_lab.training.rows import RowMaker
 from kbert_lab.training.start import body_of, reading_in, started
 from kbert_lab.training.trainer import Course, OrderedTrainer, arguments
 
@@ -142,7 +141,7 @@ def _fitted(
     hides, known = bool(knowledge.hiding_kg), graph
     if hides:
         known = load_graph(*knowledge.hiding_kg, skip_bad=knowledge.skip_bad)
-    maker, type_labels = _rows(options, pipeline, splits["train"], labels, known, hides)
+    maker = _rows(options, pipeline, splits["train"], labels, known, hides)
     last = checkpoints.last_checkpoint(output)
     links = _links(options, pipeline, graph)
     parts = steps.accumulate * started_together()
@@ -179,10 +178,10 @@ def _fitted(
             scores[f"test_{name}"] = evaluate(pipeline, splits["test"], graph)[name]
         return scores
 
-    trainer = KnowledgeTrainer(options, pipeline, batches, score, rate=rate)
+    trainer = _trainer(options, pipeline, batches, score, rate)
     trainer.train_on(last)
     pipeline.reader.model.eval()
-    type_labels = {} if hides else type_labels
+    type_labels = {} if hides else maker.type_labels or {}
     curve = [{k: v for k, v in scores.items() if k != "seconds"} for scores in trainer.curve]
     made = checkpoints.digests({**run, **changing})
     return Fitted(pipeline, splits, graph, type_labels, curve, start.attached, made)
@@ -195,28 +194,18 @@ def _rows(
     labels: Sequence[str],
     graph: KnowledgeGraph,
     only_hides: bool,
-) -> tuple[RowMaker, dict[str, str]]:
-    """What makes the rows of the training set; and the tails that name a label."""
+) -> RowMaker:
+    """What makes the rows of the training set."""
     assert pipeline.task is not None
-    task, reader, config = pipeline.task, pipeline.reader, pipeline.config
-    windows, fixed = task.windows and bool(config.windows), options.recipe == Recipe()
-    how = {"windows": windows, "fixed": fixed and not only_hides}
-    texts = query_texts(reader, examples, graph, config, **how)
+    numbers = {label: number for number, label in enumerate(labels)}
+    how: dict[str, Any] = {"recipe": options.recipe, "seed": options.run.seed}
+    how["only_hides"] = only_hides
+    maker = RowMaker(examples, pipeline.task, pipeline.reader, numbers, graph, **how)
     if is_main() and len(graph) and not only_hides:
-        used = [bool(text.used) for text in texts]
-        tell_of_matches(used, "train", relations=bool(config.options.relations))
-    types = learn_type_labels(examples, texts) if task.name == "ner" else {}
-    warn_of_no_effect(options, types)
-    maker = RowMaker(
-        *(examples, task, reader, {label: number for number, label in enumerate(labels)}),
-        *(graph, config),
-        recipe=options.recipe,
-        type_labels=types,
-        texts=texts,
-        only_hides=only_hides,
-        seed=options.run.seed,
-    )
-    return maker, types
+        relations = bool(pipeline.config.options.relations)
+        tell_of_matches([bool(text.used) for text in maker.texts], "train", relations=relations)
+    warn_of_no_effect(options, maker.type_labels or {})
+    return maker
 
 
 def _links(options: TrainOptions, pipeline: Pipeline, graph: KnowledgeGraph) -> RowMaker | None:
@@ -242,64 +231,49 @@ def _fingerprint(splits: Mapping[str, Sequence[Example]]) -> str:
     return digest.hexdigest()[:16]
 
 
-class KnowledgeTrainer(OrderedTrainer):
+def _trainer(
+    options: TrainOptions,
+    pipeline: Pipeline,
+    batches: Batches,
+    score: Callable[[], Mapping[str, float]],
+    rate: float,
+) -> OrderedTrainer:
     """The trainer of any system's reader with any task."""
+    reader, config, steps = pipeline.reader, batches.maker.config, options.optimiser
+    never = len(batches) + 1  # but at epochs' ends
 
-    def __init__(
-        self,
-        options: TrainOptions,
-        pipeline: Pipeline,
-        batches: Batches,
-        score: Callable[[], Mapping[str, float]],
-        *,
-        rate: float,
-    ) -> None:
-        assert pipeline.task is not None
-        self.reader, self.task, self.config = pipeline.reader, pipeline.task, batches.maker.config
-        steps, name = options.optimiser, MAIN_SCORE[options.task]
-        never = len(batches) + 1  # but at epochs' ends
-        super().__init__(
-            model=self.reader.model,
-            train_dataset=batches,
-            score=score,
-            course=Course(batches.tokens.__getitem__, batches.epoch_ends, steps.patience),
-            data_collator=lambda items: items[0],
-            args=arguments(
-                self.reader.device,
-                options.run,
-                max_steps=len(batches.steps),
-                per_device_train_batch_size=1,
-                gradient_accumulation_steps=steps.accumulate,
-                learning_rate=rate,
-                lr_scheduler_type="linear",
-                warmup_steps=WARMUP,
-                eval_steps=never,
-                save_steps=never,
-                load_best_model_at_end=True,
-                metric_for_best_model=name,
-                greater_is_better=True,
-            ),
+    def total_loss(model: nn.Module, inputs: dict[str, Any]) -> Tensor:
+        output = reader.forward(inputs[READ], config, model=model)
+        linked = bool(inputs[LINKED])
+        logits = output["links" if linked else "logits"]
+        return TASKS["link" if linked else options.task].loss(
+            logits, inputs[TARGETS].to(reader.device)
         )
 
-    def total_loss(self, model: nn.Module, inputs: dict[str, Any]) -> Tensor:
-        """The task's loss over a batch's labels, in nats."""
-        output = self.reader.forward(inputs[READ], self.config, model=model)
-        task, name = (TASKS["link"], "links") if inputs[LINKED] else (self.task, "logits")
-        return task.loss(output[name], inputs[TARGETS].to(self.reader.device))
-
-    def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:
-        """Make the optimiser, with the system's own learning rates where it has some."""
-        optimizer: torch.optim.Optimizer = super().create_optimizer(*given)
-        names = {id(p): name for name, p in self.reader.model.named_parameters()}
-        for group in list(optimizer.param_groups):
-            by_rate: dict[float, list[nn.Parameter]] = {1.0: []}
-            for p in group["params"]:
-                rate = self.reader.rate_of(names[id(p)]) if id(p) in names else 1.0
-                by_rate.setdefault(rate, []).append(p)
-            group["params"] = by_rate.pop(1.0)
-            for rate, params in by_rate.items():
-                optimizer.add_param_group({**group, "params": params, "lr": group["lr"] * rate})
-        return optimizer
+    return OrderedTrainer(
+        model=reader.model,
+        train_dataset=batches,
+        total_loss=total_loss,
+        rate_of=reader.rate_of,
+        score=score,
+        course=Course(batches.tokens.__getitem__, batches.epoch_ends, steps.patience),
+        data_collator=lambda items: items[0],
+        args=arguments(
+            reader.device,
+            options.run,
+            max_steps=len(batches.steps),
+            per_device_train_batch_size=1,
+            gradient_accumulation_steps=steps.accumulate,
+            learning_rate=rate,
+            lr_scheduler_type="linear",
+            warmup_steps=WARMUP,
+            eval_steps=never,
+            save_steps=never,
+            load_best_model_at_end=True,
+            metric_for_best_model=MAIN_SCORE[options.task],
+            greater_is_better=True,
+        ),
+    )
 
 
 def _check(splits: Mapping[str, Sequence[Example]], labels: Sequence[str]) -> None:
@@ -341,14 +315,14 @@ def _report(options: TrainOptions, fitted: Fitted) -> dict[str, Any]:
         parameters=sum(p.numel() for p in pipeline.reader.model.parameters()),
         processes=started_together(),
     )
-    if options.links:
-        report["links"] = {"data": Path(options.links).name, "share": options.link_share}
-    if options.optimiser.steps is not None:
-        report["steps"] = options.optimiser.steps
-    if options.optimiser.negatives is not None:
-        report["negatives"] = options.optimiser.negatives
-    if knowledge.hiding_kg:
-        report["hiding_knowledge"] = list(map(plain_stem, knowledge.hiding_kg))
+    links = {"data": Path(options.links).name, "share": options.link_share}
+    where_given = {
+        "links": links if options.links else None,
+        "steps": options.optimiser.steps,
+        "negatives": options.optimiser.negatives,
+        "hiding_knowledge": list(map(plain_stem, knowledge.hiding_kg)) or None,
+    }
+    report |= {name: value for name, value in where_given.items() if value is not None}
     model = pipeline.reader.model
     if not fitted.attached and adapting.only_inserted_trains(model):
         report["frozen"] = sum(p.numel() for p in model.parameters() if p.requires_grad)
@@ -377,16 +351,13 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
         adapting.name_encoder(model, encoder)
     if not options.float32:
         model.half()
-    with checkpoints.saving(output):
-        with checkpoints.replacing(output) as new:
-            if fitted.attached:
-                adapting.save_adapter(fitted.attached, new, encoder=encoder)
-            elif is_frozen:
-                adapting.save_inserted(model, new)
-            else:
-                model.save_pretrained(new)
-                fitted.pipeline.hugging_face_tokenizer.save_pretrained(new)
-            write_card(new, card)
-            made = [file.name for file in new.iterdir()]
-        adapting.forget_others(output, *made)
+    with checkpoints.saving(output), checkpoints.replacing(output) as new:
+        if fitted.attached:
+            adapting.save_adapter(fitted.attached, new, encoder=encoder)
+        elif is_frozen:
+            adapting.save_inserted(model, new)
+        else:
+            model.save_pretrained(new)
+            fitted.pipeline.hugging_face_tokenizer.save_pretrained(new)
+        write_card(new, card)
     shutil.rmtree(checkpoints.checkpoints_in(output), ignore_errors=True)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.data import default_collate
-from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase, TrainingArguments
+from transformers import BertForMaskedLM, PreTrainedTokenizerBase, TrainingArguments
 from transformers.trainer_utils import set_seed
 
 from kbert_core.checkpoints.checkpoint import Card, device_named, load_tokenizer
@@ -32,6 +32,7 @@ from kbert_lab.training.corpus import (
 )
 from kbert_lab.training.devices import is_main, join, shared, started_together
 from kbert_lab.training.options import HOW_IT_RUNS, CorpusOptions, PretrainOptions
+from kbert_lab.training.start import bert_config
 from kbert_lab.training.trainer import Course, OrderedTrainer, arguments
 from kbert_lab.training.vocabulary import character_tokenizer
 
@@ -69,12 +70,6 @@ def total_loss(model: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
     logits = model(**{name: value for name, value in inputs.items() if name != BATCH})
     labels = inputs["labels"]
     return nn.functional.cross_entropy(logits, labels[labels != IGNORED], reduction="sum")
-
-
-class MaskedLanguageTrainer(OrderedTrainer):
-    """The trainer on packed rows."""
-
-    total_loss = staticmethod(total_loss)  # type: ignore[assignment]
 
 
 def pretrain(options: PretrainOptions) -> dict[str, Any]:
@@ -130,9 +125,10 @@ def pretrain(options: PretrainOptions) -> dict[str, Any]:
     )
     model = new_model(options, tokenizer)
     filled = len(corpus.ids) / len(rows)  # tokens of a row that aren't padding
-    trainer = MaskedLanguageTrainer(
+    trainer = OrderedTrainer(
         model=model,
         args=_arguments(options, device),
+        total_loss=total_loss,
         score=lambda: held_out_scores(model, test),
         course=Course(lambda step: step * step_rows * filled),
         train_dataset=train,
@@ -270,20 +266,9 @@ def _tokenizer(options: PretrainOptions, last: Path | None) -> PreTrainedTokeniz
 
 def new_model(options: PretrainOptions, tokenizer: PreTrainedTokenizerBase) -> PackedMaskedLM:
     """A BERT from nothing, as large as the options say."""
-    of = options.bert
-    return PackedMaskedLM(
-        BertConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=of.hidden_size,
-            num_hidden_layers=of.num_hidden_layers,
-            num_attention_heads=of.num_attention_heads,
-            intermediate_size=4 * of.hidden_size,
-            max_position_embeddings=of.max_positions,
-            hidden_dropout_prob=of.dropout,
-            attention_probs_dropout_prob=of.dropout,
-            pad_token_id=tokenizer.pad_token_id,
-        ),
-    )
+    sizes = options.bert.flat()
+    longest = sizes.pop("max_positions")
+    return PackedMaskedLM(bert_config(tokenizer, max_position_embeddings=longest, **sizes))
 
 
 def _save(

@@ -23,35 +23,13 @@ from kbert_core.tokens import Tokens
 from kbert_lab.data.labelled import Example
 from kbert_lab.data.splits import by_fold
 from kbert_lab.training.options import Recipe
-from kbert_lab.training.recipe import Augmented, Augmenter, type_relations
+from kbert_lab.training.recipe import Augmented, Augmenter, learn_type_labels, type_relations
 from kbert_lab.training.vocabulary import MASKED_SHARE, Masking
 
 READ_AT_ONCE = 512  # texts
 FOLDS = 6  # of training's names, of which an epoch has one
 KEPT_TOKENS = 5_000_000  # of rows, about a gigabyte
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-
-
-def query_texts(
-    reader: Reader,
-    examples: Sequence[Example],
-    graph: KnowledgeGraph,
-    config: Any,
-    *,
-    windows: bool = False,
-    fixed: bool = False,
-) -> list[Any]:
-    """Read many examples so that a recipe can change them; see :meth:`Reader.query`.
-
-    Args:
-        fixed: no recipe will change them, so a system that knows no recipes can read them, too.
-    """
-    read = reader.read if fixed and type(reader).query is Reader.query else reader.query
-    queried: list[Any] = []
-    for start in range(0, len(examples) or 1, READ_AT_ONCE):  # none: it may be refused
-        texts = [example.sentences for example in examples[start : start + READ_AT_ONCE]]
-        queried += read(texts, graph, config, windows=windows)
-    return queried
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +61,35 @@ class RowMaker:
     config: Any = None  # how texts are read; None: as the reader is configured
     _: KW_ONLY
     recipe: Recipe = Recipe()  # what happens to knowledge
-    type_labels: Mapping[str, str] | None = None  # tail → label, see ``learn_type_labels``
-    texts: Sequence[Any] = ()  # see ``query_texts``, where they are read already
+    type_labels: Mapping[str, str] | None = None  # tail → label; None: ``learn_type_labels``
     only_hides: bool = False
     seed: int = 0
     held_out: bool = False  # to be scored: no knowledge may tell what is hidden
 
     def __post_init__(self) -> None:
         self.config = self.reader.configured(self.config)
-        recipe, types, options = self.recipe, dict(self.type_labels or {}), self.config.options
-        relations = type_relations(self.graph, types, options) if recipe.invented else {}
-        self._augment = Augmenter(recipe, options, types, relations, self.task.name == "ner")
         self._windows = self.task.windows and bool(self.config.windows)
-        self.texts = self.texts or query_texts(
-            *(self.reader, self.examples, self.graph, self.config),
-            windows=self._windows,
-            fixed=recipe == Recipe() and not self.only_hides,
-        )
+        self.texts, named = self._queried(), self.task.name == "ner"
+        if self.type_labels is None:
+            self.type_labels = learn_type_labels(self.examples, self.texts) if named else {}
+        recipe, types, options = self.recipe, self.type_labels, self.config.options
+        relations = type_relations(self.graph, types, options) if recipe.invented else {}
+        self._augment = Augmenter(recipe, options, types, relations, tagged=named)
         self._fold: tuple[int, RowMaker] | None = None  # of the newest epoch
         self._masking = Masking(self.reader.tokenizer.hugging_face)
         self._kept: dict[int, list[TrainingRow]] = {}
         self._room = KEPT_TOKENS
+
+    def _queried(self) -> list[Any]:
+        """The texts as a recipe can change them; a system that knows no recipes reads them."""
+        changes = self.recipe != Recipe() or self.only_hides
+        reader, texts = self.reader, [example.sentences for example in self.examples]
+        read = reader.query if changes or type(reader).query is not Reader.query else reader.read
+        queried: list[Any] = []
+        for start in range(0, len(texts) or 1, READ_AT_ONCE):  # none: it may be refused
+            some = texts[start : start + READ_AT_ONCE]
+            queried += read(some, self.graph, self.config, windows=self._windows)
+        return queried
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what another process can make for itself."""

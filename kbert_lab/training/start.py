@@ -117,21 +117,27 @@ def started(
     return Start(tokenizer, model, weights, 1e-3, attached)
 
 
+def bert_config(
+    tokenizer: PreTrainedTokenizerBase, hidden_size: int, dropout: float, **sizes: Any
+) -> BertConfig:
+    """The configuration of a BERT from nothing, for a vocabulary."""
+    return BertConfig(
+        vocab_size=len(tokenizer),
+        pad_token_id=tokenizer.pad_token_id,
+        hidden_size=hidden_size,
+        intermediate_size=4 * hidden_size,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+        **sizes,
+    )
+
+
 def _new_model(
     options: StartOptions, task: Task, tokenizer: PreTrainedTokenizerBase, heads: dict[str, Any]
 ) -> PreTrainedModel:
-    size: dict[str, Any] = options.size
-    width = size["hidden_size"]
-    config = BertConfig(
-        **size,
-        vocab_size=len(tokenizer),
-        num_attention_heads=max(1, width // 64),
-        intermediate_size=4 * width,
-        hidden_dropout_prob=options.dropout,
-        attention_probs_dropout_prob=options.dropout,
-        pad_token_id=tokenizer.pad_token_id,
-        **heads,
-    )
+    attention_heads = max(1, options.size["hidden_size"] // 64)
+    sizes = {**options.size, "num_attention_heads": attention_heads, **heads}
+    config = bert_config(tokenizer, dropout=options.dropout, **sizes)
     auto_class: Any = task.auto_class
     return auto_class.from_config(config, attn_implementation="sdpa")  # type: ignore[no-any-return]
 

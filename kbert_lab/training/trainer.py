@@ -133,6 +133,8 @@ class OrderedTrainer(Trainer):
 
     Args:
         train_dataset: has ``described``, what some items hold in words, too.
+        total_loss: a batch's loss in nats, summed over its labels, by the model.
+        rate_of: by what the learning rate of a parameter is multiplied, by its name.
         score: the scores of the model on held-out data, for :meth:`evaluate`.
         course: when it evaluates and saves.
         other arguments: as the trainer's.
@@ -144,10 +146,13 @@ class OrderedTrainer(Trainer):
         self,
         *,
         train_dataset: Any,
+        total_loss: Callable[[nn.Module, dict[str, Any]], Tensor],
         score: Callable[[], Mapping[str, float]],
         course: Course,
+        rate_of: Callable[[str], float] = lambda name: 1.0,
         **kwargs: Any,
     ) -> None:
+        self.total_loss, self.rate_of = total_loss, rate_of
         both = {"train_dataset": train_dataset, "eval_dataset": train_dataset}
         super().__init__(**both, callbacks=[course], **kwargs)
         self.score, self.course, self.describe = score, course, train_dataset.described
@@ -155,9 +160,19 @@ class OrderedTrainer(Trainer):
         for callback in (PrinterCallback, ProgressCallback):  # which print where results go
             self.remove_callback(callback)
 
-    def total_loss(self, model: nn.Module, inputs: dict[str, Any]) -> Tensor:
-        """A batch's loss in nats, summed over its labels."""
-        raise NotImplementedError
+    def create_optimizer(self, *given: Any) -> torch.optim.Optimizer:
+        """Make the optimiser, with the rates of ``rate_of``."""
+        optimizer: torch.optim.Optimizer = super().create_optimizer(*given)
+        model: nn.Module = self.model  # type: ignore[assignment]
+        names = {id(parameter): name for name, parameter in model.named_parameters()}
+        for group in list(optimizer.param_groups):
+            by_rate: dict[float, list[Tensor]] = {1.0: []}
+            for parameter in group["params"]:
+                by_rate.setdefault(self.rate_of(names[id(parameter)]), []).append(parameter)
+            group["params"] = by_rate.pop(1.0)
+            for rate, params in by_rate.items():
+                optimizer.add_param_group({**group, "params": params, "lr": group["lr"] * rate})
+        return optimizer
 
     def compute_loss(
         self,

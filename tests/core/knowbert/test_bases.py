@@ -14,9 +14,10 @@ from kbert_core.knowbert.candidates import Base
 from kbert_core.knowbert.knowbert import KnowBertConfig
 from kbert_core.labels import IGNORED
 from kbert_lab.data.labelled import GoldLink
-from kbert_lab.training.finetune import KnowledgeTrainer, train
+from kbert_lab.training.finetune import train
 from kbert_lab.training.options import TrainOptions
 from kbert_lab.training.rows import link_targets
+from kbert_lab.training.trainer import OrderedTrainer
 
 KAR = {"size": 12, "heads": 3, "inner": 16}
 TYPES, PARTS = (json.dumps({"relations": [name], "kar": KAR}) for name in ("类别", "部位"))
@@ -70,7 +71,7 @@ def test_two_bases_train_at_two_layers_and_each_is_edited_by_itself(folder, chec
 
 def test_a_training_of_two_bases_goes_on_to_equal_weights(folder, checkpoints, monkeypatch):
     train(options(folder, checkpoints, "whole"))
-    step, calls = KnowledgeTrainer.training_step, []
+    step, calls = OrderedTrainer.training_step, []
 
     def dying(self, *args, **kwargs):
         calls.append(1)
@@ -78,7 +79,7 @@ def test_a_training_of_two_bases_goes_on_to_equal_weights(folder, checkpoints, m
             raise KeyboardInterrupt
         return step(self, *args, **kwargs)
 
-    monkeypatch.setattr(KnowledgeTrainer, "training_step", dying)
+    monkeypatch.setattr(OrderedTrainer, "training_step", dying)
     with pytest.raises(KeyboardInterrupt):
         train(options(folder, checkpoints, "cut"))
     monkeypatch.undo()

@@ -22,9 +22,10 @@ from kbert_lab.suites.runner import run_all
 from kbert_lab.suites.suite import read_suite
 from kbert_lab.training.batches import mixed
 from kbert_lab.training.evaluate import evaluate
-from kbert_lab.training.finetune import KnowledgeTrainer, train
+from kbert_lab.training.finetune import train
 from kbert_lab.training.options import TrainOptions
 from kbert_lab.training.rows import link_targets
+from kbert_lab.training.trainer import OrderedTrainer
 
 SENSES = {"心电图.n.01": "一种检查", "心电图.n.02": "一张图", "胃镜.n.01": "一种器械"}
 TEXTS = [
@@ -150,7 +151,7 @@ def test_a_linker_learns_what_the_encoder_can_tell(linked, checkpoints):
 
 def test_a_linkers_training_goes_on_to_equal_weights(linked, checkpoints, monkeypatch):
     train(options(linked, checkpoints, "whole", epochs=3))
-    step, calls = KnowledgeTrainer.training_step, []
+    step, calls = OrderedTrainer.training_step, []
 
     def dying(self, *args, **kwargs):
         calls.append(1)
@@ -158,7 +159,7 @@ def test_a_linkers_training_goes_on_to_equal_weights(linked, checkpoints, monkey
             raise KeyboardInterrupt
         return step(self, *args, **kwargs)
 
-    monkeypatch.setattr(KnowledgeTrainer, "training_step", dying)
+    monkeypatch.setattr(OrderedTrainer, "training_step", dying)
     with pytest.raises(KeyboardInterrupt):
         train(options(linked, checkpoints, "cut", epochs=3))
     monkeypatch.undo()

@@ -26,7 +26,7 @@ from kbert_lab.suites import results, runner
 from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.results import Status
 from kbert_lab.suites.suite import read_suite
-from kbert_lab.training.finetune import KnowledgeTrainer
+from kbert_lab.training.trainer import OrderedTrainer
 from results.tools import report
 
 
@@ -253,7 +253,7 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_result(
     suite_data |= {"seeds": [1], "runs": suite_data["runs"][:1], "baselines": []}
     suite_data.pop("also_compare")
     path = written(suite_data)
-    plain = KnowledgeTrainer.training_step
+    plain = OrderedTrainer.training_step
     steps = []
 
     def breaking(self, *args, **kwargs):
@@ -262,11 +262,11 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_result(
             raise KeyboardInterrupt
         return plain(self, *args, **kwargs)
 
-    monkeypatch.setattr(KnowledgeTrainer, "training_step", breaking)
+    monkeypatch.setattr(OrderedTrainer, "training_step", breaking)
     assert kbert(path, "--device", "cpu") == 130
     assert states(path) == ["left"]
     assert list(folder.glob("runs/experiments/tiny/bert-seed1-*/checkpoints/*"))
-    monkeypatch.setattr(KnowledgeTrainer, "training_step", plain)
+    monkeypatch.setattr(OrderedTrainer, "training_step", plain)
     assert kbert(path, "--device", "cpu") == 0
     resumed = result_of("bert-seed1")
     assert kbert(path, "--device", "cpu", "--work", "elsewhere", "--results", "again") == 0
@@ -288,7 +288,7 @@ def test_a_run_cut_off_while_it_is_scored_is_not_trained_again(
     with monkeypatch.context() as patch:
         patch.setattr(runner, "score_run", interrupted)
         assert kbert(path, "--device", "cpu") == 130
-    monkeypatch.setattr(KnowledgeTrainer, "training_step", interrupted)
+    monkeypatch.setattr(OrderedTrainer, "training_step", interrupted)
     assert kbert(path, "--device", "cpu") == 0
     result = result_of("bert-seed1")
     assert len(result["learning_curve"]) == 2
@@ -612,7 +612,7 @@ def test_a_graph_that_is_missing_is_told_before_anything_is_trained(
 def test_a_test_set_without_rows_is_refused_before_anything_is_trained(
     written, suite_data, folder, monkeypatch, caplog
 ):
-    monkeypatch.setattr(KnowledgeTrainer, "train", Mock(side_effect=AssertionError("trained")))
+    monkeypatch.setattr(OrderedTrainer, "train", Mock(side_effect=AssertionError("trained")))
     (folder / "data" / "test.tsv").write_text("text_a\tlabel\n", encoding="utf-8")
     assert kbert(written(suite_data), "--device", "cpu", "--only", "BERT", "--seeds", "1") == 2
     assert "test.tsv: no labelled" in caplog.text

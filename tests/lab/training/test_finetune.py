@@ -19,10 +19,10 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
 from kbert_lab.training.checkpoints import last_whole, replacing, step_of
 from kbert_lab.training.evaluate import edit_response
-from kbert_lab.training.finetune import KnowledgeTrainer, fit, train
+from kbert_lab.training.finetune import fit, train
 from kbert_lab.training.options import Recipe
 from kbert_lab.training.recipe import warn_of_no_effect
-from kbert_lab.training.trainer import Course
+from kbert_lab.training.trainer import Course, OrderedTrainer
 
 
 @pytest.fixture
@@ -135,9 +135,9 @@ def test_the_model_of_the_same_run_is_not_trained_again_unless_asked(data, monke
     once = tuning(data, epochs=1)
     first = train(once)
     trained = []
-    plain = KnowledgeTrainer.train_on
+    plain = OrderedTrainer.train_on
     monkeypatch.setattr(
-        KnowledgeTrainer, "train_on", lambda self, last: trained.append(1) or plain(self, last)
+        OrderedTrainer, "train_on", lambda self, last: trained.append(1) or plain(self, last)
     )
     before = (data / "model" / "model.safetensors").stat().st_mtime_ns
     with caplog.at_level("INFO"):
@@ -196,7 +196,7 @@ def test_a_cut_off_run_stops_early_where_a_whole_one_does(data, monkeypatch, cut
         curve[:] = self.curve
         return Trainer.training_step(self, *args, **kwargs)
 
-    monkeypatch.setattr(KnowledgeTrainer, "training_step", watched)
+    monkeypatch.setattr(OrderedTrainer, "training_step", watched)
     monkeypatch.setattr("kbert_lab.training.finetune.evaluate", scored)
     made = tuning(data, epochs=6, patience=3)
     cut_off(made, before=cut)

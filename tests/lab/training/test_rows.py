@@ -22,8 +22,8 @@ from kbert_core.tasks import TASKS
 from kbert_lab.data.labelled import Example, labels_of
 from kbert_lab.training.evaluate import tell_of_matches
 from kbert_lab.training.options import Recipe
-from kbert_lab.training.recipe import Augmenter, learn_type_labels
-from kbert_lab.training.rows import RowMaker, batch_of, query_texts
+from kbert_lab.training.recipe import Augmenter
+from kbert_lab.training.rows import RowMaker, batch_of
 from kbert_lab.training.vocabulary import character_tokenizer
 
 TEXT = "有糖尿病史"
@@ -239,7 +239,7 @@ def test_a_recipe_without_hidden_mismatches_draws_what_it_always_drew():
     graph = KnowledgeGraph([*GRAPH, Triple("有", "类别", "检查")])
     recipe = {"counterfactual": 0.3, "mention_dropout": 0.5, "branch_dropout": 0.2}
     augment = Augmenter(Recipe(**recipe), READER.config.options, TYPES, tagged=True)
-    (text,) = query_texts(READER, [SICK], graph, READER.config)
+    (text,) = READER.query([SICK.sentences], graph, READER.config)
     random = np.random.default_rng(7)
     augment(text, SICK, random)
     again = np.random.default_rng(7)
@@ -288,7 +288,7 @@ def test_a_recipe_needs_a_system_that_grows_trees():
 
 
 def types_of(examples, graph):
-    return learn_type_labels(examples, query_texts(READER, examples, graph, READER.config))
+    return RowMaker(examples, TASKS["ner"], READER, LABELS, graph).type_labels
 
 
 def test_type_labels_are_learned_from_matched_mentions():
