@@ -4,20 +4,40 @@ For named entities a text is tokens separated by single spaces with as many BIO 
 taken as they stand: a quotation mark is a character like any other. See ``tables`` for the files.
 """
 
+import ast
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from kbert_core.errors import DataError
-from kbert_core.knowledge.names import is_word_character
+from kbert_core.knowledge.names import normalise_name
 from kbert_core.labels import OUTSIDE, RIGHT, WRONG, bio_spans
-from kbert_lab.data.several import labels_of_cells, look_like_several
-from kbert_lab.data.tables import NUMBERED, SPANS, Source, Table, TextTable
-from kbert_lab.data.tagging import BIO, IOB1, TAG, as_bio, is_stray, scheme_of, tag_remedy
+from kbert_lab.data.tables import (
+    NUMBERED,
+    SPANS,
+    Source,
+    Table,
+    problem_of,
+    read_lines,
+    text_table,
+)
+from kbert_lab.data.tagging import (
+    BIO,
+    IOB1,
+    as_bio,
+    check_tags,
+    is_stray,
+    joined,
+    scheme_of,
+    spaced,
+)
 
 SPLITS = ("train", "dev", "test")
 SHOWN = 5  # warnings of one kind
@@ -25,6 +45,9 @@ SENTENCE = re.compile(r"\w{9}|\w[，。！？；]")  # within a token: nine lett
 NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?")
 MOST_NUMBERS = 20  # classes that are numbers
 LEAST_BEGUN = 0.1  # entities that are read, to one that is lost
+LINKS = (".jsonl", ".jsonl.xz")
+BAR = re.compile(r"\|")
+SIGNS = re.compile(r"[|,;，；、](?![^(]*\))")  # but not in Cause-Effect(e2,e1)
 log = logging.getLogger(__name__)
 
 
@@ -92,7 +115,7 @@ def read_examples(
     label, qid) → the file's. For fill-mask a column "filling" says what stands at the [MASK]s of
     the text; without it tokens are hidden at random.
     """
-    return examples_of(TextTable(Path(path), task, columns), task, columns)
+    return examples_of(text_table(Path(path), task, columns), task, columns)
 
 
 def examples_of(table: Table, task: str, columns: Mapping[str, str] | None) -> list[Example]:
@@ -157,9 +180,9 @@ def tagged_examples(
     """
     split = list(rows)
     for number, tokens, tags in split:
-        _check_tags(tokens, tags, source.place(number))
-    spaced = _spaced([token for _, tokens, _ in split for token in tokens])
-    if not spaced:
+        check_tags(tokens, tags, source.place(number))
+    with_spaces = spaced([token for _, tokens, _ in split for token in tokens])
+    if not with_spaces:
         _refuse_sentences(split, source)
     scheme = scheme_of(tags for _, _, tags in split)
     if scheme == IOB1 and not whole:
@@ -170,7 +193,7 @@ def tagged_examples(
     stray: list[int] = []  # lines of entities without a beginning
     for number, tokens, tags in split:
         stray += [number for pair in pairwise([OUTSIDE, *tags]) if is_stray(*pair)]
-        text, words = _joined(tokens, spaced)
+        text, words = joined(tokens, with_spaces)
         bio = tuple(as_bio(tags, scheme))
         examples.append(Example((text,), None, words, bio, source=source, line=number))
     if stray and scheme != IOB1:
@@ -248,25 +271,6 @@ def _tokens(value: Any) -> list[str]:
     return value if isinstance(value, list) else str(value).split(" ")
 
 
-def _check_tags(tokens: Sequence[str], tags: Sequence[str], where: str) -> None:
-    if len(tokens) != len(tags):
-        raise DataError(
-            f"{where}: {len(tokens)} tokens and {len(tags)} labels. "
-            "Expected one label for each token, both separated by single spaces."
-        )
-    if "" in tokens:
-        raise DataError(
-            f"{where}: token {list(tokens).index('') + 1} is empty. Write a token there, or "
-            "delete its label and the extra space."
-        )
-    for number, (token, wrong) in enumerate(zip(tokens, tags, strict=True), start=1):
-        if not TAG.fullmatch(wrong):
-            raise DataError(
-                f"{where}: the label '{wrong}' isn't a BIO tag (token {number}, '{token}'). "
-                f"Expected O, B-TYPE or I-TYPE.{tag_remedy(wrong)}"
-            )
-
-
 def _refuse_sentences(
     rows: Sequence[tuple[int, Sequence[str], Sequence[str]]], source: Source
 ) -> None:
@@ -300,28 +304,97 @@ def _refuse_scores(examples: Sequence[Example], source: Source) -> None:
         )
 
 
-def _spaced(tokens: Sequence[str]) -> bool:
-    """Say whether tokens are mostly words of a script with spaces between words."""
-    if all(len(token) <= 1 for token in tokens):
-        return False
-    borders = [token[0] for token in tokens if token[:1].isalpha()]
-    return 2 * sum(map(is_word_character, borders)) >= len(borders)
+# Several labels in a cell: sports|politics, or a list of JSON or Python; none in an empty one
 
 
-def _joined(tokens: Sequence[str], spaced: bool) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Join tokens to a text; also their spans in characters."""
-    text, before, words = "", "", []
-    for token in tokens:
-        if before and (spaced or _two_words(before, token)):
-            text += " "
-        words.append((len(text), len(text) + len(token)))
-        text, before = text + token, token
-    return text, tuple(words)
+def labels_of_cells(cells: Sequence[tuple[str, Any]]) -> list[tuple[str, ...]]:
+    """Take cells (place, text or list) apart; DataError for a broken list or a label twice."""
+    lists = [(where, _as_list(where, cell)) for where, cell in cells]
+    sign = BAR if any(isinstance(cell, str) and "|" in cell for _, cell in lists) else SIGNS
+    return [_labels(where, cell, sign) for where, cell in lists]
 
 
-def _two_words(before: str, after: str) -> bool:
-    """Say whether two tokens of a text without spaces still need a space between them."""
-    borders = (before[-1:], after[:1])
-    return (len(before) > 1 or len(after) > 1) and all(
-        border.isalpha() and is_word_character(border) for border in borders
+def look_like_several(cells: Iterable[Any]) -> list[str]:
+    """Return the cells that may have several labels: lists, and those that share a part."""
+    cells = list(cells)
+    if lists := [", ".join(map(str, cell)) for cell in cells if isinstance(cell, list)]:
+        return lists
+    parts = {cell: {part.strip() for part in SIGNS.split(cell)} for cell in set(map(str, cells))}
+    count = Counter(part for own in parts.values() for part in own)
+    found = (la for la, own in parts.items() if len(own) > 1 and any(count[p] > 1 for p in own))
+    return sorted(found)
+
+
+def _as_list(where: str, cell: Any) -> Any:
+    """Read a list that is written as a text; JSON's lists of texts are Python's, too."""
+    if not isinstance(cell, str) or not cell.lstrip().startswith("["):
+        return cell
+    try:
+        return ast.literal_eval(cell.strip())
+    except (ValueError, SyntaxError) as error:
+        raise DataError(
+            f'{where}: the labels \'{cell[:60]}\' are no list. Write them as ["one", "another"], '
+            "or as one|another."
+        ) from error
+
+
+def _labels(where: str, cell: Any, sign: re.Pattern[str]) -> tuple[str, ...]:
+    parts = sign.split(cell) if isinstance(cell, str) else map(str, cell)
+    labels = tuple(part.strip() for part in parts if part.strip())
+    if len(set(labels)) < len(labels):
+        raise DataError(
+            f"{where}: a label stands twice in '{', '.join(labels)[:60]}'. Expected the names of "
+            "the labels that the text has, each once, and not a 0 or 1 for every label."
+        )
+    return labels
+
+
+# Texts with the entities that their spans mean: data for the task "link"
+
+
+def read_links(path: str | Path) -> list[Example]:
+    """Read labelled texts, an object of JSON a line.
+
+    It has ``text`` and ``labels``, each with ``span`` (start, end in characters) and ``entity_id``,
+    as entity-linking benchmarks are published. Three more fields are ours: ``also``, other entities
+    that are right too; ``word``, under which the entity is looked up; ``candidates``, what the span
+    may mean, the most common first.
+
+    Raises:
+        DataError: with file and line, where a line isn't so.
+    """
+    path, examples = Path(path), []
+    source = Source(path.name, "line")
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            continue
+        where = source.place(number)
+        try:
+            row = from_json(line)
+            text, links = row["text"], tuple(map(_link, row["labels"]))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise DataError(
+                f"{where}: found no labelled text ({problem_of(error)}), expected 'text' and "
+                "'labels', each with 'span' and 'entity_id'. Mend or delete the line."
+            ) from error
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(f"{where}: the text is blank. Write it, or delete the line.")
+        for link in links:
+            if not 0 <= link.start < link.end <= len(text):
+                raise DataError(
+                    f"{where}: the span [{link.start}, {link.end}) isn't in the text of "
+                    f"{len(text)} characters. Give start and end, the end exclusive."
+                )
+        examples.append(Example((text,), links=links, source=source, line=number))
+    if not examples:
+        raise DataError(f"{path}: no labelled text, so nothing to learn or to score. Add one.")
+    return examples
+
+
+def _link(label: Mapping[str, Any]) -> GoldLink:
+    start, end = map(int, label["span"])
+    entities, candidates = (
+        tuple(normalise_name(str(entity)) for entity in some)  # as a graph knows it
+        for some in ((label["entity_id"], *label.get("also", ())), label.get("candidates", ()))
     )
+    return GoldLink(start, end, entities, str(label.get("word", "")), candidates)

@@ -16,13 +16,17 @@ from kbert_core.knowledge.io.compression import ENDINGS as PACKED
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.labels import OUTSIDE
 from kbert_lab.data.files import DataFiles
-from kbert_lab.data.hub import TABLES, HiddenLabels, HubTable, is_folder_of_tables, is_hub_name
-from kbert_lab.data.labelled import SPLITS, Example, examples_of
-from kbert_lab.data.links import ENDINGS as LINKS
-from kbert_lab.data.links import read_links
-from kbert_lab.data.several import look_like_several
+from kbert_lab.data.hub import TABLES, hub_table, is_folder_of_tables, is_hub_name
+from kbert_lab.data.labelled import (
+    LINKS,
+    SPLITS,
+    Example,
+    examples_of,
+    look_like_several,
+    read_links,
+)
 from kbert_lab.data.squad import read_comprehension
-from kbert_lab.data.tables import SPANS, ColumnError, Table, TextTable
+from kbert_lab.data.tables import SPANS, ColumnError, HiddenLabels, Table, text_table
 from kbert_lab.data.tagging import LIKE_TAG
 
 TASKS = {
@@ -64,18 +68,18 @@ def read_split(
 def _table(name: str, split: str, task: str, columns: Mapping[str, str] | None) -> Table:
     path = shipped(name)
     if is_hub_name(name):
-        return HubTable(name, split)
+        return hub_table(name, split)
     if path.is_file() and plain_ending(path) in TABLES:
-        return HubTable(str(path), split)
+        return hub_table(str(path), split)
     try:
-        return TextTable(find_split(path, split) if path.is_dir() else path, task, columns)
+        return text_table(find_split(path, split) if path.is_dir() else path, task, columns)
     except SplitError:
         tables = is_folder_of_tables(path)
         with suppress(SplitError):  # a .json beside our train.tsv is no table
             tables = tables and not find_split(path, "train")
         if not tables:
             raise
-    return HubTable(str(path), split)
+    return hub_table(str(path), split)
 
 
 def find_split(folder: str | Path, split: str, endings: Sequence[str] = ENDINGS) -> Path:
@@ -245,7 +249,7 @@ def other_task(
 def _guess(name: str, columns: Mapping[str, str] | None, split: str) -> tuple[str, bool]:
     """Return the task, and whether all rows agree with it."""
     table = _table(name, split, "", columns)
-    if isinstance(table, TextTable) and table.tagged:
+    if table.tagged:
         return "ner", True
     fits: dict[str, Mapping[str, str]] = {}
     for kind in TASKS:
@@ -260,14 +264,16 @@ def _guess(name: str, columns: Mapping[str, str] | None, split: str) -> tuple[st
             "--columns text_a=NAME,label=NAME. If these are no headings, write such above them."
             f"{table.hint}"
         )
-    rows = [row for _, row in islice(table.rows(task, fits[task], strict=False), LOOKED_AT)]
+    text, label = fits[task]["text_a"], fits[task]["label"]
+    some = (row for _, row in table.records([text, label]) if isinstance(row, Mapping))
+    rows = [(row.get(text), row.get(label)) for row in islice(some, LOOKED_AT)]
     if task == "pair":
         return "rank" if "qid" in fits["rank"] else "pair", bool(rows)
-    votes = [_is_tagged(row["text_a"], row["label"]) for row in rows if task == "ner"]
+    votes = [_is_tagged(*row) for row in rows if task == "ner"]
     tagged, other = votes.count(True), votes.count(False)
     classes = "classify" in fits and (task == "classify" or not rows or tagged < other)
     kind = "classify" if classes else "ner"
-    if classes and look_like_several(row["label"] for row in rows):
+    if classes and look_like_several(label for _, label in rows):
         kind = "multilabel"
     return kind, bool(rows) and not (tagged and other)
 

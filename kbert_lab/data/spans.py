@@ -16,10 +16,9 @@ from typing import Any
 from kbert_core.errors import DataError
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.labels import OUTSIDE
-from kbert_lab.data.json_rows import read_objects
 from kbert_lab.data.labelled import SHOWN, Example, tagged_examples
 from kbert_lab.data.splits import write_rows
-from kbert_lab.data.tables import LABELS, NUMBERED, Source, read_lines
+from kbert_lab.data.tables import LABELS, NUMBERED, Source, read_lines, read_objects
 
 TEXTS = ("text", "sentence", "content", "data")
 SPANS = ("spans", "ents", "entities", "label", "labels", "annotations")
@@ -76,8 +75,9 @@ def write_spans(
 
 
 def _json(path: Path) -> Iterator[Labelled]:
-    refused = 0
-    for place, row in read_objects(path):
+    refused, (unit, rows) = 0, read_objects(path)
+    for number, row in rows:
+        place = f"{path}, {unit} {number}"
         if row.get("answer") in REFUSED:
             refused += 1
             continue

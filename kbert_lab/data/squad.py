@@ -4,19 +4,21 @@ Also data for answer selection made from them (which sentence of the paragraph c
 answer?), written as qid, label, text_a, text_b.
 """
 
-import json
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+
+from pydantic.dataclasses import dataclass
+from pydantic_core import from_json
 
 from kbert_core.errors import DataError
 from kbert_core.labels import RIGHT, WRONG
 from kbert_lab.data.labelled import Example
 from kbert_lab.data.splits import write_rows
-from kbert_lab.data.tables import Source, read_lines
+from kbert_lab.data.tables import Source, problem_of, read_lines
 
 # A sentence ends with these and the quotes and brackets closed after them, but
 # not inside a title (《轻音！》), nor where the mark goes on (……).
@@ -57,31 +59,30 @@ def write_ranking_set(source: str | Path, target: str | Path) -> Counts:
 
 def ranking_rows(source: str | Path, counts: Counts) -> Iterator[Example]:
     """Yield every question of a file with each sentence of its paragraph, once, and count them."""
-    for context, questions in _paragraphs(source, answers=True):
+    for asked in _questions(source):
+        context, right = asked.context, set[str]()
         spans = sentence_spans(context)
         texts = [_one_line(context[start:end]) for start, end in spans]
+        for answer, given in () if asked.impossible else asked.answers:
+            start = _place(context, answer, given)
+            if start is None:
+                continue
+            counts.offset_mended += start != given
+            first = next(i for i, (_, end) in enumerate(spans) if start < end)
+            counts.over_several_sentences += start + len(answer) > spans[first][1]
+            right.add(texts[first])
         unique = dict.fromkeys(texts)
-        for name, text, answers in questions:
-            right: set[str] = set()
-            for answer, given in answers or ():
-                start = _place(context, answer, given)
-                if start is None:
-                    continue
-                counts.offset_mended += start != given
-                first = next(i for i, (_, end) in enumerate(spans) if start < end)
-                counts.over_several_sentences += start + len(answer) > spans[first][1]
-                right.add(texts[first])
-            if not right or not text:
-                counts.left_out_without_answer += 1
-            elif len(unique) < 2:
-                counts.left_out_one_sentence += 1
-            else:
-                counts.questions += 1
-                counts.candidates += len(unique)
-                counts.several_right += len(right) > 1
-                for sentence in unique:
-                    label = RIGHT if sentence in right else WRONG
-                    yield Example((text, sentence), label, group=name)
+        if not right or not asked.text:
+            counts.left_out_without_answer += 1
+        elif len(unique) < 2:
+            counts.left_out_one_sentence += 1
+        else:
+            counts.questions += 1
+            counts.candidates += len(unique)
+            counts.several_right += len(right) > 1
+            for sentence in unique:
+                label = RIGHT if sentence in right else WRONG
+                yield Example((asked.text, sentence), label, group=asked.name)
 
 
 def read_comprehension(source: str | Path) -> list[Example]:
@@ -96,31 +97,30 @@ def read_comprehension(source: str | Path) -> list[Example]:
     """
     examples: list[Example] = []
     of, nowhere, unanswerable = Source(Path(source).name, "question"), 0, 0
-    for context, questions in _paragraphs(source, answers=True):
-        for name, text, given in questions:
-            number, where = len(examples) + 1, f"{Path(source).name}, question '{name}'"
-            if not context.strip():
-                raise DataError(f"{where}: the paragraph is blank. Write it, or delete it.")
-            if not text:  # as one of CMRC 2018's is
-                log.warning(
-                    "%s: the question is blank, so it is left out. Write the question.", where
-                )
-                continue
-            if given is None:
-                unanswerable += 1
-                continue
-            places = [_place(context, answer, start) for answer, start in given]
-            found = [-1 if place is None else place for place in places]
-            if max(found, default=-1) < 0:
-                said = f"the answer '{given[0][0][:40]}' isn't in" if given else "no answer is in"
-                raise DataError(
-                    f"{where}: {said} its paragraph, or is in several places but not at "
-                    "answer_start. Correct the answer, or delete the question."
-                )
-            nowhere += found.count(-1)
-            answers = tuple((at, answer) for at, (answer, _) in zip(found, given, strict=True))
-            pair = (text, context)
-            examples.append(Example(pair, group=name, answers=answers, source=of, line=number))
+    for asked in _questions(source):
+        number, where = len(examples) + 1, f"{Path(source).name}, question '{asked.name}'"
+        if not asked.context.strip():
+            raise DataError(f"{where}: the paragraph is blank. Write it, or delete it.")
+        if not asked.text:  # as one of CMRC 2018's is
+            log.warning("%s: the question is blank, so it is left out. Write the question.", where)
+            continue
+        if asked.impossible:
+            unanswerable += 1
+            continue
+        places = [_place(asked.context, answer, start) for answer, start in asked.answers]
+        if not any(place is not None for place in places):
+            first = next((f"the answer '{text[:40]}' isn't in" for text, _ in asked.answers), "")
+            raise DataError(
+                f"{where}: {first or 'no answer is in'} its paragraph, or is in several places but "
+                "not at answer_start. Correct the answer, or delete the question."
+            )
+        nowhere += places.count(None)
+        answers = tuple(
+            (-1 if place is None else place, text)
+            for place, (text, _) in zip(places, asked.answers, strict=True)
+        )
+        pair = (asked.text, asked.context)
+        examples.append(Example(pair, group=asked.name, answers=answers, source=of, line=number))
     if unanswerable:
         log.warning(
             "%s: unanswerable questions (SQuAD 2.0) are left out: %d of %d.",
@@ -139,14 +139,13 @@ def read_comprehension(source: str | Path) -> list[Example]:
 
 def comprehension_pairs(source: str | Path) -> Iterator[tuple[str, str]]:
     """Every question of a file with its paragraph; answers aren't needed."""
-    for context, questions in _paragraphs(source, answers=False):
-        yield from ((text, context) for _, text, _ in questions)
+    return ((asked.text, asked.context) for asked in _questions(source))
 
 
 def comprehension_texts(source: str | Path) -> Iterator[str]:
     """Every question of a file, and every sentence of its paragraphs; answers aren't needed."""
-    for context, questions in _paragraphs(source, answers=False):
-        yield from (text for _, text, _ in questions)
+    for context, questions in groupby(_questions(source), key=attrgetter("context")):
+        yield from (asked.text for asked in questions)
         yield from (_one_line(context[start:end]) for start, end in sentence_spans(context))
 
 
@@ -176,44 +175,38 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-# id, question, answers and where they begin; None: it can't be answered
-_Asked = tuple[str, str, list[tuple[str, int]] | None]
+@dataclass(frozen=True)
+class _Asked:
+    """A question about a paragraph; its answers, each once, and where they begin."""
+
+    context: str
+    name: str
+    text: str
+    answers: list[tuple[str, int]]
+    impossible: bool
 
 
-def _paragraphs(source: str | Path, *, answers: bool) -> list[tuple[str, list[_Asked]]]:
-    """The paragraphs of a file, each with its questions; without answers no ids either."""
-    try:
-        data = json.loads("\n".join(read_lines(Path(source))))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{source}: can't be read ({error}). Give a JSON file.") from error
+def _questions(source: str | Path) -> list[_Asked]:
+    """The questions of a file, in order."""
     try:
         return [
-            (context, [_asked(question, answers) for question in _field(paragraph, "qas", list)])
-            for article in _field(data, "data", list)
-            for paragraph in _field(article, "paragraphs", list)
-            for context in [_field(paragraph, "context", str)]
+            _Asked(
+                paragraph["context"],
+                _one_line(str(asked.get("id", ""))),
+                _one_line(asked["question"]),
+                [*dict.fromkeys((a["text"], a["answer_start"]) for a in asked.get("answers", ()))],
+                asked.get("is_impossible") is True,
+            )
+            for article in from_json("\n".join(read_lines(Path(source))))["data"]
+            for paragraph in article["paragraphs"]
+            for asked in paragraph["qas"]
         ]
-    except (KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            f"{source}: not in SQuAD's form ({error} is missing or of another kind). Expected data "
-            "→ paragraphs → context and qas → question, id and answers → text and answer_start."
+            f"{source}: can't be read, or isn't in SQuAD's form ({problem_of(error)}). Expected "
+            "data → paragraphs → context and qas → question, id and answers → text and "
+            "answer_start."
         ) from error
-
-
-def _asked(question: Any, answers: bool) -> _Asked:
-    text = _one_line(_field(question, "question", str))
-    given = _field(question, "answers", list) if answers else []
-    places = dict.fromkeys((_field(a, "text", str), _field(a, "answer_start", int)) for a in given)
-    name = _one_line(str(_field(question, "id", str | int))) if answers else ""
-    impossible = answers and question.get("is_impossible") is True
-    return name, text, None if impossible else list(places)
-
-
-def _field(data: Any, name: str, kind: Any) -> Any:
-    """Return a field of a JSON object; KeyError or TypeError if there is none of this type."""
-    if not isinstance(data, dict) or not isinstance(value := data[name], kind):
-        raise TypeError(f"'{name}'")
-    return value
 
 
 def _place(context: str, text: str, start: int) -> int | None:

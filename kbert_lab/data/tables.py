@@ -1,4 +1,4 @@
-"""Labelled rows in text files, and what their columns contain.
+"""Labelled rows in text files and JSON, and what their columns contain.
 
 A text file has a header and tab-separated columns, as in the released K-BERT, or one token with
 its tag per line, as in CoNLL-2003. The first lines decide which; the file's name doesn't matter.
@@ -7,15 +7,17 @@ its tag per line, as in CoNLL-2003. The first lines decide which; the file's nam
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kbert_core.errors import DataError, GraphFileError
-from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked
+from pydantic_core import ValidationError, from_json
+
+from kbert_core.errors import DataError, GraphFileError, SplitError
+from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, plain_ending
 from kbert_core.knowledge.io.formats import SEPARATOR, delimiter_of
 from kbert_core.knowledge.io.text_lines import encoding_of
 from kbert_core.knowledge.io.text_lines import lines as decoded_lines
@@ -45,11 +47,31 @@ NUMBERED = re.compile(r"\bsent(ence)?[ _]?(#|(id|idx|no|number)\b)|\bsent\b", re
 OF_SPANS = re.compile(rf"\b(entities|spans|annotations|completions)\b|{NUMBERED.pattern}", re.I)
 SPANS = " Labelled spans, and tokens with a sentence's number, become rows by `kbert data spans`."
 
+EXPECTED = 'Expected objects such as {"text": "…", "label": "…"}, one a line or in a list'
+KINDS: dict[type, str] = {  # anything else is a number
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+}
+
 Row = tuple[int, Mapping[str, Any]]  # its number, and our column → value
+Record = Mapping[str, Any] | ValueError  # column → value, or what is wrong with the row
 
 
 class ColumnError(DataError):
     """A column that a task needs isn't there."""
+
+
+def problem_of(error: Exception) -> str:
+    """What is wrong with data of JSON: "'text' is missing"; what pydantic says first, in a line."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+class HiddenLabels(SplitError):
+    """A split is there, but not its labels."""
 
 
 @dataclass(frozen=True)
@@ -64,22 +86,101 @@ class Source:
         return f"{self.name}, {self.unit} {line}"
 
 
+@dataclass(frozen=True)
 class Table:
-    """Labelled rows with named columns; of a text file, or of `datasets`."""
+    """Labelled rows with named columns: of a text file, of JSON, of `datasets`, or of a batch.
+
+    Attributes:
+        records: yields of some columns each row's number and values, or what is wrong with it.
+        where: the columns stand, for a message.
+        classes: the names of a column's classes, where its values are their numbers.
+        texts: columns of `datasets` that hold texts; its only one is taken whatever its name.
+        tagged: tokens and tags are lists already.
+        whole: it isn't a batch.
+    """
 
     source: Source
     columns: Sequence[str]
-    where: str  # the columns stand, for a message
-    whole = True  # it isn't a batch
+    records: Callable[[Sequence[str]], Iterable[tuple[int, Record]]]
+    where: str
+    classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    texts: Sequence[str] = ()
+    tagged: bool = False
+    whole: bool = True
 
     @property
     def hint(self) -> str:
-        """What to do if the columns are those of labelled spans, as a sentence."""
-        return SPANS if any(map(OF_SPANS.search, self.columns)) else ""
+        """What to do if labelled spans are in it, as a sentence; lists within lists are such."""
+        labels = [name for name in LABELS if name in self.columns]
+        first = islice(self.records(labels), LOOKED_AT) if labels else ()
+        deep = (isinstance(r, Mapping) and any(map(_is_deep, r.values())) for _, r in first)
+        return SPANS if any(map(OF_SPANS.search, self.columns)) or any(deep) else ""
 
-    def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
-        """Read rows; a row that doesn't fit raises a DataError if ``strict``, else is left out."""
-        raise NotImplementedError
+    def rows(self, task: str, columns: Mapping[str, str]) -> Iterator[Row]:
+        """Read rows, classes by their names.
+
+        Raises:
+            DataError: a row doesn't fit.
+            HiddenLabels: all labels are -1.
+        """
+        wanted, kinds = list(dict.fromkeys(columns.values())), dict[str, str]()
+        if "label" in columns:
+            label = [columns["label"]]
+            hidden = (record == {label[0]: -1} for _, record in self.records(label))
+            if next(hidden, False) and all(hidden):
+                raise HiddenLabels(
+                    f"{self.where}: the labels are hidden (all are -1), so it can't be scored. "
+                    "Take another split."
+                )
+        for number, record in self.records(wanted):
+            try:
+                if isinstance(record, ValueError):
+                    raise record
+                for name in wanted:
+                    if (value := record.get(name)) is not None:
+                        kind = KINDS.get(type(value), "a number")
+                        if kind != kinds.setdefault(name, kind):
+                            before = f"and {kinds[name]} before. Write it in one way in all rows."
+                            raise ValueError(f"'{name}' is {kind}, {before}")
+                row = {o: self._value(record.get(t), task, o, t) for o, t in columns.items()}
+            except ValueError as error:
+                raise DataError(f"{self.source.place(number)}: {error}") from error
+            yield number, row
+
+    def _value(self, value: Any, task: str, ours: str, theirs: str) -> Any:
+        """A value as text, or a list of texts; a ValueError if it is none."""
+        names = self.classes.get(theirs)
+        if value is None:
+            return ""
+        if _is_deep(value):
+            raise ValueError(
+                f"the column '{theirs}' holds lists or objects within a row, expected "
+                f"{'labels' if ours == 'label' else 'a text'}.{SPANS}"
+            )
+        if isinstance(value, list):
+            if task != "ner" and (task, ours) != ("multilabel", "label"):
+                raise ValueError(
+                    f"the column '{theirs}' for {ours} has several values per row, expected one. "
+                    f"Choose another with --columns {ours}=NAME, or --task ner for tokens with "
+                    "their tags, or --task multilabel for texts with several labels."
+                )
+            return [self._value(item, task, ours, theirs) for item in value]
+        if names is not None and isinstance(value, int):
+            if not 0 <= value < len(names):
+                raise ValueError(f"{ours} is {value}, which isn't a label. Correct the row.")
+            return names[value]
+        if task == "ner" and ours == "label" and not isinstance(value, str):
+            raise ValueError(
+                f"the tags in '{theirs}' are numbers without names. Make the column a list of "
+                "ClassLabel or of strings (O, B-TYPE, I-TYPE), or choose another with --columns "
+                "label=NAME."
+            )
+        if isinstance(value, float) and not value.is_integer():
+            raise ValueError(
+                f"{ours} is {value}; labels are classes here. Take a data set with classes, or "
+                "name another column with --columns."
+            )
+        return str(int(value)) if isinstance(value, bool | float) else str(value)
 
     def columns_of(self, task: str, given: Mapping[str, str] | None) -> dict[str, str]:
         """Find a task's columns, and an optional one where there is one.
@@ -95,10 +196,14 @@ class Table:
                     f"{self.where}: no column '{theirs}' for {ours}. There are {there}. Correct "
                     "--columns."
                 )
-        singles = [(name,) for name in (TOKENS if task == "ner" else TEXTS)]
+        if len(self.classes) == 1 and not {*LABELS} & {*names}:
+            found.setdefault("label", *self.classes)
         if not found.keys() & {"text_a", "text_b"}:
-            known_texts = PAIRS if "text_b" in needed else singles
-            texts = next((known for known in known_texts if set(known) <= set(names)), ())
+            only = [name for name in self.texts if name not in (found.get("label"), *LABELS)]
+            usual = TOKENS if task == "ner" else (*TEXTS, *only) if len(only) == 1 else TEXTS
+            alone = [(name,) for name in usual]
+            known_texts = PAIRS if "text_b" in needed else alone
+            texts = next((known for known in known_texts if {*known} <= {*names}), ())
             found.update(zip(("text_a", "text_b"), texts, strict=False))
         labels = FILLINGS if task == "mask" else LABELS
         for ours, known in (*((n, (n,)) for n in needed), ("label", labels), ("qid", QUESTION)):
@@ -115,57 +220,61 @@ class Table:
         return {ours: theirs for ours, theirs in found.items() if ours in wanted}
 
 
-class TextTable(Table):
+def _is_deep(value: Any) -> bool:
+    """Say whether a value is an object, or a list of objects or lists."""
+    within = value if isinstance(value, list) else ()
+    return isinstance(value, dict) or any(isinstance(item, dict | list) for item in within)
+
+
+def text_table(path: Path, task: str = "", given: Mapping[str, str] | None = None) -> Table:
     """A text file, packed or not. The task is "" where it isn't known yet.
 
     DataError where it can't be read, is empty, or is of another task's form.
     """
-
-    def __init__(self, path: Path, task: str = "", given: Mapping[str, str] | None = None) -> None:
-        self._lines = lines = read_lines(path)
-        if not any(lines):
-            raise DataError(f"{path}: the file is empty. Expected a header and labelled rows.")
-        if is_object(first := next(filter(str.strip, lines), "")):
-            raise DataError(
-                f"{path}: found JSON, '{first[:40]}', expected a table or plain text. Give the "
-                "file a name that ends with .jsonl."
-            )
-        self.source, self._first = Source(str(path)), 2
-        self.where = self.source.place(1)
-        self.tagged = not given and task in ("", "ner", "mask") and is_conll(lines)
-        self._cut = not (task == "mask" and ".txt" in path.suffixes)
-        if self.tagged and task == "mask":
+    lines, source = read_lines(path), Source(str(path))
+    where = source.place(1)
+    if not any(lines):
+        raise DataError(f"{path}: the file is empty. Expected a header and labelled rows.")
+    if is_object(first := next(filter(str.strip, lines), "")):
+        raise DataError(
+            f"{path}: found JSON, '{first[:40]}', expected a table or plain text. Give the "
+            "file a name that ends with .jsonl."
+        )
+    if not given and task in ("", "ner", "mask") and is_conll(lines):
+        if task == "mask":
             raise DataError(
                 f"{path}: has one token with its tag per line, but the task is fill-mask. Give "
                 "one text per line."
             )
-        if self.tagged:
-            self.columns = NEEDED["ner"]
-        elif not self._cut:
-            self.columns, self._first = NEEDED["mask"], 1
-            self._lines = [line.strip() for line in lines]
-        elif task == "rank" and not given and (header := _without_header(lines)):
-            self.columns, self._first = header, 1
-        else:
-            self.columns = lines[0].split("\t")
 
-    def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
-        """Read rows; tokens and tags as lists where one stands in a line."""
-        if self.tagged:
-            for number, tokens, tags in conll_rows(self._lines, self.source):
+        def tagged(_: Sequence[str]) -> Iterator[tuple[int, Record]]:
+            for number, tokens, tags in conll_rows(lines, source):
                 yield number, {"text_a": tokens, "label": tags}
-            return
-        places = {ours: self.columns.index(theirs) for ours, theirs in columns.items()}
-        for number, line in enumerate(self._lines[self._first - 1 :], start=self._first):
-            fields = line.split("\t") if self._cut else [line]
-            if line.strip() and len(fields) == len(self.columns):
-                yield number, {ours: fields[at] for ours, at in places.items()}
-            elif line.strip() and strict:
-                raise DataError(
-                    f"{self.source.place(number)}: found {len(fields)} fields in '{line[:60]}', "
-                    f"expected {len(self.columns)} ({', '.join(self.columns)}), separated by tabs. "
-                    "Correct the line or delete it."
-                )
+
+        return Table(source, NEEDED["ner"], tagged, where, tagged=True)
+    if task == "mask" and ".txt" in path.suffixes:
+        texts = [(n, {"text_a": line.strip()}) for n, line in enumerate(lines, 1) if line.strip()]
+        return Table(source, NEEDED["mask"], lambda _: texts, where)
+    without_header = None if given or task != "rank" else _without_header(lines)
+    columns = without_header or lines[0].split("\t")
+
+    def cut(_: Sequence[str]) -> Iterator[tuple[int, Record]]:
+        for number, line in enumerate(lines, start=1):
+            fields = line.split("\t")
+            if not line.strip() or (number == 1 and not without_header):
+                continue
+            if len(fields) == len(columns):  # of two columns of one name the first counts
+                yield number, dict(zip(reversed(columns), reversed(fields), strict=True))
+                continue
+            yield (
+                number,
+                ValueError(
+                    f"found {len(fields)} fields in '{line[:60]}', expected {len(columns)} "
+                    f"({', '.join(columns)}), separated by tabs. Correct the line or delete it."
+                ),
+            )
+
+    return Table(source, columns, cut, where)
 
 
 def plain_lines(lines: Iterable[str], name: str) -> Iterator[str]:
@@ -182,21 +291,58 @@ def plain_lines(lines: Iterable[str], name: str) -> Iterator[str]:
 
 
 def _begins_json(text: str) -> bool:
-    if text in ("[", "{"):  # of several lines
-        return True
-    with suppress(ValueError, RecursionError):
-        data = json.loads(text.removesuffix(",") + "]" * (text[:1] == "[" and text[-1] != "]"))
-        return isinstance(data, dict) or (
-            isinstance(data, list) and any(isinstance(item, str | dict | list) for item in data)
-        )
-    return False
+    data = _json(text.removesuffix(",") + "]" * (text[:1] == "[" and text[-1] != "]"))
+    within = data if isinstance(data, list) else ()
+    several = any(isinstance(item, str | dict | list) for item in within)
+    return text in ("[", "{") or isinstance(data, dict) or several  # the former of several lines
 
 
 def is_object(line: str) -> bool:
     """Say whether a line is an object of JSON, and so no plain text and no row of a table."""
-    with suppress(ValueError, RecursionError):
-        return line.lstrip().startswith("{") and isinstance(json.loads(line), dict)
-    return False
+    return line.lstrip().startswith("{") and isinstance(_json(line), dict)
+
+
+def _json(text: str) -> Any:
+    """What a text of JSON says; None where it isn't any."""
+    with suppress(ValueError):
+        return from_json(text)
+
+
+def read_objects(path: Path) -> tuple[str, list[tuple[int, dict[str, Any]]]]:
+    """Read the objects of a file: whether lines or rows are counted, and each with its number.
+
+    It is a list of objects, JSON Lines, or an object of columns. `datasets` isn't asked: its parser
+    ends the process at some bad files, and shows its own traceback at others.
+
+    Raises:
+        DataError: with the line, where it isn't JSON of such a form.
+    """
+    lines, unit = read_lines(path), "row"
+    first = next(filter(str.strip, lines), "").strip()
+    if not first.startswith("[") and (plain_ending(path) == ".jsonl" or is_object(first)):
+        unit, numbered = "line", [(n, line) for n, line in enumerate(lines, 1) if line.strip()]
+        found = [(number, _parsed(line, f"{path}, line {number}")) for number, line in numbered]
+    else:
+        data = _parsed("\n".join(lines), str(path))
+        if isinstance(data, dict) and all(isinstance(column, list) for column in data.values()):
+            data = [dict(zip(data, row, strict=True)) for row in zip(*data.values(), strict=False)]
+        found = [*enumerate(data if isinstance(data, list) else [data], 1)]
+    for number, row in found:
+        if not isinstance(row, dict):
+            place, shown = f"{path}, {unit} {number}", json.dumps(row)[:40]
+            raise DataError(f"{place}: found '{shown}'. {EXPECTED}.")
+    if not found:
+        raise DataError(f"{path}: found nothing in it. {EXPECTED}.")
+    return unit, found
+
+
+def _parsed(text: str, place: str) -> Any:
+    """Parse JSON as the standard has it; DataError for NaN, half a character and deep brackets."""
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError as error:
+        why = str(error).replace(" at line 1 column", " at column")
+        raise DataError(f"{place}: can't be read ({why}). Mend the file. {EXPECTED}.") from error
 
 
 def read_lines(path: Path) -> list[str]:

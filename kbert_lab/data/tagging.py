@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from kbert_core.errors import DataError
+from kbert_core.knowledge.names import is_word_character
 from kbert_core.labels import OUTSIDE
 
 BIO, IOB1 = "BIO", "IOB1"
@@ -72,4 +74,51 @@ def tag_remedy(wrong: str) -> str:
     return (
         f" If '{wrong}' is a type, write B-{wrong} for the first token of an entity and I-{wrong} "
         "for its others."
+    )
+
+
+def check_tags(tokens: Sequence[str], tags: Sequence[str], where: str) -> None:
+    """Refuse another number of tags than of tokens, an empty token, and what is no tag."""
+    if len(tokens) != len(tags):
+        raise DataError(
+            f"{where}: {len(tokens)} tokens and {len(tags)} labels. "
+            "Expected one label for each token, both separated by single spaces."
+        )
+    if "" in tokens:
+        raise DataError(
+            f"{where}: token {list(tokens).index('') + 1} is empty. Write a token there, or "
+            "delete its label and the extra space."
+        )
+    for number, (token, wrong) in enumerate(zip(tokens, tags, strict=True), start=1):
+        if not TAG.fullmatch(wrong):
+            raise DataError(
+                f"{where}: the label '{wrong}' isn't a BIO tag (token {number}, '{token}'). "
+                f"Expected O, B-TYPE or I-TYPE.{tag_remedy(wrong)}"
+            )
+
+
+def spaced(tokens: Sequence[str]) -> bool:
+    """Say whether tokens are mostly words of a script with spaces between words."""
+    if all(len(token) <= 1 for token in tokens):
+        return False
+    borders = [token[0] for token in tokens if token[:1].isalpha()]
+    return 2 * sum(map(is_word_character, borders)) >= len(borders)
+
+
+def joined(tokens: Sequence[str], spaced: bool) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Join tokens to a text; also their spans in characters."""
+    text, before, words = "", "", []
+    for token in tokens:
+        if before and (spaced or _two_words(before, token)):
+            text += " "
+        words.append((len(text), len(text) + len(token)))
+        text, before = text + token, token
+    return text, tuple(words)
+
+
+def _two_words(before: str, after: str) -> bool:
+    """Say whether two tokens of a text without spaces still need a space between them."""
+    borders = (before[-1:], after[:1])
+    return (len(before) > 1 or len(after) > 1) and all(
+        border.isalpha() and is_word_character(border) for border in borders
     )

@@ -5,7 +5,7 @@ arguments, ``position_ids`` and ``attention_mask``. So a collator is all that a 
 """
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
 from kbert_core.tasks import TASKS as BY_NAME
 from kbert_lab.data.files import NEEDED
 from kbert_lab.data.labelled import check_labels, examples_of
-from kbert_lab.data.tables import ColumnError, Row, Source, Table
+from kbert_lab.data.tables import ColumnError, Source, Table
 from kbert_lab.training.rows import RowMaker
 
 TASKS = ("classify", "multilabel", "pair", "rank", "ner")  # whose labels stand in the rows
@@ -106,7 +106,7 @@ class KnowledgeCollator:
         """
         reader, labels, ablation = self.reader, self.labels, self.config.ablation
         task, model = BY_NAME[self.task], reader.model
-        table = _Rows(rows, labels)
+        table = _table(rows, labels)
         try:
             examples = examples_of(table, task.name, None)
         except ColumnError as error:
@@ -136,22 +136,14 @@ def without_weights(model: PreTrainedModel) -> PreTrainedModel:
     return without_recorders(copy.deepcopy(model, empty))
 
 
-class _Rows(Table):
+def _table(rows: Sequence[Mapping[str, Any]], labels: Labels) -> Table:
     """The rows of one batch, with names in place of numbers of labels."""
 
-    where = "the batch"
-    source = Source("the batch", "row")
-    whole = False
-
-    def __init__(self, rows: Sequence[Mapping[str, Any]], labels: Labels) -> None:
-        self._rows, self._labels, self.columns = rows, labels, [*rows[0]]
-
-    def rows(self, task: str, columns: Mapping[str, str], *, strict: bool = True) -> Iterator[Row]:
-        """Read rows; what doesn't fit is reported later, ``strict`` or not."""
-        for number, row in enumerate(self._rows, start=1):
-            yield number, {ours: self._plain(row[theirs]) for ours, theirs in columns.items()}
-
-    def _plain(self, value: Any) -> Any:
+    def plain(value: Any) -> Any:
         if isinstance(value, Sequence) and not isinstance(value, str):
-            return [self._plain(item) for item in value]
-        return self._labels.get(value, str(value)) if isinstance(value, int) else str(value)
+            return [plain(item) for item in value]
+        return labels.get(value, str(value)) if isinstance(value, int) else str(value)
+
+    named = [{name: plain(value) for name, value in row.items()} for row in rows]
+    source, records = Source("the batch", "row"), [*enumerate(named, start=1)]
+    return Table(source, [*rows[0]], lambda _: records, "the batch", whole=False)

@@ -16,7 +16,7 @@ from kbert_core.knowbert.candidates import MASKED
 from kbert_core.knowledge import load_graph
 from kbert_core.labels import IGNORED
 from kbert_core.tasks import TASKS
-from kbert_lab.data.links import read_links
+from kbert_lab.data.labelled import read_links
 from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.runner import run_all
 from kbert_lab.suites.suite import read_suite

@@ -192,9 +192,9 @@ def tagged(tags=ClassLabel(names=TAGS)):
     return Dataset.from_dict(values, features=Features(columns))
 
 
-def classed(*labels, names=("bad", "good"), text="text", label="label"):
-    values = {text: [f"t{n}" for n in range(len(labels))], label: list(labels)}
-    columns = {text: Value("string"), label: ClassLabel(names=list(names))}
+def classed(*labels):
+    values = {"text": [f"t{n}" for n in range(len(labels))], "label": list(labels)}
+    columns = {"text": Value("string"), "label": ClassLabel(names=["bad", "good"])}
     return Dataset.from_dict(values, features=Features(columns))
 
 
@@ -277,11 +277,6 @@ def test_questions_with_answers_are_read_for_ranking(tmp_path):
     ]
 
 
-def test_the_only_class_column_and_the_only_text_are_taken_whatever_their_names(tmp_path):
-    classed(1, 0, text="satz", label="klasse").save_to_disk(tmp_path / "saved")
-    assert read_split(str(tmp_path / "saved"), "train", "classify")[0].label == "good"
-
-
 def test_columns_can_be_named(tmp_path):
     values = {"a": ["x", "y"], "b": ["1", "2"], "c": [0, 1]}
     Dataset.from_dict(values).save_to_disk(tmp_path / "saved")
@@ -334,28 +329,28 @@ def test_a_broken_table_and_a_folder_without_any_are_refused(tmp_path):
         (
             "train.jsonl",
             '{"text": "a", "label": "1"}\n\n{"text": "b" "label": "0"}\n',
-            r"train\.jsonl, line 3: can't be read \(Expecting ',' delimiter.*\)\. Mend the file",
+            r"train\.jsonl, line 3: can't be read \(expected .* at column 14\)\. Mend the file",
         ),
         (
             "train.json",
             '[{"text": "a"},\n{"text": "b" "label": "0"}]',
-            r"train\.json: can't be read \(Expecting ',' delimiter: line 2",
+            r"train\.json: can't be read \(expected .* at line 2 column 14",
         ),
         (
             "train.jsonl",
             '{"text": "a", "label": 1}\n\n{"text": "b", "label": "x"}\n',
             r"line 3: 'label' is a text, and a number before\. Write it in one way",
         ),
-        ("train.json", '[NaN, {"text": "a", "label": 0}]', "json: can't be read .NaN is no value"),
-        ("train.json", '[{"text": "a", "label": Infinity}]', "Infinity is no value in JSON"),
+        ("train.json", '[NaN, {"text": "a", "label": 0}]', "json: can't be read .expected value"),
+        ("train.json", '[{"text": "a", "label": Infinity}]', "json: can't be read .expected value"),
         (
             "train.json",
             '[{"text": "a", "label": 1}, [0]]',
             r"row 2: found '\[0\]'\. Expected objects",
         ),
-        ("train.jsonl", '{"text": "\\ud800", "label": 0}', "line 1: can't be read .*surrogates"),
-        ("train.json", "[" * 9999, "json: can't be read .maximum recursion"),
-        ("train.json", "", "json: can't be read .Expecting value"),
+        ("train.jsonl", '{"text": "\\ud800", "label": 0}', "line 1: can't be read .*hex escape"),
+        ("train.json", "[" * 9999, "json: can't be read .recursion limit"),
+        ("train.json", "", "json: can't be read .EOF while"),
         ("train.jsonl", "\n", "found nothing in it"),
         ("train.csv", "text,label\na,1\nb,0,5\n", "Expected 2 fields in line 3, saw 3"),
     ],
