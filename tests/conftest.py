@@ -1,6 +1,7 @@
 """Shared fixtures: the paper's Figure 2, a tiny random encoder, MiniLM's weights."""
 
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -39,6 +40,7 @@ from kbert_core import (
     flatten,
     grow_trees,
 )
+from kbert_lab import cli
 
 transformers_logging.set_verbosity_error()
 transformers_logging.disable_progress_bar()
@@ -92,6 +94,19 @@ def wheel(tmp_path_factory):
     assert not done.returncode, done.stderr
     (made,) = folder.iterdir()
     return made
+
+
+@pytest.fixture
+def kbert(capsys):
+    """Run a command; returns what it printed, of ``--json`` the object."""
+
+    def run(*words, code=0):
+        capsys.readouterr()
+        assert cli.main([*map(str, words)]) == code
+        said = capsys.readouterr()
+        return json.loads(said.out) if "--json" in words and not code else said
+
+    return run
 
 
 TIM_COOK = "Tim Cook is visiting Beijing now"

@@ -241,6 +241,7 @@ NO_HEAD = (
     "so it predicts nothing. Train a head with `kbert train`, or look at the tree with "
     "`kbert tree`."
 )
+NO_GRAPH = "No graph given. Name one or more with --kg FILE."
 
 
 @dataclass(frozen=True)
@@ -309,7 +310,7 @@ def aliases_of(args: Namespace) -> AliasRelations:
 def graph_of(args: Namespace, *, needed: bool = False) -> KnowledgeGraph:
     """The graph of every ``--kg``, in order; an empty one without any, unless one is needed."""
     if needed and not args.kg:
-        raise OptionError("No graph given. Name one or more with --kg FILE.")
+        raise OptionError(NO_GRAPH)
     return load_graph(*args.kg, skip_bad=args.skip_bad, aliases=aliases_of(args))
 
 

@@ -18,6 +18,7 @@ import shutil
 import socket
 import time
 from argparse import Namespace
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -139,11 +140,9 @@ class Worker:
         os.chdir(self._folder)
         args = Namespace(**vars(self._given), until_its_end=ExitStack())
         made = loaded(args, why=NO_HEAD)
-        found = what_runs(args, *made)
-        if other := [name for name in found if self._run and found[name] != self._run[name]]:
+        if other := _others(what_runs(args, *made), self._run or {}):
             raise KBertError(
-                f"found another {', another '.join(other)} than where the run was started. Put the "
-                "same files there."
+                f"found another {other} than where the run was started. Put the same files there."
             )
         self._loaded = made
 
@@ -166,26 +165,20 @@ class Worker:
             ) from error
 
     def _written(self, shard: Shard, output: Path) -> Done:
-        pipeline, args = self._loaded[0], self._given
-        task = pipeline.task
-        gate = args.gate is not None
-        schema = schema_of(task.name, sentences=task.sentences, compare=args.compare, gate=gate)
+        task, args = self._loaded[0].task, self._given
+        how: Any = {"compare": args.compare, "gate": args.gate is not None}
+        schema = schema_of(task.name, sentences=task.sentences, **how)
         whole, broken = output / f"{shard.name}.parquet", output / BROKEN / f"{shard.name}.jsonl"
         part = output / UNFINISHED / secrets.token_hex(8)
         part.parent.mkdir(parents=True, exist_ok=True)
-        count = 0
-        bad: list[BrokenRow] = []
+        count, bad = 0, list[BrokenRow]()
         rows = rows_of(shard, sentences=task.sentences, columns=columns_of(args))
         try:
             with pq.ParquetWriter(part, schema, compression="zstd") as writer:
                 while some := list(islice(rows, ROWS_AT_ONCE)):
-                    bad += [row for row in some if isinstance(row, BrokenRow)]
-                    told = [*self._predicted([row for row in some if isinstance(row, Row)])]
-                    bad += [row for row in told if isinstance(row, BrokenRow)]
-                    good = [row for row in told if not isinstance(row, BrokenRow)]
+                    good = [*self._predicted(some, bad)]
                     writer.write_table(pa.Table.from_pylist(good, schema))
                     count += len(good)
-                done = Done(shard.name, count, len(bad))
                 notes = {"size": shard.size, "rows": count, "broken": len(bad)}
                 writer.add_key_value_metadata({NOTES: json.dumps(notes)})
             if bad:
@@ -198,27 +191,25 @@ class Worker:
             os.replace(part, whole)
         finally:
             part.unlink(missing_ok=True)
-        return done
+        return Done(shard.name, count, len(bad))
 
-    def _predicted(self, rows: Sequence[Row]) -> Iterator[dict[str, Any] | BrokenRow]:
-        """Predict for rows; one that the model can't read is broken."""
-        while rows:
-            count, texts = 0, [row.sentences for row in rows]
+    def _predicted(
+        self, rows: Sequence[Row | BrokenRow], bad: list[BrokenRow]
+    ) -> Iterator[dict[str, Any]]:
+        """Predict for rows, by column; one that the model can't read is broken, too."""
+        bad += (row for row in rows if isinstance(row, BrokenRow))
+        left = deque(row for row in rows if isinstance(row, Row))
+        while left:
+            texts = [row.sentences for row in left]
             try:
                 for data in predictions(texts, *self._loaded, compare=self._given.compare):
-                    yield _as_row(rows[count].number, data)
-                    count += 1
+                    own = data["prediction"]
+                    cut = [part for part in data["dropped"] if "start" in part]
+                    number = left.popleft().number
+                    yield {**data, **own, "judged": own.get("gate"), "row": number, "cut": cut}
             except TextError as error:
-                yield BrokenRow.of(rows[count].number, error, " ‖ ".join(rows[count].sentences))
-                count += 1
-            rows = rows[count:]
-
-
-def _as_row(number: int, data: dict[str, Any]) -> dict[str, Any]:
-    """A prediction as `kbert predict` prints it, by column."""
-    judged = {"judged": data["prediction"].get("gate")}
-    cut = [part for part in data["dropped"] if "start" in part]
-    return {**data, **data["prediction"], **judged, "row": number, "cut": cut}
+                row = left.popleft()
+                bad.append(BrokenRow.of(row.number, error, " ‖ ".join(row.sentences)))
 
 
 # The run
@@ -235,9 +226,7 @@ def predict_corpus(args: Namespace) -> dict[str, Any]:
     if args.text or args.file is not None or args.question is not None:
         raise OptionError("Both --data and another text are given. Give one of them.")
     if not args.data or not args.output:
-        raise OptionError(
-            "A corpus needs both: --data CORPUS and --output DIR. Give the other too."
-        )
+        raise OptionError("A corpus needs both --data CORPUS and --output DIR. Give the other too.")
     corpus, output = Path(args.data).absolute(), Path(args.output).absolute()
     if output.is_relative_to(corpus):
         raise OptionError(f"{output}: is in the corpus. Name a folder elsewhere with --output.")
@@ -247,18 +236,19 @@ def predict_corpus(args: Namespace) -> dict[str, Any]:
     pipeline, graph, config = loaded(args, why=NO_HEAD, device="cpu")
     run = what_runs(args, pipeline, graph, config)
     del pipeline, graph
-    args = Namespace(**{**vars(args), "output": str(output)})
+    kept = {name: value for name, value in vars(args).items() if name not in LEFT_HERE}
+    given = Namespace(**{**kept, "output": str(output)})
     with _claimed(run, output):
         before = {shard.name: _result(shard, output) for shard in shards}
         waiting = [shard for shard in shards if before[shard.name] is None]
         done = [each for each in before.values() if each is not None]
         new: list[Done] = []
         if waiting:
+            waiting.sort(key=lambda shard: -shard.size)
+            workers = _on_a_cluster if args.cluster else _here
             every = max(1, len(waiting) // 100)
-            with Progress("shards", total=len(waiting), logged=every) as progress:
-                for each in _read(args, run, waiting):
-                    new.append(each)
-                    progress(len(new))
+            progress = Progress("shards", total=len(waiting), logged=every)
+            new = [*progress.over(workers(given, os.getcwd(), run, waiting))]
             shutil.rmtree(output / UNFINISHED, ignore_errors=True)
     if broken := sum(each.broken for each in [*done, *new]):
         log.warning("%d rows can't be read; see %s", broken, output / BROKEN)
@@ -274,6 +264,11 @@ def predict_corpus(args: Namespace) -> dict[str, Any]:
         "broken_rows": broken,
         "seconds": round(time.perf_counter() - begun, 1),
     }
+
+
+def _others(found: Mapping[str, str], expected: Mapping[str, str]) -> str:
+    """What differs between two runs, in words; nothing where they are the same."""
+    return ", another ".join(name for name in expected if found.get(name) != expected[name])
 
 
 def what_runs(args: Namespace, pipeline: Any, graph: Any, config: Any) -> dict[str, str]:
@@ -299,10 +294,10 @@ def _claimed(run: Mapping[str, str], output: Path) -> AcquireReturnProxy:
         claim = FileLock(output / LOCK).acquire(timeout=0)
         if file.exists():
             before = json_object(file, OptionError, f"{remedy}.")
-            if other := [name for name in run if before.get(name) != run[name]]:
+            if other := _others(before, run):
                 raise OptionError(
-                    f"{output}: holds results of another run, with another "
-                    f"{', another '.join(other)}. {remedy}, or repeat that run as it was."
+                    f"{output}: holds results of another run, with another {other}. {remedy}, or "
+                    "repeat that run as it was."
                 )
         elif any(path.name != LOCK for path in output.iterdir()):
             raise OptionError(f"{output}: holds other files. {remedy}: a new or empty one.")
@@ -338,14 +333,6 @@ def _result(shard: Shard, output: Path) -> Done | None:
             f"Delete {path} to read it again, or name another folder with --output."
         )
     return Done(shard.name, notes["rows"], notes["broken"])
-
-
-def _read(args: Namespace, run: Mapping[str, str], shards: Sequence[Shard]) -> Iterator[Done]:
-    """Let workers read shards, the largest first; yields them as they are done."""
-    kept = {name: value for name, value in vars(args).items() if name not in LEFT_HERE}
-    workers = _on_a_cluster if args.cluster else _here
-    largest_first = sorted(shards, key=lambda shard: -shard.size)
-    return workers(Namespace(**kept), os.getcwd(), run, largest_first)
 
 
 def _here(

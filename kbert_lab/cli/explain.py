@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from kbert_core.errors import OptionError, TextError
-from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.cli.commands import (
     COLUMNS,
     MODEL,
+    NO_GRAPH,
     Arguments,
     arguments_of,
     columns_of,
@@ -171,35 +171,36 @@ def explanation(name: str, *shared: Arguments) -> Callable[[Callable[..., Page]]
     return add
 
 
-def case_of(args: Namespace) -> "Case":
-    """Read the text, and find what of its prediction is to be explained."""
-    from kbert_core.explain.case import Case, target_of
+def case_of(args: Namespace, *, of: "Case | None" = None, whole: bool = False) -> "Case":
+    """Read the text, and find what of its prediction is to be explained: as ``of`` another's.
 
-    text = _text(args)
-    pipeline, graph, config = loaded(args, why=NO_HEAD)
+    A ``whole`` reading needs no prediction, and so no model with a head.
+    """
+    from kbert_core.explain.case import NOTHING, Case, target_of
+
+    if not args.text:
+        raise TextError("No text given. Write one in quotes.")
+    text = (*([] if args.question is None else [args.question]), *args.text)
+    pipeline, graph, config = loaded(args, why="" if whole else NO_HEAD)
+    if whole or of:
+        target = of.target if of else NOTHING
+        return Case.of(pipeline, *text, graph=graph, config=config, target=target)
     trace = pipeline(*text, graph=graph, config=config)
     target = target_of(trace.prediction, trace.reading, label=args.target, span=args.span)
     return Case(pipeline, graph, trace, target)
 
 
-def _text(args: Namespace) -> Sequence[str]:
-    if not args.text:
-        raise TextError("No text given. Write one in quotes.")
-    return (*([] if args.question is None else [args.question]), *args.text)
-
-
 @explanation("effects", TEXT)
-def effects(args: Namespace, *, by_mention: bool = False, left_out_only: bool = False) -> Page:
+def effects(args: Namespace, *, by_mention: bool = False) -> Page:
     """Leave every triple out, and delete it from the graph: the exact effect on a prediction.
 
     Args:
         by_mention: treat a triple separately at each of its mentions
-        left_out_only: don't also measure deleting triples from the graph
     """
     from kbert_core.explain.effects import stream_effects
 
     result = last_of(
-        stream_effects(case_of(args), by_mention=by_mention, deleted=not left_out_only),
+        stream_effects(case_of(args), by_mention=by_mention),
         lambda e: f"{len(e.each)} of {e.total} triples",
     )
     columns = "left_out=effect flips deleted=deleted_effect deleted_flips"
@@ -218,8 +219,10 @@ def interactions(args: Namespace) -> Page:
     growing = stream_interactions(case_of(args))
     result = last_of(growing, lambda e: f"{len(e.each)} of {e.total} pairs")
     meaning = "together they raise the score by more, or lower it by less, than each alone in sum"
-    pairs = ((cell(pair.value), " & ".join(map(cell, pair.pieces))) for pair in result.ranked)
-    rows = ({"interaction": value, "triples": triples} for value, triples in pairs)
+    rows = (
+        {**parts(pair, "interaction=value"), "triples": " & ".join(map(cell, pair.pieces))}
+        for pair in result.ranked
+    )
     return page_of(result, {"positive": meaning}, rows)
 
 
@@ -278,13 +281,13 @@ def attention(args: Namespace) -> Page:
         "rank correlation of attention and effect": f"{correlation} (n = {len(result.each)})",
         "disagreements": "; ".join(map(str, result.disagreements())) or None,
     }
-    rows = [
+    rows = (
         {
             **{f"of the {who}": f"{100 * piece.mass(who):.2f} %" for who in ("trunk", "target")},
             **parts(piece, "effect=effect.effect triple=piece"),
         }
         for piece in sorted(result.each, key=lambda piece: -piece.mass())
-    ]
+    )
     return Page(result.as_dict(), result.figure, facts, rows)
 
 
@@ -295,7 +298,6 @@ def counterfactuals(
     to: str | None = None,
     kinds: tuple[Kind, ...] = ("remove", "replace", "add"),
     budget: int = 200,
-    most: int = 20,
     most_edits: int = 3,
     seed: int = 0,
 ) -> Page:
@@ -305,14 +307,12 @@ def counterfactuals(
         to (LABEL): the prediction to search for; default: any other
         kinds: kinds of edits to try; default: all
         budget: at most this many model runs
-        most: stop after this many results
         most_edits: at most this many edits together
         seed: of the changes that are drawn
     """
     from kbert_lab.explain.counterfactuals import Search, stream_counterfactuals
 
-    limits: Any = {"most_found": most, "most_edits": most_edits, "budget": budget, "seed": seed}
-    search = Search(tuple(kinds), to, **limits)
+    search = Search(tuple(kinds), to, budget=budget, most_edits=most_edits, seed=seed)
     result = last_of(
         stream_counterfactuals(case_of(args), search),
         lambda s: f"{s.runs} of {search.budget} runs, {len(s.found)} found",
@@ -332,26 +332,22 @@ def counterfactuals(
 
 
 @explanation("influence", TEXT)
-def influence(args: Namespace, *, token: int = 0, window: int | None = None) -> Page:
+def influence(args: Namespace, *, token: int = 0) -> Page:
     """Show by which layer each triple can have arrived, and what it changed there.
 
     Args:
         token: number of the token to follow; default: 0, [CLS]
-        window: number of the window of a long text, from 0; default: the first with knowledge
     """
-    from kbert_core.explain.case import NOTHING, Case
     from kbert_lab.explain.influence import NEVER, influence
 
-    text = _text(args)
-    pipeline, graph, config = loaded(args)
-    case = Case.of(pipeline, *text, graph=graph, config=config, target=NOTHING)
-    result = influence(case, window=window)
+    case = case_of(args, whole=True)
+    result = influence(case)
     if not 0 <= token < (size := len(result.flat)):
         raise OptionError(
             f"There is no token {token}; the text has {size}, from 0 ([CLS]) to {size - 1}."
         )
     facts = {
-        "text": joined(text),
+        "text": joined(case.sentences),
         f"token {token}, “{result.flat.tokens[token]}”": "from which layer a triple can reach it, "
         "and by how much leaving it out changes its state",
         "largest change out of reach": f"{result.largest_beyond_reach:.1e}",
@@ -367,7 +363,7 @@ def influence(args: Namespace, *, token: int = 0, window: int | None = None) -> 
         }
         for arrival in result.arrivals(token)
     ]
-    data = {"text": list(text), "token": token, **result.as_dict()}
+    data = {"text": list(case.sentences), "token": token, **result.as_dict()}
     return Page(data, result.figure, facts, rows)
 
 
@@ -377,19 +373,16 @@ def noise(
     *,
     counts: tuple[int, ...] = (0, 1, 2, 4, 8, 16),
     seeds: tuple[int, ...] = (1, 2, 3),
-    noise_from: tuple[str, ...] = (),
 ) -> Page:
     """Show how a prediction changes as unrelated triples are added.
 
     Args:
         counts: numbers of unrelated triples per mention
         seeds: seeds of the drawing
-        noise_from (FILE): graphs to draw from; default: the same
     """
     from kbert_lab.explain.noise import stream_noise
 
-    source = tuple(load_graph(*noise_from).active_triples()) if noise_from else None
-    growing = stream_noise(case_of(args), counts, seeds, source=source)
+    growing = stream_noise(case_of(args), counts, seeds)
     result = last_of(growing, lambda c: f"{len(c.points)} of {c.total} readings")
     rows: list[dict[str, Any]] = []
     for name, count in product(result.ablations, result.counts):
@@ -414,7 +407,6 @@ def compare(args: Namespace, *, beside: tuple[str, ...] = ()) -> Page:
     Args:
         beside (DIR): at most two other models; default: the model's ablations
     """
-    from kbert_core.explain.case import Case
     from kbert_lab.explain.compare import BERT, ablations_of, compare
 
     case = case_of(args)
@@ -423,9 +415,7 @@ def compare(args: Namespace, *, beside: tuple[str, ...] = ()) -> Page:
         model = model_of(args)
         readings = {f"{BERT}, {model}": case.without_knowledge(), model: case}
     for model in beside:
-        pipeline, graph, config = loaded(Namespace(**{**vars(args), "model": model}), why=NO_HEAD)
-        how = {"target": case.target, "graph": graph, "config": config}
-        readings[model] = Case.of(pipeline, *_text(args), **how)
+        readings[model] = case_of(Namespace(**{**vars(args), "model": model}), of=case)
     result = compare(readings, of=case)
     sides = [parts(side, "reading=name predicts=outcome triples") for side in result.sides]
     rows = [
@@ -449,11 +439,8 @@ def file(
     *,
     data: str,
     split: str = "dev",
-    most: int | None = None,
     by: Literal["label", "entity", "relation", "triple"] = "relation",
     prune: Literal["counts", "leave-one-out"] | None = None,
-    what: Literal["triple", "relation"] = "triple",
-    least: int = 1,
     output: Path | None = None,
 ) -> Page:
     """Read a labelled file with the graph and without: where it helps and where it hurts.
@@ -461,29 +448,23 @@ def file(
     Args:
         data (FILE|DIR|hf:NAME): labelled texts
         split: of a folder
-        most: read only the first N texts
         prune: take out of the graph what hurts more texts than it helps: counted over the texts
             where it stands (counts), or measured by leaving it out of each (leave-one-out)
-        what: what is taken out
-        least: take out what hurts at least this many texts more than it helps
         output (FILE): where to put the pruned graph
     """
     from kbert_lab.study.whole_file import WholeFile, each_left_out, each_row
     from kbert_lab.study.whole_file import prune as pruned_by
 
     if not args.kg:
-        raise OptionError("No graph given. Name one or more with --kg FILE.")
-    if most is not None and most < 1:
-        raise OptionError(f"--most is {most}, expected at least 1 text.")
-    if not prune and (output, what, least) != (None, "triple", 1):
+        raise OptionError(NO_GRAPH)
+    if output and not prune:
         raise OptionError(
-            "--output, --what and --least are of a pruned graph, and there is no --prune. Add it, "
-            "or leave them out."
+            "--output is of a pruned graph, and there is no --prune. Add it, or leave --output out."
         )
     pipeline, graph, config = loaded(args, why=NO_HEAD)
     assert pipeline.task is not None
     task = pipeline.task.name
-    examples = read_split(data, split, task, columns_of(args))[:most]
+    examples = read_split(data, split, task, columns_of(args))
     reading = each_row(pipeline, examples, graph, config=config)
     rows = tuple(Progress("texts", total=len(examples)).over(reading))
     whole = WholeFile(task, graph.name, rows, len(examples))
@@ -503,7 +484,7 @@ def file(
             tried = each_left_out(pipeline, whole.rows, graph, config=config)
             left_out = list(Progress("triples", total=None).over(tried))
         rule: Any = prune.replace("-", " ")
-        pruned = pruned_by(graph, whole.rows, left_out, rule=rule, what=what, least=least)
+        pruned = pruned_by(graph, whole.rows, left_out, rule=rule)
         if output is not None:
             write_triples((t for t in pruned.graph if pruned.graph.is_on(t)), output)
         plain["pruned"] = pruned.as_dict()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -46,19 +46,15 @@ Report = dict[str, Any]
 
 def logged(name: str) -> str | Path:
     """Refuse a graph that has no log, with the command that makes one."""
-    return name if name.startswith(SERVER) else graph_file(name)
-
-
-def graph_file(name: str) -> Path:
-    """Refuse what is no graph file."""
-    if (path := Path(name)).suffix != STORED:
-        graph = path.with_suffix(STORED).name
-        remedy = f"Make one: kbert kg import {path} --output {graph}"
-        raise OptionError(
-            f"{path}: edits and their log need a graph file, whose name ends with {STORED}. "
-            + (remedy if path.exists() else f"Call it {graph}.")
-        )
-    return path
+    path = Path(name)
+    if name.startswith(SERVER) or path.suffix == STORED:
+        return name if name.startswith(SERVER) else path
+    graph = path.with_suffix(STORED).name
+    remedy = f"Make one: kbert kg import {path} --output {graph}"
+    raise OptionError(
+        f"{path}: edits and their log need a graph file, whose name ends with {STORED}. "
+        + (remedy if path.exists() else f"Call it {graph}.")
+    )
 
 
 @dataclass(frozen=True)
@@ -111,12 +107,10 @@ def stats(args: Namespace, graphs: tuple[str, ...] = ()) -> Report:
     graph = options.graph_of(args, needed=True)
     files = []
     for path in args.kg:
-        text = not is_stored(path)
-        read = read_triples(path, skip_bad=args.skip_bad) if text else None
+        read = None if is_stored(path) else read_triples(path, skip_bad=args.skip_bad)
         triples = len(read.triples if read else load_graph(path))
-        bad = {"bad_lines": list(read.problems) if read else []}
-        more = {"duplicates": read.duplicates if read else 0, **bad}
-        files.append({"file": str(path), "triples": triples, **more})
+        bad = {"duplicates": read.duplicates, "bad_lines": [*read.problems]} if read else {}
+        files.append({"file": str(path), "triples": triples, **bad})
     relations = Counter(triple.relation for triple in graph.active_triples())
     # "+" leaves those out all of whose triples are off
     sizes = +Counter({entity: sum(map(graph.is_on, own)) for entity, own in graph.items()})
@@ -167,7 +161,6 @@ def import_files(
     *,
     query: Path | None = None,
     output: Logged,
-    name: str = "",
 ) -> Report:
     """Make a graph from text files, endpoints and servers, or add them to one.
 
@@ -181,29 +174,24 @@ def import_files(
             returns head, relation and tail; default: all there is
         output (GRAPH.kg): graph file (.kg), or postgresql://…; if the graph exists, the triples are
             added
-        name: name of a new graph; default: the file's
     """
-    read_as = options.build(ReadOptions, args)
-    begun = time.perf_counter()
-    fetched = []
-    readings = []
-    asked = _query(query, files)
+    read_as, begun = options.build(ReadOptions, args), time.perf_counter()
+    fetched, readings, asked = [], [], _query(query, files)
     with ExitStack() as until_imported:
         for file in files:
-            if is_remote(file):
-                with Progress("rows") as progress:
-                    how: Any = {"query": asked, "skip_bad": args.skip_bad, "progress": progress}
-                    came = until_imported.enter_context(fetch_rows(file, read_as, **how))
-                fetched.append({"from": file, "rows": came.rows, "sha256": came.sha256})
-                readings.append(came.reading)
-            else:
+            if not is_remote(file):
                 readings.append(open_rows(file, read_as, skip_bad=args.skip_bad))
+                continue
+            with Progress("rows") as progress:
+                how: Any = {"query": asked, "skip_bad": args.skip_bad, "progress": progress}
+                came = until_imported.enter_context(fetch_rows(file, read_as, **how))
+            fetched.append({"from": file, "rows": came.rows, "sha256": came.sha256})
+            readings.append(came.reading)
         sources = [Source(reading.name, reading) for reading in readings]
         aliases = options.aliases_of(args) if args.alias or args.alias_of else None
         with Progress("triples") as progress:
-            how = {"who": args.by, "aliases": aliases, "progress": progress}
-            done = import_into(output, sources, name=name, **how)
-    for problem in [problem for reading in readings for problem in reading.problems][:SHOWN]:
+            done = import_into(output, sources, who=args.by, aliases=aliases, progress=progress)
+    for problem in islice(chain.from_iterable(r.problems for r in readings), SHOWN):
         print(f"left out: {problem}", file=sys.stderr)
     passed = sum((reading.passed for reading in readings), Counter[str]())
     for what, count in passed.items():
@@ -273,28 +261,24 @@ def export(
         all: also write what is switched off
         neo4j: as Neo4j reads it: .csv, with the nodes in another; or .jsonl
     """
-    if output.suffix == STORED:
-        raise OptionError(
-            f"{output}: `kbert kg export` can't write a graph file. Use `kbert kg merge "
-            f"{graph} --output {output}`."
-        )
     if output.suffix and plain_ending(output) not in WRITTEN:
+        merge = f" For a graph file: `kbert kg merge {graph} --output {output}`."
         raise OptionError(
             f"{output}: no format with this ending can be written. Use one of "
             f"{' '.join(WRITTEN)}. To pack the file, add .xz .gz .bz2 or .zst after it."
+            + (merge if output.suffix == STORED else "")
         )
     opened = _opened(graph, args)
-    triples = (t for t in opened if all or opened.is_on(t))
-    counted = Progress("triples").over(triples)
-    report: Report = {"file": str(output)}
+    written = Progress("triples").over(t for t in opened if all or opened.is_on(t))
     if neo4j:
         from kbert_lab.graphs.neo4j import write_neo4j
 
-        report["triples"], files = write_neo4j(counted, output)
-        report["file"] = " ".join(map(str, files))
+        count, files = write_neo4j(written, output)
     else:
-        report["triples"] = write_triples(counted, output)
-    return {**report, "switched_off_left_out": 0 if all else len(opened.off)}
+        count, files = write_triples(written, output), [output]
+    left_out = 0 if all else len(opened.off)
+    names = " ".join(map(str, files))
+    return {"file": names, "triples": count, "switched_off_left_out": left_out}
 
 
 @command("kg copy")
@@ -407,31 +391,37 @@ ALREADY: dict[Action, str] = {  # what an edit would change nothing of
 }
 
 
-def _edit(
-    args: Namespace, action: Action, old: Triple, new: Triple | None = None, *, first: bool = False
-) -> Report:
+def _edit(args: Namespace, action: Action, old: Triple, new: Triple | None = None) -> Report:
     """Make an edit; the graph file is made by its first triple."""
-    edit = Edit(action, old, new, 0 if first else None)
+    edit = Edit(action, old, new)
     made = action == "add" and isinstance(args.graph, Path) and not args.graph.exists()
     with GraphStore.create(args.graph) if made else open_store(args.graph, write=True) as store:
-        triple, graph = edit.triple, store.graph()
-        on = triple in graph and graph.is_on(triple)
-        same = {"replace": triple == edit.new, "switch_off": not on, "switch_on": on}
-        if triple in graph and same.get(action):
-            raise GraphEditError(f"{args.graph}: {triple} {ALREADY[action]}; nothing was changed.")
+        graph = store.graph()
+        on = old in graph and graph.is_on(old)
+        same = {"replace": old == new, "switch_off": not on, "switch_on": on}
+        if old in graph and same.get(action):
+            raise GraphEditError(f"{args.graph}: {old} {ALREADY[action]}; nothing was changed.")
         return _entry(store, store.apply(edit, who=args.by))
 
 
-@command("kg add", WHO, text=entry_text)
-def add(
-    args: Namespace, graph: Logged, head: str, relation: str, tail: str, *, first: bool = False
-) -> Report:
-    """Add a triple to a graph file.
+EDITS: dict[str, tuple[Action, str]] = {
+    "add": ("add", "Add a triple to a graph file."),
+    "remove": ("remove", "Take a triple out of a graph file."),
+    "off": ("switch_off", "Keep a triple, but don't inject it."),
+    "on": ("switch_on", "Inject a triple again."),
+}
 
-    Args:
-        first: put it before the entity's other triples
-    """
-    return _edit(args, "add", Triple.checked(head, relation, tail), first=first)
+
+def _edit_one(action: Action, about: str) -> Any:
+    def edit(args: Namespace, graph: Logged, head: str, relation: str, tail: str) -> Report:
+        return _edit(args, action, Triple.checked(head, relation, tail))
+
+    edit.__doc__ = about
+    return edit
+
+
+for name, of in EDITS.items():
+    command(f"kg {name}", WHO, text=entry_text)(_edit_one(*of))
 
 
 @command("kg replace", WHO, text=entry_text)
@@ -448,24 +438,6 @@ def replace(
     """Put one triple in the place of another."""
     old, new = (head, relation, tail), (new_head, new_relation, new_tail)
     return _edit(args, "replace", Triple.checked(*old), Triple.checked(*new))
-
-
-@command("kg remove", WHO, text=entry_text)
-def remove(args: Namespace, graph: Logged, head: str, relation: str, tail: str) -> Report:
-    """Take a triple out of a graph file."""
-    return _edit(args, "remove", Triple.checked(head, relation, tail))
-
-
-@command("kg off", WHO, text=entry_text)
-def off(args: Namespace, graph: Logged, head: str, relation: str, tail: str) -> Report:
-    """Keep a triple, but don't inject it."""
-    return _edit(args, "switch_off", Triple.checked(head, relation, tail))
-
-
-@command("kg on", WHO, text=entry_text)
-def on(args: Namespace, graph: Logged, head: str, relation: str, tail: str) -> Report:
-    """Inject a triple again."""
-    return _edit(args, "switch_on", Triple.checked(head, relation, tail))
 
 
 @command("kg undo", WHO, text=entry_text)
@@ -487,20 +459,16 @@ def redo(args: Namespace, graph: Logged) -> Report:
 
 
 @command("kg history", text=history_text)
-def history(graph: Logged, *, entity: str | None = None, most: int = SHOWN) -> Report:
+def history(graph: Logged, *, most: int = SHOWN) -> Report:
     """Show the log of a graph file, the latest edit first.
 
     Args:
-        entity: only edits of this entity's triples
         most: at most this many entries; default: 20; 0: all
     """
     if most < 0:
         raise OptionError(f"--most is {most}. Give a number of entries, or 0 for all.")
     with open_store(graph) as store:
-        entries = store.history(entity=entity, most=most or None)
-        if not entries:
-            raise OptionError(f"{graph}: no entry of its log edits '{entity}'.")
-        shown = [_entry(store, entry, entity) for entry in entries]
+        shown = [_entry(store, entry) for entry in store.history(most=most or None)]
         return {"graph": str(graph), "entries": shown, "of": store.revision + 1}
 
 

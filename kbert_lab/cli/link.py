@@ -9,11 +9,13 @@ from typing import Any
 from kbert_core.errors import CheckpointError
 from kbert_lab.cli import commands as options
 from kbert_lab.cli.commands import command, loaded
-from kbert_lab.cli.output import table
-from kbert_lab.cli.texts import TEXT, each_text
+from kbert_lab.cli.output import TRIPLE, placed, table, text_of
+from kbert_lab.cli.texts import TEXT, Texts, each_text
 
 ROOF_BERT = "roof-bert"
 SHOWN = 5  # candidates of a span that are printed; JSON has them all
+NO_NAME = ["the text holds no name of the graph"]
+SCORES = {"prior": ".3f", "dot": ".2f", "score": ".2f", "weight": ".3f"}  # and how they are printed
 
 
 @command("link", TEXT, options.MODEL)
@@ -38,25 +40,19 @@ def link(args: Namespace, *, all: bool = False) -> None:
             "Roof-BERT, or see with `kbert tree` what this one reads."
         )
 
-    def linked(texts: Sequence[Sequence[str]]) -> Iterator[Mapping[str, Any]]:
+    def linked(texts: Texts) -> Iterator[Mapping[str, Any]]:
         for sentences in texts:
-            trace = pipeline(*sentences, graph=graph, config=config)
-            yield {
-                "text": list(sentences) if len(sentences) > 1 else sentences[0],
-                "spans": [_span(own, sentences) for own in trace.links],
-            }
+            links = pipeline(*sentences, graph=graph, config=config).links
+            yield {"text": text_of(sentences), "spans": [_span(own, sentences) for own in links]}
 
-    shown = None if all else SHOWN
-    each_text(args, linked, lambda data: linked_text(data, shown))
+    each_text(args, linked, partial(linked_text, shown=None if all else SHOWN))
 
 
 def _span(linked: Any, sentences: Sequence[str]) -> dict[str, Any]:
-    mention, best = linked.span.mention, linked.best
     return {
-        "text": sentences[mention.sentence][mention.start : mention.end],
-        **{name: getattr(mention, name) for name in ("start", "end", "sentence")},
+        **placed(linked.span.mention, sentences),
         "base": linked.span.base,
-        "entity": None if best is None else best.candidate.entity,
+        "entity": None if linked.best is None else linked.best.candidate.entity,
         "candidates": [
             {
                 "entity": own.candidate.entity,
@@ -75,42 +71,34 @@ def linked_text(data: Mapping[str, Any], shown: int | None = None) -> str:
     for span in data["spans"]:
         candidates = sorted(span["candidates"], key=lambda own: -own["score"])
         lines.append(f"{span['text']} [{span['start']}, {span['end']})  {span['entity'] or 'NULL'}")
-        rows = [
-            {
-                "": "→" if own["entity"] == span["entity"] else "",
-                "entity": own["entity"],
-                "prior": f"{own['prior']:.3f}",
-                "dot": f"{own['dot']:.2f}",
-                "ψ": f"{own['score']:.2f}",
-                "weight": f"{own['weight']:.3f}",
-                "says": own["says"],
-            }
-            for own in candidates[:shown]
-        ]
+        rows = []
+        for own in candidates[:shown]:
+            cells = {name: format(value, SCORES.get(name, "")) for name, value in own.items()}
+            mark = "→" if own["entity"] == span["entity"] else ""
+            rows.append({"": mark, **{"ψ" if n == "score" else n: c for n, c in cells.items()}})
         lines += [f"  {line}" for line in table(rows, 0)]
         if len(candidates) > len(rows):
             lines.append(f"  and {len(candidates) - len(rows)} more (--all)")
-    return "\n".join(lines or ["the text holds no name of the graph"])
+    return "\n".join(lines or NO_NAME)
 
 
 def _read(reading: Any) -> dict[str, Any]:
     """What a Roof-BERT reads beside a text."""
-    kb, sentences = reading.kb, reading.sentences
-    left: dict[int, list[dict[str, Any]]] = {}
-    for number, own in reading.left_out:
-        left.setdefault(number, []).append({"triple": list(astuple(own.triple)), "why": own.why})
     names = [
         {
-            "text": sentences[mention.sentence][mention.start : mention.end],
-            **{name: getattr(mention, name) for name in ("start", "end", "sentence", "entity")},
+            **placed(mention, reading.sentences, "entity"),
             "triples": [list(astuple(triple)) for triple in triples],
-            "left_out": left.get(number, []),
+            "left_out": [
+                {"triple": list(astuple(own.triple)), "why": own.why}
+                for of, own in reading.left_out
+                if of == number
+            ],
         }
         for number, (mention, triples) in enumerate(reading.by_mention)
     ]
-    text = list(sentences) if len(sentences) > 1 else sentences[0]
-    sizes = {"text_tokens": sum(map(len, reading.tokens)), "kb_tokens": len(kb)}
-    return {"text": text, "names": names, "kb_text": kb.text, **sizes}
+    sizes = {"text_tokens": sum(map(len, reading.tokens)), "kb_tokens": len(reading.kb)}
+    text = text_of(reading.sentences)
+    return {"text": text, "names": names, "kb_text": reading.kb.text, **sizes}
 
 
 def read_text(data: Mapping[str, Any]) -> str:
@@ -120,9 +108,7 @@ def read_text(data: Mapping[str, Any]) -> str:
         lines.append(f"{name['text']} [{name['start']}, {name['end']})")
         rows = [(triple, "read") for triple in name["triples"]]
         rows += [(own["triple"], own["why"]) for own in name["left_out"]]
-        columns = ("head", "relation", "tail")
-        shown = [{**dict(zip(columns, t, strict=True)), "": why} for t, why in rows]
+        shown = [{**dict(zip(TRIPLE, t, strict=True)), "": why} for t, why in rows]
         lines += [f"  {line}" for line in table(shown, 0)]
-    lines = lines or ["the text holds no name of the graph"]
     counts = f"{data['text_tokens']} tokens of text, {data['kb_tokens']} beside it:"
-    return "\n".join([*lines, counts, data["kb_text"]])
+    return "\n".join([*(lines or NO_NAME), counts, data["kb_text"]])

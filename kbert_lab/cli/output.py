@@ -5,7 +5,7 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import chain
 from types import NoneType
@@ -115,6 +115,18 @@ def cell(value: Any) -> str:
 def triple_line(fields: Mapping[str, str]) -> str:
     """A triple's fields in a line."""
     return " · ".join(fields[name] for name in TRIPLE)
+
+
+def text_of(sentences: Sequence[str]) -> str | list[str]:
+    """What was read, as plain data."""
+    return list(sentences) if len(sentences) > 1 else sentences[0]
+
+
+def placed(mention: Any, sentences: Sequence[str], *more: str) -> dict[str, Any]:
+    """A mention as plain data: what stands there, where, and more of it by name."""
+    names = ("start", "end", "sentence", *more)
+    text = sentences[mention.sentence][mention.start : mention.end]
+    return {"text": text, **{name: getattr(mention, name) for name in names}}
 
 
 def per_cent(share: float) -> str:

@@ -22,7 +22,7 @@ from kbert_core.text import Tokenizer
 from kbert_core.words import AS_BERT, WITHOUT_MARKS, Characters, Words
 from kbert_lab.cli import commands as options
 from kbert_lab.cli.commands import arguments_of, command, loaded
-from kbert_lab.cli.output import SHOWN, TRIPLE, count_of, prediction_text
+from kbert_lab.cli.output import SHOWN, TRIPLE, count_of, placed, prediction_text, text_of
 from kbert_lab.cli.texts import TEXT, Texts, each_text, lines_of
 
 log = logging.getLogger(__name__)
@@ -78,10 +78,11 @@ class Rows:
                 lines.append(f"window {number} of {len(self.rows)}:")
             lines += _drawn(row, len(self._mentions_in(row)))
         first = self.rows[0]
-        over = ((_text(first, passed.mention), passed.why) for passed in self.passed_over)
-        lines += [f"no mention: {text}, {why}" for text, why in over]
-        cuts = ((cut.sentence + 1, cut.kept, cut.total) for cut in first.trunk_cuts)
-        lines += [f"cut: sentence {n} keeps {kept} of its {all} tokens" for n, kept, all in cuts]
+        for passed in self.passed_over:
+            lines.append(f"no mention: {_place(first, passed.mention)['text']}, {passed.why}")
+        for cut in first.trunk_cuts:
+            kept = f"{cut.kept} of its {cut.total} tokens"
+            lines.append(f"cut: sentence {cut.sentence + 1} keeps {kept}")
         return "\n".join(lines)
 
     def _row(self, row: FlatTree) -> dict[str, Any]:
@@ -223,7 +224,7 @@ def predictions(
     plain = pipeline.predict(texts, graph=NO_KNOWLEDGE, config=config)
     for sentences, read in zip(texts, readings, strict=True):
         data: dict[str, Any] = {
-            "text": list(sentences) if len(sentences) > 1 else sentences[0],
+            "text": text_of(sentences),
             "prediction": _plain(read.prediction),
             "triples": [{name: getattr(t, name) for name in TRIPLE} for t in read.used],
             "dropped": _dropped(read),
@@ -298,7 +299,10 @@ def _left_out_and_cut(
 ) -> list[dict[str, Any]]:
     """The triples that were left out, each with its mention, and what was cut of the text."""
     nodes = row.tree.nodes
-    items = [{"mention": _text(row, nodes[n].mention), **_left_out(left)} for n, left in left_out]
+    items = [
+        {"mention": _place(row, nodes[n].mention)["text"], **_left_out(left)}
+        for n, left in left_out
+    ]
     for cut in row.trunk_cuts:
         start = row.trunk_tokens[cut.sentence].starts[cut.kept]
         text = row.tree.sentences[cut.sentence][start:]
@@ -360,13 +364,8 @@ def _tokens(row: FlatTree, places: Iterable[int]) -> str:
     return " ".join(f"{row.tokens[i]}/{row.soft_positions[i]}" for i in places)
 
 
-def _text(row: FlatTree, mention: Mention) -> str:
-    return row.tree.sentences[mention.sentence][mention.start : mention.end]
-
-
 def _place(row: FlatTree, mention: Mention) -> dict[str, Any]:
-    names = ("start", "end", "sentence", "entity")
-    return {"text": _text(row, mention), **{name: getattr(mention, name) for name in names}}
+    return placed(mention, row.tree.sentences, "entity")
 
 
 def _left_out(left: LeftOut) -> dict[str, Any]:

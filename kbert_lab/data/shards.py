@@ -4,15 +4,15 @@ A row that can't be read comes as a :class:`BrokenRow` in its place; what is wro
 is a DataError.
 """
 
-import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic_core import from_json
 
 from kbert_core.errors import DataError
 from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, plain_ending
@@ -107,13 +107,10 @@ def rows_of(
     given = tuple((columns or {}).get(name, name) for name in ours)
     usual = [(name,) for name in TEXTS] if sentences == 1 else list(PAIRS)
     names = (given, *usual) if given == ours else (given,)
-    match plain_ending(shard.path):
-        case ".parquet":
-            yield from _parquet_rows(shard, names)
-        case ".jsonl":
-            yield from _lines(shard, lambda line: _of_object(names, json.loads(line)), blank=False)
-        case _:
-            yield from _lines(shard, lambda line: _cut(line, sentences), blank=True)
+    if plain_ending(shard.path) == ".parquet":
+        yield from _parquet_rows(shard, names)
+    else:
+        yield from _lines(shard, names)
 
 
 def _among(names: Sequence[tuple[str, ...]], there: Collection[str]) -> tuple[str, ...]:
@@ -127,18 +124,17 @@ def _among(names: Sequence[tuple[str, ...]], there: Collection[str]) -> tuple[st
     )
 
 
-def _of_object(names: Sequence[tuple[str, ...]], data: Any) -> tuple[str, ...]:
-    """The texts in an object of JSON; ValueError where there are none."""
+def _texts_of(line: str, names: Sequence[tuple[str, ...]], *, as_json: bool) -> tuple[str, ...]:
+    """The texts in a line; ValueError where there are none."""
+    if not as_json:
+        texts = tuple(line.split("\t", 1)) if len(names[0]) == 2 else (line,)
+        if len(texts) != len(names[0]):
+            raise ValueError("found one text, expected two with a tab between")
+        return texts
+    data = from_json(line)
     if not isinstance(data, dict):
         raise ValueError(f"found a {type(data).__name__}, expected an object of JSON")
     return _texts({name: data[name] for name in _among(names, data)})
-
-
-def _cut(line: str, sentences: int) -> tuple[str, ...]:
-    texts = tuple(line.split("\t", 1)) if sentences == 2 else (line,)
-    if len(texts) != sentences:
-        raise ValueError("found one text, expected two with a tab between")
-    return texts
 
 
 def _texts(values: Mapping[str, Any]) -> tuple[str, ...]:
@@ -148,28 +144,24 @@ def _texts(values: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(values.values())
 
 
-def _encoding(path: Path) -> str:
-    with open_unpacked(path) as file:
-        name = encoding_of(file.read(1 << 16)) or "utf-16"
-    if name.startswith(("utf-16", "utf-32")):  # whose line ends are no single bytes
-        raise DataError(f"{path}: a corpus can't be in {name.upper()}. Save it as UTF-8.")
-    return name
-
-
-def _lines(
-    shard: Shard, read: Callable[[str], tuple[str, ...]], *, blank: bool
-) -> Iterator[Row | BrokenRow]:
-    """Rows of lines; an empty one is a row where ``blank``."""
+def _lines(shard: Shard, names: Sequence[tuple[str, ...]]) -> Iterator[Row | BrokenRow]:
+    """Rows of lines; of plain text an empty one is a row."""
+    as_json = plain_ending(shard.path) == ".jsonl"
     try:
-        encoding = _encoding(shard.path)
+        with open_unpacked(shard.path) as file:
+            encoding = encoding_of(file.read(1 << 16)) or "utf-16"
+        if encoding.startswith(("utf-16", "utf-32")):  # whose line ends are no single bytes
+            name = encoding.upper()
+            raise DataError(f"{shard.path}: a corpus can't be in {name}. Save it as UTF-8.")
         with open_unpacked(shard.path) as file:
             for number, line in enumerate(file, start=1):
                 line = line.rstrip(b"\r\n")
-                if not (line.strip() or blank):
+                if as_json and not line.strip():
                     continue
                 try:
-                    yield Row(number, read(line.decode(encoding)))
-                except (ValueError, RecursionError) as error:  # UTF-8 and JSON too
+                    texts = _texts_of(line.decode(encoding), names, as_json=as_json)
+                    yield Row(number, texts)
+                except ValueError as error:  # UTF-8 and JSON too
                     yield BrokenRow.of(number, error, line)
     except PROBLEMS as error:
         raise DataError(f"{shard.path}: can't be read ({error}). {remedy(error)}") from error

@@ -132,29 +132,28 @@ def _tagged_table(path: Path) -> list[Example]:
     quoting: Any = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     reader = csv.reader(lines, delimiter=delimiter, quoting=quoting)
     try:
-        names = [name.strip().lower() for name in next(reader, [])]
-        sentence = [n for n, name in enumerate(names) if NUMBERED.search(name)]
-        word, tag = ([names.index(n) for n in those if n in names] for those in (WORDS, TAGS))
-        if not (sentence and word and tag):
-            raise DataError(f"{path}, line 1: the columns are {', '.join(names)[:80]}. {EXPECTED}.")
-        rows: list[tuple[int, list[str], list[str]]] = []
-        last = None  # only the first token of a sentence may have its number
-        for cells in reader:
-            if not any(map(str.strip, cells)):
-                continue
-            if len(cells) != len(names):
-                raise DataError(
-                    f"{path}, line {reader.line_num}: found {len(cells)} cells, expected "
-                    f"{len(names)} ({', '.join(names)[:80]}). Correct the line."
-                )
-            number = cells[sentence[0]].strip() or last
-            if not rows or number != last:
-                rows.append((reader.line_num, [], []))
-                last = number
-            rows[-1][1].append(cells[word[0]].strip())
-            rows[-1][2].append(cells[tag[0]].strip())
+        table = [(reader.line_num, cells) for cells in reader if any(map(str.strip, cells))]
     except csv.Error as error:
         raise DataError(f"{path}, line {reader.line_num}: {error}. Correct the line.") from error
+    names = [name.strip().lower() for _, header in table[:1] for name in header]
+    sentence = [n for n, name in enumerate(names) if NUMBERED.search(name)]
+    word, tag = ([names.index(n) for n in those if n in names] for those in (WORDS, TAGS))
+    if not (sentence and word and tag):
+        raise DataError(f"{path}, line 1: the columns are {', '.join(names)[:80]}. {EXPECTED}.")
+    rows: list[tuple[int, list[str], list[str]]] = []
+    last = None  # only the first token of a sentence may have its number
+    for line, cells in table[1:]:
+        if len(cells) != len(names):
+            raise DataError(
+                f"{path}, line {line}: found {len(cells)} cells, expected {len(names)} "
+                f"({', '.join(names)[:80]}). Correct the line."
+            )
+        number = cells[sentence[0]].strip() or last
+        if not rows or number != last:
+            rows.append((line, [], []))
+            last = number
+        rows[-1][1].append(cells[word[0]].strip())
+        rows[-1][2].append(cells[tag[0]].strip())
     return tagged_examples(rows, Source(str(path)))
 
 
@@ -174,17 +173,11 @@ def _spans(text: str, found: Any, place: str) -> list[Span]:
 
 
 def _span(text: str, item: Any, place: str) -> Span:
-    start: Any
-    end: Any
-    type_: Any
+    one: list[Any] = item if isinstance(item, list) and len(item) == 3 else [None] * 3
     if isinstance(item, dict):
-        start, end, type_, name = (
-            next((item[key] for key in keys if key in item), None)
-            for keys in (STARTS, ENDS, TYPES, NAMES)
-        )
-    else:
-        whole = isinstance(item, list) and len(item) == 3
-        start, end, type_, name = [*item, None] if whole else [None] * 4
+        names = (STARTS, ENDS, TYPES, NAMES)
+        one = [next((item[key] for key in keys if key in item), None) for keys in names]
+    start, end, type_, name = [*one, None][:4]
     if isinstance(type_, list) and len(type_) == 1:
         type_ = type_[0]
     if [type(start), type(end), type(type_)] != [int, int, str] or not type_.strip():
@@ -205,8 +198,8 @@ def _span(text: str, item: Any, place: str) -> Span:
             "Correct start and end; a span of several pieces can't be used."
         )
     stands = text[start:end]
-    start, end = end - len(stands.lstrip()), start + len(stands.rstrip())
-    return start, end, "_".join(type_.split())
+    within = end - len(stands.lstrip()), start + len(stands.rstrip())
+    return *within, "_".join(type_.split())
 
 
 def _plain(name: Any) -> str:

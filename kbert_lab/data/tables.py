@@ -152,17 +152,13 @@ class Table:
         names = self.classes.get(theirs)
         if value is None:
             return ""
-        if _is_deep(value):
-            raise ValueError(
-                f"the column '{theirs}' holds lists or objects within a row, expected "
-                f"{'labels' if ours == 'label' else 'a text'}.{SPANS}"
-            )
-        if isinstance(value, list):
-            if task != "ner" and (task, ours) != ("multilabel", "label"):
+        if isinstance(value, list | dict):
+            if _is_deep(value) or (task != "ner" and (task, ours) != ("multilabel", "label")):
                 raise ValueError(
-                    f"the column '{theirs}' for {ours} has several values per row, expected one. "
-                    f"Choose another with --columns {ours}=NAME, or --task ner for tokens with "
-                    "their tags, or --task multilabel for texts with several labels."
+                    f"the column '{theirs}' for {ours} has several values per row, lists or "
+                    f"objects, expected one. Choose another with --columns {ours}=NAME, or --task "
+                    "ner for tokens with their tags, or --task multilabel for texts with several "
+                    f"labels.{SPANS if _is_deep(value) else ''}"
                 )
             return [self._value(item, task, ours, theirs) for item in value]
         if names is not None and isinstance(value, int):

@@ -1,6 +1,5 @@
 """Splits: deduplicated, entity-disjoint, by substitution; `kbert split` and `kg control`."""
 
-import json
 import os
 import random
 from dataclasses import replace
@@ -15,7 +14,6 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io import read_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES
 from kbert_core.knowledge.triple import Triple
-from kbert_lab import cli
 from kbert_lab.data.labelled import SPLITS, Example, read_examples, tagged_examples
 from kbert_lab.data.splits import (
     EntityDisjoint,
@@ -75,32 +73,33 @@ def test_seeds_draw_different_names_and_the_same_seed_the_same():
     assert len(first["dev"]) == 3
 
 
+def knowing(*names, name="G"):
+    return KnowledgeGraph([Triple(n, "类别", "疾病") for n in names], name=name)
+
+
 def test_the_covered_variant_holds_out_names_of_the_graph_only():
-    graph = KnowledgeGraph([Triple(n, "类别", "疾病") for n in NAMES[:16]], name="G")
-    splits = entity_disjoint([sentence(n) for n in NAMES], EntityDisjoint(3), graph=graph)
+    examples = [sentence(n) for n in NAMES]
+    splits = entity_disjoint(examples, EntityDisjoint(3), graph=knowing(*NAMES[:16]))
     assert names_of(splits["test"]) | names_of(splits["dev"]) <= set(NAMES[:16])
+    said = r"1 entity names that the graph small knows \(32 in all\)"
+    with pytest.raises(DataError, match=said):
+        entity_disjoint(examples, graph=knowing(NAMES[0], name="small"))
 
 
 @pytest.mark.parametrize("draw", [entity_disjoint, substituted])
 def test_a_graph_knows_names_in_another_script_where_the_rules_say_so(draw):
-    graph = KnowledgeGraph([Triple(f"{n}热", "类别", "疾病") for n in "甲乙丙丁戊己庚辛"], name="G")
-    texts = [sentence(f"{n}熱") for n in "甲乙丙丁戊己庚辛"]
+    letters = "甲乙丙丁戊己庚辛"
+    graph, texts = knowing(*(f"{n}热" for n in letters)), [sentence(f"{n}熱") for n in letters]
     data = [texts] if draw is entity_disjoint else [{"train": texts, "test": texts}, 0.5]
     assert names_of(draw(*data, graph=graph, rules=ALL_RULES)["test"])
     with pytest.raises(DataError, match=r"\b0 (entity )?names"):
         draw(*data, graph=graph)
 
 
-def test_too_few_names_in_the_graph_is_an_error_with_the_numbers():
-    graph = KnowledgeGraph([Triple(NAMES[0], "类别", "疾病")], name="small")
-    with pytest.raises(DataError, match=r"1 entity names that the graph small knows \(32 in all\)"):
-        entity_disjoint([sentence(n) for n in NAMES], graph=graph)
-
-
-@pytest.mark.parametrize("wrong", [{"test_share": 0}, {"dev_share": 1.5}, {"seed": -1}])
-def test_options_are_checked(wrong):
-    with pytest.raises(OptionError, match=next(iter(wrong))):
-        EntityDisjoint(**wrong)
+def test_options_are_checked():
+    for wrong in ({"test_share": 0}, {"dev_share": 1.5}, {"seed": -1}):
+        with pytest.raises(OptionError, match=next(iter(wrong))):
+            EntityDisjoint(**wrong)
 
 
 def test_deduplicated_keeps_test_and_takes_its_texts_from_train():
@@ -152,21 +151,17 @@ def test_substitution_takes_names_out_of_train_and_changes_nothing_else(unseen):
     assert substituted(before, unseen, seed=3) == after != substituted(before, unseen, seed=4)
 
 
-def test_substitution_keeps_what_stands_between_names_of_other_lengths():
+def test_substitution_keeps_what_stands_between_names_and_repeats_no_row_of_test():
     train = [typed("甲乙病", "丙炎"), typed("丁病", "戊炎")]
     test = {"test": [typed("甲乙病", "戊炎")]}
     after = substituted({"train": train, **test}, 0.5, seed=1)
     texts = {e.sentences[0] for e in after["train"]}
     assert texts in ({"丁病和丙炎", "丁病和戊炎"}, {"甲乙病和丙炎", "丁病和丙炎"})
-
-
-def test_substitution_repeats_no_row_of_test_where_another_name_does():
     train = [typed("甲病"), typed("乙病", "丙病"), typed("丁病"), typed("丁病", "乙病")]
     test = [typed("甲病"), typed("乙病")]
     for seed in range(20):
         after = substituted({"train": train, "test": test}, 0.5, seed=seed)
-        pairs = zip(train, after["train"], strict=True)
-        changed = [new for old, new in pairs if new != old]
+        changed = [new for old, new in zip(train, after["train"], strict=True) if new != old]
         assert changed and not {e.sentences for e in changed} & {e.sentences for e in test}
 
 
@@ -179,64 +174,48 @@ def test_a_fold_of_names_stands_in_the_place_of_the_others():
         types = [[label for *_, label in example.spans] for example in fold]
         assert types == [[label for *_, label in example.spans] for example in train]
     assert by_fold(train, 3, 0, seed=1) == folds[0] != by_fold(train, 3, 0, seed=2)
-
-
-def test_a_fold_without_a_name_of_a_type_leaves_those_of_it():
-    train = [typed("甲病"), typed("乙病"), typed("丙炎")]
-    folds = [by_fold(train, 2, number) for number in range(2)]
-    assert {frozenset(names_of(fold)) for fold in folds} == {
-        frozenset({one, "丙炎"}) for one in ("甲病", "乙病")
-    }
+    few = [typed("甲病"), typed("乙病"), typed("丙炎")]  # a fold without a type's name keeps it
+    named = sorted(sorted(names_of(by_fold(few, 2, number))) for number in range(2))
+    assert named == [["丙炎", "乙病"], ["丙炎", "甲病"]]
 
 
 def test_substitution_among_a_graphs_names_puts_such_names_in_their_place():
-    graph = KnowledgeGraph([Triple(n, "类别", "疾病") for n in NAMES[:16]], name="G")
     before = {name: of for name, of in three_splits().items() if name != "dev"}
-    after = substituted(before, 0.25, seed=1, graph=graph)
+    after = substituted(before, 0.25, seed=1, graph=knowing(*NAMES[:16]))
     assert names_of(before["train"]) - names_of(after["train"]) <= set(NAMES[:16])
 
     def known(splits):
-        return sum(
-            e.sentences[0][a:b] in NAMES[:16] for e in splits["train"] for a, b, _ in e.spans
-        )
+        named = [e.sentences[0][a:b] for e in splits["train"] for a, b, _ in e.spans]
+        return sum(name in NAMES[:16] for name in named)
 
     assert known(after) == known(before)
 
 
-@pytest.mark.parametrize(
-    ("change", "unseen", "message"),
-    [
-        ({}, 1.5, "unseen is 1.5, expected a share"),
-        (
-            {"dev": [sentence("新病", "新炎")]},
-            0.1,
-            "New names make up 100.0% of the mentions of dev",
-        ),
-        ({"test": [replace(sentence("甲病"), tags=("O", "O"))]}, 0.1, "no mention in test"),
-        ({"dev": None, "test": None}, 0.1, "no mention in dev and test"),
-        (
-            {key: [typed("甲病"), typed("乙炎")] for key in ("train", "test")} | {"dev": None},
-            0.5,
-            "Train would keep no name of the type .",
-        ),
-    ],
-)
+FEW = {split: [typed("甲病"), typed("乙炎")] for split in ("train", "test")}
+UNLABELLED = replace(sentence("甲病"), tags=("O", "O"))
+NOT_SUBSTITUTED = [
+    ({}, 1.5, "unseen is 1.5, expected a share"),
+    ({"dev": [sentence("新病", "新炎")]}, 0.1, "New names make up 100.0% of the mentions of dev"),
+    ({"test": [UNLABELLED]}, 0.1, "no mention in test"),
+    ({"dev": None, "test": None}, 0.1, "no mention in dev and test"),
+    ({**FEW, "dev": None}, 0.5, "Train would keep no name of the type ."),
+]
+
+
+@pytest.mark.parametrize(("change", "unseen", "message"), NOT_SUBSTITUTED)
 def test_what_substitution_can_not_do_is_said(change, unseen, message):
     splits = {name: of for name, of in {**three_splits(), **change}.items() if of is not None}
     with pytest.raises((DataError, OptionError), match=message):
         substituted(splits, unseen)
 
 
-def test_a_written_split_is_read_as_it_was(tmp_path):
-    splits = entity_disjoint([sentence(n, "疼痛") for n in NAMES], EntityDisjoint(0))
-    write_split(tmp_path / "new", splits)
-    for split in SPLITS:
-        assert read_examples(tmp_path / "new" / f"{split}.tsv", "ner") == splits[split]
+def letters(unfit="\t\n\r"):
+    fit = st.characters(exclude_categories=["Cs"], exclude_characters=unfit)
+    return st.text(fit, min_size=1, max_size=6)
 
 
-def fields(unfit="\t\n\r"):
-    letters = st.characters(exclude_categories=["Cs"], exclude_characters=unfit)
-    return st.text(letters, min_size=1, max_size=6).filter(str.strip)
+def fields():
+    return letters().filter(str.strip)
 
 
 def plain(*parts, label=fields(), group=st.just("")):
@@ -244,18 +223,16 @@ def plain(*parts, label=fields(), group=st.just("")):
 
 
 def rows_of_tokens():
-    words = st.text(
-        st.characters(exclude_categories=["Cs"], exclude_characters=" \t\n\r"), min_size=1
-    )
+    words = letters(" \t\n\r")
     tags = st.one_of(st.just("O"), words.map("B-{}".format), words.map("I-{}".format))
     pairs = st.lists(st.tuples(words, tags), min_size=1, max_size=6)
-    rows = st.lists(pairs, min_size=1, max_size=5)
-    return rows.map(
-        lambda found: tagged_examples(
-            ((n, *zip(*row, strict=True)) for n, row in enumerate([[("a", "B-X")] * 3, *found])),
-            Source("made"),
-        )
-    )
+
+    def made(rows):
+        numbered = enumerate([[("a", "B-X")] * 3, *rows])
+        split = ((n, *zip(*row, strict=True)) for n, row in numbered)
+        return tagged_examples(split, Source("made"))
+
+    return st.lists(pairs, min_size=1, max_size=5).map(made)
 
 
 def questions():
@@ -285,10 +262,8 @@ def test_examples_of_every_task_are_read_as_they_were_written(task, tmp_path_fac
 
 
 def test_the_number_of_a_question_is_written_only_where_it_is_not_its_text(tmp_path):
-    told = [
-        Example(("谁？", "他。"), "1", group="谁？"),
-        Example(("谁？", "她。"), "0", group="谁？"),
-    ]
+    asked = {"group": "谁？"}
+    told = [Example(("谁？", "他。"), "1", **asked), Example(("谁？", "她。"), "0", **asked)]
     write_split(tmp_path, {"train": told, "dev": [replace(told[0], group="Q7"), told[1]]})
     assert (tmp_path / "train.tsv").read_text().splitlines()[0] == "label\ttext_a\ttext_b"
     lines = (tmp_path / "dev.tsv").read_text().splitlines()
@@ -312,9 +287,8 @@ def test_what_the_format_can_not_hold_becomes_a_space_and_is_said(tmp_path, capl
 @pytest.mark.skipif("KBERT_DATA" not in os.environ, reason="KBERT_DATA names no data folder")
 def test_medical_ner_can_be_split_entity_disjoint():
     data = os.environ["KBERT_DATA"]
-    examples = [
-        e for s in SPLITS for e in read_examples(f"{data}/ner/medical_ner_dedup/{s}.tsv", "ner")
-    ]
+    files = [f"{data}/ner/medical_ner_dedup/{split}.tsv" for split in SPLITS]
+    examples = [example for file in files for example in read_examples(file, "ner")]
     graph = load_graph(f"{data}/kbert/Medical.spo")
     splits = entity_disjoint(examples, EntityDisjoint(1), graph=graph)
     assert min(map(len, splits.values())) > 200
@@ -332,16 +306,20 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_split_writes_entity_disjoint_files_among_the_names_of_a_graph(folder, capsys):
-    arguments = ["split", "--data", str(folder), "--output", str(folder / "new"), "--seed", "1"]
-    assert cli.main([*arguments, "--kg", str(folder / "kg.spo"), "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["test"] == {
-        "sentences": 7,
-        "before": 32,
-        "mentions": 7,
-        "unseen in train": 7,
-    }
+@pytest.fixture
+def split(kbert, folder):
+    """Run `kbert split` on the folder, into another."""
+
+    def run(*more, code=0):
+        return kbert("split", "--data", folder, "--output", folder / "new", *more, code=code)
+
+    return run
+
+
+def test_split_writes_entity_disjoint_files_among_the_names_of_a_graph(folder, split):
+    report = split("--seed", 1, "--kg", folder / "kg.spo", "--json")
+    counts = {"sentences": 7, "before": 32, "mentions": 7, "unseen in train": 7}
+    assert report["test"] == counts
     found = {
         split: {e.sentences[0][1:] for e in read_examples(folder / "new" / f"{split}.tsv", "ner")}
         for split in SPLITS
@@ -349,64 +327,51 @@ def test_split_writes_entity_disjoint_files_among_the_names_of_a_graph(folder, c
     assert found["test"] | found["dev"] <= set(NAMES[:20])
     assert found["train"] | found["test"] | found["dev"] == set(NAMES)
     assert not found["train"] & (found["test"] | found["dev"])
+    (folder / "kg.spo").write_text("甲病\t类别\t疾病\n")
+    said = split("--kg", folder / "kg.spo", code=2).err
+    assert "1 entity names that the graph kg knows (32 in all)" in said
 
 
-def test_split_can_take_leaks_out_only(folder, capsys):
+def test_split_can_take_leaks_out_only(folder, split):
     (folder / "dev.tsv").write_text("text_a\tlabel\n无 痛\tO B-D\n")
-    arguments = ["split", "--data", str(folder), "--output", str(folder / "new")]
-    assert cli.main([*arguments, "--by", "deduplicated"]) == 2  # nothing is left for train
+    assert "No labelled row is left for train" in split("--by", "deduplicated", code=2).err
     (folder / "test.tsv").unlink()
-    assert cli.main([*arguments, "--by", "deduplicated", "--json"]) == 0
-    assert "No labelled row is left for train" in capsys.readouterr().err
+    split("--by", "deduplicated")
     assert len(read_examples(folder / "new" / "train.tsv", "ner")) == 32
 
 
-def test_split_by_substitution_says_the_share_of_new_names(folder, capsys):
-    arguments = ["split", "--data", str(folder), "--output", str(folder / "new")]
-    by = ["--by", "substitution", "--unseen", "0.25", "--seed", "1"]
-    assert cli.main([*arguments, *by, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["test"] == {"sentences": 32, "before": 32, "mentions": 32, "unseen in train": 8}
-    assert cli.main([*arguments, "--by", "substitution"]) == 2
-    assert "--by substitution and --unseen go together" in capsys.readouterr().err
+def test_split_by_substitution_says_the_share_of_new_names(split):
+    report = split("--by", "substitution", "--unseen", "0.25", "--seed", "1", "--json")
+    counts = {"sentences": 32, "before": 32, "mentions": 32, "unseen in train": 8}
+    assert report["test"] == counts
+    said = split("--by", "substitution", code=2).err
+    assert "--by substitution and --unseen go together" in said
 
 
-def test_split_keeps_the_numbers_of_questions(folder, capsys):
-    rows = ["7\t1\t谁？\t他。", "8\t0\t谁？\t她。"]
-    for split in SPLITS:
-        text = "\n".join(["qid\tlabel\ttext_a\ttext_b", *rows])
-        (folder / f"{split}.tsv").write_text(text.replace("。", f"{split}。") + "\n")
-    arguments = ["split", "--data", str(folder), "--output", str(folder / "new"), "--task", "rank"]
-    assert cli.main([*arguments, "--by", "deduplicated"]) == 0
+def test_split_keeps_the_numbers_of_questions_and_reads_columns_by_name(folder, split, caplog):
+    for name in SPLITS:
+        rows = ["qid\tlabel\ttext_a\ttext_b", f"7\t1\t谁？\t他{name}。", f"8\t0\t谁？\t她{name}。"]
+        (folder / f"{name}.tsv").write_text("\n".join(rows) + "\n")
+    split("--task", "rank", "--by", "deduplicated")
     read = read_examples(folder / "new" / "dev.tsv", "rank")
     assert [(e.group, e.sentences[1]) for e in read] == [("7", "他dev。"), ("8", "她dev。")]
-
-
-def test_split_reads_tables_with_the_columns_named(tmp_path, caplog):
-    (tmp_path / "train.csv").write_text('satz,klasse\na,1\n"b\nc",2\n')
-    (tmp_path / "test.csv").write_text("satz,klasse\na,1\n")
-    arguments = ["split", "--data", str(tmp_path), "--output", str(tmp_path / "new")]
-    columns = ["--columns", "text_a=satz,label=klasse"]
-    assert cli.main([*arguments, "--by", "deduplicated", "--task", "classify", *columns]) == 0
-    (left,) = read_examples(tmp_path / "new" / "train.tsv", "classify")
+    for name, text in (("train", 'a,1\n"b\nc",2'), ("test", "a,1")):
+        (folder / f"{name}.tsv").unlink()
+        (folder / f"{name}.csv").write_text(f"satz,klasse\n{text}\n")
+    (folder / "dev.tsv").unlink()
+    columns = ("--columns", "text_a=satz,label=klasse")
+    split("--by", "deduplicated", "--task", "classify", *columns)
+    (left,) = read_examples(folder / "new" / "train.tsv", "classify")
     assert (left.sentences, left.label) == (("b c",), "2")
     assert "1 rows have a tab or a line break" in caplog.text
 
 
-def test_split_says_when_the_graph_knows_too_few_names(folder, capsys):
-    (folder / "kg.spo").write_text("甲病\t类别\t疾病\n")
-    arguments = ["split", "--data", str(folder), "--output", str(folder / "new")]
-    assert cli.main([*arguments, "--kg", str(folder / "kg.spo")]) == 2
-    assert "1 entity names that the graph kg knows (32 in all)" in capsys.readouterr().err
-
-
-def test_kg_control_writes_a_graph_of_wrong_tails(folder, capsys):
+def test_kg_control_writes_a_graph_of_wrong_tails(folder, kbert):
     output = folder / "shuffled.spo"
-    arguments = ["kg", "control", "--kg", str(folder / "kg.spo"), "--output", str(output)]
-    assert cli.main([*arguments, "--tails", "shuffled", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["share with a true tail still"] == 0
-    before = read_triples(folder / "kg.spo").triples
-    after = read_triples(output).triples
+    control = ("kg", "control", "--kg", folder / "kg.spo", "--output", output)
+    report = kbert(*control, "--tails", "shuffled", "--json")
+    assert report["share with a true tail still"] == 0
+    before, after = (read_triples(path).triples for path in (folder / "kg.spo", output))
     assert [t.head for t in before] == [t.head for t in after]
     assert not set(before) & set(after)
 
