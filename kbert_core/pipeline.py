@@ -21,7 +21,7 @@ from kbert_core.checkpoints.checkpoint import (
     load_tokenizer,
     no_progress_bars,
 )
-from kbert_core.checkpoints.encoders import located
+from kbert_core.checkpoints.encoders import encoder_name, located
 from kbert_core.errors import CheckpointError, KBertError, TextError
 from kbert_core.kbert.mask_transformer import MaskTransformer
 from kbert_core.kbert.reader import KBertReader
@@ -251,7 +251,8 @@ class Pipeline:
 
     def _with_card(self, folder: str | Path) -> PreTrainedModel:
         """Return the model, whose configuration says how this pipeline reads."""
-        card = replace(self.card, reading=self.config.saved_in(folder))
+        reading = self.config.with_encoders(lambda name: encoder_name(name, folder))
+        card = replace(self.card, reading=reading)
         card.write_to(self.reader.model.config)
         return self.reader.model
 

@@ -5,9 +5,8 @@ A system is a reader (:mod:`kbert_core.reader`), imported when asked for. Yours 
     SYSTEMS["mine"] = "my_package.my_module:MyReader"
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Self
 
@@ -61,18 +60,13 @@ class SystemConfig(Options):
             del plain["windows"]
         return {"injection": plain.pop("options").as_dict(), **plain}
 
-    def saved_in(self, folder: str | Path) -> Self:
-        """Return the configuration with paths to encoders relative to the model's folder."""
-        del folder
-        return self
+    def with_encoders(self, named: Callable[[str], str]) -> Self:
+        """Return the configuration with other names of the encoders that it needs, if any.
 
-    def loaded_from(self, folder: Path) -> Self:
-        """Return the configuration with paths to encoders found from the model's folder.
-
-        Raises:
-            CheckpointError: an encoder isn't there.
+        Args:
+            named: gives a name in place of each.
         """
-        del folder
+        del named
         return self
 
     def trained_from(self, encoder: str | None) -> Self:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,11 +22,17 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from kbert_core.checkpoints.encoders import is_adapter, is_frozen, located
+from kbert_core.checkpoints.encoders import (
+    encoder_of_model,
+    is_adapter,
+    is_frozen,
+    located,
+)
 from kbert_core.errors import CheckpointError, EncoderError, KBertError, OptionError
 from kbert_core.files import are_texts, json_object
 from kbert_core.knowledge.surface_forms import ALL_RULES, NameRules
 from kbert_core.layers import ANOTHER, check_architecture
+from kbert_core.options import check_fields
 from kbert_core.systems import K_BERT, reader_class
 from kbert_core.text import WordPieces
 
@@ -76,6 +83,7 @@ class Card:
     others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.reading is None:
             object.__setattr__(self, "reading", reader_class(K_BERT).config_class())
 
@@ -114,22 +122,14 @@ class Card:
                 f"The model's card is {data!r}, expected a JSON object with fields. {COPY_AGAIN}"
             )
         rest = dict(data)
-        task, notes = rest.pop("task", None), rest.pop("notes", None)
-        knowledge, system = rest.pop("knowledge", []), rest.pop("system", K_BERT)
-        for name, fits, value in (
-            ("task", isinstance(task, str | None), task),
-            ("notes", isinstance(notes, dict | None), notes),
-            ("knowledge", are_texts(knowledge), knowledge),
-        ):
-            if not fits:
-                raise CheckpointError(f"The model's card has {name} {value!r}. {COPY_AGAIN}")
+        own = {name: rest.pop(name) for name in ("task", "notes", "knowledge") if name in rest}
+        system = rest.pop("system", K_BERT)
         try:
-            reading = reader_class(system).config_class.from_dict(rest)
+            return cls(reading=reader_class(system).config_class.from_dict(rest), **own)
         except (ValueError, TypeError, AttributeError, OptionError) as error:
             raise CheckpointError(
                 f"The model's card doesn't fit the system '{system}' ({error}). {COPY_AGAIN}"
             ) from error
-        return cls(task, reading, tuple(knowledge), notes)
 
     def write_to(self, config: Any) -> None:
         """Put the card into a config, to be saved with the model."""
@@ -159,7 +159,8 @@ def card_of(path: str | Path) -> Card:
             card = Card.of(stated)
         except CheckpointError as error:
             raise CheckpointError(f"{file}: {error}") from error
-        return replace(card, reading=card.reading.loaded_from(Path(path)))
+        found = partial(encoder_of_model, Path(path))
+        return replace(card, reading=card.reading.with_encoders(found))
     try:
         config = None if Path(path).exists() else load_config(path)  # on the hub
     except CheckpointError:

@@ -92,6 +92,11 @@ def encoder_name(encoder: str, output: str | Path) -> str:
     return f"../{folder.name}" if folder.parent == output.parent else str(folder)
 
 
+def encoder_of_model(folder: Path, name: str) -> str:
+    """Find an encoder that a model needs, see :func:`encoder_at`; a package's name stays."""
+    return name if name.startswith(PACKAGE) else str(encoder_at(folder, name))
+
+
 def encoder_at(folder: Path, name: str) -> str | Path:
     """Find an encoder that a model needs: as it is named, else a folder of that name beside it.
 

@@ -42,9 +42,8 @@ class EntityVectors:
 
     def __init__(self, similarity: Similarity, text: str = TEXT, kept: Any = None) -> None:
         self.similarity, self.text, self.kept = similarity, text, kept
-        self._making = Lock()  # the app's visitors share the table
-        self._numbers: dict[str, int] = {}
-        self._table = np.zeros((0, self.width), np.float32)
+        self._making = Lock()  # the app's visitors share the vectors
+        self._made: dict[str, Any] = {}  # by text
 
     @property
     def width(self) -> int:
@@ -62,7 +61,7 @@ class EntityVectors:
         texts = [self.said(triple) for triples in entities for triple in triples]
         with self._making:
             self._make(texts)
-        rows = self._table[[self._numbers[text] for text in texts]]
+        rows = np.stack([self._made[text] for text in texts])
         sizes = np.array([len(triples) for triples in entities])
         if (sizes == 1).all():
             return torch.from_numpy(rows)
@@ -70,7 +69,7 @@ class EntityVectors:
         return torch.from_numpy(sums / np.linalg.norm(sums, axis=1, keepdims=True).clip(1e-12))
 
     def _make(self, texts: Sequence[str]) -> None:
-        missing = [text for text in dict.fromkeys(texts) if text not in self._numbers]
+        missing = [text for text in dict.fromkeys(texts) if text not in self._made]
         for start in range(0, len(missing), AT_ONCE):
             some = missing[start : start + AT_ONCE]
             found = self.kept.get(some) if self.kept else {}
@@ -79,10 +78,7 @@ class EntityVectors:
             found |= {text: made[(text,)].astype(np.float16) for text in new}
             if self.kept and len(new) >= MANY:
                 self.kept.put({text: found[text] for text in new})
-            begin = len(self._table)
-            rows = np.stack([found[text] for text in some]).astype(np.float32)
-            self._table = np.concatenate([self._table, rows])
-            self._numbers |= {text: begin + i for i, text in enumerate(some)}
+            self._made |= {text: found[text].astype(np.float32) for text in some}
 
 
 @cache

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Self, cast
 
@@ -16,7 +15,7 @@ from transformers.modeling_outputs import ModelOutput
 
 from kbert_core.checkpoints.adapters import weights_hash
 from kbert_core.checkpoints.checkpoint import card_of
-from kbert_core.checkpoints.encoders import PACKAGE, encoder_at, encoder_name, located
+from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import OptionError
 from kbert_core.knowbert.candidates import MASKED, Base, Candidate, Span, batch_of, graph_spans
 from kbert_core.knowbert.entity_vectors import EntityVectors, kept_arrays, vectors_by
@@ -86,26 +85,11 @@ class KnowBertConfig(SystemConfig):
             del plain["threshold"]
         return plain
 
-    def saved_in(self, folder: str | Path) -> Self:
-        """See :meth:`SystemConfig.saved_in`; for the encoders of entity vectors."""
-        return self._with_vectors(lambda name: encoder_name(name, folder))
-
-    def loaded_from(self, folder: Path) -> Self:
-        """See :meth:`SystemConfig.loaded_from`; for the encoders of entity vectors.
-
-        Raises:
-            CheckpointError: one isn't there.
-        """
-        return self._with_vectors(
-            lambda name: name if name.startswith(PACKAGE) else str(encoder_at(folder, name))
-        )
-
-    def _with_vectors(self, named: Callable[[str], str]) -> Self:
-        bases = tuple(
-            replace(base, vectors=named(base.vectors) if base.vectors else "")
-            for base in self.bases
-        )
-        return replace(self, bases=bases)
+    def with_encoders(self, named: Callable[[str], str]) -> Self:
+        """See :meth:`SystemConfig.with_encoders`; for those of entity vectors."""
+        vectors = (base.vectors and named(base.vectors) for base in self.bases)
+        bases = zip(self.bases, vectors, strict=True)
+        return replace(self, bases=tuple(replace(base, vectors=name) for base, name in bases))
 
     def trained_from(self, encoder: str | None) -> Self:
         """If no encoder of entity vectors is named, name the one that training starts from."""

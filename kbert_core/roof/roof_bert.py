@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import torch
@@ -13,7 +12,7 @@ from transformers import PreTrainedModel
 from transformers.modeling_outputs import ModelOutput
 
 from kbert_core.checkpoints.checkpoint import card_of, load_model, load_tokenizer
-from kbert_core.checkpoints.encoders import encoder_at, encoder_name, located
+from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import OptionError
 from kbert_core.kbert.sentence_tree import Node, SentenceTree, k_query
 from kbert_core.knowledge.graph import KnowledgeGraph
@@ -110,23 +109,9 @@ class RoofConfig(SystemConfig):
         """The name of the encoder of triples, if it isn't the text's or a copy of that."""
         return None if self.kb_encoder in (OWN, SHARED) else self.kb_encoder
 
-    def saved_in(self, folder: str | Path) -> Self:
-        """See :meth:`SystemConfig.saved_in`; for the encoder of triples."""
-        return replace(
-            self,
-            kb_encoder=encoder_name(self.another, folder) if self.another else self.kb_encoder,
-        )
-
-    def loaded_from(self, folder: Path) -> Self:
-        """See :meth:`SystemConfig.loaded_from`; for the encoder of triples.
-
-        Raises:
-            CheckpointError: it isn't there.
-        """
-        return replace(
-            self,
-            kb_encoder=str(encoder_at(folder, self.another)) if self.another else self.kb_encoder,
-        )
+    def with_encoders(self, named: Callable[[str], str]) -> Self:
+        """See :meth:`SystemConfig.with_encoders`; for the encoder of triples."""
+        return replace(self, kb_encoder=named(self.another)) if self.another else self
 
 
 @dataclass(frozen=True)

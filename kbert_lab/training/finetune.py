@@ -344,7 +344,8 @@ def save(options: TrainOptions, fitted: Fitted, *, notes: Mapping[str, Any]) -> 
     output = Path(options.run.output)
     model = fitted.pipeline.reader.model
     card = fitted.pipeline.card
-    card = replace(card, notes=notes, reading=card.reading.saved_in(output))
+    reading = card.reading.with_encoders(lambda name: encoder_name(name, output))
+    card = replace(card, notes=notes, reading=reading)
     card.write_to(model.config)
     encoder, is_frozen = encoder_name(body_of(options.start), output), False
     if not fitted.attached and (is_frozen := adapting.only_inserted_trains(model)):
