@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tagged_texts import row, tagged
 
-from kbert_core import NO_KNOWLEDGE, KnowledgeGraph, Pipeline, Triple, load_graph
+from kbert_core import KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import CheckpointError, DataError
 from kbert_core.knowledge.surface_forms import ALL_RULES
 from kbert_core.labels import bio_spans
@@ -274,21 +274,8 @@ def test_a_model_trained_without_a_graph_does_not_read_it(gated, folder):
     )
 
 
-def test_a_gated_model_is_scored_as_any_other(gated, folder):
-    through, alone = (evaluate(gated, TEXTS, graph) for graph in (GRAPH, NO_KNOWLEDGE))
-    assert through["f1"] > alone["f1"]
-    assert alone == evaluate(Pipeline.from_pretrained(folder / "model"), TEXTS, NO_KNOWLEDGE)
-
-
-def test_a_saved_gate_is_the_one_that_was_fitted(gated, folder):
-    again = Gate.load(folder / "model")
-    assert again == gated.gate
-    assert again.record.names["疾病"]["心电图"] == (0, 9)
-    assert set(again.labels) == {"疾病", "治疗"}
-
-
 def test_a_gate_finds_names_in_other_words_and_an_older_one_as_written(gated, folder, tmp_path):
-    assert gated.gate.rules == Gate.load(folder / "model").rules == ALL_RULES
+    assert (gated.gate.rules, gated.gate.names["疾病"]["心电图"]) == (ALL_RULES, (0, 9))
     (named,) = gated("患者有糖 尿病", graph=GRAPH).prediction.judged
     assert named.text == "糖 尿病"
     data = json.loads((folder / "model" / FILE).read_text("utf-8"))
@@ -356,85 +343,81 @@ def test_a_gate_is_not_fitted_where_there_is_no_dev_no_match_or_one_kind(
         Gated(Pipeline.from_pretrained(checkpoints["classify"]), gated.gate)
 
 
-def kbert(capsys, *words):
-    code = cli.main([str(word) for word in words])
+def kbert(capsys, words, *more):
+    code = cli.main([*words.split(), *map(str, more)])
     printed = capsys.readouterr()
     return code, printed.out, printed.err
 
 
-def test_a_gate_is_fitted_read_and_scored_from_the_command_line(
-    folder, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture
+def here(folder, tmp_path, monkeypatch):
+    """A copy of the folder to work in."""
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "model" / FILE).unlink()
-    model, graph = ("--model", "model"), ("--kg", "facts.spo")
-    text = "患者有糖尿病，行心电图"
-    code, _, said = kbert(capsys, "predict", text, *model, *graph, "--gate")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+FIT = "gate model --kg facts.spo --data data --device cpu"
+PREDICT = "predict 患者有糖尿病，行心电图 --model model --kg facts.spo --gate"
+
+
+def test_a_gate_is_fitted_read_and_scored_from_the_command_line(here, capsys):
+    (here / "model" / FILE).unlink()
+    code, _, said = kbert(capsys, PREDICT)
     assert code == 2 and "model/gate.json: there is no gate. Fit one" in said
-    fit = ("gate", "model", *graph, "--data", "data", "--device", "cpu")
-    code, made, _ = kbert(capsys, *fit, "--json")
-    assert code == 0
+    code, made, _ = kbert(capsys, FIT, "--json")
     report = json.loads(made)
-    assert (report["names_in_dev"], report["of_these_right"]) == (27, 18)
+    assert (code, report["names_in_dev"], report["of_these_right"]) == (0, 27, 18)
     assert report["f1_on_dev"]["gate"] > report["f1_on_dev"]["model"]
-    before = (tmp_path / "model" / FILE).read_bytes()
-    code, shown, _ = kbert(capsys, *fit)
+    before = (here / "model" / FILE).read_bytes()
+    shown = kbert(capsys, FIT)[1]
     assert "of these right: 18" in shown and "oracle 80.0" in shown
-    assert (tmp_path / "model" / FILE).read_bytes() == before  # the same again
-    code, out, _ = kbert(capsys, "predict", text, *model, *graph, "--gate", "--compare", "--json")
-    data = json.loads(out)
+    assert (here / "model" / FILE).read_bytes() == before  # the same again
+    data = json.loads(kbert(capsys, PREDICT, "--compare", "--json")[1])
     assert [name["written"] for name in data["prediction"]["gate"]] == [True, False]
     assert "gate" not in data["without_knowledge"]
-    code, out, _ = kbert(capsys, "predict", text, *model, *graph, "--gate", "model/gate.json")
+    out = kbert(capsys, PREDICT, "model/gate.json")[1]
     assert "judged by the gate" in out and "糖尿病" in out
-    scores = {}
-    for way in ((), ("--gate",)):
-        given = ("evaluate", *model, *graph, "--data", "data", *way, "--json")
-        scores[way] = json.loads(kbert(capsys, *given)[1])
-    assert scores["--gate",]["scores"]["f1"] > scores[()]["scores"]["f1"]
-    assert scores["--gate",]["without_knowledge"] == scores[()]["without_knowledge"]
+    evaluate = "evaluate --model model --kg facts.spo --data data --json"
+    alone, gated = (json.loads(kbert(capsys, evaluate, *way)[1]) for way in ((), ("--gate",)))
+    assert gated["scores"]["f1"] > alone["scores"]["f1"]
+    assert gated["without_knowledge"] == alone["without_knowledge"]
 
 
-def test_a_gate_that_writes_nothing_is_said_to(folder, tmp_path, monkeypatch, capsys, caplog):
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr("kbert_lab.study.gate.THRESHOLDS", (1.0,))
-    fit = "gate model --kg facts.spo --data data --device cpu --output".split()
-    assert kbert(capsys, *fit, tmp_path / "gate.json")[0] == 0
-    assert "The gate lets no name through" in caplog.text
-
-
-def test_a_gate_replaces_only_a_gate_for_its_graph(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "other.spo").write_bytes((tmp_path / "facts.spo").read_bytes())
-    fit = "gate model --data data --device cpu --kg".split()
-    gate, config = tmp_path / "model" / FILE, tmp_path / "model" / "config.json"
+def test_a_gate_replaces_only_a_gate_for_its_graph(here, capsys):
+    (here / "other.spo").write_bytes((here / "facts.spo").read_bytes())
+    other = FIT.replace("facts", "other")
+    gate, config = here / "model" / FILE, here / "model" / "config.json"
     before = gate.read_bytes(), config.read_bytes()
-    code, _, said = kbert(capsys, *fit, "facts.spo", "--output", config)
-    assert code == 2 and "config.json: there is a file here already, and it isn't a gate" in said
-    code, _, said = kbert(capsys, *fit, "facts.spo", "--output", "data")
-    assert code == 2 and "data: there is a file here already" in said
-    code, _, said = kbert(capsys, *fit, "other.spo")
-    assert code == 2 and "there is a gate for another graph here (facts)" in said
+    for words, message in (
+        (f"{FIT} --output model/config.json", "config.json: there is a file here already, and it"),
+        (f"{FIT} --output data", "data: there is a file here already"),
+        (other, "there is a gate for another graph here (facts)"),
+    ):
+        code, _, said = kbert(capsys, words)
+        assert code == 2 and message in said
     assert (gate.read_bytes(), config.read_bytes()) == before
-    assert kbert(capsys, *fit, "other.spo", "--output", "other.json")[0] == 0
+    assert kbert(capsys, other, "--output", "other.json")[0] == 0
     gate.write_text("{}")  # a broken one is fitted again, as reading it advises
-    assert kbert(capsys, *fit, "facts.spo")[0] == 0 and gate.read_bytes() == before[0]
+    assert kbert(capsys, FIT)[0] == 0 and gate.read_bytes() == before[0]
 
 
-def test_a_gate_that_is_no_better_or_has_a_dev_set_of_train_is_warned_of(
-    folder, tmp_path, monkeypatch, capsys, caplog
-):
-    monkeypatch.chdir(folder)
-    fit = "gate model --kg facts.spo --data data --device cpu --output".split()
-    assert kbert(capsys, *fit, tmp_path / "gate.json")[0] == 0
-    assert "100.0 % of dev's texts stand in train" in caplog.text  # as these are
-    assert "better not use it" not in caplog.text
-    monkeypatch.setattr("kbert_lab.study.gate.written_over", lambda found, _: found)
-    monkeypatch.setattr("kbert_lab.study.gate.THRESHOLDS", (0.5,))
-    assert kbert(capsys, *fit, tmp_path / "gate.json")[0] == 0
-    assert "On dev the gate does no better than the model alone" in caplog.text
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, "100.0 % of dev's texts stand in train"),  # as these are
+        ({"THRESHOLDS": (1.0,)}, "The gate lets no name through"),
+        (
+            {"THRESHOLDS": (0.5,), "written_over": lambda found, _: found},
+            "On dev the gate does no better than the model alone: better not use it",
+        ),
+    ],
+)
+def test_a_gate_of_little_use_is_warned_of(here, monkeypatch, capsys, caplog, change, message):
+    for name, value in change.items():
+        monkeypatch.setattr(gate, name, value)
+    assert kbert(capsys, FIT)[0] == 0
+    assert message in caplog.text and ("better not" in caplog.text) == ("better not" in message)
 
 
 @pytest.mark.parametrize(
@@ -457,43 +440,31 @@ def test_a_gate_that_is_no_better_or_has_a_dev_set_of_train_is_warned_of(
     ],
 )
 def test_a_gate_that_cannot_be_is_refused_and_nothing_is_overwritten(
-    folder, monkeypatch, capsys, words, message
+    here, folder, capsys, words, message
 ):
-    monkeypatch.chdir(folder)
-    before = (folder / "model" / FILE).read_bytes()
-    code, _, said = kbert(capsys, *words.split())
+    code, _, said = kbert(capsys, words)
     assert code == 2 and message in said
-    assert (folder / "model" / FILE).read_bytes() == before
+    assert (here / "model" / FILE).read_bytes() == (folder / "model" / FILE).read_bytes()
 
 
-def test_a_share_of_train_can_be_the_dev_set(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    words = ("gate", "model", "--kg", "facts.spo", "--train", "data/train.tsv", "--dev-share", 0.5)
-    code, out, _ = kbert(capsys, *words, "--output", "shared.json", "--json")
-    assert code == 0
-    assert 10 < json.loads(out)["names_in_dev"] < 20
-    gate = Gate.load("model", "shared.json")
-    assert gate.graph.fingerprint == load_graph("facts.spo").fingerprint
+def test_a_share_of_train_can_be_the_dev_set(here, capsys):
+    words = "gate model --kg facts.spo --train data/train.tsv --dev-share 0.5 --output shared.json"
+    code, out, _ = kbert(capsys, words, "--json")
+    assert code == 0 and 10 < json.loads(out)["names_in_dev"] < 20
+    assert Gate.load("model", "shared.json").graph.fingerprint == GRAPH.fingerprint
 
 
-def test_an_audit_with_a_model_says_what_looking_up_makes_of_it(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    assert not cli.main(
-        ["audit", "--data", "data", "--kg", "facts.spo", "--model", "model", "--json"]
-    )
-    report = json.loads(capsys.readouterr().out)
+def test_an_audit_with_a_model_says_what_looking_up_makes_of_it(here, capsys):
+    report = json.loads(kbert(capsys, "audit --data data --kg facts.spo --model model --json")[1])
     looked = report["looked_up"]
-    read = {"model": Pipeline.from_pretrained("model"), "gate": Gated.from_pretrained("model")}
-    f1 = {name: evaluate(own, TEXTS, GRAPH)["f1"] for name, own in read.items()}
     alone, gains = looked["alone"], looked["gains"]
-    assert alone == pytest.approx(f1["model"], abs=1e-4)
-    assert alone + gains["gate"][0] == pytest.approx(f1["gate"], abs=2e-4)
-    assert gains["oracle"][0] >= max(gains["gate"][0], gains["dictionary"][0])
-    assert gains["oracle"][0] > 0
+    model, gate = Pipeline.from_pretrained("model"), Gated.from_pretrained("model")
+    assert alone == pytest.approx(evaluate(model, TEXTS, GRAPH)["f1"], abs=1e-4)
+    mean, low, high = gains["gate"]
+    assert alone + mean == pytest.approx(evaluate(gate, TEXTS, GRAPH)["f1"], abs=2e-4)
+    assert low <= mean <= high
+    assert gains["oracle"][0] >= max(mean, gains["dictionary"][0], 0.01)
     texts = {f["kind"]: f["text"] for f in report["verdict"]["findings"]}
     assert 0 <= looked["new_names"] < 1 and "over the F1 of this model: K-BERT" in texts["expected"]
-    said = texts["looked_up"]
-    mean, low, high = (100 * value for value in gains["gate"])
-    assert low <= mean <= high
-    assert said.startswith("model reaches F1")
-    assert f"dev {mean:+.1f} [{low:+.1f}, {high:+.1f}], a perfect judge" in said
+    said = f"dev {100 * mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}], a perfect judge"
+    assert texts["looked_up"].startswith("model reaches F1") and said in texts["looked_up"]
