@@ -263,6 +263,10 @@ class Gain:
     high: float
     outside: bool  # more is right or wrong than in anything that the guess rests on
 
+    def __str__(self) -> str:
+        mean, low, high = (f"{100 * f1:+.0f}" for f1 in (self.mean, self.low, self.high))
+        return f"{mean} [{low}, {high}]"
+
 
 @dataclass(frozen=True)
 class Audit:

@@ -63,7 +63,7 @@ def english() -> Mapping[str, str]:
 @cache
 def _compiled(template: str) -> Template:
     environment = Environment()
-    environment.globals["n"] = "{:,}".format
+    environment.globals |= {"n": "{:,}".format, "points_of": lambda share: f"{100 * share:.1f}"}
     return environment.from_string(template)
 
 
@@ -228,35 +228,30 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         level = _level(warn=answers.from_gold.share >= MADE_FROM_DATA)
         yield "made_from_data", level, values
     if scores is not None:
-        shown = {name: scores[name] for name in ("f1", "precision", "recall")}
-        if asked := scores["unseen"]["gold"]:
-            shown["unseen"] = scores["unseen"]["recall"]
-        shown = {name: f"{100 * score:.1f}" for name, score in shown.items()}
-        yield "dictionary", Level.NOTE, {"unseen": "", "predicted": scores["predicted"], **shown}
+        yield "dictionary", Level.NOTE, {"scores": scores}
     if audit.expected and scores is not None and split.matches:
-        expected = {
-            way: tuple(f"{100 * value:+.0f}" for value in (gain.mean, gain.low, gain.high))
-            for way, gain in audit.expected.items()
-        }
         found = audit.looked_up.new_names if audit.looked_up is not None else None
-        said = audit.expected if found is None else {"K-BERT": audit.expected["K-BERT"]}
-        outside = any(gain.outside for gain in said.values())
+        told = audit.expected if found is None else {"K-BERT": audit.expected["K-BERT"]}
         point = point_of(split)
         assert point is not None
-        values = {name: f"{100 * share:.1f} %" for name, share in point._asdict().items()}
-        values["found"] = f"{100 * found:.1f} %" if found is not None and asked else ""
-        assert audit.found is not None
-        least, middle, most = (f"{100 * share:.0f}" for share in audit.found)
-        values |= {"linear": audit.linear, "least": least, "middle": middle, "most": most}
-        values |= {"gains": expected, "measured": found is not None, "outside": outside}
-        yield "expected", _level(note=True), {**values, "unsure": point.new >= LITTLE_NEW}
+        values = {
+            "gains": audit.expected,
+            "point": point,
+            "measured": found is not None,
+            "found": found if scores["unseen"]["gold"] else None,
+            "bert": audit.found,
+            "linear": audit.linear,
+            "outside": any(gain.outside for gain in told.values()),
+            "unsure": point.new >= LITTLE_NEW,
+        }
+        yield "expected", Level.NOTE, values
         dev = audit.splits["dev"].dictionary if "dev" in audit.splits else None
         advised = {
             "dev": dev is not None,
             "right": dev["right"] if dev else 0,
             "costs": costs(audit.expected["dictionary"].mean),
             "adds": _worth_adding(audit, dev),
-            "gains": expected,
+            "gains": audit.expected,
             "outside": audit.expected["dictionary"].outside,
         }
         # where a model was read they are measured
@@ -296,13 +291,5 @@ def _of_branches(audit: Audit, split: SplitAudit) -> Findings:
         yield "homonyms", level, {**values, "one_sense": audit.options.one_sense}
     if injection.added.count:
         over = injection.long_trees.share >= LONG
-        values = {
-            "mean": f"{injection.added.count / split.examples:.1f}",
-            "tokens": f"{injection.tokens / split.examples:.1f}",
-            "added": injection.added,
-            "over": over,
-            "long": injection.long_trees,
-            "limit": injection.limit,
-            "no_room": injection.added_over,
-        }
+        values = {"injection": injection, "rows": split.examples, "over": over}
         yield "length", _level(note=over or injection.added.share >= COSTLY), values
