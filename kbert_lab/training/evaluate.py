@@ -22,27 +22,17 @@ from kbert_core.tasks.classify import probability_right
 from kbert_lab.data.labelled import Example, check_labels, refuse_unlabelled
 from kbert_lab.training.recipe import another_type, overlaps, type_relations
 from kbert_lab.training.scores import (
+    BY_COLUMNS,
     SpanKey,
-    answer_columns,
     class_scores,
-    link_columns,
-    mask_columns,
     multilabel_scores,
     pair_scores,
     ranking_scores,
-    scores_of_answers,
-    scores_of_links,
-    scores_of_masks,
     shared_characters,
     span_scores,
     unseen_recall,
 )
 
-BY_COLUMNS: dict[str, tuple[Any, Any]] = {  # tasks whose scores are ratios of sums of counts
-    "link": (link_columns, scores_of_links),
-    "mask": (mask_columns, scores_of_masks),
-    "qa": (answer_columns, scores_of_answers),
-}
 HARDLY = 0.01  # of the rows
 GROUPS = ("unseen", "seen")  # in training, of an edited name
 OUTCOMES = ("new", "kept", "other", "lost")  # of a replaced tail

@@ -456,3 +456,10 @@ def word_f1(predicted: str, gold: str) -> float:
     found, wanted = words_of(predicted), words_of(gold)
     shared = (Counter(found) & Counter(wanted)).total()
     return 2 * shared / max(1, len(found) + len(wanted))
+
+
+BY_COLUMNS: dict[str, tuple[Any, Any]] = {  # tasks whose scores are ratios of sums of counts
+    "link": (link_columns, scores_of_links),
+    "mask": (mask_columns, scores_of_masks),
+    "qa": (answer_columns, scores_of_answers),
+}

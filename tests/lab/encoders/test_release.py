@@ -1,16 +1,16 @@
 """The released K-BERT's checkpoints, brought to safetensors."""
 
+import io
 import json
 import math
 import os
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
-from conftest import BIO, tiny_config, tiny_vocabulary
+from conftest import tiny_config, tiny_vocabulary
 from torch.nn.functional import linear
 from transformers import AutoTokenizer, BertForSequenceClassification
 
@@ -163,26 +163,21 @@ def refusal(*arguments, **options):
 # Numbers
 
 
-def test_converted_encoder_computes_what_the_release_does(folder):
+@pytest.mark.parametrize(
+    ("texts", "triples", "segments"),
+    [((TEXT,), [Triple("糖尿病", "类别", "疾病")], {0}), (("糖尿病", "cat"), [], {0, 1})],
+)
+def test_converted_encoder_computes_what_the_release_does(folder, texts, triples, segments):
     state = release_encoder()
     report, pipeline = converted(folder, state)
     assert report["task"] is None
-    graph = KnowledgeGraph([Triple("糖尿病", "类别", "疾病")])
-    trace = pipeline(TEXT, graph=graph, hidden_states=True)
-    assert not trace.visible.all()
+    trace = pipeline(*texts, graph=KnowledgeGraph(triples), hidden_states=True)
+    assert trace.visible.all() == (not triples)
+    assert set(trace.batch.token_type_ids[0].tolist()) == segments
     expected = release_states(state, **of_trace(trace))
     assert len(trace.hidden_states) == len(expected)
     for ours, theirs in zip(trace.hidden_states, expected, strict=True):
         assert torch.allclose(ours[0], theirs, atol=1e-5)
-
-
-def test_converted_encoder_keeps_both_segments(folder):
-    state = release_encoder()
-    _, pipeline = converted(folder, state)
-    trace = pipeline("糖尿病", "cat", hidden_states=True)
-    assert set(trace.batch.token_type_ids[0].tolist()) == {0, 1}
-    expected = release_states(state, **of_trace(trace))[-1]
-    assert torch.allclose(trace.hidden_states[-1][0], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -211,15 +206,10 @@ def test_converted_tagger_reads_and_tags_as_the_release_does(folder):
     expected = apply(state, "output_layer", release_states(state, **of_trace(trace))[-1])
     assert torch.allclose(trace.logits[0], expected, atol=1e-4)
     assert pipeline.labels == {i: f"LABEL_{i}" for i in range(5)}
+    text = "患者有糖尿病史" * 6  # in windows
+    assert len(pipeline(text, decode=False).logits_on_text()) == len(text) > POSITIONS
     assert any("[ENT]" in remark for remark in report["remarks"])
     assert "target.mlm_linear_1.weight" in report["left_out"]
-
-
-def test_converted_tagger_reads_a_long_text_in_windows(folder):
-    _, pipeline = converted(folder, release_encoder() | dense("output_layer", WIDTH, 5))
-    pipeline.reader.model.config.id2label = dict(enumerate(BIO))
-    text = "患者有糖尿病史" * 6
-    assert len(pipeline(text).prediction.tokens) == len(text) > POSITIONS
 
 
 def test_converted_classifier_decides_as_the_release_does(folder):
@@ -242,12 +232,8 @@ def test_converted_classifier_decides_as_the_release_does(folder):
 
 def test_a_bert_of_transformers_is_refused_with_what_saves_it_anew(folder):
     model = BertForSequenceClassification(tiny_config(id2label={0: "bad", 1: "good"}))
-    before_2019 = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
-    state = {}
-    for name, value in model.state_dict().items():
-        state[re.sub("|".join(before_2019), lambda m: before_2019[m[0]], name)] = value
     model.config.save_pretrained(folder)
-    torch.save(state, folder / "pytorch_model.bin")
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
     message = refusal(folder, folder / "new")
     assert "tensors are called bert.embeddings.word_embeddings.weight" in message
     call = "AutoModel.from_pretrained(FOLDER).save_pretrained(FOLDER, safe_serialization=True)"
@@ -256,8 +242,7 @@ def test_a_bert_of_transformers_is_refused_with_what_saves_it_anew(folder):
     eval(call, {"FOLDER": folder, **vars(transformers)})
     made = load_model(folder, transformers.AutoModelForSequenceClassification, device="cpu")
     assert made.config.id2label == {0: "bad", 1: "good"}
-    for name, value in model.state_dict().items():
-        assert torch.equal(made.state_dict()[name], value)
+    assert all(map(torch.equal, made.state_dict().values(), model.state_dict().values()))
 
 
 def test_a_checkpoint_of_a_newer_uer_is_refused_with_what_converts_it(folder):
@@ -356,23 +341,25 @@ def test_convert_runs_no_code(folder, zipped):
     assert not (folder / "new").exists()
 
 
-@pytest.mark.parametrize("zipped", [True, False])
-@pytest.mark.parametrize("kept", [0.0, 0.01, 0.5, 0.99])
-def test_convert_refuses_a_truncated_file(folder, zipped, kept):
-    file = folder / "model.bin"
+def truncated(kept, zipped):
+    file = io.BytesIO()
     torch.save(release_encoder(), file, _use_new_zipfile_serialization=zipped)
-    data = file.read_bytes()
-    file.write_bytes(data[: int(kept * len(data))])
-    assert "Download or copy it again" in refusal(file, folder / "new", heads=HEADS)
-    assert not (folder / "new").exists()
+    return file.getvalue()[: int(kept * len(file.getvalue()))]
 
 
 @pytest.mark.parametrize(
-    "content", [b"<html>not found</html>", b"\x00" * 100, b"PK\x03\x04 no zip", b"hello\n", b"}"]
+    "content",
+    [
+        *(truncated(kept, zipped) for kept in (0.0, 0.01, 0.5, 0.99) for zipped in (True, False)),
+        *(b"<html>not found</html>", b"\x00" * 100, b"PK\x03\x04 no zip", b"hello\n", b"}"),
+    ],
+    ids=range(13),
 )
-def test_convert_refuses_what_is_no_checkpoint(folder, content):
+def test_convert_refuses_a_truncated_file_and_what_is_no_checkpoint(folder, content):
     (folder / "model.bin").write_bytes(content)
-    assert "Download or copy it again" in refusal(folder / "model.bin", folder / "new")
+    message = refusal(folder / "model.bin", folder / "new", heads=HEADS)
+    assert "Download or copy it again" in message
+    assert not (folder / "new").exists()
 
 
 @pytest.mark.parametrize("content", [torch.zeros(3), [1, 2], {}, {"epoch": 3}])

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,9 +16,8 @@ from two_processes import together
 
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline
-from kbert_core.tasks import TASKS
 from kbert_lab.data.labelled import Example
-from kbert_lab.training.batches import BATCH, Batches, bucketed, with_negatives
+from kbert_lab.training.batches import BATCH, Batches, with_negatives
 from kbert_lab.training.finetune import fit, train
 from kbert_lab.training.options import TrainOptions
 from kbert_lab.training.pretrain import pretrain
@@ -91,48 +89,6 @@ def test_fine_tuning_in_portions_equals_fine_tuning_at_once(data, tmp_path, task
     assert [scores["step"] for scores in curves[0]] == [scores["step"] for scores in curves[1]]
     for one, other in zip(*curves, strict=True):
         assert other["train_loss"] == pytest.approx(one["train_loss"], rel=1e-4)
-
-
-class OfLengths:
-    """Stands for a RowMaker; its rows have the lengths given."""
-
-    reader = config = None
-    task = TASKS["ner"]
-
-    def __init__(self, lengths):
-        self.lengths, self.examples = lengths, [None] * len(lengths)
-
-    def rows(self, numbers, epoch):
-        return [[TrainingRow(range(self.lengths[number]), 0)] for number in numbers]
-
-    def batch(self, numbers, epoch):
-        return SimpleNamespace(), torch.zeros(len(numbers))
-
-
-@pytest.mark.parametrize("budget", [64, 256, 1024])
-def test_buckets_hold_every_example_asked_for_once_within_the_budget(budget):
-    random = np.random.default_rng(0)
-    lengths = [int(n) for n in random.integers(3, 200, 500)]
-    groups = bucketed(lengths, budget, np.random.default_rng(1), among=range(0, 500, 2))
-    assert sorted(n for group in groups for n in group) == list(range(0, 500, 2))
-    for group in groups:
-        assert len(group) == 1 or max(lengths[n] for n in group) * len(group) <= budget
-
-
-@pytest.mark.parametrize("parts", [1, 2, 3, 7])
-def test_the_parts_of_a_step_hold_its_examples_once(parts):
-    lengths = np.random.default_rng(0).integers(3, 40, 50).tolist()
-    options = TrainOptions.of(task="ner", data="d", output="m", batch_tokens=64, epochs=2)
-    batches = Batches(OfLengths(lengths), options, parts=parts)
-    groups = bucketed(lengths, 64 * parts, np.random.default_rng((0, 0)))
-    assert [numbers for epoch, numbers in batches.steps if epoch == 0] == groups
-    assert len(batches) == parts * len(batches.steps)
-    for step, (_, numbers) in enumerate(batches.steps):
-        of_step = [batches[step * parts + part] for part in range(parts)]
-        read = [item[BATCH].tolist() for item in of_step if not (item["labels"] == IGNORED).all()]
-        assert [number for part in read for number in part] == numbers
-        assert max(map(len, read)) - min(map(len, read)) <= 1
-    assert batches.tokens[batches.epoch_ends[0]] == sum(lengths)
 
 
 def test_a_step_with_fewer_examples_than_parts_fills_up_without_labels(data):

@@ -56,27 +56,27 @@ def target_of(row):
     return np.asarray(row.target).tolist()
 
 
-def test_labels_stand_on_the_trunk_only():
-    (row,) = drawn(maker())
-    assert row.row.tokens == ["[CLS]", "有", *"糖尿病", *"类别疾病", "史", "[SEP]"]
-    assert target_of(row) == [IGNORED, 0, 1, 2, 2, *[IGNORED] * 4, 0, IGNORED]
+SAID = "类别疾病"
+ANOTHER = {"症状": "D", "检查": "E"}  # no tail of 糖尿病
 
 
-def test_without_a_graph_the_labels_are_the_same_and_nothing_is_injected():
-    (row,) = drawn(maker(graph=NO_KNOWLEDGE))
-    assert target_of(row) == [IGNORED, 0, 1, 2, 2, 0, IGNORED]
-
-
-def test_a_counterfactual_changes_tail_and_label_together():
-    (row,) = drawn(maker(Recipe(counterfactual=1.0), type_labels=TYPES))
-    assert row.row.tokens[5:9] == list("类别检查")
-    assert target_of(row)[2:5] == [3, 4, 4]
-
-
-def test_a_counterfactual_needs_a_tail_that_names_the_type():
-    (row,) = drawn(maker(Recipe(counterfactual=1.0), type_labels={"症状": "D", "检查": "E"}))
-    assert row.row.tokens[5:9] == list("类别疾病")
-    assert target_of(row)[2:5] == [1, 2, 2]
+@pytest.mark.parametrize(
+    ("recipe", "types", "branch", "labels"),
+    [
+        (Recipe(), TYPES, SAID, [1, 2, 2]),  # labels stand on the trunk alone
+        (Recipe(counterfactual=1.0), TYPES, "类别检查", [3, 4, 4]),
+        (Recipe(counterfactual=1.0), ANOTHER, SAID, [1, 2, 2]),
+        (Recipe(invented=1.0), {}, SAID, [1, 2, 2]),
+        (Recipe(branch_dropout=1.0), TYPES, "", [1, 2, 2]),
+        (Recipe(tree_dropout=1.0), TYPES, "", [1, 2, 2]),
+        (None, TYPES, "", [1, 2, 2]),  # without a graph
+    ],
+)
+def test_a_recipe_changes_branch_and_labels_together(recipe, types, branch, labels):
+    graph = GRAPH if recipe else NO_KNOWLEDGE
+    (row,) = drawn(maker(recipe or Recipe(), graph=graph, type_labels=types))
+    assert row.row.tokens == ["[CLS]", "有", *"糖尿病", *branch, "史", "[SEP]"]
+    assert target_of(row) == [IGNORED, 0, *labels, *[IGNORED] * len(branch), 0, IGNORED]
 
 
 def test_an_invented_name_gets_a_type_and_its_label_where_the_graph_has_none():
@@ -172,11 +172,6 @@ def test_branches_of_names_that_are_no_mention_can_be_dropped_alone():
     assert len(row.row.tree.used) == 2  # where nothing is tagged, nothing is a mismatch
 
 
-def test_without_tails_that_name_a_type_nothing_is_invented():
-    (row,) = drawn(maker(Recipe(invented=1.0)))
-    assert row.row.tokens[5:9] == list("类别疾病")
-
-
 def test_the_twin_hides_the_same_mentions_as_the_model_with_the_graph():
     recipe = Recipe(
         counterfactual=0.3,
@@ -196,13 +191,6 @@ def test_the_twin_hides_the_same_mentions_as_the_model_with_the_graph():
         assert trunk == list(plain.row.input_ids if plain.input_ids is None else plain.input_ids)
         hidden += plain.input_ids is not None
     assert 20 < hidden < 60
-
-
-def test_branch_dropout_and_tree_dropout_leave_the_sentence_alone():
-    for recipe in (Recipe(branch_dropout=1.0), Recipe(tree_dropout=1.0)):
-        (row,) = drawn(maker(recipe))
-        assert row.row.tokens == ["[CLS]", *TEXT, "[SEP]"]
-        assert target_of(row) == [IGNORED, 0, 1, 2, 2, 0, IGNORED]
 
 
 def test_mention_dropout_hides_the_mention_and_keeps_its_label():
@@ -267,14 +255,6 @@ def test_an_epoch_is_the_same_each_time_whatever_was_read_before_and_differs_fro
     first = epochs(made, range(20))
     assert first == epochs(again, reversed(range(20)))
     assert len(set(map(str, first.values()))) > 3
-
-
-def test_rows_that_no_epoch_changes_are_made_once(monkeypatch):
-    made = maker(count=3)
-    first = made.rows([0, 2], 0)
-    monkeypatch.setattr(made.reader, "read", None)  # would fail
-    for (again,), (before,) in zip(made.rows([2, 0], 7), first[::-1], strict=True):
-        assert again is before
 
 
 def test_a_recipe_needs_a_system_that_grows_trees():
