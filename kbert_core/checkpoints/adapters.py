@@ -33,7 +33,6 @@ HASH_KEY, ENCODER_KEY = "kbert_encoder_sha256", "kbert_frozen_encoder"  # in con
 LOADED_WITHOUT = ("pooler",)  # an encoder's parts that no checkpoint needs to hold
 RANKS = range(1, 10_000)
 COPY_AGAIN = "Copy the folder again, or train the adapter again."
-_HASHES: dict[tuple[Any, ...], str] = {}  # of encoders loaded before, by their files and times
 
 
 @dataclass(frozen=True)
@@ -127,12 +126,8 @@ def merged(model: PreTrainedModel, adapter: Adapter) -> PreTrainedModel:
     """
     from peft import LoraConfig
 
-    files = sorted(Path(adapter.encoder).glob("*.safetensors"))
-    stamps = [(file, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    key = (adapter.model_class, adapter.head, *stamps)
-    if not files or key not in _HASHES:  # once for each version of an encoder's files
-        _HASHES[key] = weights_hash(model, adapter.head)
-    check_encoder(adapter.folder, adapter.encoder, _HASHES[key], adapter.encoder_hash)
+    now = weights_hash(model, adapter.head)
+    check_encoder(adapter.folder, adapter.encoder, now, adapter.encoder_hash)
     peft = peft_model(model, LoraConfig.from_pretrained(str(adapter.folder)))
     fill(peft, adapter)
     return cast(PreTrainedModel, peft.merge_and_unload())

@@ -26,6 +26,7 @@ from kbert_core.checkpoints.checkpoint import load_model
 from kbert_core.errors import CheckpointError, OptionError, TextError
 from kbert_core.explain.case import Case
 from kbert_core.explain.effects import effects, shapley
+from kbert_core.layers import INSERTED
 from kbert_core.plain_text import PlainTextConfig
 from kbert_core.systems import SYSTEMS, reading_of
 from kbert_lab import cli
@@ -137,15 +138,43 @@ def test_an_empty_graph_gives_the_plain_encoder_with_one_more_separator(toy):
     assert len(row) == len(TEXT) + 3
 
 
-@pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "toy"])
-def test_a_text_without_a_token_is_read_and_half_a_character_is_named(ner, checkpoints, system):
-    reading = reading_of(system, ReadConfig(max_length=48)).trained_from(
-        str(checkpoints["encoder"])
-    )
+def pipeline_of(system, ner, checkpoints, **changes):
+    """A tagger of any system; what it inserts has weights of its own."""
+    encoder = str(checkpoints["encoder"])
+    reading = reading_of(system, ReadConfig(max_length=48)).trained_from(encoder)
+    card = dataclasses.replace(ner.card, reading=dataclasses.replace(reading, **changes))
     model = load_model(checkpoints["ner"], AutoModelForTokenClassification, device="cpu")
-    pipeline = Pipeline(
-        model, ner.hugging_face_tokenizer, dataclasses.replace(ner.card, reading=reading)
-    )
+    pipeline = Pipeline(model, ner.hugging_face_tokenizer, card)
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if INSERTED in name:
+                parameter.add_(torch.randn_like(parameter) * 0.1)
+    return pipeline
+
+
+ALL = [name for name in SYSTEMS if name != "toy"]
+ROOFS = [{"kb_encoder": "shared", "start": "random"}, {"kb_encoder": "another", "expand": 1}]
+
+
+@pytest.mark.parametrize(
+    ("system", "changes"), [*((name, {}) for name in ALL), *(("roof-bert", roof) for roof in ROOFS)]
+)
+def test_a_model_of_any_system_is_saved_and_reads_as_before(
+    ner, checkpoints, tmp_path, system, changes
+):
+    if changes.get("kb_encoder") == "another":
+        changes = {**changes, "kb_encoder": str(checkpoints["encoder"])}
+    made = pipeline_of(system, ner, checkpoints, **changes)
+    made.save_pretrained(tmp_path / "model")
+    again = Pipeline.from_pretrained(tmp_path / "model", device="cpu")
+    assert (again.card.system, again.config) == (system, made.config)
+    assert torch.equal(again(TEXT, graph=GRAPH).logits, made(TEXT, graph=GRAPH).logits)
+
+
+@pytest.mark.parametrize("system", ALL)
+def test_a_text_without_a_token_is_read_and_half_a_character_is_named(ner, checkpoints, system):
+    pipeline = pipeline_of(system, ner, checkpoints)
     for text in ("", "  "):
         assert pipeline(text, graph=GRAPH).prediction.spans == ()
     with pytest.raises(TextError, match="Character 1 of the text is half a character"):
@@ -243,17 +272,6 @@ def test_effects_and_comparisons_explain_it(plain):
     assert effect.without.score == pytest.approx(removed.base.score, abs=1e-5)
     both = compare({"knowledge": case, "none": case.without_knowledge()}, of=case)
     assert both.pairs[0].largest > 0
-
-
-def test_a_model_of_the_system_is_saved_and_loaded_with_its_configuration(plain, tmp_path):
-    plain.card.write_to(plain.reader.model.config)
-    plain.reader.model.save_pretrained(tmp_path)
-    plain.hugging_face_tokenizer.save_pretrained(tmp_path)
-    again = Pipeline.from_pretrained(tmp_path, device="cpu")
-    assert again.card.system == "plain-text"
-    assert again.config == plain.config
-    assert again(TEXT, graph=GRAPH).prediction.spans == plain(TEXT, graph=GRAPH).prediction.spans
-    Card("ner").write_to(plain.reader.model.config)
 
 
 def test_options_of_another_system_are_refused(plain):

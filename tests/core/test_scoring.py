@@ -106,13 +106,6 @@ def test_model_scores_with_its_own_encoder(checkpoints):
     assert len(scores) == 2
 
 
-def test_reading_many_texts_chooses_as_reading_each(checkpoints):
-    pipeline = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
-    together = pipeline.read([(text,) for text in TEXTS], graph=GRAPH, options=CONTEXT)
-    for text, reading in zip(TEXTS, together, strict=True):
-        assert reading.used == pipeline(text, graph=GRAPH, options=CONTEXT).used
-
-
 def test_bad_text_raises_after_those_before_it(checkpoints):
     pipeline = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     found = pipeline.read([("患者",), ("a\ud800",)], graph=GRAPH, options=CONTEXT)

@@ -166,19 +166,6 @@ def test_attention_is_exactly_zero_at_hidden_cells_and_sums_to_one(attention, to
         assert (layer[~hidden] > 0).all()
 
 
-def test_other_rows_of_a_batch_have_no_influence(encoder):
-    runner = MaskTransformer(encoder)
-    one = batch_of([5, 6, 7])
-    two = Batch(
-        *(torch.cat([a, b]) for a, b in zip(*map(fields, (one, batch_of([8, 9, 9]))), strict=True))
-    )
-    assert torch.allclose(runner(two)[0][0], runner(one)[0][0], atol=1e-6)
-
-
-def fields(batch):
-    return [getattr(batch, name) for name in batch.__dataclass_fields__]
-
-
 # Parity on real weights
 
 
@@ -224,14 +211,6 @@ def test_order_of_a_mentions_branches_leaves_the_trunk_unchanged(minilm, minilm_
         trunk.append([layer[0, on_trunk] for layer in states(minilm, batch)])
     for layer, other in zip(*trunk, strict=True):
         assert torch.allclose(layer, other, atol=1e-5)
-
-
-def test_knowledge_changes_the_trunk_on_real_weights(minilm, minilm_folder, figure_2):
-    (flat,), batch = tree_batch(minilm_folder, [TIM_COOK], figure_2)
-    (plain,), plain_batch = tree_batch(minilm_folder, [TIM_COOK], KnowledgeGraph())
-    with_graph, without = states(minilm, batch)[-1][0, 0], states(minilm, plain_batch)[-1][0, 0]
-    assert len(flat) > len(plain)
-    assert (with_graph - without).abs().max() > 1e-3
 
 
 def test_eager_and_sdpa_agree_on_real_weights(minilm_folder, figure_2):

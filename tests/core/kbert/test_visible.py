@@ -12,7 +12,6 @@ from transformers import BertModel
 
 from kbert_core import (
     Ablation,
-    Batch,
     InjectionOptions,
     KnowledgeGraph,
     MaskTransformer,
@@ -62,11 +61,6 @@ def test_visible_matrix_of_figure_2_is_the_one_by_hand(tim_cook):
     assert matrix_of(tim_cook)[0].tolist() == BY_HAND
 
 
-def test_visible_matrix_of_figure_2_without_sep_is_the_papers_13_by_13(tim_cook):
-    codes = torch.tensor([tim_cook.branch_ids[:13]]), torch.tensor([tim_cook.anchor_ids[:13]])
-    assert visible_matrix(*codes)[0].tolist() == [row[:13] for row in BY_HAND[:13]]
-
-
 def test_visible_matrix_hides_a_branch_from_other_mentions(tim_cook):
     visible = matrix_of(tim_cook)[0]
     assert visible[COOK, APPLE]
@@ -96,14 +90,6 @@ def test_visible_matrix_keeps_two_mentions_of_one_entity_apart(figure_2):
     assert visible[first, 1:5].all()
     assert not visible[first, 6:].any()
     assert not visible[second, 1:5].any()
-
-
-def test_everything_visible_hides_only_padding():
-    codes = dict.fromkeys(("input_ids", "soft_positions", "token_type_ids"), torch.zeros(1, 4))
-    branch, anchor = torch.tensor([[0, 1, 2, -1]]), torch.tensor([[1, 1, 1, 0]])
-    batch = Batch(**codes, branch_ids=branch, anchor_ids=anchor)
-    visible = Ablation(visible="all").visible_in(batch)[0].int().tolist()
-    assert visible == [[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1]]
 
 
 def test_codes_of_different_shape_are_refused():

@@ -247,11 +247,6 @@ def test_two_knowledge_bases_read_their_own_candidates_train_and_are_saved(tmp_p
         assert torch.equal(again(ids).last_hidden_state, output)
 
 
-def test_an_encoder_with_a_kar_is_run_within_a_reading_only():
-    with pytest.raises(AssertionError, match="within"):
-        encoder_with_two()(torch.tensor([[2, 30, 3]]))
-
-
 @pytest.mark.parametrize(
     "changes", [{"size": 0}, {"size": 10, "heads": 4}, {"dropout": 1.5}, {"alignment": -1.0}]
 )

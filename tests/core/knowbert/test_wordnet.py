@@ -116,6 +116,15 @@ def test_a_count_that_is_none_is_said():
         ({"text": "{tail"}, "can't be filled in"),
         ({"text": "{gloss}"}, "Use {head}"),
         (7, "expected its name or its options"),
+        ({"relations": "gloss"}, "relations is 'gloss', expected a list"),
+        ({"relations": 5}, "relations is 5, expected a list"),
+        ({"kar": 5}, "no such option"),
+        ({"vectors_layer": "1"}, "vectors_layer is '1', expected a whole number or None"),
+        ({"layer": 2.5}, r"layer is 2\.5, expected a whole number or None"),
+        ({"vectors": 7}, "vectors is 7, expected a text"),
+        ({"inflected": "no"}, "inflected is 'no', expected True or False"),
+        ({"kar": {"null_candidate": [1]}}, "null_candidate is"),
+        ({"kar": {"size": "12"}}, "size is '12', expected a whole number"),
     ],
 )
 def test_a_base_that_cannot_be_is_said(given, words):

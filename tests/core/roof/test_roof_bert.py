@@ -199,20 +199,6 @@ def test_an_accent_of_its_own_at_the_end_of_a_text_cuts_no_name(roof):
     assert roof("有cafe\u0301", graph=graph).reading.used == tuple(graph)
 
 
-@pytest.mark.parametrize("knowledge", ["own", "shared", "another"])
-def test_a_saved_model_reads_as_before(checkpoints, tmp_path, knowledge):
-    named = str(checkpoints["encoder"]) if knowledge == "another" else knowledge
-    made = tagger(checkpoints["encoder"], kb_encoder=named, expand=1, start="random")
-    with torch.no_grad():
-        for parameter in made.reader.roof.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.1)
-    made.reader.model.save_pretrained(tmp_path / "model")
-    made.hugging_face_tokenizer.save_pretrained(tmp_path / "model")
-    loaded = Pipeline.from_pretrained(tmp_path / "model", device="cpu")
-    assert loaded.config == made.config
-    assert torch.equal(logits(loaded), logits(made))
-
-
 def test_an_encoder_of_another_width_is_refused(checkpoints, tmp_path):
     wide = save_checkpoint(
         tmp_path / "wide", AutoModelForTokenClassification, Card(), hidden_size=64

@@ -191,18 +191,6 @@ def test_labels_as_probable_as_the_threshold_are_given():
         MultiLabel(1.5)
 
 
-def test_scores_by_hand():
-    gold = [("a", "b"), ("b",), (), ("c",)]
-    predicted = [("b", "a"), ("a",), (), ("b", "c")]
-    scores = multilabel_scores(gold, predicted)
-    # right: a, b of the first and c of the last; predicted 5, gold 4
-    assert (scores["right"], scores["predicted"], scores["gold"]) == (3, 5, 4)
-    assert scores["f1"] == pytest.approx(6 / 9)
-    # a: 1 of 2 predicted and 1 gold; b: 1 of 2 and 2; c: 1 of 1 and 1
-    assert scores["macro_f1"] == pytest.approx((2 / 3 + 2 / 4 + 1) / 3)
-    assert scores["subset_accuracy"] == 0.5
-
-
 # A training, and what follows
 
 

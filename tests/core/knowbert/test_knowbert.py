@@ -1,4 +1,4 @@
-"""KnowBert on the seam: it reads, predicts, is explained, edited, saved and loaded."""
+"""KnowBert on the seam: it reads, predicts, is explained, edited and saved; what is odd."""
 
 import dataclasses
 import json
@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 from conftest import BIO, save_checkpoint
-from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification
+from tiny_knowbert import PLACE, SENSES, knowbert_in
+from tiny_knowbert import TEXT as LINKED
+from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForTokenClassification
 
 from kbert_core import (
     Card,
@@ -27,8 +29,11 @@ from kbert_core.knowbert.candidates import MASKED, Base, graph_spans, normalised
 from kbert_core.knowbert.entity_vectors import EntityVectors
 from kbert_core.knowbert.kar import KarOptions
 from kbert_core.knowbert.knowbert import RATE, KnowBertConfig
-from kbert_lab.data.labelled import Example
+from kbert_core.knowledge.io.write import write_triples
+from kbert_lab.cli import main
+from kbert_lab.data.labelled import Example, GoldLink
 from kbert_lab.study.counts import branch_begins
+from kbert_lab.training.evaluate import evaluate
 from kbert_lab.training.finetune import train
 from kbert_lab.training.options import Recipe, TrainOptions
 from kbert_lab.training.rows import RowMaker
@@ -128,13 +133,6 @@ def test_overlapping_names_are_spans_too_and_several_meanings_share_the_prior():
     assert len({own.prior for own in spans[0].candidates}) == 1
 
 
-def test_ten_thousand_meanings_of_a_name_are_cut_to_thirty():
-    graph = KnowledgeGraph(Triple(f"消渴{n}", "别名", "糖尿病") for n in range(10_000))
-    (span,) = graph_spans([TEXT], graph, OPTIONS)
-    assert len(span.candidates) == 30
-    assert sum(own.prior for own in span.candidates) == pytest.approx(1)
-
-
 def test_switched_off_and_unwanted_triples_make_no_vector():
     graph = GRAPH.switch_off(ECG)
     (only,) = graph_spans([TEXT], graph, InjectionOptions(not_relations=("治疗",)))
@@ -194,22 +192,6 @@ def test_trace_keeps_what_the_kar_made_of_the_spans(knowbert):
     assert trace.prediction is not None
     nothing = knowbert("入院", graph=GRAPH)
     assert nothing.kars[0].linked.is_null.all()
-
-
-def test_a_model_is_saved_with_its_kar_and_predicts_the_same_again(knowbert, tmp_path):
-    torch.manual_seed(3)
-    with torch.no_grad():
-        for parameter in knowbert.reader.kars[0].parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.1)
-    model = knowbert.reader.model
-    knowbert.card.write_to(model.config)
-    model.save_pretrained(tmp_path)
-    knowbert.hugging_face_tokenizer.save_pretrained(tmp_path)
-    again = Pipeline.from_pretrained(tmp_path, device="cpu")
-    assert again.card.system == "knowbert"
-    assert again.config == knowbert.config
-    one, other = (p(TEXT, graph=GRAPH).logits for p in (knowbert, again))
-    assert torch.equal(one, other)
 
 
 def test_it_is_trained_with_the_encoder_that_it_starts_from_for_vectors(data, checkpoints):
@@ -274,6 +256,11 @@ def test_a_model_that_lacks_its_kars_weights_is_refused(checkpoints, tmp_path):
         Pipeline.from_pretrained(tmp_path, device="cpu")
 
 
+def test_knowbert_without_a_knowledge_base_is_refused():
+    with pytest.raises(KBertError, match="has no knowledge base"):
+        KnowBertConfig(bases=())
+
+
 def test_a_configuration_is_plain_data_and_back(checkpoints):
     made = config(checkpoints, layer=2, options=OPTIONS, max_length=40)
     data = json.loads(json.dumps(made.as_dict()))
@@ -330,3 +317,150 @@ def test_threads_that_share_entity_vectors_get_each_its_own(knowbert):
     with ThreadPoolExecutor(8) as threads:
         for made in (list(threads.map(shared.of, entities)), list(map(shared.of, entities))):
             assert torch.allclose(torch.cat(made), torch.cat(alone), atol=1e-3)
+
+
+GLOSS, NAME = Triple("心电图.n.01", "gloss", "一种检查"), Triple("心电图.n.01", "synonym", "心电图")
+WORDNET, GLOSSES = Base.of("wordnet"), Base(("gloss",))
+
+
+@pytest.fixture
+def linker(checkpoints, tmp_path):
+    return knowbert_in(tmp_path / "linker", checkpoints, head=False)
+
+
+@pytest.fixture
+def tagger(checkpoints, tmp_path):
+    return knowbert_in(tmp_path / "tagger", checkpoints)
+
+
+def spans_of(*triples, base=Base(), text=LINKED):
+    return graph_spans([text], KnowledgeGraph(triples), InjectionOptions(), base)
+
+
+def test_an_entity_given_twice_is_one_candidate_and_its_triple_counts_once():
+    other = Triple("心电图.n.01", "synonym", "心 电 图")
+    (span,) = spans_of(GLOSS, NAME, other, GLOSS, NAME, Triple("心电图.N.01", "gloss", "一种检查"))
+    assert [own.entity for own in span.candidates] == ["心电图.n.01"]
+    assert span.candidates[0].prior == 1
+    assert span.candidates[0].triples.count(GLOSS) == 1
+
+
+def test_a_graph_without_other_names_is_found_by_its_entities_own_names():
+    (span,) = spans_of(Triple("心电图", "类别", "检查"))
+    assert (span.mention.start, span.mention.end) == PLACE
+    (span,) = spans_of(Triple("ecg", "gloss", "a test"), base=WORDNET, text="two ECGs")
+    assert [own.entity for own in span.candidates] == ["ecg"]
+    assert spans_of(GLOSS) == ()  # no text says "心电图.n.01"
+
+
+def test_an_entity_without_a_text_is_no_candidate_and_a_name_of_such_no_span():
+    assert spans_of(NAME, Triple("心电图.n.01", "count", "心电图 9"), base=GLOSSES) == ()
+    (span,) = spans_of(GLOSS, NAME, Triple("心电图.n.02", "synonym", "心电图"), base=GLOSSES)
+    assert [(own.entity, own.prior) for own in span.candidates] == [("心电图.n.01", 1.0)]
+
+
+@pytest.mark.parametrize("text", ["\u2063", "龘", "龘龘"])
+def test_a_text_of_which_no_token_is_known_still_gives_a_vector(linker, text):
+    trace = linker(LINKED, graph=KnowledgeGraph([Triple("心电图.n.01", "gloss", text), NAME]))
+    assert trace.kars[0].linked.entity.isfinite().all()
+    assert [own.entity for own in trace.prediction.links] == ["心电图.n.01"]
+
+
+def test_ten_thousand_senses_of_a_word_are_cut_to_the_thirty_most_common(linker):
+    names = [f"心电图.n.{number}" for number in range(10_000)]
+    triples = [
+        t for n in names for t in (Triple(n, "gloss", "检查"), Triple(n, "synonym", "心电图"))
+    ]
+    graph = KnowledgeGraph([*triples, Triple("心电图.n.7777", "count", "心电图 5")])
+    trace = linker(LINKED, graph=graph)
+    (span,) = trace.reading.spans
+    assert span.candidates[0].entity == "心电图.n.7777"
+    assert len(span.candidates) == 30
+    assert trace.kars[0].linked.weights.sum().item() == pytest.approx(1, abs=1e-5)
+
+
+def test_a_name_cut_by_the_length_limit_gives_its_text_no_knowledge(tagger):
+    config = dataclasses.replace(tagger.config, max_length=6)  # [CLS] 患者行心 [SEP]
+    (cut,) = tagger.reader.read([[LINKED]], SENSES, config)
+    assert [row.spans for row in cut.rows] == [()]
+    assert len(cut.mentions) == 1 and cut.pieces == ()
+    (same,) = tagger.reader.read([[LINKED[:4]]], SENSES, config)
+    one, other = tagger.reader.logits([cut, same])
+    assert torch.equal(one, other)
+    assert tagger.reader.trace(cut).links == ()
+
+
+def test_a_name_cut_by_the_length_limit_stays_in_no_row_when_spans_are_edited(tagger):
+    config = dataclasses.replace(tagger.config, max_length=6)
+    (cut,) = tagger.reader.read([[LINKED]], SENSES, config)
+    assert [len(tokens) for tokens in cut.tokens] == [4]
+    assert cut.with_nodes(cut.spans).rows == cut.rows
+    (whole,) = tagger.reader.read([[LINKED]], SENSES)
+    assert whole.with_nodes(whole.spans).rows == whole.rows and whole.pieces
+
+
+def test_a_name_longer_than_a_window_is_not_linked(linker):
+    short = Pipeline(
+        linker.reader.model,
+        linker.hugging_face_tokenizer,
+        dataclasses.replace(linker.card, reading=dataclasses.replace(linker.config, max_length=4)),
+    )
+    trace = short(LINKED, graph=SENSES)
+    assert len(trace.reading.rows) > 1
+    assert trace.prediction.links == trace.links == ()
+    example = Example((LINKED,), links=(GoldLink(*PLACE, ("心电图.n.01",)),))
+    assert evaluate(short, [example], SENSES)["predicted"] == 0
+
+
+def card_changed(folder, change):
+    file = folder / "config.json"
+    config = json.loads(file.read_text(encoding="utf-8"))
+    change(config["kbert"])
+    file.write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
+def test_vectors_of_another_width_than_the_models_are_refused_when_it_is_loaded(
+    linker, checkpoints, tmp_path
+):
+    wide = save_checkpoint(tmp_path / "wide", AutoModel, Card(), hidden_size=64)
+    folder = card_changed(
+        tmp_path / "linker", lambda card: card["bases"][0].update(vectors=str(wide))
+    )
+    with pytest.raises(KBertError, match=r"don't fit the model's card .*linker\.project\.weight"):
+        Pipeline.from_pretrained(folder, device="cpu")
+
+
+def test_a_card_of_another_system_is_refused_beside_a_kars_weights(tagger, tmp_path):
+    assert Pipeline.from_pretrained(tmp_path / "tagger", device="cpu").card.system == "knowbert"
+
+    def as_kbert(card):
+        card["system"] = "k-bert"
+        del card["bases"]
+
+    with pytest.raises(KBertError, match="don't fit the model's card"):
+        Pipeline.from_pretrained(card_changed(tmp_path / "tagger", as_kbert), device="cpu")
+
+
+@pytest.mark.parametrize("system", ["k-bert", "plain-text"])
+def test_a_model_with_a_kar_is_read_by_its_own_system_alone(tagger, system):
+    with pytest.raises(KBertError, match=f"layers of the system 'knowbert'.* '{system}'"):
+        tagger.read_as(system)
+    assert tagger.read_as("knowbert") is tagger
+
+
+def test_a_linker_without_a_graph_reads_the_one_beside_it_or_asks_for_one(
+    linker, tmp_path, capsys, caplog
+):
+    data = tmp_path / "test.jsonl"
+    label = {"span": PLACE, "entity_id": "心电图.n.01"}
+    data.write_text(json.dumps({"text": LINKED, "labels": [label]}) + "\n", encoding="utf-8")
+    given = ["evaluate", "--model", str(tmp_path / "linker"), "--data", str(data), "--json"]
+    assert main([*given, "--device", "cpu"]) == 2
+    assert "no graph is given (none lies in its folder)" in capsys.readouterr().err
+    write_triples(SENSES, tmp_path / "linker" / "senses.spo")
+    assert main([*given, "--device", "cpu"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["kg"] == [str(tmp_path / "linker" / "senses.spo")]
+    assert report["scores"]["predicted"] == 1
+    assert "reading the graph beside the model" in caplog.text
