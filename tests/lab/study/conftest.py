@@ -8,6 +8,8 @@ import yaml
 from matplotlib.figure import Figure
 from PIL import Image
 
+from kbert_lab.suites.suite import read_suite
+
 ENDS = {"疾病": "病炎症疮", "检查": "图片试镜"}
 LABELS = {"疾病": "D", "检查": "E"}
 NAMES = {
@@ -100,3 +102,32 @@ def written(folder):
         return path
 
     return write
+
+
+MAP = """
+task: ner
+seeds: [1, 2]
+data: {folder: data, split: substitution}
+kg: graph.spo
+compare_with: BERT
+conditions:
+  - {unseen: 0.25, known: 0.6, right: 0.6}
+  - {unseen: 0.5, known: 0.6, right: 0.6}
+  - {unseen: 0.25, known: 0, right: 0.6}
+  - {unseen: 0.25, known: 0.9, right: 0.2}
+runs:
+  - {name: BERT, knowledge: none}
+  - {name: K-BERT}
+"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Reads a suite with conditions and what is added to it."""
+
+    def read(more=""):
+        path = tmp_path / "small.yaml"
+        path.write_text(MAP + more, encoding="utf-8")
+        return read_suite(path)
+
+    return read

@@ -6,18 +6,19 @@ from dataclasses import replace
 
 import pytest
 from kept_results import keep, remove, result_of, results_of
+from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 
 from kbert_core.errors import ExperimentError, OptionError
 from kbert_lab import cli
-from kbert_lab.study.statistics import Counts, packed
+from kbert_lab.study.statistics import Counts, Difference, packed
 from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.results import Tables
 from kbert_lab.suites.suite import Run, read_suite
-from results.tools import report
-from results.tools.beside import groups
-from results.tools.pictures import _chosen
+from results.tools import pictures, report
+from results.tools.beside import Rerun, groups
+from results.tools.pictures import _chosen, draw_suite, gains_by_axis
 from results.tools.report import write_report
-from results.tools.tables import facts, made_on, table
+from results.tools.tables import differences, facts, made_on, scores
 
 SKILL = {"BERT": 2, "K-BERT, graph": 3, "dictionary": 1, "BERT + dictionary": 4}  # of 4 right
 ABOUT = ", ".join(
@@ -26,36 +27,19 @@ ABOUT = ", ".join(
 )
 
 
-def result(experiment, cell, *, right, scale=1):
-    columns = {
-        "right": [right] * 20,
-        "predicted": [4] * 20,
-        "gold": [4] * 20,
-        "unseen": [2] * 20,
-        "unseen_right": [min(2, right - 1)] * 20,
-        "covered": [1] * 20,
-        "covered_right": [min(1, right - 1)] * 20,
-    }
+def result(experiment, cell, *, right):
+    counts = {"right": right, "predicted": 4, "gold": 4, "unseen": 2, "covered": 1}
+    counts |= {"unseen_right": min(2, right - 1), "covered_right": min(1, right - 1)}
+    columns = {name: [count] * 20 for name, count in counts.items()}
+    seed = cell.seed
+    f1 = {"f1": right / 4, "release_f1": right / (10 + seed), "release_trunk_f1": right / 8}
+    labels = {"D": (right / 5 + seed / 100, 40 + seed), "E": (right / 10, 20)}
+    by_label = {label: {"f1": of, "gold": gold} for label, (of, gold) in labels.items()}
     made = {
-        "format": 1,
-        "suite": experiment.suite.name,
-        "row": cell.row.name,
-        "seed": cell.seed,
-        "inputs": experiment.inputs(cell),
-        "command": "…",
-        "seconds": 60.0,
+        **{"format": 1, "suite": experiment.suite.name, "row": cell.row.name, "seed": seed},
+        **{"inputs": experiment.inputs(cell), "command": "…", "seconds": 60.0},
         "examples": {"train": 60, "dev": 20, "test": 30},
-        "scores": {
-            "test": {
-                "f1": right / 4,
-                "release_f1": right / (10 + cell.seed),
-                "release_trunk_f1": right / 8,
-                "by_label": {
-                    "D": {"f1": right / 5 + cell.seed / 100, "gold": 40 + cell.seed},
-                    "E": {"f1": right / 10, "gold": 20},
-                },
-            }
-        },
+        "scores": {"test": {**f1, "by_label": by_label}},
         "sentences": packed(Counts([f"s{i}" for i in range(20)], columns)),
     }
     if isinstance(cell.row, Run):
@@ -88,10 +72,6 @@ def done(experiment):
     return experiment
 
 
-def tables_of(experiment, **more):
-    return experiment.tables(**more)
-
-
 def page_of(files, name="tiny"):
     """What stands on the page of a suite."""
     (page,) = [file for file in files if file.name == f"{name}.md" and file.parent.name != "docs"]
@@ -108,7 +88,7 @@ def rows_of(text, first):
 
 
 def test_a_suite_whose_graph_covers_nothing_has_no_column_of_covered_names(done):
-    tables = tables_of(done, resamples=200)
+    tables = done.tables(resamples=200)
     without = replace(tables, suite=replace(tables.suite, covered_by=()))
     assert [metric.name for metric in without.metrics] == ["F1", "recall, unseen"]
     assert [metric.name for metric in tables.metrics][2:] == [
@@ -118,7 +98,7 @@ def test_a_suite_whose_graph_covers_nothing_has_no_column_of_covered_names(done)
 
 @pytest.mark.usefixtures("really_drawn")
 def test_the_report_holds_every_row_with_what_is_missing(done, folder):
-    files = write_report([tables_of(done, resamples=200)], folder / "docs" / "results.md")
+    files = write_report([done.tables(resamples=200)], folder / "docs" / "results.md")
     assert [f.name for f in files] == [
         *("results.md", "tiny.md", "tiny-scores.png", "tiny-curves.png")
     ]
@@ -154,35 +134,25 @@ def test_a_page_says_how_many_more_steps_rows_make_in_as_many_epochs(done):
     for seed, steps in ((1, 3), (2, 4)):  # of BERT they are 2
         made = result_of(f"k-bert-graph-seed{seed}")
         keep({**made, "learning_curve": [{"step": steps, "f1": 0.5}]})
-    tables = tables_of(done, resamples=100)
-    assert facts(tables).endswith(
-        "; 2 epochs, up to 75 % more steps than in the row compared with."
-    )
-    longer = [
-        replace(run, train={"epochs": 3}) if "K-BERT" in run.name else run
-        for run in tables.suite.runs
-    ]
-    update = {"runs": tuple(longer)}
-    tables = replace(tables, suite=replace(tables.suite, **update))
+    tables = done.tables(resamples=100)
+    more = "; 2 epochs, up to 75 % more steps than in the row compared with."
+    assert facts(tables).endswith(more)
+    bert, *others = tables.suite.runs
+    longer = (bert, *(replace(run, train={"epochs": 3}) for run in others))
+    tables = replace(tables, suite=replace(tables.suite, runs=longer))
     assert facts(tables).endswith("; 2 or 3 epochs.")
 
 
 def test_a_page_says_what_trained_each_row_at_each_seed(done, folder):
     keep({**result_of("bert-seed2"), "precision": "bfloat16"})
     keep({**result_of("bert-seed3"), "versions": {"cuda": None}})
-    text = page_of(write_report([tables_of(done, resamples=100)], folder / "results.md"))
+    tables = done.tables(resamples=100)
+    text = page_of(write_report([tables], folder / "results.md"))
     assert "A: a GPU, float32; B: a CPU, bfloat16; C: processor not noted, float32; " in text
     assert "; D: a CPU, float32." in text
-    head, bert, kbert = (rows_of(text, name)[-1] for name in ("seed", "BERT", "K-BERT, graph"))
-    assert [head, bert, kbert] == [
-        ["seed", "1", "2", "3"],
-        ["BERT", "A", "B", "C"],
-        ["K-BERT, graph", "A", "D", "–"],
-    ]
-
-
-def test_machines_are_told_in_a_sentence_where_there_is_one(done):
-    tables = tables_of(done, resamples=100)
+    made = {name: rows_of(text, name)[-1][1:] for name in ("seed", "BERT", "K-BERT, graph")}
+    expected = {"seed": "123", "BERT": "ABC", "K-BERT, graph": "AD–"}
+    assert made == {name: [*letters] for name, letters in expected.items()}
     first = {name: {s: r for s, r in of.items() if s == 1} for name, of in tables.results.items()}
     assert made_on(replace(tables, results=first)) == "All runs: a GPU, float32."
     assert made_on(replace(tables, results={})) == ""
@@ -203,7 +173,7 @@ def three(done, written, suite_data):
         if cell.row.name in ("BERT", "dictionary"):
             right = 2 if cell.row.name == "BERT" else 4
             keep(result(others[0], cell, right=right), suite="other")
-    return [tables_of(experiment, resamples=200) for experiment in (first, *others)]
+    return [experiment.tables(resamples=200) for experiment in (first, *others)]
 
 
 @pytest.mark.usefixtures("really_drawn")
@@ -229,37 +199,24 @@ def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
     assert (folder / "docs" / "results" / "tiny-side-by-side.png").stat().st_size > 10_000
 
 
-def test_a_suite_alone_has_nothing_beside_it(three, folder, caplog):
-    (written, *_) = write_report(three[:1], folder / "results.md")
-    assert "Both ways" not in written.read_text("utf-8")
-    assert not caplog.records
-    names = {"tiny": "as it is", "othr": "otherwise"}
-    declared = replace(three[0].suite.side_by_side, suites=names)
-    suite = replace(three[0].suite, side_by_side=declared)
-    tables = Tables(suite, three[0].results, resamples=200)
-    (written, *_) = write_report([tables, three[1]], folder / "results.md")
-    assert "Both ways" not in written.read_text("utf-8")
-
-
-def test_suites_without_a_row_in_common_are_not_put_side_by_side(three, folder):
-    suite = three[1].suite
-    runs = tuple(replace(r, name=f"another {r.name}", compare_with=None) for r in suite.runs)
-    results = {f"another {name}": of for name, of in three[1].results.items()}
-    suite = replace(suite, runs=runs, baselines=(), also_compare=())
-    other = Tables(suite, results, resamples=200)
-    (written, *_) = write_report([three[0], other], folder / "results.md")
-    assert "Both ways" not in written.read_text("utf-8")
-
-
-def test_suites_of_different_tasks_are_not_shown_side_by_side(three, written, suite_data):
+def test_suites_are_put_side_by_side_that_are_there_and_share_a_row(three, written, suite_data):
+    first, second, _ = three
+    assert [group.name for group in groups(three)] == ["tiny"]
+    assert groups([first]) == []
+    misspelt = replace(first.suite.side_by_side, suites={"tiny": "as it is", "othr": "other"})
+    suite = replace(first.suite, side_by_side=misspelt)
+    assert groups([replace(first, suite=suite), second]) == []
+    runs = (replace(second.suite.runs[0], name="another", compare_with=None),)
+    suite = replace(second.suite, runs=runs, baselines=(), also_compare=())
+    assert groups([first, replace(second, suite=suite)]) == []
     suite_data |= {"task": "classify", "baselines": [], "also_compare": []}
     other = Tables(read_suite(written(suite_data, "other.yaml")), {})
     with pytest.raises(OptionError, match="'other', whose task is 'classify', beside 'ner'"):
-        groups([three[0], other])
+        groups([first, other])
 
 
 def test_differences_have_intervals_and_say_of_how_many_seeds(done, folder):
-    tables = tables_of(done, resamples=200)
+    tables = done.tables(resamples=200)
     found = tables.differences(tables.metrics[0])
     kbert = found["K-BERT, graph", "BERT"]
     assert (kbert.mean, kbert.low, kbert.high, kbert.seeds) == pytest.approx((0.25, 0.25, 0.25, 2))
@@ -273,21 +230,12 @@ def test_differences_have_intervals_and_say_of_how_many_seeds(done, folder):
     assert rows_of(text, "dictionary − BERT")[0][1] == "3"
 
 
-def test_one_seed_has_no_interval(done, folder):
-    remove("bert-seed2", "bert-seed3")
-    text = page_of(write_report([tables_of(done, resamples=50)], folder / "results.md"))
+def test_one_seed_has_no_interval_and_a_dictionary_is_held_against_every_seed(done, folder):
+    remove("bert-seed2", "bert-seed3", "dictionary-seed1", "dictionary-seed2")
+    tables = done.tables(resamples=50)
+    text = page_of(write_report([tables], folder / "results.md"))
     assert rows_of(text, "K-BERT, graph − BERT")[0][1:] == ["1, *exploratory*", "+25.0", "+50.0"]
-
-
-def test_a_row_without_a_model_is_held_against_every_seed_of_the_same_data(done, folder):
-    remove("dictionary-seed2", "dictionary-seed3")
-    digests = {}
-    for made in results_of().values():
-        digests[made["seed"]] = made["inputs"]["data"]["sha256"]
-    tables = tables_of(done, resamples=50)
-    alike = len({*digests.values()}) == 1  # whether the seeds share a split
-    seeds = tables.differences(tables.metrics[0])["dictionary", "BERT"].seeds
-    assert seeds == (3 if alike else 1)
+    assert tables.differences(tables.metrics[0])["dictionary", "BERT"].seeds == 1  # of its data
 
 
 def test_seeds_of_a_row_and_runs_made_twice_show_what_noise_does(done, written, suite_data, folder):
@@ -298,7 +246,7 @@ def test_seeds_of_a_row_and_runs_made_twice_show_what_noise_does(done, written, 
     for cell in twin.cells():
         if cell.row.name == "BERT":
             keep(result(twin, cell, right=1), suite="twin")
-    both = [tables_of(each, resamples=100) for each in (experiment, twin)]
+    both = [each.tables(resamples=100) for each in (experiment, twin)]
     files = write_report(both, folder / "results.md")
     (null,) = rows_of(page_of(files), "*none:* BERT, one seed and another, at most")
     assert null[1:] == ["1", "25.0", "50.0"]
@@ -320,7 +268,7 @@ def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, fol
         shares = {"right_before": 0.1 * seed, "right_after": 0.9, "others_changed": None}
         response["added"] = {"unseen": {**shares, "n": 5}, "seen": {"n": 0}}
         keep(made)
-    files = write_report([tables_of(done, resamples=50)], folder / "results.md")
+    files = write_report([done.tables(resamples=50)], folder / "results.md")
     *_, replaced, added, _ = rows_of(page_of(files), "K-BERT, graph")
     assert replaced[1:] == [
         *("unseen", "20", "80 ± 0 %", "10 ± 0 %", "0 ± 0 %", "10 ± 0 %", "10 %")
@@ -332,7 +280,7 @@ def test_outdated_results_of_some_seeds_are_left_out_and_named(done, folder):
     made = result_of("bert-seed2")
     made["inputs"]["options"]["epochs"] = 7
     keep(made)
-    tables = tables_of(Experiment(done.suite), resamples=50)
+    tables = Experiment(done.suite).tables(resamples=50)
     assert tables.done(tables.suite.row("BERT")) == 2
     text = page_of(write_report([tables], folder / "results.md"))
     assert "- Stale and left out: BERT, seed 2 (options.epochs was 7 and is 2)." in text
@@ -350,7 +298,7 @@ def test_rows_of_another_encoder_are_left_out_and_named(done, folder):
     for cell in again.cells():
         if cell.row.name == "everything | visible":
             keep(result(again, cell, right=1))
-    tables = tables_of(again, resamples=50)
+    tables = again.tables(resamples=50)
     assert [tables.done(row) for row in tables.suite.rows] == [0, 0, 3, 3, 0]
     text = page_of(write_report([tables], folder / "results.md"))
     scores, *_ = rows_of(text, "K-BERT, graph")
@@ -377,23 +325,18 @@ def elsewhere(done, folder):
 
 
 def test_without_the_data_the_rest_is_checked_and_the_report_says_so(elsewhere, folder, caplog):
-    tables = tables_of(elsewhere, resamples=50)
+    tables = elsewhere.tables(resamples=50)
     assert tables.done(tables.suite.row("BERT")) == 3
     assert list(tables.unchecked) == ["the data", "the graph $NO_DATA/kg.spo"]
     assert "not checked: the data (" in caplog.text
     text = page_of(write_report([tables], folder / "results.md"))
     assert "being up to date where this was made: the data, the graph $NO_DATA/kg.spo." in text
-
-
-def test_without_the_data_a_changed_option_and_encoder_are_seen(elsewhere, folder):
-    made = result_of("k-bert-graph-seed1")
-    made["inputs"]["options"]["epochs"] = 7
-    keep(made)
-    made = result_of("bert-seed1")
-    made["inputs"]["encoder"]["sha256"] = "another"
-    keep(made)
-    tables = tables_of(elsewhere, resamples=50)
-    assert [(s.cell.row.name, s.cell.seed, s.reason) for s in tables.outdated] == [
+    longer, other = result_of("k-bert-graph-seed1"), result_of("bert-seed1")
+    longer["inputs"]["options"]["epochs"] = 7
+    other["inputs"]["encoder"]["sha256"] = "another"
+    keep(longer, other)
+    outdated = elsewhere.tables(resamples=50).outdated
+    assert [(s.cell.row.name, s.cell.seed, s.reason) for s in outdated] == [
         ("BERT", 1, "encoder has another content"),
         ("K-BERT, graph", 1, "options.epochs was 7 and is 2"),
     ]
@@ -415,58 +358,49 @@ def test_an_encoder_that_is_not_here_is_not_taken_for_another_one(
         for name in ("encoder", *size):
             inputs["options"].pop(name, None)
         keep(made)
-    tables = tables_of(Experiment(read_suite(written(suite_data))), resamples=50)
+    tables = Experiment(read_suite(written(suite_data))).tables(resamples=50)
     assert list(tables.unchecked) == ["the encoder models/gone"]
     assert tables.done(tables.suite.row("BERT + dictionary")) == 3
 
 
-def test_results_of_different_encoders_or_data_are_not_mixed(done, folder):
-    for change in (
-        lambda made: made["inputs"]["encoder"].update(sha256="another"),
-        lambda made: made["inputs"]["data"].update(sha256="another"),
-    ):
-        before, made = result_of("bert-seed1"), result_of("bert-seed1")
-        change(made)
-        results = {"BERT": {1: made}, "K-BERT, graph": {1: before}}
-        with pytest.raises(ExperimentError, match="changed between 'BERT' and 'K-BERT, graph'"):
-            Tables(done.suite, results).check_same()
+@pytest.mark.parametrize("changed", ["encoder", "data"])
+def test_results_of_different_encoders_or_data_are_not_mixed(done, changed):
+    before, made = result_of("bert-seed1"), result_of("bert-seed1")
+    made["inputs"][changed]["sha256"] = "another"
+    results = {"BERT": {1: made}, "K-BERT, graph": {1: before}}
+    with pytest.raises(ExperimentError, match="changed between 'BERT' and 'K-BERT, graph'"):
+        Tables(done.suite, results).check_same()
 
 
-def test_a_report_of_nothing_shows_everything_missing(experiment, folder):
-    files = write_report([tables_of(experiment)], folder / "results.md")
-    assert len(files) == 2  # no picture
-    assert page_of(files).count("| missing |") >= 5
-
-
-def test_suites_that_nothing_was_run_of_come_last(done, written, suite_data, folder):
+def test_suites_that_nothing_was_run_of_come_last_with_everything_missing(
+    done, written, suite_data, folder
+):
     planned = Experiment(read_suite(written({**suite_data, "title": "Planned"}, "planned.yaml")))
-    both = [tables_of(suite, resamples=200) for suite in (planned, done)]
-    write_report(both, folder / "results.md")
-    text = (folder / "results.md").read_text("utf-8")
+    both = [suite.tables(resamples=200) for suite in (planned, done)]
+    text = write_report(both, folder / "results.md")[0].read_text("utf-8")
     assert text.index("[A tiny suite]") < text.index("[Planned]")
+    files = write_report(both[:1], folder / "results.md")
+    assert len(files) == 2  # no picture
+    assert page_of(files, "planned").count("| missing |") >= 5
 
 
-def test_figures_published_by_others_stand_apart(done, folder):
-    (folder / "published.yaml").write_text(
-        "title: Published\nabout: BERT-base.\ncolumns: [data, F1]\nrows: [[X, '94.4']]\n", "utf-8"
-    )
-    made = write_report(
-        [tables_of(done, resamples=50)], folder / "r.md", published=folder / "published.yaml"
-    )
-    assert "[Published](r/published.md)" in made[0].read_text("utf-8")
-    assert "# Published\n\n[r](../r.md)\n\nBERT-base.\n\n| data | F1 |" in page_of(
-        made, "published"
-    )
-    (folder / "published.yaml").write_text(
-        "title: Two\nabout: Of two sources.\ntables:\n"
-        "- {about: From one., columns: [data, F1], rows: [[X, 1.5]]}\n"
-        "- {about: From another., columns: [data, F1], rows: [[Y, 2.5]]}\n",
-        "utf-8",
-    )
-    made = write_report([], folder / "r.md", published=folder / "published.yaml")
-    text = page_of(made, "published")
-    assert text.index("Of two sources.") < text.index("From one.") < text.index("| X | 1.5 |")
-    assert text.index("| X | 1.5 |") < text.index("From another.") < text.index("| Y | 2.5 |")
+def test_figures_published_by_others_and_pages_made_elsewhere_stand_apart(folder):
+    published, more = folder / "published.yaml", folder / "more.md"
+    table = "columns: [data, F1], rows: [[{}, '94.4']]"
+    published.write_text(f"{{title: Published, about: BERT-base., {table.format('X')}}}", "utf-8")
+    more.write_text("## More of it\n\n7 of 8.\n", "utf-8")
+    made = write_report([], folder / "r.md", published=published, appendices=[more])
+    overview = made[0].read_text("utf-8")
+    assert "[Published](r/published.md)" in overview
+    assert "| [More of it](r/more-of-it.md) |" in overview
+    page = page_of(made, "published")
+    assert page.startswith("# Published\n\n[r](../r.md)\n\nBERT-base.\n\n| data | F1 |")
+    assert page_of(made, "more-of-it") == "# More of it\n\n[r](../r.md)\n\n7 of 8.\n"
+    two = ", ".join(f"{{about: From {n}., {table.format(n)}}}" for n in ("one", "another"))
+    published.write_text(f"{{title: Two, about: Of two., tables: [{two}]}}", "utf-8")
+    text = page_of(write_report([], folder / "r.md", published=published), "published")
+    parts = ["Of two.", "From one.", "| one | 94.4 |", "From another.", "| another | 94.4 |"]
+    assert sorted(parts, key=text.index) == parts
 
 
 def test_a_list_runs_nothing_and_shows_what_came_out(done, folder, capsys):
@@ -499,25 +433,19 @@ def test_a_name_in_any_script_can_be_drawn(written, suite_data, folder):
     experiment = Experiment(read_suite(written(suite_data)))
     for cell in experiment.cells():
         keep(result(experiment, cell, right=2))
-    assert len(write_report([tables_of(experiment, resamples=50)], folder / "r.md")) == 4
+    assert len(write_report([experiment.tables(resamples=50)], folder / "r.md")) == 4
 
 
-def test_a_cell_of_a_table_stays_one_cell():
-    assert table(["a", "b"], [["x|y", "1\n2"]]) == "| a | b |\n|---|---:|\n| x\\|y | 1 2 |"
+@pytest.fixture
+def finds(done, folder):
+    """Writes a report with these findings."""
 
+    def write(text):
+        path = folder / "findings.md"
+        path.write_text(text, "utf-8")
+        return write_report([done.tables(resamples=50)], folder / "r.md", findings=path)
 
-def test_section_made_elsewhere_stands_in_the_report(done, folder):
-    (folder / "more.md").write_text("## More of it\n\n7 of 8.\n", "utf-8")
-    files = write_report(
-        [tables_of(done, resamples=50)], folder / "r.md", appendices=[folder / "more.md"]
-    )
-    assert "| [More of it](r/more-of-it.md) |" in files[0].read_text("utf-8")
-    assert page_of(files, "more-of-it") == "# More of it\n\n[r](../r.md)\n\n7 of 8.\n"
-
-
-def findings(folder, text):
-    (folder / "findings.md").write_text(text, "utf-8")
-    return folder / "findings.md"
+    return write
 
 
 def test_test_curves_are_of_the_epochs_best_on_dev_so_far(done, folder):
@@ -525,7 +453,7 @@ def test_test_curves_are_of_the_epochs_best_on_dev_so_far(done, folder):
     curve = [{"step": i, "f1": dev, "test_f1": of} for i, (dev, of) in enumerate(epochs, 1)]
     assert _chosen(curve, "f1") == pytest.approx([40, 40, 30])
     assert _chosen([{"f1": 0.5}], "f1") == []
-    tables = tables_of(done, resamples=50)
+    tables = done.tables(resamples=50)
     for row in ("BERT", "K-BERT, graph"):
         for made in tables.results[row].values():
             made["learning_curve"] = curve
@@ -534,7 +462,7 @@ def test_test_curves_are_of_the_epochs_best_on_dev_so_far(done, folder):
 
 def test_figures_of_a_discussion_are_filled_in(done, folder):
     def says(text):
-        tables = tables_of(done, resamples=50)
+        tables = done.tables(resamples=50)
         return replace(tables, suite=replace(tables.suite, discussion=text))
 
     told = says(
@@ -555,20 +483,18 @@ def test_figures_of_a_discussion_are_filled_in(done, folder):
         write_report([says("{{ gain('X', 'BERT') }}")], folder / "r.md")
 
 
-def test_figures_of_the_findings_are_filled_in_and_linked(done, folder):
-    text = findings(
-        folder,
+def test_figures_of_the_findings_are_filled_in_and_linked(finds):
+    overview, *_ = finds(
         "BERT gets {{ score('tiny', 'BERT') }}; a graph adds "
         "{{ gain('tiny', 'K-BERT, graph', 'BERT', 'recall, unseen') }}, a dictionary "
         "{{ gain('tiny', 'dictionary', 'BERT', seeds=3) }}. "
-        "{{ followed('tiny', 'K-BERT, graph') }}",
+        "{{ followed('tiny', 'K-BERT, graph') }}"
     )
-    files = write_report([tables_of(done, resamples=50)], folder / "r.md", findings=text)
     assert (
         "BERT gets [50.0 ± 0.0](r/tiny.md#scores); a graph adds [+50.0 [+50.0, +50.0]², "
         "exploratory](r/tiny.md#differences), a dictionary "
         "[−25.0 [−25.0, −25.0]³](r/tiny.md#differences). [80 ± 0 %](r/tiny.md#edits)"
-    ) in files[0].read_text("utf-8")
+    ) in overview.read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -587,14 +513,111 @@ def test_figures_of_the_findings_are_filled_in_and_linked(done, folder):
     ],
 )
 def test_findings_that_the_results_do_not_hold_are_refused_and_nothing_is_overwritten(
-    done, folder, text, error
+    finds, folder, text, error
 ):
     (folder / "r.md").write_text("as it was", "utf-8")
     with pytest.raises(ExperimentError) as caught:
-        write_report(
-            [tables_of(done, resamples=50)], folder / "r.md", findings=findings(folder, text)
-        )
+        finds(text)
     assert str(caught.value).startswith(f"{folder / 'findings.md'}: ")
     assert error in str(caught.value)
     assert (folder / "r.md").read_text("utf-8") == "as it was"
     assert not (folder / "r").exists()
+
+
+# The map: what rows gain under a suite's conditions
+
+
+@pytest.fixture
+def map_tables(small):
+    suite = small()
+    right = {  # of 20 mentions in two sentences, 20 predicted
+        "BERT: 25 % new": 10,
+        "BERT: 50 % new": 8,
+        "K-BERT: 25 % new, 60 % known, 60 % right": 12,
+        "K-BERT: 50 % new, 60 % known, 60 % right": 14,
+        "K-BERT: 25 % new, 0 % known, 60 % right": 10,
+        "K-BERT: 25 % new, 90 % known, 20 % right": 6,
+    }
+
+    def result(count):
+        columns = {"right": [count / 2] * 2, "predicted": [10, 10], "gold": [10, 10]}
+        sentences = packed(Counts(["a", "b"], columns))
+        return {"sentences": sentences, "inputs": {"data": {"sha256": "x"}}, "scores": {}}
+
+    results = {row.name: dict.fromkeys((1, 2), result(right[row.name])) for row in suite.rows}
+    return Tables(suite, results, resamples=10)
+
+
+def test_an_axis_has_the_conditions_that_differ_from_the_centre_in_it_alone(map_tables):
+    found = {
+        axis: {name: [(x, round(gain.mean, 3)) for x, gain in of] for name, of in lines.items()}
+        for axis, lines in gains_by_axis(map_tables).items()
+    }
+    assert found == {
+        "unseen": {"K-BERT": [(0.25, 0.1), (0.5, 0.3)]},
+        "known": {"K-BERT": [(0.0, 0.0), (0.6, 0.1)]},
+    }
+
+
+@pytest.mark.usefixtures("really_drawn")
+def test_a_map_is_drawn_in_place_of_bars_and_curves(map_tables, tmp_path):
+    assert [path.name for path in draw_suite(map_tables, tmp_path)] == ["small-map.png"]
+    assert (tmp_path / "small-map.png").stat().st_size > 5_000
+    nothing = Tables(map_tables.suite, {}, resamples=10)
+    assert draw_suite(nothing, tmp_path / "none") == []
+
+
+def test_a_page_has_a_line_a_row_and_a_column_a_condition_named_by_what_it_varies(map_tables):
+    head = "| F1 | seeds | 25 % new, 60 % known, 60 % right | 50 % new | 0 % known | 90 % known"
+    told = scores(map_tables).replace("\N{NO-BREAK SPACE}", " ")
+    first, _, bert, kbert = told.split("\n\n")[0].splitlines()
+    assert first == head + ", 20 % right |"
+    assert bert == "| BERT | 2 | 50.0 ± 0.0 | 40.0 ± 0.0 | 50.0 ± 0.0 | 50.0 ± 0.0 |"
+    assert kbert == "| K-BERT | 2 | 60.0 ± 0.0 | 70.0 ± 0.0 | 50.0 ± 0.0 | 30.0 ± 0.0 |"
+    gains = next(line for line in differences(map_tables).splitlines() if "K-BERT − BERT" in line)
+    assert re.findall(r"([+−][\d.]+) \[", gains) == ["+10.0", "+30.0", "+0.0", "−20.0"]
+
+    other = replace(map_tables, suite=replace(map_tables.suite, name="other"))
+    again = Rerun("BERT: 25 % new", (other, map_tables), {"F1": Difference(0.1, 0.1, 0.1, 0.1, 2)})
+    last = differences(map_tables, [again]).splitlines()[-1]
+    assert last.startswith("| *none:* BERT: 25 % new, run twice (also in [other](other.md)) | 2, ")
+
+
+def test_another_system_is_drawn_in_panels_below(
+    map_tables, monkeypatch, tmp_path
+):
+    panels, draw = [], pictures._draw_gains
+
+    def noted(panel, lines, numbers, within):
+        panels.append({name: numbers[name] for name in lines})
+        draw(panel, lines, numbers, within)
+
+    monkeypatch.setattr(pictures, "_draw_gains", noted)
+    gain = Difference(0.1, 0.0, 0.0, 0.2, 2)
+    both = [(0.25, gain), (0.6, gain)]
+    axes = {  # the centre alone is no line
+        "unseen": {"K-BERT": both, "Constant tail": both, "Peer": both[:1], "Looked up": []},
+        "known": {"K-BERT": both, "Constant tail": both, "Peer": both, "Looked up": both},
+    }
+    monkeypatch.setattr(pictures, "gains_by_axis", lambda _: axes)
+    last = map_tables.suite.runs[-1]
+    more = {"name": f"Peer: {last.in_words}", "train": {"system": "plain-text"}}
+    peer = replace(last, **more)
+    runs = (*map_tables.suite.runs, peer)
+    map_tables = replace(map_tables, suite=replace(map_tables.suite, runs=runs))
+    assert pictures._draw_map(map_tables, tmp_path / "map.png")
+    own = {"K-BERT": 1, "Constant tail": 2}
+    assert panels == [own, own, {"K-BERT": 1, "Peer": 3}]
+
+
+def test_an_interval_longer_than_the_map_ends_in_an_arrow_at_its_edge():
+    long, short = Difference(0.01, 0.0, -0.4, 0.42, 2), Difference(0.02, 0.0, 0.0, 0.04, 5)
+    lines = {"Few seeds": [(0.25, long), (0.6, short)]}
+    within = pictures._within({"unseen": lines})
+    assert within == pytest.approx((-5.0, 7.0))
+    with pictures.drawing(3, 3) as figure:
+        panel = figure.subplots()
+        pictures._draw_gains(panel, lines, {"Few seeds": 1}, within)
+        markers = {line.get_marker(): line.get_xydata() for line in panel.get_lines()}
+    assert markers[CARETDOWNBASE].tolist() == [[25.0, within[0]]]
+    assert markers[CARETUPBASE].tolist() == [[25.0, within[1]]]

