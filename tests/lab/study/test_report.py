@@ -583,9 +583,7 @@ def test_a_page_has_a_line_a_row_and_a_column_a_condition_named_by_what_it_varie
     assert last.startswith("| *none:* BERT: 25 % new, run twice (also in [other](other.md)) | 2, ")
 
 
-def test_another_system_is_drawn_in_panels_below(
-    map_tables, monkeypatch, tmp_path
-):
+def test_another_system_is_drawn_in_panels_below(map_tables, monkeypatch, tmp_path):
     panels, draw = [], pictures._draw_gains
 
     def noted(panel, lines, numbers, within):
