@@ -27,21 +27,14 @@ def test_every_head_gets_a_tail_of_another_type():
         assert triple not in graph
 
 
-def test_what_a_majority_leaves_unchanged_is_reported():
-    graph = graph_of(["疾病"] * 6 + ["症状"] * 4)  # at best 2 of 10 stay
-    result = shuffled(graph, seed=1)
-    assert result.unchanged == 0.2
-    assert sum(t in graph for t in result.graph) == 2
-
-
-@given(st.lists(st.sampled_from(TYPES), min_size=1, max_size=60), st.integers(0, 99))
+@given(st.lists(st.sampled_from(TYPES), max_size=60), st.integers(0, 99))
 def test_shuffling_keeps_heads_relations_and_how_often_tails_occur(types, seed):
     graph = graph_of(types)
     result = shuffled(graph, seed=seed)
     assert [t.head for t in result.graph] == [t.head for t in graph]
     assert Counter(t.tail for t in result.graph) == Counter(types)
-    most = max(Counter(types).values())
-    assert result.unchanged == max(0, 2 * most - len(types)) / len(types)
+    most = max(Counter(types).values(), default=0)
+    assert result.unchanged == max(0, 2 * most - len(types)) / max(1, len(types))
 
 
 def test_tails_stay_within_their_relation_and_seeds_differ():
@@ -51,10 +44,6 @@ def test_tails_stay_within_their_relation_and_seeds_differ():
     assert all(t.tail.startswith(t.relation) for t in one)
     assert list(one) != list(two)
     assert list(one) == list(shuffled(graph, seed=1).graph)
-
-
-def test_an_empty_graph_stays_empty():
-    assert len(shuffled(KnowledgeGraph()).graph) == 0
 
 
 def test_what_is_switched_off_is_left_out():

@@ -292,15 +292,3 @@ def test_a_large_packed_file_is_indexed_too_and_a_bad_line_refused(file, folder)
     with pytest.raises(GraphFileError, match="line 5"):
         load_graph(packed)
     assert len(load_graph(packed, skip_bad=True)) == 3
-
-
-def test_a_graph_file_opens_beside_text_files(path, file, tmp_path):
-    import_file(path, file)
-    more = tmp_path / "more.spo"
-    more.write_text("糖尿病\t别名\t消渴\n糖尿病\t类别\t疾病\n", "utf-8")
-    graph = load_graph(path, more)
-    assert graph.name == "g + more"
-    assert [t.tail for t in graph.triples_of("糖尿病")] == ["疾病", "多饮", "消渴"]
-    assert len(graph) == 4
-    one = load_graph(path)
-    assert find_mentions(["糖尿病，心电图"], one)[0] == find_mentions(["糖尿病，心电图"], graph)[0]

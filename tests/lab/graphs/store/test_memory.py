@@ -77,25 +77,6 @@ def test_a_log_in_memory_is_as_that_of_a_file_and_its_steps_give_its_graph(tmp_p
     file.close()
 
 
-def test_undo_leads_back_step_by_step_and_redo_forth_until_another_edit():
-    store = of(OFF, Edit("add", B))
-    store.undo(), store.undo()
-    assert store.graph().fingerprint == store.base.fingerprint
-    store.redo(), store.redo()
-    assert store.standing() == of(OFF, Edit("add", B)).standing()
-    store.undo()
-    store.apply(Edit("add", C))
-    with pytest.raises(GraphEditError):
-        store.redo()
-
-
-def test_an_older_step_is_undone_while_later_ones_stay():
-    store = of(Edit("add", B), OFF)
-    store.undo(1)
-    assert [step.edits for step in store.standing()] == [(OFF,)]
-    assert list(store.graph()) == [A] and not store.graph().is_on(A)
-
-
 @pytest.mark.parametrize(
     "edits",
     [
