@@ -22,16 +22,7 @@ from kbert_core.knowledge.io.rows import ReadOptions, Row, checked
 from kbert_core.knowledge.io.text_lines import Bad, one_line, printable, refuse_others
 from kbert_core.knowledge.triple import Triple
 
-FORMATS = {
-    ".nt": ox.RdfFormat.N_TRIPLES,
-    ".ttl": ox.RdfFormat.TURTLE,
-    ".nq": ox.RdfFormat.N_QUADS,
-    ".trig": ox.RdfFormat.TRIG,
-    ".n3": ox.RdfFormat.N3,
-    ".jsonld": ox.RdfFormat.JSON_LD,
-    ".rdf": ox.RdfFormat.RDF_XML,
-    ".owl": ox.RdfFormat.RDF_XML,
-}
+RDF_XML = ox.RdfFormat.RDF_XML
 LINES = (".nt", ".nq")  # where a statement stands in a line, and a bad one harms no other
 Terms = tuple[object, object, object]  # of a statement: subject, predicate, object
 GROWTH = 100  # characters of addresses and texts, for a byte of the file: more is a trap
@@ -66,7 +57,7 @@ def read_rdf(
 
     Args:
         opened: opens the file, each time from its beginning.
-        ending: one of ``FORMATS``; the content may show another syntax.
+        ending: of RDF; the content may show another syntax.
         passed: counts what is left out, by what it is.
 
     Raises:
@@ -145,7 +136,7 @@ def _statements(
             start = start[len(codecs.BOM_UTF8) :]
         refuse_others(start, name)
         syntax = _syntax(ending, start.lstrip())
-        bounded = _Entities(buffered, stream, name) if syntax == FORMATS[".rdf"] else buffered
+        bounded = _Entities(buffered, stream, name) if syntax == RDF_XML else buffered
         # lenient: rdflib cuts addresses at a "%" of 糖 and writes a prefix that ends with it
         quads = ox.parse(cast(IO[bytes], bounded), format=syntax, lenient=True)
         while True:
@@ -189,10 +180,15 @@ def _statements(
 def _syntax(ending: str, start: bytes) -> ox.RdfFormat:
     """The syntax of a file by its ending; of ontologies by what they begin with."""
     if _XML.match(start):
-        return ox.RdfFormat.RDF_XML
-    if ending not in (".owl", ".rdf", ".jsonld"):
-        return FORMATS[ending]
-    return ox.RdfFormat.JSON_LD if start.startswith((b"{", b"[")) else ox.RdfFormat.TURTLE
+        return RDF_XML
+    if ending in (".owl", ".rdf", ".jsonld"):
+        ending = ".jsonld" if start.startswith((b"{", b"[")) else ".ttl"
+    return format_of(ending)
+
+
+def format_of(ending: str) -> ox.RdfFormat:
+    """The syntax that an ending says, as pyoxigraph knows it; of ``.owl`` the usual one."""
+    return ox.RdfFormat.from_extension(ending[1:]) or RDF_XML
 
 
 class _Entities:
@@ -248,7 +244,7 @@ def shortened(iri: str) -> str:
 
 def write_rdf(triples: Iterable[Triple], stream: IO[bytes], ending: str) -> None:
     """Write triples; every name has an address and its label, and a tail is a text."""
-    ox.serialize(_written(triples), cast(IO[bytes], _Plain(stream)), format=FORMATS[ending])
+    ox.serialize(_written(triples), cast(IO[bytes], _Plain(stream)), format=format_of(ending))
 
 
 class _Plain:

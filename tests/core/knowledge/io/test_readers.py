@@ -19,7 +19,7 @@ from kbert_core.knowledge import io as readers
 from kbert_core.knowledge.io import ReadOptions, rows_of, text_lines
 from kbert_core.knowledge.io.text_lines import MAX_LINE, lines
 from kbert_core.knowledge.mentions import find_mentions
-from kbert_lab.graphs.rdf import FORMATS, shortened
+from kbert_lab.graphs.rdf import format_of, shortened
 
 SUGAR = ("糖尿病", "类别", "疾病")
 APPLE = ("Tim Cook", "CEO", "Apple")
@@ -314,7 +314,7 @@ FACTS = {
 def test_an_ontology_is_read_in_every_syntax_without_what_says_nothing(ending, mark):
     data = io.BytesIO()
     quads = list(ox.parse(ONTOLOGY, format=ox.RdfFormat.TURTLE))
-    ox.serialize([quad.triple for quad in quads], data, format=FORMATS[ending])
+    ox.serialize([quad.triple for quad in quads], data, format=format_of(ending))
     reading = rows_of(mark + data.getvalue(), f"a{ending}")
     found = [Triple(*row[1:]) for row in reading]
     assert set(map(astuple, found)) == FACTS
