@@ -30,10 +30,8 @@ COLUMNS = {
 Progress = Callable[[int], None]  # called now and then with the number of triples
 Read = Callable[[str], Iterable[Any]]  # runs a query
 Tables = Iterable[tuple[str, Iterable[Any]]]  # each with rows of ``COLUMNS``
-_COPY = (  # versions of triples, to begin again
-    "INSERT INTO triple (id, entity, head, relation, tail, place, off, source, line, added) "
-    "SELECT id, entity, head, relation, tail, place, {off}, source, line, :new "
-)
+_KEPT = ("id", "place", "off", "source", "line")  # of a version, by the one after it
+_COPIED = "id, entity, head, relation, tail, place, off, source, line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +176,6 @@ def write_entry(database: sqlite3.Connection, entry: Entry, entities: Iterable[s
 
 
 _IT = "entity = :entity AND head = :head AND relation = :relation AND tail = :tail"
-_ENDED = f"FROM triple WHERE {_IT} AND removed = :new ORDER BY version DESC LIMIT 1"
-_LAST_PLACE = (  # after all triples of the entity
-    "coalesce((SELECT place FROM triple WHERE entity = :entity AND removed IS NULL "
-    "ORDER BY place DESC LIMIT 1) + 1.0, 0.0)"
-)
 
 
 def refuse_conflict(database: sqlite3.Connection, seen: int, triples: Iterable[Triple]) -> None:
@@ -203,33 +196,33 @@ def refuse_conflict(database: sqlite3.Connection, seen: int, triples: Iterable[T
 
 
 def write_edit(database: sqlite3.Connection, edit: Edit, revision: int) -> None:
-    """Write one edit that is known to fit; nothing is read, but the places for one in between."""
-    values: dict[str, Any] = {"new": revision, "off": edit.action == "switch_off"}
+    """Write one edit that is known to fit: a version ends, or another begins, or both."""
+    values: dict[str, Any] = dict.fromkeys(_KEPT, None) | {"off": False, "new": revision}
     values |= _fields(edit.triple)
-    if edit.action == "add":
-        place = _LAST_PLACE
-        if edit.index is not None:
-            place, values["place"] = ":place", _place(database, values["entity"], edit.index)
+    if edit.action != "add":
         database.execute(
-            "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) VALUES ("
-            "(SELECT coalesce(max(version), 0) + 1 FROM triple), :entity, :head, :relation, :tail, "
-            f"{place}, :off, :new)",
-            values,
+            f"UPDATE triple SET removed = :new WHERE {_IT} AND removed IS NULL", values
         )
+        ended = f"SELECT {', '.join(_KEPT)} FROM triple WHERE {_IT} AND removed = :new"
+        row = database.execute(f"{ended} ORDER BY version DESC LIMIT 1", values).fetchone()
+        values |= zip(_KEPT, row, strict=True)
+    if edit.action == "remove":
         return
-    database.execute(f"UPDATE triple SET removed = :new WHERE {_IT} AND removed IS NULL", values)
-    if edit.new is not None:
-        values |= {f"new_{name}": value for name, value in _fields(edit.new).items()}
-        place = "place"
-        if values["new_entity"] != values["entity"]:
-            place = _LAST_PLACE.replace(":entity", ":new_entity")
-        database.execute(
-            "INSERT INTO triple (id, entity, head, relation, tail, place, off, added) SELECT id, "
-            f":new_entity, :new_head, :new_relation, :new_tail, {place}, off, :new {_ENDED}",
-            values,
-        )
-    elif edit.action != "remove":
-        database.execute(_COPY.format(off=":off") + _ENDED, values)
+    if edit.action == "add" and edit.index is not None:
+        values["place"] = _place(database, values["entity"], edit.index)
+    elif edit.new is not None:
+        if normalise_name(edit.new.head) != values["entity"]:
+            values["place"] = None
+        values |= _fields(edit.new) | {"source": None, "line": None}
+    else:
+        values["off"] = edit.action == "switch_off"
+    database.execute(
+        f"INSERT INTO triple ({_COPIED}, added) SELECT "
+        "coalesce(:id, (SELECT coalesce(max(version), 0) + 1 FROM triple)), :entity, :head, "
+        ":relation, :tail, coalesce(:place, (SELECT max(place) + 1.0 FROM triple "
+        "WHERE entity = :entity AND removed IS NULL), 0.0), :off, :source, :line, :new",
+        values,
+    )
 
 
 def _fields(triple: Triple) -> dict[str, str]:
@@ -242,12 +235,8 @@ def _place(database: sqlite3.Connection, entity: str, index: int) -> float:
         "SELECT place FROM triple WHERE entity = ? AND removed IS NULL ORDER BY place, version",
         (entity,),
     )
-    places = [checked(row, float)[0] for row in rows]
-    if index == len(places):
-        return places[-1] + 1.0 if places else 0.0
-    if index == 0:
-        return places[0] - 1.0
-    low, high = places[index - 1 : index + 1]
+    places = [checked(row, float)[0] for row in rows] or [0.0]
+    low, high = [places[0] - 2.0, *places, places[-1] + 2.0][index : index + 2]
     if low < (middle := (low + high) / 2) < high:
         return middle
     rows = database.execute(  # no number between the two: number all anew
@@ -309,7 +298,8 @@ def undo_entry(database: sqlite3.Connection, path: Path, old: int, new: int) -> 
         values,
     )
     database.execute(
-        f"{_COPY.format(off='off')} FROM triple WHERE removed = :old AND added < removed {scope}",
+        f"INSERT INTO triple ({_COPIED}, added) SELECT {_COPIED}, :new FROM triple "
+        f"WHERE removed = :old AND added < removed {scope}",
         values,
     )
 

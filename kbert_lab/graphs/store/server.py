@@ -173,9 +173,10 @@ class Server:
 
     def has_later(self, mirror: sqlite3.Connection) -> bool:
         """Whether the server has later entries than a mirror, which must know the earlier ones."""
-        last = mirror.execute("SELECT revision, at FROM entry ORDER BY revision DESC").fetchone()
-        later = f"SELECT revision, at FROM entry WHERE revision >= {last[0]:d} ORDER BY revision"
-        first, *new = self.connect().execute(later).fetchmany(2) or [()]
+        log = "SELECT revision, at FROM entry "
+        last = mirror.execute(f"{log} ORDER BY revision DESC").fetchone()
+        later = f"{log} WHERE revision >= {last[0]:d} ORDER BY revision LIMIT 2"
+        first, *new = self.connect().execute(later).fetchall() or [()]
         if first != last:
             raise GraphFileError(
                 f"{self.address}: the server was set back to an earlier state. Open the graph "
