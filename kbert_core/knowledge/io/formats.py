@@ -37,7 +37,7 @@ def read_csv(lines: Lines, name: str, options: ReadOptions) -> Iterator[Row | Ba
 def delimiter_of(line: str) -> str:
     """Return what separates the cells of a table, by its first line."""
     usual, wide = (max(those, key=line.count) for those in _DELIMITERS)
-    return usual if usual in line else wide
+    return wide if wide in line and usual not in line else usual
 
 
 def quoted(lines: Lines, name: str) -> Cells:

@@ -6,6 +6,7 @@ import io
 import json
 import re
 from dataclasses import astuple
+from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
@@ -13,16 +14,21 @@ from fuzzed_files import ENCODINGS, PACK, READERS, files, read_or_refused
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core import KnowledgeGraph, Triple
+from kbert_core import KnowledgeGraph, Triple, load_graph, read_triples
 from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge import io as readers
-from kbert_core.knowledge.io import ReadOptions, rows_of, text_lines
+from kbert_core.knowledge.io import ReadOptions, in_memory, rows_of, text_lines
+from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.io.text_lines import MAX_LINE, lines
 from kbert_core.knowledge.mentions import find_mentions
 from kbert_lab.graphs.rdf import format_of, shortened
 
 SUGAR = ("糖尿病", "类别", "疾病")
 APPLE = ("Tim Cook", "CEO", "Apple")
+CHINA = ("Beijing", "capital", "China")
+A, B, C = (("a", "r", "t"), ("b", "r", "t"), ("c", "r", "t"))
+BOTH = "糖尿病\t类别\t疾病\nTim Cook\tCEO\tApple\n"
+DEMOS = Path(__file__).parents[4] / "demo_kgs"
 
 
 def rows(text, name, skip_bad=False, **options):
@@ -37,26 +43,74 @@ def triples(text, name="a.csv", **options):
 def error_of(text, name="a.csv", **options):
     with pytest.raises(GraphFileError) as caught:
         rows(text, name, **options)
-    return str(caught.value)
+    message = str(caught.value)
+    assert message.replace("\n", "").isprintable() and len(message) < 3000
+    return message
 
 
-# Tables
+# Lines and tables
+
+CSV = (  # the same in a table of commas
+    "糖尿病,类别,疾病\nTim Cook,CEO,Apple\n",
+    "糖尿病;类别;疾病\nTim Cook;CEO;Apple\n",
+    "糖尿病|类别|疾病\nTim Cook|CEO|Apple",
+    "head,relation,tail\n糖尿病,类别,疾病\nTim Cook,CEO,Apple\n",
+    "Relation,Object,Subject\n类别,疾病,糖尿病\nCEO,Apple,Tim Cook\n",  # in any order
+    'id,实体,属性,值\n1,糖尿病,类别,疾病\n2,Tim Cook,CEO,"Apple"\n',
+    '"糖尿病","类别","疾病"\r\n\r\n"Tim Cook","CEO","Apple"\r\n',
+)
+TABS = (  # and in lines of tabs
+    "Tim Cook\tCEO\tApple\nBeijing\tcapital\tChina\n",
+    "Tim Cook\tCEO\tApple\nBeijing\tcapital\tChina",  # no last line break
+    "\ufeffTim Cook\tCEO\tApple\nBeijing\tcapital\tChina\n",  # byte-order mark
+    "Tim Cook\tCEO\tApple\r\nBeijing\tcapital\tChina\r\n",
+    "Tim Cook\tCEO\tApple\rBeijing\tcapital\tChina\r",  # of old Macs
+    "\n\n  \nTim Cook\tCEO\tApple\n\t\n\t\t\nBeijing\tcapital\tChina\n\n",
+    " Tim Cook \tCEO\t Apple\u3000\nBeijing\tcapital\tChina \n",
+)
+NUMBERED = "relation,display_relation,x_index,x_id,x_type,x_name,y_index,y_id,y_type,y_name\n"
+WORDS = "entity\ttype\tobject\na\tr\tt\n"
+OBJECTS = (
+    '{"head": "糖尿病", "relation": "类别", "tail": "疾病"}\n\n["Tim Cook", "CEO", "Apple"]\n'
+    '{"s": "a", "p": "r", "o": 3}\n'
+)
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("name", "text", "found"),
     [
-        "糖尿病,类别,疾病\nTim Cook,CEO,Apple\n",
-        "糖尿病;类别;疾病\nTim Cook;CEO;Apple\n",
-        "糖尿病|类别|疾病\nTim Cook|CEO|Apple",
-        "head,relation,tail\n糖尿病,类别,疾病\nTim Cook,CEO,Apple\n",
-        "Relation,Object,Subject\n类别,疾病,糖尿病\nCEO,Apple,Tim Cook\n",  # in any order
-        'id,实体,属性,值\n1,糖尿病,类别,疾病\n2,Tim Cook,CEO,"Apple"\n',
-        '"糖尿病","类别","疾病"\r\n\r\n"Tim Cook","CEO","Apple"\r\n',
+        *(("a.csv", text, [SUGAR, APPLE]) for text in CSV),
+        *(("a.spo", text, [APPLE, CHINA]) for text in TABS),
+        # the columns of names, not of numbers and types; of labels, as in SPARQL's results
+        ("a.csv", f"{NUMBERED}r,r2,1,2,3,a,4,5,6,t\n", [A]),
+        ("a.csv", "item,itemLabel,prop,propLabel,value,valueLabel\n1,a,2,r,3,t\n", [A]),
+        ("a.csv", "head,relation,tail,source_name\na,r,t,b\n", [A]),
+        # headings, but never in .spo, whatever else is in the name
+        ("a.tsv", "head\trelation\ttail\na\tr\tt\n", [A]),
+        ("b/a.spo", "head\trelation\ttail\na\tr\tt\n", [("head", "relation", "tail"), A]),
+        ("x.2024.spo", WORDS, [("entity", "type", "object"), A]),
+        ("x.2024.SPO.gz", gzip.compress(WORDS.encode()), [("entity", "type", "object"), A]),
+        # comments
+        ("a.csv", "# by hand, 2026, for a class\na,r,t\n# more\n#a,r,t\n", [A, ("#a", "r", "t")]),
+        ("a.spo", "# one\n\na\tr\tt\n#two\n", [A]),
+        # quotes, which mean nothing between tabs
+        ("a.csv", '"a, ""b""",r,t\n', [('a, "b"', "r", "t")]),
+        ("a.csv", 'a "b",r,t\n', [('a "b"', "r", "t")]),
+        ("a.tsv", '"a"\tr\tt\n', [('"a"', "r", "t")]),
+        # what a spreadsheet leaves behind
+        ("a.csv", 'sep=;\na;r;t\n;;\n"b,\n b";r;t\n;;;;\n', [A, ("b, b", "r", "t")]),
+        ("a.csv", "a，r，t\rb，r，t", [A, B]),
+        ("a.tsv", "a\tr\tt\n\t\t\n", [A]),
+        ("a.jsonl", OBJECTS, [SUGAR, APPLE, ("a", "r", "3")]),
+        # what only begins as another kind of file
+        *(
+            ("a.tsv", f"{line}\n", [tuple(line.split("\t"))])
+            for line in ("PAR1\tregulates\tblood", "- a: b\tis\tc", "C0000005|1\tis\tc")
+        ),
     ],
 )
-def test_a_csv_file_is_read_with_headings_or_without(text):
-    assert triples(text) == [SUGAR, APPLE]
+def test_a_file_is_read_as_it_is_meant(name, text, found):
+    assert triples(text, name) == found
 
 
 HEADINGS = """
@@ -80,25 +134,13 @@ src,link,dst
 def test_columns_are_known_by_usual_headings_in_any_order(line):
     headings = line.split(",")
     for name, between in (("a.csv", ";"), ("a.tsv", "\t")):
-        assert triples(f"{between.join(headings)}\na{between}r{between}t\n", name) == [
-            ("a", "r", "t")
-        ]
+        assert triples(f"{between.join(headings)}\na{between}r{between}t\n", name) == [A]
     if "drug" not in line:  # these are known by their places
         head, relation, tail = headings
-        assert triples(f"{tail},{relation},{head}\nt,r,a\n") == [("a", "r", "t")]
+        assert triples(f"{tail},{relation},{head}\nt,r,a\n") == [A]
         row = dict(zip(("more", *headings), "xart", strict=True))
-        assert triples(json.dumps(row), "a.jsonl") == [("a", "r", "t")]
+        assert triples(json.dumps(row), "a.jsonl") == [A]
     assert "are headings, and no triple follows" in error_of(line)
-
-
-def test_names_are_taken_before_numbers_and_types():
-    heads = "relation,display_relation,x_index,x_id,x_type,x_name,y_index,y_id,y_type,y_name"
-    assert triples(f"{heads}\nr,r2,1,2,3,a,4,5,6,t\n") == [("a", "r", "t")]
-    for words in ("item prop value", "subject predicate object"):  # as SPARQL's results have them
-        heads = ",".join(f"{word},{word}Label" for word in words.split())
-        assert triples(f"{heads}\n1,a,2,r,3,t\n") == [("a", "r", "t")]
-    heads = "head,relation,tail,source_name"
-    assert triples(f"{heads}\na,r,t,b\n") == [("a", "r", "t")]
 
 
 @pytest.mark.parametrize(
@@ -113,32 +155,79 @@ def test_facts_are_no_headings(line, caplog):
     assert not caplog.text
 
 
-def test_a_line_that_may_be_of_headings_is_told(caplog):
-    rows = "".join(f"drug {n},treats,ill {n % 3}\n" for n in range(9))
-    for first in ("Mittel,hilft gegen,Leiden", "Mittel,entity2,Leiden"):
-        assert triples(f"{first}\n{rows}")[0] == tuple(first.split(","))
-        assert "a.csv, line 1: 'Mittel, " in caplog.text and "--columns Mittel," in caplog.text
-        caplog.clear()
-    assert len(triples("source,via,target\na,r,t\n")) == 2
-    assert "'source, via, target' was read as a triple" in caplog.text
-    assert len(triples("head\trelation\ttail\n", "a.spo")) == 1
-    assert "'head, relation, tail' was read as a triple" in caplog.text
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        *(("a.csv", f"{words},Leiden") for words in ("Mittel,hilft gegen", "Mittel,entity2")),
+        *(("a.csv", "source,via,target"), ("a.spo", "head\trelation\ttail")),
+    ],
+)
+def test_a_line_that_may_be_of_headings_is_told(name, first, caplog):
+    between = "\t" if "\t" in first else ","
+    text = "".join(f"drug {n},treats,ill {n % 3}\n" for n in range(9)).replace(",", between)
+    words = first.split(between)
+    assert triples(f"{first}\n{text}", name)[0] == tuple(words)
+    assert f"{name}, line 1: '{', '.join(words)}' was read as a triple" in caplog.text
+    assert f"--columns {','.join(words)} " in caplog.text
 
 
-@pytest.mark.parametrize("first", ["source,target,weight", "weight,Subject,Object", "id,head,tail"])
-def test_headings_of_head_and_tail_without_one_of_a_relation_are_refused(first):
-    assert f"none of '{first.replace(',', ', ')}' is known as the" in error_of(f"{first}\na,b,3\n")
+BAD_JSON = ("{", "[1, 2]", '{"head": "a"}', '["a", "b", {}]', "3", "null", "[" * 9000)
+LAST_ENDS = "Mend or delete the line."
+EMPTY = (
+    "a.spo: no triples, the file is empty. Expected one triple a line: head, relation, "
+    "tail, separated by tabs. To go without a graph, leave --kg out."
+)
 
 
-def test_comments_are_passed_over():
-    text = "# made by hand, 2026, for a class\na,r,t\n# more\n#a,r,t\n"
-    assert triples(text) == [("a", "r", "t"), ("#a", "r", "t")]
-    assert triples("# one\n\na\tr\tt\n#two\n", "a.spo") == [("a", "r", "t")]
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            *("a.spo", "Tim Cook\tCEO\tApple\naspirin\ttreats\n"),
+            "a.spo, line 2: found 2 fields in 'aspirin<TAB>treats', expected 3 "
+            "(head, relation, tail separated by tabs). Add the missing field or delete the line.",
+        ),
+        ("a.spo", "aspirin\n", "found 1 field in 'aspirin'"),
+        ("a.spo", "a\tb\tc\td\n", "extra fields out, choose columns with --columns, or delete the"),
+        ("a.csv", "a,r,t\nb,r\n", "a.csv, line 2: found 2 fields in 'b<TAB>r', expected 3 (head,"),
+        ("a.csv", "a,r,t\nb,r\nc,r,t,u\n", "\na.csv, line 3: found 4 fields"),
+        ("a.spo", "a\tb\tc\n\tCEO\tApple", "a.spo, line 2: '<TAB>CEO<TAB>Apple' is no triple: its"),
+        ("a.spo", "\tCEO\tApple", "its head is empty; give it a text, or delete the line."),
+        ("a.spo", "Tim\t \tApple", "its relation is empty"),
+        ("a.spo", "Tim\tCEO\t", "its tail is empty"),
+        *(
+            ("a.spo", f"Tim{chr(code)}Cook\tis\tApple\n", f"control character (U+{code:04X})")
+            for code in (0x00, 0x07, 0x0B, 0x0D, 0x1F, 0x7F, 0x85, 0x2028)
+        ),
+        ("a.csv", "a,b,c\na,b,c\0\n", "a.csv, line 2: 'a<TAB>b<TAB>c<U+0000>' is no triple"),
+        ("a.jsonl", '["a", "b", "c\\u0000"]', "control character (U+0000)"),
+        ("a.csv", '"\t\n",', "'<U+0009>' expected after"),
+        ("a.csv", "a,r,t\nb,r,t\rc,r,t\n", "holds a line end of another kind (U+000D)"),
+        *(("a.jsonl", f'["a", "b", "c"]\n{line}\n', LAST_ENDS) for line in BAD_JSON),
+        *(("a.spo", text, EMPTY) for text in ("", "\n\n", "\ufeff", "  \n\t\n")),
+        *(
+            ("a.csv", f"{first}\na,b,3\n", f"none of '{first.replace(',', ', ')}' is known as the")
+            for first in ("source,target,weight", "weight,Subject,Object", "id,head,tail")
+        ),
+        ("a.ttl", "<a> <b> .", "line 1"),
+        ("a.nt", "nonsense", "a.nt, statement 1: "),
+    ],
+)
+def test_what_is_no_triple_is_named_with_its_place_and_what_to_do(name, text, said):
+    assert said in error_of(text, name)
 
 
-def test_quotes_in_csv_hold_commas_and_quotes():
-    assert triples('"a, ""b""",r,t\n') == [('a, "b"', "r", "t")]
-    assert triples('a "b",r,t\n') == [('a "b"', "r", "t")]
+def test_nothing_is_loaded_by_half_and_bad_lines_are_listed_or_left_out():
+    message = error_of("a\tb\tc\nbad\nd\te\tf\nworse\n", "a.spo")
+    assert "line 2:" in message and "line 4:" in message
+    many = error_of("bad\n" * 25, "a.spo").split("\n")
+    assert len(many) == 21 and many[19].startswith("a.spo, line 20:")
+    assert many[20] == "… and 5 more bad lines." and "more bad" not in error_of("bad\n" * 20)
+    text = "bad\na\tr\tt\na\tr\tt\n\tx\ty\n" + "worse\n" * 30
+    file = in_memory(rows_of(text.encode(), "a.spo", skip_bad=True))
+    assert (file.triples, file.duplicates, len(file.problems)) == ((Triple(*A),), 1, 32)
+    assert file.problems[1].startswith("a.spo, line 4: ")
+    assert "none of its 2 lines is a triple" in error_of("bad\nworse\n", "a.spo", skip_bad=True)
 
 
 def test_a_quote_that_isnt_closed_is_told_and_doesnt_swallow_the_file():
@@ -146,15 +235,11 @@ def test_a_quote_that_isnt_closed_is_told_and_doesnt_swallow_the_file():
     assert error_of(text).startswith("a.csv, line 2: ")
     assert "A quote may not be closed" in error_of(text)
     found = triples(text, skip_bad=True)
-    assert (len(found), found[0], found[-1]) == (50_001, ("a", "r", "t"), ("c", "r", "t"))
-    assert triples('a,r,t\nb,"r,t\nc,"x" y,t\nd,"r\n,e', skip_bad=True) == [("a", "r", "t")]
-
-
-def test_quotes_that_open_on_every_line_dont_make_reading_endless():
-    """Each line closes the quote of the one before and opens its own."""
-    lines_of_it = 'a",",b\n' * 300_000
-    assert "too many quotes" in error_of(lines_of_it, skip_bad=True)
-    assert triples('a",",b\n' * 200 + "a,r,t\n", skip_bad=True)[-1] == ("a", "r", "t")
+    assert (len(found), found[0], found[-1]) == (50_001, A, C)
+    assert triples('a,r,t\nb,"r,t\nc,"x" y,t\nd,"r\n,e', skip_bad=True) == [A]
+    # Each line closes the quote of the one before and opens its own.
+    assert "too many quotes" in error_of('a",",b\n' * 300_000, skip_bad=True)
+    assert triples('a",",b\n' * 200 + "a,r,t\n", skip_bad=True)[-1] == A
 
 
 def test_a_table_of_quotes_leaves_the_limit_of_other_tables_as_it_was():
@@ -165,83 +250,27 @@ def test_a_table_of_quotes_leaves_the_limit_of_other_tables_as_it_was():
     assert next(first) == next(second) == (2, "d", "e", "f")
 
 
-def test_a_cell_that_is_too_long_is_one_bad_line():
-    text = f"a,b,{'x' * 50_001}\nx,y,z\n"
-    assert triples(text, skip_bad=True) == [("x", "y", "z")]
-    assert "a field of 50001 characters" in error_of(text)
-
-
-def test_a_message_about_a_table_of_tabs_can_be_shown():
-    assert "'<U+0009>' expected after" in error_of('"\t\n",', "a.csv")
-
-
-def test_what_a_spreadsheet_leaves_behind_is_passed_over():
-    assert triples('sep=;\na;r;t\n;;\n"b,\n b";r;t\n;;;;\n') == [
-        ("a", "r", "t"),
-        ("b, b", "r", "t"),
-    ]
-    assert triples("a，r，t\rb，r，t") == [("a", "r", "t"), ("b", "r", "t")]
-    assert triples("a\tr\tt\n\t\t\n", "a.tsv") == [("a", "r", "t")]
-    assert "holds a line end of another kind (U+000D)" in error_of("a,r,t\nb,r,t\rc,r,t\n")
-
-
-def test_tabs_are_read_with_headings_but_never_in_spo():
-    text = "head\trelation\ttail\n糖尿病\t类别\t疾病\n"
-    assert triples(text, "a.tsv") == [SUGAR]
-    assert triples(text, "b/a.spo") == [("head", "relation", "tail"), SUGAR]
-    assert triples('"a"\tr\tt\n', "a.tsv") == [('"a"', "r", "t")]  # quotes mean nothing there
-
-
-def test_the_last_ending_tells_whether_there_may_be_headings():
-    for name in ("x.2024.spo", "x.2024.SPO.gz"):
-        data = b"entity\ttype\tobject\na\tb\tc\n"
-        data = gzip.compress(data) if name.endswith("gz") else data
-        assert triples(data, name) == [("entity", "type", "object"), ("a", "b", "c")]
-
-
 def test_columns_are_chosen_by_number_and_by_name():
     text = "id\tx\ty\tz\n1\t糖尿病\t疾病\t类别\n"
     assert triples(text, "a.tsv", columns=("x", "Z", "y")) == [SUGAR]
-    headless = text.split("\n", 1)[1]
-    assert triples(headless, "a.tsv", columns=("2", "4", "3")) == [SUGAR]
-    assert "no column is called 'q'; found id, x, y, z" in error_of(
-        text, "a.tsv", columns=("q", "x", "y")
-    )
-    assert "has 4 columns, and columns 2,4,5 were asked for" in error_of(
-        text, "a.tsv", columns=("2", "4", "5")
-    )
+    assert triples(text.split("\n", 1)[1], "a.tsv", columns=("2", "4", "3")) == [SUGAR]
+    for columns, said in (
+        (("q", "x", "y"), "no column is called 'q'; found id, x, y, z"),
+        (("2", "4", "5"), "has 4 columns, and columns 2,4,5 were asked for"),
+    ):
+        assert said in error_of(text, "a.tsv", columns=columns)
     with pytest.raises(OptionError, match="Give three different ones"):
         ReadOptions(columns=("1", "1", "2"))
 
 
-def test_a_row_of_another_number_of_cells_is_named():
-    message = error_of("a,r,t\nb,r\nc,r,t,u\n")
-    assert (
-        "a.csv, line 2: found 2 fields in 'b<TAB>r', expected 3 (head, relation, tail)" in message
-    )
-    assert "a.csv, line 3: found 4 fields" in message
-    assert triples("a,r,t\nb,r\n", skip_bad=True) == [("a", "r", "t")]
-
-
-# JSON Lines
-
-
-def test_json_lines_hold_objects_or_lists():
-    text = (
-        '{"head": "糖尿病", "relation": "类别", "tail": "疾病"}\n\n["Tim Cook", "CEO", "Apple"]\n'
-        '{"s": "a", "p": "n", "o": 3}\n'
-    )
-    assert triples(text, "a.jsonl") == [SUGAR, APPLE, ("a", "n", "3")]
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["{", "[1, 2]", '{"head": "a"}', '["a", "b", {}]', "3", "null", "[" * 9000, '["a", "b", null]'],
-)
-def test_a_line_of_json_that_is_no_triple_is_named(line):
-    message = error_of(f'["a", "b", "c"]\n{line}\n', "a.jsonl")
-    assert message.startswith("a.jsonl, line 2: ")
-    assert message.endswith("Mend or delete the line.")
+def test_files_are_read_by_their_paths_and_a_missing_one_says_its_name(tmp_path):
+    with pytest.raises(GraphFileError, match=r"none\.spo: can't be read \(No such file"):
+        read_triples(tmp_path / "none.spo")
+    with pytest.raises(GraphFileError, match="can't be read"):
+        read_triples(tmp_path)
+    for path in DEMOS.glob("*.spo"):
+        file = read_triples(path)
+        assert file.triples and (file.duplicates, file.problems) == (0, ())
 
 
 # RDF
@@ -322,10 +351,7 @@ def test_an_ontology_is_read_in_every_syntax_without_what_says_nothing(ending, m
     ((mention,),) = find_mentions(["a still pyrexia"], KnowledgeGraph(found))
     assert mention.entity == "quiet fever"
     assert ("fever", "type", "Class") in triples(data.getvalue(), f"a{ending}", silent=True)
-
-
-def test_an_owl_file_goes_by_its_content():
-    assert set(triples(ONTOLOGY, "a.owl")) == FACTS
+    assert set(triples(ONTOLOGY, "a.owl")) == FACTS  # which goes by its content
 
 
 def test_a_bad_line_of_n_triples_can_be_left_out():
@@ -368,23 +394,12 @@ def test_files_of_other_kinds_are_refused_by_name(start, what):
         assert error_of(start, name).startswith(f"{name}: is {what}")
 
 
-@pytest.mark.parametrize("line", ["PAR1\tregulates\tblood", "- a: b\tis\tc", "C0000005|1\tis\tc"])
-def test_a_name_is_no_other_kind_of_file(line):
-    assert triples(f"{line}\n", "a.tsv") == [tuple(line.split("\t"))]
-
-
 def test_what_has_no_triple_and_an_unknown_ending_may_be_another_kind_of_file():
     for text in ("graph [\n  edge [ ]\n]", "digraph {\n  a -> b;\n}", "# A graph\n\nOf mine.\n"):
         said = error_of(text, "a.x").split("\n")
         assert "a.x: no line of it is a triple. Is it another kind of file?" in said[1]
         assert said[0].startswith("a.x, line ") and len(said) == 2
     assert len(error_of("a\tb\n" * 3 + "a\tb\tc\n", "a.x").split("\n")) == 3
-
-
-def test_n_triples_are_read():
-    text = '<http://x.org/Tim_Cook> <http://x.org/v#CEO> "Apple" .\n'
-    assert triples(text, "a.nt") == [APPLE]
-    assert triples(gzip.compress(text.encode()), "a.nt.gz") == [APPLE]
 
 
 @pytest.mark.parametrize(
@@ -401,11 +416,6 @@ def test_an_address_without_a_label_is_shortened(iri, name):
     assert shortened(iri) == name
 
 
-def test_wrong_rdf_is_refused_with_its_place():
-    assert "line 1" in error_of("<a> <b> .", "a.ttl")
-    assert error_of("nonsense", "a.nt").startswith("a.nt, statement 1: ")
-
-
 def test_rdf_is_utf_8_and_nothing_else():
     for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
         assert "It looks like UTF-16" in error_of(TURTLE.encode(encoding), "a.ttl")
@@ -415,17 +425,17 @@ def test_rdf_is_utf_8_and_nothing_else():
 
 # Encodings and lines
 
-BOTH = "糖尿病\t类别\t疾病\nTim Cook\tCEO\tApple\n"
 
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-def test_an_encoding_that_says_so_is_known(encoding):
-    assert triples(BOTH.encode(encoding), "a.spo") == [SUGAR, APPLE]
-
-
-@pytest.mark.parametrize("encoding", ["gb18030", "utf-16-le", "utf-16-be", "utf_16"])
-def test_an_encoding_can_be_given(encoding):
-    assert triples(BOTH.encode(encoding), "a.spo", encoding=encoding) == [SUGAR, APPLE]
+@pytest.mark.parametrize(
+    ("encoding", "given"),
+    [
+        *(("utf-8-sig", given) for given in (None, "utf-8", "UTF8")),  # a mark belongs to no name
+        *(("utf-16", None), ("utf-32", None), ("utf-16", "utf_16")),
+        *((given, given) for given in ("gb18030", "utf-16-le", "utf-16-be")),
+    ],
+)
+def test_an_encoding_that_a_file_says_or_that_is_given_is_read(encoding, given):
+    assert triples(BOTH.encode(encoding), "a.spo", encoding=given) == [SUGAR, APPLE]
 
 
 def test_an_encoding_that_doesnt_fit_is_told():
@@ -435,6 +445,9 @@ def test_an_encoding_that_doesnt_fit_is_told():
     for encoding in ("utf-16", "utf-32"):
         said = f"Give --encoding {encoding}-le or {encoding}-be"
         assert said in error_of(BOTH.encode(f"{encoding}-le"), "a.spo", encoding=encoding)
+    for encoding in ("utf-16-le", "utf-16-be"):  # without a mark
+        assert f"give --encoding {encoding}" in error_of("Tim\tis\tme\n".encode(encoding), "a.spo")
+        assert "a.spo" in error_of(BOTH.encode(encoding), "a.spo", skip_bad=True)
     for unknown in ("klingon", "undefined", "rot13"):
         with pytest.raises(OptionError, match=f"'{unknown}' is unknown"):
             ReadOptions(encoding=unknown)
@@ -468,47 +481,104 @@ def test_the_encoding_that_reads_best_is_offered_with_what_it_reads(text, encodi
     assert triples(BOTH, "a.spo") == [SUGAR, APPLE]  # it is UTF-8 all the same
 
 
-def test_the_mark_of_utf_8_belongs_to_no_name():
-    for encoding in (None, "utf-8", "UTF8"):
-        assert triples(b"\xef\xbb\xbf" + BOTH.encode(), "a.spo", encoding=encoding) == [
-            SUGAR,
-            APPLE,
-        ]
+def test_a_file_that_is_not_utf_8_says_where():
+    message = error_of(b"a\tb\tc\n" + "糖尿病\t类别\t疾病\n".encode("gb18030"), "a.spo")
+    assert message.startswith("a.spo, line 2: byte 0x")
+    assert message.endswith(
+        "is not UTF-8. It may be GB18030 ('糖尿病<TAB>类别<TAB>疾病') or EUC_KR "
+        "('鎌쿱깹<TAB>잚깎<TAB>섣깹'). If that reads right, give --encoding gb18030 or euc_kr, or "
+        "save the file as UTF-8."
+    )
+    assert error_of(b"a\tb\tc\n\xff\x98\xff\tb\tc\n", "a.spo") == (
+        "a.spo, line 2: byte 0xFF is not UTF-8. Save the file as UTF-8 and open it again."
+    )
 
 
-def test_wide_text_without_a_mark_is_refused_not_misread():
-    for encoding in ("utf-16-le", "utf-16-be"):
-        assert f"give --encoding {encoding}" in error_of("Tim\tis\tme\n".encode(encoding), "a.spo")
-    with pytest.raises(GraphFileError):
-        rows(BOTH.encode("utf-16-le"), "a.spo", skip_bad=True)
+@pytest.mark.parametrize("others", ["Übelkeit\tist\thäufig\n", "Übel\tist\ta\n" * 9000])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_one_line_that_is_not_utf_8_is_to_be_mended_alone(others, end):
+    """Another encoding would garble the others."""
+    message = error_of(others.encode() + f"Gürtelrose\tist\targ{end}".encode("cp1252"), "a.spo")
+    number = others.count("\n") + 1
+    assert message == (
+        f"a.spo, line {number}: byte 0xFC is not UTF-8. Other lines are: write "
+        "'G\ufffdrtelrose<TAB>ist<TAB>arg' anew in this line, or delete it."
+    )
+    wrong = (others[:300] + "sein\tist\tsanté\n" * 2).encode("cp1252")
+    assert "--encoding" in error_of(wrong, "a.spo")
+
+
+@pytest.mark.parametrize(
+    ("name", "frame", "said"),
+    [
+        ("a.csv", "a,b,{}\nx,y,z\n", "a line of 10,000,005 characters"),
+        ("a.nt", '<x:a> <x:b> "{}" .\n<x:x> <x:y> "z" .\n', "a field of 10000000 characters"),
+        ("a.jsonl", '["a", "b", "{}"]\n["x", "y", "z"]\n', "a line of 10,000,0"),
+    ],
+)
+def test_a_text_of_ten_megabytes_is_one_bad_line(name, frame, said):
+    text = frame.format("z" * 10_000_000)
+    assert triples(text, name, skip_bad=True) == [("x", "y", "z")]
+    assert said in error_of(text, name)
+    assert "a field of 50001 characters" in error_of(frame.format("z" * 50_001), name)
 
 
 def test_a_line_of_ten_megabytes_is_passed_over_in_pieces():
-    data = b"a\tb\tc\n" + b"x" * 10_000_000 + b"\nd\te\tf\n"
-    assert triples(data, "a.spo", skip_bad=True) == [("a", "b", "c"), ("d", "e", "f")]
+    data = b"a\tr\tt\n" + b"x" * 10_000_000 + b"\nb\tr\tt\n"
+    assert triples(data, "a.spo", skip_bad=True) == [A, B]
     assert "a.spo, line 2: a line of 10,000,001 characters" in error_of(data, "a.spo")
-    assert "a line of 10,000,000 characters" in error_of(b"x" * 10_000_000, "a.spo")
-
-
-@pytest.mark.parametrize("extra", [-1, 0, 1])
-def test_a_line_is_whole_up_to_its_limit(extra):
-    data = b"y" * (MAX_LINE + extra - 1) + b"\nz\n"
-    found = list(lines(io.BytesIO(data), "a.spo"))
-    assert [number for number, _ in found] == [1, 2]
-    assert isinstance(found[0][1], str) == (extra <= 0)
-    assert found[1][1] == "z"
+    for extra in (-1, 0, 1):
+        data = b"y" * (MAX_LINE + extra - 1) + b"\nz\n"
+        (_, first), second = lines(io.BytesIO(data), "a.spo")
+        assert isinstance(first, str) == (extra <= 0) and second == (2, "z")
 
 
 # Packing
 
+LINES = "".join(f"名{n}\t类别\t{n % 7}\n" for n in range(300)).encode()
+
 
 @pytest.mark.parametrize("ending", PACK)
-def test_a_bomb_is_refused_before_it_fills_memory(ending, monkeypatch):
+def test_a_packed_file_is_read_as_the_plain_one(ending, tmp_path):
+    path = tmp_path / f"kg.spo{ending}"
+    path.write_bytes(PACK[ending](b"a\tr\tt\nonly\ttwo\n"))
+    with pytest.raises(GraphFileError, match=r"kg\.spo\.\w+, line 2: found 2 fields"):
+        read_triples(path)
+    graph = load_graph(path, skip_bad=True)
+    assert (list(graph), graph.name) == ([Triple(*A)], "kg")
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_a_packed_file_that_is_broken_is_refused_by_name(ending):
+    data, name = PACK[ending](LINES), f"kg.spo{ending}"
+    damaged, middle = bytearray(data), len(data) // 2
+    damaged[middle] ^= 0xFF
+    damaged[middle + 1] ^= 0xFF
+    cut = {data[:end]: "it is cut off" for end in (3, 20, middle, len(data) - 1)}
+    for broken, said in (
+        cut | dict.fromkeys((bytes(damaged), LINES), "or packed in another")
+    ).items():
+        message = error_of(broken, name)
+        assert message.startswith(f"{name}: can't be unpacked") and said in message
+        assert "pack the file again" in message
+    assert error_of(b"", name).startswith(name)
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_what_is_too_large_when_unpacked_is_refused(ending, monkeypatch):
+    data, name = PACK[ending](LINES), f"a.spo{ending}"
+    assert len(triples(data, name, most=len(LINES))) == 300
+    assert "when unpacked" in error_of(data, name, most=len(LINES) - 1)
     monkeypatch.setattr(readers, "FREE", 1 << 17)
     monkeypatch.setattr(readers, "RATIO", 10)
     for file, line in (("a.spo", b"a\tb\tc\n"), ("a.nt", b'<x:a> <x:b> "c" .\n')):
-        data = PACK[ending](line * (2_000_000 // len(line) // 8))
-        assert "when unpacked" in error_of(data, file + ending)
+        bomb = PACK[ending](line * (2_000_000 // len(line) // 8))
+        assert "when unpacked" in error_of(bomb, file + ending)
+
+
+def test_a_graph_is_called_by_its_file_without_endings():
+    paths = ("kg/a.spo", "a.spo.xz", "a.b.spo.gz", "a.xz", "a")
+    assert list(map(plain_stem, paths)) == ["a", "a", "a.b", "a", "a"]
 
 
 # Traps: small files that would fill the memory, or run
@@ -549,22 +619,6 @@ def test_entities_of_xml_are_not_expanded():
         assert "built of others" in error_of(long, "a.owl")
         many = long.replace("h" * 300, "h" * 90).replace("&a;", "&a;" * 500_000)
         assert "fill the memory" in error_of(many, "a.owl")
-
-
-def test_a_text_of_ten_megabytes_in_rdf_or_a_cell_is_refused():
-    text = "z" * 10_000_000
-    assert "a field of 10000000 characters" in error_of(f'<x:a> <x:b> "{text}" .\n', "a.nt")
-    assert "a.csv, line 1: a line of 10,000,0" in error_of(f"a,b,{text}\n", "a.csv")
-    assert "a.jsonl, line 1: a line of 10,000,0" in error_of(f'["a", "b", "{text}"]', "a.jsonl")
-
-
-@pytest.mark.parametrize("reader", [".spo", ".csv", ".jsonl"])
-def test_a_null_character_is_named_with_its_line(reader):
-    line = '["a", "b", "c\\u0000"]' if reader == ".jsonl" else "a\tb\tc\0"
-    first = '["a", "b", "c"]' if reader == ".jsonl" else "a\tb\tc"
-    message = error_of(f"{first}\n{line}\n", f"a{reader}")
-    assert message.startswith(f"a{reader}, line 2: ")
-    assert "control character (U+0000)" in message
 
 
 # Anything at all

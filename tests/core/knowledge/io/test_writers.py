@@ -35,6 +35,8 @@ def test_what_is_written_is_read_again(ending, packing, tmp_path):
     assert write_triples(NASTY, path) == len(NASTY)
     assert read_triples(path).triples == NASTY
     assert os.listdir(tmp_path) == [path.name]
+    (tmp_path / "plain").touch()
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 @given(triples, st.sampled_from(ENDINGS))
