@@ -10,14 +10,12 @@ from kbert_core import (
     Triple,
     find_mentions,
     load_graph,
-    read_triples,
     write_triples,
 )
 from kbert_core.errors import GraphFileError
 from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
-from kbert_core.knowledge.io.write import ENDINGS
 from kbert_lab import cli
 from kbert_lab.graphs.check import check
 from kbert_lab.graphs.store.importing import Source, import_triples
@@ -37,12 +35,6 @@ def many(tmp_path, count):
     path = tmp_path / "many.spo"
     write_triples((Triple("糖尿病", "r", f"t{number}") for number in range(count)), path)
     return path
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_sql_and_html_in_every_field_come_through_every_format(ending, tmp_path):
-    write_triples(TRIPLES, tmp_path / f"a{ending}")
-    assert list(read_triples(tmp_path / f"a{ending}").triples) == TRIPLES
 
 
 def test_sql_and_html_in_every_field_are_stored_edited_and_found(tmp_path):
@@ -79,12 +71,6 @@ def test_a_graph_of_any_file_name_stays_in_its_folder(name, tmp_path, capsys, mo
 def test_a_path_that_is_no_file_is_refused(name):
     with pytest.raises(GraphFileError):
         load_graph(name)
-
-
-def test_a_folder_or_a_device_is_no_file(tmp_path):
-    (tmp_path / "a.spo").mkdir()
-    with pytest.raises(GraphFileError, match="Is a directory"):
-        load_graph(tmp_path / "a.spo")
 
 
 @pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.soak)])

@@ -1,17 +1,18 @@
-"""Strategies for choosing triples: what each keeps, and what it says of it."""
+"""Which triples of a mention are injected: what each strategy keeps, and what it says of it."""
 
 import dataclasses
 
 import pytest
+from conftest import FIGURE_2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbert_core import InjectionOptions, KnowledgeGraph, Rule, Triple, grow_trees
+from kbert_core import InjectionOptions, KnowledgeGraph, LeftOut, Rule, Triple, grow_trees
 from kbert_core.errors import OptionError
 from kbert_core.knowledge.mentions import Mention
-from kbert_core.knowledge.selection import Reason, Strategy
+from kbert_core.knowledge.selection import Strategy
 from kbert_core.knowledge.strategies import select_triples
-from kbert_core.knowledge.surface_forms import AS_WRITTEN, RULES
+from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN, RULES, NameRules
 
 FRUIT = Triple("苹果（水果）", "类别", "水果")
 TREE = Triple("苹果（水果）", "长在", "果树")
@@ -43,18 +44,83 @@ def whys(selection):
     return {item.triple: item.why for item in selection.left_out}
 
 
-# Relations
+# The first, by rules
+
+X = [Triple("x", relation, tail) for relation, tail in ("ra", "sb", "rc", "sd")]
+OFF, RELATION, LIMIT = Rule.OFF, Rule.RELATION, Rule.LIMIT
 
 
-def test_relations_denied_are_left_out():
-    made = chosen(SENSES, COMPANY, not_relations=("类别",))
-    assert made.used == (PHONE,)
-    assert [(item.triple, item.rule) for item in made.left_out] == [(FIRM, Rule.RELATION)]
+@pytest.mark.parametrize(
+    ("off", "options", "used", "rules"),
+    [
+        ("", {}, "ab", {"c": LIMIT, "d": LIMIT}),
+        ("a", {}, "bc", {"a": OFF, "d": LIMIT}),  # the next takes its place
+        ("a", {"keep_places": True}, "b", {"a": OFF, "c": LIMIT, "d": LIMIT}),
+        ("", {"relations": ("s",)}, "bd", {"a": RELATION, "c": RELATION}),  # before counting
+        ("", {"not_relations": ("s",)}, "ac", {"b": RELATION, "d": RELATION}),
+        ("", {"relations": "rs", "not_relations": "r"}, "bd", {"a": RELATION, "c": RELATION}),
+        ("b", {"max_triples": 0}, "", {"a": LIMIT, "b": OFF, "c": LIMIT, "d": LIMIT}),
+    ],
+)
+def test_the_first_triples_that_no_rule_leaves_out_are_used(off, options, used, rules):
+    graph = KnowledgeGraph(X, off=[triple for triple in X if triple.tail in off])
+    options = {name: tuple(v) if isinstance(v, str) else v for name, v in options.items()}
+    made = chosen(graph, Mention(0, 0, "x"), **options)
+    assert "".join(triple.tail for triple in made.used) == used
+    assert {item.triple.tail: item.rule for item in made.left_out} == rules
+    assert sorted(made.left_out, key=lambda item: X.index(item.triple)) == [*made.left_out]
 
 
-def test_relation_both_asked_for_and_denied_is_denied():
-    made = chosen(SENSES, COMPANY, relations=("类别", "产品"), not_relations=("类别",))
-    assert made.used == (PHONE,)
+def test_figure_2_uses_every_triple_and_an_entity_without_any_has_none(figure_2):
+    for entity, used in (("Tim  COOK", FIGURE_2[:1]), ("beijing", FIGURE_2[1:]), ("nobody", ())):
+        made = chosen(figure_2, Mention(0, 0, entity))
+        assert (made.used, made.left_out) == (used, ())
+
+
+SHORT = Triple("Myocardial infarction", "synonym", "Heart attack")
+LETTERS = Triple("Myocardial infarction", "synonym", "MI")
+CHEST = Triple("Myocardial infarction", "symptom", "chest pain")
+
+
+@pytest.mark.parametrize("strategy", [Strategy.FIRST, Strategy.RARE])
+def test_triple_that_only_says_the_name_in_the_text_takes_no_place(strategy):
+    graph = KnowledgeGraph([SHORT, LETTERS, CHEST])
+    options = InjectionOptions(strategy=strategy)
+    texts = ("a heart  attack", "had MI", "myocardial infarction")
+    by_name, by_letters, by_head = (tree.nodes[0] for tree in grow_trees(texts, graph, options))
+    assert {branch.triple for branch in by_name.branches} == {LETTERS, CHEST}
+    assert by_name.left_out == (LeftOut(SHORT, Rule.OWN_NAME),)
+    assert {branch.triple for branch in by_letters.branches} == {SHORT, CHEST}
+    assert by_letters.left_out == (LeftOut(LETTERS, Rule.OWN_NAME),)
+    assert SHORT in [branch.triple for branch in by_head.branches]
+
+
+@pytest.mark.parametrize(
+    ("tail", "text", "rules", "says"),
+    [
+        ("高血压", "有高血壓史", ALL_RULES, True),
+        ("heart attack", "two heart-attacks", ALL_RULES, True),
+        ("Heart attack (disease)", "a heart attack", ALL_RULES, True),
+        ("heart attack", "a heart attack", NameRules.of(["alias"]), True),
+        ("heart attack", "many heart attacks", NameRules.of(["alias", "plural"]), True),
+        ("angina", "a heart attack", ALL_RULES, False),
+    ],
+)
+def test_the_name_in_the_text_is_known_however_it_is_written(tail, text, rules, says):
+    """By the rules by which it was found."""
+    name = Triple("Myocardial infarction", "synonym", tail)
+    found = Triple("Myocardial infarction", "synonym", "heart attack")
+    graph = KnowledgeGraph([name, found, CHEST])
+    (node,) = grow_trees([text], graph, InjectionOptions(names=rules))[0].nodes
+    assert (LeftOut(name, Rule.OWN_NAME) in node.left_out) is says
+
+
+def test_the_name_is_said_by_a_triple_of_another_head_or_where_aliases_dont_count():
+    triple = Triple("MI", "synonym_of", "Myocardial infarction")
+    assert grow_trees(["had MI"], KnowledgeGraph([triple, CHEST]))[0].used == (triple, CHEST)
+    graph = KnowledgeGraph([Triple("MI", "synonym", "mi")])
+    options = InjectionOptions(names=NameRules(alias=False))
+    assert grow_trees(["had MI"], graph, options)[0].used == tuple(graph)
 
 
 def test_preferred_relations_come_first_in_their_own_order():
@@ -69,13 +135,10 @@ def test_preferred_relations_come_first_in_their_own_order():
 # First
 
 
-def test_first_says_why():
-    made = chosen(SENSES, Mention(0, 2, "苹果(公司)"), max_triples=1)
+def test_first_says_why_and_takes_the_senses_of_a_name_in_order_and_says_which():
+    made = chosen(SENSES, COMPANY, max_triples=1)
     assert [str(reason) for reason in made.reasons] == ["first in graph order"]
     assert whys(made) == {PHONE: "over the limit of triples per mention"}
-
-
-def test_first_takes_the_senses_of_a_name_in_order_and_says_which():
     made = chosen(SENSES, APPLE, max_triples=3)
     assert made.used == (FRUIT, TREE, FIRM)
     assert str(made.reasons[2]) == "first in graph order; sense 苹果(公司)"
@@ -112,21 +175,15 @@ def test_tail_in_text_keeps_triples_whose_tail_the_text_has_too(tail, text, kept
 # Rare
 
 
-def test_rare_takes_the_triples_of_rare_relations_first():
+def test_rare_takes_the_triples_of_rare_relations_first_in_the_graph_as_it_is():
     triples = [Triple("x", "r", "a"), Triple("x", "s", "b"), Triple("y", "r", "c")]
     made = chosen(KnowledgeGraph(triples), Mention(0, 1, "x"), max_triples=1, strategy="rare")
     assert made.used == (triples[1],)
     assert str(made.reasons[0]) == "rarity 1.10, rank 1 of 2"  # ln 3
     said = "over the limit of triples per mention; rarity 0.41, rank 2 of 2"
     assert whys(made) == {triples[0]: said}
-
-
-def test_rare_counts_an_edited_graph_anew():
-    graph = KnowledgeGraph([Triple("x", "r", "a"), Triple("x", "s", "b")])
-    options = {"max_triples": 1, "strategy": "rare"}
-    assert chosen(graph, Mention(0, 1, "x"), **options).used[0].relation == "r"
-    edited = graph.add(Triple("y", "r", "c"))
-    assert chosen(edited, Mention(0, 1, "x"), **options).used[0].relation == "s"
+    fewer = KnowledgeGraph(triples).remove(triples[2])
+    assert chosen(fewer, Mention(0, 1, "x"), max_triples=1, strategy="rare").used == (triples[0],)
 
 
 # Scores
@@ -200,6 +257,8 @@ def test_reasons_are_in_the_tree():
         ({"threshold": 0.1}, "threshold is given, and the strategy 'first' has no scores"),
         ({"strategy": "tail_in_text", "one_sense": True}, "one_sense is given"),
         ({"strategy": "rare", "scorer": "x"}, "the strategy 'rare' needs none"),
+        ({"max_triples": -1}, "max_triples is -1, expected 0 to 1000"),
+        ({"max_triples": 1001}, "max_triples is 1001, expected 0 to 1000"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, said):
@@ -304,7 +363,3 @@ def test_what_is_kept_scores_no_less_than_what_is_over_the_limit(some, mention, 
     over = [item.score for item in made.left_out if item.rule is Rule.LIMIT]
     if over and made.reasons and option.max_triples:
         assert min(reason.score for reason in made.reasons) >= max(over)
-
-
-def test_a_reason_of_nothing_special_is_short():
-    assert str(Reason()) == "first in graph order"

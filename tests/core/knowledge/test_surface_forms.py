@@ -148,35 +148,17 @@ def test_a_graph_file_of_an_earlier_version_is_indexed_anew_when_it_is_opened(
             assert store._names.format == 7
 
 
-def test_a_name_written_as_in_the_graph_takes_no_rule():
+def test_a_name_written_as_in_the_graph_takes_no_rule_and_others_all_they_need():
     for name in ("糖尿病", "X-ray", "IL-6", "Tim Cook", "ＣＴ", "頭痛", "苹果（公司）"):
-        assert only(name, graph_of(name)) == (name, set())
-        assert only(name, graph_of(name), NONE) == (name, set())
-
-
-def test_rules_are_named_together_where_it_takes_several():
-    assert only("做了Ｃ－反應 蛋白", graph_of("C反应蛋白")) == (
-        "Ｃ－反應 蛋白",
-        {NameRule.WIDTH, NameRule.DASHES, NameRule.SCRIPT, NameRule.SPACES},
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "head"),
-    [
-        ("the rapist", "therapist"),  # a space between two words parts them
-        ("AIDS", "AID"),
-        ("AIDS", "aid"),
-        ("he has it", "ha"),
-        ("glasses", "glass es"),
-        ("classs", "class"),
-        ("心脏——病房", "心脏病"),  # a dash between clauses
-        ("2 3", "23"),
-        ("bus", "bu"),
-    ],
-)
-def test_what_only_looks_alike_is_another_name(text, head):
-    assert find_mentions([text], graph_of(head))[0] == ()
+        assert only(name, graph_of(name)) == only(name, graph_of(name), NONE) == (name, set())
+    for text, head, rules, taken in (
+        ("Ｃ－反應 蛋白", "C反应蛋白", ALL_RULES, "WIDTH DASHES SCRIPT SPACES"),
+        ("tumors", "TUMOR", BASIC, "PLURAL CASE"),
+        ("2019\u20132020", "2019-2020", ALL_RULES, "DASHES"),
+        ("-5", "-5", AS_WRITTEN, ""),
+        ("头痛-", "头痛-", AS_WRITTEN, ""),
+    ):
+        assert only(text, graph_of(head), rules) == (text, {NameRule[r] for r in taken.split()})
 
 
 @pytest.mark.parametrize(
@@ -194,29 +176,88 @@ def test_a_regular_plural_and_its_singular_are_one_name(plural, singular):
     assert only(f"the {plural} of it", graph_of(singular.lower()))[0] == plural
 
 
-def test_a_graph_in_capitals_has_plurals_but_for_its_shortest_names():
-    assert only("the tumors", graph_of("TUMOR"), BASIC) == (
-        "tumors",
-        {NameRule.PLURAL, NameRule.CASE},
-    )
-    assert find_mentions(["the aids"], graph_of("AID"))[0] == ()
+NO_PLURALS = (
+    *[("news", "new"), ("News", "new"), ("means", "mean"), ("lens", "len"), ("bias", "bia")],
+    *[("series", "serie"), ("species", "specie"), ("corps", "corp"), ("canvas", "canva")],
+    *[("diabetes", "diabete"), ("caries", "cary"), ("rabies", "raby"), ("mumps", "mump")],
+    *[("hives", "hive"), ("herpes zoster and shingles", "herpes zoster and shingle")],
+    *[("genetics", "genetic"), ("medical physics", "medical physic"), ("optics", "optic")],
+    *[("gas", "ga"), ("its", "it"), ("bus", "bu"), ("virus", "viru"), ("class", "clas")],
+    *[("sepsis", "sepsi"), ("AIDS", "AID"), ("AIDS", "aid"), ("aids", "AID"), ("cats", "CAT")],
+)
+OTHER_WORDS = (  # that only look like a name
+    *NO_PLURALS,
+    *[(name, word) for word, name in NO_PLURALS],
+    *[("the rapist", "therapist"), ("he has it", "ha"), ("glasses", "glass es")],
+    *[("classs", "class"), ("2 3", "23"), ("won 3-5", "35"), ("头\n痛", "头痛")],
+    ("心脏——病房", "心脏病"),  # a dash between clauses
+)
+SENSES = ("苹果（水果）", "苹果（公司）", "苹果")
+ASPIRIN = KnowledgeGraph(
+    [
+        Triple("阿司匹林", "别名", "乙酰水杨酸"),
+        Triple("阿司匹林", "治疗", "发热"),
+        Triple("ASA", "synonym_of", "阿司匹林"),
+        Triple("扑热息痛", "Also Known As", "对乙酰氨基酚"),
+    ]
+)
+CIRCLE = KnowledgeGraph([Triple("甲", "别名", "乙"), Triple("乙", "别名", "甲")])
+
+
+def entities_of(text, graph, **options):
+    return [m.entities for m in find_mentions([text], graph, **options)[0]]
 
 
 @pytest.mark.parametrize(
-    ("word", "other"),
+    ("graph", "text", "entities"),
     [
-        *[("news", "new"), ("News", "new"), ("means", "mean"), ("lens", "len"), ("bias", "bia")],
-        *[("series", "serie"), ("species", "specie"), ("corps", "corp"), ("canvas", "canva")],
-        *[("diabetes", "diabete"), ("caries", "cary"), ("rabies", "raby"), ("mumps", "mump")],
-        *[("hives", "hive"), ("herpes zoster and shingles", "herpes zoster and shingle")],
-        *[("genetics", "genetic"), ("medical physics", "medical physic"), ("optics", "optic")],
-        *[("gas", "ga"), ("its", "it"), ("bus", "bu"), ("virus", "viru"), ("class", "clas")],
-        *[("sepsis", "sepsi"), ("AIDS", "AID"), ("AIDS", "aid"), ("aids", "AID"), ("cats", "CAT")],
+        *((graph_of(head), f"the {text} there", []) for text, head in OTHER_WORDS),
+        # the name spelt as in the text
+        (graph_of("cat", "cats"), "cat, cats", [("cat",), ("cats",)]),
+        (graph_of("頭", "头"), "頭, 头", [("頭",), ("头",)]),
+        (graph_of("Cl-", "Cl"), "Cl- and Cl", [("cl-",), ("cl",)]),
+        (graph_of("头痛", "发热"), "头痛-发热", [("头痛",), ("发热",)]),
+        (graph_of("Tim Cook"), "Tim\nCook", [("tim cook",)]),
+        (graph_of("甲 乙"), "甲  乙", [("甲 乙",)]),
+        # all that a name may mean
+        (graph_of(*SENSES), "买了苹果", [("苹果", "苹果(水果)", "苹果(公司)")]),
+        (graph_of(*SENSES), "买了苹果（水果）", [("苹果(水果)",)]),
+        (ASPIRIN, "take ASA", [("asa", "阿司匹林")]),
+        (CIRCLE, "甲乙", [("甲", "乙"), ("乙", "甲")]),
+        # a removed name stays away
+        (
+            join_graphs([graph_of("甲", "甲乙").remove(Triple("甲乙", "r", "t")), graph_of("丙")]),
+            *("甲乙", [("甲",)]),
+        ),
     ],
 )
-def test_a_word_that_only_ends_in_s_is_no_plural(word, other):
-    for text, head in ((word, other), (other, word)):
-        assert find_mentions([f"the {text} there"], graph_of(head))[0] == ()
+def test_a_name_means_what_is_spelt_most_like_it_and_nothing_else(graph, text, entities):
+    assert entities_of(text, graph) == entities
+
+
+def test_another_name_leads_to_the_entity():
+    for text, rules in (
+        ("服乙酰水杨酸后", (NameRule.ALIAS,)),
+        ("服乙酰水楊酸後", (NameRule.SCRIPT, NameRule.ALIAS)),
+    ):
+        (mention,) = find_mentions([text], ASPIRIN)[0]
+        assert (mention.entities, mention.rules) == (("阿司匹林",), rules)
+        assert entities_of(text, ASPIRIN, rules=replace(ALL_RULES, alias=False)) == []
+    triple = Triple("阿司匹林", "商品名", "拜阿司匹灵")
+    own = AliasRelations(frozenset({"商品名"}))
+    assert entities_of("拜阿司匹灵", KnowledgeGraph([triple])) == []
+    assert entities_of("拜阿司匹灵", KnowledgeGraph([triple], aliases=own)) == [("阿司匹林",)]
+
+
+def test_another_name_counts_while_its_triple_is_there_and_on():
+    alias = Triple("糖尿病", "别名", "消渴症")
+    graph = KnowledgeGraph([Triple("糖尿病", "类别", "疾病")])
+    added = graph.add(alias)
+    loaded = KnowledgeGraph(added)
+    for now in (added, loaded, loaded.remove(alias).undo()):
+        assert entities_of("消渴症", now) == [("糖尿病",)]
+    for now in (graph, added.switch_off(alias), added.remove(alias), loaded.remove(alias)):
+        assert entities_of("消渴症", now) == []
 
 
 def test_a_graph_file_made_when_a_word_still_counted_as_a_plural_reads_it_no_longer(
@@ -231,79 +272,6 @@ def test_a_graph_file_made_when_a_word_still_counted_as_a_plural_reads_it_no_lon
         assert graph.meant_by("shingle") == ("shingles",)  # the file still says so
         assert find_mentions(["a shingle"], graph)[0] == ()
         assert only("had shingles", graph) == ("shingles", set())
-
-
-def test_the_name_spelt_as_in_the_text_wins():
-    graph = graph_of("cat", "cats", "頭", "头")
-    assert [m.entities for m in find_mentions(["cat, cats, 頭, 头"], graph)[0]] == [
-        ("cat",),
-        ("cats",),
-        ("頭",),
-        ("头",),
-    ]
-
-
-def test_two_senses_are_two_entities_of_one_mention():
-    graph = graph_of("苹果（水果）", "苹果（公司）", "苹果")
-    (mention,) = find_mentions(["买了苹果"], graph)[0]
-    assert mention.entities == ("苹果", "苹果(水果)", "苹果(公司)")
-    assert mention.rules == ()
-    (mention,) = find_mentions(["买了苹果（水果）"], graph)[0]
-    assert mention.entities == ("苹果(水果)",)
-
-
-ASPIRIN = KnowledgeGraph(
-    [
-        Triple("阿司匹林", "别名", "乙酰水杨酸"),
-        Triple("阿司匹林", "治疗", "发热"),
-        Triple("ASA", "synonym_of", "阿司匹林"),
-        Triple("扑热息痛", "Also Known As", "对乙酰氨基酚"),
-    ]
-)
-
-
-def test_another_name_leads_to_the_entity():
-    (mention,) = find_mentions(["服乙酰水杨酸后"], ASPIRIN)[0]
-    assert mention.entities == ("阿司匹林",)
-    assert mention.rules == (NameRule.ALIAS,)
-    (mention,) = find_mentions(["服乙酰水楊酸後"], ASPIRIN)[0]
-    assert mention.entities == ("阿司匹林",)
-    assert mention.rules == (NameRule.SCRIPT, NameRule.ALIAS)
-    assert (
-        find_mentions(["服乙酰水杨酸后"], ASPIRIN, rules=replace(ALL_RULES, alias=False))[0] == ()
-    )
-
-
-def test_a_name_that_is_a_head_too_means_both():
-    (mention,) = find_mentions(["take ASA"], ASPIRIN)[0]
-    assert mention.entities == ("asa", "阿司匹林")
-
-
-def test_relations_that_say_other_names_can_be_chosen():
-    triple = Triple("阿司匹林", "商品名", "拜阿司匹灵")
-    assert find_mentions(["拜阿司匹灵"], KnowledgeGraph([triple]))[0] == ()
-    own = AliasRelations(frozenset({"商品名"}))
-    (mention,) = find_mentions(["拜阿司匹灵"], KnowledgeGraph([triple], aliases=own))[0]
-    assert mention.entity == "阿司匹林"
-
-
-def test_another_name_counts_while_its_triple_is_there_and_on():
-    alias = Triple("糖尿病", "别名", "消渴症")
-    graph = KnowledgeGraph([Triple("糖尿病", "类别", "疾病")])
-    assert find_mentions(["消渴症"], graph)[0] == ()
-    added = graph.add(alias)
-    assert [m.entity for m in find_mentions(["消渴症"], added)[0]] == ["糖尿病"]
-    assert find_mentions(["消渴症"], added.switch_off(alias))[0] == ()
-    assert find_mentions(["消渴症"], added.remove(alias))[0] == ()
-    loaded = KnowledgeGraph(added)
-    assert find_mentions(["消渴症"], loaded)[0]
-    assert find_mentions(["消渴症"], loaded.remove(alias))[0] == ()
-    assert find_mentions(["消渴症"], loaded.remove(alias).undo())[0]
-
-
-def test_names_that_lead_to_each_other_end():
-    graph = KnowledgeGraph([Triple("甲", "别名", "乙"), Triple("乙", "别名", "甲")])
-    assert [m.entities for m in find_mentions(["甲乙"], graph)[0]] == [("甲", "乙"), ("乙", "甲")]
 
 
 def test_names_inside_a_longer_name_are_passed_over_and_say_why():
@@ -399,15 +367,6 @@ def test_a_graph_file_finds_the_names_that_a_graph_in_memory_finds(tmp_path):
         assert find_mentions([text], store.graph())[0] == expected
 
 
-def entities_of(text, graph, **options):
-    return [m.entities for m in find_mentions([text], graph, **options)[0]]
-
-
-def test_a_removed_name_stays_away_in_joined_graphs():
-    edited = graph_of("甲", "甲乙").remove(Triple("甲乙", "r", "t"))
-    assert entities_of("甲乙", join_graphs([edited, graph_of("丙")])) == [("甲",)]
-
-
 def test_another_name_said_twice_stays_when_one_is_taken_back():
     graph = graph_of("zz").add(Triple("A", "alias", "X")).add(Triple("X", "alias_of", "A"))
     graph = graph.remove(Triple("X", "alias_of", "A"))
@@ -439,25 +398,6 @@ def test_a_graph_file_keeps_meanings_apart_and_in_order(tmp_path, triples):
     for name in {head for head, _, _ in triples}:
         with GraphStore(path) as store:
             assert find_mentions([name], store.graph())[0] == find_mentions([name], memory)[0]
-
-
-def test_a_dash_that_is_part_of_a_name_is_read_with_it():
-    graph = graph_of("Cl-", "Cl", "-5", "头痛-")
-    assert entities_of("Cl- and Cl", graph) == [("cl-",), ("cl",)]
-    assert only("at -5 degrees", graph, AS_WRITTEN) == ("-5", set())
-    assert only("有头痛-", graph, AS_WRITTEN) == ("头痛-", set())
-    assert entities_of("头痛-发热", graph_of("头痛", "发热")) == [("头痛",), ("发热",)]
-
-
-def test_a_dash_between_digits_is_not_forgiven():
-    assert entities_of("take 3-5 mg, won 2-1", graph_of("35", "21")) == []
-    assert only("2019\u20132020", graph_of("2019-2020")) == ("2019\u20132020", {NameRule.DASHES})
-
-
-def test_a_line_break_parts_a_name_written_without_spaces():
-    assert entities_of("头\n痛", graph_of("头痛")) == []
-    assert entities_of("Tim\nCook", graph_of("Tim Cook")) == [("tim cook",)]
-    assert entities_of("甲  乙", graph_of("甲 乙")) == [("甲 乙",)]
 
 
 def test_later_relations_of_other_names_join_the_earlier_ones(tmp_path):

@@ -18,6 +18,10 @@ NASTY = (
     Triple("糖尿病", "类别", "疾病 😀"),
     Triple("＝1", "＋a", "＠b"),
     Triple("head", "relation", "tail"),
+    Triple('" OR 1=1; --', "%_*?", "<img src=x onerror=alert(1)>"),
+    Triple("${jndi:ldap://x}", "{{7*7}}", "../../etc/passwd"),
+    Triple("%s%n", "$(touch x)", "`touch x`"),
+    Triple("\\u0000", "null", "NaN"),
 )
 field = (
     st.text(min_size=1, max_size=12)
