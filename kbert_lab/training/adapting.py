@@ -121,16 +121,9 @@ def save_adapter(peft: Any, folder: str | Path, *, encoder: str) -> None:
     Raises:
         OSError, SafetensorError: a file can't be written.
     """
-    from peft import get_peft_model_state_dict
-
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    weights = get_peft_model_state_dict(peft, save_embedding_layers=False)
-    tensors = {name: tensor.contiguous() for name, tensor in weights.items()}
-    save_file(tensors, folder / adapters.WEIGHTS_FILE, metadata={"format": "pt"})
-    settings, model = peft.peft_config["default"], peft.get_base_model()
-    settings.base_model_name_or_path, settings.inference_mode = encoder, True
-    settings.save_pretrained(folder)
+    folder, model = Path(folder), peft.get_base_model()
+    peft.peft_config["default"].base_model_name_or_path = encoder
+    peft.save_pretrained(str(folder), save_embedding_layers=False)
     if inserted := inserted_in(model):
         save_file(inserted, folder / FROZEN_FILE, metadata={"format": "pt"})
     model.config.architectures = [type(model).__name__]

@@ -3,9 +3,10 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from unicodedata import category
 
@@ -23,7 +24,6 @@ from kbert_lab.data.labelled import Example, check_labels, refuse_unlabelled
 from kbert_lab.training.recipe import another_type, overlaps, type_relations
 from kbert_lab.training.scores import (
     BY_COLUMNS,
-    SpanKey,
     class_scores,
     multilabel_scores,
     pair_scores,
@@ -169,17 +169,21 @@ def tell_of_matches(used: Sequence[bool], what: str, *, relations: bool = False)
 
 @dataclass(frozen=True)
 class _Edit:
-    """One edit of a gold mention's name, and the sentence as it is read after it."""
+    """One edit of a graph, and the sentence as it is read after it."""
 
-    number: int  # of the example
-    place: Place  # of the mention
-    old: str  # the mention's label
-    label: str  # what the graph says after the edit; the same where a triple was added
+    table: str  # "" for a replaced tail, ADDED or INVENTED
+    row: str  # of the table: one of GROUPS, or a label
+    place: Place  # of the name
+    label: str  # what the graph says of it after the edit
     reading: Reading
-    added: bool = False
+    before: Spans  # what was found in the sentence before
+    old: str = ""  # the label of a name whose tail was replaced
 
-    def outcome(self, before: Spans, after: Spans) -> dict[str, int]:
+    def outcome(self, after: Spans) -> dict[str, int]:
         """What it did, as counts. Every mention of the edited name is meant to change."""
+        now, before = after.get(self.place), self.before
+        if self.table == INVENTED:
+            return {"n": 1, "followed": now == self.label}
         mentions = self.reading.mentions
         name = next(mention.entity for mention in mentions if _place(mention) == self.place)
         meant = [_place(mention) for mention in mentions if mention.entity == name]
@@ -190,8 +194,7 @@ class _Edit:
             "others_changed": sum(after.get(place) != label for place, label in was.items()),
             "others_new": sum(p not in before and not overlaps(p, meant) for p in after),
         }
-        now = after.get(self.place)
-        if not self.added:
+        if not self.table:
             became = {self.label: "new", self.old: "kept", None: "lost"}.get(now, "other")
             return {**others, became: 1}
         was_right, is_right = before.get(self.place) == self.label, now == self.label
@@ -255,100 +258,103 @@ def edit_response(
         A share of nothing is None.
     """
     config = pipeline.reader.configured(**reading)
-    texts = [e.sentences for e in examples]
-    readings = pipeline.readings(texts, graph=graph, config=config)
+    editor = _Editor(pipeline, examples, graph, type_labels, seen, seed, config)
+    readings = editor.read([e.sentences for e in examples], graph)
 
     def predicted(readings: Sequence[Reading]) -> list[Spans]:
         with _told(len(readings), "response to edits"):
             traces = pipeline.predicted(readings, batch_size=batch_size)
             return [{(s.start, s.end): s.label for s in own.prediction.spans} for own in traces]
 
-    def read_again(sentences: Sequence[str], changed: KnowledgeGraph) -> Reading:
-        return pipeline.readings([sentences], graph=changed, config=config)[0]
-
     before = predicted(readings)
-    edits = list(_replaced(examples, readings, before, graph, type_labels, read_again, seed))
-    types = type_relations(graph, type_labels, config.options)
-    tails = {type_labels[tail]: tail for tail in types}
+    of_data = [*editor.replaced(readings, before), *editor.added(readings, before)]
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for edits in (of_data, list(editor.invented())):
+        for edit, after in zip(edits, predicted([edit.reading for edit in edits]), strict=True):
+            counts.setdefault((edit.table, edit.row), Counter()).update(edit.outcome(after))
 
-    def with_triple(sentences: Sequence[str], place: Place, label: str) -> Reading | None:
-        """Read with one more triple; None where it isn't read there, as in a part of a word."""
-        tail = tails[label]
-        triple = Triple(sentences[0][slice(*place)].strip(), types[tail], tail)
-        if triple.problem() or not normalise_name(triple.head) or triple in graph:
-            return None
-        again = read_again(sentences, graph.add(triple, index=0))
-        read = {_place(mention): triples for mention, triples in again.by_mention}
-        return again if triple in read.get(place, ()) else None
+    def shares(table: str, row: str, outcomes: Sequence[str]) -> dict[str, float | None]:
+        return _shares(counts.get((table, row), Counter()), outcomes)
 
-    for number, (start, end, label) in _missing(examples, readings, tails, seen, seed):
-        if again := with_triple(texts[number], (start, end), label):
-            edits.append(_Edit(number, (start, end), label, label, again, added=True))
-    invented = [
-        (place, label, again)
-        for text, place in _with_invented_names(examples, seed)
-        if (name := text[slice(*place)]) not in seen and not graph.triples_of(name)
-        for label in tails
-        if (again := with_triple((text,), place, label))
-    ]
-    followed: dict[str, list[bool]] = {label: [] for label in tails}
-    spans_of_each = predicted([again for *_, again in invented])
-    for (place, label, _), spans in zip(invented, spans_of_each, strict=True):
-        followed[label].append(spans.get(place) == label)
-    counts = {(group, added): Counter[str]() for group in GROUPS for added in (False, True)}
-    for edit, spans in zip(edits, predicted([edit.reading for edit in edits]), strict=True):
-        group = _group(examples[edit.number], edit.place, seen)
-        counts[group, edit.added].update(edit.outcome(before[edit.number], spans))
     return {
-        **{group: _shares(counts[group, False], OUTCOMES) for group in GROUPS},
-        ADDED: {group: _shares(counts[group, True], ADDED_OUTCOMES) for group in GROUPS},
-        INVENTED: {
-            label: {"n": len(own), "followed": sum(own) / len(own) if own else None}
-            for label, own in followed.items()
-        },
+        **{group: shares("", group, (*OUTCOMES, *OTHERS)) for group in GROUPS},
+        ADDED: {group: shares(ADDED, group, (*ADDED_OUTCOMES, *OTHERS)) for group in GROUPS},
+        INVENTED: {label: shares(INVENTED, label, ("followed",)) for label in editor.types},
     }
 
 
-def _replaced(
-    examples: Sequence[Example],
-    readings: Sequence[Reading],
-    before: Sequence[Spans],
-    graph: KnowledgeGraph,
-    type_labels: Mapping[str, str],
-    read_again: Callable[[Sequence[str], KnowledgeGraph], Reading],
-    seed: int,
-) -> Iterator[_Edit]:
-    """Another type's tail for every rightly tagged entity whose triple names its type."""
-    random = np.random.default_rng(seed)
-    for number, (example, reading) in enumerate(zip(examples, readings, strict=True)):
-        right = {(s, e): la for s, e, la in example.spans if before[number].get((s, e)) == la}
-        for mention, triples in reading.by_mention:
-            label = right.get(_place(mention))
-            edit = label and another_type(triples, label, type_labels, random)
-            if label and edit and edit[1] not in graph:
-                old, new = triples[edit[0]], edit[1]
-                again = read_again(example.sentences, graph.replace(old, new))
-                yield _Edit(number, _place(mention), label, type_labels[new.tail], again)
+@dataclass(frozen=True)
+class _Editor:
+    """Makes the edits of :func:`edit_response`, which says what each of these is."""
 
+    pipeline: Pipeline
+    examples: Sequence[Example]
+    graph: KnowledgeGraph
+    type_labels: Mapping[str, str]
+    seen: set[str]
+    seed: int
+    config: Any
 
-def _missing(
-    examples: Sequence[Example],
-    readings: Sequence[Reading],
-    labels: Collection[str],
-    seen: set[str],
-    seed: int,
-) -> Iterator[tuple[int, SpanKey]]:
-    """Gold mentions that the graph doesn't know, at most ``MOST_ADDED`` of either group."""
-    mentions = [
-        (number, span)
-        for number, (example, reading) in enumerate(zip(examples, readings, strict=True))
-        for span in example.spans
-        if span[2] in labels and not overlaps(span[:2], list(map(_place, reading.mentions)))
-    ]
-    random = np.random.default_rng(seed)
-    for group in GROUPS:
-        own = [(n, span) for n, span in mentions if _group(examples[n], span, seen) == group]
-        yield from _drawn(own, MOST_ADDED, random)
+    @cached_property
+    def types(self) -> dict[str, tuple[str, str]]:
+        """Label → relation and tail of a triple that says it."""
+        relations = type_relations(self.graph, self.type_labels, self.config.options)
+        return {self.type_labels[tail]: (relation, tail) for tail, relation in relations.items()}
+
+    def read(self, texts: Sequence[Sequence[str]], graph: KnowledgeGraph) -> Sequence[Reading]:
+        """Read texts as the scores were."""
+        return self.pipeline.readings(texts, graph=graph, config=self.config)
+
+    def replaced(self, readings: Sequence[Reading], before: Sequence[Spans]) -> Iterator[_Edit]:
+        """Another type's tail for every rightly tagged entity whose triple names its type."""
+        random = np.random.default_rng(self.seed)
+        for example, reading, found in zip(self.examples, readings, before, strict=True):
+            right = {(s, e): label for s, e, label in example.spans if found.get((s, e)) == label}
+            for mention, triples in reading.by_mention:
+                label = right.get(place := _place(mention))
+                edit = label and another_type(triples, label, self.type_labels, random)
+                if label and edit and edit[1] not in self.graph:
+                    old, new = triples[edit[0]], edit[1]
+                    (again,) = self.read([example.sentences], self.graph.replace(old, new))
+                    said = self.type_labels[new.tail]
+                    yield _Edit("", self._group(example, place), place, said, again, found, label)
+
+    def added(self, readings: Sequence[Reading], before: Sequence[Spans]) -> Iterator[_Edit]:
+        """The missing triple of gold mentions, at most ``MOST_ADDED`` of either group."""
+        missing = [
+            (example, found, (start, end), label)
+            for example, reading, found in zip(self.examples, readings, before, strict=True)
+            for start, end, label in example.spans
+            if label in self.types
+            and not overlaps((start, end), list(map(_place, reading.mentions)))
+        ]
+        random = np.random.default_rng(self.seed)
+        for group in GROUPS:
+            own = [row for row in missing if self._group(row[0], row[2]) == group]
+            for example, found, place, label in _drawn(own, MOST_ADDED, random):
+                if again := self._with_triple(example.sentences, place, label):
+                    yield _Edit(ADDED, group, place, label, again, found)
+
+    def invented(self) -> Iterator[_Edit]:
+        """A triple of each type for invented names that nobody has seen."""
+        for text, place in _with_invented_names(self.examples, self.seed):
+            name = text[slice(*place)]
+            if name not in self.seen and not self.graph.triples_of(name):
+                for label in self.types:
+                    if again := self._with_triple((text,), place, label):
+                        yield _Edit(INVENTED, label, place, label, again, {})
+
+    def _with_triple(self, sentences: Sequence[str], place: Place, label: str) -> Reading | None:
+        """Read with one more triple; None where it isn't read there, as in a part of a word."""
+        triple = Triple(sentences[0][slice(*place)].strip(), *self.types[label])
+        if triple.problem() or not normalise_name(triple.head) or triple in self.graph:
+            return None
+        (again,) = self.read([sentences], self.graph.add(triple, index=0))
+        read = {_place(mention): triples for mention, triples in again.by_mention}
+        return again if triple in read.get(place, ()) else None
+
+    def _group(self, example: Example, place: Place) -> str:
+        return "seen" if example.sentences[0][slice(*place)] in self.seen else "unseen"
 
 
 def _with_invented_names(examples: Sequence[Example], seed: int) -> Iterator[tuple[str, Place]]:
@@ -380,14 +386,10 @@ def _drawn(rows: Sequence[Any], most: int, random: np.random.Generator) -> Seque
     return [rows[number] for number in sorted(random.choice(len(rows), most, replace=False))]
 
 
-def _group(example: Example, place: Sequence[Any], seen: set[str]) -> str:
-    return "seen" if example.sentences[0][place[0] : place[1]] in seen else "unseen"
-
-
 def _shares(count: Counter[str], outcomes: Sequence[str]) -> dict[str, float | None]:
     """Counts as shares of what they are of; how many mentions and missed ones as they are."""
     of = {"missed_right": "missed", "others_changed": "others", "others_new": "others"}
-    whole = {name: count[of.get(name, "n")] for name in (*outcomes, *OTHERS)}
+    whole = {name: count[of.get(name, "n")] for name in outcomes}
     missed = {"missed": count["missed"]} if "missed_right" in outcomes else {}
     shares = {name: count[name] / whole[name] if whole[name] else None for name in whole}
     return {**shares, **missed, "n": count["n"]}

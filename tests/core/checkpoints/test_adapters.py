@@ -128,7 +128,7 @@ def test_a_fill_mask_head_is_trained_but_for_what_it_shares_with_the_encoder(roo
 
 def test_an_adapters_folder_holds_neither_encoder_nor_tokenizer(root):
     files = sorted(file.name for file in (root / "adapter").iterdir())
-    assert files == ["adapter_config.json", "adapter_model.safetensors", "config.json"]
+    assert files == ["README.md", "adapter_config.json", "adapter_model.safetensors", "config.json"]
     names = load_file(root / "adapter" / "adapter_model.safetensors")
     assert all("lora_" in name or "classifier" in name for name in names)
     settings = json.loads((root / "adapter" / "adapter_config.json").read_text())

@@ -1,9 +1,6 @@
 """What a step reads: some wrong answers of each question; at once, in portions, among processes."""
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -32,22 +29,6 @@ SMALL = {"num_hidden_layers": 1, "epochs": 4, "learning_rate": 2e-3, "log_every"
 def losses(options):
     curve = json.loads((Path(options.run.output) / "pretraining.json").read_text())["history"]
     return [scores["train_loss"] for scores in curve], [scores["loss"] for scores in curve]
-
-
-def by_torchrun(folder, *command):
-    """Run `kbert` in two processes as a user does; returns what it printed."""
-    del folder
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    start = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    done = subprocess.run(
-        [sys.executable, *start, "-m", "kbert_lab.cli", *command],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=500,
-    )
-    return done
 
 
 def options_of(options, *names):
@@ -114,12 +95,11 @@ def test_a_step_with_fewer_examples_than_parts_fills_up_without_labels(data):
 # In two processes
 
 
-@pytest.mark.parametrize("start", [together, pytest.param(by_torchrun, marks=pytest.mark.soak)])
-def test_two_processes_pretrain_as_one_with_twice_the_batch(start, tmp_path):
+def test_two_processes_pretrain_as_one_with_twice_the_batch(tmp_path):
     one = pretraining(tmp_path, "one", **{**LARGER, "batch_tokens": 512})
     two = one.changed(output=str(tmp_path / "two"), batch_tokens=256)
     alone = pretrain(one)
-    done = start(
+    done = together(
         tmp_path,
         *("pretrain", "--text", *two.corpus.text, "--json", "--device", "cpu"),
         *options_of(two, "output", "steps", "batch_tokens", "row_length", "hidden_size"),

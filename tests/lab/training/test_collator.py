@@ -5,7 +5,6 @@ import pickle
 import pytest
 import torch
 from explaining import GRAPH, TEXT
-from torch.utils.data import DataLoader
 from transformers import (
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
@@ -110,15 +109,6 @@ def test_a_worker_gets_a_small_copy_that_makes_the_same_batch(checkpoints):
     batch = pickle.loads(pickle.dumps(collate))(rows)
     assert batch.keys() == mine.keys()
     assert all(batch[name].equal(mine[name]) for name in mine)
-
-
-@pytest.mark.soak
-def test_a_spawned_worker_makes_the_same_batch(checkpoints):
-    collate = KnowledgeCollator(*loaded(checkpoints["ner"], ENTITIES), GRAPH, task="ner")
-    rows = [{"tokens": list(TEXT), "tags": ["O"] * len(TEXT)}] * 2
-    loader = DataLoader(rows, 2, collate_fn=collate, num_workers=1, multiprocessing_context="spawn")
-    (batch,) = loader
-    assert all(batch[name].equal(own) for name, own in collate(rows).items())
 
 
 def test_positions_begin_where_the_encoder_counts_from(tokenizer):

@@ -1,11 +1,11 @@
 """The response to edits, worked by hand on a reader whose rules are known."""
 
-import json
 import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from small_data import tuning
 from transformers import AutoModelForTokenClassification
 
 from kbert_core import Ablation, Card, Pipeline, ReadConfig
@@ -15,10 +15,11 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
 from kbert_core.systems import SYSTEMS, reading_of
-from kbert_lab import cli
 from kbert_lab.data.labelled import Example
 from kbert_lab.training import evaluate as edits
 from kbert_lab.training.evaluate import edit_response
+from kbert_lab.training.finetune import train
+from kbert_lab.training.options import Recipe
 from kbert_lab.training.recipe import learn_type_labels, type_relations
 
 TYPES = {"疾病": "D", "检查": "E"}
@@ -310,31 +311,15 @@ def only_diseases(data):
     (data / "kg.spo").write_text("\n".join(kept) + "\n", encoding="utf-8")
 
 
-def test_a_model_of_one_type_trains_and_says_what_edits_do(data, capsys, caplog):
+def test_a_model_of_one_type_trains_and_says_what_edits_do(data, caplog):
     only_diseases(data)
-    model = str(data / "model")
-    train = ["train", "--task", "ner", "--data", str(data), "--output", model, "--kg"]
-    train += [str(data / "kg.spo"), "--epochs", "3", "--hidden-size", "64", "--layers", "1"]
-    train += ["--counterfactual", "0.2", "--device", "cpu"]
-    assert cli.main([*train, "--batch-tokens", "128"]) == 0
-    said = capsys.readouterr().out
+    recipe = Recipe(counterfactual=0.2)
+    report = train(tuning(data, recipe=recipe, epochs=3, num_hidden_layers=1))
     assert "--counterfactual 0.2 has no effect: it needs 2 or more tails that name" in caplog.text
     assert "the graph has these: 疾病" in caplog.text
-    assert "dev, response to edits" in said
-    evaluate = ["evaluate", "--model", model, "--data", str(data), "--split", "dev", "--edits"]
-    evaluate += ["--kg", str(data / "kg.spo"), "--train-data", str(data / "train.tsv")]
-    assert cli.main([*evaluate, "--json"]) == 0
-    response = json.loads(capsys.readouterr().out)["edit_response"]
+    response = report["edit_response"]["dev"]
     assert response["seen"]["n"] == 0
     assert response["added"]["seen"]["n"] > 0
-    assert cli.main(evaluate) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    (title,) = (i for i, row in enumerate(rows) if row[:3] == ["response", "to", "edits"])
-    shown = [row for row in rows[title:] if row[:1] in (["seen"], ["unseen"])]
-    assert [row[:2] for row in shown[:2]] == [["unseen", "0"], ["seen", "0"]]
-    after = response["added"]["seen"]["right_after"]
-    assert shown[3][:2] == ["seen", str(response["added"]["seen"]["n"])]
-    assert shown[3][3] == f"{100 * after:.1f}"
     card = (data / "model" / "README.md").read_text(encoding="utf-8")
     assert "counterfactual 0.2 (without effect" in card
     assert "also follows a wrong triple" not in card

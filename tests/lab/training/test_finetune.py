@@ -18,7 +18,6 @@ from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline
 from kbert_lab.training.checkpoints import last_whole, replacing, step_of
-from kbert_lab.training.evaluate import edit_response
 from kbert_lab.training.finetune import fit, train
 from kbert_lab.training.options import Recipe
 from kbert_lab.training.recipe import warn_of_no_effect
@@ -149,18 +148,6 @@ def test_the_model_of_the_same_run_is_not_trained_again_unless_asked(data, monke
     train(once.changed(again=True))
     assert trained
     assert (data / "model" / "model.safetensors").stat().st_mtime_ns > before
-
-
-def test_scoring_tells_how_far_it_is(data, monkeypatch, caplog):
-    monkeypatch.setattr("kbert_lab.training.evaluate.TOLD_EVERY", 0.0)
-    with caplog.at_level("INFO"):
-        fitted = fit(tuning(data, epochs=1))
-        train(tuning(data, epochs=1))
-        readings = fitted.pipeline, fitted.splits["dev"], fitted.graph, {"疾病": "D", "检查": "E"}
-        edit_response(*readings, seen=set())
-    assert "scoring dev, 20 texts" in caplog.text
-    assert "response to edits: 1 of about 1 batches" in caplog.text
-    assert "scoring: 1 of about 1 batches" in caplog.text
 
 
 def test_a_cut_off_run_is_gone_on_from_with_the_same_options_only(data):

@@ -185,35 +185,6 @@ def test_effects_are_on_the_log_probability_of_the_answer(folder):
     assert search.target.label == to
 
 
-def test_a_suite_of_the_task_runs_with_every_system(folder, checkpoints, capsys):
-    systems = {"k-bert": "graph", "plain-text": "graph", "knowbert": "graph", "none": "none"}
-    runs = [
-        {
-            "name": name,
-            "knowledge": knowledge,
-            **({} if knowledge == "none" else {"train": {"epochs": 1, "system": name}}),
-        }
-        for name, knowledge in systems.items()
-    ]
-    suite = {
-        "task": "qa",
-        "data": {"folder": str(folder)},
-        "kg": [str(folder / "kg.spo")],
-        "encoder": str(checkpoints["encoder"]),
-        "train": {"epochs": 1},
-        "seeds": [1],
-        "compare_with": "none",
-        "runs": runs,
-    }
-    (folder / "answers.yaml").write_text(json.dumps(suite))
-    places = ["--results", str(folder / "results"), "--work", str(folder / "work")]
-    places += ["--device", "cpu"]
-    assert cli.main(["experiment", str(folder / "answers.yaml"), *places]) == 0
-    shown = capsys.readouterr().out
-    assert "exact match" in shown
-    assert all(name in shown for name in systems)
-
-
 # Fill-mask
 
 ASKED = Example(("糖尿病的类别是[MASK][MASK]。",), "疾病")
