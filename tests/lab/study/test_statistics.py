@@ -9,7 +9,6 @@ from kbert_core.errors import ExperimentError
 from kbert_lab.study.statistics import (
     METRICS,
     Counts,
-    Difference,
     Resampled,
     interval,
     weights,
@@ -119,14 +118,6 @@ def test_the_interval_is_that_of_a_proportion():
     assert (score.low, score.high) == pytest.approx((0.75 - error, 0.75 + error), abs=0.004)
 
 
-def test_a_row_against_itself_differs_by_nothing():
-    counts = {n: random_ner(50, 0.7, n) for n in (1, 2, 3)}
-    for seeds in ((1,), (1, 2, 3)):
-        rows = {"a": {n: counts[n] for n in seeds}, "b": {n: counts[n] for n in seeds}}
-        same = Resampled(rows, resamples=200).difference("a", "b", F1)
-        assert (same.mean, same.low, same.high) == (0, 0, 0)
-
-
 def test_an_interval_over_three_seeds_is_that_worked_out_by_hand():
     # no spread of the sentences: 2 ± t(2) x s / sqrt(3), s = 1
     values = np.array([[1.0, 1, 1], [2.0, 2, 2], [3.0, 3, 3]])
@@ -218,21 +209,14 @@ def test_a_sentence_shared_by_the_seeds_counts_once():
     assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high), abs=0.01)
 
 
-def test_only_seeds_that_both_rows_have_are_compared():
-    a = {1: ner([1], [2], [2]), 2: ner([2], [2], [2])}
+def test_only_seeds_that_both_rows_have_are_compared_and_few_of_them_only_suggest():
+    a = {seed: ner([seed % 2 + 1], [2], [2]) for seed in (1, 2, 3, 4)}
     b = {2: ner([1], [2], [2]), 3: ner([2], [2], [2])}
-    made = Resampled({"a": a, "b": b}, resamples=10)
-    assert made.difference("a", "b", F1).mean == pytest.approx(0.5)
-    assert made.difference("a", "b", F1).seeds == 1
-    assert Resampled({"a": {1: a[1]}, "b": {3: b[3]}}).difference("a", "b", F1) is None
-
-
-def test_rows_tested_on_different_data_are_not_compared():
-    a, b = ner([1], [2], [2], ["x"]), ner([1], [2], [2], ["y"])
-    with pytest.raises(ExperimentError, match="different data at seed 1"):
-        Resampled({"a": {1: a}, "b": {1: b}}, resamples=10).difference("a", "b", F1)
-
-
-def test_fewer_than_three_seeds_are_exploratory():
-    assert Difference(0.1, 0.1, 0, 0.2, seeds=2).exploratory
-    assert not Difference(0.1, 0.1, 0, 0.2, seeds=3).exploratory
+    made = Resampled({"a": a, "b": b, "c": {5: b[2]}}, resamples=10)
+    both, same = made.difference("a", "b", F1), made.difference("a", "a", F1)
+    assert (both.mean, both.seeds, both.exploratory) == (0, 2, True)
+    assert (same.mean, same.low, same.high, same.seeds, same.exploratory) == (0, 0, 0, 4, False)
+    assert made.difference("a", "c", F1) is None
+    other = {2: ner([1], [2], [2], ["x"])}
+    with pytest.raises(ExperimentError, match="different data at seed 2"):
+        Resampled({"a": a, "b": other}, resamples=10).difference("a", "b", F1)
