@@ -39,7 +39,7 @@ from kbert_lab.study.audit_values import (
     Share,
     SplitAudit,
 )
-from kbert_lab.study.dictionary import Spans, dictionary_spans, learn_tail_labels
+from kbert_lab.study.dictionary import dictionary_spans, learn_tail_labels
 from kbert_lab.study.expected import expected_gains, found_by_bert, linear_recall, point_of
 from kbert_lab.training.scores import SpanKey, span_scores, unseen_recall
 
@@ -100,7 +100,9 @@ def audit(
         if of_entities:
             more = _of_entities(examples, mentions, used, None if examples is train else train)
         elif task == "qa":
-            more = {"answers_known": used.known_answers(examples)}
+            tails = {normalise_name(triple.tail) for triple in used.graph}
+            answers = [{normalise_name(answer) for _, answer in e.answers} for e in examples]
+            more = {"answers_known": Share.of(tails & of_example for of_example in answers)}
         elif task != "multilabel":
             (most, _), *_ = _label_counts(train).most_common(1)
             more = {"majority": Share(labels[most], len(examples))}
@@ -154,8 +156,8 @@ class _Used:
         if graph.off or options.relations is not None or options.not_relations:
             usable = [t for t in graph if graph.is_on(t) and options.allows(t.relation)]
             graph = KnowledgeGraph(usable, name=graph.name, aliases=graph.aliases)
-        self.graph, self._rules = graph, options.names
-        self.tail_labels = learn_tail_labels(train, graph, self._rules)
+        self.graph, self.rules = graph, options.names
+        self.tail_labels = learn_tail_labels(train, graph, self.rules)
         self._triples = {entity: graph.triples_of(entity) for entity in graph.entities()}
         self._relation = self._type_relation()
         # What tells a head's type: its tails, of the relation of types if there is one.
@@ -167,45 +169,32 @@ class _Used:
     def mentions(self, examples: Sequence[Example]) -> list[list[Mention]]:
         """The heads that each example names, in all its sentences."""
         texts = [text for example in examples for text in example.sentences]
-        found = iter(find_mentions(texts, self.graph, rules=self._rules))
+        found = iter(find_mentions(texts, self.graph, rules=self.rules))
         return [
             [replace(m, sentence=n) for n, _ in enumerate(e.sentences) for m in next(found)]
             for e in examples
         ]
 
-    def tagged(self, examples: Sequence[Example]) -> list[Spans]:
-        """Tag texts by the graph alone."""
-        return dictionary_spans(examples, self.graph, self.tail_labels, self._rules)
-
-    def known(self, names: Iterable[str]) -> set[str]:
-        """Return those of some names that name a head."""
-        return names_of_heads(names, self.graph, self._rules)
-
-    def known_answers(self, examples: Sequence[Example]) -> Share:
-        """Count the questions with an answer that is a tail."""
-        tails = {normalise_name(triple.tail) for triple in self.graph}
-        return Share.of(tails & {normalise_name(a) for _, a in e.answers} for e in examples)
-
     def is_ambiguous(self, head: str) -> bool:
         """Say whether a head has several types or, if there are no types, several labels."""
-        tails: Iterable[str] = self.heads[head]
-        return len(self._labels(tails) if self._relation is None else {*tails}) > 1
+        return len(self.labels([head]) if self._relation is None else self.heads[head]) > 1
 
     def labels(self, heads: Iterable[str]) -> set[str]:
         """Return the labels for which the tails of heads stand."""
-        return {label for head in heads for label in self._labels(self.heads[head])}
+        tails = {tail for head in heads for tail in self.heads[head]}
+        return {self.tail_labels[tail] for tail in tails if tail in self.tail_labels}
 
     def ambiguity(self, of_entities: bool) -> Heads:
         """Return how clearly the graph says what its heads are."""
-        told = {head: tails for head, tails in self.heads.items() if tails}
-        typed = told if self._relation is not None else {}
-        several = [(head, tails) for head, tails in typed.items() if len(tails) > 1]
-        labels = [of for tails in told.values() if (of := self._labels(tails))]
+        typed = self._relation is not None
+        told = [(head, tails) for head, tails in self.heads.items() if tails and typed]
+        several = [(head, tails) for head, tails in told if len(tails) > 1]
+        labels = [found for head in self.heads if (found := self.labels([head]))]
         return Heads(
             self._relation,
-            Share(len(several), len(typed)),
+            Share(len(several), len(told)),
             tuple(several[:SHOWN_EXAMPLES]),
-            Share.of(len(of) > 1 for of in labels) if of_entities else None,
+            Share.of(len(found) > 1 for found in labels) if of_entities else None,
         )
 
     def groups(self, gold: set[str]) -> list[tuple[Group, set[str]]]:
@@ -231,9 +220,6 @@ class _Used:
     def _tells(self, relation: str) -> bool:
         """Whether a relation says what a head is: that of types, or any if there is none."""
         return self._relation in (None, relation)
-
-    def _labels(self, tails: Iterable[str]) -> set[str]:
-        return {self.tail_labels[tail] for tail in tails if tail in self.tail_labels}
 
     def _type_relation(self) -> str | None:
         """The relation that looks like a type, see ``Heads``."""
@@ -295,23 +281,22 @@ def _of_entities(
     train: Sequence[Example] | None,
 ) -> dict[str, Any]:
     """Count a split's gold mentions; if ``train`` isn't given, it is the training set."""
-    gold: list[Gold] = []
-    kinds: list[str] = []  # of matches, see ``Matches``
     texts, spans = [e.sentences[0] for e in examples], [e.spans for e in examples]
-    known = used.known(surface_forms(examples))
+    known = names_of_heads(surface_forms(examples), used.graph, used.rules)
+    gold: list[Gold] = []
+    kinds: Counter[str] = Counter()  # of matches, see ``Matches``
     for text, of_gold, of_text in zip(texts, spans, mentions, strict=True):
         places = {(mention.start, mention.end) for mention in of_text}
-        kinds += [_kind(mention, of_gold, used.labels(mention.entities)) for mention in of_text]
+        kinds.update(_kind(mention, of_gold, used.labels(mention.entities)) for mention in of_text)
         for start, end, label in of_gold:
             name = text[start:end]
             gold.append((name, label, name in known, (start, end) in places))
     seen = None if train is None else surface_forms(train)
-    names = [field.name for field in fields(Matches)]
-    counted = Matches(*(Share(kinds.count(name), len(kinds)) for name in names))
+    counted = Matches(*(Share(kinds[kind.name], kinds.total()) for kind in fields(Matches)))
     made = {"kinds": counted, "mentions": _gold_mentions(gold, seen)}
     if seen is None:
         return made
-    tagged = used.tagged(examples)
+    tagged = dictionary_spans(examples, used.graph, used.tail_labels, used.rules)
     unseen = {"unseen": unseen_recall(texts, spans, tagged, seen)}
     return {**made, "dictionary": span_scores(spans, tagged) | unseen | _wrong(spans, tagged)}
 
@@ -350,12 +335,12 @@ def _gold_mentions(gold: Sequence[Gold], seen: set[str] | None) -> GoldMentions:
         return GoldMentions(coverage(gold), by_label(gold))
     unseen, names = [m for m in gold if m[0] not in seen], {name for name, *_ in gold}
     return GoldMentions(
-        all=coverage(gold),
-        by_label=by_label(gold),
-        seen=coverage([m for m in gold if m[0] in seen]),
-        unseen=coverage(unseen),
-        unseen_by_label=by_label(unseen),
-        unseen_names=Share(len(names - seen), len(names)),
+        coverage(gold),
+        by_label(gold),
+        coverage([m for m in gold if m[0] in seen]),
+        coverage(unseen),
+        by_label(unseen),
+        Share(len(names - seen), len(names)),
     )
 
 
