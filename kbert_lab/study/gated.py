@@ -57,21 +57,15 @@ RESAMPLED = 2000  # times, the texts that an audit reads with a model
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedSpan:
+class JudgedSpan(Span):
     """A name of the graph in a text, and the gate's judgement.
 
     Attributes:
-        start, end: in characters, end exclusive.
         label: the type that the graph gives it.
         probability: that it is an entity of this type.
         written: whether it stands in the prediction because of the gate, or the model's own.
     """
 
-    start: int
-    end: int
-    label: str
-    text: str
-    probability: float
     written: bool
 
 

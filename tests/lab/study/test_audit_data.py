@@ -65,17 +65,6 @@ def test_a_folder_with_one_token_a_line_is_read(tmp_path, ending):
     assert [example.spans for example in found.splits["test"]] == [((1, 4, "D"),), ()]
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv", "json"])
-def test_a_folder_of_tables_is_audited(tmp_path, capsys, ending):
-    for split in ("train", "test"):
-        made = table(question=["谁？"] * 2, answer=["他。", "她。"], query_id=[1, 1], label=[1, 0])
-        getattr(made, f"to_{ending}")(tmp_path / f"{split}.{ending}")
-    (tmp_path / "kg.spo").write_text("他\t是\t人\n", encoding="utf-8")
-    arguments = ("--data", tmp_path, "--kg", tmp_path / "kg.spo")
-    assert "(answer selection)" in audited(capsys, *arguments).out
-    assert "no dev set" in audited(capsys, *arguments, "--task", "pair").out
-
-
 def test_a_data_set_of_the_hub_is_audited_by_its_name(saved, capsys, monkeypatch):
     asked = []
 

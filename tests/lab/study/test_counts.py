@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple, Words, flatten, grow_trees
 from kbert_lab.data.labelled import Example
-from kbert_lab.study import counts
 from kbert_lab.study.counts import (
     branch_begins,
     release_count_of_spans,
     release_scores,
     release_spans,
-    score_run,
     score_spans,
     sentence_counts,
 )
@@ -84,21 +82,6 @@ def test_spans_of_a_dictionary_are_scored_like_those_of_a_model():
     made = score_spans([SICK], [[(1, 3, "D")]], {"甲病"}, GRAPH)
     assert made["scores"]["test"]["f1"] == pytest.approx(2 / 3)
     assert made["scores"]["test"]["unseen"] == {"recall": 0.0, "gold": 1, "right": 0}
-
-
-def test_predictions_are_kept_of_test_alone(monkeypatch):
-    prediction = SimpleNamespace(label="1")
-    monkeypatch.setattr(counts, "predict_all", lambda *_: [prediction])
-    monkeypatch.setattr(counts, "scores_of", lambda *_, seen: {"accuracy": 1.0})
-    splits = {"train": [], "dev": [Example(("甲",), "1")]}
-    task = SimpleNamespace(name="classify")
-    fitted = SimpleNamespace(
-        pipeline=SimpleNamespace(task=task), splits=splits, graph=(), type_labels={}
-    )
-    made, predictions, _ = score_run(fitted, GRAPH)
-    assert (list(made["scores"]), predictions) == (["dev"], [])
-    splits["test"] = splits["dev"]
-    assert score_run(fitted, GRAPH)[1] == ["1"]
 
 
 def test_columns_come_back_from_json_and_hold_no_text():

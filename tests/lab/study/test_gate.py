@@ -7,6 +7,7 @@ from math import log
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from tagged_texts import row, tagged
 
 from kbert_core import KnowledgeGraph, Pipeline, Triple
@@ -29,6 +30,7 @@ from kbert_lab.study.gate import (
     gated_spans,
     judged,
     oracle,
+    regression,
     weights_of,
 )
 from kbert_lab.study.gated import FILE, Gate, Gated, GatedPrediction
@@ -112,23 +114,15 @@ def test_what_the_model_found_there_is_one_way_or_none(found, label, way):
     assert [name for name in four if ways[name]] == ([way] if way else [])
 
 
-def test_the_fit_is_the_least_penalised_loss_whatever_the_units():
+def test_the_weights_are_those_of_the_regression_in_the_units_of_the_features():
     dice = np.random.default_rng(0)
     features = dice.normal(size=(200, 3)) * (1, 100, 0) + (0, 7, 4)  # the last is always 4
-    right = dice.random(200) < 1 / (1 + np.exp(-features[:, 0]))
+    right = dice.random(200) < expit(features[:, 0])
     weights, bias = weights_of(features, right)
-
-    def loss(weights, bias):
-        chance = 1 / (1 + np.exp(-(features @ weights + bias)))
-        off = -np.log(np.where(right, chance, 1 - chance)).sum()
-        return off + gate.PENALTY / 2 * ((weights * features.std(0)) ** 2).sum()
-
-    least = loss(weights, bias)
-    for number in range(4):
-        for step in (-0.02, 0.02):
-            change = np.eye(4)[number] * step / (1, 100, 1, 1)
-            assert loss(weights + change[:3], bias + change[3]) > least
-    assert weights[2] == 0
+    chances = expit(features @ weights + bias)
+    assert chances == pytest.approx(regression().fit(features, right).predict_proba(features)[:, 1])
+    assert chances.sum() == pytest.approx(right.sum(), abs=1e-4)  # no penalty on the bias
+    assert weights[0] == pytest.approx(1, abs=0.3) and weights[2] == 0
 
 
 def test_no_span_is_judged_by_a_classifier_that_saw_its_fold_and_equal_texts_share_one():

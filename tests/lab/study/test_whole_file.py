@@ -1,7 +1,6 @@
 """A labelled file read with knowledge and without: rows, groups, scores, and what is pruned."""
 
 import json
-import math
 from dataclasses import replace
 
 import pytest
@@ -10,7 +9,7 @@ from explaining import GRAPH, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
 from lab.explain.labelled import classed, entities, triple
 from tagged_texts import tagged
 
-from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline
+from kbert_core import KnowledgeGraph, Pipeline
 from kbert_core.errors import DataError, OptionError
 from kbert_lab.data.labelled import Example
 from kbert_lab.study import whole_file
@@ -23,7 +22,6 @@ from kbert_lab.study.whole_file import (
     each_row,
     prune,
     read_whole_file,
-    wilson,
 )
 from kbert_lab.training.scores import span_scores
 
@@ -83,12 +81,6 @@ def test_a_class_is_scored_by_its_log_odds(classifier):
         p = prediction.probabilities["good"]
         odds = float(torch.tensor(p / (1 - p)).log())
         assert answer.score == pytest.approx(odds, abs=1e-4)
-
-
-def test_options_of_reading_count(ner):
-    one = InjectionOptions(max_triples=1, tail_only=True)
-    (row,) = each_row(ner, [GOLD], GRAPH, options=one)
-    assert row.triples == (IS_DISEASE, IS_CURE)
 
 
 def test_a_file_of_masks_and_labels_nobody_knows_are_refused(ner, checkpoints):
@@ -197,15 +189,6 @@ def test_mean_gain_is_of_the_score_of_what_is_right():
     rows = tuple(classed(n, "a", "a", "a", [A], 1.5) for n in range(9))
     same = WholeFile("classify", "g", rows, 9)
     assert same.groups("triple")[0].gain_interval == (1.5, 1.5)
-
-
-def test_wilson_is_wilsons():
-    for count, total in ((0, 5), (3, 4), (7, 7)):
-        z, p = 1.959964, count / total
-        centre = (p + z * z / 2 / total) / (1 + z * z / total)
-        half = z / (1 + z * z / total) * math.sqrt(p * (1 - p) / total + (z / 2 / total) ** 2)
-        assert wilson(count, total) == pytest.approx((centre - half, centre + half), abs=1e-6)
-    assert wilson(0, 0) == (0, 1)
 
 
 @pytest.mark.parametrize(
