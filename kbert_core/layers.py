@@ -1,8 +1,7 @@
 """An encoder's layers: its masks, a different mask for each layer, a module after a layer.
 
 An encoder hands one mask to all its layers. A twin that shares its parameters
-gets a hook on each layer, which puts in the layer's own mask. The masks lie
-in a context variable, so that threads that share the twin never mix theirs.
+gets a hook on each layer for one run, which puts in the layer's own mask.
 
 A module that is inserted belongs to its layer: it trains, moves and is saved with the encoder.
 """
@@ -11,9 +10,10 @@ import copy
 import inspect
 import logging
 from collections.abc import Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, cast
 
 import torch
@@ -34,7 +34,6 @@ ANOTHER = (
     "Use another encoder; BERT, RoBERTa, ELECTRA, ALBERT, DistilBERT and ModernBERT are known to "
     "work."
 )
-_running: ContextVar["_Run | None"] = ContextVar("masks of layers", default=None)
 
 
 def check_architecture(config: Any) -> None:
@@ -117,14 +116,6 @@ def local_window(config: Any) -> int | None:
     return int(config.sliding_window)
 
 
-@dataclass
-class _Run:
-    """One call of a twin: a mask for each layer, and the layers that have taken theirs."""
-
-    masks: Sequence[Tensor]
-    taken: list[int] = field(default_factory=list)
-
-
 class LayeredTwin:
     """A twin of an encoder or task model that takes a mask for each layer.
 
@@ -135,8 +126,7 @@ class LayeredTwin:
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = twin_of(model)
         self.layers = layers_of(cast(PreTrainedModel, self.model.base_model))
-        for number, layer in enumerate(self.layers):
-            layer.register_forward_pre_hook(_Hook(number, layer), with_kwargs=True)
+        self._running = Lock()  # threads may share the twin
 
     def __call__(self, masks: Sequence[Tensor], **arguments: Any) -> ModelOutput:
         """Run the model with L additive masks (B, 1, N, N).
@@ -147,35 +137,30 @@ class LayeredTwin:
         Raises:
             EncoderError: a layer was not run, or run twice, or in another order.
         """
-        run = _Run(masks)
-        before = _running.set(run)
-        try:
+        taken: list[nn.Module] = []
+        with self._running, ExitStack() as hooks:
+            for layer, mask in zip(self.layers, masks, strict=True):
+                own = partial(_with_own_mask, mask, taken)
+                hooks.callback(layer.register_forward_pre_hook(own, with_kwargs=True).remove)
             output: ModelOutput = self.model(**arguments)
-        finally:
-            _running.reset(before)
-        if run.taken != list(range(len(self.layers))):
+        if taken != list(self.layers):
             raise cant_tell_apart(self.model.base_model)
         return output
 
 
-class _Hook:
-    """Gives a layer its own mask instead of the one that the model gave to all layers."""
-
-    def __init__(self, number: int, layer: nn.Module) -> None:
-        self.number = number
-        self.place = list(inspect.signature(layer.forward).parameters).index(MASK)
-
-    def __call__(
-        self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        run = _running.get()
-        if run is None:
-            return args, kwargs
-        run.taken.append(self.number)
-        mask = run.masks[self.number]
-        if self.place < len(args):
-            return (*args[: self.place], mask, *args[self.place + 1 :]), kwargs
-        return args, {**kwargs, MASK: mask}
+def _with_own_mask(
+    mask: Tensor,
+    taken: list[nn.Module],
+    layer: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Give a layer its own mask instead of the one that the model gives to all layers."""
+    taken.append(layer)
+    place = list(inspect.signature(layer.forward).parameters).index(MASK)
+    if place < len(args):
+        return (*args[:place], mask, *args[place + 1 :]), kwargs
+    return args, {**kwargs, MASK: mask}
 
 
 def layers_of(encoder: PreTrainedModel) -> nn.ModuleList:

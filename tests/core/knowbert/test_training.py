@@ -51,23 +51,16 @@ GRAPH = KnowledgeGraph(
 def linked(tmp_path, monkeypatch):
     """A folder with train, dev and test, and a graph of senses."""
     monkeypatch.setenv("KBERT_CACHE", str(tmp_path / "cache"))
-    lines = [
-        json.dumps(
+    lines = []
+    for text, links in TEXTS:
+        labels = [
             {
-                "text": text,
-                "labels": [
-                    {
-                        "span": [start, end],
-                        "entity_id": entity,
-                        "candidates": [e for e in SENSES if e[:2] == entity[:2]],
-                    }
-                    for start, end, entity in labels
-                ],
-            },
-            ensure_ascii=False,
-        )
-        for text, labels in TEXTS
-    ]
+                **{"span": [start, end], "entity_id": entity},
+                "candidates": [own for own in SENSES if own[:2] == entity[:2]],
+            }
+            for start, end, entity in links
+        ]
+        lines.append(json.dumps({"text": text, "labels": labels}, ensure_ascii=False))
     for split in ("train", "dev", "test"):
         (tmp_path / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
     (tmp_path / "senses.spo").write_text(

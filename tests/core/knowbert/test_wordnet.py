@@ -138,55 +138,36 @@ def test_a_base_is_plain_data_and_back():
     assert Base.of(json.loads(json.dumps(base.as_dict()))) == base
 
 
+def synset(name, gloss, examples, *senses):
+    return {
+        **{"id": name, "pos": name.split(".")[1], "gloss": gloss, "examples": examples},
+        "senses": [[f"{key}::", number, count] for key, number, count in senses],
+    }
+
+
+def sentence(name, words, *senses):
+    keys = ("start", "end", "lemma", "pos", "keys")
+    named = [(at, at, lemma, part, [f"{key}::"]) for at, lemma, part, key in senses]
+    senses = [dict(zip(keys, sense, strict=True)) for sense in named]
+    return {"id": name, "tokens": words.split(), "senses": senses}
+
+
 @pytest.fixture
 def files(tmp_path):
     """A WordNet of three synsets, a SemCor of two sentences, and a set of the framework."""
+    go, home = "go%2:38:00", "home%1:06:00"
     synsets = [
-        {
-            "id": "go.v.01",
-            "pos": "v",
-            "gloss": "move",
-            "examples": ["He went home", "no word"],
-            "senses": [["go%2:38:00::", 1, 9], ["travel%2:38:00::", 1, 3]],
-        },
-        {
-            "id": "home.n.01",
-            "pos": "n",
-            "gloss": "where one lives",
-            "examples": [],
-            "senses": [["home%1:06:00::", 2, 1]],
-        },
-        {
-            "id": "home.r.01",
-            "pos": "r",
-            "gloss": "to one's home",
-            "examples": ["drove home"],
-            "senses": [["home%4:02:00::", 1, 4]],
-        },
+        synset(
+            "go.v.01", "move", ["He went home", "no word"], (go, 1, 9), ("travel%2:38:00", 1, 3)
+        ),
+        synset("home.n.01", "where one lives", [], (home, 2, 1)),
+        synset("home.r.01", "to one's home", ["drove home"], ("home%4:02:00", 1, 4)),
     ]
+    went = (2, "go", "VERB", go), (3, "home", "ADV", "home%4:02:00")
+    person = (0, "person", "NOUN", home), (1, "go", "VERB", go)
     sentences = [
-        {
-            "id": "a",
-            "tokens": ["``", "She", "went", "home", "''"],
-            "senses": [
-                {"start": 2, "end": 2, "lemma": "go", "pos": "VERB", "keys": ["go%2:38:00::"]},
-                {"start": 3, "end": 3, "lemma": "home", "pos": "ADV", "keys": ["home%4:02:00::"]},
-            ],
-        },
-        {
-            "id": "b",
-            "tokens": ["Smith", "went", "to", "Homes"],
-            "senses": [
-                {
-                    "start": 0,
-                    "end": 0,
-                    "lemma": "person",
-                    "pos": "NOUN",
-                    "keys": ["home%1:06:00::"],
-                },
-                {"start": 1, "end": 1, "lemma": "go", "pos": "VERB", "keys": ["go%2:38:00::"]},
-            ],
-        },
+        sentence("a", "`` She went home ''", *went),
+        sentence("b", "Smith went to Homes", *person),
     ]
     with gzip.open(tmp_path / "wordnet.jsonl.gz", "wt") as file:
         file.writelines(json.dumps(own) + "\n" for own in synsets)
