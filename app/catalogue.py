@@ -1,7 +1,6 @@
 """A graph as the Knowledge page looks through it: in memory or in its file, with edits on top."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -14,8 +13,7 @@ from kbert_core.knowledge.triple import TYPE_RELATIONS
 from kbert_lab.graphs.search import Facets, Found, GraphSearch, Query
 from kbert_lab.graphs.store.log import Change
 
-ONE_TABLE = 15_000  # triples that are shown in one table
-PAGE = 200  # of a larger graph
+PAGE = 200  # triples that are shown at a time
 EDITED = 100_000  # of a visitor's own triples that are found
 
 
@@ -42,15 +40,10 @@ class Catalogue:
         """The entities of which the search doesn't know the edits."""
         return set() if self.search.in_memory else self.changed
 
-    @property
-    def page(self) -> int:
-        """How many triples are shown at a time."""
-        return ONE_TABLE if len(self.graph) <= ONE_TABLE else PAGE
-
     def find(self, query: Query, start: Any = None) -> Found:
         """Find a page of triples; those of edited entities come first in a graph file."""
         changed = self.unsearched
-        found = self.search.find(query, start=start, most=self.page, without=changed)
+        found = self.search.find(query, start=start, most=PAGE, without=changed)
         if not changed:
             return found
         of_edited = (triple for e in sorted(changed) for triple in self.graph.triples_of(e))
@@ -84,41 +77,22 @@ class Catalogue:
                 found[triples[0].head] = None
         return list(islice(found, most))
 
-    def relations(self, part: str, most: int = 6) -> list[str]:
-        """Return relations that hold a text, those that begin with it first."""
-        folded = normalise_name(part)
-        known = [r for r in self.facets().relations if folded in normalise_name(r)]
-        known.sort(key=lambda r: not normalise_name(r).startswith(folded))
-        return known[:most]
-
-    def tails(self, relation: str, start: str, most: int = 6) -> list[str]:
-        """Return the commonest tails of a relation that begin with a text."""
-        folded = normalise_name(start)
-        own = Counter(
-            t.tail
-            for entity in self.changed
-            for t in self.graph.triples_of(entity)
-            if t.relation == relation and normalise_name(t.tail).startswith(folded)
-        )
-        return list(dict.fromkeys((*own, *self.search.tails(relation, start, most))))[:most]
-
     def around(self, triple: Triple, most: int = 80) -> list[Triple]:
         """Return the triples of an entity, and others that lead to it, as far as is known."""
         own = list(self.graph.triples_of(triple.head))
         leading = self.search.leading_to(triple.head)
         return [*own, *(t for t in leading if t in self.graph and t not in own)][:most]
 
+    def told_of(self, triples: Iterable[Triple]) -> list[Triple]:
+        """Return the triples of all heads and tails of some."""
+        names = dict.fromkeys(name for x in triples for name in (x.head, x.tail))
+        return [triple for name in names for triple in self.graph.triples_of(name)]
+
 
 def entities_of(edits: Iterable[Edit]) -> set[str]:
     """The entities whose triples edits are about."""
     triples = (t for edit in edits for t in (edit.triple, edit.new) if t is not None)
     return {normalise_name(triple.head) for triple in triples}
-
-
-def counted(changes: Collection[Change]) -> dict[str, int]:
-    """Count changes by kind: added, removed, changed, off, on."""
-    counts = Counter(kind(change) for change in changes)
-    return {name: counts[name] for name in ("added", "removed", "changed", "off", "on")}
 
 
 def kind(change: Change) -> str:

@@ -1,8 +1,8 @@
 """The session of the Knowledge page: what is looked for, chosen, typed, and done about it."""
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
@@ -10,16 +10,15 @@ from app import services, state, workspaces
 from app.catalogue import Catalogue, entities_of
 from app.services import OpenedGraph
 from app.texts import N_, refusal, t
+from app.view_models.doubts import doubts
 from app.view_models.importing import Preview
-from app.view_models.knowledge import HEAD, RELATION, TAIL
+from app.view_models.knowledge import FIELDS, edits_between, rows_changed
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.graphs.search import Facets, Found, GraphSearch, Query, Where
 from kbert_lab.graphs.store.importing import Source
 
-TRIPLES, IMPORT, HISTORY, DIFFERENCE, CHECK = "triples", "import", "history", "difference", "check"
-STRUCTURE = "structure"
-FIELDS = (HEAD, RELATION, TAIL)
+TRIPLES, IMPORT, HISTORY, STRUCTURE = "triples", "import", "history", "structure"
 WHERE: tuple[Where, ...] = ("anywhere", "head_starts", "head", "tail")
 LARGE = 200_000  # triples from which on an index is asked first
 MOST_PRIVATE = 20_000  # triples of an import that a session keeps
@@ -34,7 +33,6 @@ def begin() -> None:
         "knowledge.view": TRIPLES,
         "knowledge.title": "",
         "knowledge.who": "",
-        "knowledge.first": True,
         "knowledge.paste": "",
         "knowledge.table": 0,
         "knowledge.rows": 20,
@@ -43,8 +41,7 @@ def begin() -> None:
     if ss.get("knowledge.of") != ss["lab.graph"]:
         ss["knowledge.of"] = ss["lab.graph"]
         _look("", "head_starts" if len(state.graph()) > LARGE else "anywhere")
-        show(None)
-        for name in ("checked", "preview", "problem", "structure"):
+        for name in ("preview", "problem", "structure"):
             ss.pop(f"knowledge.{name}", None)
     ss["knowledge.graph"] = ss["lab.graph"]
 
@@ -111,9 +108,9 @@ def new_query() -> None:
 
 
 def new_table() -> None:
-    """Begin the table afresh, nothing in it chosen."""
+    """Begin the table afresh, with nothing chosen, typed or said of it."""
     ss["knowledge.table"] += 1
-    ss["knowledge.chosen"] = ()
+    ss["knowledge.doubts"] = ()
 
 
 def turn(following: Any) -> None:
@@ -124,11 +121,9 @@ def turn(following: Any) -> None:
 
 
 def look_for(head: str) -> None:
-    """Show the triples of a head in the table, and one of them in the form; of a tail, those."""
+    """Show the triples of a head in the table; of a tail, those that lead to it."""
     ss["knowledge.view"] = TRIPLES
-    triples = state.graph().triples_of(head)
-    _look(head, "head" if triples else "tail")
-    show(triples[0] if triples else None)
+    _look(head, "head" if state.graph().triples_of(head) else "tail")
 
 
 def _look(text: str, where: Where) -> None:
@@ -137,32 +132,35 @@ def _look(text: str, where: Where) -> None:
     new_query()
 
 
-# The triple in the form
+# Editing
 
 
-def choose(key: str, triples: Sequence[Triple]) -> None:
-    """Callback of the table: its chosen rows."""
-    selected = ss[key]["selection"] if key in ss else {}
-    rows = selected.get("rows") or [row for row, _ in selected.get("cells", ())]
-    chosen = tuple(triples[row] for row in rows if row < len(triples))
-    ss["knowledge.chosen"] = chosen
-    if len(chosen) == 1:  # none: the form stays as it is, with what was typed
-        show(chosen[0])
-
-
-def show(triple: Triple | None) -> None:
-    """Put a triple into the form; None: an empty form, to add one."""
-    ss["knowledge.triple"] = triple
-    for name in FIELDS:
-        ss[f"knowledge.{name}"] = getattr(triple, name) if triple is not None else ""
-    ss.pop("knowledge.problem", None)
+def edit_table(key: str, found: Found) -> None:
+    """Callback of the table: make what was changed, added and deleted in it, as one step."""
+    given, changes = tuple(zip(found.triples, found.on, strict=True)), ss[key]
+    written = [tuple(row.get(name) or "" for name in FIELDS) for row in changes["added_rows"]]
+    try:
+        pairs = zip(given, rows_changed(given, changes), strict=True)
+        edits = [edit for before, after in pairs for edit in edits_between(before, after)]
+        edits += [Edit("remove", found.triples[row]) for row in changes["deleted_rows"]]
+        edits += [Edit("add", Triple.checked(*fields), index=0) for fields in written]
+    except KBertError as error:
+        ss["knowledge.problem"] = refusal(error)
+        return
+    new = [edit.new or edit.triple for edit in edits if edit.action in ("add", "replace")]
+    done = _done(state.commit(*edits))
+    new_table()  # what was typed and can't be done stands in what is said
+    if done:
+        ss["knowledge.doubts"] = [said for x in new for said in doubts(state.graph(), x)]
 
 
 def click_edge() -> None:
-    """Callback of the drawing: put a triple into the form."""
+    """Callback of the drawing: look for a triple."""
     number = getattr(ss.get("knowledge.drawing"), "edge", None)
     if number is not None and 0 <= int(number) < len(ss["knowledge.drawn"]):
-        show(ss["knowledge.drawn"][int(number)])
+        triple = ss["knowledge.drawn"][int(number)]
+        look_for(triple.head)
+        ss["knowledge.triple"] = triple
 
 
 def click_name() -> None:
@@ -170,76 +168,12 @@ def click_name() -> None:
     name = getattr(ss.get("knowledge.drawing"), "node", None)
     if name is not None:
         look_for(str(name))
-        rerun()
-
-
-def new_triple() -> None:
-    """Callback: begin another triple under the same head."""
-    head = ss[f"knowledge.{HEAD}"]
-    new_table()
-    show(None)
-    ss[f"knowledge.{HEAD}"] = head
-    rerun()
-
-
-def take_suggestion(field: str) -> None:
-    """Callback of the suggestions: write one into its field."""
-    taken = ss.get(f"knowledge.suggest_{field}")
-    if taken:
-        ss[f"knowledge.{field}"] = taken
-    ss[f"knowledge.suggest_{field}"] = None
-
-
-def typed() -> tuple[str, str, str]:
-    """The form's fields."""
-    head, relation, tail = (str(ss.get(f"knowledge.{name}") or "") for name in FIELDS)
-    return head, relation, tail
-
-
-def make(action: Literal["add", "replace"]) -> None:
-    """Callback: add what was typed, or put it in the place of the triple."""
-    rerun()
-    try:
-        new = Triple.checked(*typed())
-    except KBertError as error:
-        ss["knowledge.problem"] = refusal(error)
-        return
-    edit = Edit(action, new, index=0 if ss["knowledge.first"] else None)
-    if action == "replace":
-        edit = Edit(action, ss["knowledge.triple"], new)
-    if _done(state.commit(edit)):
-        new_table()  # what was ticked is not what stands there now
-        show(new)
-
-
-def switch(on: bool, *triples: Triple) -> None:
-    """Callback: switch triples on or off."""
-    graph = state.graph()
-    edits = [
-        Edit("switch_on" if on else "switch_off", x)
-        for x in triples
-        if x not in graph or graph.is_on(x) != on
-    ]
-    rerun()
-    if edits:
-        _done(state.commit(*edits))
-
-
-def delete(*triples: Triple) -> None:
-    """Callback: take triples out of the graph."""
-    rerun()
-    if _done(state.commit(*(Edit("remove", x) for x in triples))):
-        new_table()
-        show(None)
 
 
 def undo(number: int | None = None, do: Callable[..., bool] = state.undo) -> None:
     """Callback: take back the last edit, or a given one; or ``do`` another thing to it."""
     if _done(do(number)):
         new_table()
-        triple = ss.get("knowledge.triple")
-        if triple is not None and triple not in state.graph():
-            show(None)
 
 
 def redo(number: int | None = None) -> None:
@@ -253,11 +187,6 @@ def _done(done: bool) -> bool:
     if done or problem:
         ss["knowledge.problem"] = "" if done else problem
     return done
-
-
-def rerun() -> None:
-    """Have the whole page drawn anew, and not just the form."""
-    ss["knowledge.rerun"] = True
 
 
 # Importing

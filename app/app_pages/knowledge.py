@@ -3,8 +3,8 @@
 import streamlit as st
 
 from app import curating, state
-from app.app_pages.knowledge_history import difference_view, history_view
-from app.app_pages.knowledge_import import check_view, import_view
+from app.app_pages.knowledge_history import history_view
+from app.app_pages.knowledge_import import import_view
 from app.app_pages.knowledge_structure import structure_view
 from app.app_pages.knowledge_table import triples_view
 from app.app_pages.knowledge_workspace import (
@@ -16,7 +16,7 @@ from app.app_pages.knowledge_workspace import (
 from app.app_pages.lab_open import open_dialog, open_graph_button, show_opened
 from app.app_pages.parts import redo_button, segments, told_apart, undo_button
 from app.catalogue import Catalogue
-from app.curating import CHECK, DIFFERENCE, HISTORY, IMPORT, STRUCTURE, TRIPLES
+from app.curating import HISTORY, IMPORT, STRUCTURE, TRIPLES
 from app.state import KEEP
 from app.texts import N_, t
 from app.view_models import history
@@ -27,9 +27,7 @@ KG_VIEWS = {  # what each is called, and what draws it
     TRIPLES: (N_("Triples"), triples_view),
     IMPORT: (N_("Import"), import_view),
     HISTORY: (N_("History"), history_view),
-    DIFFERENCE: (N_("Difference"), difference_view),
     STRUCTURE: (N_("Structure"), structure_view),
-    CHECK: (N_("Check"), check_view),
 }
 
 ss = st.session_state
@@ -38,7 +36,8 @@ ss = st.session_state
 def page() -> None:
     """Which graph, then one of the views of it."""
     curating.begin()
-    ss.pop("knowledge.rerun", None)
+    if ss.pop("knowledge.to_lab", False):
+        st.switch_page("app_pages/lab.py")
     st.html(CSS)
     look = top()
     open_dialog()
@@ -57,8 +56,7 @@ def page() -> None:
             **KEEP,
         )
         undo_buttons()
-    problem = ss.get("knowledge.problem")
-    if problem and view != TRIPLES:
+    if problem := ss.get("knowledge.problem"):
         st.error(markdown(problem))
     KG_VIEWS[view or TRIPLES][1](look)
 

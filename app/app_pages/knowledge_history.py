@@ -1,26 +1,17 @@
 """The log of a graph, entry by entry, and what became of the graph it began with."""
 
-from dataclasses import asdict
 from functools import partial
 
 import streamlit as st
 
-from app import curating, export, services, state
-from app.app_pages.parts import action, download, table, the_first
-from app.catalogue import Catalogue, counted, kind
+from app import curating, state
+from app.app_pages.parts import action, table, the_first
+from app.catalogue import Catalogue
 from app.edit_log import EditLog
-from app.texts import N_, t
+from app.texts import t
 from app.view_models import history
 from app.view_models.html import markdown
 from kbert_lab.graphs.store.log import Change, Entry
-
-DIFFERENCE_TEXTS = {
-    "added": N_("Added"),
-    "removed": N_("Deleted"),
-    "changed": N_("Changed"),
-    "off": N_("Switched off"),
-    "on": N_("Switched on"),
-}
 
 ss = st.session_state
 LISTED = 1000  # changes in the table
@@ -43,6 +34,8 @@ def history_view(look: Catalogue) -> None:
     if not entries:
         st.info(t("No edits yet."), icon=":material/history:")
         return
+    with st.expander(t("The difference")):
+        difference(look)
     for entry in shown:
         entry_row(look.log, entry)
     if len(entries) > len(shown):
@@ -87,9 +80,10 @@ def entry_row(log: EditLog, entry: Entry) -> None:
             )
 
 
-def difference_view(look: Catalogue) -> None:
+def difference(look: Catalogue) -> None:
     """What differs from the graph as it was opened, or saved."""
     changes = look.log.changes()
+    shown = changes[:LISTED]
     st.caption(
         t(
             "How the workspace differs from the graph it was made from."
@@ -97,39 +91,16 @@ def difference_view(look: Catalogue) -> None:
             else "How the graph differs from the one that was opened."
         )
     )
-    if not changes:
-        st.info(t("No difference."), icon=":material/equal:")
-        return
-    counts = counted(changes)
-    for column, (name, count) in zip(st.columns(len(counts)), counts.items(), strict=True):
-        column.metric(t(DIFFERENCE_TEXTS[name]), f"{count:,}")
-    shown = changes[:LISTED]
-    table(
-        {
-            t("change"): [t(DIFFERENCE_TEXTS[kind(change)]) for change in shown],
-            t("before"): [str(change.before or "") for change in shown],
-            t("now"): [str(change.after or "") for change in shown],
-        },
-        f"knowledge.changes.{ss['knowledge.table']}",
-        choose=partial(_go_to, shown),
-        most=460,
-        config={t("change"): st.column_config.TextColumn(width=110)},
-    )
+    said = {
+        t("before"): [str(change.before or "–") for change in shown],
+        t("now"): [str(change.after or "–") for change in shown],
+        t("state"): [t("on") if change.is_on else t("off") for change in shown],
+    }
+    key = f"knowledge.changes.{ss['knowledge.table']}"
+    table(said, key, choose=partial(_go_to, shown), most=460)
     the_first(LISTED, len(changes))
-    download(
-        "knowledge.difference",
-        t("Download the difference"),
-        lambda: export.lines_of({"kind": kind(c), **asdict(c)} for c in changes),
-        f"{services.safe_name(look.graph.name)}-difference.jsonl",
-        "application/x-ndjson",
-    )
 
 
 def _go_to(changes: list[Change], row: int | None) -> None:
-    if row is not None:
-        change = changes[row]
-        triple = change.after or change.before
-        assert triple is not None
+    if row is not None and (triple := changes[row].after or changes[row].before):
         curating.look_for(triple.head)
-        if change.after is not None:
-            curating.show(change.after)

@@ -1,7 +1,6 @@
-"""Importing with a look beforehand, and what a curator wants to know."""
+"""Importing, with a look beforehand at what a file or a text would change."""
 
 import hashlib
-from functools import partial
 
 import streamlit as st
 
@@ -14,85 +13,10 @@ from app.state import KEEP
 from app.texts import N_, t, tn
 from app.view_models.html import markdown
 from app.view_models.importing import MOST, Preview, pasted_name, preview
-from kbert_core import KBertError
 from kbert_core.knowledge.io import ReadOptions
-from kbert_lab.graphs.check import Finding, check
-
-CHECK_TEXTS = {  # a kind of doubt, and what to do
-    "several_types": (
-        N_("Entities with several types"),
-        N_("Keep the right one, or give the meanings different names."),
-    ),
-    "duplicate": (
-        N_("Triples that differ only in case, width or spaces"),
-        N_("Keep one of each: the others take the place of other triples at a mention."),
-    ),
-    "stop_word": (
-        N_("Heads that are everyday words"),
-        N_("Delete them or switch them off: they are found where they do not mean the entity."),
-    ),
-    "acronym": (
-        N_("Heads in capitals that are everyday words in small letters"),
-        N_("Delete or switch off those that nobody means: they are found in capitals only."),
-    ),
-    "number": (
-        N_("Heads that are only a number"),
-        N_("Delete them or switch them off: they are found at every such number."),
-    ),
-    "word_part": (
-        N_("Heads that are only parts of words (non, -itis)"),
-        N_("Write whole words: a name is not found inside a longer word."),
-    ),
-    "unlike_text": (
-        N_("Heads with underscores, or with characters written as in HTML"),
-        N_("Write spaces, and the characters themselves: other programs find them so."),
-    ),
-    "other_spelling": (
-        N_("Heads that are another spelling of a head (α and alpha, bacteria and bacterium)"),
-        N_("If they are the same thing, move the triples to one of them."),
-    ),
-    "one_character": (
-        N_("Heads of one character"),
-        N_(
-            "Delete them or switch them off, unless they are intended: they are found inside "
-            "other words."
-        ),
-    ),
-    "dangling_alias": (
-        N_("Aliases that lead to nothing"),
-        N_("Add what is known about these entities."),
-    ),
-    "alias_cycle": (
-        N_("Aliases that form a circle"),
-        N_("Keep one as the name, and the others as its aliases."),
-    ),
-    "alias_entity": (
-        N_("Aliases that are entities themselves"),
-        N_("Keep both where the name means both; else move the triples to one of them."),
-    ),
-    "own_alias": (N_("Aliases that repeat the name"), N_("Delete: they say nothing.")),
-    "own_tail": (
-        N_("Triples whose tail is their head"),
-        N_("Delete: they add nothing to a text."),
-    ),
-    "long_tail": (
-        N_("Very long tails"),
-        N_("Shorten: a branch takes as many tokens, and the length limit cuts it."),
-    ),
-    "relation_once": (
-        N_("Relations used only once"),
-        N_("Look for a relation with the same meaning, or a typing error."),
-    ),
-    "one_tail": (
-        N_("Relations whose triples all have the same tail"),
-        N_("They tell no names apart. Switch their triples off."),
-    ),
-}
 
 ss = st.session_state
 SAMPLE = 200
-MOST_CHECKED = 500_000  # triples that are looked through in the app
-EXAMPLES = 200
 
 
 def import_view(look: Catalogue) -> None:
@@ -196,56 +120,3 @@ def show_preview(seen: Preview) -> None:
         shown = dict(zip(heads, columns, strict=True))
         table(shown, "knowledge.sample", most=330, config=config)
         the_first(SAMPLE, count)
-
-
-# Checking
-
-
-def check_view(look: Catalogue) -> None:
-    """Likely mistakes, with a way to each triple."""
-    st.caption(
-        t("Looks for likely mistakes. It changes nothing. Choose an example to see its triples.")
-    )
-    if len(look.graph) > MOST_CHECKED:
-        text = N_("A graph of over {most} triples is better checked on the command line:")
-        st.info(t(text, most=f"{MOST_CHECKED:,}"))
-        st.code("kbert kg check GRAPH.kg", language="bash")
-        return
-    checked = ss.get("knowledge.checked")
-    pressed = st.button(t("Check the graph"), key="knowledge.check", icon=":material/rule:")
-    if pressed:
-        with st.spinner(t("Checking the graph …")):
-            try:
-                findings = check(look.graph, examples=EXAMPLES)
-            except KBertError as error:
-                st.error(markdown(error))
-                return
-        checked = ss["knowledge.checked"] = (look.graph.fingerprint, findings)
-    if checked is None:
-        return
-    fingerprint, found = checked
-    if fingerprint != look.graph.fingerprint:
-        st.info(t("The graph was edited since: check it again."), icon=":material/update:")
-    if not found:
-        st.success(t("No likely mistakes were found."), icon=":material/check:")
-    for finding in found:
-        show_finding(finding)
-
-
-def show_finding(finding: Finding) -> None:
-    """One kind of doubt; a click on an example leads to it."""
-    title, what = map(t, CHECK_TEXTS[finding.kind])
-    with st.expander(f"{title}: **{finding.count:,}**", expanded=finding.count <= 5):
-        st.caption(what)
-        table(
-            {t("example"): [str(example) for example in finding.examples]},
-            f"knowledge.finding_{finding.kind}.{ss['knowledge.table']}",
-            choose=partial(_go_to, finding),
-            most=260,
-        )
-        the_first(len(finding.examples), finding.count)
-
-
-def _go_to(finding: Finding, row: int | None) -> None:
-    if row is not None:
-        curating.look_for(finding.examples[row].triples[0].head)

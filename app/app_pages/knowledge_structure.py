@@ -1,73 +1,45 @@
-"""The shape of the graph: the way between two names, hubs, parts, names of several types."""
+"""The shape of the graph: a way between two names, hubs, parts; a name opens its triples."""
 
-from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
 
 from app import curating
-from app.app_pages.parts import table, the_first
+from app.app_pages.parts import table
 from app.catalogue import Catalogue
 from app.state import KEEP
-from app.texts import N_, t
+from app.texts import t
+from app.view_models import structure as view
 from app.view_models.html import markdown
-from app.view_models.structure import Structure, structure
 
 ss = st.session_state
-LISTED = 200  # names of several types
 
 
 def structure_view(look: Catalogue) -> None:
-    """What networkx finds, with a way to each name."""
-    kept: tuple[str, Structure] | None = ss.get("knowledge.structure")
+    """What networkx finds."""
+    kept = ss.get("knowledge.structure")
     if kept is None or kept[0] != look.graph.fingerprint:
-        with st.spinner(t("Checking the graph …")):
-            kept = ss["knowledge.structure"] = (look.graph.fingerprint, structure(look.graph))
-    found = kept[1]
-    key = (
-        N_("All {looked} triples that are on were looked at. Separate parts: {parts}.")
-        if found.looked_at == len(look.graph)
-        else N_(
-            "{looked} of {count} triples were looked at, those that are on and come first. "
-            "Separate parts: {parts}."
+        network = view.network_of(look.graph)
+        kept = (look.graph.fingerprint, network, view.hubs(network), view.parts(network))
+        ss["knowledge.structure"] = kept
+    _, network, hubs, (count, parts) = kept
+    looked = {"looked": f"{network.number_of_edges():,}", "count": f"{len(look.graph):,}"}
+    st.caption(
+        t(
+            "{looked} of {count} triples were looked at, those that are on and come first. Choose "
+            "a name to see its triples. `kbert kg check` lists likely mistakes.",
+            **looked,
         )
     )
-    looked = {"looked": f"{found.looked_at:,}", "count": f"{len(look.graph):,}"}
-    st.caption(t(key, **looked, parts=f"{found.parts:,}"))
-    hubs, several, parts = found.hubs, found.several[:LISTED], found.largest
+    way(look, network)
     left, right = st.columns(2, gap="large")
     with left:
-        way(look, found)
-        names(
-            t("Hubs"),
-            t("The names in most triples. Choose one to see its triples."),
-            [name for name, *_ in hubs],
-            {t("as head"): [x[1] for x in hubs], t("as tail"): [x[2] for x in hubs]},
-        )
+        names(t("The names in most triples"), hubs)
     with right:
-        names(
-            t("Names of several types"),
-            t(
-                "Homonyms, or a slip: give each meaning a name of its own, or delete the wrong "
-                "type."
-            ),
-            [name for name, _ in several],
-            {t("Types"): [" · ".join(types) for _, types in several]},
-            len(found.several),
-        )
-        names(
-            t("Separate parts"),
-            t(
-                "No triple leads from one part to another. Each is named by the name in most of "
-                "its triples."
-            ),
-            [name for _, name in parts],
-            {t("names in the part"): [count for count, _ in parts]},
-            found.parts,
-        )
+        names(t("Parts with no triple between them: {parts}", parts=f"{count:,}"), parts)
 
 
-def way(look: Catalogue, found: Structure) -> None:
+def way(look: Catalogue, network: view.nx.MultiDiGraph) -> None:
     """The shortest way between two names, with the relations on it."""
     st.subheader(t("The shortest way between two names"), anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
@@ -75,48 +47,38 @@ def way(look: Catalogue, found: Structure) -> None:
             st.text_input(name, key=f"knowledge.way_{end}", max_chars=200, **KEEP)
             for end, name in (("from", t("From")), ("to", t("To")))
         ]
-    types = st.checkbox(
-        t("Also by way of a type that both have"), key="knowledge.way_types", **KEEP
-    )
-    if not all(name.strip() for name in typed):
+    if not all(map(str.strip, typed)):
         return
-    ends = [found.name(name) for name in typed]
+    ends = [view.name_in(network, name) for name in typed]
     for name in (own for own, end in zip(typed, ends, strict=True) if end is None):
-        near = " · ".join(look.heads(name[:2])) or "–"
-        text = N_("“{name}” is no name of what was looked at. Names that begin alike: {near}")
-        st.info(markdown(t(text, name=name, near=near)))
-    if None in ends:
+        said = t(
+            "“{name}” is no name of what was looked at. Names that begin alike: {near}",
+            name=name,
+            near=" · ".join(look.heads(name[:2])) or "–",
+        )
+        st.info(markdown(said))
+    start, end = ends
+    if start is None or end is None:
         return
-    triples = found.way(str(ends[0]), str(ends[1]), types=types)
-    if triples is None:
+    steps = view.way(network, start, end)
+    if steps is None:
         st.info(t("No triples lead from one to the other."))
         return
-    at, said = str(ends[0]), [f"**{markdown(ends[0])}**"]
-    for triple in triples:
-        onward = triple.head == at
-        at = triple.tail if onward else triple.head
+    said = f"**{markdown(start)}**"
+    for name, relation, onward in steps:
         arrow = "—{} →" if onward else "← {}—"
-        said.append(f":gray[{arrow.format(markdown(triple.relation))}] **{markdown(at)}**")
-    st.markdown(" ".join(said))
+        said += f" :gray[{arrow.format(markdown(relation))}] **{markdown(name)}**"
+    st.markdown(said)
 
 
-def names(
-    title: str,
-    help: str,
-    heads: Sequence[str],
-    about: dict[str, Sequence[object]],
-    count: int = 0,
-) -> None:
+def names(title: str, columns: view.Columns) -> None:
     """A table of names; one that is chosen is looked for."""
-    st.subheader(title, anchor=False, help=help)
-    if not heads:
-        st.caption(t("No likely mistakes were found."))
-        return
-    key = f"knowledge.shape.{title}.{ss['knowledge.table']}"
-    table({t("name"): heads, **about}, key, choose=partial(_go_to, heads), most=250)
-    the_first(len(heads), count)
+    st.subheader(title, anchor=False)
+    heads = next(iter(columns.values()))
+    go = partial(_go_to, heads)
+    table(columns, f"knowledge.shape.{title}.{ss['knowledge.table']}", choose=go, most=460)
 
 
-def _go_to(heads: Sequence[str], row: int | None) -> None:
+def _go_to(heads: list[str], row: int | None) -> None:
     if row is not None:
         curating.look_for(heads[row])

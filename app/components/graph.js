@@ -67,9 +67,10 @@ function renew(set, wanted, change) {
 }
 
 function painted(node, colours) {
-  const background = node.head ? colours.head : colours.page;
-  const border = node.head ? colours.head : colours.branch;
-  return { ...node, marked: false, plain: { borderWidth: 2 }, borderWidth: 2, font: { color: node.head ? "#FFFFFF" : colours.text },
+  const background = node.tint ?? (node.head ? colours.head : colours.page);
+  const border = node.tint ?? (node.head ? colours.head : colours.branch);
+  const text = node.tint ? "#0E161C" : node.head ? "#FFFFFF" : colours.text;
+  return { ...node, marked: false, plain: { borderWidth: 2 }, borderWidth: 2, font: { color: text },
     color: { background, border, highlight: { background, border: colours.text } } };
 }
 

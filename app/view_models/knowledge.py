@@ -212,7 +212,7 @@ def read_changes(now: Sequence[Row], wanted: Sequence[Row], graph: KnowledgeGrap
     trial = graph
     try:
         for before, after in zip(now, wanted, strict=True):
-            for edit in _edits_between(before, after):
+            for edit in edits_between(before, after):
                 trial = trial.apply(edit)
                 edits.append(edit)
     except KBertError as error:
@@ -245,7 +245,8 @@ def describe(edit: Edit) -> str:
     return t(EDIT_TEXTS[edit.action], triple=edit.triple, new=edit.new or "")
 
 
-def _edits_between(before: Row, after: Row) -> Iterable[Edit]:
+def edits_between(before: Row, after: Row) -> Iterable[Edit]:
+    """Yield what makes of a row of a table what it shows instead."""
     (triple, on), (new, new_on) = before, after
     if new != triple:
         yield Edit("replace", triple, Triple.checked(new.head, new.relation, new.tail))

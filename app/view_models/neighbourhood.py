@@ -1,8 +1,9 @@
 """The graph around a sentence or a triple, as vis-network draws it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import networkx as nx
@@ -13,9 +14,10 @@ from app.view_models.diff import Identity, code_of
 from app.view_models.html import shorten
 from app.view_models.knowledge import TripleRow
 from app.view_models.names import gloss, with_glosses
-from app.view_models.styles import BRANCH, TRUNK
+from app.view_models.styles import BRANCH, ENTITY_TINTS, TRUNK
 from kbert_core import FlatTree, Triple
 from kbert_core.knowledge.names import normalise_name
+from kbert_core.knowledge.triple import TYPE_RELATIONS
 
 LONGEST = 22  # characters of a label
 MOST = 80  # triples drawn; the table has them all
@@ -46,8 +48,9 @@ def neighbourhood(
     chosen: Triple | None = None,
     before: Places = NOWHERE,
     names: Names = UNNAMED,
+    more: Iterable[Triple] = (),
 ) -> dict[str, Any]:
-    """Lay entities and their triples out, an entity once, whatever it is in them.
+    """Lay entities and their triples out, an entity once, coloured by its type if one is drawn.
 
     vis-network draws labels on a canvas and what is under the mouse as text, so nothing in
     them is read as HTML.
@@ -58,6 +61,7 @@ def neighbourhood(
         chosen: a triple to set off.
         before: where names stood, and stay.
         names: of the tokens of a text's triples and entities, see :func:`names_of`.
+        more: triples that aren't drawn, and may say types.
     """
     text, faint, page = (
         ("#E4E9ED", "#7C8A95", "#12171C") if dark else ("#0E161C", "#93A0AA", "#FFFFFF")
@@ -65,17 +69,21 @@ def neighbourhood(
     shown = rows[:MOST]
     places = laid_out(shown, before)
     heads = {row.triple.head for row in shown}
+    told = (*more, *(row.triple for row in shown))
+    types = {x.head: x.tail for x in told if x.relation in TYPE_RELATIONS}
+    tints = dict(zip(dict.fromkeys(types.values()), cycle(ENTITY_TINTS), strict=False))
     net = Network(directed=True)
     for name, (x, y) in places.items():
         flat = _flat(name)
         net.add_node(
             name,
             label=shorten(flat, LONGEST),
-            title=f"{flat} · {meaning}" if (meaning := gloss(flat)) else flat,
+            title=" · ".join(filter(None, (flat, gloss(flat), types.get(name)))),
             x=x,
             y=y,
             shape="box",
             head=name in heads,
+            tint=tints.get(types.get(name, name)),
             names=names.get(normalise_name(name), ()),
         )
     numbered: dict[Triple, int] = {}

@@ -26,10 +26,12 @@ class Knowledge:
         return self
 
     def rows(self):
-        """(head, relation, tail, state) of every row that is drawn."""
-        grid = self.page.locator('canvas[data-testid="data-grid-canvas"] table').first
-        found = grid.locator("tbody tr").all()
-        return [tuple(row.locator("td").all_text_contents()[-4:]) for row in found]
+        """(head, relation, tail, on) of every row that is drawn."""
+        texts = [row.locator("td").all_text_contents() for row in self._grid().locator("tr").all()]
+        return [(*of_row[1:], of_row[0] == "true") for of_row in texts if len(of_row) == 4]
+
+    def _grid(self):
+        return self.page.locator('canvas[data-testid="data-grid-canvas"]').first
 
     def until(self, wanted):
         """Wait until the rows are as wanted; return them."""
@@ -51,22 +53,39 @@ class Knowledge:
         box.press("Enter")
         self.lab.settle()
 
-    def choose(self, *fields):
-        """Click the row of a triple."""
-        shown = [found[:3] for found in self.until(lambda rows: fields in [r[:3] for r in rows])]
+    def click(self, at, row):
+        """Click a row, so far from the table's left border, or from its right one; -1: the last."""
+        self.lab.settle()
         frame, height = self.lab._frame()
-        y = frame["y"] + height * (shown.index(fields) + 1.5)
-        self.lab.click_grid(frame["x"] + 160, y)
-        expect(self.field("tail")).to_have_value(fields[2])
+        place = row if row >= 0 else round(frame["height"] / height) - 2
+        x = frame["x"] + at + (frame["width"] if at < 0 else 0)
+        self.lab.click_grid(x, frame["y"] + height * (place + 1.5))
+
+    def row_of(self, *fields):
+        shown = [found[:3] for found in self.until(lambda rows: fields in [r[:3] for r in rows])]
+        return shown.index(fields)
+
+    def rewrite(self, *fields, tail):
+        """Type another tail into the row of a triple."""
+        self.click(-60, self.row_of(*fields))
+        self.page.keyboard.press("Enter")
+        expect(self.page.locator(".gdg-input")).to_be_focused()
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(tail)
+        self.page.keyboard.press("Enter")
         self.lab.settle()
 
-    def field(self, name):
-        return self.page.get_by_role("textbox", name=name, exact=True)
-
-    def write(self, **fields):
-        for name, value in fields.items():
-            self.field(name).fill(value)
-            self.lab.settle()
+    def add(self, *fields):
+        """Type a triple into the last row."""
+        self.click(330, -1)
+        for number, text in enumerate(fields):
+            if number:
+                self.page.keyboard.press("Enter")
+            expect(self.page.locator(".gdg-input")).to_be_focused()
+            self.page.keyboard.insert_text(text)
+            self.page.keyboard.press("Tab")
+            expect(self.page.locator(".gdg-input")).to_have_count(0)
+        self.lab.settle()
 
     def press(self, key):
         button = self.page.locator(f".st-key-knowledge-{key} button").first
@@ -76,10 +95,6 @@ class Knowledge:
 
     def view(self, name):
         self.lab.show(name)
-
-    def add(self, head, relation, tail):
-        self.write(head=head, relation=relation, tail=tail)
-        self.press("add")
 
     def save_workspace(self, title, who):
         """Save to a workspace; return the link's last part."""
@@ -106,12 +121,9 @@ def test_an_edit_and_a_sentence_it_changes_are_seen_in_the_lab(lab):
     before = lab.prediction("Now")
     knowledge = Knowledge(lab).open()
     knowledge.look_for("胃镜")
-    knowledge.choose("胃镜", "类别", "检查")
     assert re.search(r"From medical_zh.spo, line \d+", lab.text())
-    knowledge.write(tail="疾病")
-    knowledge.press("save")
-    changed = ("胃镜", "类别", "疾病")
-    assert knowledge.until(lambda rows: changed in [row[:3] for row in rows])
+    knowledge.rewrite("胃镜", "类别", "检查", tail="疾病")
+    knowledge.row_of("胃镜", "类别", "疾病")
     lab.go("Lab")
     lab.page.wait_for_selector(".kb-tree")
     lab.settle()
@@ -122,7 +134,7 @@ def test_an_edit_and_a_sentence_it_changes_are_seen_in_the_lab(lab):
     assert lab.prediction("Now") == before
     Knowledge(lab).open()
     knowledge.look_for("癫痫")
-    knowledge.choose("癫痫", "类别", "疾病")
+    lab.choose("A triple", "(癫痫, 类别, 疾病)")
     knowledge.press("see")
     lab.page.wait_for_selector(".kb-tree")
     lab.settle()
@@ -180,7 +192,7 @@ def test_a_broken_upload_is_looked_at_and_changes_nothing(knowledge, tmp_path):
     knowledge.view("Triples")
     assert knowledge.until(bool) == before
     knowledge.page.set_viewport_size({"width": 800, "height": 1000})
-    for view in ("Import", "History", "Difference", "Check", "Triples"):
+    for view in ("Import", "History", "Structure", "Triples"):
         knowledge.view(view)
         assert knowledge.lab.fits(), view
 
@@ -193,21 +205,24 @@ def test_two_visitors_of_a_workspace_see_each_others_edits_and_overwrite_none(kn
     assert "CEOApple" in other.branches()
     second = Knowledge(other).open()
     assert "Workspace fruit: 3 triples" in other.text()
-    for visitor in (knowledge, second):
-        visitor.choose("Tim Cook", "CEO", "Apple")
-    second.write(tail="Plum")
-    knowledge.write(tail="Pear")
-    knowledge.press("save")
-    second.press("save")
+    second.row_of("Tim Cook", "CEO", "Apple")
+    knowledge.rewrite("Tim Cook", "CEO", "Apple", tail="Pear")
+    second.rewrite("Tim Cook", "CEO", "Apple", tail="Plum")
     said = second.lab.text()
     assert "was edited by ann meanwhile" in said
-    assert "Your edit was not made" in said
-    assert second.field("tail").input_value() == "Plum"
+    assert "Your edit was not made: changed (Tim Cook, CEO, Apple) to (Tim Cook, CEO, Plum)" in said
     assert second.tails("Tim Cook", 1) == {"Pear"}
-    second.press("add")
+    second.add("Tim Cook", "CEO", "Plum")
     assert second.tails("Tim Cook", 2) == {"Pear", "Plum"}
-    second.view("Difference")
-    assert "Changed" in other.text()
+    second.page.keyboard.press("Escape")
+    second.click(17, second.row_of("Tim Cook", "CEO", "Pear"))
+    second.page.keyboard.press("Delete")
+    assert second.tails("Tim Cook", 1) == {"Plum"}
+    second.click(70, second.row_of("Tim Cook", "CEO", "Plum"))
+    second.page.keyboard.press("Enter")
+    assert second.until(lambda rows: rows and not rows[0][3])[0] == ("Tim Cook", "CEO", "Plum", False)
+    second.view("History")
+    expect(other.page.get_by_text("The difference")).to_be_visible()
     other.open(link[:-1])
     assert "Workspace fruit" not in Knowledge(other).open().lab.text()
 
