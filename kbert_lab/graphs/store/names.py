@@ -114,8 +114,11 @@ class NamesFile:
 @lru_cache(maxsize=256)
 def _checksum(path: Path, *stat: int) -> int:
     """A file's CRC-32; it is read once in a process, as long as its stat stays."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return zlib.crc32(content)
+    value = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            value = zlib.crc32(block, value)
+    return value
 
 
 def build_names(database: sqlite3.Connection, graph: Path) -> None:
