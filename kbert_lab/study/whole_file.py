@@ -25,7 +25,6 @@ from kbert_core.explain.case import AT_ONCE, Target
 from kbert_core.explain.result import Plain, batches, name_of
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
 from kbert_core.labels import OUTSIDE, RIGHT
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
@@ -76,14 +75,9 @@ class FileRow:
 
     number: int  # its place in the data, from 0
     example: Example  # text and gold label
-    hung: tuple[tuple[Mention, Triple], ...]  # the triples that stood in it, each at its mention
+    triples: tuple[Triple, ...]  # that stood in it, each once, in reading order
     known: Answer  # what is predicted with knowledge
     plain: Answer  # and without
-
-    @property
-    def triples(self) -> tuple[Triple, ...]:
-        """The triples that were injected, each once, in reading order."""
-        return tuple(dict.fromkeys(triple for _, triple in self.hung))
 
     @property
     def changed(self) -> bool:
@@ -172,8 +166,8 @@ def each_row(
                 _answer(pipeline, example, variant, logits[reader.cache_key(variant)])
                 for variant in (own, bare)
             )
-            hung = tuple((own.mentions[piece.node or 0], piece.triple) for piece in own.pieces)
-            yield FileRow(number, example, hung, known, without)
+            triples = tuple(dict.fromkeys(piece.triple for piece in own.pieces))
+            yield FileRow(number, example, triples, known, without)
 
 
 def each_left_out(
@@ -183,7 +177,7 @@ def each_left_out(
 
     The rows were read with the same graph and options, see :func:`each_row`.
     """
-    for row in (row for row in rows if row.hung):
+    for row in (row for row in rows if row.triples):
         (own,) = pipeline.readings([row.example.sentences], graph=graph, **reading)
         variants = [pipeline.reader.without(own, [Piece(triple)]) for triple in row.triples]
         logits = pipeline.reader.logits(variants, batch_size=AT_ONCE)
@@ -328,7 +322,7 @@ class WholeFile:
     @cached_property
     def with_knowledge(self) -> tuple[FileRow, ...]:
         """The texts in which a triple stood; all others read the same both ways."""
-        return tuple(row for row in self.rows if row.hung)
+        return tuple(row for row in self.rows if row.triples)
 
     @cached_property
     def changed(self) -> tuple[FileRow, ...]:

@@ -1,6 +1,6 @@
 """Labelled texts as they were read: made up, without a model."""
 
-from kbert_core import Mention, Triple
+from kbert_core import Triple
 from kbert_lab.data.labelled import Example
 from kbert_lab.study.whole_file import Answer, FileRow
 
@@ -11,7 +11,7 @@ def classed(number, gold, known, plain, triples=(), gain=0.0):
     answers = [
         Answer(said, score, int(said != gold)) for said, score in ((known, gain), (plain, 0.0))
     ]
-    return FileRow(number, example, hung(triples), *answers)
+    return FileRow(number, example, tuple(triples), *answers)
 
 
 def entities(number, gold, known, plain, triples=()):
@@ -22,11 +22,7 @@ def entities(number, gold, known, plain, triples=()):
         tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
     example = Example(("abcdefghij",), None, words, tuple(tags))
     answers = [Answer(tuple(said), 0.0, len(set(said) ^ set(gold))) for said in (known, plain)]
-    return FileRow(number, example, hung(triples), *answers)
-
-
-def hung(triples):
-    return tuple((Mention(0, 1, triple.head), triple) for triple in triples)
+    return FileRow(number, example, tuple(triples), *answers)
 
 
 def triple(said):
