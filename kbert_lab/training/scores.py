@@ -11,22 +11,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import eq
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch.nn.functional import cross_entropy
-
-from kbert_core.knowbert.candidates import entity_span
-from kbert_core.knowbert.knowbert import KnowBertReading
-from kbert_core.knowbert.morphology import part_of_speech
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import is_word_character
 from kbert_core.labels import IGNORED, order
 from kbert_core.options import check_count
-from kbert_core.pipeline import Pipeline
-from kbert_core.reader import batch_done
 from kbert_lab.data.labelled import Example, GoldLink
-from kbert_lab.training.rows import RowMaker, answer_tokens, batch_of
+
+if TYPE_CHECKING:  # not imported to run: an audit scores without PyTorch
+    from kbert_core.knowbert.knowbert import KnowBertReading
+    from kbert_core.pipeline import Pipeline
 
 PARTS = {"n": "noun", "v": "verb", "a": "adjective", "s": "adjective", "r": "adverb"}
 SLICES = ("not_first", "new", *dict.fromkeys(PARTS.values()))
@@ -223,7 +218,7 @@ def _columns(names: Sequence[str], counts: Iterable[Mapping[str, float]]) -> Col
 
 
 def link_columns(
-    pipeline: Pipeline,
+    pipeline: "Pipeline",
     examples: Sequence[Example],
     graph: KnowledgeGraph,
     train: Sequence[Example] = (),
@@ -246,11 +241,8 @@ def link_columns(
         many there are and ``…_right``: where the first candidate is wrong, the word has no gold
         entity in training (``new``), and by part of speech.
     """
-    readings = pipeline.readings([e.sentences for e in examples], graph=graph, **reading)
-    given = [
-        _given(cast(KnowBertReading, own), e.links, graph)
-        for own, e in zip(readings, examples, strict=True)
-    ]
+    readings: Any = pipeline.readings([e.sentences for e in examples], graph=graph, **reading)
+    given = [_given(own, e.links, graph) for own, e in zip(readings, examples, strict=True)]
     found = [
         {(own.start, own.end): own.entity for own in read.prediction.links}
         for read in pipeline.predicted(given, batch_size=batch_size)
@@ -274,6 +266,8 @@ def count_links(
         found: per text what spans were taken to mean; None: nothing.
         likeliest: per text their candidates with the highest prior.
     """
+    from kbert_core.knowbert.morphology import part_of_speech  # it needs PyTorch
+
     among = any(link.candidates for example in examples for link in example.links)
     seen = {_word(link, example) for example in train for link in example.links}
     counts = []
@@ -315,9 +309,11 @@ def _word(link: GoldLink, example: Example) -> str:
 
 
 def _given(
-    reading: KnowBertReading, links: Sequence[GoldLink], graph: KnowledgeGraph
-) -> KnowBertReading:
+    reading: "KnowBertReading", links: Sequence[GoldLink], graph: KnowledgeGraph
+) -> "KnowBertReading":
     """Put the candidates that labels name into a reading, in place of those it has there."""
+    from kbert_core.knowbert.candidates import entity_span
+
     config, number = reading.config, len(reading.config.bases) - 1
     how = graph, config.options, config.bases[number], number
     given = (
@@ -333,7 +329,7 @@ def _given(
 
 
 def mask_columns(
-    pipeline: Pipeline,
+    pipeline: "Pipeline",
     examples: Sequence[Example],
     graph: KnowledgeGraph,
     train: Sequence[Example] = (),
@@ -354,6 +350,12 @@ def mask_columns(
         how many have rank 1; ``count``; and ``new`` and ``new_reciprocal`` for texts whose
         filling is in no training text.
     """
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    from kbert_core.reader import batch_done
+    from kbert_lab.training.rows import RowMaker, batch_of
+
     assert pipeline.task is not None
     check_count("batch_size", batch_size)
     reader = pipeline.reader
@@ -400,7 +402,7 @@ def scores_of_masks(columns: Mapping[str, Sequence[float]]) -> dict[str, Any]:
 
 
 def answer_columns(
-    pipeline: Pipeline,
+    pipeline: "Pipeline",
     examples: Sequence[Example],
     graph: KnowledgeGraph,
     train: Sequence[Example] = (),
@@ -412,6 +414,8 @@ def answer_columns(
         ``exact``: whether they are equal; ``f1`` of their words; ``read``: whether a gold answer
         stands whole in what the model reads of the paragraph, so that it can be found; ``count``.
     """
+    from kbert_lab.training.rows import answer_tokens
+
     del train
     counts = []
     readings = pipeline.read((e.sentences for e in examples), graph=graph, **reading)
