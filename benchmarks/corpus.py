@@ -140,7 +140,7 @@ def cpu_of(way: str, model: Path, kg: Path, folder: Path) -> float:
     with ExitStack() as args.until_its_end:
         made = loaded(args)
         if way == ONE:
-            worker = Worker(args, os.getcwd())
+            worker = Worker(args, os.getcwd(), {})
             worker._loaded = made
             shards = find_shards(folder / "corpus")
             begun = time.process_time()

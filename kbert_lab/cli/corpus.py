@@ -38,7 +38,7 @@ from filelock import AcquireReturnProxy, FileLock, Timeout
 
 from kbert_core.checkpoints.adapters import weights_hash
 from kbert_core.errors import DataError, KBertError, MissingPackageError, OptionError, TextError
-from kbert_core.files import json_object, replaced
+from kbert_core.files import replaced
 from kbert_core.knowledge.io.text_lines import VARIABLE
 from kbert_core.tasks.link import Link
 from kbert_core.tasks.mask import Filling
@@ -52,7 +52,7 @@ from kbert_lab.study.gated import JudgedSpan
 
 ROWS_AT_ONCE = 8192  # predicted and written together: a row group
 TRIES = 3  # of a shard whose worker on a cluster dies
-RUN, LOCK, UNFINISHED, BROKEN = "_run.json", "_lock", "_unfinished", "_broken"
+LOCK, UNFINISHED, BROKEN = "_lock", "_unfinished", "_broken"
 NOTES = b"kbert"  # in a Parquet file's metadata
 LEFT_HERE = ("command", "parser", "until_its_end")  # of the command line; no worker needs them
 DIED = (
@@ -125,10 +125,10 @@ class Worker:
 
     Args:
         args: of the command.
-        run: what the run is made with, see ``what_runs``; None: whatever is found.
+        run: what the run is made with, see ``what_runs``; nothing: whatever is found.
     """
 
-    def __init__(self, args: Namespace, folder: str, run: Mapping[str, str] | None = None) -> None:
+    def __init__(self, args: Namespace, folder: str, run: Mapping[str, str]) -> None:
         self._given, self._folder, self._run = args, folder, run
         self._loaded: Any = None
 
@@ -140,7 +140,7 @@ class Worker:
         os.chdir(self._folder)
         args = Namespace(**vars(self._given), until_its_end=ExitStack())
         made = loaded(args, why=NO_HEAD)
-        if other := _others(what_runs(args, *made), self._run or {}):
+        if other := _others(what_runs(args, *made), self._run):
             raise KBertError(
                 f"found another {other} than where the run was started. Put the same files there."
             )
@@ -179,7 +179,7 @@ class Worker:
                     good = [*self._predicted(some, bad)]
                     writer.write_table(pa.Table.from_pylist(good, schema))
                     count += len(good)
-                notes = {"size": shard.size, "rows": count, "broken": len(bad)}
+                notes = {"size": shard.size, "run": self._run, "rows": count, "broken": len(bad)}
                 writer.add_key_value_metadata({NOTES: json.dumps(notes)})
             if bad:
                 broken.parent.mkdir(parents=True, exist_ok=True)
@@ -238,10 +238,10 @@ def predict_corpus(args: Namespace) -> dict[str, Any]:
     del pipeline, graph
     kept = {name: value for name, value in vars(args).items() if name not in LEFT_HERE}
     given = Namespace(**{**kept, "output": str(output)})
-    with _claimed(run, output):
-        before = {shard.name: _result(shard, output) for shard in shards}
-        waiting = [shard for shard in shards if before[shard.name] is None]
-        done = [each for each in before.values() if each is not None]
+    with _alone_in(output):
+        results = _results(output, run)
+        waiting = [shard for shard in shards if shard.name not in results]
+        done = [_done(shard, results[shard.name]) for shard in shards if shard.name in results]
         new: list[Done] = []
         if waiting:
             waiting.sort(key=lambda shard: -shard.size)
@@ -286,25 +286,12 @@ def what_runs(args: Namespace, pipeline: Any, graph: Any, config: Any) -> dict[s
     }
 
 
-def _claimed(run: Mapping[str, str], output: Path) -> AcquireReturnProxy:
+def _alone_in(output: Path) -> AcquireReturnProxy:
     """The folder of a run, for this process alone, as long as what is returned is open."""
-    file, remedy = output / RUN, "Name another folder with --output"
+    remedy = "Name another folder with --output"
     try:
         output.mkdir(parents=True, exist_ok=True)
-        claim = FileLock(output / LOCK).acquire(timeout=0)
-        if file.exists():
-            before = json_object(file, OptionError, f"{remedy}.")
-            if other := _others(before, run):
-                raise OptionError(
-                    f"{output}: holds results of another run, with another {other}. {remedy}, or "
-                    "repeat that run as it was."
-                )
-        elif any(path.name != LOCK for path in output.iterdir()):
-            raise OptionError(f"{output}: holds other files. {remedy}: a new or empty one.")
-        else:
-            with replaced(file) as written:
-                written.write(json.dumps(run, ensure_ascii=False, indent=1).encode())
-        shutil.rmtree(output / UNFINISHED, ignore_errors=True)
+        return FileLock(output / LOCK).acquire(timeout=0)
     except Timeout as error:
         raise OptionError(
             f"{output}: another process is writing there. Wait for its end. Or: {remedy}."
@@ -314,23 +301,33 @@ def _claimed(run: Mapping[str, str], output: Path) -> AcquireReturnProxy:
             f"{output}: can't be written to ({error.strerror or error}). {remedy} that you may "
             "write to and that has room."
         ) from error
-    return claim
 
 
-def _result(shard: Shard, output: Path) -> Done | None:
-    """What is known of a shard that was done; None: it wasn't."""
-    path = output / f"{shard.name}.parquet"
-    try:
-        notes = json.loads(pq.read_metadata(path).metadata[NOTES])
-    except FileNotFoundError:
-        return None
-    except (*PARQUET_PROBLEMS, KeyError, TypeError, ValueError) as error:
-        log.warning("%s: can't be read (%s) and is made again", path, error)
-        return None
+def _results(output: Path, run: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """What is known of the shards that were done in a run: name → its notes."""
+    remedy, found = "Name another folder with --output", {}
+    for path in sorted(output.rglob("*.parquet")):
+        try:
+            notes = json.loads((pq.read_metadata(path).metadata or {})[NOTES])
+        except (*PARQUET_PROBLEMS, ValueError) as error:
+            log.warning("%s: can't be read (%s) and is made again", path, error)
+            continue
+        except KeyError as error:
+            raise OptionError(f"{path}: isn't a result of this command. {remedy}.") from error
+        if other := _others(notes.get("run", {}), run):
+            raise OptionError(
+                f"{output}: holds results of another run, with another {other}. {remedy}, or "
+                "repeat that run as it was."
+            )
+        found[path.relative_to(output).as_posix().removesuffix(".parquet")] = notes
+    return found
+
+
+def _done(shard: Shard, notes: Mapping[str, Any]) -> Done:
     if notes["size"] != shard.size:
         raise OptionError(
             f"{shard.path}: has {shard.size:,} bytes, and had {notes['size']:,} when it was read. "
-            f"Delete {path} to read it again, or name another folder with --output."
+            f"Delete {shard.name}.parquet to read it again, or name another folder with --output."
         )
     return Done(shard.name, notes["rows"], notes["broken"])
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock
-from ray_cluster import running_ray
 
 from kbert_core import Pipeline
 from kbert_core.errors import DataError
@@ -112,7 +111,7 @@ def predict(kbert, texts, tmp_path, checkpoints):
 def contents(folder):
     """What a reader of results sees: by name, the bytes of every file."""
     files = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
-    hidden = ("_lock", "_run.json", "_unfinished")
+    hidden = ("_lock", "_unfinished")
     return {str(f): (folder / f).read_bytes() for f in files if f.parts[0] not in hidden}
 
 
@@ -346,9 +345,13 @@ def test_a_folder_of_another_run_is_refused_and_stays(here, predict, texts, tmp_
     assert "another run, with another reading. Name another" in predict("--max-triples", 1, code=2)
     assert "with another model" in predict(model="classify", code=2)
     assert "with another option" in predict("--compare", code=2)
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "mine.txt").touch()
-    assert "holds other files" in predict(output="notes", code=2)
+    (tmp_path / "mine").mkdir()
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "mine" / "a.txt.parquet")
+    assert "a.txt.parquet: isn't a result of this" in predict(output="mine", code=2)
+    (texts / "c.parquet").rename(tmp_path / "c.parquet")  # of another corpus
+    other = predict("--data", tmp_path / "c.parquet", code=2)
+    assert "another run, with another corpus" in other
+    (tmp_path / "c.parquet").rename(texts / "c.parquet")
     with FileLock(tmp_path / "out" / "_lock"):
         assert "another process is writing there" in predict(code=2)
     (tmp_path / "file").touch()
@@ -404,24 +407,3 @@ def test_a_cluster_that_does_not_answer_is_named_and_without_ray_the_extra(
     assert f"No Ray cluster answers at {address} (" in said
     monkeypatch.setitem(sys.modules, "ray", None)
     assert "pip install 'kbert-lab[corpus]'" in predict("--cluster", address, code=2)
-
-
-# With processes, and with Ray itself
-
-
-@pytest.mark.soak  # PyTorch starts for seconds in each
-def test_processes_write_what_one_writes_here(predict, tmp_path, monkeypatch):
-    assert predict("--workers", 2, output="processes")["rows"] == 60
-    workers = InThisProcess()
-    monkeypatch.setattr(corpus, "ProcessPoolExecutor", workers)
-    monkeypatch.setattr(corpus, "as_completed", workers.done)
-    predict()
-    assert contents(tmp_path / "processes") == contents(tmp_path / "out")
-
-
-@pytest.mark.soak  # Ray starts for 15 seconds
-def test_a_worker_of_ray_writes_what_one_writes_here(here, predict, tmp_path):
-    with running_ray(workers=1) as address:
-        assert predict("--cluster", address, output="ray")["rows"] == 60
-    predict()
-    assert contents(tmp_path / "ray") == contents(tmp_path / "out")
