@@ -15,18 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from kbert_core.errors import OptionError, TextError
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.knowledge.triple import Triple
-from kbert_lab.cli.commands import (
-    COLUMNS,
-    MODEL,
-    NO_GRAPH,
-    Arguments,
-    arguments_of,
-    columns_of,
-    command,
-    loaded,
-    model_of,
-    several,
-)
+from kbert_lab.cli import commands as options
+from kbert_lab.cli.commands import Arguments, arguments_of, command, loaded
 from kbert_lab.cli.output import Progress, last_of, report_text, table
 from kbert_lab.cli.texts import texts_given
 from kbert_lab.data.sources import read_split
@@ -80,7 +70,7 @@ class Asked:
 
 
 PICTURE = arguments_of(Asked, only=("picture",))
-TEXT = several(
+TEXT = options.several(
     arguments_of(texts_given, only=("text", "question")),
     arguments_of(Asked, only=("target", "span")),
 )
@@ -166,7 +156,7 @@ def explanation(name: str, *shared: Arguments) -> Callable[[Callable[..., Page]]
                     raise OptionError(f"{path}: {why}") from error
             return page
 
-        return command(f"explain {name}", PICTURE, *shared, MODEL, text=Page.text)(run)
+        return command(f"explain {name}", PICTURE, *shared, options.MODEL, text=Page.text)(run)
 
     return add
 
@@ -245,8 +235,8 @@ def shapley(
     """
     from kbert_core.explain.effects import stream_shapley
 
-    options: Any = {"by_mention": by_mention, "orders": orders, "seed": seed, "exact": exact}
-    growing = stream_shapley(case_of(args), **options)
+    how: Any = {"by_mention": by_mention, "orders": orders, "seed": seed, "exact": exact}
+    growing = stream_shapley(case_of(args), **how)
     result = last_of(growing, lambda s: f"{s.orders} of {s.total} orders")
     facts = "exact orders seed whole_effect,_their_sum=whole"
     columns = "value triple=piece" if result.exact else "value low high triple=piece"
@@ -412,7 +402,7 @@ def compare(args: Namespace, *, beside: tuple[str, ...] = ()) -> Page:
     case = case_of(args)
     readings: dict[str, Any] = ablations_of(case)
     if beside:
-        model = model_of(args)
+        model = options.model_of(args)
         readings = {f"{BERT}, {model}": case.without_knowledge(), model: case}
     for model in beside:
         readings[model] = case_of(Namespace(**{**vars(args), "model": model}), of=case)
@@ -433,7 +423,7 @@ def compare(args: Namespace, *, beside: tuple[str, ...] = ()) -> Page:
 # A labelled file with a graph and without
 
 
-@explanation("file", COLUMNS)
+@explanation("file", options.COLUMNS)
 def file(
     args: Namespace,
     *,
@@ -456,7 +446,7 @@ def file(
     from kbert_lab.study.whole_file import prune as pruned_by
 
     if not args.kg:
-        raise OptionError(NO_GRAPH)
+        raise OptionError(options.NO_GRAPH)
     if output and not prune:
         raise OptionError(
             "--output is of a pruned graph, and there is no --prune. Add it, or leave --output out."
@@ -464,7 +454,7 @@ def file(
     pipeline, graph, config = loaded(args, why=NO_HEAD)
     assert pipeline.task is not None
     task = pipeline.task.name
-    examples = read_split(data, split, task, columns_of(args))
+    examples = read_split(data, split, task, options.columns_of(args))
     reading = each_row(pipeline, examples, graph, config=config)
     rows = tuple(Progress("texts", total=len(examples)).over(reading))
     whole = WholeFile(task, graph.name, rows, len(examples))

@@ -12,27 +12,8 @@ from typing import Annotated, Any, Literal
 
 from kbert_core.checkpoints.encoders import PACKED, located, package_folder
 from kbert_core.errors import DataError, OptionError, SplitError
-from kbert_lab.cli.commands import (
-    AS_TASK,
-    COLUMNS,
-    DEVICE,
-    FORM,
-    GATE,
-    GRAPH,
-    GRAPH_FILES,
-    LABEL_THRESHOLD,
-    MODEL,
-    arguments_of,
-    build,
-    columns_of,
-    command,
-    config_of,
-    given,
-    graph_of,
-    loaded,
-    model_of,
-    system_of,
-)
+from kbert_lab.cli import commands as options
+from kbert_lab.cli.commands import arguments_of, command, loaded
 from kbert_lab.cli.output import per_cent, report_text
 from kbert_lab.data.files import DataFiles
 from kbert_lab.data.labelled import SPLITS, check_labels, surface_forms
@@ -83,13 +64,13 @@ def pretrain(args: Namespace) -> dict[str, Any] | None:
     """Pretrain an encoder without knowledge."""
     from kbert_lab.training.pretrain import pretrain
 
-    options = build(PretrainOptions, args, command=command_line())
-    return _by_the_main_one(lambda: pretrain(options))
+    how = options.build(PretrainOptions, args, command=command_line())
+    return _by_the_main_one(lambda: pretrain(how))
 
 
 @command(
     "train",
-    *(GRAPH, FORM),
+    *(options.GRAPH, options.FORM),
     arguments_of(TrainOptions, without=("kg", "skip_bad", "max_length")),
     arguments_of(Recipe, title="what happens to knowledge in training (shares, default 0)"),
     text=scores_text,
@@ -106,11 +87,11 @@ def train(args: Namespace) -> dict[str, Any] | None:
             "keep them. Make a graph file with them (`kbert kg import`), and train with that "
             "file."
         )
-    encoder = given(args, StartOptions).get("encoder", SCRATCH)
+    encoder = options.given(args, StartOptions).get("encoder", SCRATCH)
     base = Card() if encoder == SCRATCH else card_of(encoder)
-    system = system_of(args) or base.system
-    reading = config_of(args, reading_of(system, base.reading))
-    options = build(
+    system = options.system_of(args) or base.system
+    reading = options.config_of(args, reading_of(system, base.reading))
+    how = options.build(
         TrainOptions,
         args,
         kg=tuple(args.kg),
@@ -118,15 +99,19 @@ def train(args: Namespace) -> dict[str, Any] | None:
         injection=reading.options,
         ablation=getattr(reading, "ablation", None),
         max_length=args.max_length,
-        recipe=build(Recipe, args),
+        recipe=options.build(Recipe, args),
         command=command_line(),
     )
-    files = options.files
-    with _told_of_another_task(files.named("train"), options.task, files.columns, "train"):
-        return _by_the_main_one(lambda: {"kg": list(args.kg), **train(options)})
+    files = how.files
+    with _told_of_another_task(files.named("train"), how.task, files.columns, "train"):
+        return _by_the_main_one(lambda: {"kg": list(args.kg), **train(how)})
 
 
-@command("evaluate", MODEL, LABEL_THRESHOLD, GATE, COLUMNS, text=scores_text)
+@command(
+    "evaluate",
+    *(options.MODEL, options.LABEL_THRESHOLD, options.GATE, options.COLUMNS),
+    text=scores_text,
+)
 def evaluate(
     args: Namespace,
     *,
@@ -163,7 +148,7 @@ def evaluate(
     why = "so there is nothing to score. Train one with `kbert train`."
     pipeline, graph, config = loaded(args, why=why)
     assert pipeline.task is not None
-    task, columns = pipeline.task.name, columns_of(args)
+    task, columns = pipeline.task.name, options.columns_of(args)
     types = (pipeline.card.notes or {}).get("type_labels") or {}
     _check_evaluation(args, task, types)
     with _told_of_another_task(data, task, columns, split):
@@ -186,7 +171,7 @@ def evaluate(
         return {**scores_of("ner", examples, predictions, seen=seen), **counts}
 
     report = {
-        "model": model_of(args),
+        "model": options.model_of(args),
         "data": examples[0].source.name if examples[0].source else data,
         "kg": list(args.kg),
         "scores": scores(graph),
@@ -227,7 +212,7 @@ def gate_text(report: Mapping[str, Any]) -> str:
 @command(
     "gate",
     arguments_of(DataFiles, only=("data", "train", "dev", "dev_share", "columns")),
-    *(GRAPH_FILES, AS_TASK, DEVICE),
+    *(options.GRAPH_FILES, options.AS_TASK, options.DEVICE),
     text=gate_text,
 )
 def gate(
@@ -257,7 +242,7 @@ def gate(
     from kbert_lab.study.gated import FILE, Gate
     from kbert_lab.study.verdict import BAD_LEAK
 
-    graph, files = graph_of(args, needed=True), build(DataFiles, args)
+    graph, files = options.graph_of(args, needed=True), options.build(DataFiles, args)
     path = output or Path(located(model)) / FILE
     Gate.check_file(path, graph)
     splits = {"train": read_split(files.named("train"), "train", "ner", files.columns)}

@@ -19,25 +19,8 @@ from pydantic_core import from_json
 from kbert_core.errors import DataError
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.labels import OUTSIDE, RIGHT, WRONG, bio_spans
-from kbert_lab.data.tables import (
-    NUMBERED,
-    SPANS,
-    Source,
-    Table,
-    problem_of,
-    read_lines,
-    text_table,
-)
-from kbert_lab.data.tagging import (
-    BIO,
-    IOB1,
-    as_bio,
-    check_tags,
-    is_stray,
-    joined,
-    scheme_of,
-    spaced,
-)
+from kbert_lab.data import tables, tagging
+from kbert_lab.data.tables import SPANS, Source, Table
 
 SPLITS = ("train", "dev", "test")
 SHOWN = 5  # warnings of one kind
@@ -115,7 +98,7 @@ def read_examples(
     label, qid) → the file's. For fill-mask a column "filling" says what stands at the [MASK]s of
     the text; without it tokens are hidden at random.
     """
-    return examples_of(text_table(Path(path), task, columns), task, columns)
+    return examples_of(tables.text_table(Path(path), task, columns), task, columns)
 
 
 def examples_of(table: Table, task: str, columns: Mapping[str, str] | None) -> list[Example]:
@@ -124,7 +107,9 @@ def examples_of(table: Table, task: str, columns: Mapping[str, str] | None) -> l
     if task == "ner":
         tagged = ((n, _tokens(row["text_a"]), _tokens(row["label"])) for n, row in rows)
         examples = tagged_examples(tagged, source, whole=table.whole)
-        if any(map(NUMBERED.search, table.columns)) and all(len(e.words) == 1 for e in examples):
+        if any(map(tables.NUMBERED.search, table.columns)) and all(
+            len(e.words) == 1 for e in examples
+        ):
             raise DataError(f"{source.name}: each row is one token, expected a sentence.{SPANS}")
     elif task == "multilabel":
         cells = [(number, row["label"], {"text_a": row["text_a"]}) for number, row in rows]
@@ -180,23 +165,23 @@ def tagged_examples(
     """
     split = list(rows)
     for number, tokens, tags in split:
-        check_tags(tokens, tags, source.place(number))
-    with_spaces = spaced([token for _, tokens, _ in split for token in tokens])
+        tagging.check_tags(tokens, tags, source.place(number))
+    with_spaces = tagging.spaced([token for _, tokens, _ in split for token in tokens])
     if not with_spaces:
         _refuse_sentences(split, source)
-    scheme = scheme_of(tags for _, _, tags in split)
-    if scheme == IOB1 and not whole:
-        scheme = BIO
-    if scheme != BIO:
+    scheme = tagging.scheme_of(tags for _, _, tags in split)
+    if scheme == tagging.IOB1 and not whole:
+        scheme = tagging.BIO
+    if scheme != tagging.BIO:
         log.warning(f"{source.name}: the tags are {scheme}; they are read as BIO (IOB2).")
     examples = []
     stray: list[int] = []  # lines of entities without a beginning
     for number, tokens, tags in split:
-        stray += [number for pair in pairwise([OUTSIDE, *tags]) if is_stray(*pair)]
-        text, words = joined(tokens, with_spaces)
-        bio = tuple(as_bio(tags, scheme))
+        stray += [number for pair in pairwise([OUTSIDE, *tags]) if tagging.is_stray(*pair)]
+        text, words = tagging.joined(tokens, with_spaces)
+        bio = tuple(tagging.as_bio(tags, scheme))
         examples.append(Example((text,), None, words, bio, source=source, line=number))
-    if stray and scheme != IOB1:
+    if stray and scheme != tagging.IOB1:
         begun = sum(len(example.spans) for example in examples)
         if whole and begun < LEAST_BEGUN * len(stray):
             raise DataError(
@@ -365,7 +350,7 @@ def read_links(path: str | Path) -> list[Example]:
     """
     path, examples = Path(path), []
     source = Source(path.name, "line")
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(tables.read_lines(path), start=1):
         if not line.strip():
             continue
         where = source.place(number)
@@ -373,9 +358,10 @@ def read_links(path: str | Path) -> list[Example]:
             row = from_json(line)
             text, links = row["text"], tuple(map(_link, row["labels"]))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            problem = tables.problem_of(error)
             raise DataError(
-                f"{where}: found no labelled text ({problem_of(error)}), expected 'text' and "
-                "'labels', each with 'span' and 'entity_id'. Mend or delete the line."
+                f"{where}: found no labelled text ({problem}), expected 'text' and 'labels', each "
+                "with 'span' and 'entity_id'. Mend or delete the line."
             ) from error
         if not isinstance(text, str) or not text.strip():
             raise DataError(f"{where}: the text is blank. Write it, or delete the line.")

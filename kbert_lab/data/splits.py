@@ -321,42 +321,40 @@ def write_rows(path: str | Path, examples: Sequence[Example]) -> None:
         first = next(example for example in examples if not example.words)
         told = "%s: %d rows without a single token are left out. The first: %s"
         log.warning(told, path, len(examples) - len(kept), first.place)
-    header, breaks, instead = ["text_a", "label"], TOKEN_BREAK, NO_BREAK
-    if not tagged:
-        texts = max((len(example.sentences) for example in kept), default=1)
-        header, breaks, instead = ["label", "text_a", "text_b"][: 1 + texts], FIELD_BREAK, " "
-        if any(e.group and e.group != e.sentences[0] for e in kept):
-            header = ["qid", *header]
-    rows, changed = [header], []
+    breaks, instead = (TOKEN_BREAK, NO_BREAK) if tagged else (FIELD_BREAK, " ")
+    numbered = any(e.group and e.group != e.sentences[0] for e in kept)
+    header, lines, changed = ["text_a", "label"] if tagged else ["label", "text_a"], [], []
     for example in kept:
-        fields = _fields(example, header)
-        whole = [[breaks.sub(instead, piece) for piece in field] for field in fields]
-        if whole != fields:
+        fields = _fields(example, numbered=numbered)
+        header = max(header, [*fields], key=len)
+        whole = [[breaks.sub(instead, piece) for piece in field] for field in fields.values()]
+        if whole != [*fields.values()]:
             changed.append(example)
-        rows.append([" ".join(field) for field in whole])
+        lines.append("\t".join(" ".join(field) for field in whole))
     if changed:
         log.warning(
             "%s: %d rows have a tab or a line break in a text, or white space in a token. The "
             "format can't store these, so they are now spaces. The first row: %s",
             *(path, len(changed), changed[0].place),
         )
-    text = "".join("\t".join(row) + "\n" for row in rows)
+    text = "".join(f"{line}\n" for line in ("\t".join(header), *lines))
     try:
         Path(path).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise DataError(f"{path}: can't be written ({error}). Name another place.") from error
 
 
-def _fields(example: Example, header: Sequence[str]) -> list[list[str]]:
-    """Return the fields of a row, each as a list of pieces to be joined by single spaces."""
+def _fields(example: Example, *, numbered: bool) -> dict[str, list[str]]:
+    """The fields of a row by column, each as a list of pieces to be joined by single spaces."""
     first = example.sentences[0]
     if example.tags:
-        return [[first[a:b] for a, b in example.words], list(example.tags)]
-    question = [[example.group or first]] if header[0] == "qid" else []
+        return {"text_a": [first[a:b] for a, b in example.words], "label": list(example.tags)}
     label = example.label
     if label is None:
         label = json.dumps(example.classes, ensure_ascii=False) if example.classes else ""
-    return [*question, [label], *([sentence] for sentence in example.sentences)]
+    question = {"qid": [example.group or first]} if numbered else {}
+    texts = zip(("text_a", "text_b"), ([sentence] for sentence in example.sentences), strict=False)
+    return {**question, "label": [label], **dict(texts)}
 
 
 def _known(

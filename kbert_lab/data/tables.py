@@ -149,9 +149,9 @@ class Table:
 
     def _value(self, value: Any, task: str, ours: str, theirs: str) -> Any:
         """A value as text, or a list of texts; a ValueError if it is none."""
+        if value is None or isinstance(value, str):
+            return value or ""
         names = self.classes.get(theirs)
-        if value is None:
-            return ""
         if isinstance(value, list | dict):
             if _is_deep(value) or (task != "ner" and (task, ours) != ("multilabel", "label")):
                 raise ValueError(
@@ -165,7 +165,7 @@ class Table:
             if not 0 <= value < len(names):
                 raise ValueError(f"{ours} is {value}, which isn't a label. Correct the row.")
             return names[value]
-        if task == "ner" and ours == "label" and not isinstance(value, str):
+        if task == "ner" and ours == "label":
             raise ValueError(
                 f"the tags in '{theirs}' are numbers without names. Make the column a list of "
                 "ClassLabel or of strings (O, B-TYPE, I-TYPE), or choose another with --columns "
