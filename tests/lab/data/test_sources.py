@@ -1,8 +1,6 @@
 """Where splits come from: folders, files by name, a share of train, Hugging Face's `datasets`."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Sequence, Value, config
@@ -366,8 +364,3 @@ def test_of_two_parts_both_an_owner_and_a_config_are_tried(monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset", load)
     assert len(read_split("hf:glue/sst2", "train", "classify")) == 2
     assert tried == [("glue/sst2",), ("glue", "sst2")]
-
-
-def test_help_does_not_import_the_library():
-    code = "import sys, kbert_lab.cli; sys.exit('datasets' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

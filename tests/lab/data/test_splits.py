@@ -1,6 +1,5 @@
 """Splits: deduplicated, entity-disjoint, by substitution; `kbert split` and `kg control`."""
 
-import os
 import random
 from dataclasses import replace
 
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core.errors import DataError, OptionError
-from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io import read_triples
 from kbert_core.knowledge.surface_forms import ALL_RULES
@@ -282,18 +280,6 @@ def test_what_the_format_can_not_hold_becomes_a_space_and_is_said(tmp_path, capl
     assert read.spans == ((0, 8, "X"),)
     assert "white space in a token" in caplog.text
     assert "1 rows without a single token are left out. The first: hub, row 2" in caplog.text
-
-
-@pytest.mark.skipif("KBERT_DATA" not in os.environ, reason="KBERT_DATA names no data folder")
-def test_medical_ner_can_be_split_entity_disjoint():
-    data = os.environ["KBERT_DATA"]
-    files = [f"{data}/ner/medical_ner_dedup/{split}.tsv" for split in SPLITS]
-    examples = [example for file in files for example in read_examples(file, "ner")]
-    graph = load_graph(f"{data}/kbert/Medical.spo")
-    splits = entity_disjoint(examples, EntityDisjoint(1), graph=graph)
-    assert min(map(len, splits.values())) > 200
-    unseen = names_of(splits["test"]) - names_of(splits["train"]) - names_of(splits["dev"])
-    assert len(unseen) > 500
 
 
 @pytest.fixture
