@@ -7,9 +7,8 @@ answer?), written as qid, label, text_a, text_b.
 import logging
 import re
 from collections.abc import Iterator
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from pydantic.dataclasses import dataclass
 from pydantic_core import from_json
@@ -59,8 +58,8 @@ def write_ranking_set(source: str | Path, target: str | Path) -> Counts:
 
 def ranking_rows(source: str | Path, counts: Counts) -> Iterator[Example]:
     """Yield every question of a file with each sentence of its paragraph, once, and count them."""
-    for asked in _questions(source):
-        context, right = asked.context, set[str]()
+    for context, asked in _questions(source):
+        right: set[str] = set()
         spans = sentence_spans(context)
         texts = [_one_line(context[start:end]) for start, end in spans]
         for answer, given in () if asked.impossible else asked.answers:
@@ -97,9 +96,9 @@ def read_comprehension(source: str | Path) -> list[Example]:
     """
     examples: list[Example] = []
     of, nowhere, unanswerable = Source(Path(source).name, "question"), 0, 0
-    for asked in _questions(source):
+    for context, asked in _questions(source):
         number, where = len(examples) + 1, f"{Path(source).name}, question '{asked.name}'"
-        if not asked.context.strip():
+        if not context.strip():
             raise DataError(f"{where}: the paragraph is blank. Write it, or delete it.")
         if not asked.text:  # as one of CMRC 2018's is
             log.warning("%s: the question is blank, so it is left out. Write the question.", where)
@@ -107,7 +106,7 @@ def read_comprehension(source: str | Path) -> list[Example]:
         if asked.impossible:
             unanswerable += 1
             continue
-        places = [_place(asked.context, answer, start) for answer, start in asked.answers]
+        places = [_place(context, answer, start) for answer, start in asked.answers]
         if not any(place is not None for place in places):
             first = next((f"the answer '{text[:40]}' isn't in" for text, _ in asked.answers), "")
             raise DataError(
@@ -119,7 +118,7 @@ def read_comprehension(source: str | Path) -> list[Example]:
             (-1 if place is None else place, text)
             for place, (text, _) in zip(places, asked.answers, strict=True)
         )
-        pair = (asked.text, asked.context)
+        pair = (asked.text, context)
         examples.append(Example(pair, group=asked.name, answers=answers, source=of, line=number))
     if unanswerable:
         log.warning(
@@ -139,13 +138,14 @@ def read_comprehension(source: str | Path) -> list[Example]:
 
 def comprehension_pairs(source: str | Path) -> Iterator[tuple[str, str]]:
     """Every question of a file with its paragraph; answers aren't needed."""
-    return ((asked.text, asked.context) for asked in _questions(source))
+    return ((asked.text, context) for context, asked in _questions(source))
 
 
 def comprehension_texts(source: str | Path) -> Iterator[str]:
     """Every question of a file, and every sentence of its paragraphs; answers aren't needed."""
-    for context, questions in groupby(_questions(source), key=attrgetter("context")):
-        yield from (asked.text for asked in questions)
+    for paragraph in _paragraphs(source):
+        context = paragraph.context
+        yield from (asked.text for asked in paragraph.questions)
         yield from (_one_line(context[start:end]) for start, end in sentence_spans(context))
 
 
@@ -179,27 +179,31 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 class _Asked:
     """A question about a paragraph; its answers, each once, and where they begin."""
 
-    context: str
     name: str
     text: str
     answers: list[tuple[str, int]]
     impossible: bool
 
 
-def _questions(source: str | Path) -> list[_Asked]:
-    """The questions of a file, in order."""
+@dataclass(frozen=True)
+class _Paragraph:
+    context: str
+    questions: list[_Asked]
+
+
+def _paragraphs(source: str | Path) -> list[_Paragraph]:
+    """The paragraphs of a file, in order."""
+
+    def asked(data: Any) -> _Asked:
+        answers = dict.fromkeys((a["text"], a["answer_start"]) for a in data.get("answers", ()))
+        name, text = _one_line(str(data.get("id", ""))), _one_line(data["question"])
+        return _Asked(name, text, [*answers], data.get("is_impossible") is True)
+
     try:
         return [
-            _Asked(
-                paragraph["context"],
-                _one_line(str(asked.get("id", ""))),
-                _one_line(asked["question"]),
-                [*dict.fromkeys((a["text"], a["answer_start"]) for a in asked.get("answers", ()))],
-                asked.get("is_impossible") is True,
-            )
+            _Paragraph(paragraph["context"], [*map(asked, paragraph["qas"])])
             for article in from_json("\n".join(read_lines(Path(source))))["data"]
             for paragraph in article["paragraphs"]
-            for asked in paragraph["qas"]
         ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
@@ -207,6 +211,12 @@ def _questions(source: str | Path) -> list[_Asked]:
             "data → paragraphs → context and qas → question, id and answers → text and "
             "answer_start."
         ) from error
+
+
+def _questions(source: str | Path) -> Iterator[tuple[str, _Asked]]:
+    """The questions of a file, each after its paragraph."""
+    for paragraph in _paragraphs(source):
+        yield from ((paragraph.context, asked) for asked in paragraph.questions)
 
 
 def _place(context: str, text: str, start: int) -> int | None:
