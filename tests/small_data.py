@@ -1,11 +1,19 @@
 """Twenty sentences to fine-tune on, with the graph of their entities; and text to pretrain on."""
 
+import os
 import random
+import socket
+import sys
+from multiprocessing import get_context
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 NAMES = {"疾病": ["糖尿病", "肺炎", "胃炎", "肝炎"], "检查": ["心电图", "血常规", "彩超", "胸片"]}
 LABELS = {"疾病": "D", "检查": "E"}
+_STARTED = get_context("forkserver")
+_STARTED.set_forkserver_preload(["kbert_lab.cli", "kbert_lab.training.finetune", "small_data"])
 LINES = [f"第{i}句话说的是天气很好，今天{i % 7}度。" for i in range(400)]
 
 
@@ -98,3 +106,47 @@ def cut_off(options, *, before):
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Trainer, "training_step", breaking)
         train(options) if isinstance(options, TrainOptions) else pretrain(options)
+
+
+def together(folder: Path, *command: str) -> SimpleNamespace:
+    """Run `kbert` in two processes that know of each other, as `torch.distributed.run` starts it.
+
+    Args:
+        folder: for what they print.
+        command: of `kbert`.
+
+    Returns:
+        The larger exit status, what both printed, and what both wrote to stderr.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    processes = [
+        _STARTED.Process(target=_run, args=(rank, port, folder, command)) for rank in (0, 1)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(300)
+        process.kill()
+    written = {
+        name: "".join((folder / f"{rank}.{name}").read_text(encoding="utf-8") for rank in (0, 1))
+        for name in ("stdout", "stderr")
+    }
+    return SimpleNamespace(returncode=max(abs(p.exitcode) for p in processes), **written)
+
+
+def _run(rank: int, port: int, folder: Path, command: tuple[str, ...]) -> None:
+    os.environ |= {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+    }
+    for name in ("stdout", "stderr"):
+        setattr(sys, name, (folder / f"{rank}.{name}").open("w", encoding="utf-8", buffering=1))
+    from kbert_lab import cli
+
+    sys.exit(cli.main(list(command)))

@@ -136,13 +136,13 @@ def evaluate(
     """
     from kbert_core.pipeline import NO_KNOWLEDGE
     from kbert_lab.study.counts import release_count
+    from kbert_lab.training.edits import edit_response
+    from kbert_lab.training.evaluate import evaluate as scored
     from kbert_lab.training.evaluate import (
-        edit_response,
         predict_all,
         scores_of,
         tell_of_matches,
     )
-    from kbert_lab.training.evaluate import evaluate as scored
     from kbert_lab.training.finetune import UNLABELLED
 
     why = "so there is nothing to score. Train one with `kbert train`."

@@ -18,10 +18,10 @@ from kbert_core.tasks.ner import NerPrediction
 from kbert_lab.data.labelled import Example, surface_forms
 from kbert_lab.study.dictionary import TagScores
 from kbert_lab.study.statistics import Counts, packed
-from kbert_lab.training.evaluate import edit_response, predict_all, scores_of
+from kbert_lab.training.edits import edit_response
+from kbert_lab.training.evaluate import BY_COLUMNS, predict_all, scores_of
 from kbert_lab.training.finetune import Fitted
 from kbert_lab.training.scores import (
-    BY_COLUMNS,
     SpanKey,
     precision_recall,
     ranking_scores,

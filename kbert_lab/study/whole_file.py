@@ -35,7 +35,8 @@ from kbert_lab.data.labelled import Example, check_labels
 from kbert_lab.explain.drawing import BLUE, ORANGE, Figure, clipped, signed_bars
 from kbert_lab.study.counts import sentence_counts
 from kbert_lab.study.statistics import LEVEL, METRICS, Difference, Resampled, Score
-from kbert_lab.training.scores import BY_COLUMNS, SpanKey
+from kbert_lab.training.evaluate import BY_COLUMNS
+from kbert_lab.training.scores import SpanKey
 
 TEXTS_AT_ONCE = 8
 UNGROUPED = (*BY_COLUMNS, "multilabel")  # tasks without one label a text, to group them by

@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.knowledge.selection import Strategy
-from kbert_lab.training.evaluate import ADDED, INVENTED
+from kbert_lab.training.edits import ADDED, INVENTED
 from kbert_lab.training.recipe import NEEDED_TYPES, without_effect
 
 MEDICAL = ("medic", "clinic", "disease", "bc5cdr", "疾病")  # in the name of data, graph or tail

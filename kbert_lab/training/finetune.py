@@ -32,7 +32,8 @@ from kbert_lab.training import adapting, checkpoints
 from kbert_lab.training.batches import LINKED, READ, TARGETS, Batches
 from kbert_lab.training.cards import write_card
 from kbert_lab.training.devices import is_main, join, shared, started_together
-from kbert_lab.training.evaluate import edit_response, evaluate, tell_of_matches
+from kbert_lab.training.edits import edit_response
+from kbert_lab.training.evaluate import evaluate, tell_of_matches
 from kbert_lab.training.options import HOW_IT_RUNS, SCRATCH, TrainOptions
 from kbert_lab.training.recipe import warn_of_no_effect
 from kbert_lab.training.rows import RowMaker

@@ -11,25 +11,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import eq
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowbert.morphology import part_of_speech
 from kbert_core.knowledge.names import is_word_character
-from kbert_core.labels import IGNORED, order
-from kbert_core.options import check_count
+from kbert_core.labels import order
 from kbert_lab.data.labelled import Example, GoldLink
-
-if TYPE_CHECKING:  # not imported to run: an audit scores without PyTorch
-    from kbert_core.knowbert.knowbert import KnowBertReading
-    from kbert_core.pipeline import Pipeline
 
 PARTS = {"n": "noun", "v": "verb", "a": "adjective", "s": "adjective", "r": "adverb"}
 SLICES = ("not_first", "new", *dict.fromkeys(PARTS.values()))
 LINK_COUNTS = ("right", "predicted", "gold", "first_right", "prior_right")
 MASK_COUNTS = ("loss", "reciprocal", "right", "count")
 ANSWER_COUNTS = ("exact", "f1", "read", "count")
-EVALUATION_EPOCH = 1_000_000  # seeds the masks of held-out texts, apart from training's
-AT_ONCE = 16  # texts
 WORD = re.compile(r"[^\W_]")
 SpanKey = tuple[int, int, str]
 Found = Mapping[tuple[int, int], str | None]  # span → entity
@@ -208,50 +201,13 @@ def unseen_recall(
     return {name: scores[name] for name in ("recall", "gold", "right")}
 
 
-def _columns(names: Sequence[str], counts: Iterable[Mapping[str, float]]) -> Columns:
+def columns(names: Sequence[str], counts: Iterable[Mapping[str, float]]) -> Columns:
     """Counts per text as columns."""
     rows = list(counts)
     return {name: [row.get(name, 0) for row in rows] for name in names}
 
 
 # Entity linking
-
-
-def link_columns(
-    pipeline: "Pipeline",
-    examples: Sequence[Example],
-    graph: KnowledgeGraph,
-    train: Sequence[Example] = (),
-    *,
-    batch_size: int = 32,
-    **reading: Any,
-) -> Columns:
-    """Count per text what was right.
-
-    A span whose label names candidates is judged among these alone, as word sense disambiguation
-    is, and nothing else of its text counts. Else the links that the model finds by itself count,
-    and those that mean nothing (NULL) are none.
-
-    Args:
-        train: what was trained on, to tell words that are new.
-
-    Returns:
-        ``right``, ``predicted``, ``gold``; of spans with candidates ``first_right`` and
-        ``prior_right``: by the first candidate and by the highest prior; and of each slice how
-        many there are and ``…_right``: where the first candidate is wrong, the word has no gold
-        entity in training (``new``), and by part of speech.
-    """
-    readings: Any = pipeline.readings([e.sentences for e in examples], graph=graph, **reading)
-    given = [_given(own, e.links, graph) for own, e in zip(readings, examples, strict=True)]
-    found = [
-        {(own.start, own.end): own.entity for own in read.prediction.links}
-        for read in pipeline.predicted(given, batch_size=batch_size)
-    ]
-    likeliest = [
-        {own.place[2:]: own.candidates[0].entity for own in read.linked_spans if own.candidates}
-        for read in given
-    ]
-    return count_links(examples, found, likeliest, train)
 
 
 def count_links(
@@ -266,8 +222,6 @@ def count_links(
         found: per text what spans were taken to mean; None: nothing.
         likeliest: per text their candidates with the highest prior.
     """
-    from kbert_core.knowbert.morphology import part_of_speech  # it needs PyTorch
-
     among = any(link.candidates for example in examples for link in example.links)
     seen = {_word(link, example) for example in train for link in example.links}
     counts = []
@@ -289,7 +243,7 @@ def count_links(
             count.update(prior_right=prior.get(place) in link.entities, **of_slices)
             count.update({f"{name}_right": on and right for name, on in of_slices.items()})
         counts.append(count)
-    return _columns((*LINK_COUNTS, *SLICES, *(f"{name}_right" for name in SLICES)), counts)
+    return columns((*LINK_COUNTS, *SLICES, *(f"{name}_right" for name in SLICES)), counts)
 
 
 def scores_of_links(columns: Mapping[str, Sequence[int]]) -> dict[str, Any]:
@@ -308,82 +262,7 @@ def _word(link: GoldLink, example: Example) -> str:
     return (link.word or example.sentences[0][link.start : link.end]).lower()
 
 
-def _given(
-    reading: "KnowBertReading", links: Sequence[GoldLink], graph: KnowledgeGraph
-) -> "KnowBertReading":
-    """Put the candidates that labels name into a reading, in place of those it has there."""
-    from kbert_core.knowbert.candidates import entity_span
-
-    config, number = reading.config, len(reading.config.bases) - 1
-    how = graph, config.options, config.bases[number], number
-    given = (
-        entity_span((link.start, link.end), link.candidates, link.word, *how)
-        for link in links
-        if link.candidates
-    )
-    by_place = {own.place: own for own in (*reading.spans, *filter(None, given))}
-    return reading.with_nodes(list(by_place.values()))
-
-
 # Fill-mask
-
-
-def mask_columns(
-    pipeline: "Pipeline",
-    examples: Sequence[Example],
-    graph: KnowledgeGraph,
-    train: Sequence[Example] = (),
-    *,
-    batch_size: int = AT_ONCE,
-    **reading: Any,
-) -> Columns:
-    """Sum the scores of the hidden tokens of each text.
-
-    If a text has masks with a label, these are hidden. Otherwise a share of its tokens is drawn
-    at random, the same ones every time.
-
-    Args:
-        train: the training examples, to find out which fillings are new.
-
-    Returns:
-        ``loss`` in nats; ``reciprocal``, of the token's rank in the whole vocabulary; ``right``,
-        how many have rank 1; ``count``; and ``new`` and ``new_reciprocal`` for texts whose
-        filling is in no training text.
-    """
-    import torch
-    from torch.nn.functional import cross_entropy
-
-    from kbert_core.reader import batch_done
-    from kbert_lab.training.rows import RowMaker, batch_of
-
-    assert pipeline.task is not None
-    check_count("batch_size", batch_size)
-    reader = pipeline.reader
-    config = reader.configured(**reading)
-    maker = RowMaker(examples, pipeline.task, reader, {}, graph, config, held_out=True)
-    counts = [Counter[str]() for _ in examples]
-    for start in range(0, len(examples), batch_size):
-        numbers = range(len(examples))[start : start + batch_size]
-        rows = maker.rows(numbers, EVALUATION_EPOCH)
-        batch, labels = batch_of([row for own in rows for row in own], reader, config)
-        with torch.inference_mode():
-            logits = reader.forward(batch, config)["logits"].float().cpu()
-        hidden = labels != IGNORED
-        scores, gold = logits[hidden], labels[hidden]
-        ranks = 1 + (scores > scores.gather(1, gold[:, None])).sum(1)
-        losses = cross_entropy(scores, gold, reduction="none")
-        texts = [number for number, own in zip(numbers, rows, strict=True) for _ in own]
-        in_rows = hidden.nonzero()[:, 0].tolist()
-        for row, *values in zip(
-            in_rows, *(v.tolist() for v in (losses, 1 / ranks, ranks == 1)), strict=True
-        ):
-            counts[texts[row]].update(dict(zip(MASK_COUNTS, (*values, 1), strict=True)))
-        batch_done.get()()
-    known = {example.label for example in train}
-    for example, count in zip(examples, counts, strict=True):
-        if train and example.label is not None and example.label not in known:
-            count.update({"new": count["count"], "new_reciprocal": count["reciprocal"]})
-    return _columns((*MASK_COUNTS, "new", "new_reciprocal"), counts)
 
 
 def scores_of_masks(columns: Mapping[str, Sequence[float]]) -> dict[str, Any]:
@@ -399,33 +278,6 @@ def scores_of_masks(columns: Mapping[str, Sequence[float]]) -> dict[str, Any]:
 
 
 # Reading comprehension
-
-
-def answer_columns(
-    pipeline: "Pipeline",
-    examples: Sequence[Example],
-    graph: KnowledgeGraph,
-    train: Sequence[Example] = (),
-    **reading: Any,
-) -> Columns:
-    """Score the best answer to each question against the gold answer that is most similar to it.
-
-    Returns:
-        ``exact``: whether they are equal; ``f1`` of their words; ``read``: whether a gold answer
-        stands whole in what the model reads of the paragraph, so that it can be found; ``count``.
-    """
-    from kbert_lab.training.rows import answer_tokens
-
-    del train
-    counts = []
-    readings = pipeline.read((e.sentences for e in examples), graph=graph, **reading)
-    for example, own in zip(examples, readings, strict=True):
-        best, gold = own.prediction.answers[0].text, [text for _, text in example.answers]
-        exact = any(words_of(best) == words_of(text) for text in gold)
-        f1 = max((word_f1(best, text) for text in gold), default=0.0)
-        read = any(answer_tokens(own.tokens[1], *answer) for answer in example.answers)
-        counts.append(dict(zip(ANSWER_COUNTS, (exact, f1, read, 1), strict=True)))
-    return _columns(ANSWER_COUNTS, counts)
 
 
 def scores_of_answers(columns: Mapping[str, Sequence[float]]) -> dict[str, Any]:
@@ -460,10 +312,3 @@ def word_f1(predicted: str, gold: str) -> float:
     found, wanted = words_of(predicted), words_of(gold)
     shared = (Counter(found) & Counter(wanted)).total()
     return 2 * shared / max(1, len(found) + len(wanted))
-
-
-BY_COLUMNS: dict[str, tuple[Any, Any]] = {  # tasks whose scores are ratios of sums of counts
-    "link": (link_columns, scores_of_links),
-    "mask": (mask_columns, scores_of_masks),
-    "qa": (answer_columns, scores_of_answers),
-}

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 from conftest import save_checkpoint, tiny_config
-from small_data import NAMES
+from small_data import NAMES, together
 from transformers import AutoModel, AutoModelForTokenClassification
-from two_processes import together
 
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, Triple, load_graph
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer

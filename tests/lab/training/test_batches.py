@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from small_data import pretraining, tuning
-from two_processes import together
+from small_data import pretraining, together, tuning
 
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline

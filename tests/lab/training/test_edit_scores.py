@@ -16,8 +16,8 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.triple import Triple
 from kbert_core.systems import SYSTEMS, reading_of
 from kbert_lab.data.labelled import Example
-from kbert_lab.training import evaluate as edits
-from kbert_lab.training.evaluate import edit_response
+from kbert_lab.training import edits
+from kbert_lab.training.edits import edit_response
 from kbert_lab.training.finetune import train
 from kbert_lab.training.options import Recipe
 from kbert_lab.training.recipe import learn_type_labels, type_relations

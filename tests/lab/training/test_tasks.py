@@ -24,12 +24,10 @@ from kbert_lab import cli
 from kbert_lab.data.labelled import Example, read_examples
 from kbert_lab.data.squad import read_comprehension
 from kbert_lab.explain.counterfactuals import Search, counterfactuals
-from kbert_lab.training.evaluate import evaluate
+from kbert_lab.training.evaluate import answer_columns, evaluate, mask_columns
 from kbert_lab.training.finetune import train
 from kbert_lab.training.rows import RowMaker
 from kbert_lab.training.scores import (
-    answer_columns,
-    mask_columns,
     scores_of_answers,
     scores_of_masks,
     word_f1,
