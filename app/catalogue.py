@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from app.edit_log import EditLog
+from app.edit_log import OpenWorkspace
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import TYPE_RELATIONS
 from kbert_lab.graphs.search import Facets, Found, GraphSearch, Query
 from kbert_lab.graphs.store.log import Change
+from kbert_lab.lab.log import Log
 
 PAGE = 200  # triples that are shown at a time
 EDITED = 100_000  # of a visitor's own triples that are found
@@ -25,7 +26,7 @@ class Catalogue:
     base: KnowledgeGraph  # before this visitor's own edits; of a workspace, the same
     search: GraphSearch  # of the graph, where it is in memory; else of the base, a graph file
     facets_of_search: Facets  # of the same
-    log: EditLog  # this visitor's edits
+    log: Log | OpenWorkspace  # this visitor's edits
     source: str = ""  # the file the base came from
     # of that file, by triple, as far as they are known
     lines: Mapping[Triple, int] = field(default_factory=dict)

@@ -8,7 +8,6 @@ import streamlit as st
 
 from app import services, state, workspaces
 from app.catalogue import Catalogue, entities_of
-from app.services import OpenedGraph
 from app.texts import N_, refusal, t
 from app.view_models.doubts import doubts
 from app.view_models.importing import Preview
@@ -38,17 +37,12 @@ def begin() -> None:
         "knowledge.rows": 20,
     }.items():
         ss.setdefault(key, value)
-    if ss.get("knowledge.of") != ss["lab.graph"]:
-        ss["knowledge.of"] = ss["lab.graph"]
+    chosen = state.session().graph
+    if ss.get("knowledge.of") != chosen:
+        ss["knowledge.of"] = chosen
         _look("", "head_starts" if len(state.graph()) > LARGE else "anywhere")
         for name in ("preview", "problem", "structure"):
             ss.pop(f"knowledge.{name}", None)
-    ss["knowledge.graph"] = ss["lab.graph"]
-
-
-def choose_graph() -> None:
-    """Callback of the graph chooser."""
-    ss["lab.graph"] = ss["knowledge.graph"]
 
 
 # Looking
@@ -62,7 +56,7 @@ def catalogue() -> Catalogue:
         facets = services.facets_of(searched)
         return Catalogue(shared.graph, shared.graph, searched, facets, shared, shared.graph.name)
     base, graph, log = state.base(), state.graph(), state.log()
-    opened: OpenedGraph = ss["lab.opened_as"].get(ss["lab.graph"], OpenedGraph(base))
+    opened = state.session().graphs[state.session().graph]
     if opened.stored is not None:
         search, facets = opened.stored, services.facets_of(opened.stored)
     else:
@@ -195,7 +189,7 @@ def _done(done: bool) -> bool:
 def add_rows(preview: Preview) -> None:
     """Callback: add what a preview showed, as one step."""
     count = len(preview.rows)
-    done = _done(state.add(Source(preview.name, list(preview.rows)), count))
+    done = _done(state.add(Source(preview.name, list(preview.rows))))
     if not done:
         return
     ss["knowledge.uploads"] = ss.get("knowledge.uploads", 0) + 1
@@ -223,10 +217,10 @@ def save_workspace(progress: Any) -> None:
         WorkspaceError: it can't be saved.
     """
     base = state.base()
-    opened: OpenedGraph = ss["lab.opened_as"].get(ss["lab.graph"], OpenedGraph(base))
+    opened = state.session().graphs[state.session().graph]
     key = workspaces.create(
         base,
-        state.log().steps,
+        state.session().history.edited(state.session().graph),
         title=ss["knowledge.title"].strip(),
         source=opened.source,
         lines=opened.lines,
@@ -239,6 +233,6 @@ def save_workspace(progress: Any) -> None:
 
 def set_who() -> None:
     """Callback: what this visitor calls themselves in the log."""
-    shared = ss.get("lab.workspace")
+    shared = state.workspace()
     if shared is not None:
         shared.who = ss["knowledge.who"].strip()

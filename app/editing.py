@@ -9,10 +9,10 @@ stands.
 import streamlit as st
 
 from app import state
-from app.texts import refusal
 from app.view_models.knowledge import Row, read_changes, rows_changed
-from kbert_core import KBertError, Triple
+from kbert_core import Triple
 from kbert_core.knowledge.edit import Edit
+from kbert_lab.lab.commands import Command, ReplaceTail, Switch
 
 ss = st.session_state
 
@@ -24,9 +24,9 @@ def begun(rows: tuple[Row, ...]) -> tuple[str, tuple[Row, ...]]:
         rows: what it is to show.
     """
     number, graph, given = ss.get("lab.table", (0, None, ()))
-    if graph != ss["lab.graph"] or _shown(_key(number), given) != rows:
+    if graph != state.session().graph or _shown(_key(number), given) != rows:
         number, given = number + 1, rows
-        ss["lab.table"] = (number, ss["lab.graph"], rows)
+        ss["lab.table"] = (number, state.session().graph, rows)
         ss["lab.table_now"] = rows
     return _key(number), given
 
@@ -64,7 +64,7 @@ def switch_branch(tree: str = "lab.tree") -> None:
     triple = ss.get(f"{tree}_triples", {}).get(name)
     ss["lab.switched"] = ss.get("lab.switched", 0) + 1
     if triple is not None:
-        _edit(triple, on=on, refused="lab.tree_problem")
+        _do(Switch((triple,), on), "lab.tree_problem")
 
 
 def edit_branch() -> None:
@@ -72,7 +72,7 @@ def edit_branch() -> None:
     name, tail = getattr(ss.get("lab.tree"), "edit", None) or (None, "")
     triple = ss.get("lab.tree_triples", {}).get(name)
     if triple is not None:
-        _edit(triple, tail, refused="lab.tree_problem")
+        _do(ReplaceTail(triple, tail), "lab.tree_problem")
 
 
 def ask_tails() -> None:
@@ -86,37 +86,26 @@ def ask_tails() -> None:
 def edit_drawn() -> None:
     """Callback of the graph: switch a triple, or change its tail."""
     fields, tail, *on = getattr(ss.get("lab.drawing"), "edit", None) or ((), None)
-    if fields:
-        _edit(Triple(*fields), tail, on=on == [True])
+    if not fields:
+        return
+    triple = Triple(*fields)
+    if tail is None:
+        _do(Switch((triple,), on == [True]))
+    else:
+        places, (drawn, _) = ss.get("lab.places", {}), ss.get("lab.drawn", ((), {}))
+        if triple in drawn and [x.tail for x in drawn].count(triple.tail) == 1:
+            places.setdefault(tail, places[triple.tail])  # stands where the old did
+        _do(ReplaceTail(triple, str(tail)))
 
 
-def _edit(
-    triple: Triple, tail: str | None = None, *, on: bool = False, refused: str = "lab.problem"
-) -> None:
-    """Give a triple another tail; None: have it on, or off.
+def _do(command: Command, refused: str = "lab.problem") -> None:
+    """Do what a drawing asks for, and draw the whole page; a click from before another is idle.
 
     Args:
         refused: under which key is kept why that can't be.
     """
-    graph = state.graph()
-    if triple not in graph or (tail is None and graph.is_on(triple) == on):
-        return
-    edit = Edit("switch_on" if on else "switch_off", triple)
-    try:
-        if tail is not None:
-            new = Triple.checked(triple.head, triple.relation, tail)
-            edit = Edit("replace", triple, new)
-        if state.commit(edit) and edit.new is not None:
-            if state.selection().triple == triple:
-                ss["lab.selection"] = state.selection().with_triple(edit.new)
-            places, (drawn, _) = ss.get("lab.places", {}), ss.get("lab.drawn", ((), {}))
-            if triple in drawn and [x.tail for x in drawn].count(triple.tail) == 1:
-                places.setdefault(edit.new.tail, places[triple.tail])  # stands where the old did
-    except KBertError as error:
-        ss["lab.problem"] = refusal(error)
-    if "lab.problem" in ss:
-        ss[refused] = ss.pop("lab.problem")
-    st.rerun()  # the whole page, and not this part alone
+    if not isinstance(command, Switch) or command.triples[0] in state.graph():
+        state.act(command, refused)
 
 
 def _key(number: int) -> str:
@@ -130,4 +119,4 @@ def _shown(key: str, given: tuple[Row, ...]) -> tuple[Row, ...]:
 def _stands(key: str) -> bool:
     """Whether a table is the one that stands there, and of the graph that is open."""
     number, graph, _ = ss["lab.table"]
-    return key == _key(number) and graph == ss["lab.graph"]
+    return key == _key(number) and graph == state.session().graph

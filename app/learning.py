@@ -7,12 +7,12 @@ import streamlit as st
 from app import services, sharing, state
 from app.examples import MINILM
 from app.share import Shared
-from app.state import NO_TASK
 from app.texts import language
 from app.view_models.lessons import LEARN_NOTEBOOK, LESSONS, Exercise, Setting
 from kbert_core import InjectionOptions, KBertTrace
 from kbert_lab.lab.scene import WORDS, Scene
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.session import NO_TASK
 
 ss = st.session_state
 NOTEBOOKS = "https://github.com/OWNER/kbert-lab/blob/main/notebooks"

@@ -24,10 +24,11 @@ from app.texts import speaking, t  # noqa: E402
 def side_by_side() -> None:
     """An address of old: the Lab, with readings side by side."""
     from app import state
+    from kbert_lab.lab.commands import Compare
 
     state.begin()
     offered = state.side_by_side(state.scene())
-    st.session_state["lab.compare"] = next(iter(offered), state.FREE)
+    state.dispatch(Compare(next(iter(offered), state.FREE)))
     st.switch_page("app_pages/lab.py")
 
 

@@ -16,12 +16,13 @@ from safetensors import SafetensorError, safe_open
 
 from app.texts import N_, t
 from app.words import BY_NAME, CHINESE, ENGLISH, LATIN, SEVERAL
-from kbert_core import Ablation, Card, KBertError
+from kbert_core import Ablation, Card, InjectionOptions, KBertError
 from kbert_core.checkpoints.adapters import encoder_of
 from kbert_core.checkpoints.checkpoint import TOKENIZER_FILES, card_of
 from kbert_core.checkpoints.encoders import is_adapter, is_frozen
 from kbert_core.errors import CheckpointError
 from kbert_core.kbert.reader import KBertReader
+from kbert_core.knowbert.knowbert import KnowBertConfig
 from kbert_core.roof.roof_bert import RoofReader
 from kbert_core.systems import K_BERT, reader_class
 from kbert_lab.training.cards import follows_graph
@@ -77,6 +78,22 @@ class ModelInfo:
         return issubclass(reader_class(self.card.system), RoofReader)
 
     @property
+    def task(self) -> str | None:
+        """What it was trained for; None: nothing."""
+        return self.card.task
+
+    @property
+    def options(self) -> InjectionOptions:
+        """The options it was trained with, if any."""
+        trained = self.card.knowledge or self.card.task is None
+        return self.card.reading.options if trained else InjectionOptions()
+
+    @property
+    def links(self) -> bool:
+        """Whether it has linkers, whose threshold can be set."""
+        return self.card.system == KnowBertConfig.system
+
+    @property
     def ablation(self) -> Ablation:
         """As it was trained; nothing is ablated where its system knows no ablations."""
         return getattr(self.card.reading, "ablation", Ablation())
@@ -109,6 +126,20 @@ class ModelInfo:
         if not isinstance(meaning, str) or meaning == name:
             return type_name(name)
         return f"{name} · {t(meaning)}"
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """What cuts a text where no model reads it; see ``kbert_lab.lab.session.Reads``."""
+
+    task: str | None = None
+    options: InjectionOptions = InjectionOptions()
+    ablation: Ablation = Ablation()
+    has_matrix: bool = True
+    links: bool = False
+
+
+NOTHING = Splitter()
 
 
 def type_name(label: str) -> str:

@@ -1,4 +1,4 @@
-"""The session's selection, and what changes it: only what is linked is drawn anew."""
+"""What changes the selection: only the parts of the page that are linked are drawn anew."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -7,9 +7,15 @@ from typing import ParamSpec
 import streamlit as st
 
 from app import state
-from kbert_core import Triple
 from kbert_core.knowledge.names import normalise_name
-from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.commands import (
+    ClearSelection,
+    Command,
+    SelectCell,
+    SelectMap,
+    SelectToken,
+    SelectTriple,
+)
 
 P = ParamSpec("P")
 NONE = -1  # sent in the place of a token: choose nothing
@@ -41,9 +47,10 @@ def begin() -> None:
     ss["lab.linked"] = {}
 
 
-def select(new: Selection) -> None:
+def select(*commands: Command) -> None:
     """Change the selection; in a callback only: draws the linked parts and nothing else."""
-    ss["lab.selection"] = new
+    for command in commands:
+        state.dispatch(command)
     st.rerun(list(ss["lab.linked"]))
 
 
@@ -52,17 +59,17 @@ def select(new: Selection) -> None:
 
 def clear() -> None:
     """Choose nothing."""
-    select(state.selection().cleared())
+    select(ClearSelection())
 
 
 def choose_triple() -> None:
     """Of the triple chooser."""
-    select(state.selection().with_triple(ss["lab.triple"]))
+    select(SelectTriple(ss["lab.triple"], toggle=False))
 
 
 def choose_token() -> None:
     """Of the token chooser."""
-    select(state.selection().with_token(ss["lab.token"]))
+    select(SelectToken(ss["lab.token"], toggle=False))
 
 
 def click_token(key: str) -> None:
@@ -72,27 +79,24 @@ def click_token(key: str) -> None:
         key: of the component; with ``_names`` it is that of its tokens' identities.
     """
     names, place = ss.get(f"{key}_names", ()), getattr(ss.get(key), "token", None)
-    now = state.selection()
     if place == NONE:
-        select(now.cleared())
+        clear()
     elif place is not None and 0 <= int(place) < len(names):
-        token = names[int(place)]
-        again = token == now.token and now.cell is None
-        select(now.with_token(None if again else token))
+        select(SelectToken(names[int(place)]))
 
 
 def click_cell(key: str) -> None:
     """Of a matrix: a cell; see :func:`click_token`."""
     names, cell = ss.get(f"{key}_names", ()), getattr(ss.get(key), "cell", None)
     if cell is not None and all(0 <= int(place) < len(names) for place in cell):
-        select(state.selection().with_cell(*(names[int(place)] for place in cell)))
+        select(SelectCell(*(names[int(place)] for place in cell)))
 
 
 def click_edge() -> None:
     """Of the graph: a triple, or once more to let it go."""
     number, (triples, _) = getattr(ss.get("lab.drawing"), "edge", None), ss["lab.drawn"]
     if number is not None and 0 <= int(number) < len(triples):
-        _choose(triples[int(number)])
+        select(SelectTriple(triples[int(number)]))
 
 
 def click_name() -> None:
@@ -100,24 +104,19 @@ def click_name() -> None:
     name, (triples, tokens) = getattr(ss.get("lab.drawing"), "node", None), ss["lab.drawn"]
     token = tokens.get(normalise_name(str(name)))
     if token is not None:
-        select(state.selection().cleared().with_token(token))
+        select(ClearSelection(), SelectToken(token))
     for triple in triples:
         if name in (triple.head, triple.tail):
-            _choose(triple)
-
-
-def _choose(triple: Triple) -> None:
-    now = state.selection()
-    select(now.with_triple(None if triple == now.triple else triple))
+            select(SelectTriple(triple))
 
 
 def choose_map() -> None:
     """Of the layer and the head chooser."""
-    ss["lab.selection"] = state.selection().with_map(ss["lab.layer"], ss["lab.head"])
+    state.dispatch(SelectMap(ss["lab.layer"], ss["lab.head"]))
 
 
 def click_map() -> None:
     """Of the thumbnails: a layer and an attention head."""
     chosen = getattr(ss.get("lab.heads"), "map", None)
     if chosen is not None:
-        ss["lab.selection"] = state.selection().with_map(int(chosen[0]), int(chosen[1]))
+        state.dispatch(SelectMap(int(chosen[0]), int(chosen[1])))

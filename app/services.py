@@ -9,8 +9,8 @@ bounded in bytes (``kept``, and ``server.maxCacheDataSize`` for ``st.cache_data`
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import fields, is_dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import gettempdir
@@ -50,7 +50,6 @@ from kbert_core.errors import CheckpointError, GraphFileError, KBertError, TextE
 from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.reader import KBertReading
 from kbert_core.kbert.visible import ReadConfig
-from kbert_core.knowbert.knowbert import KnowBertConfig
 from kbert_core.knowledge import is_large
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ENDINGS, Reading, ReadOptions, open_rows, rows_of
@@ -67,6 +66,7 @@ from kbert_lab.graphs.search import Facets, GraphSearch
 from kbert_lab.graphs.store.importing import indexed
 from kbert_lab.graphs.store.store import GraphStore
 from kbert_lab.lab.scene import CHARACTERS, NO_MODEL, WORDS, GraphRef, Scene, content_key
+from kbert_lab.lab.session import TRIPLE_BYTES, OpenedGraph
 from kbert_lab.study.gated import FILE as GATE
 from kbert_lab.study.gated import Gate, Gated, GatedPrediction
 
@@ -81,7 +81,6 @@ GRAPH_ENDINGS = [ending[1:] for ending in (*ENDINGS, *PACKED)]  # of graphs to u
 LONGEST_TEXT = 5000  # characters of a sentence; longer texts belong on the command line
 LONGEST_WITHOUT_MODEL = 1024  # tokens, where no encoder sets the limit
 REPEATS = 4  # of each line of an upload, on average, that are read to be dropped
-TRIPLE_BYTES = 1200  # of memory that a triple takes with its line and its place in the index
 MOST_OF_VISIT = 512 << 20  # bytes of memory for the graphs that a visitor uploads
 TOKEN_BYTES = 1100  # that a token of a trace takes, without its tensors
 
@@ -105,26 +104,6 @@ outcomes = Lock()  # and the outcomes of what one visitor types, beside the text
 
 class RoomError(KBertError):
     """There is no room for what a visitor brings."""
-
-
-@dataclass(frozen=True)
-class OpenedGraph:
-    """A graph read from a file."""
-
-    graph: KnowledgeGraph  # its triples
-    problems: tuple[str, ...] = ()  # the bad lines that were left out
-    repeated: int = 0  # how many lines repeated an earlier triple and were dropped
-    source: str = ""  # the file's name, without its folder
-    # the line of each triple; empty where there are very many
-    lines: Mapping[Triple, int] = field(default_factory=dict)
-    stored: GraphSearch | None = None  # of a graph file: itself, at the revision opened
-    own: bool = False  # it was uploaded: one visitor's, and in no cache
-    doubts: tuple[str, ...] = ()  # lines that were read as triples, and may be headings
-
-    @property
-    def size(self) -> int:
-        """Bytes of memory it takes, about; of a graph file next to none."""
-        return 0 if self.stored else TRIPLE_BYTES * len(self.graph)
 
 
 def models() -> tuple[ModelInfo, ...]:
@@ -447,11 +426,6 @@ def _stamp(path: Path) -> str:
 
 
 # Results
-
-
-def links_entities(model: str) -> bool:
-    """Whether a model has linkers, whose threshold can be set."""
-    return model not in NO_MODEL and model_info(model).card.system == KnowBertConfig.system
 
 
 def has_trees(scene: Scene) -> bool:

@@ -30,7 +30,6 @@ from pydantic import (
 
 from app import comparing
 from app.comparing import GRAPHS, Choice
-from app.intervening import MOST
 from app.texts import N_, t
 from kbert_core import Ablation, InjectionOptions, Intervention, KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
@@ -38,6 +37,7 @@ from kbert_core.knowledge.selection import Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.knowledge.triple import ALIAS_RELATIONS
 from kbert_core.systems import SYSTEMS
+from kbert_lab.lab.commands import MOST_INTERVENTIONS
 from kbert_lab.lab.scene import GraphRef, Scene
 from kbert_lab.lab.selection import MEAN, Selection
 
@@ -421,7 +421,7 @@ class _Scene(_Part):
     ablation: Annotated[_Ablation, _as(Ablation)]
     interventions: Annotated[
         tuple[Annotated[Intervention, PlainValidator(_intervention)], ...],
-        Field(max_length=MOST, fail_fast=True),
+        Field(max_length=MOST_INTERVENTIONS, fail_fast=True),
     ] = ()
     system: _System = ""
     threshold: _Number | None = None

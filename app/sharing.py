@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from app import intervening, language, services, state
+from app import language, services, state
 from app.comparing import Choice
 from app.components import document
+from app.edit_log import WORKSPACE, OpenWorkspace
 from app.examples import MINILM
 from app.export import Page, Side
 from app.services import OpenedGraph
 from app.share import PARAMETER, VIEWS, Shared, ShareError, folder_name, from_link, to_link
-from app.state import AUTO, BERT, FREE, NO_TASK, PINNED, WORKSPACE
+from app.state import BERT, FREE, PINNED
 from app.texts import N_, refusal, t
 from app.view_models.matrix import picked
 from app.words import COMPARE_NAME, TASK_TEXTS
@@ -25,6 +26,7 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Strategy
 from kbert_core.tasks import TASKS
 from kbert_lab.lab.scene import CHARACTERS, WORDS, GraphRef, Scene, is_blank
+from kbert_lab.lab.session import AUTO, NO_TASK, Session
 
 ADDRESS = "app.address"
 
@@ -37,12 +39,13 @@ Note = tuple[str, Mapping[str, str]]
 
 def shared() -> Shared:
     """What this visitor's page shows."""
-    steps = tuple(len(step.edits) for step in state.log().steps)
-    compare = ss.get("lab.compare") or AUTO
-    pinned = ss.get("lab.pinned") if compare == PINNED else None
+    own = state.session()
+    steps = tuple(len(step.edits) for step in own.history.edited(own.graph) if not own.shared)
+    compare = own.compare
+    pinned = own.pinned if compare == PINNED else None
     return Shared(
         _named(state.scene()),
-        ss["lab.task"],
+        own.task,
         steps if any(count != 1 for count in steps) else (),
         compare if compare != PINNED or pinned is not None else AUTO,
         _named(pinned) if pinned is not None else None,
@@ -102,7 +105,7 @@ def page() -> Page:
         side(after, now, trace),
         side(t(COMPARE_NAME[kind]), compared, before) if before is not None else None,
         services.model_info(now.model) if now.has_model else None,
-        t(TASK_TEXTS[ss["lab.task"]]),
+        t(TASK_TEXTS[state.session().task]),
         window,
         f"{t('Layer')} {layer or mean} · {t('Head')} {head or mean}",
         kind != BERT,
@@ -126,7 +129,7 @@ def with_triples(shared: Shared) -> Shared:
     empty = now.graph.fingerprint == _EMPTY
     if state.workspace() is not None or empty or base.aliases != whole:
         return shared
-    pinned = ss["lab.pinned"] if shared.pinned is not None else None
+    pinned = state.session().pinned if shared.pinned is not None else None
     scenes = [own for own in (now, pinned) if own is not None and own.graph == now.graph]
     entities: dict[str, None] = {}
     try:
@@ -178,9 +181,9 @@ def query() -> dict[str, str]:
     """The address's parameters: of what it asked for, only what the page still shows."""
     spoken = {language.PARAMETER: ss["app.language"]} if "app.language" in ss else {}
     asked, found = st.query_params.to_dict(), {}
-    if "lab.graphs" not in ss:
+    if "session" not in ss:
         return spoken
-    if (opened := ss.get("lab.workspace")) is not None:
+    if isinstance(opened := state.session().workspace, OpenWorkspace):
         found[state.KEY] = opened.key
     if PARAMETER in asked and ("lab.waiting" in ss or as_arrived()):
         found[PARAMETER] = asked[PARAMETER]
@@ -197,7 +200,7 @@ def link_back() -> str | None:
     """
     if ss.pop("lab.forget", False):
         return ""
-    begun = "lab.graphs" in ss and "lab.waiting" not in ss
+    begun = "session" in ss and "lab.waiting" not in ss
     if not begun or not (state.log().done or state.current_example() is None):
         return None
     now = shared()
@@ -265,7 +268,7 @@ def take(shared: Shared, graph: KnowledgeGraph | None = None) -> None:
             "The graph “{graph}” isn't here. What was shared carries only the triples that this "
             "text needs. To read another text with it, open the graph."
         )
-        if any(graph.name == whole for graph in ss["lab.graphs"].values()):
+        if any(own.graph.name == whole for own in state.session().graphs.values()):
             missing = N_(
                 "This was made with another version of the graph “{graph}”. You see the triples "
                 "of that version that this text needs."
@@ -299,8 +302,8 @@ def read_otherwise() -> None:
     """Callback: read the text that waits with the graph that is chosen here, without edits."""
     shared: Shared = ss["lab.waiting"]
     leave()
-    name = ss["lab.graph"]
-    here = services.ref_of(ss["lab.graphs"][name])
+    name = state.session().graph
+    here = services.ref_of(state.base())
     scene = replace(shared.scene, graph=here, edits=state.scene().edits)
     _put(Shared(scene, shared.task), name)
 
@@ -335,9 +338,9 @@ def graph_named(scene: Scene) -> str | None:
     A workspace takes no edits that aren't its own.
     """
     wanted = scene.graph.fingerprint
-    for name, graph in ss["lab.graphs"].items():
-        if graph.fingerprint == wanted and (name != WORKSPACE or not scene.edits):
-            return str(name)
+    for name, own in state.session().graphs.items():
+        if own.graph.fingerprint == wanted and (name != WORKSPACE or not scene.edits):
+            return name
     if wanted == _EMPTY:
         return state.take_graph(OpenedGraph(KnowledgeGraph(name=scene.graph.name)), choose=False)
     return None
@@ -352,7 +355,7 @@ def _path_of(model: str, task: str) -> str | None:
 
 def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
     """Put a scene on the page; nothing is changed where its edits don't fit its graph."""
-    scene, base = shared.scene, ss["lab.graphs"][graph]
+    scene, base = shared.scene, state.session().graphs[graph].graph
     said = [*notes]
     try:
         state.edited(base, scene.edits)
@@ -374,29 +377,38 @@ def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
                 "The triples were chosen by a model; here the first in graph order are taken."
             )
             said.append((missing, {}))
-    state.put_text(scene.sentences, task=task, model=path, graph=graph)
-    intervening.put(scene.sentences, scene.interventions)
-    said += _put_options(options, scene.ablation)
-    if graph != WORKSPACE:
-        log = state.log()
-        log.put_back()
-        left = iter(scene.edits)
-        for count in shared.steps or (1,) * len(scene.edits):  # each can be undone
-            log.commit(*islice(left, count))
-    ss["lab.compare"] = shared.compare
-    if shared.pinned is not None and not _pin(shared.pinned, shared.task):
-        ss["lab.compare"] = AUTO
+    pinned = _here(shared.pinned, shared.task) if shared.pinned is not None else None
+    compare = shared.compare
+    if shared.pinned is not None and pinned is None:
+        compare = AUTO
         said.append((N_("The pinned scene that this was compared with can't be shown here."), {}))
-    ss["lab.selection"], ss["lab.window"] = shared.selection, shared.window
+    if scene.system:  # the page reads as the model was trained, and so beside it
+        compare = "systems"
+    now = state.with_text(scene.sentences, task, path, graph)
+    options, more = _options(options, now)
+    now = replace(
+        now,
+        options=options,
+        ablation=scene.ablation,
+        threshold=scene.threshold,
+        interventions={**now.interventions, now.sentences: ()},
+        selection=shared.selection,
+        compare=compare,
+        pinned=pinned if pinned is not None else now.pinned,
+    )
+    before = state.session()
+    now = before.put(now, graph) if before.history.steps else now
+    left = iter(scene.edits if graph != WORKSPACE else ())
+    for count in shared.steps or (1,) * len(scene.edits):  # each can be undone
+        if edits := tuple(islice(left, count)):
+            now = now.edit(*edits)
+    state.put(now.intervene(scene.interventions))
+    ss["lab.window"] = shared.window
     ss.update({f"lab.{name}": shown[0] for name, shown in VIEWS.items()})
     ss.update({f"lab.{name}": value for name, value in shared.views})
     _put_panels(shared)
-    ss["lab.threshold"] = scene.threshold
-    if scene.system:  # the page reads as the model was trained, and so beside it
-        ss["lab.compare"] = "systems"
-    ss["lab.hint"] = False
     ss.pop("lab.problem", None)
-    ss["lab.arrived"] = state.scene(), said
+    ss["lab.arrived"] = state.scene(), [*said, *more]
 
 
 def _put_panels(shared: Shared) -> None:
@@ -406,7 +418,7 @@ def _put_panels(shared: Shared) -> None:
     ss["lab.free_count"] = len(shared.panels)
     for number, own in enumerate(shared.panels):
         key = f"lab.free.{number}"
-        ss[f"{key}.model"] = _path_of(own.model, ss["lab.task"]) or ss["lab.model"]
+        ss[f"{key}.model"] = _path_of(own.model, state.session().task) or state.session().model
         ss[f"{key}.graph"], ss[f"{key}.system"] = own.graph, own.system
         ss[f"{key}.positions"], ss[f"{key}.visible"] = own.ablation.positions, own.ablation.visible
 
@@ -421,12 +433,12 @@ def _first(options: InjectionOptions) -> InjectionOptions:
     return replace(options, strategy=Strategy.FIRST, threshold=None, one_sense=False, scorer=None)
 
 
-def _put_options(options: InjectionOptions, ablation: Ablation) -> list[Note]:
-    """Choose options as they were; what the page doesn't ask for stands among the model's own."""
-    own: InjectionOptions = ss["lab.model_injection"]
+def _options(options: InjectionOptions, now: Session) -> tuple[InjectionOptions, list[Note]]:
+    """Options as far as they can be had with a session's model, and what can't."""
+    own = now.reads.options.scorer
     said: list[Note] = []
-    if own.scorer is not None and options.scorer == folder_name(own.scorer):
-        options = replace(options, scorer=own.scorer)
+    if options.scorer is not None and own is not None and options.scorer == folder_name(own):
+        options = replace(options, scorer=own)
     elif options.scorer is not None:
         missing = N_(
             "The triples were chosen by the scorer {scorer}, which isn't here; here the first in "
@@ -434,38 +446,20 @@ def _put_options(options: InjectionOptions, ablation: Ablation) -> list[Note]:
         )
         said.append((missing, {"scorer": options.scorer}))
         options = _first(options)
-    state.put_options(options, ablation)
-    ss["lab.max_triples"] = min(options.max_triples, state.most_triples(ss["lab.model"]))
-    ss["lab.move_up"] = not options.keep_places
-    if options.relations != own.relations:
-        ss["lab.relations"] = list(options.relations or ())
-    as_given = options.strategy is own.strategy or options.threshold is not None or options.scorer
-    chosen = options if as_given else own
-    ss["lab.model_injection"] = replace(
-        own,
-        relations=own.relations if options.relations else options.relations,
-        not_relations=options.not_relations,
-        first_relations=options.first_relations,
-        strategy=chosen.strategy,
-        threshold=chosen.threshold,
-        one_sense=False,
-        scorer=chosen.scorer,
-    )
-    return said
+    most = state.most_triples(now.model)
+    return replace(options, max_triples=min(options.max_triples, most)), said
 
 
-def _pin(pinned: Scene, task: str) -> bool:
-    """Pin a scene, if its graph and its model are here."""
+def _here(pinned: Scene, task: str) -> Scene | None:
+    """A pinned scene, if its graph and its model are here."""
     name = graph_named(pinned)
     path = _path_of(pinned.model, task) or _path_of(pinned.model, NO_TASK)
     if name is None or name == WORKSPACE or path is None or pinned.options.scorer is not None:
-        return False
-    base = ss["lab.graphs"][name]
+        return None
+    own = state.session()
     try:
-        state.edited(base, pinned.edits)
+        state.edited(own.graphs[name].graph, pinned.edits)
     except KBertError:
-        return False
-    ss["lab.pinned"] = replace(
-        pinned, model=path, graph=services.ref_of(base), device=ss["lab.device"]
-    )
-    return True
+        return None
+    ref = services.ref_of(own.graphs[name].graph)
+    return replace(pinned, model=path, graph=ref, device=own.device)

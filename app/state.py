@@ -1,4 +1,4 @@
-"""The session's state ↔ Scene: what this visitor chose, typed and edited."""
+"""The visitor's session, changed by ``dispatch`` alone; and what follows from it."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -9,40 +9,49 @@ from typing import Any
 
 import streamlit as st
 
-from app import comparing, intervening, services, workspaces
+from app import comparing, services, workspaces
 from app.comparing import Known, Panel
-from app.edit_log import EditLog, OpenWorkspace
+from app.edit_log import WORKSPACE, OpenWorkspace
 from app.examples import EXAMPLES, FIRST, MINILM, Example
-from app.models import ModelInfo, alike
+from app.models import NOTHING, ModelInfo, alike
 from app.services import OpenedGraph, RoomError
 from app.texts import N_, clauses, language, refusal, sentences, t
 from app.view_models.knowledge import describe
 from app.view_models.model_facts import option_name
 from app.words import SPOKEN
-from kbert_core import Ablation, InjectionOptions, KBertError, KBertTrace, KnowledgeGraph, Triple
+from kbert_core import Ablation, KBertError, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.selection import SCORED, Strategy
-from kbert_core.knowledge.surface_forms import RULES, NameRules
+from kbert_core.knowledge.selection import Strategy
 from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.systems import K_BERT, SYSTEMS
 from kbert_core.tasks import TASKS
 from kbert_lab.graphs.download import PUBLIC
 from kbert_lab.graphs.search import GraphSearch
 from kbert_lab.graphs.store.importing import Source
+from kbert_lab.lab.commands import (
+    Command,
+    Import,
+    MakeEdits,
+    OpenGraph,
+    Redo,
+    TurnShared,
+    Undo,
+    apply,
+)
+from kbert_lab.lab.history import Edited
+from kbert_lab.lab.log import Log
 from kbert_lab.lab.scene import CHARACTERS, NO_GRAPH, NO_MODEL, WORDS, Scene
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.session import AUTO, NO_TASK, Reads, Session
 
-NO_TASK = "tree"
 PLAIN_TEXT = "plain-text"
-WORKSPACE = "workspace"  # among the graphs: the one whose edits are kept and shared
 KEY = "workspace"  # of the address, which opens it again
 KEPT = 4  # edited graphs that stay in memory
 MOST_LOOKED_AT = 200  # triples of a graph, to see which script it is in
-MOST_EDITS = 50_000  # of a visit, those taken back among them
 MOST_COPIED = 5_000  # triples of a workspace that are kept in case it goes
 KEEP: dict[str, Any] = {"persist_state": "session"}  # of a widget that isn't always on the page
-AUTO, BERT, ORIGINAL, PINNED = "auto", "bert", "original", "pinned"
+BERT, ORIGINAL, PINNED = "bert", "original", "pinned"
 UNTOUCHED = "untouched"  # the scene without interventions
 FREE = "free"  # panels side by side that the visitor chooses
 
@@ -54,6 +63,49 @@ def visitor() -> str:
     return ss.setdefault("visitor", secrets.token_hex(8))
 
 
+# The session
+
+
+def session() -> Session:
+    """What this visitor chose, typed, opened and did."""
+    found: Session = ss["session"]
+    return found
+
+
+def put(new: Session) -> None:
+    """Go on with another session."""
+    ss["session"] = new
+
+
+def dispatch(command: Command, refused: str = "lab.problem") -> bool:
+    """Do what a visitor wants, or keep why it can't be done; return whether it was.
+
+    Args:
+        refused: the key under which the page finds the reason.
+    """
+    new, error = apply(session(), command)
+    if error is not None:
+        ss[refused] = said(error)
+        return False
+    ss.pop(refused, None)
+    put(new)
+    return True
+
+
+def act(command: Command, refused: str = "lab.problem") -> None:
+    """Do what a visitor wants, and draw the whole page anew; in a callback only."""
+    dispatch(command, refused)
+    st.rerun()  # from a part of the page, too
+
+
+def said(error: KBertError) -> str:
+    """What an error says to this visitor: of a workspace without its place on this machine."""
+    shared = workspace()
+    if shared is None:
+        return refusal(error)
+    return workspaces.without_path(error, workspaces.place_of(shared.key), shared.graph.name)
+
+
 # What there is to choose
 
 
@@ -62,7 +114,7 @@ def known_models() -> tuple[ModelInfo, ...]:
 
     Looked for once in a run of the page: it asks five times, and every file has to be touched.
     """
-    opened = tuple(ss.get("lab.opened_models", ()))
+    opened = session().models if "session" in ss else ()
     before, found = ss.get("lab.known_models", (None, ()))
     if before != opened:
         listed = services.models()
@@ -96,6 +148,11 @@ def models_for(task: str) -> dict[str, str]:
     }
 
 
+def reads(model: str) -> Reads:
+    """What a session has to know of a model."""
+    return NOTHING if model in NO_MODEL else services.model_info(model)
+
+
 def examples() -> dict[str, Example]:
     """The examples that can run with the models there are, the visitor's language first."""
     infos, own = known_models(), SPOKEN[language()]
@@ -118,44 +175,24 @@ def _reads(info: ModelInfo, example: Example) -> bool:
 
 
 def begin() -> None:
-    """Fill a new session, and mend what no longer fits."""
+    """Begin a session, and mend what no longer fits."""
     ss.pop("lab.known_models", None)
+    if "session" not in ss:
+        demos = {name: services.demo_file(name) for name in services.DEMO_GRAPHS}
+        put(Session(WORDS, NOTHING, next(iter(demos)), demos))
+        use_example(_first_example())
     if "lab.to_try" in ss:
         put_sentences(ss.pop("lab.to_try"))
-    if "lab.graphs" not in ss:
-        demos = [services.demo_file(name) for name in services.DEMO_GRAPHS]
-        ss["lab.graphs"] = {demo.graph.fingerprint: demo.graph for demo in demos}
-        ss["lab.opened_as"] = {demo.graph.fingerprint: demo for demo in demos}
-        ss["lab.logs"] = {}
-        ss["lab.compare"] = AUTO
-        ss["lab.hint"] = True
-        use_example(_first_example())
     _begin_workspace()
-    if ss.get("lab.task") not in tasks():
-        ss["lab.task"] = tasks()[0]
-    if ss.get("lab.model") not in (models := models_for(ss["lab.task"])):
-        ss["lab.model"] = next(iter(models))
-        model_options()
-    for key, value in {
-        "lab.text": "",
-        "lab.text_b": "",
-        "lab.relations": [],
-        "lab.positions": "soft",
-        "lab.visible": "tree",
-        "lab.device": "auto",
-        "lab.strategy": Strategy.FIRST,
-        "lab.one_sense": False,
-        "lab.move_up": False,
-        "lab.names": list(RULES),
-    }.items():
-        ss.setdefault(key, value)
-    if ss.get("lab.example") and current_example() is None:
-        ss["lab.example"] = None
-    if ss["lab.graph"] not in ss["lab.graphs"]:
-        ss["lab.graph"] = next(iter(ss["lab.graphs"]))
-    ss["lab.graph_before"] = ss["lab.graph"]
-    if ss.get("lab.compare") == UNTOUCHED and not intervening.log().standing:
-        ss["lab.compare"] = AUTO
+    now = session()
+    task = now.task if now.task in tasks() else tasks()[0]
+    offered = models_for(task)
+    if task != now.task or now.model not in offered:
+        model = now.model if now.model in offered else next(iter(offered))
+        now = now.with_model(model, reads(model), task)
+    if now.compare == UNTOUCHED and not now.standing:
+        now = replace(now, compare=AUTO)
+    put(now)
 
 
 def _first_example() -> Example:
@@ -170,39 +207,37 @@ def _first_example() -> Example:
 
 def use_example(example: Example) -> None:
     """Put an example on the page, and a model that reads it where the chosen one doesn't."""
-    put_text(
-        example.sentences,
-        task=example.task or NO_TASK,
-        model=_model_for(example),
-        graph=services.demo_graph(example.graph).fingerprint,
-    )
-    ss["lab.example"] = ss["lab.shown_example"] = example.name
+    put(with_example(example))
 
 
-def put_text(sentences: tuple[str, ...], *, task: str, model: str, graph: str) -> None:
-    """Put a text on the Lab's page, with what reads it.
+def with_example(example: Example) -> Session:
+    """The session with an example on the page."""
+    model = _model_for(example)
+    now = with_text(example.sentences, example.task or NO_TASK, model, example.graph)
+    return replace(now, example=example.name)
+
+
+def with_text(sentences: tuple[str, ...], task: str, model: str, graph: str) -> Session:
+    """The session with a text on the page, and what reads it.
 
     Args:
         sentences: one or two.
         task, model: the model's options become those it was trained with.
-        graph: its name in this session.
+        graph: its id.
     """
-    put_sentences(sentences)
-    ss["lab.task"], ss["lab.model"], ss["lab.graph"] = task, model, graph
-    model_options()
+    read = session().with_model(model, reads(model), task)
+    return replace(read, graph=graph).with_text(*sentences)
+
+
+def put_text(sentences: tuple[str, ...], task: str, model: str, graph: str) -> None:
+    """Put a text on the page, and what reads it; see :func:`with_text`."""
+    put(with_text(sentences, task, model, graph))
 
 
 def put_sentences(sentences: tuple[str, ...]) -> None:
-    """Put another text on the Lab's page, or two, for the same model and graph."""
-    ss["lab.example"] = ss["lab.shown_example"] = None
-    ss["lab.text"], ss["lab.text_b"] = (*sentences, "")[:2]
+    """Put another text on the page, or two, for the same model and graph."""
+    put(session().with_text(*sentences))
     ss.pop("lab.waiting", None)
-    text_changed()
-
-
-def text_changed() -> None:
-    """Callback of a text's field: what was chosen in the text before stands there no more."""
-    ss["lab.selection"] = selection().cleared()
 
 
 def reader_of(texts: Sequence[str]) -> str:
@@ -215,31 +250,30 @@ def reader_of(texts: Sequence[str]) -> str:
         known = [model in NO_MODEL or services.model_info(model).knows(text) for text in texts]
         return 2 * sum(known) >= len(texts)
 
-    if knows(ss["lab.model"]):
-        return str(ss["lab.model"])
+    now = session()
+    if knows(now.model):
+        return now.model
     able = [i for i in known_models() if i.problem is None and i.card.task in TASKS]
     able = [info for info in able if knows(info.path)]
-    best = lambda info: (info.card.task == ss["lab.task"], bool(info.card.knowledge))  # noqa: E731
+    best = lambda info: (info.card.task == now.task, bool(info.card.knowledge))  # noqa: E731
     return max(able, key=best).path if able else WORDS
 
 
 def read_with(model: str) -> None:
     """Callback: choose a model, whatever its task."""
-    ss["lab.task"] = NO_TASK if model == WORDS else services.model_info(model).card.task
-    ss["lab.model"] = model
-    model_options()
+    put(session().with_model(model, reads(model)))
 
 
 def follow(graph: KnowledgeGraph) -> None:
     """Choose a model that reads most of a graph's names, where the chosen one doesn't."""
-    before = (ss["lab.model"], (ss["lab.text"], ss.get("lab.text_b") or ""))
+    before = session()
     ss.pop("lab.reader_before", None)
     model = reader_of([triple.head for triple in islice(graph, MOST_LOOKED_AT)])
-    if model == ss["lab.model"]:
+    if model == before.model:
         return
     read_with(model)
-    ss["lab.reader_before"] = (model, *before)
-    if model != WORDS and not all(map(services.model_info(model).knows, before[1])):
+    ss["lab.reader_before"] = (model, before.model, before.texts)
+    if model != WORDS and not all(map(services.model_info(model).knows, before.texts)):
         put_sentences(("",))  # until there is one to try
 
 
@@ -255,89 +289,52 @@ def _model_for(example: Example) -> str:
     if example.task is None:
         return services.english_encoder() or WORDS if example.model == MINILM else WORDS
     able = {info.path: info for info in known_models() if _reads(info, example)}
-    chosen = ss.get("lab.model")
+    chosen = session().model
     own = next((p for p, info in able.items() if info.folder == example.model), None)
     return chosen if chosen in able else own or next(iter(able))
 
 
-def choose_example() -> None:
-    """Callback of the example chooser."""
-    example = examples().get(ss["lab.example"])
-    if example:
-        use_example(example)
-
-
-def options_of(model: str) -> tuple[InjectionOptions, Ablation]:
-    """How a model reads unless told otherwise: with the options it was trained with, if any."""
-    options, ablation = InjectionOptions(), Ablation()
-    if model not in (WORDS, CHARACTERS):
-        info = services.model_info(model)
-        card, ablation = info.card, info.ablation
-        if card.knowledge or card.task is None:
-            options = card.reading.options
-    return options, ablation
+def choose_example(name: str | None) -> None:
+    """Put the example of a name on the page; None: stay."""
+    if name in examples():
+        use_example(examples()[name])
 
 
 def most_triples(model: str) -> int:
     """How many triples a mention may be given: 20, or more where the model was trained so."""
-    return max(20, options_of(model)[0].max_triples)
+    return max(20, reads(model).options.max_triples)
 
 
-def model_options() -> None:
-    """Take the options the chosen model was trained with."""
-    put_options(*options_of(ss["lab.model"]))
+def choose_task(task: str) -> None:
+    """Choose a task, and its first model where the chosen one is for another."""
+    offered = models_for(task)
+    model = session().model
+    choose_model(model if model in offered else next(iter(offered)), task)
 
 
-def put_options(options: InjectionOptions, ablation: Ablation) -> None:
-    """Choose options; what the page doesn't ask for stands among the model's own."""
-    ss["lab.positions"], ss["lab.visible"] = ablation.positions, ablation.visible
-    ss["lab.max_triples"] = options.max_triples
-    ss["lab.tail_only"] = options.tail_only
-    ss["lab.relations"] = []
-    ss["lab.model_injection"] = options
-    ss["lab.strategy"] = options.strategy
-    ss["lab.one_sense"] = options.one_sense
-    ss["lab.names"] = options.names.as_list()
-
-
-def choose_task() -> None:
-    """Callback of the task chooser."""
-    offered = models_for(ss["lab.task"])
-    if ss["lab.model"] not in offered:
-        ss["lab.model"] = next(iter(offered))
-    choose_model()
-
-
-def choose_model() -> None:
-    """Callback of the model chooser: its options, and a text it can read.
+def choose_model(model: str, task: str | None = None) -> None:
+    """Choose a model: its options, and a text it can read.
 
     An example that isn't for the model's task and language gives way to one
     that is; what the visitor wrote stays.
     """
-    model_options()
-    shown = next((e for e in EXAMPLES if e.name == ss.get("lab.shown_example")), None)
-    if shown is None or ss["lab.task"] == NO_TASK or not _untouched(shown):
+    before = session()
+    put(before.with_model(model, reads(model), task or before.task))
+    shown = next((e for e in EXAMPLES if e.name == before.example), None)
+    if shown is None or session().task == NO_TASK:
         return
-    info = services.model_info(ss["lab.model"])
+    info = services.model_info(model)
     fitting = [e for e in examples().values() if _reads(info, e)]
     if fitting and shown not in fitting:
         use_example(fitting[0])
 
 
-def _untouched(example: Example) -> bool:
-    """Whether an example's text stands on the page as it was put there."""
-    texts = (ss.get("lab.text"), ss.get("lab.text_b") or "")
-    return texts == (*example.sentences, "")[:2]
-
-
 def current_example() -> Example | None:
     """The example shown, as long as its sentence, task and graph are."""
-    example = next((e for e in EXAMPLES if e.name == ss.get("lab.shown_example")), None)
-    if example is None or not _untouched(example):
-        return None
-    if ss["lab.task"] != (example.task or NO_TASK):
-        return None
-    return example if ss["lab.graph"] == services.demo_graph(example.graph).fingerprint else None
+    now = session()
+    example = next((e for e in EXAMPLES if e.name == now.example), None)
+    same = example and (now.task, now.graph) == (example.task or NO_TASK, example.graph)
+    return example if same else None
 
 
 # The scene
@@ -345,30 +342,15 @@ def current_example() -> Example | None:
 
 def scene() -> Scene:
     """What this visitor looks at now."""
-    task = ss["lab.task"]
-    sentences: tuple[str, ...] = (ss["lab.text"],)
-    if task != NO_TASK and TASKS[task].sentences == 2:
-        sentences = (ss["lab.text"], ss["lab.text_b"])
-    base = ss["lab.graphs"][ss["lab.graph"]]
-    _keep_for_scenes(base)
-    scene = Scene(
-        sentences,
-        ss["lab.model"],
-        services.ref_of(base),
-        log().done,
-        _injection(),
-        Ablation(ss["lab.positions"], ss["lab.visible"]),
-        ss["lab.device"],
-        intervening.standing(sentences),
-        threshold=ss.get("lab.threshold") if services.links_entities(ss["lab.model"]) else None,
-    )
-    return scene if services.has_matrix(scene) else scene.without_interventions()
+    now = session()
+    _keep_for_scenes(now.base)
+    return now.scene()
 
 
 def strategies() -> tuple[Strategy, ...]:
     """Offer the strategies that can run: by similarity only with a model."""
-    own = ss.get("lab.model_injection", InjectionOptions()).strategy
-    with_model = ss["lab.model"] not in (WORDS, CHARACTERS)
+    now = session()
+    own, with_model = now.reads.options.strategy, now.model not in NO_MODEL
     return tuple(
         strategy
         for strategy in Strategy
@@ -376,31 +358,12 @@ def strategies() -> tuple[Strategy, ...]:
     )
 
 
-def _injection() -> InjectionOptions:
-    """The options chosen; what the page doesn't ask for is as the model was trained."""
-    own: InjectionOptions = ss.get("lab.model_injection", InjectionOptions())
-    strategy = Strategy(ss.get("lab.strategy", own.strategy))
-    same = strategy is own.strategy
-    return InjectionOptions(
-        int(ss["lab.max_triples"]),
-        bool(ss["lab.tail_only"]),
-        tuple(ss["lab.relations"]) or own.relations,
-        not_relations=own.not_relations,
-        first_relations=own.first_relations,
-        strategy=strategy,
-        threshold=own.threshold if same else None,
-        one_sense=strategy in SCORED and bool(ss.get("lab.one_sense")),
-        keep_places=not ss.get("lab.move_up"),
-        scorer=own.scorer if same else None,
-        names=NameRules.of(ss.get("lab.names", own.names.as_list())),
-    )
-
-
 def graph_of(of: Scene) -> KnowledgeGraph:
     """The graph of a scene, with its edits made."""
     if of.graph == NO_GRAPH:
         return services.NO_KNOWLEDGE
-    here = (*ss["lab.graphs"].values(), *ss.get("lab.kept", {}).values())
+    opened = (one.graph for one in session().graphs.values())
+    here = (*opened, *ss.get("lab.kept", {}).values())
     base = next((graph for graph in here if graph.fingerprint == of.graph.fingerprint), None)
     if base is None:
         raise GraphFileError(
@@ -411,30 +374,28 @@ def graph_of(of: Scene) -> KnowledgeGraph:
 
 def edited(base: KnowledgeGraph, edits: tuple[Edit, ...]) -> KnowledgeGraph:
     """A graph with edits made, found again where they were made before."""
+    now = session()
+    for name, opened in now.graphs.items():
+        if opened.graph is base and now.history.edits(name) == edits:
+            return now.graph_now(name)
     if not edits:
         return base
     found: list[tuple[KnowledgeGraph, tuple[Edit, ...], KnowledgeGraph]]
     found = ss.setdefault("lab.edited", [])
-    start, begun = base, 0
-    for kept, done, graph in found:
-        if kept is base and begun < len(done) <= len(edits) and edits[: len(done)] == done:
-            start, begun = graph, len(done)
-    if begun == len(edits):
-        return start
-    own: EditLog | None = ss["lab.logs"].get(base.fingerprint)
-    now = own is not None and own.graph is base and own.done == edits
-    graph = own.store.graph() if own is not None and now else start.apply(*edits[begun:])
-    ss["lab.edited"] = [*found, (base, edits, graph)][-KEPT:]
+    graph = next((own for kept, done, own in found if kept is base and done == edits), None)
+    if graph is None:
+        graph = base.apply(*edits)
+        ss["lab.edited"] = [*found, (base, edits, graph)][-KEPT:]
     return graph
 
 
 def baseline(now: Scene) -> tuple[Scene, str]:
     """The scene to compare with, and what kind it is."""
-    kind = ss.get("lab.compare") or AUTO
-    pinned = ss.get("lab.pinned")
+    kind, pinned, last = session().compare, session().pinned, session().last_step()
     if kind == PINNED and pinned and services.has_trees(pinned) == services.has_trees(now):
         return pinned, PINNED
-    if now.interventions and (kind == UNTOUCHED or (kind == AUTO and intervening.last_change())):
+    intervened = last is None or not isinstance(last.what, Edited)
+    if now.interventions and (kind == UNTOUCHED or (kind == AUTO and intervened)):
         return now.without_interventions(), UNTOUCHED
     edits = log()
     if kind == ORIGINAL:
@@ -508,7 +469,7 @@ def _keep_for_scenes(graph: KnowledgeGraph) -> None:
     kept = ss.setdefault("lab.kept", {})
     kept.pop(graph.fingerprint, None)
     kept[graph.fingerprint] = graph
-    pinned = ss.get("lab.pinned")
+    pinned = session().pinned
     names = [name for name in kept if pinned is None or name != pinned.graph.fingerprint]
     for name in names[:-KEPT]:
         del kept[name]
@@ -520,7 +481,7 @@ def twin_scene(now: Scene) -> Scene | None:
     The twin reads as it was trained: with the same graph and its edits, or
     without any.
     """
-    found = services.twin(now.model) if ss["lab.task"] != NO_TASK else None
+    found = services.twin(now.model) if session().task != NO_TASK else None
     if found is None:
         return None
     scene = _read_by(now, found)
@@ -532,7 +493,7 @@ def systems(now: Scene) -> dict[str, Scene]:
 
     Triples as plain text are read by the model of K-BERT, which wasn't trained so.
     """
-    if not now.has_model or ss["lab.task"] == NO_TASK:
+    if not now.has_model or session().task == NO_TASK:
         return {}
     own = services.model_info(now.model)
     scenes: dict[str, Scene] = {}
@@ -564,107 +525,60 @@ def known(now: Scene) -> Known:
     return Known(twin_scene(now), loaded(now), systems(now))
 
 
-def pin() -> None:
-    """Callback: keep the scene as it is."""
-    ss["lab.pinned"] = scene()
-    ss["lab.compare"] = PINNED
-
-
 # Editing
 
 
-def log() -> EditLog:
+def log() -> Log | OpenWorkspace:
     """The edits of the chosen graph: in this visit, or in the workspace."""
-    shared = workspace()
-    if shared is not None:
-        return shared
-    logs, name = ss["lab.logs"], ss["lab.graph"]
-    if name not in logs:
-        logs[name] = EditLog(ss["lab.graphs"][name])
-    own: EditLog = logs[name]
-    return own
+    return workspace() or Log(session(), session().graph)
 
 
 def base() -> KnowledgeGraph:
     """The chosen graph without any edits; of a workspace, as it is."""
-    return ss["lab.graphs"][ss["lab.graph"]]
+    return session().base
 
 
 def graph() -> KnowledgeGraph:
     """The chosen graph as edited."""
-    return edited(base(), log().done)
-
-
-def _edited() -> None:
-    ss["lab.hint"] = False
-    ss["lab.intervened_last"] = False
-    ss.pop("lab.problem", None)
+    return session().graph_now()
 
 
 def commit(*edits: Edit) -> bool:
     """Make edits as one step, or say why they can't be made; return whether they were."""
+    new, error = apply(session(), MakeEdits(edits))
+    if error is None:
+        ss.pop("lab.problem", None)
+        put(new)
+        return True
+    ss["lab.problem"] = said(error)
+    if isinstance(error, GraphConflict):  # others were first
+        what = clauses(map(describe, edits))
+        ss["lab.problem"] += " " + t("Your edit was not made: {what}.", what=what)
+    return False
 
-    def make() -> None:
-        _check_room(len(edits))
-        log().commit(*edits)
 
-    return attempt(make, t("Your edit was not made: {what}.", what=clauses(map(describe, edits))))
-
-
-def add(source: Source, count: int) -> bool:
+def add(source: Source) -> bool:
     """Add the triples of a file as one step, or say why that can't be."""
-
-    def make() -> None:
-        _check_room(count)
-        log().add(source)
-
-    return attempt(make)
-
-
-def _check_room(more: int) -> None:
-    """Refuse more edits than a visit keeps.
-
-    Raises:
-        RoomError: there are as many.
-    """
-    kept = sum(own.size for own in ss["lab.logs"].values())
-    if workspace() is None and kept + more > MOST_EDITS:
-        text = N_("A visit keeps at most {most} edits. Save the graph to a workspace to go on.")
-        raise RoomError(t(text, most=f"{MOST_EDITS:,}"))
-
-
-def attempt(do: Callable[[], object], refused: str = "") -> bool:
-    """Do something to the chosen graph, or say why it can't be done.
-
-    Args:
-        do: may raise ``KBertError``.
-        refused: said after the reason where others were first.
-
-    Returns:
-        Whether it was done.
-    """
-    edits = log()
-    try:
-        do()
-    except KBertError as error:
-        said = edits.said(error)
-        if refused and isinstance(error, GraphConflict):
-            said = f"{said} {refused}"
-        ss["lab.problem"] = said
-        return False
-    ss["lab.graphs"][ss["lab.graph"]] = edits.graph
-    _edited()
-    return True
+    return dispatch(Import(source))
 
 
 def undo(number: int | None = None) -> bool:
-    """Take an edit back, the last or another by its entry; return whether it was done."""
-    return attempt(lambda: log().undo(number))
+    """Take an edit of the chosen graph back, the last or another by its entry."""
+    return _turn(Undo, number)
 
 
 def redo(number: int | None = None) -> bool:
     """Make an edit again that was taken back, the last or another by its entry."""
-    return attempt(lambda: log().redo(number))
+    return _turn(Redo, number)
+
+
+def _turn(command: type[Undo] | type[Redo], entry: int | None) -> bool:
+    shared = workspace()
+    if shared is None or entry is None:
+        return dispatch(command(entry, session().graph))
+    steps = session().history.steps
+    own = [s for s in steps if isinstance(s.what, Edited) and s.what.revision == entry]
+    return dispatch(command(own[0].number) if own else TurnShared(entry, command is Undo))
 
 
 # Workspaces
@@ -672,31 +586,32 @@ def redo(number: int | None = None) -> bool:
 
 def workspace() -> OpenWorkspace | None:
     """The open workspace, where it is the chosen graph."""
-    return ss.get("lab.workspace") if ss.get("lab.graph") == WORKSPACE else None
+    now = ss.get("session")
+    return now.workspace if now is not None and now.graph == WORKSPACE else None
 
 
 def _begin_workspace() -> None:
     """Open the workspace that the address names; see the open one as it is now."""
     key = st.query_params.get(KEY)
-    shared: OpenWorkspace | None = ss.get("lab.workspace")
     if key and key != ss.get("lab.key_taken"):
         ss["lab.key_taken"] = key  # the browser tells of it again, whatever is opened later
         open_workspace(key)
-        shared = ss.get("lab.workspace")
-    if shared is None:
+    shared = session().workspace
+    if not isinstance(shared, OpenWorkspace):
         return
     try:
         shared.refresh()
     except KBertError as error:
         text = N_("The workspace {title} can no longer be reached, and was closed: {reason}")
-        said = t(text, title=shared.graph.name, reason=shared.said(error))
+        reason = workspaces.without_path(error, workspaces.place_of(shared.key), shared.graph.name)
+        why = t(text, title=shared.graph.name, reason=reason)
         if _keep_copy(shared.graph):
-            said = sentences([said, t("Its graph stays open here as a copy, for you alone.")])
-        ss["lab.workspace_problem"] = said
+            why = sentences([why, t("Its graph stays open here as a copy, for you alone.")])
+        ss["lab.workspace_problem"] = why
         close_workspace()
         _try_later(shared.key, error)
         return
-    ss["lab.graphs"][WORKSPACE] = shared.graph
+    put(session().seen_together(session().history))
     with suppress(KBertError):
         _copy(shared.graph)  # nothing can be read of it any more once it is gone
 
@@ -712,7 +627,7 @@ def _copy(graph: KnowledgeGraph) -> KnowledgeGraph | None:
 
 def _keep_copy(graph: KnowledgeGraph) -> bool:
     """Go on with a copy of a workspace's graph, where it was looked at and is in memory."""
-    if ss["lab.graph"] != WORKSPACE:
+    if session().graph != WORKSPACE:
         return False
     with suppress(KBertError):
         copy = _copy(graph)
@@ -731,9 +646,8 @@ def open_workspace(key: str) -> bool:
         _try_later(key, error)
         return False
     ss.pop("lab.workspace_away", None)
-    ss["lab.workspace"] = shared
-    ss["lab.graphs"][WORKSPACE] = shared.graph
-    ss["lab.graph"] = WORKSPACE
+    now = replace(session(), workspace=shared, graph=WORKSPACE)
+    put(now.seen_together(now.history))
     return True
 
 
@@ -745,15 +659,12 @@ def _try_later(key: str, error: KBertError) -> None:
 
 def close_workspace() -> None:
     """Go on without the workspace; it stays where it is."""
-    ss.pop("lab.workspace", None)
-    ss["lab.graphs"].pop(WORKSPACE, None)
-    if ss["lab.graph"] == WORKSPACE:
-        ss["lab.graph"] = next(iter(ss["lab.graphs"]))
+    put(replace(session().without_graph(WORKSPACE), workspace=None))
 
 
 def graph_label(name: str) -> str:
     """What a graph of this session is called in a chooser."""
-    found: KnowledgeGraph = ss["lab.graphs"][name]
+    found = session().graphs[name].graph
     key = (
         N_("Workspace: {name}, {count} triples")
         if name == WORKSPACE
@@ -765,15 +676,14 @@ def graph_label(name: str) -> str:
 def graph_name(name: str) -> str:
     """The same, with what this visitor edited in it."""
     graph = graph_as_edited(name)
-    if graph is ss["lab.graphs"][name]:
+    if graph is session().graphs[name].graph:
         return graph_label(name)
     return t("{name}, {count} triples, edited", name=graph.name, count=f"{len(graph):,}")
 
 
 def graph_as_edited(name: str) -> KnowledgeGraph:
     """A graph of this session with this visitor's edits."""
-    own: EditLog | None = ss["lab.logs"].get(name)
-    return edited(ss["lab.graphs"][name], own.done if own is not None else ())
+    return session().graph_now(name)
 
 
 def _index() -> GraphSearch | None:
@@ -781,8 +691,7 @@ def _index() -> GraphSearch | None:
     shared = workspace()
     if shared is not None:
         return GraphSearch(shared.searched.path, shared.opened_at)
-    opened = ss["lab.opened_as"].get(ss["lab.graph"])
-    return opened.stored if opened is not None else None
+    return session().graphs[session().graph].stored
 
 
 def relations() -> tuple[str, ...]:
@@ -826,25 +735,17 @@ def add_triple() -> None:
 
 def public_graphs() -> tuple[str, ...]:
     """Public graphs that this session hasn't fetched yet."""
-    return tuple(name for name in PUBLIC if name not in ss.get("lab.fetched", {}))
+    return tuple(name for name in PUBLIC if name not in session().graphs)
 
 
-def take_graph(opened: OpenedGraph, *, choose: bool = True) -> str:
-    """Put a graph that was opened into this session, and choose it; return its name there.
-
-    One that is chosen and holds what another does, which has another title or was edited, stands
-    beside that.
+def take_graph(opened: OpenedGraph, *, choose: bool = True, name: str = "") -> str:
+    """Put a graph that was opened into this session, and choose it; return its id there.
 
     Raises:
         RoomError: it was uploaded, and there is no room for it.
     """
-    name, graphs = opened.graph.fingerprint, ss["lab.graphs"]
-    while choose and name in graphs:
-        if graphs[name].name == opened.graph.name and graph_as_edited(name) is graphs[name]:
-            break
-        name += "+"
-    if opened.own and name not in ss["lab.graphs"]:
-        taken = sum(other.size for other in ss["lab.opened_as"].values() if other.own)
+    if opened.own:
+        taken = sum(other.size for other in session().graphs.values() if other.own)
         if taken + opened.size > services.MOST_OF_VISIT:
             sizes = (opened.size, taken, services.MOST_OF_VISIT)
             size, own, most = (f"{max(1, round(size / 2**20)):,}" for size in sizes)
@@ -854,47 +755,32 @@ def take_graph(opened: OpenedGraph, *, choose: bool = True) -> str:
                 "(kbert kg import), which is read from disk."
             )
             raise RoomError(t(text, name=opened.source, size=size, own=own, most=most))
-    ss["lab.graphs"].setdefault(name, opened.graph)
-    ss["lab.opened_as"].setdefault(name, opened)
-    if choose:
-        ss["lab.graph"] = name
-    return name
+    command = OpenGraph(opened, name or secrets.token_hex(4), choose)
+    put(command(session()))
+    return command.id_in(session())
 
 
 def may_close(name: str) -> bool:
     """Whether a graph was opened by this visitor, and isn't a workspace."""
-    demos = {services.demo_graph(demo).fingerprint for demo in services.DEMO_GRAPHS}
-    return name != WORKSPACE and name not in demos
+    return name != WORKSPACE and name not in services.DEMO_GRAPHS
 
 
 def close_graph(name: str) -> None:
     """Callback: let go of a graph that was opened, and of the edits made to it."""
-    closed = ss["lab.graphs"].pop(name, None)
-    ss["lab.opened_as"].pop(name, None)
-    ss["lab.logs"].pop(name, None)
-    ss["lab.fetched"] = {k: kept for k, kept in ss.get("lab.fetched", {}).items() if kept != name}
+    put(session().without_graph(name))
     ss["lab.edited"] = []
-    pinned = ss.get("lab.pinned")
-    if closed is not None and pinned is not None and pinned.graph.fingerprint == closed.fingerprint:
-        ss["lab.pinned"] = None
-    if ss["lab.graph"] == name:
-        ss["lab.graph"] = next(iter(ss["lab.graphs"]))
-    _edited()
+    ss.pop("lab.problem", None)
 
 
 def take_model(path: str) -> None:
     """Put a model folder into this session, and choose it."""
-    if path not in ss.get("lab.opened_models", ()):
-        ss["lab.opened_models"] = (*ss.get("lab.opened_models", ()), path)
-    info = services.model_info(path)
-    ss["lab.task"] = info.card.task if info.card.task in TASKS else NO_TASK
-    ss["lab.model"] = path
-    choose_model()
-
-
-# Selection: never re-runs the model; app/selecting.py changes it
+    now = session()
+    if path not in now.models:
+        put(replace(now, models=(*now.models, path)))
+    task = services.model_info(path).card.task
+    choose_model(path, task if task in TASKS else NO_TASK)
 
 
 def selection() -> Selection:
-    """What this visitor looks at closely."""
-    return ss.get("lab.selection", Selection())
+    """What this visitor looks at closely; it never runs a model again."""
+    return session().selection

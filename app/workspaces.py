@@ -29,8 +29,8 @@ from kbert_core.knowledge.io.sources import SERVER, STORED
 from kbert_lab.graphs.store import ServerError
 from kbert_lab.graphs.store.anywhere import copy_graph, is_there, open_store
 from kbert_lab.graphs.store.importing import Source, import_triples
-from kbert_lab.graphs.store.memory import Step
 from kbert_lab.graphs.store.store import GraphStore
+from kbert_lab.lab.history import Edited
 
 FOLDER = "KBERT_WORKSPACES"  # the environment's word for where they are kept
 MEGABYTES = "KBERT_WORKSPACES_MB"  # and for how much they may take there together
@@ -97,7 +97,7 @@ def place_of(key: str) -> Path | str:
 
 def create(
     base: KnowledgeGraph,
-    steps: Sequence[Step],
+    steps: Sequence[Edited],
     *,
     title: str,
     source: str = "",
@@ -130,7 +130,7 @@ def create(
     key, name = secrets.token_urlsafe(24), title or base.name
     place = place_of(key)
     rows = ((lines.get(t, 0) if lines else 0, t.head, t.relation, t.tail) for t in base)
-    off = Step(tuple(Edit("switch_off", triple) for triple in sorted(base.off)))
+    off = Edited("", tuple(Edit("switch_off", triple) for triple in sorted(base.off)))
     with ExitStack() as until_saved:
         if isinstance(place, Path):
             path = place

@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+import sessions
 from conftest import BIO, save_checkpoint
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
@@ -48,8 +49,7 @@ def drawn(at):
 
 def write(at, text):
     """Put another text into the Lab's scene, as a visitor did there."""
-    at.session_state["lab.text"] = text
-    at.run()
+    sessions.write(at, text).run()
     assert not at.exception, at.exception
     return at
 

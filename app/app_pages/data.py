@@ -120,9 +120,9 @@ def take_files() -> None:
 def choose_reader(data: Data) -> FileSetup:
     """With which graph, and by which model, a split is read."""
     split = next(name for name in FIRST if name in data.splits)
-    graphs, own = list(ss["lab.graphs"]), services.demo_graph("medical_zh").fingerprint
+    graphs, own = list(state.session().graphs), "medical_zh"
     if "lab.opened" in ss:
-        ss["data.graph"] = ss["lab.graph"]
+        ss["data.graph"] = state.session().graph
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         graph = select(t("Knowledge graph"), graphs, "data.graph", graph_name, own)
         open_graph_button()
@@ -130,7 +130,7 @@ def choose_reader(data: Data) -> FileSetup:
     if models:
         text = data.splits[split][0].sentences[0]
         able = [path for path in models if services.model_info(path).knows(text)] or [*models]
-        first = ss["lab.model"] if ss["lab.model"] in able else able[0]
+        first = state.session().model if state.session().model in able else able[0]
         model = select(t("Model"), list(models), "data.model", lambda own: models[own], first)
     else:
         said = N_(
@@ -144,7 +144,7 @@ def choose_reader(data: Data) -> FileSetup:
 def start(setup: FileSetup) -> None:
     """Count and read in the background; whatever ran before is stopped."""
     try:
-        pipeline = services.pipeline(setup.model, ss["lab.device"]) if setup.model else None
+        pipeline = services.pipeline(setup.model, state.session().device) if setup.model else None
         ss[SETUP] = setup
         begin(RUN, (), partial(audits.steps, setup, pipeline))
     except KBertError as error:
@@ -197,8 +197,12 @@ def show_rows(setup: FileSetup, found: WholeFile) -> None:
     table(view.rows_table(changed, info), "data.rows", choose=open_row, most=TALL)
     row: FileRow | None = ss.pop("data.row", None)
     if row is not None:
-        graph = setup.graph_name if setup.graph_name in ss["lab.graphs"] else ss["lab.graph"]
-        state.put_text(row.example.sentences, task=found.task, model=setup.model, graph=graph)
+        graph = (
+            setup.graph_name
+            if setup.graph_name in state.session().graphs
+            else state.session().graph
+        )
+        state.put_text(row.example.sentences, found.task, setup.model, graph)
         st.switch_page("app_pages/lab.py")
 
 

@@ -1,5 +1,7 @@
 """Knowledge: the whole graph, to search, edit, import into, look back on and keep."""
 
+from functools import partial
+
 import streamlit as st
 
 from app import curating, state
@@ -14,7 +16,7 @@ from app.app_pages.knowledge_workspace import (
     workspace_popover,
 )
 from app.app_pages.lab_open import open_dialog, open_graph_button, show_opened
-from app.app_pages.parts import redo_button, segments, told_apart, undo_button
+from app.app_pages.parts import bind, redo_button, segments, told_apart, undo_button
 from app.catalogue import Catalogue
 from app.curating import HISTORY, IMPORT, STRUCTURE, TRIPLES
 from app.state import KEEP
@@ -22,6 +24,7 @@ from app.texts import N_, t
 from app.view_models import history
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
+from kbert_lab.lab.commands import ChooseGraph
 
 KG_VIEWS = {  # what each is called, and what draws it
     TRIPLES: (N_("Triples"), triples_view),
@@ -63,14 +66,14 @@ def page() -> None:
 
 def top() -> Catalogue:
     """The chosen graph, how to open others, keep this one and take it away."""
-    names = told_apart({name: state.graph_label(name) for name in ss["lab.graphs"]})
+    names = told_apart({name: state.graph_label(name) for name in state.session().graphs})
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
-        st.selectbox(
-            t("Knowledge graph"),
-            list(names),
-            key="knowledge.graph",
+        bind(
+            partial(st.selectbox, t("Knowledge graph"), list(names)),
+            "knowledge.graph",
+            state.session().graph,
+            lambda name: state.dispatch(ChooseGraph(name)),
             format_func=lambda name: names.get(name, name),
-            on_change=curating.choose_graph,
         )
         open_graph_button()
         workspace_popover()
@@ -92,7 +95,7 @@ def summary(look: Catalogue) -> str:
             count=count,
             number=shared.revision,
         )
-    steps = len(look.log.steps)
+    steps = 0 if shared else len(state.session().history.of(state.session().graph))
     said = N_(
         "{count} triples. Edits stay private to this visit until you save them to a workspace."
     )

@@ -7,11 +7,12 @@ import streamlit as st
 from app import curating, state
 from app.app_pages.parts import action, table, the_first
 from app.catalogue import Catalogue
-from app.edit_log import EditLog
+from app.edit_log import OpenWorkspace
 from app.texts import t
 from app.view_models import history
 from app.view_models.html import markdown
 from kbert_lab.graphs.store.log import Change, Entry
+from kbert_lab.lab.log import Log
 
 ss = st.session_state
 LISTED = 1000  # changes in the table
@@ -46,7 +47,7 @@ def history_view(look: Catalogue) -> None:
         )
 
 
-def entry_row(log: EditLog, entry: Entry) -> None:
+def entry_row(log: Log | OpenWorkspace, entry: Entry) -> None:
     """One entry, with the button that takes it back."""
     said, changes = history.said(log, entry)
     number = entry.revision

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from app import editing, selecting, services, state
 from app.app_pages.knowledge_workspace import workspace_notices
@@ -33,6 +32,7 @@ from app.app_pages.lab_tail import answer_tails
 from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
 from app.app_pages.parts import (
     action,
+    bind,
     choose_window,
     graph_download,
     redo_button,
@@ -42,13 +42,13 @@ from app.app_pages.parts import (
 )
 from app.components.graph import draw_graph
 from app.components.tree import draw_tree
-from app.edit_log import EditLog
 from app.examples import Example
 from app.selecting import linked
-from app.state import AUTO, BERT, KEEP, NO_TASK
+from app.state import BERT
 from app.texts import N_, listed, sentences, t
 from app.view_models import history, knowledge, model_facts, neighbourhood, tree
 from app.view_models.diff import row_of
+from app.view_models.history import AnyLog
 from app.view_models.html import markdown
 from app.view_models.knowledge import DELETE, HEAD, ON, RELATION, STATE, TAIL
 from app.view_models.names import name_lines
@@ -66,14 +66,18 @@ from app.words import (
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
-from kbert_core.knowledge.surface_forms import RULES
+from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import TASKS
+from kbert_lab.lab.commands import Options, Redo, Undo, Write
 from kbert_lab.lab.scene import WORDS, Scene, is_blank
+from kbert_lab.lab.session import AUTO, NO_TASK
 
 LAB_FIRST = {"pair": N_("First sentence"), "rank": N_("Question"), "qa": N_("Question")}
 
 LAB_SECOND = {"pair": N_("Second sentence"), "rank": N_("Candidate answer"), "qa": N_("Paragraph")}
+
+TEXTS = ("lab.text", "lab.text_b")  # their fields
 
 ss = st.session_state
 
@@ -160,36 +164,31 @@ def unread(now: Scene, error: KBertError) -> None:
 # The top: what is read, by what, with which knowledge
 
 
-def choosers() -> ExpanderContainer:
+def choosers() -> Any:
     """Sentence and example; the drawer for what reads them, still empty."""
-    names = sentence_names()
+    names, own = sentence_names(), state.session()
     with st.container(key="lab_top"):
         *texts, last = st.columns([*[6 / len(names)] * len(names), 5], gap="medium")
     for number, (place, name) in enumerate(zip(texts, names, strict=True)):
-        key = ("lab.text", "lab.text_b")[number]
         text = N_("Press Ctrl+Enter, or click elsewhere, to run. At most {most} characters.")
         asked = None if number else t(text, most=services.LONGEST_TEXT)
-        height = 140 if number and ss["lab.task"] == "qa" else 68  # a paragraph, or a sentence
+        height = 140 if number and own.task == "qa" else 68  # a paragraph, or a sentence
+        widget = partial(st.text_area, name, help=asked, height=height)
         with place:
-            # Its value is said twice: a page that is run twice at once may lose the first.
-            how = {"on_change": state.text_changed, "help": asked, "height": height, **KEEP}
-            st.text_area(name, ss[key], key=key, **how)
+            bind(widget, TEXTS[number], own.texts[number], partial(write, number))
     with last, st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.selectbox(
-            t("Examples"),
-            list(state.examples()),
+        bind(
+            partial(st.selectbox, t("Examples"), list(state.examples()), index=None),
+            "lab.example",
+            example.name if (example := state.current_example()) else None,
+            state.choose_example,
             format_func=t,
-            index=None,
-            key="lab.example",
             placeholder=t("Choose an example"),
-            on_change=state.choose_example,
-            **KEEP,
         )
         share_and_keep()
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lab_what"):
-        models, graphs = state.models_for(ss["lab.task"]), graph_names()
-        task, model, graph = ss["lab.task"], ss["lab.model"], ss["lab.graph"]
-        named = [t(TASK_TEXTS[task]), models.get(model, model), graphs.get(graph, graph)]
+        models, graphs = state.models_for(own.task), graph_names()
+        named = [t(TASK_TEXTS[own.task]), models.get(own.model, own.model), graphs[own.graph]]
         said, key = markdown(" · ".join(named)), "lab.drawer"
         ss[key] = bool(ss.get(key))  # said again, as another line makes another drawer
         drawer = st.expander(said, key=key, icon=":material/tune:", on_change="rerun")
@@ -201,14 +200,16 @@ def choosers() -> ExpanderContainer:
 def reader() -> None:
     """Task, model, graph and options."""
     tasks = {name: t(TASK_TEXTS[name]) for name in state.tasks()}
+    own = state.session()
     first, second, third = st.columns([4, 5, 5], gap="medium")
     with first:
-        box(t("Task"), "lab.task", tasks, state.choose_task)
+        box(t("Task"), "lab.task", own.task, tasks, state.choose_task)
     with second:
-        box(t("Model"), "lab.model", state.models_for(ss["lab.task"]), state.choose_model)
+        models = state.models_for(own.task)
+        box(t("Model"), "lab.model", own.model, models, state.choose_model)
         open_model_button()
     with third:
-        box(t("Knowledge graph"), "lab.graph", graph_names(), choose_graph)
+        box(t("Knowledge graph"), "lab.graph", own.graph, graph_names(), choose_graph)
         with st.container(horizontal=True, gap="xsmall"):
             open_graph_button()
             try_button()
@@ -216,16 +217,24 @@ def reader() -> None:
     options()
 
 
-def box(label: str, key: str, names: dict[str, str], changed: Callable[[], None]) -> None:
+def box(
+    label: str, key: str, chosen: str, names: dict[str, str], change: Callable[[str], object]
+) -> None:
     """Choose one of some names."""
     names = told_apart(names)
-    how: dict[str, Any] = {"format_func": lambda name: names.get(name, name), **KEEP}
-    st.selectbox(label, list(names), key=key, on_change=changed, **how)
+    named = lambda name: names.get(name, name)  # noqa: E731
+    bind(partial(st.selectbox, label, list(names), format_func=named), key, chosen, change)
+
+
+def write(number: int, text: str) -> None:
+    """Put another text into one of the two fields."""
+    first, second = state.session().texts
+    state.dispatch(Write((first, text) if number else (text, second)))
 
 
 def sentence_names() -> tuple[str, ...]:
     """What the chosen task's one text or two are called."""
-    task = ss["lab.task"]
+    task = state.session().task
     if task == NO_TASK or TASKS[task].sentences == 1:
         return (t("Sentence"),)
     kind = task if task in ("rank", "qa") else "pair"
@@ -236,7 +245,7 @@ def about_model() -> None:
     """What the chosen model's card says of it."""
     if not state.scene().has_model:
         return
-    info = services.model_info(ss["lab.model"])
+    info = services.model_info(state.session().model)
     if info.problem is not None:
         return  # running it says so
     if info.card.task is None:
@@ -247,7 +256,7 @@ def about_model() -> None:
 
 def graph_names() -> dict[str, str]:
     """What the graphs are called in the chooser, those to be fetched last."""
-    named = {name: state.graph_label(name) for name in ss["lab.graphs"]}
+    named = {name: state.graph_label(name) for name in state.session().graphs}
     named |= {
         name: t("{name}: download, or open a file", name=services.public_title(name))
         for name in state.public_graphs()
@@ -257,67 +266,72 @@ def graph_names() -> dict[str, str]:
 
 def options() -> None:
     """Injection options and ablations."""
-    now = state.scene()
+    now, own = state.scene(), state.session()
+    chosen = own.options
     trees = services.has_trees(now)
     chooses = trees or services.model_info(now.model).reads_beside
     one, two, three = st.columns([3, 4, 3], gap="medium")
     with one:
-        st.number_input(
-            t("Triples per mention"),
-            0,
-            state.most_triples(ss["lab.model"]),
-            key="lab.max_triples",
+        most = state.most_triples(own.model)
+        bind(
+            partial(st.number_input, t("Triples per mention"), 0, most),
+            "lab.max_triples",
+            min(chosen.max_triples, most),
+            _option("max_triples"),
             help=t("The most triples injected at one mention. 0: no knowledge."),
-            **KEEP,
         )
         if trees:
-            st.checkbox(t("Tail only, without the relation"), key="lab.tail_only", **KEEP)
-        st.checkbox(
-            t("Let the next triple move up"),
-            key="lab.move_up",
+            label = t("Tail only, without the relation")
+            change = _option("tail_only")
+            bind(partial(st.checkbox, label), "lab.tail_only", chosen.tail_only, change)
+        bind(
+            partial(st.checkbox, t("Let the next triple move up")),
+            "lab.move_up",
+            not chosen.keep_places,
+            lambda up: state.dispatch(Options({"keep_places": not up})),
             help=t(
                 "When a triple is switched off, the next one of the same name takes its place. "
                 "Otherwise nothing else changes."
             ),
-            **KEEP,
         )
     with two:
         if chooses:
-            st.selectbox(
-                t("Which triples"),
-                state.strategies(),
-                key="lab.strategy",
+            bind(
+                partial(st.selectbox, t("Which triples"), state.strategies()),
+                "lab.strategy",
+                chosen.strategy,
+                _option("strategy"),
                 format_func=lambda name: t(OPTIONS_STRATEGY[name]),
                 help=t(
                     "Which triples are injected when a mention has too many. The table says of "
                     "each triple why it was injected or left out."
                 ),
-                **KEEP,
             )
-        if chooses and ss["lab.strategy"] in SCORED:
-            st.checkbox(
-                t("One meaning per name"),
-                key="lab.one_sense",
+        if chooses and chosen.strategy in SCORED:
+            bind(
+                partial(st.checkbox, t("One meaning per name")),
+                "lab.one_sense",
+                chosen.one_sense,
+                _option("one_sense"),
                 help=t("Use only triples of the entity whose best triple scores highest."),
-                **KEEP,
             )
-        known = state.relations()
-        offered = [*known, *(r for r in ss["lab.relations"] if r not in known)]
-        st.multiselect(
-            t("Only these relations"),
-            offered,
-            key="lab.relations",
+        limited = chosen.relations if chosen.relations != own.reads.options.relations else ()
+        offered = dict.fromkeys((*state.relations(), *(limited or ())))
+        bind(
+            partial(st.multiselect, t("Only these relations"), list(offered)),
+            "lab.relations",
+            list(limited or ()),
+            _option("relations"),
             placeholder=t("All relations"),
-            **KEEP,
         )
-        st.multiselect(
-            t("Names may differ in"),
-            list(RULES),
-            key="lab.names",
+        bind(
+            partial(st.multiselect, t("Names may differ in"), list(RULES)),
+            "lab.names",
+            chosen.names.as_list(),
+            lambda rules: state.dispatch(Options({"names": NameRules.of(rules)})),
             format_func=lambda name: t(NAME_RULE[name.upper()]),
             help=t("How the spelling of a name in the text may differ from the graph."),
             placeholder=t("nothing: exactly as in the graph"),
-            **KEEP,
         )
         trained_as()
     with three:
@@ -325,18 +339,25 @@ def options() -> None:
             ablations()
         devices = services.devices()
         if len(devices) > 2:
-            st.selectbox(t("Device"), devices, key="lab.device", **KEEP)
+            label = t("Device")
+            bind(partial(st.selectbox, label, devices), "lab.device", own.device, _option("device"))
+
+
+def _option(name: str) -> Callable[[Any], object]:
+    return lambda value: state.dispatch(Options({name: value}))
 
 
 def ablations() -> None:
     """Positions and visible matrix, which are K-BERT's."""
+    own = state.session().ablation
     for what, names in (("positions", ["soft", "hard"]), ("visible", ["tree", "all"])):
-        segments(t(OPTIONS_TEXTS[what]), names, f"lab.{what}", OPTIONS_TEXTS, hidden=False, **KEEP)
+        widget = partial(segments, t(OPTIONS_TEXTS[what]), names, names=OPTIONS_TEXTS, hidden=False)
+        bind(widget, f"lab.{what}", getattr(own, what), _option(what))
 
 
 def trained_as() -> None:
     """Say with which options the model was trained."""
-    info = services.model_info(ss["lab.model"]) if state.scene().has_model else None
+    info = services.model_info(state.session().model) if state.scene().has_model else None
     if info is not None and info.card.task is not None and info.card.knowledge:
         options = info.card.reading.options
         how = t("tail only" if options.tail_only else "relation and tail")
@@ -352,7 +373,7 @@ def notes() -> None:
             name=missing,
         )
         st.warning(markdown(said), icon=":material/link_off:")
-    info = services.model_info(ss["lab.model"]) if state.scene().has_model else None
+    info = services.model_info(state.session().model) if state.scene().has_model else None
     if info and info.card.task and not info.knows(" ".join(state.scene().sentences)):
         said = t(
             "This model reads {language}, and most of this text is in another script. Do not rely "
@@ -367,7 +388,7 @@ def notes() -> None:
             action(label, "lab.read_with", state.read_with, other, icon="translate")
     example = state.current_example()
     said = "&nbsp;"  # of one height, so that nothing jumps when the hint goes
-    if ss.get("lab.hint") and example and example.turn and read_by(example):
+    if not state.session().history.steps and example and example.turn and read_by(example):
         triple, tail = example.turn
         named = ", ".join((triple.head, triple.relation, triple.tail))
         text = (
@@ -393,7 +414,7 @@ def notes() -> None:
 
 def read_by(example: Example) -> bool:
     """Whether the model chosen is the one that an example was chosen for."""
-    return state.scene().has_model and Path(ss["lab.model"]).name == example.model
+    return state.scene().has_model and Path(state.session().model).name == example.model
 
 
 def text_problem(now: Scene) -> str | None:
@@ -501,10 +522,11 @@ def graph_view(rows: tuple[knowledge.TripleRow, ...], trace: Any) -> None:
     st.caption(neighbourhood.caption(rows))
 
 
-def edit_buttons(log: EditLog, graph: KnowledgeGraph) -> None:
+def edit_buttons(log: AnyLog, graph: KnowledgeGraph) -> None:
     """Undo, redo, download."""
-    undo_button("lab", state.undo, history.what(log, log.last()))
-    redo_button("lab", state.redo, history.what(log, log.next()))
+    own = state.session()
+    undo_button("lab", partial(state.dispatch, Undo()), history.step(log, own.last_step()))
+    redo_button("lab", partial(state.dispatch, Redo()), history.step(log, own.next_step()))
     graph_download(
         graph,
         N_("Download .spo"),
@@ -518,7 +540,7 @@ def edit_buttons(log: EditLog, graph: KnowledgeGraph) -> None:
 
 
 def last_edit(
-    log: EditLog,
+    log: AnyLog,
     rows: tuple[knowledge.TripleRow, ...],
     trace: Any,
     before: Any,
@@ -534,7 +556,7 @@ def last_edit(
     heads = knowledge.entities_of(trace)
     if before is not None:
         heads |= knowledge.entities_of(before)
-    changes = (log.store.changes(entry.revision, entity=head, most=1) for head in heads)
+    changes = (log.of_entry(entry.revision, entity=head, most=1) for head in heads)
     if not any(changes):
         said.append(t("It does not concern this sentence."))
     st.caption(markdown(sentences(said)))
@@ -636,7 +658,7 @@ def nothing_found(now: Scene, graph: KnowledgeGraph) -> None:
         st.markdown(f"{t('Similar names in the graph:')} {names}")
     else:
         st.markdown(t("No name in the graph is similar."))
-    if ss.get("lab.try") != ss["lab.graph"]:  # else they are offered above
+    if ss.get("lab.try") != state.session().graph:  # else they are offered above
         sentences_to_try(graph, "lab.nothing")
     if trees:
         st.caption(t("Add a triple whose head is in the sentence, and it gets a branch."))
@@ -743,7 +765,7 @@ def switches_alone(now: Scene, trace: KBertTrace) -> bool:
         and how.strategy is Strategy.FIRST
         and now.ablation.visible == "tree"
         and not now.interventions
-        and (ss.get("lab.compare") or AUTO) == AUTO
+        and state.session().compare == AUTO
         and len(trace.rows) == 1
         and not cut
     )

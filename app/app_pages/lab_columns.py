@@ -74,7 +74,7 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
     Args:
         edited: whether its last edit is about this text.
     """
-    chosen = str(ss.get("lab.compare"))
+    chosen = state.session().compare
     panels = state.side_by_side(now).get(chosen, ())
     if chosen == FREE:
         panels = tuple(free_panels(now, state.known(now)))
@@ -157,7 +157,7 @@ def predictions(columns: Sequence[Column]) -> None:
         st.markdown(markdown(said))
         if html:
             st.html(html)
-    if ss["lab.compare"] == "models":
+    if state.session().compare == "models":
         scores = model_facts.scores_of_twins(columns[0].info, columns[-1].info)
         st.caption(markdown(scores or ""))
 

@@ -5,17 +5,19 @@ from typing import Any
 
 import streamlit as st
 
-from app import intervening, services, state
+from app import services, state
 from app.app_pages.parts import action, segments, select
-from app.intervening import MOST, After, Standing, with_one_more
 from app.texts import N_, t
 from app.view_models import interventions, prediction, twins
 from app.view_models.html import markdown
+from app.view_models.interventions import After, with_one_more
 from app.view_models.why import visible_in
 from app.words import IV_TEXTS
 from kbert_core import Intervention, KBertTrace
 from kbert_core.kbert.interventions import PRESETS, Action
+from kbert_lab.lab.commands import MOST_INTERVENTIONS, Intervene, RemoveIntervention
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.session import Standing
 
 IV_PRESET = {
     "everything": N_("Everything visible: the paper's ablation"),
@@ -47,8 +49,7 @@ def interventions_panel(now: Scene, window: int) -> None:
 
 
 def head() -> None:
-    """Title, presets, undo, redo, clear."""
-    log = intervening.log()
+    """Title, presets, clear."""
     with st.container(
         horizontal=True, vertical_alignment="center", gap="xsmall", key="lab_head_interventions"
     ):
@@ -66,15 +67,12 @@ def head() -> None:
             list(PRESETS),
             key="lab.iv_preset",
             format_func=lambda name: t(IV_PRESET[name]),
-            on_click=lambda: intervening.stand(PRESETS[ss["lab.iv_preset"]]),
+            on_click=lambda: state.act(Intervene(PRESETS[ss["lab.iv_preset"]])),
             icon=":material/tune:",
         )
-        for name, icon, do, ready in (
-            ("undo", "undo", intervening.undo, bool(log.earlier)),
-            ("redo", "redo", intervening.redo, bool(log.later)),
-            ("clear", "clear_all", intervening.clear, bool(log.standing)),
-        ):
-            action(t(IV_TEXTS[name]), f"lab.iv_{name}", do, icon=icon, disabled=not ready)
+        idle = not state.session().standing
+        how: dict[str, Any] = {"icon": "clear_all", "disabled": idle}
+        action(t(IV_TEXTS["clear"]), "lab.iv_clear", state.act, Intervene(()), **how)
 
 
 def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> None:
@@ -117,15 +115,15 @@ def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> 
             then, refused = tried(new, trace.interventions, after)
             help = markdown(refused or interventions.describe(new, row))
             how = {"icon": icon, "disabled": bool(refused), "help": help}
-            action(t(IV_TEXTS[what]), f"lab.iv_{what}", intervening.stand, then, **how)
+            action(t(IV_TEXTS[what]), f"lab.iv_{what}", state.act, Intervene(then), **how)
 
 
 def tried(new: Intervention, now: Standing, after: After) -> tuple[Standing, str]:
     """What stands with one more, and why it can't be made; empty: it can."""
     then = with_one_more(now, new, after)
-    if len(then) > MOST:
+    if len(then) > MOST_INTERVENTIONS:
         said = N_("{most} interventions are the most at once. Remove one first.")
-        return then, t(said, most=MOST)
+        return then, t(said, most=MOST_INTERVENTIONS)
     pairs = zip(after(then).layers, after(now).layers, strict=True)
     idle = all(one.equal(other) for one, other in pairs)
     return then, t("It would change nothing: it is already so.") if idle else ""
@@ -145,7 +143,7 @@ def switch_link(trace: KBertTrace, window: int) -> None:
     new = found[0].intervention("block" if seen else "open", both=True, layer=None)
     layers = len(trace.visible_layers or (trace.visible,))
     after = partial(interventions.of_trace, trace, layer_count=layers)
-    intervening.stand(with_one_more(trace.interventions, new, after))
+    state.act(Intervene(with_one_more(trace.interventions, new, after)))
 
 
 def removable(
@@ -168,7 +166,7 @@ def removable(
         action(
             t("Remove"),
             f"lab.iv_remove_{number}",
-            partial(intervening.remove, number, one),
+            partial(state.act, RemoveIntervention(one)),
             icon="close",
             type="tertiary",
             help=markdown(t("Remove: {what}", what=said)),
@@ -208,4 +206,4 @@ def refused_list(now: Scene) -> None:
         st.markdown(t("These interventions could not be made:"))
         for number, one in enumerate(now.interventions):
             removable(number, one, interventions.describe(one, None))
-        action(t("Clear all"), "lab.iv_clear", intervening.clear, icon="clear_all")
+        action(t("Clear all"), "lab.iv_clear", state.act, Intervene(()), icon="clear_all")

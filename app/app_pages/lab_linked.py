@@ -1,17 +1,19 @@
 """In place of tree and matrix: what names may mean, or the triples read beside the text."""
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from app import services, state
-from app.app_pages.parts import table
+from app.app_pages.parts import bind, table
 from app.texts import N_, t
 from app.view_models import links
 from app.view_models.html import markdown, scrolling
 from app.view_models.knowledge import triple_rows
 from kbert_core import KnowledgeGraph
 from kbert_core.roof.roof_bert import RoofTrace
+from kbert_lab.lab.commands import Options
 from kbert_lab.lab.scene import Scene
 
 MANY = 12  # spans that are shown at their full height
@@ -25,18 +27,17 @@ def linked_panel(now: Scene, trace: Any) -> None:
         horizontal=True, vertical_alignment="center", gap="small", key="lab_head_linked"
     ):
         st.subheader(t("Linked entities"), anchor=False, width="stretch")
-        st.number_input(
-            t("Threshold δ"),
-            value=None,
-            step=0.5,
+        bind(
+            partial(st.number_input, t("Threshold δ"), value=None, step=0.5),
+            "lab.threshold",
+            state.session().threshold,
+            lambda least: state.dispatch(Options({"threshold": least})),
             placeholder=t("none"),
-            key="lab.threshold",
             help=t(
                 "An entity whose score ψ is less isn't linked. A name of which none is left means "
                 "NULL. Empty: as the model was trained."
             ),
             width=150,
-            **state.KEEP,
         )
         every = links.has_more(found) and st.checkbox(
             t("Show every candidate"), key="lab.linked_all"

@@ -21,6 +21,7 @@ from kbert_core import KBertError, KnowledgeGraph
 from kbert_core.errors import CheckpointError
 from kbert_core.knowledge.io import JSON, PACKED
 from kbert_core.knowledge.io.sources import RDF
+from kbert_lab.lab.commands import ChooseGraph
 
 OPEN_TEXTS = {"graph": N_("Open a graph…"), "model": N_("Open a model…")}
 
@@ -118,9 +119,9 @@ def open_graph_form(*, empty: bool = True) -> None:
             action(said, f"lab.fetch_{name}", _fetch, name, icon="download")
         if empty:
             action(t("Begin with an empty graph"), "lab.open_empty", _take_empty)
-        chosen = ss["lab.graph"]
+        chosen = state.session().graph
         if empty and state.may_close(chosen):
-            said = markdown(t("Close {name}", name=ss["lab.graphs"][chosen].name))
+            said = markdown(t("Close {name}", name=state.base().name))
             help = t("Forgets the graph and the edits made to it in this visit.")
             action(said, "lab.close_graph", _close_graph, chosen, icon="close", help=help)
 
@@ -169,12 +170,16 @@ def show_opened() -> None:
         st.code("\n".join([*problems[:SHOWN], *rest]), language=None, wrap_lines=True)
 
 
-def _open(title: str, do: Callable[..., OpenedGraph], *given: object) -> bool:
-    """Open a graph, or keep why it can't be; where single lines are bad also the others."""
-    for name in ("refused", "right"):
-        ss.pop(f"lab.{name}", None)
+def _open(title: str, do: Callable[..., OpenedGraph], *given: object, name: str = "") -> bool:
+    """Open a graph, or keep why it can't be; where single lines are bad also the others.
+
+    Args:
+        name: its id, if it has one.
+    """
+    for key in ("refused", "right"):
+        ss.pop(f"lab.{key}", None)
     try:
-        _taken(do(*given))
+        _taken(do(*given), name)
         return True
     except KBertError as error:
         ss["lab.refused"] = (title, refusal(error))
@@ -209,26 +214,25 @@ def _take_path() -> None:
         _read(services.open_graph, path)
 
 
-def choose_graph() -> None:
-    """Callback of the graph chooser; a public graph is fetched first."""
-    chosen = ss["lab.graph"]
+def choose_graph(chosen: str) -> None:
+    """Choose a graph of the session; a public graph is fetched first."""
     if chosen in state.public_graphs():
-        ss["lab.graph"] = ss["lab.graph_before"]
         _fetch(chosen)
+    else:
+        state.dispatch(ChooseGraph(chosen))
 
 
 def _fetch(name: str) -> None:
     title = services.public_title(name)
     with st.spinner(t("Downloading {name} …", name=title)):
-        if _open(t("{name} could not be fetched.", name=title), services.fetch_graph, name):
-            ss["lab.fetched"] = {**ss.get("lab.fetched", {}), name: ss["lab.graph"]}
-        else:
+        problem = t("{name} could not be fetched.", name=title)
+        if not _open(problem, partial(services.fetch_graph, name), name=name):
             ss["lab.asking"] = "graph"  # where the reason is said, beside other ways
 
 
-def _taken(opened: OpenedGraph) -> None:
+def _taken(opened: OpenedGraph, name: str = "") -> None:
     graph = opened.graph
-    ss["lab.try"] = state.take_graph(opened)
+    ss["lab.try"] = state.take_graph(opened, name=name)
     ss["lab.drawer"] = False  # what is tried next stands below it
     if "lab.waiting" not in ss:
         state.follow(graph)
@@ -251,7 +255,7 @@ def _take_model() -> None:
         return
     folder = os.path.abspath(Path(path).expanduser())
     try:
-        services.pipeline(folder, ss["lab.device"])
+        services.pipeline(folder, state.session().device)
         if problem := services.model_info(folder).problem:
             raise CheckpointError(problem)
     except KBertError as error:
@@ -262,7 +266,7 @@ def _take_model() -> None:
         return
     state.take_model(folder)
     info = services.model_info(folder)
-    title = t(TASK_TEXTS[ss["lab.task"]])
+    title = t(TASK_TEXTS[state.session().task])
     said = (
         model_facts.facts(info)
         if info.card.task

@@ -1,14 +1,15 @@
 """The Lab's prediction, before and now."""
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from app import intervening, services, state
-from app.app_pages.parts import action, select
+from app import services, state
+from app.app_pages.parts import action, bind
 from app.components.document import tell
 from app.selecting import linked
-from app.state import AUTO, BERT, FREE, KEEP, NO_TASK, ORIGINAL, PINNED, UNTOUCHED
+from app.state import BERT, FREE, KEEP, ORIGINAL, PINNED, UNTOUCHED
 from app.texts import N_, t, without_folders
 from app.view_models import prediction, twins
 from app.view_models.html import markdown
@@ -17,7 +18,9 @@ from app.view_models.selected import chosen_characters
 from app.words import COMPARE_NAME
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.tasks import NerPrediction
+from kbert_lab.lab.commands import Compare, Pin
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.session import AUTO, NO_TASK
 
 COMPARE_TEXTS = {
     "auto": N_("Compare: before the last edit"),
@@ -152,16 +155,25 @@ def same_text(trace: Any, before: Any) -> bool:
 def compare_chooser() -> None:
     """What stands beside the reading: an earlier one, or several side by side; and the pin."""
     now = state.scene()
-    kinds = [AUTO, BERT, ORIGINAL, *([PINNED] if ss.get("lab.pinned") else [])]
-    if intervening.log().standing or ss.get("lab.compare") == UNTOUCHED:
-        kinds.append(UNTOUCHED)
-    kinds += [*state.side_by_side(now), FREE]
-    how = {"width": 270, "label_visibility": "collapsed", **KEEP}
-    select(t("Compare with"), kinds, "lab.compare", lambda name: t(COMPARE_TEXTS[name]), **how)
+    own = state.session()
+    kinds = [AUTO, BERT, ORIGINAL, *([PINNED] if own.pinned else [])]
+    kinds += [*([UNTOUCHED] if own.standing else []), *state.side_by_side(now), FREE]
+    if own.compare not in kinds:  # it was about what was there before
+        state.dispatch(Compare(AUTO))
+    bind(
+        partial(st.selectbox, t("Compare with"), kinds),
+        "lab.compare",
+        state.session().compare,
+        lambda kind: state.dispatch(Compare(kind)),
+        format_func=lambda kind: t(COMPARE_TEXTS[kind]),
+        width=270,
+        label_visibility="collapsed",
+    )
     action(
         t("Pin"),
         "lab.pin",
-        state.pin,
+        state.dispatch,
+        Pin(),
         icon="keep",
         help=t("Keep this scene, and compare later ones with it."),
     )

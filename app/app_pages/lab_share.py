@@ -9,12 +9,13 @@ from app.app_pages.lab_prediction import comparable, draw_prediction
 from app.app_pages.parts import action, download, graph_download
 from app.export import page_html
 from app.share import Shared, ShareError, TooLong
-from app.state import AUTO, KEY, ORIGINAL
+from app.state import KEY, ORIGINAL
 from app.texts import N_, language, refusal, speaking, t
 from app.view_models.html import markdown
 from app.view_models.shared import edits_html, how_it_is_read, model_name, turning
 from kbert_core import KBertError
 from kbert_lab.lab.scene import Scene, is_blank
+from kbert_lab.lab.session import AUTO
 
 ss = st.session_state
 MOST_OF_TITLE = 60  # characters, of the page's
@@ -145,7 +146,7 @@ def _ask_for_graph(shared: Shared) -> None:
     )
     if opened is None:
         st.warning(markdown(said), icon=":material/hub:")
-        if any(graph.name == name for graph in ss["lab.graphs"].values()):
+        if any(own.graph.name == name for own in state.session().graphs.values()):
             other = t("There is a graph “{graph}” here, but with other triples.", graph=name)
             st.caption(markdown(other))
     else:

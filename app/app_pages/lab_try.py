@@ -8,6 +8,7 @@ from app.texts import t
 from app.view_models.html import markdown
 from app.view_models.trying import said
 from kbert_core import KBertError, KnowledgeGraph, Triple
+from kbert_lab.lab.commands import SelectTriple
 from kbert_lab.lab.scene import NO_MODEL
 
 ss = st.session_state
@@ -18,14 +19,14 @@ def try_button() -> None:
     action(
         t("Sentences to try"),
         "lab.try_graph",
-        lambda: ss.update({"lab.try": ss["lab.graph"]}),
+        lambda: ss.update({"lab.try": state.session().graph}),
         icon="lightbulb",
     )
 
 
 def try_bar() -> None:
     """Offer such sentences, where they were asked for or a graph was just opened."""
-    if ss.get("lab.try") == ss["lab.graph"]:
+    if ss.get("lab.try") == state.session().graph:
         _reader_changed()
         with st.container(key="lab_try", horizontal=True, vertical_alignment="center", gap="small"):
             sentences_to_try(state.graph())
@@ -42,9 +43,9 @@ def try_bar() -> None:
 def _reader_changed() -> None:
     """Say that another model reads since the graph was opened, and offer the way back."""
     now, before, _ = ss.get("lab.reader_before", (None, None, None))
-    if now != ss["lab.model"]:
+    if now != state.session().model:
         return
-    names = state.models_for(state.NO_TASK) | state.models_for(ss["lab.task"])
+    names = state.models_for(state.NO_TASK) | state.models_for(state.session().task)
     said = t(
         "Read by {model}: most names in this graph are in a script that {before} doesn't know.",
         model=services.model_info(now).name if now not in NO_MODEL else names[now],
@@ -87,12 +88,12 @@ def sentences_to_try(graph: KnowledgeGraph, page: str = "lab") -> None:
 def see_in_lab(triple: Triple) -> None:
     """Callback: put the text with a triple's head that the graph changes most into the Lab."""
     graph = state.graph()
-    if (model := state.reader_of([triple.head])) != ss["lab.model"]:
+    if (model := state.reader_of([triple.head])) != state.session().model:
         state.read_with(model)
     try:
         found = services.tried(state.scene(), graph, triple.head)
     except KBertError:
         found = ()
     state.put_sentences(found[0].candidate.sentences if found else (triple.head,))
-    ss["lab.selection"] = state.selection().with_triple(triple)
+    state.dispatch(SelectTriple(triple, toggle=False))
     ss["knowledge.to_lab"] = True

@@ -30,6 +30,23 @@ def action(label: str, key: str, do: Callable[..., Any], *args: Any, **how: Any)
     st.button(label, key=key, on_click=do, args=args, **how)
 
 
+def bind(
+    widget: Callable[..., Any], key: str, value: Any, change: Callable[[Any], object], **how: Any
+) -> None:
+    """A widget that shows a value of the session and asks for another; it keeps none of its own.
+
+    Args:
+        widget: of Streamlit, with its label and options.
+        key: as Streamlit's.
+        value: of the session.
+        change: what is done with another value.
+        how: more of the widget.
+    """
+    if key not in ss or ss[key] != value:
+        ss[key] = value
+    widget(key=key, on_change=lambda: change(ss[key]), **how)
+
+
 def segments(
     label: str,
     options: Iterable[T],

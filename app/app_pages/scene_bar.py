@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from app import services
-from app.state import NO_TASK
+from app import services, state
 from app.texts import N_, listed, t, tn
 from app.view_models import shared
 from app.view_models.html import markdown, shorten
 from kbert_core import KnowledgeGraph
 from kbert_lab.lab.scene import Scene, is_blank
+from kbert_lab.lab.session import NO_TASK
 
 ss = st.session_state
 MOST_SHOWN = 120  # characters of a text
@@ -102,7 +102,7 @@ def no_trees(now: Scene) -> str:
 
 def no_prediction(now: Scene, page: str) -> None:
     """Say that a page needs a prediction, and what to do."""
-    if now.has_model and ss["lab.task"] != NO_TASK:
+    if now.has_model and state.session().task != NO_TASK:
         mask = services.mask_token(now)
         said = (
             t(

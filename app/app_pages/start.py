@@ -13,6 +13,7 @@ from app.view_models.html import markdown
 from app.words import CHINESE, ENGLISH, SPOKEN
 from kbert_core import Triple
 from kbert_core.knowledge.edit import Edit
+from kbert_lab.lab.commands import Compare
 
 CARDS = {  # icon, title, what is shown
     "triple": (
@@ -129,15 +130,15 @@ def play(
         wrong: give its triple another type instead.
         compare: what stands beside it.
     """
-    state.use_example(example)
-    state.log().put_back()
+    now = state.with_example(example)
+    state.put(state.session().put(now, example.graph))
     if edit and example.turn:
         triple, tail = example.turn
         if wrong:
             tail = next(own for own in WRONG[example.language] if own != triple.tail)
         new = Triple(triple.head, triple.relation, tail) if tail is not None else None
         state.commit(Edit("replace", triple, new) if new else Edit("switch_off", triple))
-    ss["lab.compare"] = compare
+    state.dispatch(Compare(compare))
 
 
 page()

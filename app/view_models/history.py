@@ -1,17 +1,20 @@
 """The log of a graph as it is read: who did what, when; and where a triple comes from."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from app.catalogue import Catalogue, kind
-from app.edit_log import EditLog
+from app.edit_log import OpenWorkspace
 from app.texts import N_, t, tn
 from app.words import EDIT_TEXTS
 from kbert_core import KBertError, Triple
 from kbert_core.knowledge.io import unit_of
 from kbert_lab.graphs.store.anywhere import open_store
-from kbert_lab.graphs.store.log import Change, Entry
-from kbert_lab.graphs.store.store import GraphStore
+from kbert_lab.graphs.store.log import Change, Entry, Origin
+from kbert_lab.lab.history import Edited, Step
+from kbert_lab.lab.log import INTERVENED, PUT, Log, entry_of
 
+AnyLog = Log | OpenWorkspace
 SHOWN = 3  # changes of an entry that are told at once
 
 
@@ -39,7 +42,7 @@ def in_words(change: Change) -> str:
     return t(EDIT_TEXTS[action], triple=triple, new=change.after or "")
 
 
-def log_as_rows(log: EditLog) -> list[dict[str, object]]:
+def log_as_rows(log: AnyLog) -> list[dict[str, object]]:
     """A log as plain data, oldest first, for a file."""
     rows = []
     for entry in reversed(log.entries()):
@@ -49,24 +52,34 @@ def log_as_rows(log: EditLog) -> list[dict[str, object]]:
     return rows
 
 
-def what(log: EditLog, entry: Entry | None) -> str | None:
+def what(log: AnyLog, entry: Entry | None) -> str | None:
     """Say in a line what an entry did."""
     return said(log, entry)[0] if entry is not None else None
 
 
-def said(log: EditLog, entry: Entry) -> tuple[str, tuple[str, ...]]:
+def step(log: AnyLog, step: Step | None) -> str | None:
+    """Say in a line what a step of the page did."""
+    if step is None:
+        return None
+    revision = step.what.revision if isinstance(step.what, Edited) else None
+    entries = log.entries() if revision is not None else [entry_of(step)]
+    return what(log, next((e for e in entries if e.revision == (revision or step.number)), None))
+
+
+def said(log: AnyLog, entry: Entry) -> tuple[str, tuple[str, ...]]:
     """Say what an entry did, in one line; and triple by triple, where it is several."""
-    store = log.store
-    changes = tuple(in_words(c) for c in store.changes(entry.revision, most=SHOWN))
+    if entry.action == INTERVENED:
+        return t("what is blocked and opened, or the scene"), ()
+    changes = tuple(in_words(c) for c in log.of_entry(entry.revision, most=SHOWN))
     if entry.revision == 0:
         what = t("made the graph")
     elif entry.undoes is not None:
         what = t("undid or redid entry {number}", number=entry.undoes)
-    elif log.puts_back(entry):
+    elif entry.action == PUT:
         what = t("the graph as it was opened, for another scene")
     elif entry.action == "import":
         text = N_("imported {count} triples from {source}")
-        what = t(text, count=f"{entry.edits:,}", source=source_of(store, entry))
+        what = t(text, count=f"{entry.edits:,}", source=source_of(log, entry))
     elif len(changes) == 1:
         what, changes = changes[0], ()
     else:
@@ -74,16 +87,12 @@ def said(log: EditLog, entry: Entry) -> tuple[str, tuple[str, ...]]:
     return what, changes
 
 
-def source_of(store: GraphStore, entry: Entry) -> str:
+def source_of(log: AnyLog, entry: Entry) -> str:
     """The file an import came from, as far as one of its triples still says so."""
-    for change in store.changes(entry.revision, most=SHOWN):
-        if change.after is not None:
-            try:
-                found = store.origin(change.after)
-            except KBertError:
-                continue  # it was edited since
-            if found.file:
-                return found.file
+    for change in log.of_entry(entry.revision, most=SHOWN):
+        found = log.origin(change.after) if change.after is not None else None
+        if found is not None and found.file:
+            return found.file
     return t("a file")
 
 
@@ -96,32 +105,28 @@ ORIGIN_TEXTS = {
 
 def origin(catalogue: Catalogue, triple: Triple) -> str:
     """Say where a triple comes from: an edit, or the graph as it was opened."""
-    search = catalogue.search
+    search, log = catalogue.search, catalogue.log
     try:
-        store = catalogue.log.store
-        found = store.origins(triple.head).get(triple)
-        shared = store.file == search.path
-        if found is not None and (shared or triple not in catalogue.base):
-            return _of(store, triple, t("somebody") if shared else t("you"))
+        if (found := log.origin(triple)) is not None:
+            shared = isinstance(log, OpenWorkspace)
+            return _of(found, log.entries(), t("somebody") if shared else t("you"))
         if not search.in_memory:
             with open_store(search.path) as file:
-                return _of(file, triple, t("somebody"))
+                return _of(file.origin(triple), file.history(), t("somebody"))
     except KBertError:
         pass  # it is gone; what is known here is said
     return _from(catalogue.source or catalogue.base.name, catalogue.lines.get(triple))
 
 
-def _of(store: GraphStore, triple: Triple, nobody: str) -> str:
+def _of(origin: Origin, entries: Iterable[Entry], nobody: str) -> str:
     """The same of a log that has the triple.
 
     Args:
         nobody: what one who edits without a name is called.
     """
-    origin = store.origin(triple)
     if origin.file is not None:
         return _from(origin.file, origin.line)
-    entries = {entry.revision: entry for entry in store.history(entity=triple.head)}
-    entry = entries.get(origin.revision)
+    entry = next((entry for entry in entries if entry.revision == origin.revision), None)
     return t(
         "Edited by {who}, {when} (entry {number}).",
         who=(entry.who if entry else "") or nobody,

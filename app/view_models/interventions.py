@@ -1,5 +1,6 @@
 """Interventions in words, and what can be done about a chosen cell."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from app.texts import N_, clauses, listed, t
@@ -7,6 +8,23 @@ from app.words import IV_TEXTS
 from kbert_core import FlatTree, Intervention, KBertTrace, Tokens
 from kbert_core.kbert.interventions import BRANCHES, TRUNK, Action, Intervened, intervene
 from kbert_lab.lab.scene import Identity
+from kbert_lab.lab.session import Standing
+
+After = Callable[[Standing], Intervened]  # what interventions make of the visible matrix
+
+
+def with_one_more(standing: Standing, new: Intervention, after: After) -> Standing:
+    """Add an intervention; what it takes back goes instead of standing beside it.
+
+    Args:
+        standing: so far.
+        new: to be added, unless it changes no cell.
+        after: what interventions make of the visible matrix.
+    """
+    same = (new.seer, new.seen, new.both, new.layers)
+    kept = tuple(one for one in standing if (one.seer, one.seen, one.both, one.layers) != same)
+    return (*kept, new) if after((*kept, new)).changed[-1] else kept
+
 
 IV_TOKENS = {
     "all": N_("all tokens"),

@@ -49,8 +49,8 @@ class MakeEdits:
     def __call__(self, session: Session) -> Session:
         if not self.edits:
             return session
-        if session.workspace is not None and session.graph == session.workspace.id:
-            return session.edited_together(*self.edits)
+        if session.shared is not None:
+            return session.together(session.shared.commit(*self.edits).revision, self.edits)
         kept = sum(len(s.what.edits) for s in session.history.steps if isinstance(s.what, Edited))
         if kept + len(self.edits) > MOST_EDITS:
             raise GraphEditError(
@@ -58,6 +58,19 @@ class MakeEdits:
                 "on."
             )
         return session.edit(*self.edits, source=self.source)
+
+
+@dataclass(frozen=True)
+class Import:
+    """Add the triples of a file to the chosen graph, in one step."""
+
+    source: Source
+
+    def __call__(self, session: Session) -> Session:
+        if session.shared is None:
+            triples = dict.fromkeys(Triple(*row) for _, *row in self.source.rows)
+            return MakeEdits(tuple(Edit("add", one) for one in triples), self.source)(session)
+        return session.together(session.shared.add(self.source).revision)
 
 
 @dataclass(frozen=True)
@@ -126,6 +139,21 @@ def _turn(
     if step is None:
         raise GraphEditError("There is nothing to undo or redo.")
     return turn(step)
+
+
+@dataclass(frozen=True)
+class TurnShared:
+    """Take an entry of the open workspace's log back, or make it again, whoever made it."""
+
+    revision: int
+    undo: bool
+
+    def __call__(self, session: Session) -> Session:
+        if session.shared is None:
+            return session
+        turn = session.shared.undo if self.undo else session.shared.redo
+        turn(self.revision)
+        return session.seen_together(session.history)
 
 
 # The visible matrix
@@ -205,9 +233,14 @@ class OpenGraph:
     choose: bool = True
 
     def __call__(self, session: Session) -> Session:
-        same = session.id_of(self.opened.graph, unedited=self.choose, name=self.opened.graph.name)
-        new = session if same is not None else session.with_graph(self.id, self.opened)
-        return replace(new, graph=same or self.id) if self.choose else new
+        name = self.id_in(session)
+        new = session if name in session.graphs else session.with_graph(name, self.opened)
+        return replace(new, graph=name) if self.choose else new
+
+    def id_in(self, session: Session) -> str:
+        """Return what its id is in a session."""
+        graph = self.opened.graph
+        return session.id_of(graph, unedited=self.choose, name=graph.name) or self.id
 
 
 @dataclass(frozen=True)
@@ -235,17 +268,23 @@ class CloseGraph:
 
 @dataclass(frozen=True)
 class SelectToken:
-    """Look at a token; once more lets it go. None: nothing is chosen any more."""
+    """Look at a token; once more lets it go."""
 
     token: Identity | None
     toggle: bool = True
 
     def __call__(self, session: Session) -> Session:
         chosen = session.selection
-        if self.token is None:
-            return replace(session, selection=chosen.cleared())
         again = self.toggle and self.token == chosen.token and chosen.cell is None
         return replace(session, selection=chosen.with_token(None if again else self.token))
+
+
+@dataclass(frozen=True)
+class ClearSelection:
+    """Look at nothing; the attention map stays."""
+
+    def __call__(self, session: Session) -> Session:
+        return replace(session, selection=session.selection.cleared())
 
 
 @dataclass(frozen=True)

@@ -62,13 +62,17 @@ class History:
             if isinstance(step.what, Edited) and step.what.graph == graph and not step.undone
         )
 
+    def edited(self, graph: str) -> tuple[Edited, ...]:
+        """Return what they are."""
+        return tuple(step.what for step in self.of(graph) if isinstance(step.what, Edited))
+
     def edits(self, graph: str) -> tuple[Edit, ...]:
         """Return the same one after the other."""
         return tuple(edit for step in self.of(graph) for edit in edits_of(step))
 
     def __getitem__(self, number: int) -> Step:
         if not 0 < number <= len(self.steps):
-            raise GraphEditError(f"There is no step {number}.")
+            raise GraphEditError(f"There is no entry {number}.")
         return self.steps[number - 1]
 
     def with_undone(self, number: int, undone: bool) -> "History":
@@ -79,7 +83,8 @@ class History:
         """
         step = self[number]
         if step.undone == undone:
-            raise GraphEditError(f"Step {number} is {'already' if undone else 'not'} undone.")
+            already = f"Entry {number} is already undone."
+            raise GraphEditError(already if undone else f"Entry {number} is not undone.")
         steps = _marked(self.steps, (number,), undone=undone)
         if isinstance(step.what, Changed):
             steps = _marked(steps, step.what.aside, undone=not undone)

@@ -13,6 +13,7 @@ from kbert_core.knowledge.selection import SCORED, InjectionOptions
 from kbert_core.knowledge.triple import Triple
 from kbert_core.tasks import TASKS
 from kbert_lab.graphs.search import GraphSearch
+from kbert_lab.graphs.store.importing import Imported, Source
 from kbert_lab.graphs.store.log import Entry
 from kbert_lab.lab.history import Changed, Edited, History, Step, edits_of
 from kbert_lab.lab.scene import GraphRef, Scene
@@ -78,6 +79,9 @@ class Workspace(Protocol):
     def commit(self, *edits: Edit) -> Entry:
         """Make edits, unless what they are about was edited since it was seen."""
 
+    def add(self, source: Source) -> Imported:
+        """Add triples of a file, as one entry; those that are there stay as they are."""
+
     def undo(self, revision: int) -> Entry:
         """Take an entry of its log back."""
 
@@ -96,9 +100,11 @@ class Session:
     reads: Reads  # of that model
     graph: str  # id of the chosen graph
     graphs: Mapping[str, OpenedGraph]  # as they were opened
+    models: tuple[str, ...] = ()  # folders that were opened
     task: str = NO_TASK
     texts: tuple[str, str] = ("", "")  # the second for tasks on two
-    options: InjectionOptions = InjectionOptions()
+    # switched off, a triple leaves its place empty, unless the visitor has the next move up
+    options: InjectionOptions = InjectionOptions(keep_places=True)
     ablation: Ablation = Ablation()
     device: str = "auto"
     threshold: float | None = None  # δ of a KnowBert's linker; None: as the model was trained
@@ -123,6 +129,11 @@ class Session:
     def base(self) -> KnowledgeGraph:
         """The chosen graph without edits; of a workspace, as it is."""
         return self.graphs[self.graph].graph
+
+    @property
+    def shared(self) -> Workspace | None:
+        """The open workspace, where it is the chosen graph."""
+        return self.workspace if self.workspace and self.workspace.id == self.graph else None
 
     def graph_now(self, name: str | None = None) -> KnowledgeGraph:
         """Return a graph with this visitor's edits, the chosen one unless told otherwise."""
@@ -179,8 +190,8 @@ class Session:
         return next((s for n in numbers if self._here(s := self.history[n], graph, True)), None)
 
     def _here(self, step: Step, graph: str | None, undone: bool) -> bool:
-        edited = isinstance(step.what, Edited)
-        here = step.what.graph == (graph or self.graph) if edited else not graph
+        of_a_graph = graph is not None or isinstance(step.what, Edited)
+        here = step.what.graph == (graph or self.graph) if of_a_graph else True
         return here and step.undone == undone
 
     # What is changed: each returns another session
@@ -201,13 +212,17 @@ class Session:
         )
 
     def with_model(self, model: str, reads: Reads, task: str | None = None) -> "Session":
-        """Return the session with another model, which reads as it was trained."""
+        """Return the session with another model, which reads as it was trained.
+
+        Whether triples move up into a place that is free stays as the visitor chose.
+        """
+        options = replace(reads.options, keep_places=self.options.keep_places)
         return replace(
             self,
-            task=(reads.task or NO_TASK) if task is None else task,
+            task=task or (reads.task if reads.task in TASKS else None) or NO_TASK,
             model=model,
             reads=reads,
-            options=reads.options,
+            options=options,
             ablation=reads.ablation,
         )
 
@@ -266,11 +281,9 @@ class Session:
             history=self.history.did(step),
         )
 
-    def edited_together(self, *edits: Edit) -> "Session":
-        """Return the session with edits made to the open workspace."""
-        assert self.workspace is not None
-        entry = self.workspace.commit(*edits)
-        step = Edited(self.workspace.id, edits, revision=entry.revision)
+    def together(self, revision: int, edits: tuple[Edit, ...] = ()) -> "Session":
+        """Return the session after an entry of this visitor in the open workspace's log."""
+        step = Edited(self.graph, edits, revision=revision)
         return self.seen_together(self.history.did(step))
 
     def seen_together(self, history: History) -> "Session":
@@ -336,9 +349,12 @@ class Session:
         try:
             return turned.made_again(step.what.graph)
         except GraphEditError as error:
-            name, how = self.graphs[step.what.graph].graph.name, "undone" if undone else "redone"
+            name, how = (
+                self.graphs[step.what.graph].graph.name,
+                "taken back" if undone else "made again",
+            )
             raise GraphConflict(
-                f"{name}: step {step.number} can't be {how}, what it edited was edited after it. "
+                f"{name}: entry {step.number} can't be {how}, what it edited was edited after it. "
                 "Undo what came later first, or edit the triples themselves."
             ) from error
 

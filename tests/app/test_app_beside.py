@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from roof_taggers import GRAPH, TEXT, tagger
+from sessions import add, do, read_by, write
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForTokenClassification
 
@@ -97,16 +98,14 @@ def opened(page, root, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(root))
     at = AppTest.from_file(PAGES / page, default_timeout=PATIENCE).run()
     key = GRAPH.fingerprint
-    at.session_state["lab.graphs"] = {**at.session_state["lab.graphs"], key: GRAPH}
+    add(at, key, GRAPH)
     if page == "lab.py":
         at.run()
         at.selectbox(key="lab.graph").set_value(key).run()
         at.text_area(key="lab.text").set_value(TEXT).run()
         return at
-    at.session_state["lab.graph"] = key
-    at.session_state["lab.task"] = "ner"
-    at.session_state["lab.model"] = str(root / "tags-roof")
-    at.session_state["lab.text"] = TEXT
+    read_by(do(at, graph=key), root / "tags-roof")
+    write(at, TEXT)
     at.run()
     assert not at.exception, at.exception
     return at

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 from google.protobuf.json_format import MessageToDict
+from sessions import do, write
 from streamlit.testing.v1 import AppTest
 
 from app import services, texts
+from kbert_lab.lab.commands import Options
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 PATIENCE = 180
@@ -86,15 +88,14 @@ def test_a_page_in_chinese_shows_no_english_text(chinese, page):
 def test_the_lab_in_chinese_stays_chinese_whatever_is_chosen(chinese):
     at = visit("lab.py")
     at.number_input(key="lab.max_triples").set_value(1).run()
-    at.session_state["lab.visible"] = "all"
-    at.session_state["lab.positions"] = "hard"
+    do(at, Options({"visible": "all", "positions": "hard"}))
     calm(at.run())
     for name in ("systems", "parts", "models", "free"):
-        at.session_state["lab.compare"] = name
+        do(at, compare=name)
         calm(at.run())
     at.number_input(key="lab.max_triples").set_value(0).run()
     calm(at)
-    at.session_state["lab.text"] = ""
+    write(at, "")
     calm(at.run())
 
 

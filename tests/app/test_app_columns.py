@@ -14,13 +14,12 @@ from explaining_pages import (
     said,
     write,
 )
+from sessions import do, edit, read_by
 from transformers import AutoModelForTokenClassification
 
-from app import comparing, explained, intervening, services
+from app import comparing, explained, services
 from app.app_pages import lab_columns
 from app.comparing import Choice, Known, Panel
-from app.edit_log import EditLog
-from app.intervening import InterventionLog
 from app.texts import t
 from app.view_models import sides
 from app.view_models.matrix import BLOCKED, LINK
@@ -38,6 +37,7 @@ from kbert_core.explain.case import Case, Target
 from kbert_core.kbert.interventions import PRESETS
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.explain.compare import ablations_of, compare
+from kbert_lab.lab.commands import Intervene
 from kbert_lab.lab.scene import NO_GRAPH, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 
@@ -204,13 +204,12 @@ def test_a_state_moves_where_knowledge_is_and_nowhere_without(models):
 def page(models, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models))
     at = opened("lab.py")
-    at.session_state["lab.task"] = "ner"
-    at.session_state["lab.model"] = str(models / "tags-zh-kbert")
+    read_by(at, models / "tags-zh-kbert")
     return write(at, "患者行胃镜检查未见异常")
 
 
 def preset(at, name):
-    at.session_state["lab.compare"] = name
+    do(at, compare=name)
     at.run()
     assert not at.exception, at.exception
     return at
@@ -253,10 +252,7 @@ def test_page_compares_with_the_twin_of_another_size(page):
 
 
 def test_page_shows_what_the_last_edit_did_to_each(page):
-    graph = page.session_state["lab.graph"]
-    base, triple = page.session_state["lab.graphs"][graph], Triple("胃镜", "类别", "检查")
-    page.session_state["lab.logs"] = {graph: EditLog(base, Edit("remove", triple))}
-    page.run()
+    edit(page, Edit("remove", Triple("胃镜", "类别", "检查"))).run()
     preset(page, "graphs")
     assert titles(page) == ["BERT", "Graph as loaded", "Graph as edited"]
     preset(page, "systems")
@@ -286,12 +282,12 @@ def test_page_lets_columns_be_chosen_freely(page, models):
 
 def test_a_token_chosen_in_one_column_is_chosen_in_all(page):
     preset(page, "parts")
-    page.session_state["lab.selection"] = Selection().with_cell(("trunk", 0, 3), ("trunk", 0, 4))
+    do(page, selection=Selection().with_cell(("trunk", 0, 3), ("trunk", 0, 4)))
     page.run()
     assert not page.exception
     assert said(page).count("“胃” may attend to “镜”") == 4
     branch = ("branch", 0, 3, Triple("胃镜", "类别", "检查"), 0)
-    page.session_state["lab.selection"] = Selection().with_token(branch)
+    do(page, selection=Selection().with_token(branch))
     page.run()
     assert said(page).count(t("not in this panel")) == 1  # BERT has no branch
     page.button(key="lab.clear_columns").click().run()
@@ -322,10 +318,7 @@ def test_a_blocked_cell_is_called_so_where_it_is_blocked(monkeypatch, tmp_path, 
     names = at.session_state["lab.tree.1_names"]  # of K-BERT
     apple = next(n for n in names if n[0] == "branch" and n[3].tail == "Apple" and n[4] == 1)
     cook = next(name for name in names if name[:3] == ("trunk", 0, 1))
-    at.session_state["lab.selection"] = Selection().with_cell(cook, apple)
-    text = at.session_state[intervening.TEXT]
-    at.session_state[intervening.LOGS] = {text: InterventionLog(PRESETS["no_link"])}
-    at.run()
+    do(at, Intervene(PRESETS["no_link"]), selection=Selection().with_cell(cook, apple)).run()
     matrices.clear()
     preset(at, "matrix")
     assert titles(at) == ["Matrix by the tree", "Matrix as edited"]

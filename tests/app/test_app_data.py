@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from lab.explain.labelled import classed, triple
+from sessions import session
 from streamlit.testing.v1 import AppTest
 from tagged_texts import row as line_of
 from tagged_texts import tagged
@@ -219,7 +220,7 @@ def test_a_model_that_reads_the_texts_is_offered_first():
     at = AppTest.from_file(PAGE, default_timeout=PATIENCE)
     at.query_params["example"] = "copd"  # in the Lab a model of English
     at.run()
-    assert at.session_state["lab.model"].endswith("ner-en")
+    assert session(at).model.endswith("ner-en")
     assert numbers(rest(at)) == ["6", "6", "2", "2", "0"]
 
 
@@ -227,14 +228,12 @@ def test_a_row_of_the_list_opens_in_the_lab_as_it_was_read(page):
     row = view.changed(file_of(*page.session_state["data.run"][1].look().results[1:]))[1]
     page.session_state["data.row"] = row
     page.run()
-    assert page.session_state["lab.text"] == row.example.sentences[0]
-    assert (page.session_state["lab.task"], page.session_state["lab.max_triples"]) == ("ner", 2)
+    assert session(page).texts[0] == row.example.sentences[0]
+    assert (session(page).task, session(page).options.max_triples) == ("ner", 2)
 
 
 def test_another_choice_is_read_when_asked_for(page):
-    graphs = page.session_state["lab.graphs"].items()
-    english = next(key for key, graph in graphs if graph.name == "medical_en")
-    page.selectbox(key="data.graph").set_value(english).run()
+    page.selectbox(key="data.graph").set_value("medical_en").run()
     assert t("These results are for the earlier choice.") in everything(page)
     rest(page.button(key="data.go").click().run())
     assert numbers(page) == ["6", "0", "0", "0", "0"]

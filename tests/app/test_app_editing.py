@@ -1,5 +1,7 @@
 """The Lab's table and its callbacks, with an editor that does as the browser's."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from app import editing
@@ -57,8 +59,9 @@ class Table:
 
 @pytest.fixture
 def table(monkeypatch):
-    ss = {"lab.graph": "a graph"}
+    ss = {}
     monkeypatch.setattr(editing, "ss", ss)
+    monkeypatch.setattr(editing.state, "session", lambda: SimpleNamespace(graph="a graph"))
     made = Table(ss)
     monkeypatch.setattr(editing.state, "graph", lambda: made.graph)
     monkeypatch.setattr(editing.state, "commit", made.commit)
@@ -87,7 +90,7 @@ def test_the_table_keeps_its_key_while_it_alone_changes_the_graph(table):
     assert table.rows()[0] == (TRIPLES[0], True) and table.rows()[1] == (TRIPLES[1], False)
 
 
-def test_what_changes_the_rows_elsewhere_starts_the_table_afresh(table):
+def test_what_changes_the_rows_elsewhere_starts_the_table_afresh(table, monkeypatch):
     table.change(0, "on", False)
     table.draw()
     key = table.key
@@ -95,7 +98,7 @@ def test_what_changes_the_rows_elsewhere_starts_the_table_afresh(table):
     table.draw()
     assert table.key != key and table.shows() == table.rows()
     key = table.key
-    table.ss["lab.graph"] = "another"
+    monkeypatch.setattr(editing.state, "session", lambda: SimpleNamespace(graph="another"))
     table.draw()
     assert table.key != key
 

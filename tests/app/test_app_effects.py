@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from explaining import DISEASE, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
 from explaining_pages import PAGES, PATIENCE, opened, said, write
+from sessions import do, session
 from streamlit.testing.v1 import AppTest
 
 from app import background, services
@@ -14,7 +15,7 @@ from app.models import ModelInfo, read_model
 from app.texts import t
 from app.view_models import effects as view
 from app.view_models.targets import answer_name
-from kbert_core import Card, InjectionOptions, Mention, Triple
+from kbert_core import Card, Mention, Triple
 from kbert_core.explain.attributions import Attributions, TokenShare, attributions
 from kbert_core.explain.case import Case, Outcome, Piece, Target
 from kbert_core.explain.effects import Effect, Effects, effects
@@ -248,7 +249,7 @@ def page(checkpoints, monkeypatch):
 
     def show(task="ner", text=TEXT):
         at = opened("explain.py")
-        at.session_state["lab.task"] = task
+        do(at, task=task)
         return rest(write(at, text))
 
     return show
@@ -258,12 +259,12 @@ def case_on(at):
     """The page's scene as a case, with what the page explains."""
     session = at.session_state
     (_, target), _ = session["explain.effects"]
-    options = InjectionOptions(session["lab.max_triples"], tail_only=session["lab.tail_only"])
+    own = session["session"]
     return Case.of(
-        services.pipeline(session["lab.model"], session["lab.device"]),
-        session["lab.text"],
-        graph=session["lab.graphs"][session["lab.graph"]],
-        options=options,
+        services.pipeline(own.model, own.device),
+        own.texts[0],
+        graph=own.base,
+        options=own.options,
         target=target,
     )
 
@@ -313,8 +314,7 @@ def test_the_chosen_row_switches_its_triple_off_in_the_lab(page, monkeypatch):
     first = by_points(case_on(at))[0].piece.triple
     with suppress(Exception):  # the test runs one page alone: there is no Lab to go to
         at.button(key="explain.off").click().run()
-    log = at.session_state["lab.logs"][at.session_state["lab.graph"]]
-    assert log.done == (Edit("switch_off", first),)
+    assert session(at).scene().edits == (Edit("switch_off", first),)
 
 
 def test_another_label_can_be_explained(page):
@@ -368,7 +368,7 @@ def test_any_token_can_be_explained_at_the_mask_meant_and_others_are_refused(pag
 
 def test_a_text_without_knowledge_says_so_and_its_tokens_have_shares(page):
     at = page("classify", "好转")
-    graph = at.session_state["lab.graphs"][at.session_state["lab.graph"]].name
+    graph = session(at).base.name
     assert t(
         "This text contains no triple of {graph}, so there is no knowledge to explain. Choose "
         "another text or graph in the Lab, or add a triple there.",

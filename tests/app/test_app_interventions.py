@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sessions import do, session, write
 from streamlit.testing.v1 import AppTest
 
-from app.intervening import MOST, InterventionLog, with_one_more
 from app.share import Shared, ShareError, data_of, from_file, from_link, to_file, to_link
 from app.view_models import interventions, matrix, prediction
+from app.view_models.interventions import with_one_more
 from app.view_models.why import share_of_layers
 from kbert_core import (
     Ablation,
@@ -22,6 +23,8 @@ from kbert_core import (
 )
 from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK, intervene
 from kbert_core.tasks import ClassPrediction
+from kbert_lab.lab.commands import MOST_INTERVENTIONS as MOST
+from kbert_lab.lab.commands import Intervene
 from kbert_lab.lab.scene import GraphRef, Scene, content_key
 from kbert_lab.lab.selection import Selection
 
@@ -40,22 +43,6 @@ def identity(row, text):
 
 
 # The log
-
-
-def test_undo_and_redo_lead_through_the_steps():
-    log = InterventionLog().step((BLOCK,)).step((BLOCK, HUNG)).step(())
-    assert log.undo().standing == (BLOCK, HUNG)
-    assert log.undo().undo().undo().standing == ()
-    assert log.undo().undo().undo().undo() == log.undo().undo().undo()
-    assert log.undo().undo().redo().redo() == log
-    assert log.redo() == log
-    assert log.undo().step((HUNG,)).later == ()
-    assert log.step(()) == log
-
-
-def test_another_text_keeps_what_names_no_place_in_a_text():
-    log = InterventionLog().step((BLOCK, HUNG))
-    assert log.for_another_text() == InterventionLog((BLOCK,))
 
 
 def test_what_an_intervention_takes_back_goes_instead_of_standing_beside_it(graph, run):
@@ -317,7 +304,7 @@ def lab(monkeypatch, checkpoints, tmp_path):
 
 def choose_cell(at, row, column):
     """What a click on the matrix does."""
-    at.session_state["lab.selection"] = Selection().with_cell(row, column)
+    do(at, selection=Selection().with_cell(row, column))
     return at.run()
 
 
@@ -327,8 +314,7 @@ def everything(at):
 
 
 def standing(at):
-    logs = at.session_state["lab.intervention_logs"]
-    return logs[at.session_state["lab.intervention_text"]].standing
+    return session(at).standing
 
 
 def click(at, key):
@@ -340,7 +326,7 @@ def click(at, key):
 @pytest.fixture
 def on_link(lab):
     """With a cell chosen between a mention and its branch; returns the Lab."""
-    lab.session_state["lab.text"] = "患者有糖尿病史"
+    write(lab, "患者有糖尿病史")
     lab.run()
     names = lab.session_state["lab.matrix_names"]
     branch = next(name for name in names if name[0] == "branch")
@@ -357,10 +343,10 @@ def test_a_branch_is_blocked_undone_redone_and_removed(on_link):
     assert "1. The trunk and the branch" in everything(on_link)
     assert "Against the same scene without interventions" in everything(on_link)
     assert on_link.button(key="lab.iv_block").disabled
-    click(on_link, "lab.iv_undo")
+    click(on_link, "lab.undo")
     assert standing(on_link) == ()
     assert everything(on_link) == before
-    click(on_link, "lab.iv_redo")
+    click(on_link, "lab.redo")
     assert standing(on_link) == (one,)
     click(on_link, "lab.iv_remove_0")
     assert standing(on_link) == ()
@@ -404,25 +390,21 @@ def test_what_was_changed_last_is_what_is_compared(on_link):
 def test_interventions_belong_to_their_text_but_for_those_that_name_no_place(on_link):
     click(on_link, "lab.iv_block")
     (cell,) = standing(on_link)
-    on_link.session_state["lab.text"] = "糖尿病病史"
+    write(on_link, "糖尿病病史")
     on_link.run()
     assert standing(on_link) == ()
     preset(on_link, "no_link")
-    on_link.session_state["lab.text"] = "心电图检查"
+    write(on_link, "心电图检查")
     on_link.run()
     assert standing(on_link) == PRESETS["no_link"]
-    on_link.session_state["lab.text"] = "患者有糖尿病史"
+    write(on_link, "患者有糖尿病史")
     on_link.run()
     assert standing(on_link) == (cell,)
 
 
 def preset(at, name):
     """What the menu of presets does."""
-    at.session_state["lab.intervention_logs"] = {
-        **at.session_state["lab.intervention_logs"],
-        at.session_state["lab.intervention_text"]: InterventionLog(PRESETS[name], ((),)),
-    }
-    return at.run()
+    return do(at, Intervene(PRESETS[name])).run()
 
 
 def test_a_cut_link_is_said_to_equal_no_graph_and_everything_open_the_ablation(on_link):
@@ -437,9 +419,7 @@ def test_a_cut_link_is_said_to_equal_no_graph_and_everything_open_the_ablation(o
 
 def test_a_layer_the_model_lacks_is_refused_and_can_be_removed(on_link):
     deep = Intervention("block", TRUNK, BRANCHES, layers=(9,))
-    logs = {on_link.session_state["lab.intervention_text"]: InterventionLog((BLOCK, deep), ((),))}
-    on_link.session_state["lab.intervention_logs"] = logs
-    on_link.run()
+    do(on_link, Intervene((BLOCK, deep))).run()
     assert "for layer 9, and the encoder has 3" in everything(on_link)
     assert "2. The trunk and the branches may not see each other, in layer 9" in everything(on_link)
     click(on_link, "lab.iv_remove_1")
@@ -449,7 +429,7 @@ def test_a_layer_the_model_lacks_is_refused_and_can_be_removed(on_link):
 
 def test_without_a_model_the_matrix_is_changed_all_the_same(lab):
     lab.selectbox(key="lab.task").set_value("tree").run()
-    lab.session_state["lab.text"] = "患者有糖尿病史"
+    write(lab, "患者有糖尿病史")
     lab.selectbox(key="lab.model").set_value("characters").run()
     assert not lab.exception
     before = everything(lab)
@@ -460,7 +440,7 @@ def test_without_a_model_the_matrix_is_changed_all_the_same(lab):
 
 
 def test_a_marked_up_token_stays_text(lab):
-    lab.session_state["lab.text"] = "**bold** <b> 糖尿病 $x$ [CLS]"
+    write(lab, "**bold** <b> 糖尿病 $x$ [CLS]")
     lab.run()
     names = lab.session_state["lab.matrix_names"]
     branch = next(name for name in names if name[0] == "branch")
@@ -472,12 +452,10 @@ def test_a_marked_up_token_stays_text(lab):
 
 
 def test_the_number_of_interventions_is_bounded(on_link):
-    text = on_link.session_state["lab.intervention_text"]
     many = tuple(
         Intervention("open", Tokens("token", identity=("trunk", 0, i)), BRANCHES)
         for i in range(100, 100 + MOST)
     )
-    on_link.session_state["lab.intervention_logs"] = {text: InterventionLog(many, ((),))}
-    on_link.run()
+    do(on_link, Intervene(many)).run()
     assert on_link.button(key="lab.iv_block").disabled
     assert f"{MOST} interventions are the most" in on_link.button(key="lab.iv_block").help

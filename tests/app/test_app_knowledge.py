@@ -1,29 +1,29 @@
 """The Knowledge page as Streamlit runs it: search, edit, import, look back, keep."""
 
 import json
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import edited_graphs
 import pytest
 import streamlit
-from edited_graphs import content, edits
-from hypothesis import given
-from hypothesis import strategies as st
+from sessions import session
 from streamlit.testing.v1 import AppTest
 
 from app import curating, export, services, state, workspaces
 from app.catalogue import Catalogue
-from app.edit_log import EditLog
+from app.models import NOTHING
 from app.texts import t
-from app.view_models.history import ago, log_as_rows, what
+from app.view_models.history import ago, log_as_rows
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.errors import FetchError, GraphEditError
+from kbert_core.errors import FetchError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import in_memory, rows_of
 from kbert_lab.graphs.search import GraphSearch
 from kbert_lab.graphs.store.store import GraphStore
+from kbert_lab.lab.commands import MakeEdits, Undo
+from kbert_lab.lab.log import Log
+from kbert_lab.lab.scene import WORDS
+from kbert_lab.lab.session import OpenedGraph, Session
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 PATIENCE = 180
@@ -47,8 +47,8 @@ def opened(page="knowledge", key=None):
 
 
 def choose(at, title):
-    graphs = at.session_state["lab.graphs"]
-    name = next(name for name, graph in graphs.items() if graph.name == title)
+    graphs = session(at).graphs
+    name = next(name for name, own in graphs.items() if own.graph.name == title)
     at.selectbox(key="knowledge.graph").set_value(name).run()
     assert not at.exception
     return at
@@ -67,9 +67,7 @@ def everything(at):
 
 def triples(at):
     """What the page's graph holds."""
-    graph, logs = at.session_state["lab.graph"], at.session_state["lab.logs"]
-    base = at.session_state["lab.graphs"][graph]
-    return list(base.apply(*logs[graph].done)) if graph in logs else list(base)
+    return list(session(at).graph_now())
 
 
 def table(at):
@@ -142,8 +140,8 @@ def save(at, title="mine", who="ann"):
     at.text_input(key="knowledge.who").set_value(who)
     press(at, "save_workspace")
     at.run()
-    assert at.session_state["lab.graph"] == state.WORKSPACE
-    return at.session_state["lab.workspace"].key
+    assert session(at).graph == state.WORKSPACE
+    return session(at).workspace.key
 
 
 # Looking
@@ -200,8 +198,8 @@ def test_a_file_that_is_opened_again_is_as_it_lies_there_and_the_edited_graph_st
         page.text_input(key="lab.path").set_value(str(tmp_path / name))
         page.button(key="lab.open_path").click().run()
         assert f"Opened {Path(name).stem}: 2 triples" in everything(page)
-        graph = page.session_state["lab.graph"]
-        assert page.session_state["lab.graphs"][graph].name == Path(name).stem
+        graph = session(page).graph
+        assert session(page).base.name == Path(name).stem
         return graph
 
     first = open_file("mine.spo")
@@ -341,7 +339,7 @@ def test_an_edit_that_a_later_one_rests_on_is_not_taken_back(page):
     rewrite(page, Triple("Tim Cook", "CEO", "Pear"), tail="Plum")
     view(page, "history")
     press(page, "entry_1")
-    assert "entry 1 can't be undone" in everything(page)
+    assert "entry 1 can't be taken back" in everything(page)
     assert Triple("Tim Cook", "CEO", "Plum") in triples(page)
 
 
@@ -427,7 +425,7 @@ def test_a_workspace_survives_the_visit_and_is_opened_by_its_key(page):
     assert f"?workspace={key}" in everything(page)
     assert "Workspace fruit" in everything(page)
     for other in (opened(key=key), opened("lab", key=key)):
-        assert other.session_state["lab.graph"] == state.WORKSPACE
+        assert session(other).graph == state.WORKSPACE
         assert Triple("Tim Cook", "CEO", "Pear") in triples(other)
     for link in (
         f"http://host/?workspace={key}",
@@ -442,7 +440,7 @@ def test_a_workspace_survives_the_visit_and_is_opened_by_its_key(page):
     assert "ann" in everything(typed)
     assert typed.dataframe[0].value["now"][0] == "(Tim Cook, CEO, Pear)"
     press(typed, "close")
-    assert typed.session_state["lab.graph"] != state.WORKSPACE
+    assert session(typed).graph != state.WORKSPACE
     assert "lab.workspace" not in typed.session_state
 
 
@@ -452,7 +450,7 @@ def test_no_name_or_list_leads_to_a_workspace(page, tmp_path):
     assert not any(key in path.name for path in folder.iterdir())
     for wrong in ("", "x", key[:-1], key + "x", next(folder.iterdir()).stem, "../" + key, "\0"):
         at = opened(key=wrong or None)
-        assert at.session_state["lab.graph"] != state.WORKSPACE
+        assert session(at).graph != state.WORKSPACE
         if wrong:
             assert "No workspace has this key" in everything(at)
     assert (workspaces.place_of(key).stat().st_mode & 0o077) == 0
@@ -465,7 +463,7 @@ def test_a_workspace_that_is_gone_is_closed_and_its_graph_stays_on_the_page(page
     page.run()
     assert everything(page).count("can no longer be reached") == 1
     assert "Its graph stays open here as a copy, for you alone." in everything(page)
-    assert page.session_state["lab.graph"] != state.WORKSPACE
+    assert session(page).graph != state.WORKSPACE
     assert triples(page) == before
     assert str(workspaces.place_of(key)) not in everything(page)
 
@@ -475,7 +473,7 @@ def test_a_folder_that_may_not_be_written_is_named(page, monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_WORKSPACES", str(tmp_path / "file"))
     press(page, "save_workspace")
     assert "can't be saved" in everything(page)
-    assert page.session_state["lab.graph"] != state.WORKSPACE
+    assert session(page).graph != state.WORKSPACE
 
 
 def test_the_second_of_two_editors_is_told_and_nothing_is_overwritten(page):
@@ -542,34 +540,21 @@ def test_a_graph_goes_out_in_every_format_and_comes_back_the_same():
     assert b"Tim Cook" not in export.graph_as(graph, ".spo")
 
 
+def log_of(graph, *edits):
+    """The log of a visit to a graph, each of some edits a step."""
+    session = Session(WORDS, NOTHING, "own", {"own": OpenedGraph(graph)})
+    for own in edits:
+        session = MakeEdits((own,))(session)
+    return Log(session, "own")
+
+
 def test_the_log_goes_out_with_what_was_taken_back():
-    log = EditLog(KnowledgeGraph(FIGURE_2), Edit("remove", COOK), Edit("add", COOK))
-    log.undo()
-    rows = log_as_rows(log)
+    log = log_of(KnowledgeGraph(FIGURE_2), Edit("remove", COOK), Edit("add", COOK))
+    rows = log_as_rows(Log(Undo()(log.session), log.id))
     lines = [json.loads(line) for line in export.lines_of(rows).decode().splitlines()]
     told = [(line["entry"], line["undone"]) for line in lines]
-    assert told == [(1, False), (2, True), (3, False)]
+    assert told == [(1, False), (2, True)]
     assert lines[0]["what"] == f"deleted {COOK}"
-
-
-@given(st.lists(edits, max_size=9), st.lists(edited_graphs.triples, max_size=6, unique=True))
-def test_a_graph_is_put_back_in_one_step_that_can_be_undone(wanted, own):
-    base = KnowledgeGraph(own, off=own[:1])
-    log = EditLog(base)
-    for edit in wanted:
-        with suppress(GraphEditError):
-            log.commit(edit)
-    done, was = log.done, content(log.store.graph())
-    log.put_back()
-    assert content(log.store.graph()) == content(base)
-    assert (log.steps, log.before) == ((), None)
-    if was != content(base):
-        assert what(log, log.last()) == "the graph as it was opened, for another scene"
-        log.commit(Edit("add", Triple("new", "is", "here")))
-        assert len(log.done) == 1
-        log.undo()
-        log.undo()
-        assert (log.done, content(log.store.graph())) == (done, was)
 
 
 def test_times_are_said_as_people_say_them():
@@ -587,7 +572,7 @@ def test_times_are_said_as_people_say_them():
 def test_a_catalogue_tells_changes_from_additions():
     base = KnowledgeGraph(FIGURE_2)
     new = Triple("Cook", "CEO", "Apple")
-    log = EditLog(
+    log = log_of(
         base,
         Edit("replace", COOK, new),
         Edit("switch_off", FIGURE_2[1]),

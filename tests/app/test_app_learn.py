@@ -154,16 +154,17 @@ def opened(lesson, before=""):
         from app.view_models.lessons import exercise
         from kbert_core import Triple
         from kbert_core.knowledge.edit import Edit
+        from kbert_lab.lab.commands import ChooseGraph, Undo
 
         learning.begin()
         if before:
-            st.session_state["lab.graph"] = services.demo_graph("figure2").fingerprint
+            state.dispatch(ChooseGraph("figure2"))
             state.commit(Edit("add", Triple("Beijing", "hosts", before)))
         found = exercise(lesson, learning.read, services.demo_graph)
         learning.open_in_lab(found.setting)
         st.session_state["scene"] = state.scene()
         st.session_state["wanted"] = learning.scene_of(found.setting)
-        st.session_state["again"] = state.undo() and state.scene().edits
+        st.session_state["again"] = state.dispatch(Undo()) and state.scene().edits
 
     at = AppTest.from_function(
         script, default_timeout=PATIENCE, kwargs={"lesson": lesson, "before": before}
@@ -184,7 +185,7 @@ def test_a_wrong_triple_is_the_last_edit_in_the_lab():
     (edit,) = state["scene"].edits
     assert str(edit.triple) == "(高血压, 类别, 疾病)"
     assert str(edit.new) == "(高血压, 类别, 检查)"
-    assert state["lab.compare"] == "auto"  # with the graph before that edit
+    assert state["session"].compare == "auto"  # with the graph before that edit
 
 
 def test_opening_a_lesson_loses_no_edit_of_the_same_graph():

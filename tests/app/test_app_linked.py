@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from sessions import add, do, read_by, write
 from streamlit.testing.v1 import AppTest
 from tiny_knowbert import PICTURE, PLACE, SENSES, TEST, TEXT, knowbert_in
 
@@ -111,7 +112,7 @@ def opened(page, root, monkeypatch, model):
     monkeypatch.setenv("KBERT_MODELS", str(root))
     at = AppTest.from_file(PAGES / page, default_timeout=PATIENCE).run()
     key = SENSES.fingerprint
-    at.session_state["lab.graphs"] = {**at.session_state["lab.graphs"], key: SENSES}
+    add(at, key, SENSES)
     if page == "lab.py":
         at.run()
         at.selectbox(key="lab.graph").set_value(key).run()
@@ -119,10 +120,8 @@ def opened(page, root, monkeypatch, model):
             at.selectbox(key="lab.task").set_value("link").run()
         at.text_area(key="lab.text").set_value(TEXT).run()
         return at
-    at.session_state["lab.graph"] = key
-    at.session_state["lab.task"] = "link" if model == "links-zh" else "ner"
-    at.session_state["lab.model"] = str(root / model)
-    at.session_state["lab.text"] = TEXT
+    read_by(do(at, graph=key), root / model)
+    write(at, TEXT)
     at.run()
     assert not at.exception, at.exception
     return at
@@ -170,9 +169,8 @@ def test_a_threshold_that_nothing_reaches_lets_every_name_mean_nothing(root, mon
     link = next(code.value for code in at.run().code if "scene=" in code.value)
     other = AppTest.from_file(PAGES / "lab.py", default_timeout=PATIENCE)
     other.query_params["scene"] = link.split("scene=")[1]
-    graphs = {**at.session_state["lab.graphs"], SENSES.fingerprint: SENSES}
-    other.run().session_state["lab.graphs"] = graphs
-    assert other.run().number_input(key="lab.threshold").value == 1000.0
+    other.run().button(key="lab.card_open").click().run()
+    assert other.number_input(key="lab.threshold").value == 1000.0
     assert everything(other).count("→ <b>NULL</b>") == seen.count(" → <b>")
     at.number_input(key="lab.threshold").set_value(None).run()
     assert "→ <b>NULL</b>" not in everything(at)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from load.visitor import Visitor
+from sessions import session
 from streamlit.testing.v1 import AppTest
 
 from app import logs
@@ -49,7 +50,7 @@ def test_a_sentence_typed_in_the_lab_is_in_no_log(everything_logged):
     at.text_input(key="lab.add_tail").set_value(f"疾病{SECRET}")
     at.button[[b.label for b in at.button].index("Add")].click().run()
     assert not at.exception
-    assert SECRET in at.session_state["lab.text"]
+    assert SECRET in session(at).texts[0]
     assert everything_logged.getvalue()
     assert SECRET not in everything_logged.getvalue()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import BIO, save_checkpoint
+from sessions import do, session
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForTokenClassification
 
@@ -34,8 +35,7 @@ def read(monkeypatch, checkpoints):
     monkeypatch.setenv("KBERT_MODELS", str(checkpoints["ner"].parent))
     at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
     at.selectbox(key="lab.task").set_value("ner").run()
-    graph = services.demo_graph("figure2")
-    at.selectbox(key="lab.graph").set_value(graph.fingerprint)
+    at.selectbox(key="lab.graph").set_value("figure2")
     at.text_area(key="lab.text").set_value(TEXT).run()
     assert not at.exception
     return at
@@ -48,14 +48,14 @@ def everything(at):
 
 def choose(at, selection):
     """What a click in the tree or the matrix leads to; AppTest can't click there."""
-    at.session_state["lab.selection"] = selection
+    do(at, selection=selection)
     at.run()
     assert not at.exception
     return at
 
 
 def chosen(at):
-    return at.session_state["lab.selection"]
+    return session(at).selection
 
 
 def names(at):
@@ -118,8 +118,7 @@ def test_the_selection_outlives_an_edit_and_says_what_is_gone(lab):
 
 def test_choosing_never_changes_the_scene(lab):
     def scene():
-        keys = ("lab.text", "lab.graph", "lab.model", "lab.max_triples")
-        return [lab.session_state[key] for key in keys], len(lab.session_state["lab.logs"])
+        return session(lab).scene()
 
     before = scene()
     choose(lab, Selection(triple=APPLE).with_token(names(lab)["Beijing"]))
@@ -211,7 +210,7 @@ def test_attention_of_models_of_other_sizes_is_compared_by_its_means(read, tmp_p
         tmp_path / "deep", AutoModelForTokenClassification, card, num_hidden_layers=5, **labels
     )
     read.button(key="lab.pin").click().run()
-    read.session_state["lab.pinned"] = replace(read.session_state["lab.pinned"], model=str(deep))
+    do(read, pinned=replace(session(read).pinned, model=str(deep)))
     read.segmented_control(key="lab.matrix_view").set_value("difference").run()
     read.segmented_control(key="lab.difference_of").set_value("attention").run()
     assert not read.exception

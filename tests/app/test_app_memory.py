@@ -6,13 +6,13 @@ import weakref
 
 import pytest
 import torch
+from sessions import do, session
 from streamlit.testing.v1 import AppTest
 
-from app import services, state
+from app import services
 from app.kept import Kept
 from app.services import RoomError
 from kbert_core import KnowledgeGraph, Triple
-from kbert_core.knowledge.edit import Edit
 from kbert_lab.lab.scene import CHARACTERS, GraphRef, Scene
 
 TEN = "".join(f"head {i}\tis\ttail {i}\n" for i in range(10)).encode()
@@ -111,7 +111,7 @@ def visit():
 
     for number in range(3):
         st.button(f"take {number}", key=f"take{number}", on_click=take, args=(number,))
-    chosen = st.session_state["lab.graph"]
+    chosen = state.session().graph
     if state.may_close(chosen):
         st.button("close", key="close", on_click=state.close_graph, args=(chosen,))
 
@@ -123,7 +123,7 @@ def new_visit():
 
 
 def chosen(at):
-    return at.session_state["lab.graphs"][at.session_state["lab.graph"]].name
+    return session(at).base.name
 
 
 def test_a_visit_closes_a_graph_to_open_another(small_room):
@@ -134,8 +134,9 @@ def test_a_visit_closes_a_graph_to_open_another(small_room):
     at.button(key="take1").click().run()
     assert "upload 1.spo takes about" in at.session_state["said"]
     assert chosen(at) == "upload 0"
-    graph = weakref.ref(at.session_state["lab.graphs"][at.session_state["lab.graph"]])
+    graph = weakref.ref(session(at).base)
     at.button(key="close").click().run()
+    at.run()  # the state of the run before is kept until then
     gc.collect()
     assert graph() is None
     at.button(key="take1").click().run()
@@ -147,7 +148,7 @@ def test_a_graph_goes_with_the_visit_and_takes_no_room_of_another(small_room):
     for at in (first, second):
         at.button(key="take0").click().run()
         assert chosen(at) == "upload 0"
-    graph = weakref.ref(first.session_state["lab.graphs"][first.session_state["lab.graph"]])
+    graph = weakref.ref(session(first).base)
     del first, at
     gc.collect()
     assert graph() is None
@@ -156,22 +157,8 @@ def test_a_graph_goes_with_the_visit_and_takes_no_room_of_another(small_room):
 def test_a_pinned_scene_is_let_go_of_with_its_graph():
     at = new_visit()
     at.button(key="take0").click().run()
-    at.session_state["lab.pinned"] = Scene(
-        ("x",), CHARACTERS, GraphRef(at.session_state["lab.graph"], "x")
-    )
+    ref = GraphRef(session(at).base.fingerprint, "x")
+    do(at, pinned=Scene(("x",), CHARACTERS, ref))
     at.button(key="close").click().run()
-    assert at.session_state["lab.pinned"] is None
+    assert session(at).pinned is None
     assert not at.exception
-
-
-def test_the_edits_of_a_visit_are_counted(monkeypatch):
-    graph = KnowledgeGraph()
-    ss = {"lab.logs": {}, "lab.graph": "own", "lab.graphs": {"own": graph}}
-    monkeypatch.setattr(state, "ss", ss)
-    monkeypatch.setattr(state, "MOST_EDITS", 3)
-    done = [state.commit(Edit("add", Triple(f"new {i}", "is", "x"))) for i in range(5)]
-    assert done == [True, True, True, False, False]
-    assert "A visit keeps at most 3 edits" in ss["lab.problem"]
-    assert len(state.graph()) == 3
-    assert state.undo()
-    assert len(state.graph()) == 2

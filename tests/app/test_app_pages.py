@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from sessions import add, do, session, write
 from streamlit.testing.v1 import AppTest
 
 from app import examples, export, services
@@ -15,6 +16,7 @@ from kbert_core.checkpoints import encoders
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.graphs.store.store import GraphStore
+from kbert_lab.lab.commands import Options
 from kbert_lab.lab.selection import Selection
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
@@ -39,8 +41,7 @@ def example(at, name):
 
 
 def edits(at):
-    log = at.session_state["lab.logs"].get(at.session_state["lab.graph"])
-    return log.done if log else ()
+    return session(at).scene().edits
 
 
 def everything(at):
@@ -68,7 +69,7 @@ def test_an_example_whose_encoder_is_not_installed_is_not_offered(monkeypatch):
     offered = at.selectbox(key="lab.example").options
     assert any("胃镜" in name for name in offered)
     assert not any("COPD" in name or "spirin" in name for name in offered)
-    assert at.session_state["lab.text"] == "患者行胃镜检查未见异常"
+    assert session(at).texts[0] == "患者行胃镜检查未见异常"
     assert "which isn't installed" in read_model(str(services.ROOT / "models/ner-en")).problem
 
 
@@ -107,8 +108,8 @@ def test_a_model_that_cannot_be_read_comes_last_and_is_never_the_first_choice(
 
 def test_two_graphs_of_one_name_are_told_apart(lab):
     graphs = [KnowledgeGraph([Triple(f"a{n}", "is", "b")], name="mine") for n in range(3)]
-    opened = {graph.fingerprint: graph for graph in graphs}
-    lab.session_state["lab.graphs"] = {**lab.session_state["lab.graphs"], **opened}
+    for graph in graphs:
+        add(lab, graph.fingerprint, graph)
     box = lab.run().selectbox(key="lab.graph")
     names = [name for name in box.options if name.startswith("mine")]
     assert names == ["mine, 1 triples", "mine, 1 triples (2)", "mine, 1 triples (3)"]
@@ -125,7 +126,7 @@ def test_a_text_that_shows_nothing_is_no_text(lab, text):
 def test_another_text_has_nothing_of_the_old_one_chosen(lab):
     example(lab, FIGURE_2)
     beijing = Triple("Beijing", "capital", "China")
-    lab.session_state["lab.selection"] = Selection().with_triple(beijing)
+    do(lab, selection=Selection().with_triple(beijing))
     assert "Chosen" in everything(lab.run())
     lab.text_area(key="lab.text").set_value("Nobody is there").run()
     assert "Chosen" not in everything(lab)
@@ -137,8 +138,8 @@ def test_edits_belong_to_their_graph(lab):
     lab.text_input(key="lab.add_relation").set_value("is")
     lab.text_input(key="lab.add_tail").set_value("late")
     lab.button[[b.label for b in lab.button].index("Add")].click().run()
-    first = lab.session_state["lab.graph"]
-    other = next(f for f in lab.session_state["lab.graphs"] if f != first)
+    first = session(lab).graph
+    other = next(f for f in session(lab).graphs if f != first)
     lab.selectbox(key="lab.graph").set_value(other).run()
     assert edits(lab) == ()
     lab.selectbox(key="lab.graph").set_value(first).run()
@@ -157,7 +158,7 @@ def test_edits_belong_to_their_graph(lab):
 )
 def test_odd_texts_are_read_or_refused_with_a_reason(lab, text, said):
     example(lab, FIGURE_2)
-    lab.session_state["lab.text"] = text
+    write(lab, text)
     lab.run()
     assert not lab.exception
     assert said in everything(lab)
@@ -176,8 +177,7 @@ def test_what_is_in_the_drawer_is_made_when_it_is_opened_and_stays_as_chosen(lab
 
 def test_ablations_and_limits_are_said(lab):
     example(lab, FIGURE_2)
-    lab.session_state["lab.positions"] = "hard"
-    lab.session_state["lab.visible"] = "all"
+    do(lab, Options({"positions": "hard", "visible": "all"}))
     lab.number_input(key="lab.max_triples").set_value(1).run()
     assert "the model reads the hard positions" in everything(lab)
     assert "everything visible" in everything(lab)
@@ -240,7 +240,7 @@ def test_a_refusal_is_said_once_and_not_under_the_next_sentence(lab):
 
 def test_an_example_is_no_longer_named_once_its_graph_is_changed(lab):
     example(lab, FIGURE_2)
-    other = next(f for f in lab.session_state["lab.graphs"] if f != lab.session_state["lab.graph"])
+    other = next(f for f in session(lab).graphs if f != session(lab).graph)
     lab.selectbox(key="lab.graph").set_value(other).run()
     assert lab.selectbox(key="lab.example").value is None
     example(lab, FIGURE_2)

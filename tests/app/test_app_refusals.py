@@ -5,7 +5,6 @@ import gzip
 import json
 import re
 import shutil
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from babel.messages.pofile import read_po
 import kbert_core
 import kbert_lab
 from app import audits, services, workspaces
-from app.edit_log import EditLog
+from app.models import NOTHING
 from app.texts import LOCALES, refusal, speaking
 from app.view_models.importing import preview
 from kbert_core import Intervention, KBertError, KnowledgeGraph, Triple
@@ -24,7 +23,9 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ReadOptions
 from kbert_lab.data.labelled import Example, check_labels
 from kbert_lab.graphs.store.store import GraphStore
-from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.commands import Redo, ReplaceTail, Undo, apply
+from kbert_lab.lab.scene import WORDS, Scene
+from kbert_lab.lab.session import OpenedGraph, Session
 
 FOLDERS = [Path(package.__file__).parent for package in (kbert_core, kbert_lab)]
 PO = LOCALES / "zh" / "LC_MESSAGES" / "core.po"
@@ -219,14 +220,14 @@ def test_a_workspace_refuses_in_chinese_and_by_its_title(tmp_path, monkeypatch):
 
 
 def test_a_private_log_refuses_in_chinese():
-    log = EditLog(KnowledgeGraph([BEIJING], name="图"))
-    new, newer = replace(BEIJING, tail="a"), replace(BEIJING, tail="b")
-    for edit in (Edit("replace", BEIJING, new), Edit("replace", new, newer)):
-        log.commit(edit)
-    for do in (log.redo, partial(log.redo, 1), partial(log.undo, 1), partial(log.undo, 9)):
-        with pytest.raises(KBertError) as refused:
-            do()
-        is_chinese(log.said(refused.value))
+    session = Session(
+        WORDS, NOTHING, "own", {"own": OpenedGraph(KnowledgeGraph([BEIJING], name="图"))}
+    )
+    for tail in ("a", "b"):
+        session = ReplaceTail(session.graph_now().triples_of(BEIJING.head)[0], tail)(session)
+    for command in (Redo(), Redo(1), Undo(1), Undo(9)):
+        _, refused = apply(session, command)
+        is_chinese(refusal(refused))
 
 
 TABLES = {

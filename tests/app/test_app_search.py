@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from explaining_pages import drawn, models_in, opened, said, write
+from sessions import do, session
 from undecided import undecided
 
 from app import services
@@ -126,7 +127,7 @@ def test_targets_are_the_spans_predicted_then_mentions_without_one(models):
 def page(models, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models))
     at = opened("explain.py", **{"explain.part": "flips"})
-    at.session_state["lab.task"] = "classify"
+    do(at, task="classify")
     write(at, GASTROSCOPY)
     return at
 
@@ -156,14 +157,13 @@ def test_search_finds_changes_each_with_a_button_that_applies_it(page):
 
 def test_applying_makes_the_edits_together_in_the_lab(page):
     searched(page)
-    assert not page.session_state["lab.logs"][page.session_state["lab.graph"]].done
+    assert not session(page).history.steps
     with suppress(Exception):  # the test runs one page alone: there is no Lab to go to
         applying(page)[0].click().run()
-    log = page.session_state["lab.logs"][page.session_state["lab.graph"]]
-    assert len(log.steps) == 1
-    edits = log.done
-    base = page.session_state["lab.graphs"][page.session_state["lab.graph"]]
-    reader = services.pipeline(page.session_state["lab.model"], "auto")
+    (step,) = session(page).history.steps
+    edits = step.what.edits
+    base = session(page).base
+    reader = services.pipeline(session(page).model, "auto")
     labels = [
         reader(GASTROSCOPY, graph=graph).prediction.label for graph in (base, base.apply(*edits))
     ]

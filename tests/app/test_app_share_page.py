@@ -7,17 +7,19 @@ from types import SimpleNamespace
 from urllib.parse import parse_qs
 
 import pytest
+from sessions import add, do, edit, write
 from streamlit.testing.v1 import AppTest
 
 from app import services, workspaces
 from app.app_pages import lab_share
 from app.comparing import Choice
-from app.edit_log import EditLog
 from app.services import RoomError
 from app.share import MOST_EDITS, Shared, from_link, to_link
 from app.texts import t
 from kbert_core import Ablation, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.selection import Strategy
+from kbert_lab.lab.commands import Options
 from kbert_lab.lab.scene import GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 
@@ -65,8 +67,7 @@ def behind(at, popover):
 
 def choose(at, graph):
     """Open a graph, and choose it."""
-    opened = {graph.fingerprint: graph}
-    at.session_state["lab.graphs"] = {**at.session_state["lab.graphs"], **opened}
+    add(at, graph.fingerprint, graph)
     at.run().selectbox(key="lab.graph").set_value(graph.fingerprint).run()
 
 
@@ -113,10 +114,8 @@ def test_a_link_of_an_own_graph_says_that_others_lack_it(lab):
 
 def test_a_page_too_long_for_a_link_offers_the_file(lab):
     at = lab("lab.nothing")
-    name = at.session_state["lab.graph"]
     edits = [Edit("add", Triple("Beijing", "has", f"{n}")) for n in range(MOST_EDITS + 1)]
-    log = EditLog(at.session_state["lab.graphs"][name], *edits)
-    at.session_state["lab.logs"] = {name: log}
+    edit(at, *edits)
     at = behind(at, "lab.share")
     assert "holds up to 60 edits and 8,000 characters" in said(at)
     assert not [code for code in at.code if "scene=" in code.value]
@@ -125,7 +124,7 @@ def test_a_page_too_long_for_a_link_offers_the_file(lab):
 
 def test_an_empty_text_is_nothing_to_share(lab):
     at = lab("lab.share")
-    at.session_state["lab.text"] = " "
+    write(at, " ")
     at.run()
     assert "then there is something to share" in said(at)
     assert not at.code
@@ -203,8 +202,8 @@ def test_a_link_of_an_own_graph_shows_its_prediction_to_who_lacks_the_graph(
     new = Triple("Tim Cook", "CEO", "Apple")
     edits = Edit("add", new, index=0), Edit("replace", big, Triple("Beijing", "is", "old"))
     choose(at, graph)
-    at.session_state["lab.logs"] = {graph.fingerprint: EditLog(graph, *edits)}
-    at.session_state["lab.text"] = TEXT
+    edit(at, *edits)
+    write(at, TEXT)
     at = behind(at, "lab.share")
     sent = from_link(link(at)["scene"][0])
     assert (sent.part, sent.off) == ((big, capital), (capital,))
@@ -231,7 +230,7 @@ def test_triples_that_alone_would_be_read_differently_do_not_go_along(lab):
     about = [Triple("Beijing", "is", "big"), Triple("Beijing", "hosts", "games")]
     graph = KnowledgeGraph([*about, Triple("Paris", "is", "old")], name="mine")
     choose(at, graph)
-    at.session_state["lab.max_triples"] = 1
+    do(at, Options({"max_triples": 1}))
     for strategy, part in (("first", tuple(about)), ("rare", ())):
-        at.session_state["lab.strategy"] = strategy
+        do(at, Options({"strategy": Strategy(strategy)}))
         assert from_link(link(behind(at, "lab.share"))["scene"][0]).part == part

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sessions import add, session, write
 from streamlit.testing.v1 import AppTest
 
 from app import services
@@ -78,7 +79,7 @@ def test_a_link_restores_text_graph_edits_and_options(no_models, scene):
     at = opened(to_link(shared))
     assert at.session_state["shared"] == shared
     assert at.session_state["scene"] == scene
-    assert [len(step.edits) for step in at.session_state["log"].steps] == [1, 2]
+    assert [len(step.what.edits) for step in session(at).history.steps] == [1, 2]
     assert not at.session_state["waits"] and not at.error and not at.warning
 
 
@@ -167,10 +168,7 @@ def test_a_link_with_a_graph_that_is_not_here_waits_and_shows_text_and_edits(no_
 
 def take(at, graph):
     """What an upload does: the graph is in the session, and its name is told once."""
-    at.session_state["lab.graphs"] = {
-        **at.session_state["lab.graphs"],
-        graph.fingerprint: graph,
-    }
+    add(at, graph.fingerprint, graph)
     at.session_state["lab.opened"] = (graph.name, (), ())
     at.run()
     assert not at.exception
@@ -266,7 +264,7 @@ def test_the_address_forgets_the_scene_once_the_page_shows_another(no_models, sc
     at = opened(to_link(Shared(scene, "tree")))
     at.run()
     assert "scene" in at.session_state["query"]
-    at.session_state["lab.text"] = "something else"
+    write(at, "something else")
     at.run()
     assert "scene" not in at.session_state["query"]
     assert at.session_state["scene"].sentences == ("something else",)
@@ -279,7 +277,7 @@ def test_the_address_names_an_example_only_while_the_page_shows_it_and_then_the_
     at.query_params["example"] = "figure2"
     at.run()
     assert (at.session_state["query"], at.session_state["link"]) == ({"example": "figure2"}, None)
-    at.session_state["lab.text"] = "Beijing is mine"
+    write(at, "Beijing is mine")
     at.run()
     assert at.session_state["query"] == {}
     assert from_link(at.session_state["link"]).scene == at.session_state["shared"].scene

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from conftest import BIO, save_checkpoint
 from explaining_pages import opened, said, write
+from sessions import do, session
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
 
@@ -154,7 +155,7 @@ def test_several_labels_stand_beside_their_probabilities(lab):
 def test_each_of_several_labels_can_be_explained(models, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models))
     at = opened("explain.py")
-    at.session_state["lab.task"] = "multilabel"
+    do(at, task="multilabel")
     write(at, PAIR[0])
     labels = [label.partition(", ")[0] for label in at.selectbox(key="explain.target").options]
     assert sorted(labels) == ["0", "1"]
@@ -188,7 +189,7 @@ def beside_the_twin(lab):
 def test_the_twin_stands_beside_and_stays_there(lab):
     assert beside_the_twin(lab)[-1] == ("Twin", "tags-zh-bert, no graph")
     choose(lab, "lab.task", "pair")
-    assert lab.session_state["lab.compare"] == "models"
+    assert session(lab).compare == "models"
     assert "pairs-zh-bert" in drawn(lab)
     choose(lab, "lab.compare", "auto")
     assert "pairs-zh-bert" not in drawn(lab)
@@ -203,7 +204,7 @@ def test_from_the_twins_side_the_model_with_knowledge_reads_the_graph(lab, model
 def test_a_model_without_a_twin_has_none_beside_it(lab):
     choose(lab, "lab.compare", "models")
     choose(lab, "lab.task", "classify")
-    assert lab.session_state["lab.compare"] == "auto"
+    assert session(lab).compare == "auto"
     assert "models" not in lab.selectbox(key="lab.compare").options
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from sessions import session
 from streamlit.testing.v1 import AppTest
 
 from app import examples, services
@@ -101,17 +102,17 @@ def test_a_graph_in_another_script_is_read_by_a_model_that_knows_it_and_there_is
     at.text_input(key="lab.path").set_value(str(file))
     at.button(key="lab.open_path").click().run()
     assert not at.exception
-    assert Path(at.session_state["lab.model"]).name == "medical-ner-kbert"
+    assert Path(session(at).model).name == "medical-ner-kbert"
     assert any("that ner-en doesn't know" in one.value.replace("\\", "") for one in at.info)
     assert any(
         name in at.text_area(key="lab.text").value for name in ("四氯化碳中毒", "小儿狂犬病")
     )
     assert not any("Do not rely" in one.value for one in at.warning)
     at.button(key="lab.reader_back").click().run()
-    assert Path(at.session_state["lab.model"]).name == "ner-en"
+    assert Path(session(at).model).name == "ner-en"
     assert at.text_area(key="lab.text").value == "The patient with COPD recovered"
     at.text_area(key="lab.text").set_value("患者行胃镜检查未见异常").run()
     assert any("Do not rely" in one.value for one in at.warning)
     at.button(key="lab.read_with").click().run()
-    assert Path(at.session_state["lab.model"]).name == "medical-ner-kbert"
+    assert Path(session(at).model).name == "medical-ner-kbert"
     assert not any("Do not rely" in one.value for one in at.warning)

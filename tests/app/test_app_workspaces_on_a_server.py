@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 from postgres import running_cluster
+from sessions import session
 from streamlit.testing.v1 import AppTest
 
 from app import services, state, workspaces
-from app.edit_log import EditLog, OpenWorkspace
+from app.edit_log import OpenWorkspace
 from app.texts import speaking
 from app.workspaces import WorkspaceError
 from kbert_core import KnowledgeGraph, Triple, find_mentions
@@ -16,6 +17,7 @@ from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.graphs.search import Query
 from kbert_lab.graphs.store.importing import Source
+from kbert_lab.lab.history import Edited
 
 DETAILS = re.compile(r"127\.0\.0\.1|postgresql:|kbert|port|[0-9]{4}")  # for the log alone
 PEAR, PLUM, FIG = (Triple(name, "is", "fruit") for name in ("pear", "plum", "fig"))
@@ -33,10 +35,9 @@ def key(cluster, tmp_path, monkeypatch):
     monkeypatch.setenv("KBERT_WORKSPACES", cluster.address().partition("?")[0])
     monkeypatch.setattr(workspaces, "_stores", type(workspaces._stores)())
     base = KnowledgeGraph([PEAR, PLUM], name="fruit")
-    log = EditLog(base)
-    log.commit(Edit("switch_off", PLUM))
+    steps = [Edited("own", (Edit("switch_off", PLUM),))]
     return workspaces.create(
-        base, log.steps, title="Fruit", source="fruit.spo", lines={PEAR: 7}, who="ann"
+        base, steps, title="Fruit", source="fruit.spo", lines={PEAR: 7}, who="ann"
     )
 
 
@@ -59,8 +60,8 @@ def test_two_visitors_edit_undo_search_and_import(key):
     assert services.facets_of(ann.searched).relations == {"is": 4}
     assert [c.after for c in ann.changes()][-1] == Triple("quince", "is", "fruit")
     with pytest.raises(GraphConflict, match="Undo entry 4 first"):
-        ann.undo()
-    bob.undo()
+        ann.undo(ann.last().revision)
+    bob.undo(bob.last().revision)
     ann.refresh()
     assert {t.head for t in ann.graph} == {"pear", "plum", "fig"}
     assert [e.action for e in ann.entries()][:3] == ["undo", "import", "switch_off"]
@@ -94,7 +95,7 @@ def knowledge_page(key, monkeypatch, tmp_path):
 
 def test_a_page_shows_it(key, monkeypatch, tmp_path):
     at = knowledge_page(key, monkeypatch, tmp_path)
-    assert at.session_state["lab.graph"] == state.WORKSPACE
+    assert session(at).graph == state.WORKSPACE
     assert "2 triples from fruit" in "".join(item.value for item in at.markdown)
 
 
@@ -142,12 +143,12 @@ def test_a_page_opens_it_again_when_its_server_is_back(key, cluster, monkeypatch
             at.run()
         at.button(key="workspace.again").click().run()
         assert "no connection to the server" in at.error[0].value
-        assert at.session_state["lab.graph"] != state.WORKSPACE
+        assert session(at).graph != state.WORKSPACE
     finally:
         cluster.start()
     at.button(key="workspace.again").click().run()
     assert not at.exception and not at.error
-    assert at.session_state["lab.graph"] == state.WORKSPACE
+    assert session(at).graph == state.WORKSPACE
     assert at.query_params["workspace"] == key
     assert "workspace.again" not in [button.key for button in at.button]
 

@@ -180,6 +180,13 @@ def test_options_of_a_strategy_go_with_it():
     assert (hard.ablation.positions, hard.options.relations) == ("hard", ("is_a",))
 
 
+def test_a_triple_that_is_switched_off_leaves_its_place_empty_whatever_the_model():
+    assert begun().options.keep_places
+    assert begun().with_model("m", Reading(options=InjectionOptions(1))).options.keep_places
+    moving = done(begun(), Options({"keep_places": False}))
+    assert not moving.with_model("m", Reading()).options.keep_places
+
+
 def test_a_model_without_a_matrix_is_read_without_what_was_done_to_it():
     made = done(begun(), Intervene(PRESETS["no_link"]), Options({"visible": "all"}))
     scene = replace(made, reads=Reading(has_matrix=False)).scene()
