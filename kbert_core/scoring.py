@@ -9,11 +9,9 @@ much the same way, so that without the mean taken off they tell little.
 
 import inspect
 import json
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from importlib.resources import files
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -61,8 +59,7 @@ class Similarity:
         self.layer, self.centred, self.cached = layer, centred, CACHED
         self._encoder: Any = twin_of(model.base_model)  # type: ignore[arg-type]
         self._takes = inspect.signature(self._encoder.forward).parameters
-        self._cache: OrderedDict[tuple[bool, Texts], Floats] = OrderedDict()
-        self._lock = Lock()
+        self._cache: dict[tuple[bool, Texts], Floats] = {}
 
     def score(self, asked: Sequence[Candidates]) -> list[list[float]]:
         """Score the triples of many mentions; scores are cosines, from -1 to 1."""
@@ -79,13 +76,9 @@ class Similarity:
         Args:
             facts: whether the texts are triples; a mean of their own is subtracted from these.
         """
-        found: dict[Texts, Floats] = {}
         wanted = dict.fromkeys(texts)
-        with self._lock:
-            for text in wanted:
-                if (facts, text) in self._cache:
-                    self._cache.move_to_end((facts, text))
-                    found[text] = self._cache[facts, text]
+        known = {text: self._cache.get((facts, text)) for text in wanted}
+        found = {text: vector for text, vector in known.items() if vector is not None}
         if missing := [text for text in wanted if text not in found]:
             means = self._means(missing)
             if self.centred:
@@ -93,10 +86,9 @@ class Similarity:
             means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
             new = dict(zip(missing, means, strict=True))
             found |= new
-            with self._lock:
-                self._cache.update({(facts, text): vector for text, vector in new.items()})
-                while len(self._cache) > self.cached:
-                    self._cache.popitem(last=False)
+            self._cache.update({(facts, text): vector for text, vector in new.items()})
+            for oldest in [*self._cache][: -self.cached]:
+                self._cache.pop(oldest, None)  # another thread may have been here
         return found
 
     @cached_property
