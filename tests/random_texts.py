@@ -3,7 +3,7 @@
 import random
 from itertools import pairwise
 
-from slow_names import slow_tree
+from slow_trees import slow_tree
 
 from kbert_core import (
     Characters,

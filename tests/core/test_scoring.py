@@ -5,7 +5,7 @@ import pytest
 import torch
 from conftest import tiny_config, tiny_tokenizer, tiny_vocabulary
 from core.kbert.test_mask_transformer import small
-from slow_names import slow_tree
+from slow_trees import slow_tree
 from transformers import BertModel
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Triple, grow_trees

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import tiny_tokenizer
 from core.checkpoints.test_adapters import make_adapter
+from edited_graphs import try_damaged
 from fuzzed_files import (
     DATA,
     ENCODINGS,
@@ -17,7 +18,6 @@ from fuzzed_files import (
     read_or_refused,
     read_or_refused_data,
 )
-from fuzzed_graphs import try_damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutated_models import read_or_refused as read_or_refused_model

@@ -1,5 +1,6 @@
 """The published answer is what the committed runs say, and can be made again without the data."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from kept_results import results_of
 
+from benchmarks import selection
 from kbert_core.knowledge.io.compression import open_unpacked
 from results.tools.report import UNCHECKED, main
 
@@ -136,3 +138,23 @@ def test_no_result_names_a_path_of_the_machine_it_was_made_on():
         with open_unpacked(path) as file:
             text = file.read().decode()
         assert not [where for where in ("/root", "/work", "/tmp") if f'"{where}' in text], path
+
+
+def test_the_page_on_choosing_triples_is_made_of_the_committed_measurements():
+    told = json.loads((selection.RESULTS / "homonyms.json").read_text("utf-8"))
+    made = selection.section(told, selection.noise_results())
+    assert selection.SECTION.read_text("utf-8") == made
+    _, _, page = made.strip().partition("\n")
+    pages = selection.ROOT / "docs" / "results"
+    assert page in (pages / "choosing-triples.md").read_text("utf-8")
+    assert (pages / "../selection/noise.png").is_file()
+    assert selection.PICTURE.is_file()
+
+
+def test_homonyms_are_found_with_all_their_senses():
+    graph, sentences = selection.homonyms("zh")
+    assert len(sentences) >= 48
+    for one in sentences:
+        assert one.text[one.mention.start : one.mention.end] in one.head
+        assert len(one.mention.entities) >= 2
+        assert all(graph.triples_of(entity) for entity in one.mention.entities)

@@ -13,8 +13,16 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from edited_graphs import EDITS, STEPS, add_to_one_name, content, kill_often, run, run_apart
-from fuzzed_graphs import try_damaged
+from edited_graphs import (
+    EDITS,
+    STEPS,
+    add_to_one_name,
+    content,
+    kill_often,
+    run,
+    run_apart,
+    try_damaged,
+)
 from hypothesis import given
 
 from kbert_core import Triple, find_mentions
