@@ -1,13 +1,16 @@
-"""How names are compared, and the way back to the text as given."""
+"""How names are compared, the way back to the text as given, and the index of names."""
 
 import re
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kbert_core.knowledge.name_index import JoinedNames, Names
 from kbert_core.knowledge.names import is_word_character, normalise, normalise_name
+from kbert_core.tokens import code_points
 
 AWKWARD = (
     "aAzZ09_ \t\n\u3000\u00a0\u2009中国京ｱｶﾊﾞﾟﾞがアＡｚ０ﬁﬃßẞİıŉǰΐᾳᾼſKÅΩ①㎏㎒㍿"
@@ -100,3 +103,25 @@ def test_letters_of_spaced_scripts_need_a_word_boundary(character):
 @pytest.mark.parametrize("character", "中々〇ひカーㄅ한ไ ,.-'。，😀\ue000")
 def test_chinese_and_its_like_need_no_word_boundary(character):
     assert not is_word_character(character)
+
+
+KEYS = st.lists(st.text("abc心电图\U00020000", min_size=1, max_size=6), max_size=8)
+
+
+@given(KEYS, KEYS, st.text("abcd心电图糖\U00020000\ud800", max_size=20))
+def test_no_place_where_a_key_starts_is_passed_over(first, second, text):
+    parts = [Names.of((key, f"of {key}") for key in keys) for keys in (first, second)]
+    for names, keys in ((parts[0], {*first}), (JoinedNames(parts), {*first, *second})):
+        starts = names.may_start(code_points(text))
+        for place, found in enumerate(names.keys_at(text, range(len(text)))):
+            here = sorted({key for key in keys if text.startswith(key, place)}, key=len)
+            assert found == here
+            assert starts[place] or not here
+        assert all(names.meant_by(key) == (f"of {key}",) for key in keys)
+
+
+@pytest.mark.parametrize("count", [10, 5000])
+def test_few_other_places_pass_the_prefix_filter(count):
+    keys = [f"{0x4E00 + 7 * i:c}{0x5E00 + 11 * i % 999:c}{i:05}" for i in range(count)]
+    text = "".join(chr(0x4E00 + 13 * i % 4000) for i in range(5000))
+    assert np.mean(Names.of(zip(keys, keys, strict=True)).may_start(code_points(text))) < 0.02

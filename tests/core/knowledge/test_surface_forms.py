@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kbert_core import Edit, KnowledgeGraph, Triple, find_mentions, join_graphs
 from kbert_core.knowledge import surface_forms
 from kbert_core.knowledge.mentions import find_all_names
-from kbert_core.knowledge.names import loose_key, loosen, simplified
+from kbert_core.knowledge.names import loose_key, loosen
 from kbert_core.knowledge.surface_forms import (
     ALL_RULES,
     AS_WRITTEN,
@@ -313,12 +313,6 @@ def test_fewer_rules_never_find_what_all_do_not(text, heads, spaces):
     places = {i for m in find_mentions([text], graph)[0] for i in range(m.start, m.end)}
     for mention in find_mentions([text], graph, rules=rules)[0]:
         assert places & set(range(mention.start, mention.end))
-
-
-def test_simplified_keeps_length_and_changes_nothing_simplified():
-    for character in "汉字語體體龍龙發髮乾干a1，":
-        assert len(simplified(character)) == 1
-        assert simplified(simplified(character)) == simplified(character)
 
 
 TOLD = [
