@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from rpds import HashTrieMap
 
 from kbert_core.errors import GraphEditError, GraphFileError
-from kbert_core.knowledge.name_index import AddedNames, JoinedNames, NameLookup, Names
+from kbert_core.knowledge.name_index import AddedNames, JoinedNames, Names
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple, refuse_no_triple
@@ -35,7 +35,7 @@ class TripleSource(Protocol):
     """Triples by entity that never change; a graph and all its edited versions share them."""
 
     @property
-    def names(self) -> NameLookup:
+    def names(self) -> Names:
         """The names of every entity."""
 
     @property
@@ -81,7 +81,7 @@ class InMemory:
         self.off = frozenset(off)
         for triple in self.off:
             refuse_no_triple(triple)
-        self.names: NameLookup = Names.of(
+        self.names = Names.of(
             form
             for entity, triples in self._by_entity.items()
             for form in forms_of(entity, triples, aliases)
@@ -307,14 +307,14 @@ class KnowledgeGraph:
         return {relation: math.log(total / count) for relation, count in counts.items()}
 
     @cached_property
-    def names(self) -> NameLookup:
+    def names(self) -> Names:
         """The names of every entity, as they are looked up in a text."""
         if not self._changed:
             return self._source.names
         return JoinedNames([self._source.names, *self._added_names.parts], self._changed)
 
     def meant_by(self, key: str) -> tuple[str, ...]:
-        """See ``NameLookup.meant_by``."""
+        """See ``Names.meant_by``."""
         return self.names.meant_by(key)
 
     @property

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import marisa_trie
 import numpy as np
@@ -26,25 +26,6 @@ _LARGE = 200_000  # keys
 _MULTIPLIER = np.uint32(0x9E3779B1)
 _HALF = re.compile("[\ud800-\udfff]")
 _MEANS = "\x01"  # in the trie, between a key, two ranks and an entity that it may mean
-
-
-class NameLookup(Protocol):
-    """The methods that a search for names in a text needs."""
-
-    large: bool  # so many keys that even few places are sooner filtered than looked at
-
-    def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
-        """Return the keys that start at each place of a loosened text, the shortest first."""
-
-    def meant_by(self, key: str) -> tuple[str, ...]:
-        """Return the entities that a key may mean, in graph order; it may return a few too many."""
-
-    def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
-        """Say where in a loosened text of code points a key may start.
-
-        Returns:
-            (M,) bool, True at every start of a key, and at a few other places.
-        """
 
 
 class PrefixFilter:
@@ -89,7 +70,7 @@ class PrefixFilter:
                     table[hashes >> shift] = table[hashes & mask] = True
 
     def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
-        """See ``NameLookup.may_start``."""
+        """See ``Names.may_start``."""
         result = np.zeros(len(codes), np.bool_)
         for size, hashes in enumerate(_hashes(codes, _DEPTH), start=1):
             if size in self._filters:
@@ -123,6 +104,10 @@ class Names:
             keys of earlier ones that its first key begins with, so a place in a text needs one.
         longest: characters of the longest key.
         prefixes: of the keys; they keep the file open.
+
+    Attributes:
+        large: whether there are so many keys that even few places are sooner filtered than
+            looked at.
     """
 
     def __init__(
@@ -147,7 +132,7 @@ class Names:
         return cls([("", marisa_trie.Trie(keys))], max(map(len, meant), default=0), prefixes)
 
     def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
-        """See ``NameLookup.keys_at``."""
+        """Return the keys that start at each place of a loosened text, the shortest first."""
         firsts, longest = self._firsts, self._longest
         prefixes = [trie.prefixes for trie in self._tries]
         try:
@@ -159,7 +144,7 @@ class Names:
             return self.keys_at(_HALF.sub("\0", text), starts)
 
     def meant_by(self, key: str) -> tuple[str, ...]:
-        """See ``NameLookup.meant_by``."""
+        """Return the entities that a key may mean, in graph order; it may return a few too many."""
         trie = self._tries[bisect_right(self._firsts, key) - 1]
         found = trie.keys(key + _MEANS)
         if not found:
@@ -169,11 +154,15 @@ class Names:
         return tuple(dict.fromkeys(entity for *_, entity in by_rank))
 
     def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
-        """See ``NameLookup.may_start``."""
+        """Say where in a loosened text of code points a key may start.
+
+        Returns:
+            (M,) bool, True at every start of a key, and at a few other places.
+        """
         return self.prefixes.may_start(codes)
 
 
-class JoinedNames:
+class JoinedNames(Names):
     """The names of several graphs, or of one and of edits to it.
 
     Args:
@@ -181,14 +170,12 @@ class JoinedNames:
         changed: all triples of changed entities; a name can't mean one that has none left.
     """
 
-    def __init__(
-        self, parts: Sequence[NameLookup], changed: Mapping[str, tuple[Any, ...]] = {}
-    ) -> None:
+    def __init__(self, parts: Sequence[Names], changed: Mapping[str, tuple[Any, ...]] = {}) -> None:
         self._parts, self._changed = parts, changed
         self.large = any(part.large for part in parts)
 
     def keys_at(self, text: str, starts: Sequence[int]) -> list[list[str]]:
-        """See ``NameLookup.keys_at``."""
+        """See ``Names.keys_at``."""
         first, *others = [part.keys_at(text, starts) for part in self._parts]
         if not others:
             return first
@@ -196,12 +183,12 @@ class JoinedNames:
         return [sorted({*chain.from_iterable(keys)}, key=len) for keys in every]
 
     def meant_by(self, key: str) -> tuple[str, ...]:
-        """See ``NameLookup.meant_by``."""
+        """See ``Names.meant_by``."""
         meant = dict.fromkeys(entity for part in self._parts for entity in part.meant_by(key))
         return tuple(entity for entity in meant if self._changed.get(entity, True))
 
     def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
-        """See ``NameLookup.may_start``."""
+        """See ``Names.may_start``."""
         return reduce(np.logical_or, (part.may_start(codes) for part in self._parts))
 
 

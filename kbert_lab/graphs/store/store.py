@@ -15,7 +15,7 @@ from typing import Any, Self
 from kbert_core.errors import GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.name_index import NameLookup
+from kbert_core.knowledge.name_index import Names
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.graphs import store
@@ -58,7 +58,7 @@ class Connections(threading.local):
 class Snapshot:
     """A graph file at one revision, as a ``TripleSource``: what is edited later doesn't show."""
 
-    def __init__(self, connections: Connections, revision: int, names: NameLookup) -> None:
+    def __init__(self, connections: Connections, revision: int, names: Names) -> None:
         self._connections = connections
         self._then = {"then": revision}
         self.names = names
