@@ -198,7 +198,7 @@ class Gate(Fit):
             gate = cls.model_validate(json_object(path, CheckpointError, AGAIN))
             _ = gate.rules
         except (ValidationError, OptionError) as error:
-            said = str(error)
+            said = f"name_rules: {error}"
             if isinstance(error, ValidationError):
                 first = error.errors()[0]
                 said = f"{first['loc'][0]}: {first['msg']}"
