@@ -139,9 +139,11 @@ class Table:
                 for name in wanted:
                     if (value := record.get(name)) is not None:
                         kind = KINDS.get(type(value), "a number")
-                        if kind != kinds.setdefault(name, kind):
-                            before = f"and {kinds[name]} before. Write it in one way in all rows."
-                            raise ValueError(f"'{name}' is {kind}, {before}")
+                        if kind != (before := kinds.setdefault(name, kind)):
+                            raise ValueError(
+                                f"'{name}' is {kind}, and {before} before. Write it in one way in "
+                                "all rows."
+                            )
                 row = {o: self._value(record.get(t), task, o, t) for o, t in columns.items()}
             except ValueError as error:
                 raise DataError(f"{self.source.place(number)}: {error}") from error
