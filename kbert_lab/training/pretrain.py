@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -207,8 +208,12 @@ def _check_schedule(options: PretrainOptions, last: Path) -> None:
 
 def _contents(paths: Iterable[str | Path]) -> list[str]:
     """Digests of the files there are; the others are told of when they are read."""
-    files = filter(Path.is_file, map(Path, paths))
-    return [hashlib.sha256(file.read_bytes()).hexdigest()[:16] for file in files]
+    digests = []
+    for path in map(Path, paths):
+        if path.is_file() and os.access(path, os.R_OK):
+            with path.open("rb") as file:
+                digests.append(hashlib.file_digest(file, "sha256").hexdigest()[:16])
+    return digests
 
 
 def _arguments(options: PretrainOptions, device: torch.device) -> TrainingArguments:
