@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import mutual_info_score
 
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge import load_graph
@@ -124,15 +125,11 @@ def tail_bits(examples: Sequence[Example], graph: KnowledgeGraph) -> float:
             tails = list(dict.fromkeys(t.tail for t in triples if graph.is_on(t)))
             for tail in tails:
                 joint[tail, label] += 1 / len(tails)
-    rows, columns = (
-        (sorted({*values}) for values in zip(*joint, strict=True)) if joint else ((), ())
-    )
-    table = np.array([[joint[tail, label] for label in columns] for tail in rows])
-    if not table.size:
+    if not joint:
         return 0.0
-    share = table / table.sum()
-    apart = share.sum(axis=1, keepdims=True) * share.sum(axis=0, keepdims=True)
-    return float(max(0.0, np.sum(share[share > 0] * np.log2(share[share > 0] / apart[share > 0]))))
+    rows, columns = (sorted({*values}) for values in zip(*joint, strict=True))
+    table = np.array([[joint[tail, label] for label in columns] for tail in rows])
+    return float(mutual_info_score(None, None, contingency=table) / np.log(2))
 
 
 def with_reliability(graph: KnowledgeGraph, train: Sequence[Example]) -> KnowledgeGraph:

@@ -300,14 +300,8 @@ def _draw_curves(tables: Tables, path: Path) -> bool:
         scores = [curve for curve in found if curve]
         if scores:
             curves[run.name] = [Spread.of(of) for of in zip(*scores, strict=False)]
-            alone: Any = {
-                "name": "",
-                "note": "",
-                "seeds": (0,),
-                "ablation": FULL,
-                "test_curve": False,
-            }
-            panels.setdefault(repr(replace(run, **alone)), []).append(run)
+            plain = replace(run, name="", note="", seeds=(0,), ablation=FULL, test_curve=False)
+            panels.setdefault(repr(plain), []).append(run)
     if on_test and len(panels) > 1:  # what is grey in the others needs no panel
         without_graph = {runs[0].compare_with for runs in panels.values()}
         panels = {key: runs for key, runs in panels.items() if runs[0].name not in without_graph}

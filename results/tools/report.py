@@ -22,7 +22,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from kbert_core.errors import ExperimentError
-from kbert_lab.study.statistics import LEVEL, RESAMPLES, SURE_SEEDS, Metric
+from kbert_lab.study.statistics import ENOUGH_SEEDS, LEVEL, RESAMPLES, SURE_SEEDS, Metric
 from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.results import Tables
 from kbert_lab.suites.suite import read_suite, slug
@@ -46,11 +46,13 @@ ALT = {  # of a picture, by the end of its name
     "curves.png": "scores by epoch",
     "map.png": "what each row gains where one thing is varied",
 }
+ANCHORS = {"score": "scores", "gain": "differences", "followed": "edits"}  # of a suite's page
 STATISTICS = Path("decisions/statistics.md")  # beside the report, in this project's docs
 TEMPLATES = Environment(  # it keeps what it has compiled
     loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, lstrip_blocks=True
 )
 TEMPLATES.globals |= vars(tables_of)
+TEMPLATES.filters["cell"] = tables_of.cell
 
 
 def write_report(
@@ -154,75 +156,72 @@ class Findings:
     def __init__(self, suites: Sequence[Tables], folder: str) -> None:
         self._suites = {tables.suite.name: tables for tables in suites}
         self._folder = folder
+        self._figures: dict[str, Callable[..., tuple[str, int]]]
+        self._figures = {"score": self._score, "gain": self._gain, "followed": self._followed}
 
     def filled_in(self, path: Path) -> str:
         """The text of a file with its figures; ExperimentError where one can't be had."""
-        text = path.read_text(encoding="utf-8")
-        return _filled_in(path, text, score=self.score, gain=self.gain, followed=self.followed)
+        linked = {name: partial(self._linked, name) for name in self._figures}
+        return _filled_in(path, path.read_text(encoding="utf-8"), **linked)
 
     def of_group(self, group: Group) -> str:
         """What a suite's file says of several side by side, with figures as in a discussion."""
-        path = self._suites[group.name].suite.path
-        gain = partial(self._bare_gain, usual=group.seeds)
-        return _filled_in(path, group.declared.about, gain=gain)
+
+        def gain(suite: str, *names: str) -> str:
+            if suite not in self._suites:
+                return MISSING
+            return self._gain(suite, *names, usual=group.seeds)[0]
+
+        return _filled_in(self._suites[group.name].suite.path, group.declared.about, gain=gain)
 
     def discussion(self, suite: str) -> str:
         """What a suite's file says of its results, with its figures; "missing" for want of them."""
-        tables = self._suites[suite]
-        return _filled_in(
-            tables.suite.path,
-            tables.suite.discussion,
-            score=partial(self._bare_score, suite),
-            gain=partial(self._bare_gain, suite),
-            followed=partial(self._bare_followed, suite),
-        )
 
-    def _bare_gain(
+        def figure(name: str, *names: str) -> str:
+            return self._figures[name](suite, *names)[0]
+
+        of = self._suites[suite].suite
+        figures = {name: partial(figure, name) for name in self._figures}
+        return _filled_in(of.path, of.discussion, **figures)
+
+    def _linked(self, name: str, suite: str, *names: str, seeds: int = 1) -> str:
+        text, held = self._figures[name](suite, *names, usual=SURE_SEEDS)
+        if held < seeds:
+            raise ExperimentError(
+                f"'{' − '.join(names[:2])}' is claimed on {seeds} seeds, and {suite} holds {held}. "
+                "Run the others, or claim less."
+            )
+        text += ", exploratory" * (name == "gain" and held < ENOUGH_SEEDS)
+        return f"[{text}]({self._folder}/{suite}.md#{ANCHORS[name]})"
+
+    # Each: how it is written, and of how many seeds it is
+
+    def _gain(
         self, suite: str, row: str, other: str, metric: str = "", *, usual: int = 0
-    ) -> str:
-        """One row minus another, without a link; "missing" where the report hasn't both.
+    ) -> tuple[str, int]:
+        """One row minus another in points; a raised number where it is of fewer seeds than usual.
 
-        A raised number says of how many seeds it is, where fewer than usual, or than the suite
-        asks for.
+        Usual are those that the suite asks for.
         """
-        if suite not in self._suites:
-            return MISSING
         tables, of = self._of(suite, metric, row, other)
         found = tables.resampled.difference(row, other, of)
         if found is None:
-            return MISSING
-        return in_points(found, MISSING) + on_few(found.seeds, usual or len(tables.suite.seeds))
+            return MISSING, 0
+        few = on_few(found.seeds, usual or len(tables.suite.seeds))
+        return in_points(found, MISSING) + few, found.seeds
 
-    def _bare_score(self, suite: str, row: str, metric: str = "") -> str:
-        tables, of = self._of(suite, metric, row)
-        found = tables.score(row, of)
-        return per_cent(found) if found else MISSING
-
-    def _bare_followed(self, suite: str, row: str) -> str:
-        tables, _ = self._of(suite, "", row)
-        found = tables.spread(row, "edit_response", "test", "unseen", "new")
-        return per_cent(found, 0, " %") if found else MISSING
-
-    def followed(self, suite: str, row: str) -> str:
-        """How many rewritten types of unseen names a row follows, with its deviation."""
-        return f"[{self._bare_followed(suite, row)}]({self._folder}/{suite}.md#edits)"
-
-    def score(self, suite: str, row: str, metric: str = "", *, seeds: int = 1) -> str:
+    def _score(self, suite: str, row: str, metric: str = "", *, usual: int = 0) -> tuple[str, int]:
         """A row's score in per cent, with its deviation over the seeds."""
         tables, of = self._of(suite, metric, row)
         found = tables.score(row, of)
-        self._check(suite, row, len(found.seeds) if found else 0, seeds)
-        return f"[{per_cent(found)}]({self._folder}/{suite}.md#scores)"
+        return (per_cent(found), len(found.seeds)) if found else (MISSING, 0)
 
-    def gain(self, suite: str, row: str, other: str, metric: str = "", *, seeds: int = 1) -> str:
-        """One row minus another in points, with its interval and how many seeds it is of."""
-        tables, of = self._of(suite, metric, row, other)
-        found = tables.resampled.difference(row, other, of)
-        self._check(suite, f"{row} − {other}", found.seeds if found else 0, seeds)
-        assert found is not None
-        shown = in_points(found, MISSING) + on_few(found.seeds, SURE_SEEDS)
-        shown += ", exploratory" * found.exploratory
-        return f"[{shown}]({self._folder}/{suite}.md#differences)"
+    def _followed(self, suite: str, row: str, *, usual: int = 0) -> tuple[str, int]:
+        """How many rewritten types of unseen names a row follows, with its deviation."""
+        tables, _ = self._of(suite, "", row)
+        found = tables.spread(row, "edit_response", "test", "unseen", "new")
+        done = tables.done(tables.suite.row(row)) if found else 0
+        return per_cent(found, 0, " %") if found else MISSING, done
 
     def _of(self, suite: str, metric: str, *rows: str) -> tuple[Tables, Metric]:
         tables = self._suites.get(suite)
@@ -236,14 +235,6 @@ class Findings:
         if metric and metric not in metrics:
             raise ExperimentError(f"{suite} has no '{metric}'. There are: {', '.join(metrics)}.")
         return tables, metrics[metric] if metric else tables.metrics[0]
-
-    @staticmethod
-    def _check(suite: str, claim: str, held: int, wanted: int) -> None:
-        if held < wanted:
-            raise ExperimentError(
-                f"'{claim}' is claimed on {wanted} seeds, and {suite} holds {held}. Run the "
-                "others, or claim less."
-            )
 
 
 def _filled_in(path: Path, text: str, **figures: Callable[..., str]) -> str:

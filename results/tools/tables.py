@@ -44,21 +44,10 @@ UNKNOWN = "processor not noted"  # in older results
 MISSING, TIE = "missing", "\N{NO-BREAK SPACE}"
 
 
-def contents(
-    suites: Sequence[Tables],
-    beside: Sequence[Group],
-    others: Sequence[tuple[str, str]],
-    folder: str,
-) -> str:
-    """The pages, and how many of their runs are done."""
-    rows = [(group.declared.title, f"{group.name}-side-by-side.md", "") for group in beside]
-    for tables in suites:
-        planned = sum(len(row.seeds) for row in tables.suite.rows)
-        done = f"{sum(map(tables.done, tables.suite.rows))}/{planned}"
-        rows.append((tables.suite.title, f"{tables.suite.name}.md", done))
-    rows += [(title, name, "") for title, name in others]
-    linked = [[f"[{title}]({folder}/{name})", done] for title, name, done in rows]
-    return table(["", "runs done"], linked)
+def progress(tables: Tables) -> str:
+    """How many of the planned runs are done."""
+    rows = tables.suite.rows
+    return f"{sum(map(tables.done, rows))}/{sum(len(row.seeds) for row in rows)}"
 
 
 def noise(suites: Sequence[Tables]) -> tuple[int, int]:
@@ -380,9 +369,13 @@ def group_scores(group: Group, metric: Metric) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table; the first column is text, the others are numbers."""
-    cells = ([cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (head, *rows))
-    first, *others = [f"| {' | '.join(row)} |" for row in cells]
+    first, *others = [f"| {' | '.join(map(cell, row))} |" for row in (head, *rows)]
     return "\n".join([first, "|---|" + "---:|" * (len(head) - 1), *others])
+
+
+def cell(text: str) -> str:
+    """A text that stays in its cell."""
+    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def on_few(seeds: int, usual: int) -> str:
