@@ -184,17 +184,15 @@ class AttentionEffect(Plain):
         return scatter(self.each, title=f"{len(self.each)} triples{correlation}", named=True)
 
 
-def attention_effect(
-    case: Case, *, by_mention: bool = False, measured: Effects | None = None
-) -> AttentionEffect:
+def attention_effect(case: Case, *, measured: Effects | None = None) -> AttentionEffect:
     """Put the attention on every triple of a text beside what it does.
 
     Args:
-        by_mention: make one piece for each mention from which a triple hangs.
+        case: a text as it was read.
         measured: the effects, if they are known already.
     """
     case.needs_branches()
-    known = measured or effects(case, by_mention=by_mention, deleted=False)
+    known = measured or effects(case, deleted=False)
     pieces = [effect.piece for effect in known.each]
     sums = np.zeros((len(pieces), 2, case.pipeline.encoder.layer_count))  # of target and trunk
     lookers = np.zeros((2, 1))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor
 
-from kbert_core.errors import OptionError, ShapeError
+from kbert_core.errors import OptionError
 from kbert_core.explain.case import Case
 from kbert_core.explain.result import Plain, batches, final, frame, name_of, plain
 from kbert_core.kbert.flat_tree import FlatTree, collate
@@ -36,70 +36,25 @@ ROUNDING = 1e-5  # a relative change up to which two states are the same
 TOKENS_AT_ONCE = 4096  # whose states of all layers are kept together
 
 
-@dataclass(frozen=True, eq=False)
-class Reach:
-    """How far information can have moved, layer by layer.
-
-    ``by_layer[l, i, j]``: after l layers the state of token i can contain information
-    of token j. Before the first layer a token has only its own.
-    """
-
-    visible: tuple[Tensor, ...]  # L of (N, N) bool, True = row may attend to column
-    by_layer: Tensor  # (L + 1, N, N) bool
-
-    @property
-    def layers(self) -> int:
-        """L."""
-        return len(self.visible)
-
-    @property
-    def first(self) -> Tensor:
-        """(N, N) int64: the first layer after which j's information can be in i; -1: never."""
-        return _first_layer(self.by_layer)
-
-    def into(self, token: int) -> Tensor:
-        """Return (L + 1, N) bool: whose information a token can have after each layer."""
-        return self.by_layer[:, token, :]
-
-    def way(self, source: int, token: int) -> tuple[int, ...]:
-        """Return a shortest path from one token to another, token by token; empty if none exists.
-
-        The first token has the information before the first layer, the next one after it, …
-        """
-        layer = int(self.first[token, source])
-        if layer == NEVER:
-            return ()
-        stations = [token]
-        for before in range(layer - 1, -1, -1):
-            sees = self.visible[before][stations[-1]]
-            stations.append(int((sees & self.by_layer[before, :, source]).nonzero()[0]))
-        return tuple(reversed(stations))
-
-
-def reach(visible: Sequence[Tensor]) -> Reach:
-    """Multiply visible matrices as booleans: V_l ... V_1.
+def reach(visible: Sequence[Tensor]) -> Tensor:
+    """Whose information a token can have after each layer: the boolean product V_l ... V_1.
 
     Args:
         visible: per layer (N, N) bool, True = row may attend to column.
 
-    Raises:
-        ShapeError: the matrices aren't square and alike.
+    Returns:
+        (L + 1, N, N) bool; [l, i, j]: after l layers the state of token i can contain information
+        of token j. Before the first layer a token has only its own.
     """
-    size = visible[0].shape if visible else torch.Size((0, 0))
-    if len(size) != 2 or size[0] != size[1] or any(one.shape != size for one in visible):
-        raise ShapeError(
-            f"The visible matrices have shapes {sorted({tuple(one.shape) for one in visible})}; "
-            "expected one (N, N) for all."
-        )
-    by_layer = [torch.eye(size[0], dtype=torch.bool)]
+    by_layer = [torch.eye(len(visible[0]), dtype=torch.bool)]
     for one in visible:
         # Booleans have no matrix product; sums are exact to 2^24. |: what a token holds, it keeps.
         now = (one.cpu().float() @ by_layer[-1].float()) > 0
         by_layer.append(by_layer[-1] | now)
-    return Reach(tuple(one.cpu() for one in visible), torch.stack(by_layer))
+    return torch.stack(by_layer)
 
 
-def _first_layer(reached: Tensor) -> Tensor:
+def first_layer(reached: Tensor) -> Tensor:
     """(...) int64 of (L + 1, ...) bool: the layer after which it is first reached; -1: never."""
     return torch.where(reached[-1], reached.shape[0] - reached.sum(0), NEVER)
 
@@ -139,7 +94,6 @@ class Influence(Plain):
     flat: FlatTree  # the N tokens as they were read
     window: int  # which of the text's rows that is
     pieces: tuple[Piece, ...]  # P triples that hang in it
-    ways: Reach  # whose information can have come where
     reached: Tensor  # (P, L + 1, N) bool: the state can be another without the triple
     measured: Tensor  # (P, L + 1, N) norm of its change over its own; NaN at the triple's tokens
     moved: Tensor  # (P, N) bool: tokens that hard positions put elsewhere without it
@@ -150,12 +104,12 @@ class Influence(Plain):
     @property
     def layers(self) -> int:
         """L."""
-        return self.ways.layers
+        return self.reached.shape[1] - 1
 
     @cached_property
     def first(self) -> Tensor:
         """(P, N) int64: the first layer after which a token's state can differ; -1: never."""
-        return _first_layer(self.reached.transpose(0, 1))
+        return first_layer(self.reached.transpose(0, 1))
 
     @cached_property
     def largest_beyond_reach(self) -> float:
@@ -233,9 +187,7 @@ class Influence(Plain):
         return figure
 
 
-def stream_influence(
-    case: Case, pieces: Sequence[Piece] | None = None, window: int | None = None
-) -> Iterator[Influence]:
+def stream_influence(case: Case, window: int | None = None) -> Iterator[Influence]:
     """Follow triples through the layers: which tokens they can reach, and what they changed.
 
     There is one run for each triple, and one for the text; each result has more
@@ -243,11 +195,10 @@ def stream_influence(
     with the target NOTHING are enough.
 
     Args:
-        pieces: which triples; None: all that hang in the row.
         window: which row of a long text; None: the first with knowledge.
 
     Raises:
-        OptionError: there is no such row, or a triple doesn't hang in it.
+        OptionError: there is no such row.
     """
     case.needs_branches()
     rows = case.trace.rows
@@ -256,15 +207,11 @@ def stream_influence(
     if not 0 <= window < len(rows):
         raise OptionError(f"The text has {len(rows)} windows; there is none of number {window}.")
     flat = rows[window]
-    chosen = tuple(p for p in case.pieces if _own(flat, p)) if pieces is None else tuple(pieces)
-    for piece in chosen:
-        if not _own(flat, piece):
-            raise OptionError(f"The triple {piece.triple} hangs nowhere in this part of the text.")
+    chosen = tuple(piece for piece in case.pieces if _own(flat, piece))
     whole, whole_positions = inputs_of(case.pipeline, flat, case.config)
     place = {name: index for index, name in enumerate(flat.identities)}
-    ways = reach(list(whole))
     (base,) = states_of(case.pipeline, [flat], case.config)
-    shape = (ways.layers + 1, len(flat))
+    shape = (len(whole) + 1, len(flat))
     reached = torch.zeros(0, *shape, dtype=torch.bool)
     measured = torch.zeros(0, *shape)
     moved = torch.zeros(0, len(flat), dtype=torch.bool)
@@ -283,12 +230,12 @@ def stream_influence(
             either = whole.clone()
             either[:, kept[:, None], kept] |= visible
             sources = [*_own(flat, piece), *shifted.nonzero()[:, 0].tolist()]
-            out = reach(list(either)).by_layer[:, :, sources].any(2)
+            out = reach(list(either))[:, :, sources].any(2)
             reached = torch.cat([reached, out[None]])
             measured = torch.cat([measured, changed[None]])
             moved = torch.cat([moved, shifted[None]])
         done = chosen[: len(reached)]
-        yield Influence(flat, window, done, ways, reached, measured, moved, len(chosen))
+        yield Influence(flat, window, done, reached, measured, moved, len(chosen))
 
 
 influence = final(stream_influence)

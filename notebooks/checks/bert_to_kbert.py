@@ -45,7 +45,7 @@ def check_reach(answer: object) -> str | None:
         visible = random.random((size, size)) < 0.25
         np.fill_diagonal(visible, True)
         found = answer(visible.copy(), layers)
-        right = reach([torch.tensor(visible)] * 4).by_layer[layers].numpy()
+        right = reach([torch.tensor(visible)] * 4)[layers].numpy()
         found = np.asarray(found)
         if found.shape != right.shape:
             return f"it gives the shape {found.shape}, expected {right.shape}."

@@ -3,7 +3,6 @@
 import random
 import weakref
 from importlib import import_module
-from itertools import pairwise
 
 import pytest
 import torch
@@ -28,12 +27,13 @@ from kbert_core import (
     collate,
     visible_matrix,
 )
-from kbert_core.errors import OptionError, ShapeError, TextError
-from kbert_core.explain.case import NOTHING, Case, Piece
+from kbert_core.errors import OptionError, TextError
+from kbert_core.explain.case import NOTHING, Case
 from kbert_core.kbert.interventions import BRANCHES, PRESETS, TRUNK, Intervention
 from kbert_lab.explain.influence import (
     NEVER,
     ROUNDING,
+    first_layer,
     influence,
     reach,
     states_of,
@@ -41,6 +41,7 @@ from kbert_lab.explain.influence import (
 )
 
 LAYERS = 3
+CURE = 2  # of the pieces
 CLS, TIM, COOK, CEO, APPLE, IS, VISITING, BEIJING, CAPITAL, CHINA, IS_A, CITY, NOW, SEP = range(14)
 
 
@@ -66,36 +67,25 @@ def walked(visible, source):
 
 def test_reach_in_figure_2_takes_a_branch_to_its_mention_and_then_to_the_trunk(figure_2_visible):
     found = reach([figure_2_visible] * 3)
-    assert [int(found.first[token, CITY]) for token in (CITY, IS_A, BEIJING)] == [0, 1, 1]
-    assert [int(found.first[token, CITY]) for token in (CLS, TIM, COOK, IS, NOW, SEP)] == [2] * 6
-    assert [int(found.first[token, CITY]) for token in (CAPITAL, CHINA)] == [2, 2]  # by the mention
-    assert [int(found.first[token, CITY]) for token in (CEO, APPLE)] == [3, 3]  # by the trunk
-    assert torch.equal(found.by_layer[0], torch.eye(14, dtype=torch.bool))  # before: its own
-    assert found.into(CLS)[1].tolist() == figure_2_visible[CLS].tolist()
-    assert found.layers == 3
-
-
-def test_way_names_the_stations_of_a_quickest_path(figure_2_visible):
-    found = reach([figure_2_visible] * 3)
-    assert found.way(CITY, CLS) == (CITY, BEIJING, CLS)
-    assert found.way(CLS, CLS) == (CLS,)
-    source, mention, other, there = found.way(CITY, APPLE)
-    assert (source, mention, there) == (CITY, BEIJING, APPLE)
-    assert other in (TIM, COOK)
+    first = first_layer(found)[:, CITY].tolist()
+    assert [first[token] for token in (CITY, IS_A, BEIJING)] == [0, 1, 1]
+    assert [first[token] for token in (CLS, TIM, COOK, IS, NOW, SEP)] == [2] * 6
+    assert [first[token] for token in (CAPITAL, CHINA)] == [2, 2]  # by the mention
+    assert [first[token] for token in (CEO, APPLE)] == [3, 3]  # by the trunk
+    assert torch.equal(found[0], torch.eye(14, dtype=torch.bool))  # before: its own
+    assert torch.equal(found[1], figure_2_visible)
 
 
 def test_reach_with_a_blocked_link_in_one_layer_comes_a_layer_later(figure_2_visible):
     blocked = figure_2_visible.clone()
     blocked[BEIJING, [IS_A, CITY]] = False
-    found = reach([blocked, figure_2_visible, figure_2_visible])
-    assert [int(found.first[token, CITY]) for token in (IS_A, BEIJING, CLS)] == [1, 2, 3]
-    nowhere = reach([blocked] * 3)
-    assert int(nowhere.first[CLS, CITY]) == NEVER
-    assert nowhere.way(CITY, CLS) == ()
+    first = first_layer(reach([blocked, figure_2_visible, figure_2_visible]))
+    assert first[[IS_A, BEIJING, CLS], CITY].tolist() == [1, 2, 3]
+    assert int(first_layer(reach([blocked] * 3))[CLS, CITY]) == NEVER
 
 
 @given(st.integers(0, 10_000))
-def test_reach_of_layers_that_differ_equals_a_walk_and_ways_can_be_walked(seed):
+def test_reach_of_layers_that_differ_equals_a_walk(seed):
     dice = random.Random(seed)
     size = dice.randint(1, 7)
     layers = [
@@ -104,21 +94,8 @@ def test_reach_of_layers_that_differ_equals_a_walk_and_ways_can_be_walked(seed):
     ]
     found = reach([torch.tensor(layer) for layer in layers])
     for source in range(size):
-        expected = walked(layers, source)
-        for layer, heard in enumerate(expected):
-            assert set(found.by_layer[layer, :, source].nonzero()[:, 0].tolist()) == heard
-        for token in range(size):
-            way = found.way(source, token)
-            first = next((n for n, heard in enumerate(expected) if token in heard), None)
-            assert len(way) == (0 if first is None else first + 1)
-            for number, (before, after) in enumerate(pairwise(way)):
-                assert layers[number][after][before]
-            assert not way or (way[0], way[-1]) == (source, token)
-
-
-def test_reach_refuses_what_it_cant_multiply():
-    with pytest.raises(ShapeError, match="expected one"):
-        reach([torch.ones(2, 2, dtype=torch.bool), torch.ones(3, 3, dtype=torch.bool)])
+        for layer, heard in enumerate(walked(layers, source)):
+            assert {*found[layer, :, source].nonzero()[:, 0].tolist()} == heard
 
 
 # What it changed
@@ -169,7 +146,7 @@ def test_influence_arrives_at_the_mention_after_one_layer_and_at_cls_after_two(
 
 def test_influence_equals_two_runs_compared_by_hand(classifier):
     case = case_of(classifier, TEXT)
-    found = influence(case, pieces=[Piece(IS_CURE)])
+    found = influence(case)
     given = {"options": case.config.options, "hidden_states": True}
     whole = classifier(TEXT, graph=GRAPH, **given)
     less = classifier(TEXT, graph=GRAPH.switch_off(IS_CURE), **given)
@@ -177,12 +154,12 @@ def test_influence_equals_two_runs_compared_by_hand(classifier):
     for layer in range(LAYERS + 1):
         for index, name in enumerate(whole.rows[0].identities):
             if name not in places:
-                assert found.measured[0, layer, index].isnan()
+                assert found.measured[CURE, layer, index].isnan()
                 continue
             one = whole.hidden_states[layer][0, index]
             other = less.hidden_states[layer][0, places[name]]
             expected = float((one - other).norm() / one.norm())
-            assert float(found.measured[0, layer, index]) == pytest.approx(expected, abs=1e-5)
+            assert float(found.measured[CURE, layer, index]) == pytest.approx(expected, abs=1e-5)
 
 
 def test_influence_of_many_triples_keeps_few_states_at_once(classifier, monkeypatch):
@@ -250,11 +227,9 @@ def test_influence_with_hard_positions_comes_by_position_before_the_first_layer(
 
 
 def test_influence_of_a_triple_said_twice_starts_at_both_mentions(classifier):
-    case = case_of(classifier, TEXT + TEXT)
-    everywhere = influence(case, pieces=[Piece(IS_CURE)])
-    at_one = influence(case, pieces=[case.pieces_by_mention[-1]])
-    assert len(everywhere.own(0)) == 2 * len(at_one.own(0))
-    assert int((everywhere.first[0] == 1).sum()) == 2 * int((at_one.first[0] == 1).sum())
+    once, twice = (influence(case_of(classifier, text)) for text in (TEXT, TEXT + TEXT))
+    assert len(twice.own(CURE)) == 2 * len(once.own(CURE))
+    assert int((twice.first[CURE] == 1).sum()) == 2 * int((once.first[CURE] == 1).sum())
 
 
 def test_influence_of_a_window_follows_the_triples_that_hang_there(ner):
@@ -265,8 +240,6 @@ def test_influence_of_a_window_follows_the_triples_that_hang_there(ner):
     assert last.largest_beyond_reach < ROUNDING
     with pytest.raises(OptionError, match="there is none of number 99"):
         influence(case, window=99)
-    with pytest.raises(OptionError, match="hangs nowhere"):
-        influence(case, pieces=[Piece(Triple("a", "b", "c"))])
 
 
 def test_influence_within_local_layers_stays_near():
@@ -287,10 +260,10 @@ def test_influence_within_local_layers_stays_near():
     )
     model = ModernBertForSequenceClassification(config).eval()
     case = case_of(Pipeline(model, tiny_tokenizer(), Card("classify")), TEXT)
-    found = influence(case, pieces=[Piece(IS_CURE)])
-    assert int(found.first[0, 0]) == -1  # [CLS] is farther than two windows
-    assert float(found.measured[0, :, 0].max()) < ROUNDING
-    assert int((found.first[0] >= 1).sum()) > 0
+    found = influence(case)
+    assert int(found.first[CURE, 0]) == -1  # [CLS] is farther than two windows
+    assert float(found.measured[CURE, :, 0].max()) < ROUNDING
+    assert int((found.first[CURE] >= 1).sum()) > 0
     assert found.largest_beyond_reach < ROUNDING
 
 
