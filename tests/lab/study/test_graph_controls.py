@@ -10,11 +10,7 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.data.labelled import Example
 from kbert_lab.graphs.controls import shuffled, with_constant_tail
-from results.tools.graph_controls import (
-    controlled,
-    tail_bits,
-    with_reliability,
-)
+from results.tools.graph_controls import controlled, tail_bits, with_reliability
 
 TYPES = {"D": "疾病", "S": "症状"}
 SECOND = "子丑寅卯辰巳午未申酉戌亥"
@@ -74,10 +70,8 @@ def test_a_graph_knows_the_wished_share_of_new_names(splits, graph, share):
         assert made.known[split] == pytest.approx(share, abs=0.02)
     heads = {*made.graph.entities()}
     assert {*SEEN, "天"} <= heads
-    assert (made.added, made.removed) == (
-        len(heads - {*graph.entities()}),
-        len({*graph.entities()} - heads),
-    )
+    before = {*graph.entities()}
+    assert (made.added, made.removed) == (len(heads - before), len(before - heads))
     added = [t for t in made.graph if t not in graph]
     assert added == [Triple(t.head, "类别", TYPES[label_of(t.head)]) for t in added]
     assert [*made.graph] == [*controlled(graph, splits, known=share, seed=2).graph]
@@ -119,43 +113,13 @@ def test_matches_are_counted_where_train_labels_every_name(splits, graph):
     assert (made.known, made.right["test"]) == ({}, pytest.approx(0.9, abs=0.02))
 
 
-@pytest.mark.parametrize(
-    ("shares", "error", "message"),
-    [
-        ({"known": 1.5}, OptionError, "known is 1.5, expected a share from 0 to 1"),
-        ({"right": 0}, OptionError, "right is 0, expected a share above 0 to 1"),
-        ({"right": 0.05}, DataError, "too few words outside of mentions"),
-    ],
-)
-def test_shares_that_can_not_be_had_are_refused(splits, graph, shares, error, message):
-    with pytest.raises(error, match=message):
-        controlled(graph, splits, **shares)
-
-
-def test_data_and_graphs_that_say_too_little_are_refused(splits, graph):
-    with pytest.raises(DataError, match="neither dev nor test"):
-        controlled(graph, {"train": splits["train"]}, known=0.5)
-    with pytest.raises(DataError, match="Train has every name of dev"):
-        controlled(graph, {**splits, "dev": splits["train"][:9]}, known=0.5)
-    silent = KnowledgeGraph([Triple("天", "类别", "疾病")], name="G")
-    with pytest.raises(DataError, match=r"names no mention of train\. Use a graph that names"):
-        controlled(silent, splits, known=0.5)
-    diseases = KnowledgeGraph(Triple(n, "类别", "疾病") for n in SEEN if label_of(n) == "D")
-    with pytest.raises(DataError, match=r"names no mention of the type S in train.* smaller share"):
-        controlled(diseases, splits, known=1.0)
-    with pytest.raises(DataError, match=r"No match .* mention in train\. Use a graph that names"):
-        controlled(silent, splits, right=0.5)
-
-
 def test_a_relation_says_how_often_other_names_alike_are_right_and_never_the_name_itself():
     def texts(right, wrong):
         tags = {**dict.fromkeys(right, ("B-D", "I-D")), **dict.fromkeys(wrong, ("O", "O"))}
         return [Example((name,), None, ((0, 1), (1, 2)), said) for name, said in tags.items()]
 
-    right, wrong = (
-        ["肺炎", "胃炎", "肝炎", "脑炎", "肾炎", "肠炎"],
-        ["发热", "低热", "高热", "潮热"],
-    )
+    right = ["肺炎", "胃炎", "肝炎", "脑炎", "肾炎", "肠炎"]
+    wrong = ["发热", "低热", "高热", "潮热"]
     graph = KnowledgeGraph(Triple(n, "类别", "疾病") for n in [*right, *wrong, "喉炎", "骨折"])
     made = with_reliability(graph, texts(right, wrong))
     digits = {t.head: int(t.relation.removeprefix("类别")) for t in made}
@@ -164,3 +128,30 @@ def test_a_relation_says_how_often_other_names_alike_are_right_and_never_the_nam
     turned = with_reliability(graph, texts([*right[1:], "发热"], [*wrong[1:], "肺炎"]))
     again = {t.head: int(t.relation.removeprefix("类别")) for t in turned}
     assert again["肺炎"] == 4 and again["发热"] == 1  # what they are themselves doesn't count
+
+
+SILENT = KnowledgeGraph([Triple("天", "类别", "疾病")])
+DISEASES = KnowledgeGraph(Triple(n, "类别", "疾病") for n in SEEN if label_of(n) == "D")
+
+
+@pytest.mark.parametrize(
+    ("shares", "other", "message"),
+    [
+        ({"known": 1.5}, {}, "known is 1.5, expected a share from 0 to 1"),
+        ({"right": 0}, {}, "right is 0, expected a share above 0 to 1"),
+        ({"right": 0.05}, {}, "too few words outside of mentions"),
+        ({"known": 0.5}, {"dev": [], "test": []}, "neither dev nor test"),
+        ({"known": 0.5}, {"dev": "train"}, "Train has every name of dev"),
+        ({"known": 0.5}, {"graph": SILENT}, r"names no mention of train\. Use a graph that names"),
+        ({"right": 0.5}, {"graph": SILENT}, r"No match .* mention in train\. Use a graph that na"),
+        ({"known": 1.0}, {"graph": DISEASES}, "names no mention of the type S in train"),
+    ],
+)
+def test_what_can_not_be_had_is_refused(splits, graph, shares, other, message):
+    graph = other.get("graph", graph)
+    if other.get("dev") == []:
+        splits = {"train": splits["train"]}
+    elif "dev" in other:
+        splits = {**splits, "dev": splits["train"][:9]}
+    with pytest.raises((OptionError, DataError), match=message):
+        controlled(graph, splits, **shares)
