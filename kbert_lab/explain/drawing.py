@@ -6,15 +6,12 @@ made without pyplot, so that nothing is kept and no window opens.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import singledispatch
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from kbert_core.errors import MissingPackageError
-from kbert_core.explain.attributions import Attributions
-from kbert_core.explain.effects import Effects, Interactions, Shapley
-from kbert_core.explain.result import Result, name_of, nats
+from kbert_core.explain.result import name_of, nats
 
 if TYPE_CHECKING:  # optional, and slow to start
     from matplotlib.figure import Figure
@@ -185,57 +182,36 @@ def names_beside(
 # The core's explanations: a bar a part, the largest on top
 
 
-@singledispatch
 def figure(result: Any) -> Figure:
-    """Draw a result of an explanation."""
-    raise TypeError(f"nothing draws {result!r}")
+    """Draw a result of an explanation; see the classes of the results."""
+    from kbert_core.explain.effects import Effects, Interactions, Shapley  # these need PyTorch
 
-
-@figure.register
-def _(result: Effects) -> Figure:
-    """Diamonds show deletion instead."""
-    title = f"Left out one by one; all together {nats(result.whole)}"
-    marks = {"marks": [effect.deleted_effect for effect in result.ranked]}
-    return _bars(
-        result, result.name, "effect on", title, **marks, mark_name="deleted from the graph"
-    )
-
-
-@figure.register
-def _(result: Interactions) -> Figure:
-    return _bars(
-        result,
-        lambda pair: " & ".join(clipped(name_of(p.triple), 24) for p in pair.pieces),
-        "interaction on",
-        "What two triples do beyond the sum",
-        colours={"together above the sum": BLUE, "together below the sum": ORANGE},
-    )
-
-
-@figure.register
-def _(result: Shapley) -> Figure:
-    """With the interval of each share."""
-    how = "exact, all subsets" if result.exact else f"{result.orders} orders, line 95 %"
-    lines = [(s.value, s.value) if s.low is None else (s.low, s.high) for s in result.ranked]
-    return _bars(
-        result,
-        lambda share: name_of(share.piece.triple),
-        "share of the effect on",
-        f"Shapley values ({how}); sum {nats(result.whole)}",
-        intervals=None if result.exact else lines,
-    )
-
-
-@figure.register
-def _(result: Attributions) -> Figure:
-    title = f"From all masked to the text: {nats(result.score - result.masked)}"
-    return _bars(result, result.name, "share of", title)
-
-
-def _bars(result: Result, name: Callable[[Any], str], axis: str, title: str, **how: Any) -> Figure:
-    values = [getattr(part, result.measure) for part in result.ranked]
-    axis = f"{axis} {result.target}, nats"
-    return nats_bars([*map(name, result.ranked)], values, axis=axis, title=title, **how)
+    parts = result.ranked
+    more: dict[str, Any] = {}
+    match result:
+        case Effects():  # diamonds show deletion instead
+            axis, title = "effect on", f"Left out one by one; all together {nats(result.whole)}"
+            names = [result.name(effect) for effect in parts]
+            more["marks"] = [effect.deleted_effect for effect in parts]
+            more["mark_name"] = "deleted from the graph"
+        case Interactions():
+            axis, title = "interaction on", "What two triples do beyond the sum"
+            pairs = ([clipped(name_of(p.triple), 24) for p in pair.pieces] for pair in parts)
+            names = [" & ".join(pair) for pair in pairs]
+            more["colours"] = {"together above the sum": BLUE, "together below the sum": ORANGE}
+        case Shapley():  # with the interval of each share
+            how = "exact, all subsets" if result.exact else f"{result.orders} orders, line 95 %"
+            axis = "share of the effect on"
+            title = f"Shapley values ({how}); sum {nats(result.whole)}"
+            names = [name_of(share.piece.triple) for share in parts]
+            ends = [(s.value, s.value) if s.low is None else (s.low, s.high) for s in parts]
+            more["intervals"] = None if result.exact else ends
+        case _:
+            axis = "share of"
+            title = f"From all masked to the text: {nats(result.score - result.masked)}"
+            names = [result.name(share) for share in parts]
+    values = [getattr(part, result.measure) for part in parts]
+    return nats_bars(names, values, axis=f"{axis} {result.target}, nats", title=title, **more)
 
 
 # A trace of KnowBert: the spans of a text, what each may mean, and what the linker made of it
