@@ -40,10 +40,7 @@ _CLASSES = re.compile(  # and of what a thing is said to be, as everything is
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
 NAMESPACE = "urn:kbert:"
-_LABELS = {
-    LABEL.value,
-    "http://www.w3.org/2004/02/skos/core#prefLabel",
-}
+_LABELS = {LABEL.value, "http://www.w3.org/2004/02/skos/core#prefLabel"}
 
 
 def read_rdf(

@@ -19,14 +19,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from kbert_core.errors import GraphFileError, MissingPackageError
 from kbert_lab.graphs import store
 from kbert_lab.graphs.remote import masked
-from kbert_lab.graphs.store import WAIT
-from kbert_lab.graphs.store.importing import (
-    Imported,
-    Source,
-    add_triples,
-    import_triples,
-    make_graph,
-)
+from kbert_lab.graphs.store import WAIT, importing
+from kbert_lab.graphs.store.importing import Imported, Source
 from kbert_lab.graphs.store.log import COLUMNS, Tables, has_bulk, rows_since, take_in
 from kbert_lab.graphs.store.names import NamesFile, build_names
 from kbert_lab.graphs.store.store import GraphStore
@@ -246,7 +240,7 @@ class ServerStore(GraphStore):
     def add(self, sources: Iterable[Source], **how: Any) -> Imported:
         """Add many triples at once; see ``importing.import_triples``."""
         with self._using(), self._writing():
-            done = add_triples(self._database, self.file, sources, **how)
+            done = importing.add_triples(self._database, self.file, sources, **how)
         self._data_version = -1
         return done
 
@@ -266,7 +260,7 @@ class ServerStore(GraphStore):
                     store.remove_graph(path)
                     rows = rows_since(connection.cursor().stream, -1)
                     about = {"name": facts["title"], "identity": facts["id"]}
-                    make_graph(path, rows, self._server.address, **about)
+                    importing.make_graph(path, rows, self._server.address, **about)
                     path.chmod(0o600)
                     self._server.news = False
         return path
@@ -380,7 +374,7 @@ def import_into(address: str, sources: Iterable[Source], *, name: str = "", **ho
     identity = secrets.token_hex(16)
     mirror, name = _mirror_of(address, identity), name or Server(address).schema
     try:
-        done = import_triples(mirror, sources, name=name, identity=identity, **how)
+        done = importing.import_triples(mirror, sources, name=name, identity=identity, **how)
         with closing(store.connect(mirror)) as database:
             upload(rows_since(database.execute, -1), address, name=name, identity=identity)
     except BaseException:

@@ -57,9 +57,7 @@ def sending(data, announced=None):
 
 def published(monkeypatch, address, data=DATA):
     graph = replace(
-        PUBLIC["medical"],
-        url=f"{address}/Medical.spo",
-        sha256=hashlib.sha256(data).hexdigest(),
+        PUBLIC["medical"], url=f"{address}/Medical.spo", sha256=hashlib.sha256(data).hexdigest()
     )
     monkeypatch.setitem(public.PUBLIC, "medical", graph)
     return graph

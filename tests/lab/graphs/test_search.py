@@ -98,8 +98,7 @@ def test_what_was_edited_is_found_as_it_is_now(path, graph):
 
 def test_facets_count_relations_and_types(path, graph):
     expected = Facets(
-        {"类别": 3, "部位": 1, "检查": 1, "type": 1, "treats": 1},
-        {"检查": 2, "疾病": 1, "Drug": 1},
+        {"类别": 3, "部位": 1, "检查": 1, "type": 1, "treats": 1}, {"检查": 2, "疾病": 1, "Drug": 1}
     )
     assert GraphSearch.of(graph).facets() == GraphSearch(path, 1).facets() == expected
     after = expected.changed([TRIPLES[2]], [Triple("胃炎", "部位", "胃")], {"类别"})
@@ -122,10 +121,7 @@ def test_the_entity_that_is_called_so_comes_first(path, graph):
     more = (Triple("a", "r", "胃"), Triple("胃", "r", "t"))
     import_into(path, [Source("more.spo", [(1, t.head, t.relation, t.tail) for t in more])])
     graph = KnowledgeGraph([*TRIPLES, *more])
-    for found in (
-        GraphSearch.of(graph).find(Query("胃")),
-        GraphSearch(path, 2).find(Query("胃")),
-    ):
+    for found in (GraphSearch.of(graph).find(Query("胃")), GraphSearch(path, 2).find(Query("胃"))):
         heads = [t.head for t in found.triples]
         assert heads[0] == "胃"
         assert set(heads[1:5]) == {"胃镜", "胃炎"}

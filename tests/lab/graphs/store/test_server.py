@@ -14,32 +14,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import yaml
-from edited_graphs import (
-    STEPS,
-    add_to_one_name,
-    check_same,
-    content,
-    kill_once,
-    run,
-    step,
-)
+from edited_graphs import STEPS, add_to_one_name, check_same, content, kill_once, run, step
 from hypothesis import HealthCheck, given, settings
 from postgres import running_cluster
 
-from kbert_core import (
-    KnowledgeGraph,
-    Triple,
-    find_mentions,
-    load_graph,
-)
+from kbert_core import KnowledgeGraph, Triple, find_mentions, load_graph
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 from kbert_lab import cli
-from kbert_lab.graphs.store import anywhere, log
+from kbert_lab.graphs.store import anywhere, importing, log
 from kbert_lab.graphs.store.anywhere import copy_graph, import_into, open_store
 from kbert_lab.graphs.store.importing import Source, import_triples
 from kbert_lab.graphs.store.names import rebuild_names
@@ -464,23 +452,21 @@ def test_a_suite_reads_a_server_and_knows_when_its_graph_was_edited(address, tmp
 def test_the_mirror_is_made_once_and_made_anew_where_it_does_not_fit(
     cluster, address, cache, monkeypatch
 ):
-    from kbert_lab.graphs.store import server
-
-    made, make = [], server.make_graph
-    monkeypatch.setattr(server, "make_graph", lambda *a, **how: made.append(a) or make(*a, **how))
+    made = Mock(side_effect=importing.make_graph)
+    monkeypatch.setattr(importing, "make_graph", made)
 
     def plum():
         return [m.entity for m in find_mentions(["a plum"], load_graph(address))[0]]
 
     with open_store(address, write=True) as store:
         store.apply(Edit("add", PLUM))
-    assert (plum(), len(made)) == (["plum"], 0)  # the fixture's mirror, and the log
+    assert (plum(), made.call_count) == (["plum"], 0)  # the fixture's mirror, and the log
     [mirror] = cache.glob("server-*.kg")
     mirror.write_bytes(b"x" * mirror.stat().st_size)
-    assert (plum(), plum(), len(made)) == (["plum"], ["plum"], 1)
+    assert (plum(), plum(), made.call_count) == (["plum"], ["plum"], 1)
     schema = address.rpartition("=")[2]
     cluster.ask(f"UPDATE {schema}.entry SET at = 'another time' WHERE revision = 2")
-    assert (plum(), len(made)) == (["plum"], 2)  # set back, and edited anew
+    assert (plum(), made.call_count) == (["plum"], 2)  # set back, and edited anew
     assert len([*cache.glob("server-*.kg")]) == len([*cache.glob("server-*.names-*")]) == 1
 
 
@@ -488,14 +474,13 @@ def test_the_mirror_is_made_once_and_made_anew_where_it_does_not_fit(
 def test_several_that_need_the_mirror_at_once_get_one_and_none_is_refused(
     address, cache, when, tmp_path, monkeypatch
 ):
-    from kbert_lab.graphs.store import server
-
     stores = [open_store(address) for _ in range(5)] if when != "first opened" else []
     import_into(address, [Source("plums", [(n, f"plum {n}", "is", "fruit") for n in range(2000)])])
     if when == "first opened":
         shutil.rmtree(cache)
-    made, start, make = [], threading.Barrier(5), server.make_graph
-    monkeypatch.setattr(server, "make_graph", lambda *a, **how: made.append(a) or make(*a, **how))
+    start = threading.Barrier(5)
+    made = Mock(side_effect=importing.make_graph)
+    monkeypatch.setattr(importing, "make_graph", made)
 
     def look(number):
         start.wait()
@@ -505,7 +490,7 @@ def test_several_that_need_the_mirror_at_once_get_one_and_none_is_refused(
 
     with ThreadPoolExecutor() as pool:
         assert [*pool.map(look, range(5))] == [["plum 7"]] * 5
-    assert len(made) == (0 if stores else 1)
+    assert made.call_count == (0 if stores else 1)
     assert len([*cache.glob("server-*.names-*")]) == 1
 
 
