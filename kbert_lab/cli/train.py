@@ -17,7 +17,7 @@ from kbert_lab.cli.commands import arguments_of, command, loaded
 from kbert_lab.cli.output import per_cent, report_text
 from kbert_lab.data.files import DataFiles
 from kbert_lab.data.labelled import SPLITS, check_labels, surface_forms
-from kbert_lab.data.sources import TASKS, guess_task, hold_out, other_task, read_split
+from kbert_lab.data.sources import TASKS, guess_task, hold_out, other_task, read_present, read_split
 from kbert_lab.training.options import SCRATCH, PretrainOptions, Recipe, StartOptions, TrainOptions
 
 TITLES = {
@@ -245,10 +245,8 @@ def gate(
     graph, files = options.graph_of(args, needed=True), options.build(DataFiles, args)
     path = output or Path(located(model)) / FILE
     Gate.check_file(path, graph)
-    splits = {"train": read_split(files.named("train"), "train", "ner", files.columns)}
-    with suppress(SplitError):  # it isn't there, and Gate.fit says what to do
-        if dev := files.named("dev"):
-            splits["dev"] = read_split(dev, "dev", "ner", files.columns)
+    others = {"dev": files.named("dev")}  # where there is none, Gate.fit says what to do
+    splits = read_present(files.named("train"), "ner", files.columns, others=others)
     if files.dev_share and "dev" not in splits:
         splits["train"], splits["dev"] = hold_out(splits["train"], files.dev_share, seed=seed)
     pipeline = Pipeline.from_pretrained(model, task=args.task, device=args.device)

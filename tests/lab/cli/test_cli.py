@@ -282,15 +282,6 @@ def test_a_cards_positions_and_tails_are_kept_unless_other_ones_are_asked_for(tr
     assert "别" in found["tokens"]
 
 
-def test_predict_reads_pairs_from_a_file(kbert, checkpoints, tmp_path):
-    texts = tmp_path / "texts.tsv"
-    texts.write_text("cat\tcats\napple\tcity\n", encoding="utf-8")
-    said = kbert("predict", "--file", texts, "--pair", "--model", checkpoints["pair"]).out
-    found = [json.loads(line) for line in said.splitlines()]
-    assert [item["text"] for item in found] == [["cat", "cats"], ["apple", "city"]]
-    assert sum(found[0]["prediction"]["probabilities"].values()) == pytest.approx(1)
-
-
 def test_predict_fills_a_mask_and_says_what_a_text_or_a_model_lacks(kbert, checkpoints):
     mask = ("--model", checkpoints["mask"])
     found = kbert("predict", "a [MASK]", *mask, "--json")

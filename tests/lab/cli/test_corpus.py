@@ -270,14 +270,6 @@ def test_a_row_that_the_model_refuses_goes_to_the_side_file(here, predict, texts
 # Each shard once
 
 
-def test_one_two_and_four_workers_write_the_same_files(here, predict, texts, tmp_path):
-    for workers in (1, 2, 4):
-        assert predict("--workers", workers, output=f"by {workers}")["rows"] == 60
-        assert contents(tmp_path / f"by {workers}") == contents(tmp_path / "by 1")
-    assert len(contents(tmp_path / "by 4")) == 4
-    assert set(here.calls.values()) == {3}
-
-
 def test_a_run_goes_on_where_it_was_stopped_and_reads_no_shard_twice(
     here, predict, tmp_path, monkeypatch
 ):
