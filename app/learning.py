@@ -8,7 +8,7 @@ from app import services, sharing, state
 from app.examples import MINILM
 from app.share import Shared
 from app.texts import language
-from app.view_models.lessons import LEARN_NOTEBOOK, LESSONS, Exercise, Setting
+from app.view_models.lessons import LESSON, LESSONS, Exercise, Setting
 from kbert_core import InjectionOptions, KBertTrace
 from kbert_lab.lab.scene import WORDS, Scene
 from kbert_lab.lab.selection import Selection
@@ -100,6 +100,6 @@ def progress() -> tuple[int, int]:
 
 def notebook(lesson: str) -> str:
     """The notebook that goes further, as a link; in the visitor's language if there is one."""
-    name = f"{LEARN_NOTEBOOK[lesson]}.ipynb"
+    name = f"{LESSON[lesson]['notebook']}.ipynb"
     own = f"{language()}/{name}"
     return f"[{name}]({NOTEBOOKS}/{own if (services.ROOT / 'notebooks' / own).is_file() else name})"

@@ -9,7 +9,7 @@ from app.state import KEEP
 from app.texts import N_, t, without_folders
 from app.view_models import lessons, matrix
 from app.view_models.html import markdown
-from app.view_models.lessons import LEARN_TEXT, LEARN_TITLE, LESSONS, Exercise
+from app.view_models.lessons import LESSON, LESSONS, Exercise
 from app.view_models.selected import marks_of
 from app.view_models.styles import CSS
 from kbert_core import KBertError
@@ -41,9 +41,9 @@ def page() -> None:
 def chooser() -> None:
     """The lessons by number and name, those revealed marked; how far one has come."""
     names = {}
-    for lesson, title in LEARN_TITLE.items():
+    for lesson, texts in LESSON.items():
         mark = " ✓" if learning.given(lesson) is not None else ""
-        names[lesson] = f"{lessons.place(lesson)} {t(title)}{mark}"
+        names[lesson] = f"{lessons.place(lesson)} {t(texts['title'])}{mark}"
     st.pills(
         t("Lesson"),
         LESSONS,
@@ -60,7 +60,7 @@ def chooser() -> None:
 
 def show(lesson: str) -> None:
     """Text, picture and question; then the answer."""
-    title = f"{lessons.place(lesson)} · {t(LEARN_TITLE[lesson])}"
+    title = f"{lessons.place(lesson)} · {t(LESSON[lesson]['title'])}"
     st.subheader(title, anchor=False)
     folder = services.models_folder()
     if lessons.needs_model(lesson) and not (folder / lessons.MODEL / "config.json").is_file():
@@ -73,7 +73,7 @@ def show(lesson: str) -> None:
     except KBertError as error:
         st.error(markdown(error))
         return
-    st.markdown(markdown(t(LEARN_TEXT[lesson], **exercise.values)))
+    st.markdown(markdown(t(LESSON[lesson]["text"], **exercise.values)))
     if not lessons.needs_model(lesson):
         st.caption(t("The sentence and the triples are those of Figure 2 of the paper."))
     if learning.given(lesson) is None:

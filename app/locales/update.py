@@ -15,6 +15,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
 from app.texts import LOCALES
+from app.view_models.lessons import LESSON
 from kbert_lab.study import verdict
 
 APP = LOCALES.parent
@@ -48,6 +49,10 @@ def extracted() -> Catalog:
             catalog.add(text, locations=[(name, line)])
     for number, text in enumerate(verdict.english().values()):
         catalog.add(text, locations=[("kbert_lab/study/verdict.yaml", number)])
+    for texts in LESSON.values():
+        for number, text in enumerate(texts.values()):
+            if text != texts["notebook"]:
+                catalog.add(text, locations=[("app/view_models/lessons.yaml", number)])
     return catalog
 
 

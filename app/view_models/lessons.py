@@ -4,8 +4,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from pathlib import Path
 
 import torch
+import yaml
 
 from app.examples import MINILM
 from app.texts import N_, listed, sentences, t
@@ -22,67 +24,11 @@ from kbert_core.tasks import NerPrediction
 from kbert_lab.graphs.controls import with_noise
 from kbert_lab.lab.scene import WORDS, Identity
 
-LEARN_TITLE = {
-    "tokens": N_("Tokens"),
-    "tree": N_("The sentence tree"),
-    "positions": N_("Soft positions"),
-    "visible": N_("The visible matrix"),
-    "attention": N_("Masked attention, by hand"),
-    "noise": N_("Knowledge noise"),
-    "hurts": N_("When knowledge hurts"),
-}
-
-LEARN_TEXT = {
-    "tokens": N_(
-        "A model reads tokens. Here every word is one, and two special ones, [CLS] and [SEP], "
-        "stand at the ends. Where the sentence names the head of a triple, that mention gets a "
-        "branch: the triple's relation and tail, as tokens of their own. The head is not "
-        "repeated, as it stands in the sentence already."
-    ),
-    "tree": N_(
-        "Sentence and branches make a tree: the words are its trunk, and each branch hangs from "
-        "its mention. A model, though, takes one row of tokens, so the tree has to be laid flat."
-    ),
-    "positions": N_(
-        "BERT learns from positions which word follows which. Laid flat, the branches push the "
-        "words apart: counted straight through from [CLS] = 0, “{token}” stands at {hard}, its "
-        "hard position. K-BERT counts along the tree instead."
-    ),
-    "visible": N_(
-        "What is said of one name must not change what the other words mean. So the visible "
-        "matrix says who may attend to whom: tokens of one branch to each other, the trunk being "
-        "one too, and a mention and its own branches to each other. Everything else is hidden."
-    ),
-    "attention": N_(
-        "A token scores every token, q·k / √D; the mask adds 0 to the score of a visible token "
-        "and −∞ to that of a hidden one; softmax makes weights of it that sum to 1. Below is the "
-        "row of “{row}” in Figure 2. The scores are made up, the mask is real."
-    ),
-    "noise": N_(
-        "Most of what a graph knows of a name is beside the point. Below, each mention got "
-        "{count} triples drawn at random (seed {seed}) from a graph of everyday words, before "
-        "those that belong to it. The paper calls the harm such triples do knowledge noise, and "
-        "answers it with the visible matrix. A trained model now tags the sentence, with the "
-        "noise and without, once with the visible matrix and once with every token visible to "
-        "every other."
-    ),
-    "hurts": N_(
-        "This model was taught to trust the graph. The sentence says that the patient has a "
-        "history of {mention} (hypertension) and was given aspirin. In the graph, {old} has been "
-        "changed to {new}: it now calls hypertension an examination."
-    ),
-}
-
-LEARN_NOTEBOOK = {  # that goes further
-    "tokens": "01_sentence_tree",
-    "tree": "01_sentence_tree",
-    "positions": "02_soft_positions",
-    "visible": "03_visible_matrix",
-    "attention": "04_mask_self_attention",
-    "noise": "08_knowledge_noise",
-    "hurts": "09_explain_a_prediction",
-}
-
+# lesson → its title, texts and notebook, in the order of the lessons
+LESSON: dict[str, dict[str, str]] = yaml.safe_load(
+    Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
+)
+LESSONS = tuple(LESSON)
 LEARN_NOISE = {
     "neither": N_("Nowhere: not one tag changes"),
     "only_all": N_("Only where everything is visible"),
@@ -90,7 +36,6 @@ LEARN_NOISE = {
     "both": N_("In both readings"),
 }
 
-LESSONS = tuple(LEARN_TITLE)
 MODEL = "medical-ner-kbert"  # of the lessons that need one; shipped
 TIM_COOK = "Tim Cook is visiting Beijing now"
 HISTORY = "患者有高血压病史，予阿司匹林治疗"  # history of hypertension, given aspirin
@@ -181,9 +126,7 @@ def _tokens(read: Read, demo: Demo) -> Exercise:
     triples = len(trace.used)
     guesses = sorted({words, trunk, trunk + triples, len(flat)})
     why_it_is = t(
-        "{all}: the trunk has {trunk}, with {specials}, and the {branches} branches have "
-        "{branch}, as relation and tail are each a token here. Every triple makes the input "
-        "longer; that is why only a few are injected at a mention.",
+        LESSON["tokens"]["why"],
         all=len(flat),
         trunk=trunk,
         specials=listed(flat.tokens[i] for i, _ in flat.specials),
@@ -194,8 +137,7 @@ def _tokens(read: Read, demo: Demo) -> Exercise:
         setting,
         _words_and_triples(flat, trace.used),
         t(
-            "The graph has {triples} triples for this sentence. How many tokens does the model "
-            "read in all?",
+            LESSON["tokens"]["question"],
             triples=triples,
         ),
         {str(guess): str(guess) for guess in guesses},
@@ -212,15 +154,12 @@ def _tree_lesson(read: Read, demo: Demo) -> Exercise:
     return Exercise(
         setting,
         _tree(trace, positions=False),
-        t("Which token stands right behind “{token}” in that row?", token=flat.tokens[last]),
+        t(LESSON["tree"]["question"], token=flat.tokens[last]),
         asked,
         flat.tokens[last + 1],
         (
             t(
-                "The tree is laid flat mention by mention, each followed by its branches: behind "
-                "“{mention}” comes what hangs from it, then the trunk goes on. Read like this it "
-                "is no sentence any more. The next two lessons are about what K-BERT does so that "
-                "the model doesn't notice.",
+                LESSON["tree"]["why"],
                 mention="Tim Cook",
             ),
         ),
@@ -235,10 +174,7 @@ def _positions(read: Read, demo: Demo) -> Exercise:
     before = flat.tokens.index("Cook")
     shared = next(i for i, p in enumerate(soft) if p == soft[hard] and flat.branch_ids[i] > 0)
     why_it_is = t(
-        "{soft}: on the trunk “{token}” follows “{before}”, which has {before_soft}, as though no "
-        "branch were there. The branch counts on from the mention as well, so “{shared}” has "
-        "{soft} too. Two tokens at one position must not be taken for neighbours of each other: "
-        "that is what the visible matrix is for.",
+        LESSON["positions"]["why"],
         token=flat.tokens[hard],
         before=flat.tokens[before],
         before_soft=soft[before],
@@ -268,7 +204,7 @@ def _visible(read: Read, demo: Demo) -> Exercise:
     return Exercise(
         Setting(TIM_COOK, setting.graph, cell=cell),
         _tree(trace, positions=False),
-        t("Which of these tokens may attend to “{token}”?", token=flat.tokens[column]),
+        t(LESSON["visible"]["question"], token=flat.tokens[column]),
         {flat.tokens[row]: flat.tokens[row] for row in asked},
         right,
         tuple(why(flat, row, column, trace.ablation) for row in asked),
@@ -296,9 +232,7 @@ def _attention(read: Read, demo: Demo) -> Exercise:
     }
     right = min(by_hand, key=lambda name: abs(by_hand[name] - float(weights[column])))
     why_it_is = t(
-        "e to the power of −∞ is 0, so only the {n} visible tokens count: {raised} (e to the "
-        "power of {score}) of {total} makes {p}. Without the mask it would be {unmasked}. Hidden "
-        "tokens get exactly 0, not just little.",
+        LESSON["attention"]["why"],
         n=len(seen),
         score=f"{float(scores[column]):g}",
         raised=f"{raised[column]:.2f}",
@@ -307,7 +241,7 @@ def _attention(read: Read, demo: Demo) -> Exercise:
         unmasked=percent(by_hand["unmasked"]),
     )
     order = sorted(by_hand, key=lambda name: by_hand[name])
-    text = N_("How much of its attention does “{row}” give to “{column}”?")
+    text = LESSON["attention"]["question"]
     return Exercise(
         Setting(TIM_COOK, setting.graph, MINILM, panel="attention"),
         _scores_table(flat, scores, mask, None),
@@ -316,10 +250,7 @@ def _attention(read: Read, demo: Demo) -> Exercise:
         right,
         (
             why_it_is,
-            t(
-                "In the Lab an English encoder reads the same tree: choose a cell to see the "
-                "weights it really gives."
-            ),
+            t(LESSON["attention"]["why_2"]),
         ),
         _scores_table(flat, scores, mask, weights),
         {"row": flat.tokens[row]},
@@ -344,12 +275,9 @@ def _noise(read: Read, demo: Demo) -> Exercise:
     changed, without = _changed(*tree), _changed(*every)
     right = list(LEARN_NOISE)[bool(without) + 2 * bool(changed)]
     tokens = len(tree[0].tokens)
-    how_often = [t("One sentence shows how it happens, not how often.")]
+    how_often = [t(LESSON["noise"]["why_2"])]
     if without_matrix := _changed(tree[0], every[0]):
-        text = N_(
-            "And this model was trained with the matrix: to read without it is new to it, and {n} "
-            "of {tokens} tags differ even without noise."
-        )
+        text = LESSON["noise"]["why_3"]
         how_often.append(t(text, n=without_matrix, tokens=tokens))
     lines = ""  # the tags of each reading without noise and with it; those that changed are ringed
     for title, found in (t("Visible matrix"), tree), (t("Everything visible"), every):
@@ -357,9 +285,7 @@ def _noise(read: Read, demo: Demo) -> Exercise:
         pair = [Side(title, name, one) for name, one in zip(names, found, strict=True)]
         lines += spans_lines(HISTORY, pair)
     why_it_is = t(
-        "Of {tokens} tags, noise changes {tree} with the visible matrix and {all} where "
-        "everything is visible. Behind the matrix only the mention itself can hear its branches; "
-        "the rest of the sentence hears of them at second hand.",
+        LESSON["noise"]["why"],
         tokens=tokens,
         tree=changed,
         all=without,
@@ -387,10 +313,7 @@ def _hurts(read: Read, demo: Demo) -> Exercise:
     found = {"right": told, "wrong": after.prediction, "plain": read(plain).prediction}
     labels = {name: _label(prediction) for name, prediction in found.items()}
     hurt = labels["plain"][0] == labels["right"][0] != labels["wrong"][0]
-    text = N_(
-        "With the right triple: {right}. With the wrong one: {wrong}. Without any knowledge: "
-        "{plain}."
-    )
+    text = LESSON["hurts"]["why"]
     said = t(text, **{name: _named(*label) for name, label in labels.items()})
     outcome = t(
         "The model knew better by itself: here the graph made a right answer wrong."
@@ -407,10 +330,7 @@ def _hurts(read: Read, demo: Demo) -> Exercise:
         labels["wrong"][0],
         (
             sentences([said, outcome]),
-            t(
-                "What makes a model use knowledge also makes it believe mistakes. So count over a "
-                "whole file what a graph helps and what it hurts, and look after the graph."
-            ),
+            t(LESSON["hurts"]["why_2"]),
         ),
         _tree(after) + now_and_before(HISTORY, after.prediction, now, told, before_that),
         {"mention": MENTION, "old": right, "new": wrong},

@@ -8,7 +8,7 @@ import pytest
 from app import services, texts
 from app.learning import read
 from app.view_models import lessons
-from app.view_models.lessons import LEARN_TEXT, LESSONS, MODEL, Exercise, Setting, exercise
+from app.view_models.lessons import LESSON, LESSONS, MODEL, Exercise, Setting, exercise
 from kbert_core import KnowledgeGraph, Triple
 
 FIGURE_2 = [
@@ -79,7 +79,7 @@ def test_every_lesson_has_its_texts_in_both_languages(monkeypatch):
         monkeypatch.setattr(texts, "language_of", lambda: language)  # noqa: B023
         for lesson in LESSONS:
             found = made(lesson)
-            assert "{" not in texts.t(LEARN_TEXT[lesson], **found.values)
+            assert "{" not in texts.t(LESSON[lesson]["text"], **found.values)
             assert found.question
             assert found.why
 
