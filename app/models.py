@@ -21,7 +21,7 @@ from kbert_core.checkpoints.adapters import encoder_of
 from kbert_core.checkpoints.checkpoint import TOKENIZER_FILES, card_of
 from kbert_core.checkpoints.encoders import is_adapter, is_frozen
 from kbert_core.errors import CheckpointError
-from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.kbert import KBertReader
 from kbert_core.knowbert.knowbert import KnowBertConfig
 from kbert_core.roof.roof_bert import RoofReader
 from kbert_core.systems import K_BERT, reader_class

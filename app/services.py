@@ -48,7 +48,7 @@ from kbert_core import (
 from kbert_core.checkpoints import adapters
 from kbert_core.errors import CheckpointError, GraphFileError, KBertError, TextError
 from kbert_core.kbert.interventions import intervene
-from kbert_core.kbert.reader import KBertReading
+from kbert_core.kbert.kbert import KBertReading
 from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge import is_large
 from kbert_core.knowledge.edit import Edit

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.common import data_folder, machine, print_table, write
-from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.kbert import KBertReader
 from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions

@@ -7,8 +7,8 @@ from .kbert.flat_tree import collate as collate
 from .kbert.flat_tree import flatten as flatten
 from .kbert.interventions import Intervention as Intervention
 from .kbert.interventions import Tokens as Tokens
+from .kbert.kbert import KBertTrace as KBertTrace
 from .kbert.mask_transformer import MaskTransformer as MaskTransformer
-from .kbert.reader import KBertTrace as KBertTrace
 from .kbert.sentence_tree import Node as Node
 from .kbert.sentence_tree import SentenceTree as SentenceTree
 from .kbert.sentence_tree import grow_trees as grow_trees

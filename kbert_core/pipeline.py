@@ -23,8 +23,8 @@ from kbert_core.checkpoints.checkpoint import (
 )
 from kbert_core.checkpoints.encoders import encoder_name, located
 from kbert_core.errors import CheckpointError, KBertError, TextError
+from kbert_core.kbert.kbert import KBertReader
 from kbert_core.kbert.mask_transformer import MaskTransformer
-from kbert_core.kbert.reader import KBertReader
 from kbert_core.kbert.sentence_tree import SentenceTree
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph, refuse_no_graph

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from kbert_core.kbert.flat_tree import FlatTree, Run
 from kbert_core.kbert.interventions import Intervention
-from kbert_core.kbert.reader import KBertReader, KBertReading
+from kbert_core.kbert.kbert import KBertReader, KBertReading
 from kbert_core.kbert.sentence_tree import Branch, SentenceTree
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import LeftOut, Rule

@@ -16,7 +16,7 @@ from kbert_core.options import Options
 
 K_BERT = "k-bert"
 SYSTEMS = {
-    K_BERT: "kbert_core.kbert.reader:KBertReader",
+    K_BERT: "kbert_core.kbert.kbert:KBertReader",
     "plain-text": "kbert_core.plain_text:PlainTextReader",
     "lexicon": "kbert_lab.lexicon:LexiconReader",
     "knowbert": "kbert_core.knowbert.knowbert:KnowBertReader",

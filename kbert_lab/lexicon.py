@@ -27,7 +27,7 @@ from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.checkpoints.encoders import located
 from kbert_core.kbert.flat_tree import Batch
 from kbert_core.kbert.interventions import Intervention
-from kbert_core.kbert.reader import KBertReader, KBertTrace
+from kbert_core.kbert.kbert import KBertReader, KBertTrace
 from kbert_core.kbert.visible import Ablation
 from kbert_core.layers import INSERTED, insert_after, layers_of, load_inserted
 from kbert_core.reader import Reading

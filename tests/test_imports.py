@@ -17,7 +17,7 @@ from types import ModuleType
 import pytest
 
 from kbert_core.checkpoints.encoders import PACKED
-from kbert_core.kbert.reader import FASTER
+from kbert_core.kbert.kbert import FASTER
 from kbert_core.knowbert.entity_vectors import KEPT_ARRAYS
 from kbert_core.knowbert.knowbert import LINK_TABLE
 from kbert_core.knowledge.io.sources import SOURCES

@@ -35,7 +35,7 @@ from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.explain.result import NO_EFFECT, Plain, name_of, nats
 from kbert_core.explain.targets import NO_SPAN, Target
 from kbert_core.kbert.flat_tree import FlatTree
-from kbert_core.kbert.reader import KBertTrace
+from kbert_core.kbert.kbert import KBertTrace
 from kbert_core.reader import Piece, Reader
 from kbert_lab.explain.drawing import BLUE, ORANGE, Figure, drawing, names_beside, tidy
 

@@ -15,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from kbert_core.checkpoints.checkpoint import Card
 from kbert_core.errors import DataError, OptionError
-from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.kbert import KBertReader
 from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.labels import Labels

@@ -19,7 +19,7 @@ from kbert_core import (
     flatten,
     grow_trees,
 )
-from kbert_core.kbert.reader import KBertReading, KBertTrace
+from kbert_core.kbert.kbert import KBertReading, KBertTrace
 from kbert_core.kbert.visible import FULL, ReadConfig
 
 ROOT = Path(__file__).resolve().parents[2]

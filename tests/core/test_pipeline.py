@@ -620,7 +620,7 @@ def test_many_windows_are_read_in_parts_with_the_same_result(ner, monkeypatch):
     pipeline = ner
     text = "患者有糖尿病史，给予布洛芬口服好转。" * 30
     whole = pipeline(text, max_length=32).prediction
-    monkeypatch.setattr("kbert_core.kbert.reader.ROWS_AT_ONCE", 4)
+    monkeypatch.setattr("kbert_core.kbert.kbert.ROWS_AT_ONCE", 4)
     parts = pipeline(text, max_length=32).prediction
     assert [t.tag for t in parts.tokens] == [t.tag for t in whole.tokens]
     assert len(parts.tokens) == len(text)

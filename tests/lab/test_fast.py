@@ -5,7 +5,7 @@ import torch
 
 from kbert_core import Intervention, KnowledgeGraph, Pipeline, Triple
 from kbert_core.kbert.interventions import CLS, TRUNK
-from kbert_core.kbert.reader import FASTER
+from kbert_core.kbert.kbert import FASTER
 from kbert_core.reader import Reader
 from kbert_lab import fast
 
@@ -86,6 +86,6 @@ def test_only_a_plain_bert_is_narrowed(checkpoints):
 def test_without_the_lab_the_whole_model_is_run(checkpoints, monkeypatch):
     pipeline = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     readings = pipeline.readings([[line] for line in LINES], graph=GRAPH)
-    monkeypatch.setattr("kbert_core.kbert.reader.FASTER", f"not_installed.{FASTER}")
+    monkeypatch.setattr("kbert_core.kbert.kbert.FASTER", f"not_installed.{FASTER}")
     alone = pipeline.reader.logits(readings)
     assert all(map(torch.equal, alone, Reader.logits(pipeline.reader, readings)))

@@ -32,7 +32,7 @@ from kbert_core.explain.effects import (
 )
 from kbert_core.explain.targets import LEAST, LinkTarget, NothingPredicted
 from kbert_core.kbert.interventions import PRESETS
-from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.kbert import KBertReader
 from kbert_core.reader import Piece
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
 from kbert_core.tasks.mask import Filling

@@ -13,7 +13,7 @@ from small_data import cut_off, tuning
 from transformers import Trainer
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
-from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.kbert import KBertReader
 from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.pipeline import Pipeline

@@ -10,7 +10,7 @@ from transformers import BertModel
 
 from kbert_core.checkpoints.checkpoint import load_tokenizer
 from kbert_core.errors import OptionError
-from kbert_core.kbert.reader import KBertReader
+from kbert_core.kbert.kbert import KBertReader
 from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions

@@ -1,4 +1,4 @@
-"""K-BERT as a reader: texts → sentence trees → flat trees → mask-transformer (Eq. 1-6)."""
+"""K-BERT as a system: texts → sentence trees → flat trees → mask-transformer (Eq. 1-6)."""
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
