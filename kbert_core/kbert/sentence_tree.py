@@ -196,10 +196,8 @@ def _selected(
     if options.by_text:
         texts, mentions = [text for text, _ in asked], [mention for _, mention in asked]
         return list(map(hung, select_triples(texts, mentions, graph, options, scorer)))
-    kept: dict[tuple[str, tuple[str, ...]], Hung] = graph.kept((_selected, options), dict)
-    if len(kept) >= MOST_NAMES:
-        graph.forget((_selected, options))
-        kept = graph.kept((_selected, options), dict)
+    key = _selected, options
+    kept: dict[tuple[str, tuple[str, ...]], Hung] = graph.kept(key, dict, most=MOST_NAMES)
     names = [(text[m.sentence][m.start : m.end], m.entities) for text, m in asked]
     new = [name for name in dict.fromkeys(names) if name not in kept]
     alone = [Mention(0, len(name), entity, others=tuple(others)) for name, (entity, *others) in new]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from collections.abc import Set as AbstractSet
 from functools import cached_property, reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from rpds import HashTrieMap
 
@@ -213,14 +213,16 @@ class KnowledgeGraph:
     def __hash__(self) -> int:
         return hash((len(self), len(self.off)))  # the same for equal graphs, and soon known
 
-    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what ``make`` makes of the graph; it is made at the first call and kept."""
-        made: T | None = self._kept.get(key)
-        return self._kept.setdefault(key, make()) if made is None else made
+    def kept(self, key: Hashable, make: Callable[[], T], *, most: int | None = None) -> T:
+        """Return what ``make`` makes of the graph; it is made at the first call and kept.
 
-    def forget(self, key: Hashable) -> None:
-        """Forget what is kept; the next call makes it again."""
-        self._kept.pop(key, None)
+        Args:
+            most: if it has so many entries, it is made anew.
+        """
+        made: Any = self._kept.get(key)
+        if made is None or (most is not None and len(made) >= most):
+            made = self._kept[key] = make()
+        return cast(T, made)
 
     @classmethod
     def over(cls, source: TripleSource, *, name: str = "") -> "KnowledgeGraph":
