@@ -33,8 +33,7 @@ from kbert_core.knowledge.surface_forms import ALL_RULES, AS_WRITTEN
 from kbert_core.knowledge.triple import Triple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from random_texts import NO_VOCABULARY, check_random_batch
-from slow_trees import random_scene, slowly_flattened
+from slow_trees import NO_VOCABULARY, check_random_batch, random_scene, slowly_flattened
 
 pytestmark = pytest.mark.soak
 ODD = "a\tb\nc\r\0\x85\u2028\ufeff\ud7ff\uff21ﬁß\u0301가ｶﾞ😀𠀀 　患者"

@@ -8,8 +8,7 @@ import torch
 from conftest import FIGURE_2, TIM_COOK, tiny_tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
-from random_texts import NO_VOCABULARY, check_random_batch
-from slow_trees import random_scene, slowly_flattened
+from slow_trees import NO_VOCABULARY, check_random_batch, random_scene, slowly_flattened
 
 from kbert_core import (
     Characters,
