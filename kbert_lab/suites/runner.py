@@ -1,15 +1,13 @@
 """Runs the cells of a suite, one after another or several at a time."""
 
-import json
 import logging
 import os
 import shlex
 import shutil
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -58,7 +56,6 @@ from kbert_lab.training.trainer import duration
 
 PREDICTIONS = "predictions.json"  # what stays in a cell's folder: others may be written over it
 TAG_SCORES = "tag_scores.npz"  # and this: decoding may be guided by others
-SECONDS = "seconds.json"
 FAILED = 1  # exit code of a process whose run failed and was recorded
 ORPHANED = 2  # of one whose parent was killed
 RETRAINED_BY = 1000  # added to the seed by which training draws
@@ -72,17 +69,13 @@ def run_cell(experiment: Experiment, cell: Cell, device: str = "auto") -> dict[s
         KBertError: it can't be run.
     """
     inputs = experiment.inputs(cell)
-    row, folder = cell.row, experiment.cell_folder(cell)
-    if isinstance(row, Baseline):
-        began = time.monotonic()
+    row, path, began = cell.row, experiment.suite.path, time.monotonic()
+    if isinstance(row, Run):
+        made = _trained(experiment, row, cell.seed, device)
+    else:
         made = {"device": "cpu", **_dictionary(experiment, row, cell.seed)}
         if row.over is not None:
             made["over_sha256"] = experiment.over_hash(cell)
-        seconds = time.monotonic() - began
-    else:
-        made = _trained(experiment, row, cell.seed, device)
-        seconds = json.loads((folder / SECONDS).read_text("utf-8"))
-    path = experiment.suite.path
     words = [path.name if path.is_absolute() else str(path), "--only", row.name]
     result = {
         "format": FORMAT,
@@ -92,16 +85,16 @@ def run_cell(experiment: Experiment, cell: Cell, device: str = "auto") -> dict[s
         "inputs": inputs,
         "command": f"kbert experiment {shlex.join(words)} --seeds {cell.seed}",
         "versions": versions(),
-        "seconds": round(seconds, 1),
+        "seconds": round(time.monotonic() - began, 1),  # since it went on, if it was cut off
         **made,
     }
     experiment.records.add([result])
     experiment.error_file(cell).unlink(missing_ok=True)
-    for made_here in folder.iterdir() if isinstance(row, Run) else ():
-        if made_here.is_dir():
-            shutil.rmtree(made_here)
-        elif made_here.name not in (PREDICTIONS, TAG_SCORES):
-            made_here.unlink(missing_ok=True)
+    for left in experiment.cell_folder(cell).iterdir() if isinstance(row, Run) else ():
+        if left.is_dir():
+            shutil.rmtree(left)
+        elif left.name not in (PREDICTIONS, TAG_SCORES):
+            left.unlink(missing_ok=True)
     return result
 
 
@@ -131,9 +124,8 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
         device=device,
         bf16=in_bf16,
     )
-    with _clock(folder / SECONDS):
-        fitted = fit(options, test_curve=run.test_curve)
-        scored, predictions, tags = score_run(fitted, experiment.covering)
+    fitted = fit(options, test_curve=run.test_curve)
+    scored, predictions, tags = score_run(fitted, experiment.covering)
     write_json(folder / PREDICTIONS, {"format": FORMAT, "test": predictions})
     if tags:
         with whole(folder / TAG_SCORES) as file:
@@ -149,18 +141,6 @@ def _trained(experiment: Experiment, run: Run, seed: int, device: str) -> dict[s
         **scored,
         **about_graph,
     }
-
-
-@contextmanager
-def _clock(path: Path) -> Iterator[None]:
-    """Add up the seconds of a run in a file, over interruptions."""
-    before = float(json.loads(path.read_text("utf-8"))) if path.is_file() else 0.0
-    began = time.monotonic()
-    try:
-        yield
-    finally:
-        with suppress(DataError):  # on a full disk: it would hide what went wrong
-            write_json(path, before + time.monotonic() - began)
 
 
 def _dictionary(experiment: Experiment, row: Baseline, seed: int) -> dict[str, Any]:
