@@ -4,7 +4,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -200,7 +200,6 @@ class GraphStore:
                 self._graph = self._read_graph()
                 if seen is not None and seen != self._revision:
                     log.refuse_conflict(self._database, seen, triples)
-                self._take_in(entities)
                 self._graph.apply(*edits)
                 entry = Entry(self._revision + 1, store.now(), who, action, len(edits))
                 log.write_entry(self._database, entry, entities)
@@ -241,7 +240,6 @@ class GraphStore:
         entry = Entry(self._revision + 1, store.now(), who, "undo", undone.edits, revision)
         log.write_entry(database, entry, entities)
         log.undo_entry(database, self.path, revision, entry.revision)
-        self._check_undo(entry, entities)
         if not entities:  # an import
             build_names(database, self.file)
         return entry
@@ -373,12 +371,6 @@ class GraphStore:
             edited[entity] = tuple(triples)
             off.update(triple for triple, is_off in triples.items() if is_off)
         return graph.updated(edited, off)
-
-    def _take_in(self, entities: Iterable[str]) -> None:
-        """Have the triples of entities in the database, before they are edited."""
-
-    def _check_undo(self, entry: Entry, entities: Iterable[str]) -> None:
-        """Refuse an undo that was just written, if need be."""
 
     def _index_names(self, *, at_least: int = 0) -> None:
         """Index the names anew where so many entities were edited since that was done."""
