@@ -54,10 +54,10 @@ def main() -> None:
 
 
 def moving(page: Page) -> list[tuple[Image.Image, int]]:
-    """Frames with how long each is shown: the pointer comes to ✕, then to ↺."""
+    """Frames with how long each is shown: the pointer switches a branch off, then on."""
     at, frames = (SIZE["width"] / 2, SIZE["height"] * 0.9), [(frame(page, None), HELD)]
     for button, said in (("Switch off", "is no longer Disease"), ("Switch on", "is now Disease")):
-        switch = page.get_by_role("button", name=f"{button} {TRIPLE}")
+        switch = page.get_by_role("switch", name=f"{button} {TRIPLE}")
         box = switch.bounding_box()
         assert box is not None
         to = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

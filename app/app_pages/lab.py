@@ -63,7 +63,7 @@ from app.words import (
     RULE_TEXTS,
     TASK_TEXTS,
 )
-from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Rule
+from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules
@@ -392,14 +392,11 @@ def notes() -> None:
         triple, tail = example.turn
         named = ", ".join((triple.head, triple.relation, triple.tail))
         text = (
-            N_(
-                "Switch off ({triple}), with the ✕ on its branch or in the table, and watch the "
-                "prediction change."
-            )
+            N_("Switch ({triple}) off on its branch, and watch the prediction change.")
             if tail is None
             else N_(
-                "Change the tail of ({triple}) to “{tail}”, with the ✎ on its branch or in the "
-                "table, and watch the prediction change."
+                "Change the tail of ({triple}) to “{tail}” with the ✎ on its branch, and watch the "
+                "prediction change."
             )
         )
         if not services.has_trees(state.scene()):  # of these hints each changes a tail
@@ -733,7 +730,6 @@ def tree_panel(
     with st.container(key="lab_tree_box"):  # with room to grow, so that nothing below jumps
         draw_tree(
             tree.tree_html(view, marks, off, edits=True),
-            switches=tree.switches(view, off) if switches_alone(now, trace) else None,
             switched=ss.get("lab.switched", 0),
             key="lab.tree",
             on_token=partial(selecting.click_token, "lab.tree"),
@@ -754,21 +750,6 @@ def tree_panel(
             total=cut.total,
         )
         st.warning(said, icon=":material/content_cut:")
-
-
-def switches_alone(now: Scene, trace: KBertTrace) -> bool:
-    """Whether a branch that is switched changes nothing else in the drawings."""
-    flat, how = trace.rows[0], now.options
-    cut = flat.trunk_cuts or any(o.rule in (Rule.LENGTH, Rule.NO_TOKENS) for _, o in flat.left_out)
-    return (
-        how.keep_places
-        and how.strategy is Strategy.FIRST
-        and now.ablation.visible == "tree"
-        and not now.interventions
-        and state.session().compare == AUTO
-        and len(trace.rows) == 1
-        and not cut
-    )
 
 
 page()

@@ -2,8 +2,8 @@
 // under the mouse, by the names that identify them in every drawing, and how such a token sees.
 
 // mark(names, alike): of all tokens under the mouse, a row's and a column's, or of one triple and all
-// alike; follow(row): of the same group's matrix, or null; switched(branch): of its tree, see tree.js.
-function hovering(root, group, mark, follow, switched) {
+// alike; follow(row): of the same group's matrix, or null.
+function hovering(root, group, mark, follow) {
   root.hovering?.abort();
   const { signal } = root.hovering = new AbortController();
   const listen = (kind, heard) => document.addEventListener(kind, (event) => {
@@ -11,8 +11,7 @@ function hovering(root, group, mark, follow, switched) {
     else heard(event.detail);
   }, { signal });
   listen("kbert-hover", ({ names, alike }) => mark(names, alike));
-  for (const [kind, heard] of [["kbert-row", follow], ["kbert-switch", switched]])
-    if (heard) listen(kind, (detail) => { if (detail.group === group) heard(detail); });
+  if (follow) listen("kbert-row", (row) => { if (row.group === group) follow(row); });
   return (names, alike = false) =>
     document.dispatchEvent(new CustomEvent("kbert-hover", { detail: { names, alike } }));
 }

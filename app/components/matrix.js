@@ -18,7 +18,6 @@ export default function drawMatrix(component) {
   const tip = root.querySelector(".tip");
   const said = root.querySelector(".said");
   const reason = root.querySelector(".why");
-  if (!data.ahead) root.python = component;  // of the last run
   const { ink, page, accent, dark } = theme(root);
   const { n, tokens, status, roles, groups, names, texts } = data;
   const { codes, shares } = unpacked();
@@ -41,7 +40,7 @@ export default function drawMatrix(component) {
 
   // Categories come as bytes; values in 16 bit, with kinds of cell above them.
   function unpacked() {
-    const raw = data.ahead ? data.cells : bytes(data.cells);
+    const raw = bytes(data.cells);
     if (data.categorical) return { codes: raw, shares: null };
     const fine = new Uint16Array(raw.buffer), codes = new Uint8Array(n * n);
     const shares = new Float32Array(n * n);
@@ -465,31 +464,7 @@ export default function drawMatrix(component) {
     const [row, column] = [found[0] ?? -1, found[1] ?? found[0] ?? -1];
     highlight(names.length ? [row, column] : null);
     if (row >= 0) tellRow(row);
-  }, null, switched);
-
-  // A branch was switched: without its rows and columns, or with them; null: it wasn't after all.
-  function switched({ names, branch, mention }) {
-    if (!names) { drawMatrix(root.python); return; }
-    if (data.kind !== "visible") return;
-    const grown = new Map(branch), known = new Map(data.identities.map((name, i) => [name, i]));
-    const identities = names.filter((name) => known.has(name) || grown.has(name));
-    const from = identities.map((name) => known.get(name) ?? -1);
-    const cells = new Uint8Array(from.length ** 2).fill(HIDDEN);
-    from.forEach((a, i) => from.forEach((b, j) => {
-      const at = i * from.length + j;
-      if (a >= 0 && b >= 0) cells[at] = codes[a * n + b];
-      else if (a < 0 && b < 0) cells[at] = BRANCH;
-      else if (mention.includes(identities[a < 0 ? j : i])) cells[at] = LINK;
-    }));
-    const moved = (values, other) => from.map((a, i) => a < 0 ? other(identities[i]) : values[a]);
-    const place = (a) => from.includes(a) ? from.indexOf(a) : null;
-    const cell = data.cell?.map(place) ?? null;
-    drawMatrix({ ...component, data: [{ ...data, ahead: true, cells, identities, n: from.length,
-      tokens: moved(tokens, (name) => grown.get(name)), status: moved(status, () => "same"),
-      roles: moved(roles, () => 1), groups: moved(groups, () => -1), why: null,
-      token: place(data.token), cell: cell?.includes(null) ? null : cell,
-      branch: data.branch.map(place).filter((i) => i !== null) }] });
-  }
+  });
 
   // Whom a row's token sees, or how it attends; the group's tree draws it.
   function tellRow(i) {

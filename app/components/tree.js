@@ -1,8 +1,7 @@
 // The sentence tree: a click or Enter chooses a token, switches a branch, or opens its tail to be
 // typed, as F2 does, see tail.js; arrow keys walk over the tokens. What is under the mouse is
 // marked in every drawing on the page, see hover.js; what an edit changes moves, see moving.js.
-// A switched branch is drawn at once, here and in the matrix, as the page will draw it: what Python
-// then sends is the same, or takes it back.
+// A branch that is switched is marked as asked for at once; the answer draws it anew.
 
 const ELEMENTS = new Set(["DIV", "SPAN", "B", "I", "S", "U"]);
 const ATTRIBUTES =
@@ -12,16 +11,10 @@ const LEAST = 0.02;  // of a token's attention that is drawn as an arc
 
 export default function drawTree(component) {
   const root = component.parentElement.querySelector(".kb-tree-root");
-  const { html, group } = root.data = component.data;
+  root.data = component.data;
   root.tellPython = component.setTriggerValue;  // of the last run
-  const template = plain(html);
-  if (root.ahead && root.drawn !== template.innerHTML) tellSwitch({ group, names: null });
-  root.ahead = false;
-  showTree(root, template);
-}
-
-function tellSwitch(detail) {
-  document.dispatchEvent(new CustomEvent("kbert-switch", { detail }));
+  for (const asked of root.querySelectorAll(".kb-asked")) asked.classList.remove("kb-asked");
+  showTree(root, plain(root.data.html));
 }
 
 function showTree(root, template) {
@@ -94,7 +87,7 @@ function showTree(root, template) {
   }
 
   root.onclick = (event) => {
-    const part = event.target.closest("[data-token], [role=button]");
+    const part = event.target.closest("[data-token], [data-switch], [data-edit]");
     if (part?.dataset.switch !== undefined && event.detail) {  // by the mouse
       const again = event.timeStamp - root.clicked < TWICE;
       root.clicked = event.timeStamp;
@@ -130,7 +123,7 @@ function showTree(root, template) {
     const name = part?.closest("[data-branch]")?.dataset.branch;
     if (button !== undefined) {
       root.tellPython("branch", [name, button === "on"]);
-      switchAtOnce(root, name);
+      part.closest("[data-branch]").classList.add("kb-asked");
     } else if (token) root.tellPython("token", Number(token));
     else if (edit !== undefined) {
       root.closeTail = typeTail(root, part, {
@@ -142,39 +135,6 @@ function showTree(root, template) {
       });
     }
   }
-}
-
-// Draws what a switch makes of the tree and has the matrix do so, where nothing else changes: see
-// view_models.tree.switches. A chosen token's marks are left to Python.
-function switchAtOnce(root, name) {
-  const { html, group, switches } = root.data;
-  const template = plain(html), page = template.content;
-  const find = (branch) => page.querySelector(`[data-branch="${branch}"]`);
-  const own = find(name);
-  if (!switches?.flipped[name] || root.drawn !== template.innerHTML) return;  // or not answered yet
-  const on = !own.matches(".kb-removed");
-  if (on ? own.querySelector(".kb-chosen, .kb-target") : page.querySelector(".kb-chosen")) return;
-  for (const [other, settled] of Object.entries(switches.settled))
-    if (other !== name) find(other).outerHTML = settled;
-  own.outerHTML = switches.flipped[name];
-  for (const empty of page.querySelectorAll(".kb-branches:empty")) empty.remove();
-  const free = switches.free[on ? "" : name];
-  page.querySelectorAll(".kb-node").forEach((node, i) =>
-    node.classList.toggle("kb-free", free.includes(i)));
-  page.querySelector(".kb-legend").innerHTML = switches.legends[on ? "on" : "off"];
-  const tokens = [...page.querySelectorAll("[data-token]")];
-  tokens.forEach((token, i) => {
-    token.dataset.token = i;
-    token.querySelector(".kb-hard").textContent = i;
-  });
-  const branch = find(name), named = (token) => token.dataset.name;
-  const detail = { group, names: tokens.map(named),
-    branch: [...branch.querySelectorAll("[data-name]")]
-      .map((token) => [named(token), token.querySelector(".kb-text").textContent]),
-    mention: [...branch.closest(".kb-node").querySelectorAll(".kb-toks [data-name]")].map(named) };
-  root.ahead = true;
-  showTree(root, plain(template.innerHTML));
-  tellSwitch(detail);
 }
 
 // The page has escaped every text; a template runs nothing, and what isn't plain is dropped.

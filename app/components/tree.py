@@ -1,7 +1,6 @@
 """The sentence tree, with tokens that can be clicked and reached by arrow keys."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -29,7 +28,6 @@ def draw_tree(
     on_branch: Callable[[], None] = lambda: None,
     on_edit: Callable[[], None] = lambda: None,
     on_ask: Callable[[], None] = lambda: None,
-    switches: Mapping[str, Any] | None = None,
     switched: int = 0,
 ) -> None:
     """Draw a tree; ``on_token`` runs when a token is chosen, ``on_branch`` when one is switched.
@@ -42,12 +40,11 @@ def draw_tree(
     Args:
         html: escaped, see ``view_models.tree.tree_html``; anything but plain
             elements is dropped before it is shown.
-        switches: what the browser draws itself, see ``view_models.tree.switches``.
         switched: how many switches were answered, so that one that was refused is taken back.
     """
     _tree(
         key=key,
-        data={"html": html, "group": group_of(key), "switches": switches, "switched": switched},
+        data={"html": html, "group": group_of(key), "switched": switched},
         on_token_change=on_token,
         on_branch_change=on_branch,
         on_edit_change=on_edit,

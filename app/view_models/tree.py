@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # see app/view_models/why.py
 
 ONE_LINE = 600  # pixels of a trunk that surely fits
 MOST = 4000  # mentions and other tokens of a trunk that are drawn
-AROUND = 80  # pixels beside a branch's tokens
+AROUND = 100  # pixels beside a branch's tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,45 +203,6 @@ def _legend(view: TreeView, states: Collection[Status]) -> str:
     return keys
 
 
-def switches(view: TreeView, off: Collection[Triple]) -> dict[str, object]:
-    """What the browser draws at once when a branch is switched; the page then draws the same.
-
-    For a tree in which a switch changes nothing but its own branch. A triple that hangs from two
-    mentions has none: both would change.
-
-    Args:
-        off: as for :func:`tree_html`.
-
-    Returns:
-        By a branch's name: what is to be drawn for it once it is switched ("flipped"); which nodes
-        are then free ("free", by number; of a branch that isn't gone under ""); for every branch
-        that is new or gone, what is drawn once another is switched ("settled"); the legend
-        afterwards, of a branch that is "off" and of one that is "on" until then.
-    """
-    every = view.branches
-    triples = [branch.triple for branch in every]
-    flipped, free = {}, {"": _free_with(view, None)}
-    for branch in every:
-        gone = branch.status == "removed"
-        if branch.cut or triples.count(branch.triple) > 1 or (gone and branch.triple not in off):
-            continue
-        now = replace(branch, status="added" if gone else "removed")
-        handles = _Handles(Marks(), {branch.triple}, True)
-        flipped[branch.name] = _branch_html(now, view.segments, handles)
-        if gone:
-            free[branch.name] = _free_with(view, branch)
-    handles = _Handles(Marks(), (), True)
-    settled = {
-        branch.name: _branch_html(replace(branch, status="same"), view.segments, handles)
-        if branch.status == "added"
-        else ""
-        for branch in every
-        if branch.status != "same"
-    }
-    legends = {"off": _legend(view, {"added"}), "on": _legend(view, {"removed"})}
-    return {"flipped": flipped, "free": free, "settled": settled, "legends": legends}
-
-
 def _trunks_html(view: TreeView, handles: _Handles | None, line: int) -> str:
     """One trunk, or the two of a pair below each other, each with its letter."""
     sentences = sorted({node.sentence for node in view.nodes})
@@ -284,19 +245,6 @@ def _free(nodes: Sequence[NodeView], line: int) -> set[int]:
 def _width(token: TokenView) -> int:
     """About how wide a token is drawn, in pixels."""
     return 13 + sum(9 if character.isascii() else 17 for character in token.text)
-
-
-def _free_with(view: TreeView, back: BranchView | None) -> list[int]:
-    """Which nodes are free once no branch is gone, but for one that comes back."""
-    found = []
-    for sentence in {node.sentence for node in view.nodes}:
-        own = [(i, node) for i, node in enumerate(view.nodes) if node.sentence == sentence]
-        stay = [
-            replace(n, branches=tuple(b for b in n.branches if b is back or b.status != "removed"))
-            for _, n in own
-        ]
-        found += [own[number][0] for number in _free(stay, ONE_LINE)]
-    return found
 
 
 def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchView]]:
@@ -418,7 +366,12 @@ def _buttons_html(branch: BranchView, handles: _Handles) -> str:
     if gone and branch.triple not in handles.off:
         return ""
     said = t("Switch on {triple}" if gone else "Switch off {triple}", triple=branch.triple)
-    switch = _button_html("↺" if gone else "✕", said, f'data-switch="{"on" if gone else "off"}"')
+    turn, state = ("on", t("off")) if gone else ("off", t("on"))
+    named = f'aria-checked="{str(not gone).lower()}" aria-label="{escape(said)}"'
+    switch = (
+        f'<span class="kb-switch kb-toggle" role="switch" tabindex="0" {named} '
+        f'title="{escape(said)}" data-switch="{turn}"><i></i>{escape(state)}</span>'
+    )
     if gone or not handles.edits:
         return switch
     said = t("Change the tail of {triple}", triple=branch.triple)

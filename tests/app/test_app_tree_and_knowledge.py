@@ -314,7 +314,7 @@ def holes(run, graph, text):
 def test_branches_make_a_hole_in_the_trunk_only_where_the_next_ones_would_touch_them(graph, run):
     assert holes(run, graph, "Beijing is a large and old place") == [False]
     assert holes(run, graph, "Tim Cook Beijing is a large and old place") == [True, False]
-    assert holes(run, graph, "Tim Cook was in those days in Beijing and so on") == [False, False]
+    assert holes(run, graph, "Tim Cook was in those good days in Beijing and so on") == [False, False]
     assert holes(run, graph, "Beijing and so on " * 8) == [True] * 8  # in several lines
 
 
@@ -328,24 +328,6 @@ def test_a_branch_has_a_switch_and_one_that_is_off_another(graph, run):
     assert "data-switch" not in tree.tree_html(view)  # a picture
     moved = tree.tree_html(view, Marks())  # gone, though it is on: it can't be switched
     assert moved.count("data-switch") == 2
-
-
-def test_a_switched_branch_is_drawn_at_once_as_it_is_drawn_afterwards(graph, run):
-    def numberless(drawn):
-        return re.sub(r'data-token="\d+"|kb-hard">\d+', "", drawn)
-
-    on, off = run(graph), run(graph.switch_off(APPLE))
-    now, then = tree.tree_view(on), tree.tree_view(off, 0, on.rows[0])
-    name = now.branches[0].name
-    drawn = tree.tree_html(then, Marks(), {APPLE}, edits=True)
-    assert tree.switches(now, ())["flipped"][name] in drawn
-    made = tree.switches(then, {APPLE})
-    again = tree.tree_html(tree.tree_view(on, 0, off.rows[0]), Marks(), edits=True)
-    assert numberless(made["flipped"][name]) in numberless(again)
-    assert made["settled"] == {name: ""}  # once another one is switched
-    assert name not in tree.switches(then, ())["flipped"]  # gone, though it is on
-    twice = tree.tree_view(run(graph, "Beijing and Beijing"))
-    assert tree.switches(twice, ())["flipped"] == {}
 
 
 def test_the_tail_of_a_branch_that_is_in_can_be_changed_in_the_lab_alone(graph, run):

@@ -97,7 +97,7 @@ def test_a_link_without_its_graph_is_read_only_until_the_graph_is_there(lab, vis
         "胃镜\t类别\t疾病\n胃镜\t部位\t胃\n胃镜\t用途\t诊断\n" + "".join(more), encoding="utf-8"
     )
     lab.open_graph_path(graph)
-    lab.page.get_by_role("button", name="Switch off (胃镜, 类别, 疾病)").click()
+    lab.page.get_by_role("switch", name="Switch off (胃镜, 类别, 疾病)").click()
     lab.settle()
     before = seen(lab, rows=3)
     path = link(lab)
