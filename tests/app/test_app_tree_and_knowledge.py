@@ -314,7 +314,7 @@ def holes(run, graph, text):
 def test_branches_make_a_hole_in_the_trunk_only_where_the_next_ones_would_touch_them(graph, run):
     assert holes(run, graph, "Beijing is a large and old place") == [False]
     assert holes(run, graph, "Tim Cook Beijing is a large and old place") == [True, False]
-    assert holes(run, graph, "Tim Cook was in those good days in Beijing and so on") == [False, False]
+    assert holes(run, graph, "Tim Cook was in those days in Beijing and so on") == [False, False]
     assert holes(run, graph, "Beijing and so on " * 8) == [True] * 8  # in several lines
 
 
