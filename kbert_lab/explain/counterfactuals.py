@@ -22,6 +22,7 @@ from kbert_core.explain.targets import NO_SPAN
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import TYPE_RELATIONS, Triple
+from kbert_core.options import Options, option
 from kbert_core.reader import Reading
 from kbert_lab.explain.drawing import Figure, nats_bars
 
@@ -38,25 +39,24 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(Options):
     """How to search."""
 
     kinds: tuple[Kind, ...] = KINDS  # of changes
     to: str | None = None  # label, O or token that it shall become; None: any other
-    most_edits: int = 3  # the size of the largest sets
+    most_edits: int = option(3, least=1)  # the size of the largest sets
     larger_too: bool = False  # go on to larger sets once smaller ones are found
-    budget: int = 200  # in model runs
-    most_found: int = 20  # stop when so many are found
-    per_place: int = 12  # new tails and relations per triple, and new triples per mention
+    budget: int = option(200, least=1)  # in model runs
+    most_found: int = option(20, least=1)  # stop when so many are found
+    # new tails and relations per triple, and new triples per mention
+    per_place: int = option(12, least=1)
     seed: int = 0  # of the changes that are drawn
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for kind in self.kinds:
             if kind not in KINDS:
                 raise OptionError(f"The kind is '{kind}', expected one of {', '.join(KINDS)}.")
-        for name in ("most_edits", "budget", "most_found", "per_place"):
-            if (value := getattr(self, name)) < 1:
-                raise OptionError(f"{name} is {value}, expected at least 1.")
 
 
 @dataclass(frozen=True)
