@@ -16,6 +16,7 @@ from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.errors import CheckpointError, GraphFileError
 from kbert_core.files import shipped
 from kbert_lab import cli
+from kbert_lab.cli import lab
 from kbert_lab.data.files import DataFiles
 from kbert_lab.data.sources import guess_task, read_present, read_splits
 
@@ -40,7 +41,7 @@ def test_the_wheel_says_what_it_is_and_what_the_app_needs(wheel):
         (about,) = [name for name in opened.namelist() if name.endswith("/METADATA")]
         said = opened.read(about).decode()
         commands = opened.read(about.replace("METADATA", "entry_points.txt")).decode()
-    for name in cli.lab.NEEDED:
+    for name in lab.NEEDED:
         assert re.search(rf"^Requires-Dist: {name}\b.*extra == 'app'", said, re.MULTILINE), name
     assert "kbert = kbert_lab.cli:main" in commands
 
@@ -92,8 +93,8 @@ def test_lab_starts_the_app_that_comes_with_the_program(elsewhere, monkeypatch):
         started.append(command)
         return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr(cli.lab.os, "execv", lambda _, command: None)
-    monkeypatch.setattr(cli.lab.subprocess, "run", run)
+    monkeypatch.setattr(lab.os, "execv", lambda _, command: None)
+    monkeypatch.setattr(lab.subprocess, "run", run)
     for options in (["--port", "9000", "--no-browser"], []):
         with pytest.raises(SystemExit) as ended:
             cli.main(["lab", *options])
@@ -105,7 +106,7 @@ def test_lab_starts_the_app_that_comes_with_the_program(elsewhere, monkeypatch):
 
 
 def test_lab_says_what_to_install(monkeypatch, capsys):
-    monkeypatch.setattr(cli.lab, "find_spec", lambda name: None if name == "plotly" else name)
+    monkeypatch.setattr(lab, "find_spec", lambda name: None if name == "plotly" else name)
     assert cli.main(["lab"]) == 2
     said = capsys.readouterr().err
     assert "The app needs plotly, not installed here. " in said
