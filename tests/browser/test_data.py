@@ -76,6 +76,7 @@ def test_files_are_read_taken_back_and_read_anew(lab, tmp_path):
 
     upload(lab, good)
     go.click()
+    expect(page.get_by_text(re.compile("of 400 done"))).to_be_visible(timeout=3 * PATIENCE)
     page.get_by_role("button", name="Stop").click(timeout=PATIENCE)
     read(lab)
     expect(page.get_by_text("Stopped; what was found by then is shown.")).to_be_visible()

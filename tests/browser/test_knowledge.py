@@ -52,6 +52,7 @@ class Knowledge:
         box.fill(text)
         box.press("Enter")
         self.lab.settle()
+        self.until(lambda rows: rows and all(text in "".join(row[:3]) for row in rows))
 
     def click(self, at, row):
         """Click a row, so far from the table's left border, or from its right one; -1: the last."""
@@ -67,7 +68,9 @@ class Knowledge:
 
     def rewrite(self, *fields, tail):
         """Type another tail into the row of a triple."""
-        self.click(-60, self.row_of(*fields))
+        row = self.row_of(*fields)
+        self.click(-60, row)
+        expect(self.page.locator(f"td#glide-cell-4-{row}")).to_be_focused()
         self.page.keyboard.press("Enter")
         expect(self.page.locator(".gdg-input")).to_be_focused()
         self.page.keyboard.press("Control+A")
