@@ -220,8 +220,10 @@ def show_report(report: Report) -> None:
             icon, colour, level = LEVELS[finding.level]
             said = markdown(view.in_words(finding))
             st.markdown(f":{colour}[{icon} **{t(level)}**]\u2002{said}")
-        with st.expander(t("The counts, as `kbert audit` prints them")):
-            st.code(report.text(), language=None)
+        label = t("The counts, as `kbert audit` prints them")
+        with st.expander(label, key="data.counts", on_change="rerun") as counts:
+            if counts.open:
+                st.code(report.text(), language=None)
 
 
 page()

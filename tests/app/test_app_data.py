@@ -198,6 +198,12 @@ def numbers(at):
     return [metric.value for metric in at.metric]
 
 
+def counts(at):
+    """Open what the command prints."""
+    at.session_state["data.counts"] = True
+    return at.run()
+
+
 def upload(at, *given):
     """Choose files: AppTest has no field for several."""
     at.session_state["data.kind"] = "upload"
@@ -210,7 +216,7 @@ def upload(at, *given):
 def test_the_first_visit_has_read_the_example(page):
     assert numbers(page) == ["6", "6", "2", "2", "0"]
     assert list(page.dataframe[0].value[t("the graph")]) == ["✓ helped"] * 2
-    text = everything(page)
+    text = everything(counts(page))
     assert "It is unclear from 6 texts" in text
     assert "Scores on this split are too good: the splits leak." in text
     assert "medical_ner (named entities) with medical_zh: 1,737 triples, 329 heads" in text
@@ -249,7 +255,7 @@ def test_a_task_without_a_model_is_counted_and_says_so(page):
         task=t("Answer selection"),
     ) in everything(page)
     rest(page.button(key="data.go").click().run())
-    assert not page.metric and "train.tsv (answer selection)" in everything(page)
+    assert not page.metric and "train.tsv (answer selection)" in everything(counts(page))
 
 
 def test_labels_of_the_file_that_the_model_does_not_know_are_said(page):
