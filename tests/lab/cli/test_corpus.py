@@ -178,7 +178,11 @@ def test_pairs_are_named_columns_or_have_a_tab_between(tmp_path):
     ("name", "content", "message"),
     [
         ("a.parquet", b"PAR1 cut off", "can't be read as Parquet"),
-        ("a.txt.gz", gzip.compress(b"a\n" * 99)[:-9], "can't be read (Compressed file ended"),
+        (
+            "a.txt.gz",
+            gzip.compress(b"a\n" * 99, mtime=0)[:-9],
+            "can't be read (Compressed file ended",
+        ),
         ("a.txt", "a\n".encode("utf-16"), "a corpus can't be in UTF-16. Save it as UTF-8."),
         ("a.csv", b"a,b", "holds no file of texts. Expected files that end with .txt"),
     ],
