@@ -110,6 +110,9 @@ def one_panel(now: Scene, window: int, *, attention: bool) -> None:
     with controls():
         token_chooser(side.flat)
         (side,) = map_chooser(side)
+    branch = heads.branch_read(side.flat, state.selection().triple)
+    if side.maps is not None and branch is not None:
+        st.caption(markdown(heads.said_of_readers(side.maps, side.visible, branch)))
     if attention and ss.get("lab.all_heads"):
         names, specials = side.flat.identities, not ss.get("lab.specials")
         keep = tuple(matrix.places_drawn(names, specials=specials))
@@ -225,7 +228,8 @@ def map_chooser(*sides: Shown) -> tuple[Shown, ...]:
     maps = sides[0].maps
     if maps is None:
         return sides
-    chosen = choose_attention_map(*maps.shape[:2])
+    shown = heads.map_shown(state.selection(), maps, sides[0].visible, sides[0].flat)
+    chosen = choose_attention_map(maps.shape[0], maps.shape[1], shown)
     if len(sides) == 1:
         help = t("One small map for every layer and attention head.")
         st.toggle(t("All heads"), key="lab.all_heads", help=help, **KEEP)
@@ -363,7 +367,7 @@ def say_triple(side: Shown) -> None:
     if side.maps is None:
         side = side_of(side.scene, side.window, attention=True)
     assert side.maps is not None
-    layer, head = state.selection().map_of(*side.maps.shape[:2])
+    layer, head = heads.map_shown(state.selection(), side.maps, side.visible, side.flat)
     side = replace(side, chosen=(layer, head))
     assert side.weights is not None
     token = side.place(state.selection().token)

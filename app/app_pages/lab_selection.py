@@ -57,9 +57,15 @@ def selection_bar(flat: FlatTree) -> None:
     )
 
 
-def choose_attention_map(layers: int, heads: int) -> tuple[int, int]:
-    """Choose a layer and an attention head of so many, from 1; 0 is the mean."""
-    ss["lab.layer"], ss["lab.head"] = state.selection().map_of(layers, heads)
+def choose_attention_map(
+    layers: int, heads: int, shown: tuple[int, int] | None = None
+) -> tuple[int, int]:
+    """Choose a layer and an attention head of so many, from 1; 0 is the mean.
+
+    Args:
+        shown: what is until something is chosen; None: the mean of the last layer.
+    """
+    ss["lab.layer"], ss["lab.head"] = shown or state.selection().map_of(layers, heads)
     for name, options in (("layer", [*range(1, layers + 1), MEAN]), ("head", range(heads + 1))):
         st.selectbox(
             t(MATRIX_TEXTS[name]),

@@ -9,7 +9,10 @@ import numpy as np
 from app.texts import listed, sentences, t
 from app.view_models.html import escape
 from app.view_models.matrix import HIDDEN, LEVELS, share
+from kbert_core import FlatTree, Triple
+from kbert_core.kbert.flat_tree import PlacedBranch
 from kbert_lab.explain.attention import CellArithmetic
+from kbert_lab.lab.selection import Selection
 
 MOST = 48  # cells a side of a small map; a longer text's are merged
 
@@ -63,6 +66,55 @@ def map_name(layer: int, head: int) -> str:
     if head:
         return t("head {head}, mean over the layers", head=head)
     return t("mean of all layers and heads")
+
+
+def branch_read(flat: FlatTree, chosen: Triple | None) -> PlacedBranch | None:
+    """The branch whose readers are looked for: that of the triple chosen, else the first."""
+    own = (branch for branch in flat.branches if branch.branch.triple == chosen)
+    return next(own, next(iter(flat.branches), None))
+
+
+def readers(
+    maps: np.ndarray, visible: np.ndarray, branch: PlacedBranch
+) -> list[tuple[int, int, float]]:
+    """Layers and heads, from 1, by how much attention the mention pays to its branch, most first.
+
+    Args:
+        maps: (L, A, N, N) weights.
+        visible: (N, N) bool.
+    """
+    columns = range(branch.start, branch.end)
+    rows = [row for row in np.flatnonzero(visible[:, branch.start]) if row not in columns]
+    mass = maps[:, :, rows, branch.start : branch.end].astype(np.float32).sum(-1).mean(-1)
+    heads = mass.shape[1]
+    order = np.argsort(-mass, axis=None, kind="stable")
+    return [(int(n) // heads + 1, int(n) % heads + 1, float(mass.flat[n])) for n in order]
+
+
+def map_shown(
+    chosen: Selection, maps: np.ndarray, visible: np.ndarray, flat: FlatTree
+) -> tuple[int, int]:
+    """The layer and head shown: what is chosen, else the head that reads a branch most."""
+    branch = branch_read(flat, chosen.triple)
+    if chosen.layer is not None or branch is None:
+        return chosen.map_of(*maps.shape[:2])
+    return readers(maps, visible, branch)[0][:2]
+
+
+def said_of_readers(
+    maps: np.ndarray, visible: np.ndarray, branch: PlacedBranch, most: int = 3
+) -> str:
+    """Say which heads read a branch; plain text."""
+    named = (
+        t("{map} ({share})", map=map_name(layer, head), share=share(mass))
+        for layer, head, mass in readers(maps, visible, branch)[:most]
+    )
+    return t(
+        "Of the mention's attention most goes to {triple} in {maps}. A weight is no effect: block "
+        "the link to see whether it matters.",
+        triple=branch.branch.triple,
+        maps=listed(named),
+    )
 
 
 def most_alike(

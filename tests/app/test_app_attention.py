@@ -10,10 +10,12 @@ from hypothesis import strategies as some
 from app.view_models import heads, matrix, row
 from kbert_core import Ablation, Triple
 from kbert_lab.explain.attention import CellArithmetic
+from kbert_lab.lab.selection import Selection
 
 FULL = Ablation()
 TOKENS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
 APPLE = Triple("Tim Cook", "CEO", "Apple")
+CHINA = Triple("Beijing", "capital", "China")
 
 
 def index(word):
@@ -215,3 +217,20 @@ def test_the_heads_most_like_one_are_named_by_the_cosine_of_their_weights():
 )
 def test_a_map_and_every_mean_has_a_name(layer, head, name):
     assert heads.map_name(layer, head) == name
+
+
+def test_the_heads_that_read_a_branch_come_in_the_order_of_the_mentions_weight(run, graph):
+    flat = run(graph).rows[0]
+    branch = heads.branch_read(flat, CHINA)
+    assert branch.branch.triple == CHINA
+    assert heads.branch_read(flat, Triple("no", "such", "one")) is flat.branches[0]
+    mention = [i for i, name in enumerate(flat.tokens) if name == "Beijing"]
+    maps = np.zeros((2, 3, len(flat), len(flat)), dtype=np.float16)
+    for (layer, head), weight in {(1, 2): 0.5, (2, 3): 0.25, (2, 1): 0.125}.items():
+        maps[layer - 1, head - 1, mention, branch.start : branch.end] = weight
+    visible = seen(flat)
+    found = heads.readers(maps, visible, branch)
+    size = branch.end - branch.start
+    assert found[:3] == [(1, 2, 0.5 * size), (2, 3, 0.25 * size), (2, 1, 0.125 * size)]
+    assert heads.map_shown(Selection(), maps, visible, flat)[0] in (1, 2)
+    assert heads.map_shown(Selection(layer=2, head=0), maps, visible, flat) == (2, 0)
