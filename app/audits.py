@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from io import BytesIO
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Lock
 
 from app import services
@@ -48,6 +48,7 @@ def uploaded(files: Sequence[tuple[str, bytes]], task: str | None, encoding: str
     Raises:
         KBertError: a file can't be read, or is none of the three.
     """
+    files = [(PurePath(name).name, data) for name, data in files]  # whatever a browser calls them
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files:
             if encoding:

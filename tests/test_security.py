@@ -19,8 +19,9 @@ from load.visitor import Visitor
 from served import HOST
 from websockets.exceptions import InvalidStatus
 
-from app import audits, background, export, services, share, state, workspaces
+from app import audits, background, export, services, share, workspaces
 from app.app_pages import long_run
+from kbert_lab.lab import commands
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
@@ -88,7 +89,7 @@ def test_the_numbers_are_those_of_the_code():
         f"| a sentence | {services.LONGEST_TEXT:,} characters",
         f"| graphs that a visit uploads | {services.MOST_OF_VISIT // mb} MB of memory "
         f"(about {services.TRIPLE_BYTES / 1000} kB a triple)",
-        f"| edits of a visit | {state.MOST_EDITS:,} |",
+        f"| edits of a visit | {commands.MOST_EDITS:,} |",
         f"| {background.MOST_EACH}, {background.MOST_RUNS}; a run that nobody looks at for "
         f"{background.PATIENCE / 60:.0f} minutes ends |",
         f"traces, attention maps, hidden states | {kept['traces']} MB, {kept['maps']} MB, "
@@ -112,8 +113,15 @@ def test_every_variable_of_the_app_is_on_the_page_and_no_other():
 def test_an_uploaded_data_set_is_read_without_a_cache_on_disk(monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset", lambda *_: pytest.fail("it went to disk"))
     rows = b"label\ttext_a\n1\tgood\n0\tbad\n1\tfine\n"
-    read = audits.uploaded({"train": ("own.tsv", rows)}, "own", "classify")
+    read = audits.uploaded([("train.tsv", rows)], "classify")
     assert len(read.splits["train"]) == 3
+
+
+def test_an_uploaded_data_set_is_written_nowhere_but_into_its_folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(audits.tempfile, "tempdir", str(tmp_path / "deep"))
+    (tmp_path / "deep").mkdir()
+    audits.uploaded([("../../train.tsv", b"label\ttext_a\n1\tgood\n0\tbad\n")], "classify")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_downloads_of_graphs_are_made_in_memory_or_removed(tmp_path, monkeypatch):
