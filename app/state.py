@@ -30,6 +30,8 @@ from kbert_lab.graphs.download import PUBLIC
 from kbert_lab.graphs.search import GraphSearch
 from kbert_lab.graphs.store.importing import Source
 from kbert_lab.lab.commands import (
+    ChooseModel,
+    CloseGraph,
     Command,
     Import,
     MakeEdits,
@@ -261,7 +263,7 @@ def reader_of(texts: Sequence[str]) -> str:
 
 def read_with(model: str) -> None:
     """Callback: choose a model, whatever its task."""
-    put(session().with_model(model, reads(model)))
+    dispatch(ChooseModel(model, reads(model)))
 
 
 def follow(graph: KnowledgeGraph) -> None:
@@ -319,7 +321,7 @@ def choose_model(model: str, task: str | None = None) -> None:
     that is; what the visitor wrote stays.
     """
     before = session()
-    put(before.with_model(model, reads(model), task or before.task))
+    dispatch(ChooseModel(model, reads(model), task or before.task))
     shown = next((e for e in EXAMPLES if e.name == before.example), None)
     if shown is None or session().task == NO_TASK:
         return
@@ -767,7 +769,7 @@ def may_close(name: str) -> bool:
 
 def close_graph(name: str) -> None:
     """Callback: let go of a graph that was opened, and of the edits made to it."""
-    put(session().without_graph(name))
+    dispatch(CloseGraph(name))
     ss["lab.edited"] = []
     ss.pop("lab.problem", None)
 
