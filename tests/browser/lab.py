@@ -271,14 +271,19 @@ class Lab:
         """Type another text into a field of the table."""
         self._go_to(column, row)
         self.page.keyboard.press("Enter")
+        self.fill_cell(value)
+        self.page.keyboard.press("Enter")
+        expect(self._field(column, row).first).to_have_text(value)
+        self.settle()
+
+    def fill_cell(self, value: str) -> None:
+        """Write into the cell of a grid that is open; the grid takes it over some frames later."""
         field = self.page.locator(".gdg-input")
         expect(field).to_be_focused()
         self.page.keyboard.press("Control+A")
         self.page.keyboard.insert_text(value)
         expect(field).to_have_value(value)
-        self.page.keyboard.press("Enter")
-        expect(self._field(column, row).first).to_have_text(value)
-        self.settle()
+        self.page.wait_for_timeout(300)
 
     def _frame(self) -> tuple[dict[str, float], float]:
         """Where the grid's canvas is, and the height of its rows."""

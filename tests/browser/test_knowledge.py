@@ -72,17 +72,9 @@ class Knowledge:
         self.click(-60, row)
         expect(self.page.locator(f"td#glide-cell-4-{row}")).to_be_focused()
         self.page.keyboard.press("Enter")
-        expect(self.page.locator(".gdg-input")).to_be_focused()
-        self.page.keyboard.press("Control+A")
-        self.type(tail)
+        self.lab.fill_cell(tail)
         self.page.keyboard.press("Enter")
         self.lab.settle()
-
-    def type(self, text):
-        """Write into the cell that is open; the grid takes it over with the next frames."""
-        self.page.keyboard.insert_text(text)
-        expect(self.page.locator(".gdg-input")).to_have_value(text)
-        self.page.wait_for_timeout(300)
 
     def add(self, *fields):
         """Type a triple into the last row."""
@@ -90,8 +82,7 @@ class Knowledge:
         for number, text in enumerate(fields):
             if number:
                 self.page.keyboard.press("Enter")
-            expect(self.page.locator(".gdg-input")).to_be_focused()
-            self.type(text)
+            self.lab.fill_cell(text)
             self.page.keyboard.press("Tab")
             expect(self.page.locator(".gdg-input")).to_have_count(0)
         self.lab.settle()
