@@ -12,7 +12,6 @@ from threading import Lock
 
 from app import services
 from app.background import Progress
-from app.texts import t
 from kbert_core import KnowledgeGraph, Pipeline
 from kbert_core.errors import DataError, KBertError
 from kbert_core.knowledge.io.text_lines import lines
@@ -20,6 +19,7 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_lab.cli.data import Report
 from kbert_lab.data.sources import ENDINGS
 from kbert_lab.data.tables import Source
+from kbert_lab.lab.texts import t
 from kbert_lab.study.audit import MAX_LENGTH, audit
 from kbert_lab.study.audit_values import Data, plain_tokenizer, read_data
 from kbert_lab.study.verdict import verdict_of

@@ -42,8 +42,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from app.texts import t
 from kbert_core import KBertError
+from kbert_lab.lab.texts import t
 
 T = TypeVar("T")
 

@@ -6,16 +6,17 @@ from typing import Any
 
 import streamlit as st
 
-from app import services, state, workspaces
-from app.catalogue import Catalogue, entities_of
-from app.texts import N_, refusal, t
-from app.view_models.doubts import doubts
-from app.view_models.importing import Preview
-from app.view_models.knowledge import FIELDS, edits_between, rows_changed
+from app import services, state
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.graphs.search import Facets, Found, GraphSearch, Query, Where
 from kbert_lab.graphs.store.importing import Source
+from kbert_lab.lab import workspaces
+from kbert_lab.lab.catalogue import Catalogue, entities_of
+from kbert_lab.lab.texts import N_, refusal, t
+from kbert_lab.lab.views.doubts import doubts
+from kbert_lab.lab.views.importing import Preview
+from kbert_lab.lab.views.knowledge import FIELDS, edits_between, rows_changed
 
 TRIPLES, IMPORT, HISTORY, STRUCTURE = "triples", "import", "history", "structure"
 WHERE: tuple[Where, ...] = ("anywhere", "head_starts", "head", "tail")

@@ -9,10 +9,10 @@ stands.
 import streamlit as st
 
 from app import state
-from app.view_models.knowledge import Row, read_changes, rows_changed
 from kbert_core import Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.lab.commands import Command, ReplaceTail, Switch
+from kbert_lab.lab.views.knowledge import Row, read_changes, rows_changed
 
 ss = st.session_state
 

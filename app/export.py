@@ -17,26 +17,26 @@ from pathlib import Path
 
 import numpy as np
 
-from app.components import source
 from app.components.tree import SCRIPTS as TREE_SCRIPTS
-from app.models import ModelInfo
-from app.texts import clauses, language, t
-from app.view_models import interventions, matrix, prediction, twins
-from app.view_models.diff import row_of
-from app.view_models.html import escape, shown, table_html
-from app.view_models.knowledge import triple_rows
-from app.view_models.matrix import MatrixView
-from app.view_models.names import name_lines
-from app.view_models.selected import Marks
-from app.view_models.shared import edits_html, how_it_is_read, model_name
-from app.view_models.styles import CSS
-from app.view_models.tree import summary, tree_html, tree_view
-from app.view_models.why import share_of_layers, visible_in
 from kbert_core import KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.tasks import NerPrediction
+from kbert_lab.lab.drawings import source
+from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.texts import clauses, language, t
+from kbert_lab.lab.views import interventions, matrix, prediction, twins
+from kbert_lab.lab.views.diff import row_of
+from kbert_lab.lab.views.html import escape, shown, table_html
+from kbert_lab.lab.views.knowledge import triple_rows
+from kbert_lab.lab.views.matrix import MatrixView
+from kbert_lab.lab.views.names import name_lines
+from kbert_lab.lab.views.selected import Marks
+from kbert_lab.lab.views.shared import edits_html, how_it_is_read, model_name
+from kbert_lab.lab.views.styles import CSS
+from kbert_lab.lab.views.tree import summary, tree_html, tree_view
+from kbert_lab.lab.views.why import share_of_layers, visible_in
 
 FORMATS = (".spo", ".tsv", ".csv", ".jsonl", ".nt", ".ttl")
 PACKED = ("", ".gz", ".xz", ".zst")

@@ -3,10 +3,10 @@
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app import texts
 from app.app_pages.parts import segments
 from app.components.document import mark_document
-from app.texts import LANGUAGES, t
+from kbert_lab.lab import texts
+from kbert_lab.lab.texts import LANGUAGES, t
 
 PARAMETER = "lang"  # of the address, so that a link keeps the language
 UNSENT = "lab.add_"  # a form's fields: what is typed there isn't told before it is sent

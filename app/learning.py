@@ -5,14 +5,14 @@ from dataclasses import replace
 import streamlit as st
 
 from app import services, sharing, state
-from app.examples import MINILM
-from app.share import Shared
-from app.texts import language
-from app.view_models.lessons import LESSON, LESSONS, Exercise, Setting
 from kbert_core import InjectionOptions, KBertTrace
+from kbert_lab.lab.examples import MINILM
 from kbert_lab.lab.scene import WORDS, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.session import NO_TASK
+from kbert_lab.lab.share import Shared
+from kbert_lab.lab.texts import language
+from kbert_lab.lab.views.lessons import LESSON, LESSONS, Exercise, Setting
 
 ss = st.session_state
 NOTEBOOKS = "https://github.com/OWNER/kbert-lab/blob/main/notebooks"

@@ -18,7 +18,7 @@ if str(ROOT) not in sys.path:
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from app import language, logs, look  # noqa: E402
-from app.texts import speaking, t  # noqa: E402
+from kbert_lab.lab.texts import speaking, t  # noqa: E402
 
 
 def side_by_side() -> None:

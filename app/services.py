@@ -22,17 +22,9 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from app import texts
 from app.app_pages.first_look import ROOT, models_folder
 from app.background import alone
-from app.kept import Kept
 from app.local import from_this_machine, is_loopback
-from app.models import ModelInfo, looks_whole, read_model, twin_of
-from app.texts import N_, t
-from app.view_models.heads import HeadsView, heads_view
-from app.view_models.names import nearest_names
-from app.view_models.trying import Tried, best, candidates, effect
-from app.view_models.why import visible_in
 from kbert_core import (
     NO_KNOWLEDGE,
     Characters,
@@ -65,8 +57,16 @@ from kbert_lab.graphs import download as public
 from kbert_lab.graphs.search import Facets, GraphSearch
 from kbert_lab.graphs.store.importing import indexed
 from kbert_lab.graphs.store.store import GraphStore
+from kbert_lab.lab import texts
+from kbert_lab.lab.kept import Kept
+from kbert_lab.lab.models import ModelInfo, looks_whole, read_model, twin_of
 from kbert_lab.lab.scene import CHARACTERS, NO_MODEL, WORDS, GraphRef, Scene, content_key
 from kbert_lab.lab.session import TRIPLE_BYTES, OpenedGraph
+from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.views.heads import HeadsView, heads_view
+from kbert_lab.lab.views.names import nearest_names
+from kbert_lab.lab.views.trying import Tried, best, candidates, effect
+from kbert_lab.lab.views.why import visible_in
 from kbert_lab.study.gated import FILE as GATE
 from kbert_lab.study.gated import Gate, Gated, GatedPrediction
 

@@ -10,23 +10,31 @@ import numpy as np
 import streamlit as st
 
 from app import language, services, state
-from app.comparing import Choice
 from app.components import document
-from app.edit_log import WORKSPACE, OpenWorkspace
-from app.examples import MINILM
 from app.export import Page, Side
 from app.services import OpenedGraph
-from app.share import PARAMETER, VIEWS, Shared, ShareError, folder_name, from_link, to_link
 from app.state import BERT, FREE, PINNED
-from app.texts import N_, refusal, t
-from app.view_models.matrix import picked
-from app.words import COMPARE_NAME, TASK_TEXTS
 from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Strategy
 from kbert_core.tasks import TASKS
+from kbert_lab.lab.comparing import Choice
+from kbert_lab.lab.edit_log import WORKSPACE, OpenWorkspace
+from kbert_lab.lab.examples import MINILM
 from kbert_lab.lab.scene import CHARACTERS, WORDS, GraphRef, Scene, is_blank
 from kbert_lab.lab.session import AUTO, NO_TASK, Session
+from kbert_lab.lab.share import (
+    PARAMETER,
+    VIEWS,
+    Shared,
+    ShareError,
+    folder_name,
+    from_link,
+    to_link,
+)
+from kbert_lab.lab.texts import N_, refusal, t
+from kbert_lab.lab.views.matrix import picked
+from kbert_lab.lab.words import COMPARE_NAME, TASK_TEXTS
 
 ADDRESS = "app.address"
 

@@ -9,16 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from app import comparing, services, workspaces
-from app.comparing import Known, Panel
-from app.edit_log import WORKSPACE, OpenWorkspace
-from app.examples import EXAMPLES, FIRST, MINILM, Example
-from app.models import NOTHING, ModelInfo, alike
+from app import services
 from app.services import OpenedGraph, RoomError
-from app.texts import N_, clauses, language, refusal, sentences, t
-from app.view_models.knowledge import describe
-from app.view_models.model_facts import option_name
-from app.words import SPOKEN
 from kbert_core import Ablation, KBertError, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
@@ -29,6 +21,7 @@ from kbert_core.tasks import TASKS
 from kbert_lab.graphs.download import PUBLIC
 from kbert_lab.graphs.search import GraphSearch
 from kbert_lab.graphs.store.importing import Source
+from kbert_lab.lab import comparing, workspaces
 from kbert_lab.lab.commands import (
     ChooseModel,
     CloseGraph,
@@ -41,11 +34,19 @@ from kbert_lab.lab.commands import (
     Undo,
     apply,
 )
+from kbert_lab.lab.comparing import Known, Panel
+from kbert_lab.lab.edit_log import WORKSPACE, OpenWorkspace
+from kbert_lab.lab.examples import EXAMPLES, FIRST, MINILM, Example
 from kbert_lab.lab.history import Edited
 from kbert_lab.lab.log import Log
+from kbert_lab.lab.models import NOTHING, ModelInfo, alike
 from kbert_lab.lab.scene import CHARACTERS, NO_GRAPH, NO_MODEL, WORDS, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.session import AUTO, NO_TASK, Reads, Session
+from kbert_lab.lab.texts import N_, clauses, language, refusal, sentences, t
+from kbert_lab.lab.views.knowledge import describe
+from kbert_lab.lab.views.model_facts import option_name
+from kbert_lab.lab.words import SPOKEN
 
 PLAIN_TEXT = "plain-text"
 KEY = "workspace"  # of the address, which opens it again

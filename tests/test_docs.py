@@ -246,7 +246,7 @@ def test_the_terms_are_those_of_the_app():
     rows = re.findall(r"^\| ([a-z].*?) \| (.*?) \| .* \|$", text_of("docs/terms.md"), re.MULTILINE)
     english, chinese = zip(*[row for row in rows if row[0] != "term"], strict=True)
     assert len(english) == len(set(english)) > 40
-    app = text_of("app/locales/zh/LC_MESSAGES/app.po")
+    app = text_of("kbert_lab/lab/locales/zh/LC_MESSAGES/app.po")
     absent = {word for words in chinese for word in words.split("、") if word not in app}
     assert absent <= OUTSIDE_THE_APP
 

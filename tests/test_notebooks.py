@@ -160,7 +160,7 @@ def test_links_between_notebooks_lead_somewhere(script):
 
 
 def test_a_link_to_the_lab_opens_there(script):
-    from app.share import from_link
+    from kbert_lab.lab.share import from_link
 
     shown = [
         output.data["text/html"]

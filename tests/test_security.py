@@ -19,9 +19,9 @@ from load.visitor import Visitor
 from served import HOST
 from websockets.exceptions import InvalidStatus
 
-from app import audits, background, export, services, share, workspaces
+from app import audits, background, export, services
 from app.app_pages import long_run
-from kbert_lab.lab import commands
+from kbert_lab.lab import commands, share, workspaces
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")

@@ -6,13 +6,13 @@ from importlib.metadata import version
 import streamlit as st
 
 from app import services
-from app.models import ModelInfo
-from app.texts import refusal, t, without_folders
-from app.view_models import model_facts
-from app.view_models.html import markdown
-from app.view_models.styles import CSS
-from app.words import TASK_TEXTS
 from kbert_core.checkpoints.checkpoint import device_named
+from kbert_lab.lab.models import ModelInfo
+from kbert_lab.lab.texts import refusal, t, without_folders
+from kbert_lab.lab.views import model_facts
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.styles import CSS
+from kbert_lab.lab.words import TASK_TEXTS
 
 SHOWN_VERSIONS = ("kbert-lab", "torch", "transformers", "tokenizers", "streamlit", "pyvis")
 

@@ -13,12 +13,12 @@ from app.app_pages.parts import segments, select, table
 from app.audits import FileSetup, Report
 from app.background import Look
 from app.state import KEEP, graph_as_edited, graph_name
-from app.texts import N_, t
-from app.view_models import data as view
-from app.view_models.html import markdown
-from app.view_models.styles import CSS
-from app.words import AUDIT_TASK
 from kbert_core import KBertError
+from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.views import data as view
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.styles import CSS
+from kbert_lab.lab.words import AUDIT_TASK
 from kbert_lab.study.audit_values import Data
 from kbert_lab.study.verdict import Level
 from kbert_lab.study.whole_file import FileRow, WholeFile

@@ -12,11 +12,11 @@ from app.app_pages.parts import segments
 from app.app_pages.scene_bar import has_trees, no_prediction, readable, scene_bar
 from app.app_pages.target_chooser import choose_any_target
 from app.state import KEEP
-from app.texts import N_, t
-from app.view_models.html import markdown
-from app.view_models.styles import CSS
 from kbert_core import KBertError, KnowledgeGraph
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.styles import CSS
 
 PARTS = {  # its icon, its name, what it does
     "effects": (

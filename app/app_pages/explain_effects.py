@@ -11,10 +11,6 @@ from app import explained, services, state
 from app.app_pages.long_run import begin, follow, kept
 from app.app_pages.parts import chart, no_triple
 from app.background import Look, Progress
-from app.models import ModelInfo
-from app.texts import N_, refusal, t
-from app.view_models import effects as view
-from app.view_models.html import markdown
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.attributions import Attributions, attributions
 from kbert_core.explain.case import Case, Target
@@ -23,7 +19,11 @@ from kbert_core.explain.result import name_of
 from kbert_core.explain.targets import NO_SPAN
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.explain.attention import AttentionEffect, attention_effect
+from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.texts import N_, refusal, t
+from kbert_lab.lab.views import effects as view
+from kbert_lab.lab.views.html import markdown
 
 EFFECTS_HELP = {  # by the heads of the columns
     N_("triple"): N_("Head · relation · tail."),

@@ -8,12 +8,12 @@ from app import explained
 from app.app_pages.long_run import begin, follow, kept, with_progress
 from app.app_pages.parts import chart, choose_window, no_triple, select
 from app.background import Look
-from app.texts import t
-from app.view_models import paths as view
-from app.view_models.html import markdown
 from kbert_core import KBertTrace, KnowledgeGraph
 from kbert_lab.explain.influence import Influence, stream_influence
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views import paths as view
+from kbert_lab.lab.views.html import markdown
 
 TALL = 760  # pixels of a drawing that doesn't scroll
 RUN = "explain.paths"

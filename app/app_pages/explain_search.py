@@ -9,12 +9,7 @@ from app import explained, services, state
 from app.app_pages.long_run import asked_for, follow, with_progress
 from app.app_pages.parts import segments, select
 from app.background import Look, Progress
-from app.models import ModelInfo
 from app.state import KEEP
-from app.texts import N_, t
-from app.view_models import flips_search as view
-from app.view_models.html import markdown
-from app.view_models.targets import answer_name, candidates_of, kinds
 from kbert_core import KnowledgeGraph
 from kbert_core.explain.case import Case, Target
 from kbert_lab.explain.counterfactuals import (
@@ -23,7 +18,12 @@ from kbert_lab.explain.counterfactuals import (
     Search,
     stream_counterfactuals,
 )
+from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.views import flips_search as view
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.targets import answer_name, candidates_of, kinds
 
 SEARCH_KIND = {"remove": N_("remove"), "replace": N_("replace"), "add": N_("add")}
 

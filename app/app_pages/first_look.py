@@ -15,17 +15,17 @@ from tokenizers import Tokenizer
 
 from app.components.matrix import draw_matrix
 from app.components.tree import draw_tree
-from app.examples import EXAMPLES, FIRST, Example
 from app.language import PARAMETER
-from app.texts import language, t
-from app.view_models import matrix, tree
-from app.view_models.html import markdown
-from app.view_models.selected import Marks
-from app.view_models.styles import CSS
 from kbert_core import WordPieces, flatten, grow_trees, load_graph
 from kbert_core.checkpoints.encoders import CONFIG_FILE, encoder_at, is_adapter
 from kbert_core.kbert.visible import ReadConfig
 from kbert_core.systems import K_BERT
+from kbert_lab.lab.examples import EXAMPLES, FIRST, Example
+from kbert_lab.lab.texts import language, t
+from kbert_lab.lab.views import matrix, tree
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.selected import Marks
+from kbert_lab.lab.views.styles import CSS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -17,14 +17,14 @@ from app.app_pages.knowledge_workspace import (
 )
 from app.app_pages.lab_open import open_dialog, open_graph_button, show_opened
 from app.app_pages.parts import bind, redo_button, segments, told_apart, undo_button
-from app.catalogue import Catalogue
 from app.curating import HISTORY, IMPORT, STRUCTURE, TRIPLES
 from app.state import KEEP
-from app.texts import N_, t
-from app.view_models import history
-from app.view_models.html import markdown
-from app.view_models.styles import CSS
+from kbert_lab.lab.catalogue import Catalogue
 from kbert_lab.lab.commands import ChooseGraph
+from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.views import history
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.styles import CSS
 
 KG_VIEWS = {  # what each is called, and what draws it
     TRIPLES: (N_("Triples"), triples_view),

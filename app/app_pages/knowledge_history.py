@@ -6,13 +6,13 @@ import streamlit as st
 
 from app import curating, state
 from app.app_pages.parts import action, table, the_first
-from app.catalogue import Catalogue
-from app.edit_log import OpenWorkspace
-from app.texts import t
-from app.view_models import history
-from app.view_models.html import markdown
 from kbert_lab.graphs.store.log import Change, Entry
+from kbert_lab.lab.catalogue import Catalogue
+from kbert_lab.lab.edit_log import OpenWorkspace
 from kbert_lab.lab.log import Log
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views import history
+from kbert_lab.lab.views.html import markdown
 
 ss = st.session_state
 LISTED = 1000  # changes in the table

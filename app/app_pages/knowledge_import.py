@@ -7,13 +7,13 @@ import streamlit as st
 from app import curating, services, state
 from app.app_pages.lab_open import choose_encoding, graph_upload
 from app.app_pages.parts import action, table, the_first
-from app.catalogue import Catalogue
 from app.curating import MOST_PRIVATE
 from app.state import KEEP
-from app.texts import N_, t, tn
-from app.view_models.html import markdown
-from app.view_models.importing import MOST, Preview, pasted_name, preview
 from kbert_core.knowledge.io import ReadOptions
+from kbert_lab.lab.catalogue import Catalogue
+from kbert_lab.lab.texts import N_, t, tn
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.importing import MOST, Preview, pasted_name, preview
 
 ss = st.session_state
 SAMPLE = 200

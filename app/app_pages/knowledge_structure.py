@@ -6,11 +6,11 @@ import streamlit as st
 
 from app import curating
 from app.app_pages.parts import table
-from app.catalogue import Catalogue
 from app.state import KEEP
-from app.texts import t
-from app.view_models import structure as view
-from app.view_models.html import markdown
+from kbert_lab.lab.catalogue import Catalogue
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views import structure as view
+from kbert_lab.lab.views.html import markdown
 
 ss = st.session_state
 

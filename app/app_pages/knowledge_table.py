@@ -7,17 +7,17 @@ import streamlit as st
 from app import curating
 from app.app_pages.lab_try import see_in_lab
 from app.app_pages.parts import action, select
-from app.catalogue import PAGE, Catalogue
 from app.components.graph import draw_graph
 from app.curating import WHERE
 from app.state import KEEP
-from app.texts import N_, t
-from app.view_models import history
-from app.view_models.html import markdown
-from app.view_models.knowledge import FIELDS, ON
-from app.view_models.neighbourhood import Drawn, caption, neighbourhood, places_of
-from app.words import KNOWLEDGE_TEXTS
 from kbert_lab.graphs.search import Found
+from kbert_lab.lab.catalogue import PAGE, Catalogue
+from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.views import history
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.knowledge import FIELDS, ON
+from kbert_lab.lab.views.neighbourhood import Drawn, caption, neighbourhood, places_of
+from kbert_lab.lab.words import KNOWLEDGE_TEXTS
 
 KG_WHERE = {
     "anywhere": N_("the whole triple"),

@@ -5,10 +5,10 @@ import streamlit as st
 from app import curating, export, services, state
 from app.addresses import address
 from app.app_pages.parts import action, download
-from app.texts import N_, t
-from app.view_models import history
-from app.view_models.html import markdown
 from kbert_core import KBertError
+from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.views import history
+from kbert_lab.lab.views.html import markdown
 
 ss = st.session_state
 EVERY = 5  # seconds between two looks at what others do

@@ -42,27 +42,8 @@ from app.app_pages.parts import (
 )
 from app.components.graph import draw_graph
 from app.components.tree import draw_tree
-from app.examples import Example
 from app.selecting import linked
 from app.state import BERT
-from app.texts import N_, listed, sentences, t
-from app.view_models import history, knowledge, model_facts, neighbourhood, tree
-from app.view_models.diff import row_of
-from app.view_models.history import AnyLog
-from app.view_models.html import markdown
-from app.view_models.knowledge import DELETE, HEAD, ON, RELATION, STATE, TAIL
-from app.view_models.names import name_lines
-from app.view_models.selected import marks_of
-from app.view_models.styles import CSS
-from app.view_models.why import visible_in
-from app.words import (
-    KNOWLEDGE_TEXTS,
-    NAME_RULE,
-    OPTIONS_STRATEGY,
-    OPTIONS_TEXTS,
-    RULE_TEXTS,
-    TASK_TEXTS,
-)
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.selection import SCORED, Strategy
@@ -70,8 +51,27 @@ from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import TASKS
 from kbert_lab.lab.commands import Options, Redo, Undo, Write
+from kbert_lab.lab.examples import Example
 from kbert_lab.lab.scene import WORDS, Scene, is_blank
 from kbert_lab.lab.session import AUTO, NO_TASK
+from kbert_lab.lab.texts import N_, listed, sentences, t
+from kbert_lab.lab.views import history, knowledge, model_facts, neighbourhood, tree
+from kbert_lab.lab.views.diff import row_of
+from kbert_lab.lab.views.history import AnyLog
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.knowledge import DELETE, HEAD, ON, RELATION, STATE, TAIL
+from kbert_lab.lab.views.names import name_lines
+from kbert_lab.lab.views.selected import marks_of
+from kbert_lab.lab.views.styles import CSS
+from kbert_lab.lab.views.why import visible_in
+from kbert_lab.lab.words import (
+    KNOWLEDGE_TEXTS,
+    NAME_RULE,
+    OPTIONS_STRATEGY,
+    OPTIONS_TEXTS,
+    RULE_TEXTS,
+    TASK_TEXTS,
+)
 
 LAB_FIRST = {"pair": N_("First sentence"), "rank": N_("Question"), "qa": N_("Question")}
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from app import comparing, editing, explained, selecting, services, state
+from app import editing, explained, selecting, services, state
 from app.app_pages.lab_free import free_panels
 from app.app_pages.lab_matrix import Shown
 from app.app_pages.lab_selection import choose_attention_map
@@ -17,26 +17,27 @@ from app.app_pages.scene_bar import model_name
 from app.app_pages.target_chooser import choose_target
 from app.components.matrix import draw_matrix
 from app.components.tree import draw_tree
-from app.models import ModelInfo
 from app.selecting import linked
 from app.state import FREE, KEEP
-from app.texts import N_, refusal, sentences, t
-from app.view_models import links, matrix, model_facts, sides, tree, twins
-from app.view_models.diff import row_of
-from app.view_models.html import escape, markdown, scrolling
-from app.view_models.interventions import why_now
-from app.view_models.matrix import MatrixView
-from app.view_models.selected import marks_of
-from app.view_models.targets import answer_name, name_of
-from app.view_models.twins import Side
-from app.view_models.why import visible_in
-from app.words import MATRIX_TEXTS
 from kbert_core import NO_KNOWLEDGE, KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.case import NOTHING, Target
 from kbert_core.reader import Reading
 from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import NerPrediction
+from kbert_lab.lab import comparing
+from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.scene import NO_GRAPH, Scene
+from kbert_lab.lab.texts import N_, refusal, sentences, t
+from kbert_lab.lab.views import links, matrix, model_facts, sides, tree, twins
+from kbert_lab.lab.views.diff import row_of
+from kbert_lab.lab.views.html import escape, markdown, scrolling
+from kbert_lab.lab.views.interventions import why_now
+from kbert_lab.lab.views.matrix import MatrixView
+from kbert_lab.lab.views.selected import marks_of
+from kbert_lab.lab.views.targets import answer_name, name_of
+from kbert_lab.lab.views.twins import Side
+from kbert_lab.lab.views.why import visible_in
+from kbert_lab.lab.words import MATRIX_TEXTS
 
 ss = st.session_state
 FOUR_IN_A_LINE = 36  # tokens up to which four readings stand in one line

@@ -5,14 +5,15 @@ from typing import Any
 
 import streamlit as st
 
-from app import comparing, services, state
+from app import services, state
 from app.app_pages.parts import segments, select
-from app.comparing import Choice, Known, Panel
-from app.texts import N_, t
-from app.words import OPTIONS_TEXTS, SIDES_SYSTEM
 from kbert_core import SYSTEMS, Ablation
 from kbert_core.systems import K_BERT, reader_class
+from kbert_lab.lab import comparing
+from kbert_lab.lab.comparing import Choice, Known, Panel
 from kbert_lab.lab.scene import NO_MODEL, Scene
+from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.words import OPTIONS_TEXTS, SIDES_SYSTEM
 
 SIDES_GRAPH = {
     "edited": N_("as edited"),

@@ -7,17 +7,17 @@ import streamlit as st
 
 from app import services, state
 from app.app_pages.parts import action, segments, select
-from app.texts import N_, t
-from app.view_models import interventions, prediction, twins
-from app.view_models.html import markdown
-from app.view_models.interventions import After, with_one_more
-from app.view_models.why import visible_in
-from app.words import IV_TEXTS
 from kbert_core import Intervention, KBertTrace
 from kbert_core.kbert.interventions import PRESETS, Action
 from kbert_lab.lab.commands import MOST_INTERVENTIONS, Intervene, RemoveIntervention
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.session import Standing
+from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.views import interventions, prediction, twins
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.interventions import After, with_one_more
+from kbert_lab.lab.views.why import visible_in
+from kbert_lab.lab.words import IV_TEXTS
 
 IV_PRESET = {
     "everything": N_("Everything visible: the paper's ablation"),

@@ -7,14 +7,14 @@ import streamlit as st
 
 from app import services, state
 from app.app_pages.parts import bind, table
-from app.texts import N_, t
-from app.view_models import links
-from app.view_models.html import markdown, scrolling
-from app.view_models.knowledge import triple_rows
 from kbert_core import KnowledgeGraph
 from kbert_core.roof.roof_bert import RoofTrace
 from kbert_lab.lab.commands import Options
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.views import links
+from kbert_lab.lab.views.html import markdown, scrolling
+from kbert_lab.lab.views.knowledge import triple_rows
 
 MANY = 12  # spans that are shown at their full height
 TALL = 460  # pixels of a table at the most

@@ -17,18 +17,18 @@ from app.components.heads import draw_heads
 from app.components.matrix import draw_matrix
 from app.selecting import linked
 from app.state import KEEP
-from app.texts import N_, clauses, sentences, t
-from app.view_models import heads, matrix, row
-from app.view_models.diff import Identity, row_of
-from app.view_models.html import markdown, plain
-from app.view_models.interventions import why_now
-from app.view_models.matrix import MatrixView
-from app.view_models.selected import marks_of
-from app.view_models.why import in_browser, share_of_layers, visible_in
-from app.words import COMPARE_NAME, MATRIX_TEXTS
 from kbert_core import FlatTree, KBertError, KBertTrace
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.selection import MEAN
+from kbert_lab.lab.texts import N_, clauses, sentences, t
+from kbert_lab.lab.views import heads, matrix, row
+from kbert_lab.lab.views.diff import Identity, row_of
+from kbert_lab.lab.views.html import markdown, plain
+from kbert_lab.lab.views.interventions import why_now
+from kbert_lab.lab.views.matrix import MatrixView
+from kbert_lab.lab.views.selected import marks_of
+from kbert_lab.lab.views.why import in_browser, share_of_layers, visible_in
+from kbert_lab.lab.words import COMPARE_NAME, MATRIX_TEXTS
 
 MATRIX_SHOWN = {"before": N_("before"), "after": N_("now"), "change": N_("change")}
 

@@ -12,16 +12,16 @@ import streamlit as st
 from app import services, state
 from app.app_pages.parts import action
 from app.services import OpenedGraph
-from app.texts import N_, listed, refusal, sentences, t
-from app.view_models import model_facts
-from app.view_models.html import markdown
-from app.view_models.importing import ENCODINGS
-from app.words import TASK_TEXTS
 from kbert_core import KBertError, KnowledgeGraph
 from kbert_core.errors import CheckpointError
 from kbert_core.knowledge.io import JSON, PACKED
 from kbert_core.knowledge.io.sources import RDF
 from kbert_lab.lab.commands import ChooseGraph
+from kbert_lab.lab.texts import N_, listed, refusal, sentences, t
+from kbert_lab.lab.views import model_facts
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.importing import ENCODINGS
+from kbert_lab.lab.words import TASK_TEXTS
 
 OPEN_TEXTS = {"graph": N_("Open a graph…"), "model": N_("Open a model…")}
 

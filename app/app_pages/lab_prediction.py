@@ -10,17 +10,17 @@ from app.app_pages.parts import action, bind
 from app.components.document import tell
 from app.selecting import linked
 from app.state import BERT, FREE, KEEP, ORIGINAL, PINNED, UNTOUCHED
-from app.texts import N_, t, without_folders
-from app.view_models import prediction, twins
-from app.view_models.html import markdown
-from app.view_models.model_facts import shares
-from app.view_models.selected import chosen_characters
-from app.words import COMPARE_NAME
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.tasks import NerPrediction
 from kbert_lab.lab.commands import Compare, Pin
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.session import AUTO, NO_TASK
+from kbert_lab.lab.texts import N_, t, without_folders
+from kbert_lab.lab.views import prediction, twins
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.model_facts import shares
+from kbert_lab.lab.views.selected import chosen_characters
+from kbert_lab.lab.words import COMPARE_NAME
 
 COMPARE_TEXTS = {
     "auto": N_("Compare: before the last edit"),

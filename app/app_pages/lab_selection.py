@@ -5,13 +5,13 @@ import streamlit as st
 from app import selecting, state
 from app.app_pages.parts import action, told_apart
 from app.selecting import linked
-from app.texts import N_, t
-from app.view_models.html import markdown
-from app.view_models.knowledge import TripleRow
-from app.view_models.selected import say_selection
-from app.words import MATRIX_TEXTS
 from kbert_core import FlatTree
 from kbert_lab.lab.selection import MEAN
+from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.knowledge import TripleRow
+from kbert_lab.lab.views.selected import say_selection
+from kbert_lab.lab.words import MATRIX_TEXTS
 
 ss = st.session_state
 

@@ -2,20 +2,21 @@
 
 import streamlit as st
 
-from app import services, share, sharing, state
+from app import services, sharing, state
 from app.addresses import address
 from app.app_pages.lab_open import open_graph_form, show_opened
 from app.app_pages.lab_prediction import comparable, draw_prediction
 from app.app_pages.parts import action, download, graph_download
 from app.export import page_html
-from app.share import Shared, ShareError, TooLong
 from app.state import KEY, ORIGINAL
-from app.texts import N_, language, refusal, speaking, t
-from app.view_models.html import markdown
-from app.view_models.shared import edits_html, how_it_is_read, model_name, turning
 from kbert_core import KBertError
+from kbert_lab.lab import share
 from kbert_lab.lab.scene import Scene, is_blank
 from kbert_lab.lab.session import AUTO
+from kbert_lab.lab.share import Shared, ShareError, TooLong
+from kbert_lab.lab.texts import N_, language, refusal, speaking, t
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.shared import edits_html, how_it_is_read, model_name, turning
 
 ss = st.session_state
 MOST_OF_TITLE = 60  # characters, of the page's

@@ -6,11 +6,11 @@ import streamlit as st
 
 from app import services, state
 from app.components.tree import tell_tails
-from app.view_models import shared
-from app.view_models.names import gloss
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.views import shared
+from kbert_lab.lab.views.names import gloss
 
 AT_ONCE = 8  # outcomes: as many tails as are offered
 

@@ -4,12 +4,12 @@ import streamlit as st
 
 from app import services, state
 from app.app_pages.parts import action
-from app.texts import t
-from app.view_models.html import markdown
-from app.view_models.trying import said
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_lab.lab.commands import SelectTriple
 from kbert_lab.lab.scene import NO_MODEL
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.trying import said
 
 ss = st.session_state
 

@@ -6,15 +6,15 @@ from app import learning, services
 from app.app_pages.parts import action
 from app.components.matrix import draw_matrix
 from app.state import KEEP
-from app.texts import N_, t, without_folders
-from app.view_models import lessons, matrix
-from app.view_models.html import markdown
-from app.view_models.lessons import LESSON, LESSONS, Exercise
-from app.view_models.selected import marks_of
-from app.view_models.styles import CSS
 from kbert_core import KBertError
 from kbert_core.kbert.visible import FULL
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.texts import N_, t, without_folders
+from kbert_lab.lab.views import lessons, matrix
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.lessons import LESSON, LESSONS, Exercise
+from kbert_lab.lab.views.selected import marks_of
+from kbert_lab.lab.views.styles import CSS
 
 ss = st.session_state
 

@@ -13,9 +13,9 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from app import state
 from app.app_pages.parts import action
 from app.background import BusyError, Look, Progress, Run, State
-from app.texts import t
-from app.view_models.html import markdown
 from kbert_core import KBertError
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views.html import markdown
 
 T = TypeVar("T")
 ss = st.session_state

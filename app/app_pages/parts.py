@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from app.texts import t
-from app.view_models.html import markdown
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views.html import markdown
 
 if TYPE_CHECKING:  # not imported to run: the router draws with this before PyTorch is loaded
     from kbert_core import KnowledgeGraph

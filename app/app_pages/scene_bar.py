@@ -3,12 +3,12 @@
 import streamlit as st
 
 from app import services, state
-from app.texts import N_, listed, t, tn
-from app.view_models import shared
-from app.view_models.html import markdown, shorten
 from kbert_core import KnowledgeGraph
 from kbert_lab.lab.scene import Scene, is_blank
 from kbert_lab.lab.session import NO_TASK
+from kbert_lab.lab.texts import N_, listed, t, tn
+from kbert_lab.lab.views import shared
+from kbert_lab.lab.views.html import markdown, shorten
 
 ss = st.session_state
 MOST_SHOWN = 120  # characters of a text

@@ -5,11 +5,11 @@ from dataclasses import replace
 import streamlit as st
 
 from app import state
-from app.examples import FIRST, Example
-from app.texts import N_, language, t
-from app.view_models.styles import CSS
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.lab.commands import Compare
+from kbert_lab.lab.examples import FIRST, Example
+from kbert_lab.lab.texts import N_, language, t
+from kbert_lab.lab.views.styles import CSS
 
 SCENES = {
     "triple": N_(

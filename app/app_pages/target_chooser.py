@@ -8,13 +8,13 @@ import streamlit as st
 
 from app import services
 from app.app_pages.parts import select
-from app.texts import t
-from app.view_models import targets as view
-from app.view_models.html import markdown
 from kbert_core.explain.case import Target
 from kbert_core.labels import OUTSIDE
 from kbert_core.tasks import LinkPrediction, MaskPrediction, NerPrediction
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views import targets as view
+from kbert_lab.lab.views.html import markdown
 
 OTHER = Target("", -2, -2)  # stands for another one than those listed
 

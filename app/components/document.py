@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from app.components import source
+from kbert_lab.lab.drawings import source
 
 LANGUAGE_TAGS = {"zh": "zh-Hans", "en": "en"}
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from app.components import source
-from app.texts import N_, t
+from kbert_lab.lab.drawings import source
+from kbert_lab.lab.texts import N_, t
 
 TRIPLE_TEXTS = {"save": N_("Save the change"), "off": N_("Switch off"), "on": N_("Switch on")}
 
@@ -43,7 +43,7 @@ def draw_graph(
     it is to be on.
 
     Args:
-        data: see ``view_models.neighbourhood``.
+        data: see ``kbert_lab.lab.views.neighbourhood``.
         on_node, on_edge, on_edit: callbacks; without the last nothing can be edited.
     """
     texts = {

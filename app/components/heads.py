@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from app.components import source
-from app.view_models.heads import HeadsView
+from kbert_lab.lab.drawings import source
+from kbert_lab.lab.views.heads import HeadsView
 
 _canvas = st.components.v2.component(
     "kbert_heads",

@@ -5,10 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from app.components import source
 from app.components.tree import group_of
-from app.view_models.matrix import MatrixView
-from app.view_models.selected import Marks
+from kbert_lab.lab.drawings import source
+from kbert_lab.lab.views.matrix import MatrixView
+from kbert_lab.lab.views.selected import Marks
 
 _canvas = st.components.v2.component(
     "kbert_matrix",
@@ -35,7 +35,7 @@ def draw_matrix(
 
     Args:
         marks: what of it is chosen.
-        why: see ``view_models.why.in_browser``; None: nothing is said of a chosen cell.
+        why: see ``kbert_lab.lab.views.why.in_browser``; None: nothing is said of a chosen cell.
     """
     data = {**view.data(marks), "group": group_of(key), "why": why}
     _canvas(

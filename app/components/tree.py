@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from app.components import source
+from kbert_lab.lab.drawings import source
 
 SCRIPTS = ("hover.js", "moving.js", "tail.js", "tree.js")
 _tree = st.components.v2.component(
@@ -38,7 +38,7 @@ def draw_tree(
     tails]: what tails there are, and what would be predicted; :func:`tell_tails` answers.
 
     Args:
-        html: escaped, see ``view_models.tree.tree_html``; anything but plain
+        html: escaped, see ``kbert_lab.lab.views.tree.tree_html``; anything but plain
             elements is dropped before it is shown.
         switched: how many switches were answered, so that one that was refused is taken back.
     """

@@ -64,7 +64,7 @@ def apptest_prepares_once():
 @pytest.fixture(autouse=True)
 def chinese_example(monkeypatch):
     """A page begins with the same example whatever its language; a test of it says which."""
-    from app import examples
+    from kbert_lab.lab import examples
 
     monkeypatch.setitem(examples.FIRST, "en", examples.FIRST["zh"])
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from app.view_models import heads, matrix, row
 from kbert_core import Ablation, Triple
 from kbert_lab.explain.attention import CellArithmetic
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.views import heads, matrix, row
 
 FULL = Ablation()
 TOKENS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()

@@ -9,12 +9,12 @@ from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForTokenClassification
 
 from app import services, state
-from app.models import read_model, twin_of
-from app.texts import t
-from app.view_models import knowledge, links
 from kbert_core import Card, InjectionOptions, Pipeline, Triple
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.roof.roof_bert import MOST, RoofConfig
+from kbert_lab.lab.models import read_model, twin_of
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views import knowledge, links
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 PATIENCE = 240

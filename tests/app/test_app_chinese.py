@@ -8,7 +8,8 @@ from google.protobuf.json_format import MessageToDict
 from sessions import do, write
 from streamlit.testing.v1 import AppTest
 
-from app import services, texts
+from app import services
+from kbert_lab.lab import texts
 from kbert_lab.lab.commands import Options
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"

@@ -17,13 +17,8 @@ from explaining_pages import (
 from sessions import do, edit, read_by
 from transformers import AutoModelForTokenClassification
 
-from app import comparing, explained, services
+from app import explained, services
 from app.app_pages import lab_columns
-from app.comparing import Choice, Known, Panel
-from app.texts import t
-from app.view_models import sides
-from app.view_models.matrix import BLOCKED, LINK
-from app.view_models.selected import Marks
 from kbert_core import (
     NO_KNOWLEDGE,
     Ablation,
@@ -37,9 +32,15 @@ from kbert_core.explain.case import Case, Target
 from kbert_core.kbert.interventions import PRESETS
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.explain.compare import ablations_of, compare
+from kbert_lab.lab import comparing
 from kbert_lab.lab.commands import Intervene
+from kbert_lab.lab.comparing import Choice, Known, Panel
 from kbert_lab.lab.scene import NO_GRAPH, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views import sides
+from kbert_lab.lab.views.matrix import BLOCKED, LINK
+from kbert_lab.lab.views.selected import Marks
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("布洛芬", "类别", "治疗")])

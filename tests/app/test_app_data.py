@@ -13,12 +13,12 @@ from tiny_knowbert import knowbert_in
 from app import audits, background
 from app.audits import FileSetup, Report
 from app.background import Progress
-from app.models import ModelInfo
-from app.texts import t
-from app.view_models import data as view
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_graph
 from kbert_core.errors import DataError
 from kbert_lab.data.labelled import check_labels
+from kbert_lab.lab.models import ModelInfo
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views import data as view
 from kbert_lab.study.audit_values import Data, read_data
 from kbert_lab.study.whole_file import FileRow, WholeFile
 

@@ -5,12 +5,12 @@ import base64
 import numpy as np
 import pytest
 
-from app.view_models import matrix
-from app.view_models.diff import align, same_text
-from app.view_models.selected import marks_of
-from app.view_models.why import why
 from kbert_core import Ablation, Triple
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.views import matrix
+from kbert_lab.lab.views.diff import align, same_text
+from kbert_lab.lab.views.selected import marks_of
+from kbert_lab.lab.views.why import why
 
 FULL = Ablation()
 TOKENS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()

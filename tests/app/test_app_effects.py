@@ -11,16 +11,16 @@ from sessions import do, session
 from streamlit.testing.v1 import AppTest
 
 from app import background, services
-from app.models import ModelInfo, read_model
-from app.texts import t
-from app.view_models import effects as view
-from app.view_models.targets import answer_name
 from kbert_core import Card, Mention, Triple
 from kbert_core.explain.attributions import Attributions, TokenShare, attributions
 from kbert_core.explain.case import Case, Outcome, Piece, Target
 from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.explain.attention import Attended, AttentionEffect, attention_effect
+from kbert_lab.lab.models import ModelInfo, read_model
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views import effects as view
+from kbert_lab.lab.views.targets import answer_name
 
 INFO = ModelInfo("m", "m", Card("ner"))
 ODD = Triple("=cmd()", "<b>", "@x")
@@ -328,7 +328,7 @@ def test_another_label_can_be_explained(page):
 
 def test_each_of_two_mentions_of_one_name_can_be_explained(page, monkeypatch):
     mentions = (Target("O", 3, 6), Target("O", 20, 23))
-    monkeypatch.setattr("app.view_models.targets.targets", lambda *_, **__: mentions)
+    monkeypatch.setattr("kbert_lab.lab.views.targets.targets", lambda *_, **__: mentions)
     at = page(text=f"{TEXT}，{TEXT}")
     for number, name in enumerate(("“糖尿病” O (none)", "“糖尿病” O (none) (2)")):
         chooser(at).select_index(chooser(at).options.index(name)).run()

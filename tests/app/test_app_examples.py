@@ -1,18 +1,18 @@
 """The examples do with the shipped models what their names say.
 
-They are listed in ``app/examples.py``, with the model each was chosen for. An
+They are listed in ``kbert_lab/lab/examples.py``, with the model each was chosen for. An
 example whose model isn't shipped (yet) is skipped, and the app doesn't offer
 it; the default model must be there.
 """
 
 import pytest
 
-from app.examples import EXAMPLES
-from app.models import read_model
 from app.services import DEMO_GRAPHS, ROOT
 from kbert_core import NO_KNOWLEDGE, Pipeline, Triple, load_graph
 from kbert_core.tasks import TASKS, LinkPrediction, NerPrediction
 from kbert_core.tasks.mask import MaskPrediction
+from kbert_lab.lab.examples import EXAMPLES
+from kbert_lab.lab.models import read_model
 
 WITH_TASK = [e for e in EXAMPLES if e.task is not None]
 TURNING = [e for e in WITH_TASK if e.task != "qa"]

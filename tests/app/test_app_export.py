@@ -11,15 +11,15 @@ import pytest
 import torch
 
 from app.export import Page, Side, page_html
-from app.models import ModelInfo
-from app.texts import speaking, t
-from app.view_models.matrix import PART_BLOCKED
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.kbert.interventions import Intervention, Tokens, intervene
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import NameRules
 from kbert_core.tasks import ClassPrediction, Filling, MaskPrediction, NerPrediction, Span
+from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.scene import GraphRef, Scene
+from kbert_lab.lab.texts import speaking, t
+from kbert_lab.lab.views.matrix import PART_BLOCKED
 
 HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "=1+1", "$x_2$ 患者\\")
 TEXT = "Tim Cook is visiting Beijing now"

@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 from app import services
 from app.app_pages import first_look, lab_matrix
 from app.components import tree
-from app.examples import EXAMPLES
 from kbert_core import Pipeline
+from kbert_lab.lab.examples import EXAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
 MEANWHILE = """

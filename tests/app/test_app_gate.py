@@ -7,8 +7,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import services
-from app.view_models import prediction
 from kbert_core.pipeline import Pipeline
+from kbert_lab.lab.views import prediction
 from kbert_lab.study.gate import FEATURES
 from kbert_lab.study.gated import FILE, Gate, Gated, _digest
 

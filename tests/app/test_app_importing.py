@@ -4,10 +4,10 @@ import gzip
 
 import pytest
 
-from app.view_models import importing
-from app.view_models.importing import pasted_name, preview
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.io import ReadOptions
+from kbert_lab.lab.views import importing
+from kbert_lab.lab.views.importing import pasted_name, preview
 
 GRAPH = KnowledgeGraph([Triple("a", "is", "b")])
 

@@ -9,10 +9,6 @@ import pytest
 from sessions import do, session, write
 from streamlit.testing.v1 import AppTest
 
-from app.share import Shared, ShareError, data_of, from_file, from_link, to_file, to_link
-from app.view_models import interventions, matrix, prediction
-from app.view_models.interventions import with_one_more
-from app.view_models.why import share_of_layers
 from kbert_core import (
     Ablation,
     InjectionOptions,
@@ -27,6 +23,10 @@ from kbert_lab.lab.commands import MOST_INTERVENTIONS as MOST
 from kbert_lab.lab.commands import Intervene
 from kbert_lab.lab.scene import GraphRef, Scene, content_key
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.share import Shared, ShareError, data_of, from_file, from_link, to_file, to_link
+from kbert_lab.lab.views import interventions, matrix, prediction
+from kbert_lab.lab.views.interventions import with_one_more
+from kbert_lab.lab.views.why import share_of_layers
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 PATIENCE = 120

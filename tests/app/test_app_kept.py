@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from app.kept import Kept
+from kbert_lab.lab.kept import Kept
 
 PATIENCE = 20
 

@@ -9,21 +9,22 @@ import streamlit
 from sessions import session
 from streamlit.testing.v1 import AppTest
 
-from app import curating, export, services, state, workspaces
-from app.catalogue import Catalogue
-from app.models import NOTHING
-from app.texts import t
-from app.view_models.history import ago, log_as_rows
+from app import curating, export, services, state
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.errors import FetchError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import in_memory, rows_of
 from kbert_lab.graphs.search import GraphSearch
 from kbert_lab.graphs.store.store import GraphStore
+from kbert_lab.lab import workspaces
+from kbert_lab.lab.catalogue import Catalogue
 from kbert_lab.lab.commands import MakeEdits, Undo
 from kbert_lab.lab.log import Log
+from kbert_lab.lab.models import NOTHING
 from kbert_lab.lab.scene import WORDS
 from kbert_lab.lab.session import OpenedGraph, Session
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views.history import ago, log_as_rows
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 PATIENCE = 180

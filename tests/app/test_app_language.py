@@ -8,7 +8,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
-from app import language, texts
+from app import language
+from kbert_lab.lab import texts
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 PATIENCE = 180

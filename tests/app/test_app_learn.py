@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import learning, texts
-from app.view_models.lessons import LESSONS
+from app import learning
+from kbert_lab.lab import texts
+from kbert_lab.lab.views.lessons import LESSONS
 
 ROOT = Path(__file__).resolve().parents[2]
 LEARN = ROOT / "app" / "app_pages" / "learn.py"
@@ -151,10 +152,10 @@ def opened(lesson, before=""):
         import streamlit as st
 
         from app import learning, services, state
-        from app.view_models.lessons import exercise
         from kbert_core import Triple
         from kbert_core.knowledge.edit import Edit
         from kbert_lab.lab.commands import ChooseGraph, Undo
+        from kbert_lab.lab.views.lessons import exercise
 
         learning.begin()
         if before:

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from app import services, texts
+from app import services
 from app.learning import read
-from app.view_models import lessons
-from app.view_models.lessons import LESSON, LESSONS, MODEL, Exercise, Setting, exercise
 from kbert_core import KnowledgeGraph, Triple
+from kbert_lab.lab import texts
+from kbert_lab.lab.views import lessons
+from kbert_lab.lab.views.lessons import LESSON, LESSONS, MODEL, Exercise, Setting, exercise
 
 FIGURE_2 = [
     Triple("Tim Cook", "CEO", "Apple"),

@@ -8,12 +8,12 @@ from streamlit.testing.v1 import AppTest
 from tiny_knowbert import PICTURE, PLACE, SENSES, TEST, TEXT, knowbert_in
 
 from app import services
-from app.models import read_model
-from app.texts import t
-from app.view_models import effects, knowledge, links, targets
 from kbert_core import Triple
 from kbert_core.explain.targets import LinkTarget
 from kbert_core.tasks import Link, LinkPrediction
+from kbert_lab.lab.models import read_model
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views import effects, knowledge, links, targets
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 PATIENCE = 240

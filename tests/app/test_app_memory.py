@@ -10,9 +10,9 @@ from sessions import do, session
 from streamlit.testing.v1 import AppTest
 
 from app import services
-from app.kept import Kept
 from app.services import RoomError
 from kbert_core import KnowledgeGraph, Triple
+from kbert_lab.lab.kept import Kept
 from kbert_lab.lab.scene import CHARACTERS, GraphRef, Scene
 
 TEN = "".join(f"head {i}\tis\ttail {i}\n" for i in range(10)).encode()

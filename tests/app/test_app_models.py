@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from app.models import CHINESE, ENGLISH, LATIN, read_model, twin_of
-from app.view_models import model_facts
+from kbert_lab.lab.models import CHINESE, ENGLISH, LATIN, read_model, twin_of
+from kbert_lab.lab.views import model_facts
 
 
 @pytest.fixture

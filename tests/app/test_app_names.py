@@ -1,8 +1,8 @@
 """What the Lab says of names written otherwise than in the graph."""
 
-from app.view_models.names import SHOWN, name_lines
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.kbert.sentence_tree import grow_trees, passed_over
+from kbert_lab.lab.views.names import SHOWN, name_lines
 
 GRAPH = KnowledgeGraph(
     [

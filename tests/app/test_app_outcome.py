@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from app import audits, services
-from app.models import ModelInfo
-from app.texts import t
-from app.view_models.shared import outcome, place_of
 from kbert_core import Card, KBertError, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
 from kbert_core.tasks.mask import Filling
+from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views.shared import outcome, place_of
 
 TEXT, AT = "患者行胃镜检查", (3, 5)
 INFO = ModelInfo("models/x", "x", Card())

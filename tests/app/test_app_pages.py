@@ -9,14 +9,15 @@ import pytest
 from sessions import add, do, session, write
 from streamlit.testing.v1 import AppTest
 
-from app import examples, export, services
-from app.models import read_model
+from app import export, services
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.checkpoints import encoders
 from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.graphs.store.store import GraphStore
+from kbert_lab.lab import examples
 from kbert_lab.lab.commands import Options
+from kbert_lab.lab.models import read_model
 from kbert_lab.lab.selection import Selection
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"

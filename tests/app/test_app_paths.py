@@ -9,11 +9,11 @@ from conftest import tiny_config, tiny_tokenizer
 from explaining_pages import FIGURE_2, models_in, opened, said, until, write
 from transformers import BertForSequenceClassification
 
-from app.texts import t
-from app.view_models import paths as view
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.explain.case import Case
 from kbert_lab.explain.influence import influence, stream_influence
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views import paths as view
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 DISEASE = Triple("糖尿病", "类别", "疾病")

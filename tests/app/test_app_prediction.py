@@ -2,12 +2,12 @@
 
 import pytest
 
-from app.models import ModelInfo
-from app.view_models import prediction, twins
-from app.view_models.shared import turning
 from kbert_core import Card
 from kbert_core.tasks import ClassPrediction, LabelledToken, MaskPrediction, NerPrediction, Span
 from kbert_core.tasks.mask import Filling
+from kbert_lab.lab.models import ModelInfo
+from kbert_lab.lab.views import prediction, twins
+from kbert_lab.lab.views.shared import turning
 
 TEXT = "心电图<b>"
 

@@ -13,19 +13,20 @@ from babel.messages.pofile import read_po
 
 import kbert_core
 import kbert_lab
-from app import audits, services, workspaces
-from app.models import NOTHING
-from app.texts import LOCALES, refusal, speaking
-from app.view_models.importing import preview
+from app import audits, services
 from kbert_core import Intervention, KBertError, KnowledgeGraph, Triple
 from kbert_core.kbert.interventions import Tokens
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ReadOptions
 from kbert_lab.data.labelled import Example, check_labels
 from kbert_lab.graphs.store.store import GraphStore
+from kbert_lab.lab import workspaces
 from kbert_lab.lab.commands import Redo, ReplaceTail, Undo, apply
+from kbert_lab.lab.models import NOTHING
 from kbert_lab.lab.scene import WORDS, Scene
 from kbert_lab.lab.session import OpenedGraph, Session
+from kbert_lab.lab.texts import LOCALES, refusal, speaking
+from kbert_lab.lab.views.importing import preview
 
 FOLDERS = [Path(package.__file__).parent for package in (kbert_core, kbert_lab)]
 PO = LOCALES / "zh" / "LC_MESSAGES" / "core.po"

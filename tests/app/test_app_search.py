@@ -11,15 +11,15 @@ from sessions import do, session
 from undecided import undecided
 
 from app import services
-from app.models import read_model
-from app.texts import t
-from app.view_models import flips_search as view
-from app.view_models import targets as targets_view
-from app.view_models.prediction import percent
 from kbert_core import KnowledgeGraph, Pipeline, Triple
 from kbert_core.explain.case import Case, Target
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.explain.counterfactuals import Search, counterfactuals
+from kbert_lab.lab.models import read_model
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views import flips_search as view
+from kbert_lab.lab.views import targets as targets_view
+from kbert_lab.lab.views.prediction import percent
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
 GASTROSCOPY = "患者行胃镜检查未见异常"

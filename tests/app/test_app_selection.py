@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from app.view_models import tree
-from app.view_models.neighbourhood import Drawn, neighbourhood
-from app.view_models.selected import Marks, chosen_characters, marks_of, say_selection
 from kbert_core import Ablation, KnowledgeGraph, Triple
 from kbert_lab.lab.selection import MEAN, Selection, triple_of
+from kbert_lab.lab.views import tree
+from kbert_lab.lab.views.neighbourhood import Drawn, neighbourhood
+from kbert_lab.lab.views.selected import Marks, chosen_characters, marks_of, say_selection
 
 TOKENS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
 APPLE = Triple("Tim Cook", "CEO", "Apple")

@@ -15,9 +15,25 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app import share
-from app.comparing import GRAPHS, Choice
-from app.share import (
+from kbert_core import (
+    Ablation,
+    InjectionOptions,
+    Intervention,
+    KBertError,
+    KnowledgeGraph,
+    Pipeline,
+    Triple,
+)
+from kbert_core.kbert.interventions import Tokens
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.selection import SCORED, Strategy
+from kbert_core.knowledge.surface_forms import BASIC, RULES, NameRules
+from kbert_core.knowledge.triple import AliasRelations
+from kbert_lab.lab import share
+from kbert_lab.lab.comparing import GRAPHS, Choice
+from kbert_lab.lab.scene import GraphRef, Scene
+from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.share import (
     COMPARISONS,
     MOST_BYTES,
     MOST_CHARACTERS,
@@ -34,22 +50,6 @@ from app.share import (
     to_file,
     to_link,
 )
-from kbert_core import (
-    Ablation,
-    InjectionOptions,
-    Intervention,
-    KBertError,
-    KnowledgeGraph,
-    Pipeline,
-    Triple,
-)
-from kbert_core.kbert.interventions import Tokens
-from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.selection import SCORED, Strategy
-from kbert_core.knowledge.surface_forms import BASIC, RULES, NameRules
-from kbert_core.knowledge.triple import AliasRelations
-from kbert_lab.lab.scene import GraphRef, Scene
-from kbert_lab.lab.selection import Selection
 
 SCENE = Scene(
     ("患者行胃镜检查未见异常",),

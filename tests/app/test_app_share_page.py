@@ -10,18 +10,19 @@ import pytest
 from sessions import add, do, edit, write
 from streamlit.testing.v1 import AppTest
 
-from app import services, workspaces
+from app import services
 from app.app_pages import lab_share
-from app.comparing import Choice
 from app.services import RoomError
-from app.share import MOST_EDITS, Shared, from_link, to_link
-from app.texts import t
 from kbert_core import Ablation, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import Strategy
+from kbert_lab.lab import workspaces
 from kbert_lab.lab.commands import Options
+from kbert_lab.lab.comparing import Choice
 from kbert_lab.lab.scene import GraphRef, Scene
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.share import MOST_EDITS, Shared, from_link, to_link
+from kbert_lab.lab.texts import t
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 TEXT = "Tim Cook is visiting Beijing now"

@@ -9,12 +9,12 @@ from sessions import add, session, write
 from streamlit.testing.v1 import AppTest
 
 from app import services
-from app.share import Shared, from_link, to_link
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_lab.lab.scene import GraphRef, Scene
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.share import Shared, from_link, to_link
 
 PATIENCE = 120
 TEXT = "Tim Cook is visiting Beijing now"

@@ -12,12 +12,12 @@ from sessions import do, session
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
 
-from app.models import read_model
-from app.view_models import twins
-from app.view_models.shared import outcome, turning
-from app.view_models.targets import answer_name, name_of, targets
 from kbert_core import Card, Pipeline
 from kbert_core.tasks import LabelsPrediction
+from kbert_lab.lab.models import read_model
+from kbert_lab.lab.views import twins
+from kbert_lab.lab.views.shared import outcome, turning
+from kbert_lab.lab.views.targets import answer_name, name_of, targets
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 PATIENCE = 240

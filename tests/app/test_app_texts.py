@@ -10,11 +10,11 @@ from babel.messages.pofile import read_po
 from jinja2 import Environment, meta
 
 import app
-from app import texts
-from app.examples import EXAMPLES
-from app.locales import update
-from app.models import type_name
-from app.texts import LOCALES, N_, t, tn
+from kbert_lab.lab import texts
+from kbert_lab.lab.examples import EXAMPLES
+from kbert_lab.lab.locales import update
+from kbert_lab.lab.models import type_name
+from kbert_lab.lab.texts import LOCALES, N_, t, tn
 
 ROOT = Path(app.__file__).parent
 PO = LOCALES / "zh" / "LC_MESSAGES" / "app.po"
@@ -46,7 +46,7 @@ def placeholders(text):
 def test_every_text_of_the_app_is_translated_and_no_other(chinese):
     used = {message.id for message in update.extracted() if message.id}
     known = {tuple(forms(m.id)) if m.pluralizable else m.id for m in chinese}
-    assert used == known, "run: python -m app.locales.update"
+    assert used == known, "run: python -m kbert_lab.lab.locales.update"
     left = [m.id for m in chinese if m.fuzzy or not all(forms(m.string))]
     assert left == []
 

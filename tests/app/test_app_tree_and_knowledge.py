@@ -4,21 +4,6 @@ import re
 
 import pytest
 
-from app.texts import speaking
-from app.view_models import knowledge, names, tree
-from app.view_models.diff import code_of
-from app.view_models.html import escape, markdown, shown
-from app.view_models.model_facts import shares
-from app.view_models.names import nearest_names
-from app.view_models.neighbourhood import (
-    Drawn,
-    laid_out,
-    names_of,
-    neighbourhood,
-    places_of,
-    tokens_of,
-)
-from app.view_models.selected import Marks
 from kbert_core import (
     Characters,
     InjectionOptions,
@@ -32,6 +17,21 @@ from kbert_core import (
 )
 from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge.edit import Edit
+from kbert_lab.lab.texts import speaking
+from kbert_lab.lab.views import knowledge, names, tree
+from kbert_lab.lab.views.diff import code_of
+from kbert_lab.lab.views.html import escape, markdown, shown
+from kbert_lab.lab.views.model_facts import shares
+from kbert_lab.lab.views.names import nearest_names
+from kbert_lab.lab.views.neighbourhood import (
+    Drawn,
+    laid_out,
+    names_of,
+    neighbourhood,
+    places_of,
+    tokens_of,
+)
+from kbert_lab.lab.views.selected import Marks
 
 APPLE = Triple("Tim Cook", "CEO", "Apple")
 CHINA = Triple("Beijing", "capital", "China")

@@ -6,11 +6,12 @@ import pytest
 from sessions import session
 from streamlit.testing.v1 import AppTest
 
-from app import examples, services
-from app.view_models.trying import LEAST, Tried, best, candidates, effect, said
+from app import services
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.tasks import ClassPrediction, NerPrediction, Span
+from kbert_lab.lab import examples
 from kbert_lab.lab.scene import WORDS, Scene
+from kbert_lab.lab.views.trying import LEAST, Tried, best, candidates, effect, said
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 GRAPH = KnowledgeGraph(

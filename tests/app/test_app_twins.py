@@ -1,8 +1,8 @@
 """Predictions beside a twin's: what differs is marked and said, and so is that nothing does."""
 
-from app.view_models import twins
-from app.view_models.twins import Side
 from kbert_core.tasks import LabelledToken, NerPrediction, Span
+from kbert_lab.lab.views import twins
+from kbert_lab.lab.views.twins import Side
 
 TEXT = "行胃镜<b>"
 HEADS = (

@@ -8,16 +8,17 @@ from postgres import running_cluster
 from sessions import session
 from streamlit.testing.v1 import AppTest
 
-from app import services, state, workspaces
-from app.edit_log import OpenWorkspace
-from app.texts import speaking
-from app.workspaces import WorkspaceError
+from app import services, state
 from kbert_core import KnowledgeGraph, Triple, find_mentions
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.graphs.search import Query
 from kbert_lab.graphs.store.importing import Source
+from kbert_lab.lab import workspaces
+from kbert_lab.lab.edit_log import OpenWorkspace
 from kbert_lab.lab.history import Edited
+from kbert_lab.lab.texts import speaking
+from kbert_lab.lab.workspaces import WorkspaceError
 
 DETAILS = re.compile(r"127\.0\.0\.1|postgresql:|kbert|port|[0-9]{4}")  # for the log alone
 PEAR, PLUM, FIG = (Triple(name, "is", "fruit") for name in ("pear", "plum", "fig"))

@@ -8,11 +8,11 @@ import pytest
 from playwright.sync_api import expect
 
 from app import services
-from app.components import source
-from app.texts import t
-from app.view_models.why import in_browser, why
 from kbert_core import Ablation, InjectionOptions, flatten, grow_trees
 from kbert_core.words import Words
+from kbert_lab.lab.drawings import source
+from kbert_lab.lab.texts import t
+from kbert_lab.lab.views.why import in_browser, why
 
 pytestmark = pytest.mark.browser
 

@@ -15,7 +15,6 @@ from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_su
 from sklearn.preprocessing import MultiLabelBinarizer
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from app.texts import refusal, speaking
 from kbert_core import KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import DataError, OptionError, TextError
 from kbert_core.explain.case import Case
@@ -29,6 +28,7 @@ from kbert_lab.data.labelled import check_labels, labels_of, read_examples
 from kbert_lab.data.sources import guess_task, read_split
 from kbert_lab.data.splits import write_split
 from kbert_lab.explain.counterfactuals import Search, counterfactuals
+from kbert_lab.lab.texts import refusal, speaking
 from kbert_lab.training.collator import KnowledgeCollator
 from kbert_lab.training.scores import multilabel_scores
 

@@ -9,7 +9,6 @@ from small_data import tuning
 from torch.nn.functional import layer_norm
 from transformers import AutoModelForTokenClassification
 
-from app.models import read_model
 from kbert_core import InjectionOptions, Piece, Pipeline, Triple
 from kbert_core.checkpoints.checkpoint import load_model
 from kbert_core.errors import CheckpointError
@@ -19,6 +18,7 @@ from kbert_core.explain.effects import effects
 from kbert_core.layers import INSERTED, layers_of
 from kbert_lab.explain.attention import attention_effect
 from kbert_lab.explain.influence import influence
+from kbert_lab.lab.models import read_model
 from kbert_lab.lexicon import LAYER, RATE, LexiconConfig
 from kbert_lab.training.finetune import train
 

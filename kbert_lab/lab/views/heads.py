@@ -1,0 +1,238 @@
+"""All attention heads at once: one small map a layer and head, one colour scale for all."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
+from kbert_core.knowledge.triple import Triple
+from kbert_lab.explain.attention import CellArithmetic
+from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.texts import listed, sentences, t
+from kbert_lab.lab.views.html import escape
+from kbert_lab.lab.views.matrix import HIDDEN, LEVELS, share
+
+MOST = 48  # cells a side of a small map; a longer text's are merged
+
+
+@dataclass(frozen=True)
+class HeadsView:
+    """L x A small maps of attention."""
+
+    # (L, A, n, n) uint8, as in a MatrixView; they grow with the weight's square root
+    codes: np.ndarray
+    high: float  # what the code LEVELS - 1 stands for, in every map
+    merged: int = 1  # tokens a side of a cell; 1: none are merged
+
+    def data(self, layer: int, head: int) -> dict[str, object]:
+        """What the front end needs, as JSON.
+
+        Args:
+            layer, head: shown large, from 1; 0 is a mean.
+        """
+        layers, heads, size, _ = self.codes.shape
+        return {
+            "kind": "attention",
+            "layers": layers,
+            "heads": heads,
+            "n": size,
+            "codes": base64.b64encode(self.codes.tobytes()).decode(),
+            "low": 0.0,
+            "high": self.high,
+            "middle": self.high / 4,
+            "chosen": [layer, head],
+            "label": t(
+                "Attention of {layers} layers with {heads} heads each as small maps; arrow keys "
+                "move, Enter shows one large",
+                layers=layers,
+                heads=heads,
+            ),
+            "texts": {"name": t("layer {layer}, head {head}")},
+        }
+
+
+def map_name(layer: int, head: int) -> str:
+    """What a map is called; plain text.
+
+    Args:
+        layer, head: from 1; 0 is the mean of all.
+    """
+    if layer and head:
+        return t("layer {layer}, head {head}", layer=layer, head=head)
+    if layer:
+        return t("layer {layer}, mean of its heads", layer=layer)
+    if head:
+        return t("head {head}, mean over the layers", head=head)
+    return t("mean of all layers and heads")
+
+
+def branch_read(flat: FlatTree, chosen: Triple | None) -> PlacedBranch | None:
+    """The branch whose readers are looked for: that of the triple chosen, else the first."""
+    own = (branch for branch in flat.branches if branch.branch.triple == chosen)
+    return next(own, next(iter(flat.branches), None))
+
+
+def readers(
+    maps: np.ndarray, visible: np.ndarray, branch: PlacedBranch
+) -> list[tuple[int, int, float]]:
+    """Layers and heads, from 1, by how much attention the mention pays to its branch, most first.
+
+    Args:
+        maps: (L, A, N, N) weights.
+        visible: (N, N) bool.
+    """
+    columns = range(branch.start, branch.end)
+    rows = [row for row in np.flatnonzero(visible[:, branch.start]) if row not in columns]
+    mass = maps[:, :, rows, branch.start : branch.end].astype(np.float32).sum(-1).mean(-1)
+    heads = mass.shape[1]
+    order = np.argsort(-mass, axis=None, kind="stable")
+    return [(int(n) // heads + 1, int(n) % heads + 1, float(mass.flat[n])) for n in order]
+
+
+def map_shown(
+    chosen: Selection, maps: np.ndarray, visible: np.ndarray, flat: FlatTree
+) -> tuple[int, int]:
+    """The layer and head shown: what is chosen, else the head that reads a branch most."""
+    branch = branch_read(flat, chosen.triple)
+    if chosen.layer is not None or branch is None:
+        return chosen.map_of(*maps.shape[:2])
+    return readers(maps, visible, branch)[0][:2]
+
+
+def said_of_readers(
+    maps: np.ndarray, visible: np.ndarray, branch: PlacedBranch, most: int = 3
+) -> str:
+    """Say which heads read a branch; plain text."""
+    named = (
+        t("{map} ({share})", map=map_name(layer, head), share=share(mass))
+        for layer, head, mass in readers(maps, visible, branch)[:most]
+    )
+    return t(
+        "Of the mention's attention most goes to {triple} in {maps}. A weight is no effect: block "
+        "the link to see whether it matters.",
+        triple=branch.branch.triple,
+        maps=listed(named),
+    )
+
+
+def most_alike(
+    maps: np.ndarray, layer: int, head: int, most: int = 3
+) -> list[tuple[int, int, float]]:
+    """The maps that are most like one: layer and head, from 1, and the cosine of the weights.
+
+    Args:
+        maps: (L, A, N, N) weights.
+        layer, head: of the one, from 1.
+        most: how many.
+    """
+    flat = maps.astype(np.float32).reshape(-1, maps.shape[-1] ** 2)
+    flat /= np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
+    own = (layer - 1) * maps.shape[1] + head - 1
+    cosines = flat @ flat[own]
+    cosines[own] = -np.inf
+    nearest = np.argsort(-cosines, kind="stable")[: min(most, len(flat) - 1)]
+    return [(n // maps.shape[1] + 1, n % maps.shape[1] + 1, float(cosines[n])) for n in nearest]
+
+
+def heads_view(maps: np.ndarray, visible: np.ndarray, keep: Sequence[int]) -> HeadsView:
+    """Make small maps of attention.
+
+    Args:
+        maps: (L, A, N, N) weights.
+        visible: (N, N) bool.
+        keep: the tokens drawn, as indices along N.
+    """
+    places = np.asarray(keep, dtype=int)
+    shown = (slice(None), places[:, None], places[None, :])
+    small = np.stack([_merged(layer[shown].astype(np.float32), np.maximum) for layer in maps])
+    high = float(max(small.max(initial=0.0), 1e-6))
+    scaled = np.sqrt(small / high)  # or nearly all but the largest would look like nothing
+    codes = np.clip(np.round(scaled * (LEVELS - 1)), 0, LEVELS - 1).astype(np.uint8)
+    codes[..., ~_merged(visible[np.ix_(keep, keep)], np.logical_or)] = HIDDEN
+    return HeadsView(codes, high, _side(len(places)))
+
+
+def _side(count: int) -> int:
+    """How many tokens a side of one small cell stands for."""
+    return max(1, -(-count // MOST))
+
+
+def _merged(values: np.ndarray, most: np.ufunc) -> np.ndarray:
+    """Merge neighbouring cells, each square to one."""
+    count = values.shape[-1]
+    starts = np.arange(0, count, _side(count))
+    return most.reduceat(most.reduceat(values, starts, axis=-1), starts, axis=-2)
+
+
+def table_html(cell: CellArithmetic) -> str:
+    """The whole calculation, a step a line."""
+    steps = (
+        (
+            "q · k",
+            number(cell.dot),
+            t(
+                "query of the one times key of the other, {size} numbers in head {head}",
+                head=cell.head,
+                size=cell.size,
+            ),
+        ),
+        (f"× 1/√{cell.size}", number(cell.scaled), t("scaled by the size of a head")),
+        (
+            "+ M",
+            "0" if cell.visible else "−∞",
+            t(
+                "the visible matrix opens this cell"
+                if cell.visible
+                else "the visible matrix closes this cell"
+            ),
+        ),
+        (
+            "log Σ e^",
+            number(cell.log_sum_exp),
+            t("over the {n} tokens that the row sees", n=cell.seen),
+        ),
+        ("softmax", share(cell.weight), t("e^(score − log Σ): the attention weight")),
+    )
+    body = "".join(
+        f'<tr><th scope="row">{escape(step)}</th><td class="kb-num">{escape(value)}</td>'
+        f"<td>{escape(what)}</td></tr>"
+        for step, value, what in steps
+    )
+    return f'<table class="kb-table kb-sum"><tbody>{body}</tbody></table>'
+
+
+def of_mean(maps: np.ndarray, layer: int, head: int, query: int, key: int) -> str:
+    """Say which single maps a mean's value comes from; plain text.
+
+    Args:
+        maps: (L, A, N, N) weights.
+        layer, head: shown, from 1; 0 is the mean of all, and at least one is.
+        query, key: the cell.
+    """
+    values = maps[:, :, query, key].astype(np.float32)
+    if layer:
+        values = values[layer - 1 : layer]
+    if head:
+        values = values[:, head - 1 : head]
+    choose = t("Choose one layer and one head to see how the weight is worked out.")
+    if not values.any():
+        return choose
+    best = np.argsort(-values, axis=None, kind="stable")[:3]
+    found = [np.unravel_index(i, values.shape) for i in best]
+    named = [
+        t(
+            "{map} ({share})",
+            map=map_name(layer or i + 1, head or j + 1),
+            share=share(float(values[i, j])),
+        )
+        for i, j in found
+    ]
+    said = t("A mean of {n} maps, the largest: {most}.", n=values.size, most=listed(named))
+    return sentences([said, choose])
+
+
+def number(value: float) -> str:
+    """A number as the page writes it."""
+    return f"{value:.3f}".replace("-", "−")

@@ -1,0 +1,98 @@
+"""Escaping: every text that people or files give goes through here."""
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from kbert_lab.lab.texts import refusal
+
+
+def escape(text: object) -> str:
+    """Make a text safe inside HTML and inside a quoted attribute."""
+    return html.escape(str(text), quote=True)
+
+
+def shown(text: str) -> str:
+    """Make a token visible and safe: white space and control characters by name."""
+    return escape(plain(text))
+
+
+def plain(text: str) -> str:
+    """Make a token visible where nothing is read as HTML; see :func:`shown`."""
+    return "".join(_visible(c) for c in text) or "∅"
+
+
+def markdown(text: object) -> str:
+    """Make a text safe inside Streamlit's Markdown, links and colours included.
+
+    A bare address stays text: a word joiner, which is not seen, parts it where
+    Markdown would link it, as a backslash there doesn't keep it from that.
+    A command or an option that is named in it, as in `kbert audit`, stays code.
+    An error is said in the visitor's language.
+    """
+    text = refusal(text) if isinstance(text, Exception) else text
+    plain, said = _COMMAND.split(str(text)), _COMMAND.findall(str(text))
+    return "".join(_marked(part) + code for part, code in zip(plain, [*said, ""], strict=True))
+
+
+def _marked(text: str) -> str:
+    parted = _ADDRESS.sub("\u2060", text)
+    marked = (f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|$:~^=&" else c for c in parted)
+    return "".join(marked).replace("\n", " ")
+
+
+_ADDRESS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
+_COMMAND = re.compile("`(?:kbert |--)[A-Za-z0-9 ._-]*[A-Za-z0-9]`")
+
+
+def shorten(text: str, most: int) -> str:
+    """The beginning of a text that has more characters than are shown."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def table_html(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int = 0, more: str = ""
+) -> str:
+    """A table.
+
+    Args:
+        heads: of the columns; plain text.
+        rows: cells, HTML already.
+        numbers: how many columns, the last ones, are numbers.
+        more: further classes.
+    """
+    words = len(heads) - numbers
+    kinds = ("", ' class="kb-num"')
+    top = "".join(f"<th{kinds[at >= words]}>{escape(head)}</th>" for at, head in enumerate(heads))
+    lines = (
+        "".join(f"<td{kinds[at >= words]}>{cell}</td>" for at, cell in enumerate(row))
+        for row in rows
+    )
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<table class="{f"kb-table {more}".strip()}"><tr>{top}</tr>{body}</table>'
+
+
+def scrolling(table: str, more: str = "") -> str:
+    """Put a table where it scrolls when it is large; by the keyboard too.
+
+    Args:
+        table: HTML.
+        more: further classes.
+    """
+    return f'<div class="{f"kb-scroll {more}".strip()}" tabindex="0">{table}</div>'
+
+
+def _visible(character: str) -> str:
+    if character == " ":
+        return "␣"
+    if "\ufe00" <= character <= "\ufe0f" or unicodedata.category(character) in (
+        "Cc",
+        "Cf",
+        "Zl",
+        "Zp",
+        "Zs",
+        "Cs",
+    ):
+        return f"U+{ord(character):04X}"
+    return character

@@ -1,0 +1,256 @@
+"""The triples of one sentence as rows of a table, and what a table edit means."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kbert_core.errors import KBertError
+from kbert_core.kbert.kbert import KBertTrace
+from kbert_core.knowbert.candidates import entities_named
+from kbert_core.knowbert.knowbert import KnowBertReading
+from kbert_core.knowledge.edit import Edit
+from kbert_core.knowledge.graph import KnowledgeGraph
+from kbert_core.knowledge.selection import Reason, Rule, Strategy
+from kbert_core.knowledge.triple import COUNT, Triple
+from kbert_core.roof.roof_bert import RoofReading
+from kbert_lab.lab.texts import N_, refusal, t
+from kbert_lab.lab.words import EDIT_TEXTS, RULE_TEXTS
+
+WHY_TEXTS = {
+    "context": N_("similarity {score}, rank {rank} of {among}"),
+    "rare": N_("rarity {score}, rank {rank} of {among}"),
+}
+
+ON, HEAD, RELATION, TAIL, STATE = "on", "head", "relation", "tail", "state"
+DELETE = "delete"
+FIELDS = (HEAD, RELATION, TAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class TripleRow:
+    """A triple of an entity that the sentence names."""
+
+    triple: Triple  # with the head as the graph writes it
+    on: bool  # whether it is switched on
+    used: int  # at how many mentions it is injected
+    mentions: int  # at how many it could be
+    rules: tuple[Rule, ...] = ()  # why it is left out elsewhere
+    moved_up: bool = False  # injected now, and over the limit in the scene compared with
+    reason: Reason | None = None  # how it stood among the others at the first mention
+    in_vectors: bool = False  # what is used of it is in an entity's vector, not in the text
+    beside: bool = False  # it is read beside the text, once for all mentions
+
+    @property
+    def state(self) -> str:
+        """What became of the triple and why, in a few words."""
+        why = why_text(self.reason, used=bool(self.used))
+        return t("{state} · {why}", state=self._outcome, why=why) if why else self._outcome
+
+    @property
+    def _outcome(self) -> str:
+        if self.in_vectors and not self.rules:
+            counts = self.triple.relation == COUNT
+            return t("in a vector" if self.used else "sets the prior" if counts else "in no vector")
+        if self.used and self.beside:
+            return t("read")
+        if self.used and self.moved_up:
+            return t("injected, moved up")
+        if self.used and self.used < self.mentions:
+            rule = t(RULE_TEXTS[self.rules[0].name]) if self.rules else ""
+            text = N_("injected at {used} of {mentions} mentions; else {rule}")
+            return t(text, used=self.used, mentions=self.mentions, rule=rule)
+        if self.used:
+            return t("injected")
+        if self.rules:
+            return t(RULE_TEXTS[self.rules[0].name])
+        return t("not injected")
+
+
+def triple_rows(trace: Any, graph: KnowledgeGraph, before: Any = None) -> tuple[TripleRow, ...]:
+    """List the triples of every entity named, in reading and graph order."""
+    if isinstance(trace.reading, KnowBertReading):
+        return _rows_in_vectors(trace, graph)
+    used, beside = Counter(trace.used), isinstance(trace.reading, RoofReading)
+    over_before = (
+        {item.triple for _, item in before.reading.left_out if item.rule is Rule.LIMIT}
+        if before is not None
+        else set()
+    )
+    rules: dict[Triple, dict[Rule, None]] = {}
+    reasons: dict[Triple, Reason] = {}
+    for _, item in trace.reading.left_out:
+        rules.setdefault(item.triple, {})[item.rule] = None
+        if item.reason is not None:
+            reasons.setdefault(item.triple, item.reason)
+    mentions = Counter(entity for own in trace.reading.mentions for entity in own.entities)
+    nodes = () if beside else trace.tree.nodes
+    for branch in (branch for node in nodes for branch in node.branches):
+        if branch.reason is not None:
+            reasons[branch.triple] = branch.reason
+    rows = []
+    for entity, count in mentions.items():
+        for triple in graph.triples_of(entity):
+            times = used[triple]
+            rows.append(
+                TripleRow(
+                    triple,
+                    graph.is_on(triple),
+                    times,
+                    count,
+                    tuple(rules.get(triple, ())),
+                    bool(times) and triple in over_before,
+                    reasons.get(triple),
+                    beside=beside,
+                )
+            )
+    return tuple(rows)
+
+
+def _rows_in_vectors(trace: Any, graph: KnowledgeGraph) -> tuple[TripleRow, ...]:
+    """Of a system that makes entity vectors of triples: first those in a vector or off."""
+    used = Counter(piece.triple for piece in trace.reading.pieces)
+    mentions = Counter(entity for own in trace.reading.mentions for entity in own.entities)
+    config, texts = trace.reading.config, trace.reading.sentences
+    for entity in entities_named(texts, graph, config.options, config.bases):
+        if entity in mentions:  # in an order that doesn't change with what is on
+            mentions[entity] = mentions.pop(entity)
+        elif not all(map(graph.is_on, graph.triples_of(entity))):
+            mentions[entity] = 1  # no candidate any more, and to be switched on again
+    rows = [
+        TripleRow(
+            triple,
+            graph.is_on(triple),
+            used[triple],
+            count,
+            () if graph.is_on(triple) else (Rule.OFF,),
+            in_vectors=True,
+        )
+        for entity, count in mentions.items()
+        for triple in graph.triples_of(entity)
+    ]
+    return tuple(sorted(rows, key=lambda row: not (row.used or row.rules)))
+
+
+def entities_of(trace: Any) -> set[str]:
+    """What the text's names are taken to mean, or may mean."""
+    if isinstance(trace, KBertTrace):
+        return {node.mention.entity for node in trace.tree.nodes}
+    return {entity for mention in trace.reading.mentions for entity in mention.entities}
+
+
+def names_in(trace: Any) -> list[str]:
+    """The heads that a triple may be added to, in reading order."""
+    found = []
+    for mention in trace.reading.mentions:
+        text = trace.reading.sentences[mention.sentence][mention.start : mention.end]
+        found.append(mention.entity if isinstance(trace.reading, KnowBertReading) else text)
+    return list(dict.fromkeys(found))
+
+
+def why_text(reason: Reason | None, *, used: bool) -> str:
+    """How a triple stood among the others; empty where the graph's order says it all."""
+    if reason is None:
+        return ""
+    if reason.score is None:
+        by_tail = used and reason.strategy is Strategy.TAIL_IN_TEXT
+        return t("tail in the text") if by_tail else ""
+    score = f"{reason.score:.2f}"
+    return t(WHY_TEXTS[reason.strategy], score=score, rank=reason.rank, among=reason.among)
+
+
+def moved_up(rows: Iterable[TripleRow]) -> tuple[Triple, ...]:
+    """The triples that took a freed place."""
+    return tuple(row.triple for row in rows if row.moved_up)
+
+
+def states(rows: Sequence[TripleRow], trace: Any, graph: KnowledgeGraph) -> list[str]:
+    """What became of the triples of some rows in another reading of the text."""
+    there = {row.triple: row.state for row in triple_rows(trace, graph)}
+    return [there.get(row.triple, "–") for row in rows]
+
+
+def table(
+    rows: Sequence[TripleRow], given: Sequence["Row"], states: Mapping[str, list[str]]
+) -> dict[str, list[Any]]:
+    """Columns of the editable table.
+
+    Args:
+        rows: of the triples.
+        states: of each reading side by side, by its name; none: the one of the rows.
+        given: what its columns that can be changed began with; the editor shows
+            its changes over that.
+    """
+    return {
+        ON: [on for _, on in given],
+        HEAD: [triple.head for triple, _ in given],
+        RELATION: [triple.relation for triple, _ in given],
+        TAIL: [triple.tail for triple, _ in given],
+        **(states or {STATE: [row.state for row in rows]}),
+        DELETE: [":material/delete:"] * len(rows),
+    }
+
+
+Row = tuple[Triple, bool]  # and whether it is on
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a change of the table asks for."""
+
+    edits: tuple[Edit, ...] = ()  # to append to the log, in order
+    problem: str | None = None  # why one of them can't be made; then there are no edits
+
+
+def read_changes(now: Sequence[Row], wanted: Sequence[Row], graph: KnowledgeGraph) -> Read:
+    """Turn what was changed in the table into edits.
+
+    Args:
+        now: what stands in its rows.
+        wanted: what the table shows instead.
+        graph: what the edits will be made to; they are tried on it.
+    """
+    edits: list[Edit] = []
+    trial = graph
+    try:
+        for before, after in zip(now, wanted, strict=True):
+            for edit in edits_between(before, after):
+                trial = trial.apply(edit)
+                edits.append(edit)
+    except KBertError as error:
+        return Read(problem=refusal(error))
+    return Read(tuple(edits))
+
+
+def rows_changed(rows: Sequence[Row], state: Mapping[str, Any]) -> tuple[Row, ...]:
+    """Return what a table editor shows: the rows it was given, and over them its own changes.
+
+    Args:
+        rows: as given.
+        state: the editor's; of ``edited_rows`` {row: {column: value}}.
+    """
+    shown = list(rows)
+    for row, changed in state.get("edited_rows", {}).items():
+        triple, on = shown[int(row)]
+        fields = {name: (text or "").strip() for name, text in changed.items() if name in FIELDS}
+        shown[int(row)] = (replace(triple, **fields), changed.get(ON, on))
+    return tuple(shown)
+
+
+def left_out(rows: Iterable[TripleRow]) -> dict[Rule, int]:
+    """Count the triples that are injected nowhere, each once, by the first rule."""
+    return Counter(row.rules[0] for row in rows if not row.used and row.rules)
+
+
+def describe(edit: Edit) -> str:
+    """Say in a few words what an edit does; plain text."""
+    return t(EDIT_TEXTS[edit.action], triple=edit.triple, new=edit.new or "")
+
+
+def edits_between(before: Row, after: Row) -> Iterable[Edit]:
+    """Yield what makes of a row of a table what it shows instead."""
+    (triple, on), (new, new_on) = before, after
+    if new != triple:
+        yield Edit("replace", triple, Triple.checked(new.head, new.relation, new.tail))
+    if new_on != on:
+        yield Edit("switch_on" if new_on else "switch_off", new)

@@ -1,0 +1,359 @@
+"""The matrix panel: visible, attention, difference; what its cells are."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.kbert.visible import Ablation
+from kbert_lab.lab.texts import N_, sentences, t
+from kbert_lab.lab.views.diff import Aligned, Identity, align, code_of
+from kbert_lab.lab.views.html import escape, plain
+from kbert_lab.lab.views.selected import Marks
+from kbert_lab.lab.views.why import why
+from kbert_lab.lab.words import MATRIX_TEXTS
+
+CANVAS = {
+    "zoom_in": N_("Zoom in"),
+    "zoom_out": N_("Zoom out"),
+    "fit": N_("Whole matrix"),
+    "mass": N_("In each row, show the fewest cells that hold"),
+    "mass_all": N_("all"),
+    "mass_kept": N_("{share} % of its mass: {kept} cells, {each} a row"),
+    "hint": N_("Enter opens it"),
+    "row_column": N_("its row and column"),
+}
+
+Kind = Literal["visible", "attention", "difference"]
+Which = Literal["before", "after"]
+LEVELS = 250  # codes below are values; the others are kinds of cell
+ONLY_BEFORE, ONLY_AFTER, HIDDEN = 253, 254, 255
+TRUNK, BRANCH, LINK, ABLATED, SEEN, UNSEEN = range(6)  # codes of a visible matrix
+KEPT = 6
+NEW_AND_GONE = (SEEN, ONLY_AFTER), (UNSEEN, ONLY_BEFORE)
+BLOCKED, OPENED = 7, 8  # by interventions
+PART_BLOCKED, PART_OPENED = 9, 10  # in some layers only
+FINE = 65_000  # steps of a value that the front end gets
+NOTHING = Marks()  # is chosen
+
+
+@dataclass(frozen=True)
+class MatrixView:
+    """A square of cells, a code each."""
+
+    kind: Kind  # which panel
+    categorical: bool  # whether codes below LEVELS are categories
+    codes: np.ndarray  # (N, N) uint8; row attends to column
+    tokens: tuple[Aligned, ...]  # N, aligned where two scenes are compared
+    roles: tuple[int, ...]  # N; 0 trunk, 1 branch, 2 mention
+    # N; equal for neighbours of one mention or one branch, 0 for any other token
+    groups: tuple[int, ...]
+    low: float = 0.0  # what the codes 0 and LEVELS - 1 stand for
+    high: float = 1.0
+    # (N, N) float32, what the cells hold; None where codes say it all
+    values: np.ndarray | None = None
+
+    @property
+    def identities(self) -> tuple[Identity, ...]:
+        """What each row and column is."""
+        return tuple(token.identity for token in self.tokens)
+
+    def data(self, marks: Marks = NOTHING) -> dict[str, object]:
+        """What the front end needs, as JSON; texts are plain, not HTML.
+
+        Args:
+            marks: what is chosen, as places among ``tokens``.
+        """
+        said = N_("{kind} matrix of {n} tokens; arrow keys move, Enter chooses a cell")
+        return {
+            "n": len(self.tokens),
+            "kind": self.kind,
+            "categorical": self.categorical,
+            "cells": base64.b64encode(self._cells.tobytes()).decode(),
+            "tokens": [plain(token.text) for token in self.tokens],
+            "identities": [code_of(identity) for identity in self.identities],
+            "status": [token.status for token in self.tokens],
+            "roles": list(self.roles),
+            "groups": list(self.groups),
+            "low": self.low,
+            "high": self.high,
+            "token": marks.token,
+            "cell": list(marks.cell) if marks.cell else None,
+            "branch": list(marks.branch),
+            "names": {str(code): t(name) for code, name in CELLS.items()},
+            "label": t(said, kind=t(MATRIX_TEXTS[self.kind]), n=len(self.tokens)),
+            "texts": {name: t(text) for name, text in CANVAS.items()},
+        }
+
+    @property
+    def _cells(self) -> np.ndarray:
+        """Codes, or values in 16 bit: fine enough to be read, and kinds of cell above them."""
+        if self.values is None:
+            return self.codes
+        scaled = np.round((self.values - self.low) / ((self.high - self.low) or 1.0) * FINE)
+        fine = np.clip(scaled, 0, FINE).astype("<u2")
+        return np.where(self.codes >= LEVELS, FINE + self.codes.astype("<u2"), fine)
+
+
+CELLS = {  # what each kind of cell is called in the tool tip and the legend, in its order
+    TRUNK: N_("both on the trunk"),
+    BRANCH: N_("on the same branch"),
+    LINK: N_("a mention and its branch"),
+    ABLATED: N_("visible only because of the ablation"),
+    KEPT: N_("visible in both"),
+    SEEN: N_("now visible"),
+    UNSEEN: N_("now hidden"),
+    BLOCKED: N_("× blocked"),
+    PART_BLOCKED: N_("/ blocked in some layers"),
+    OPENED: N_("○ opened"),
+    PART_OPENED: N_("· opened in some layers"),
+    ONLY_AFTER: N_("+ token only now"),
+    ONLY_BEFORE: N_("− token only before"),
+    HIDDEN: N_("hidden"),
+}
+
+
+def visible_view(flat: FlatTree, ablation: Ablation, share: np.ndarray | None = None) -> MatrixView:
+    """The visible matrix, each visible cell by the clause of Eq. 3 that opens it.
+
+    Args:
+        flat: N tokens.
+        ablation: how they are read.
+        share: (N, N), the share of layers in which row may attend to column:
+            cells that interventions changed are marked; None: none did.
+    """
+    branch, anchor = np.array(flat.branch_ids), np.array(flat.anchor_ids)
+    same = branch[:, None] == branch[None, :]
+    mention = (branch == 0) & (anchor > 0)
+    near = (anchor[:, None] == anchor[None, :]) & (mention[:, None] | mention[None, :])
+    codes = np.full((len(flat), len(flat)), HIDDEN, dtype=np.uint8)
+    if ablation.visible == "all":
+        codes[:] = ABLATED
+    codes[near & ~same] = LINK
+    codes[same] = BRANCH
+    codes[same & (branch[:, None] == 0)] = TRUNK
+    if share is not None:
+        was = codes != HIDDEN
+        some = (share > 0) & (share < 1)
+        codes[was & (share == 0)], codes[was & some] = BLOCKED, PART_BLOCKED
+        codes[~was & (share == 1)], codes[~was & some] = OPENED, PART_OPENED
+    return MatrixView("visible", True, codes, *_axis(flat, flat))
+
+
+def attention_view(
+    flat: FlatTree, weights: np.ndarray, visible: np.ndarray, *, high: float | None = None
+) -> MatrixView:
+    """Attention weights of one head, or their mean; hidden cells apart.
+
+    Args:
+        flat: N tokens.
+        weights: (N, N), row attends to column, rows sum to 1.
+        visible: (N, N) bool, row may attend to column.
+        high: the scale's upper end, where several maps share one; None: the
+            largest weight.
+    """
+    weights = np.asarray(weights, dtype=np.float32)
+    high = high or float(max(weights.max(initial=0.0), 1e-6))
+    codes = np.clip(np.round(weights / high * (LEVELS - 1)), 0, LEVELS - 1).astype(np.uint8)
+    codes[~visible] = HIDDEN
+    return MatrixView("attention", False, codes, *_axis(flat, flat), 0.0, high, weights)
+
+
+def spread(view: MatrixView, before: FlatTree, after: FlatTree, which: Which) -> MatrixView:
+    """Lay one scene's matrix over the tokens of two, so that the two can be flipped through.
+
+    Args:
+        view: of ``before`` or of ``after``, as ``which`` says.
+        before, after: the two scenes' tokens.
+        which: whose matrix it is; cells of tokens that it lacks are marked.
+    """
+    tokens, *grids, _ = _joined(before, after)
+    grid = grids[which == "after"]
+    codes = view.codes[grid]
+    every = np.ones(codes.shape, dtype=bool)
+    laid = _marked(codes, tokens, (before, after), (every, every), categorical=view.categorical)
+    own = np.array([getattr(token, which) is not None for token in tokens])
+    kept = np.where(own[:, None] & own[None, :], codes, laid.codes)
+    values = view.values[grid] if view.values is not None else None
+    return replace(laid, kind=view.kind, codes=kept, low=view.low, high=view.high, values=values)
+
+
+def difference(
+    before: FlatTree,
+    after: FlatTree,
+    visible: tuple[np.ndarray, np.ndarray],
+    weights: tuple[np.ndarray, np.ndarray] | None = None,
+) -> MatrixView:
+    """Which cells became visible or hidden, in some layers is enough; or attention's change.
+
+    The change is attention after minus before, centred at zero. Tokens are joined by identity.
+
+    Args:
+        before, after: the tokens of two scenes.
+        visible: (N, N), of each: in which share of the layers row may attend
+            to column, or bool.
+        weights: (N, N), of each; None: the cells are told apart by what is visible.
+    """
+    tokens, grid_before, grid_after, both = _joined(before, after)
+    flats, was, now = (before, after), visible[0][grid_before], visible[1][grid_after]
+    codes, seen = np.full(was.shape, HIDDEN, dtype=np.uint8), (was > 0, now > 0)
+    if weights is None:
+        codes[(was == now) & (was > 0)] = KEPT
+        codes[now > was] = SEEN
+        codes[now < was] = UNSEEN
+        return _marked(codes, tokens, flats, seen, categorical=True)
+    change = np.asarray(weights[1], np.float32)[grid_after]
+    change = change - np.asarray(weights[0], np.float32)[grid_before]
+    high = float(np.abs(change[both]).max(initial=0.0))
+    centre = (LEVELS - 1) / 2
+    scaled = np.clip(np.round(centre + change / (high or 1.0) * centre), 0, LEVELS - 1)
+    codes = np.where(seen[0] | seen[1], scaled.astype(np.uint8), codes)
+    marked = _marked(codes, tokens, flats, seen, categorical=False, low=-high, high=high)
+    return replace(marked, values=change)
+
+
+def largest_change(view: MatrixView) -> float:
+    """The largest difference, 0 where two scenes are equal."""
+    if view.categorical:
+        return float(np.isin(view.codes, (SEEN, UNSEEN, ONLY_BEFORE, ONLY_AFTER)).any())
+    return max(abs(view.low), abs(view.high))
+
+
+def links_changed(view: MatrixView) -> tuple[int, int]:
+    """How many links of a visible difference are new, and how many are gone."""
+    counts = [np.isin(view.codes, codes).sum() for codes in NEW_AND_GONE]
+    return int(counts[0]), int(counts[1])
+
+
+def cell_text(
+    view: MatrixView,
+    selected: tuple[Identity, Identity],
+    before: FlatTree | None,
+    after: FlatTree,
+    ablation: Ablation,
+    weights: np.ndarray | None,
+    old: np.ndarray | None,
+    visible: np.ndarray,
+) -> tuple[str, str] | None:
+    """Say why a cell is visible, and what it holds; plain text. None: it isn't there.
+
+    Args:
+        selected: the cell, who looks and at whom.
+        before, after: the tokens of the scenes; only one where none is compared.
+        ablation: of ``after``.
+        weights, old: (N, N) attention of ``after`` and ``before``, if shown.
+        visible: (N, N) bool, of ``after``, interventions included.
+    """
+    places = {token.identity: token for token in view.tokens}
+    if selected[0] not in places or selected[1] not in places:
+        return None
+    row, column = places[selected[0]], places[selected[1]]
+    if row.after is None or column.after is None:
+        if before is None or row.before is None or column.before is None:
+            text = N_("“{a}” and “{b}” are never in the same tree.")
+            return t(text, a=row.text, b=column.text), ""
+        said = why(before, row.before, column.before, ablation)
+        return t("Before: {sentence}", sentence=said), ""
+    sentence = why(after, row.after, column.after, ablation)
+    if weights is None:
+        return sentence, ""
+    value = share(float(weights[row.after, column.after]))
+    said = t("“{a}” gives “{b}” {p} of its attention.", a=row.text, b=column.text, p=value)
+    if not visible[row.after, column.after]:
+        said = t("Its attention there is exactly 0.")
+    if old is not None and row.before is not None and column.before is not None:
+        said = sentences([said, t("Before: {p}.", p=share(float(old[row.before, column.before])))])
+    return sentence, said
+
+
+def _joined(
+    before: FlatTree, after: FlatTree
+) -> tuple[tuple[Aligned, ...], tuple[np.ndarray, ...], tuple[np.ndarray, ...], np.ndarray]:
+    tokens = align(before, after)
+    old = np.array([token.before if token.before is not None else 0 for token in tokens])
+    new = np.array([token.after if token.after is not None else 0 for token in tokens])
+    same = np.array([token.status == "same" for token in tokens])
+    return tokens, np.ix_(old, old), np.ix_(new, new), same[:, None] & same[None, :]
+
+
+def _marked(
+    codes: np.ndarray,
+    tokens: tuple[Aligned, ...],
+    flats: tuple[FlatTree, FlatTree],
+    seen: tuple[np.ndarray, np.ndarray],
+    *,
+    categorical: bool,
+    low: float = 0.0,
+    high: float = 1.0,
+) -> MatrixView:
+    """Mark the links of tokens that only one of the two has; what they don't see is hidden."""
+    codes = codes.copy()
+    for name, code, links in (("after", ONLY_AFTER, seen[1]), ("before", ONLY_BEFORE, seen[0])):
+        there = np.array([getattr(token, name) is not None for token in tokens])
+        only = there & np.array([token.status != "same" for token in tokens])
+        theirs = only[:, None] | only[None, :]
+        codes[theirs] = HIDDEN
+        codes[theirs & links & there[:, None] & there[None, :]] = code
+    return MatrixView("difference", categorical, codes, *_axis(*flats), low, high)
+
+
+def _axis(
+    before: FlatTree, after: FlatTree
+) -> tuple[tuple[Aligned, ...], tuple[int, ...], tuple[int, ...]]:
+    """The tokens of two trees, or of one twice: each with its role, and mention or branch."""
+    tokens = align(before, after)
+    most = max((*before.anchor_ids, *after.anchor_ids), default=0) + 1
+    roles, groups = [], []
+    for own in tokens:
+        gone = own.after is None
+        flat, at = (before, own.before or 0) if gone else (after, own.after or 0)
+        branch, anchor = flat.branch_ids[at], flat.anchor_ids[at]
+        roles.append(1 if branch else 2 if anchor else 0)
+        groups.append((most + branch if branch else anchor) + 10_000 * gone)
+    return tokens, tuple(roles), tuple(groups)
+
+
+def share(value: float) -> str:
+    """A share of attention in per cent."""
+    if value == 0:
+        return "0"
+    return f"{100 * value:.1f} %" if value >= 0.0005 else "< 0.1 %"
+
+
+def places_drawn(names: Sequence[Identity], *, specials: bool) -> list[int]:
+    """Which tokens are drawn: all, or all but [CLS] and [SEP]; nothing is computed anew."""
+    return [i for i, name in enumerate(names) if specials or name[0] != "special"]
+
+
+def without_specials(view: MatrixView) -> MatrixView:
+    """Leave [CLS] and [SEP] out of what is drawn."""
+    keep = places_drawn(view.identities, specials=False)
+    grid = np.ix_(keep, keep)
+    return replace(
+        view,
+        codes=view.codes[grid],
+        tokens=tuple(view.tokens[i] for i in keep),
+        roles=tuple(view.roles[i] for i in keep),
+        groups=tuple(view.groups[i] for i in keep),
+        values=view.values[grid] if view.values is not None else None,
+    )
+
+
+def picked(maps: np.ndarray, layer: int, head: int) -> np.ndarray:
+    """One map of (L, A, N, N): layer and head from 1, as far as there are so many; 0: the mean."""
+    layer, head = min(layer, maps.shape[0]), min(head, maps.shape[1])
+    layers = maps[layer - 1 : layer] if layer else maps
+    return (layers[:, head - 1 : head] if head else layers).astype(np.float32).mean((0, 1))
+
+
+def legend_html(view: MatrixView) -> str:
+    """The kinds of cell that occur, each with its colour and its name."""
+    keys = "".join(
+        f'<span class="kb-key"><i class="kb-m-{code}"></i>{escape(t(name))}</span>'
+        for code, name in CELLS.items()
+        if (view.categorical or code >= LEVELS) and (view.codes == code).any()
+    )
+    return f'<div class="kb-legend">{keys}</div>'

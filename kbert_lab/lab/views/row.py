@@ -1,0 +1,126 @@
+"""One row of the matrix in words and as a table: who sees whom, and how much it looks there."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.kbert.visible import Ablation
+from kbert_core.knowledge.triple import Triple
+from kbert_lab.lab.scene import Identity
+from kbert_lab.lab.selection import triple_of
+from kbert_lab.lab.texts import N_, listed, sentences, t
+from kbert_lab.lab.views.matrix import CELLS, HIDDEN, share, visible_view
+from kbert_lab.lab.views.why import branch_of
+
+MOST_NAMED = 6  # tokens or branches named in a sentence; the table has them all
+
+
+def row_view(
+    flat: FlatTree,
+    row: int,
+    ablation: Ablation,
+    visible: np.ndarray,
+    weights: np.ndarray | None = None,
+    before: Mapping[Identity, float] | None = None,
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Describe a row.
+
+    Args:
+        flat: N tokens.
+        ablation: tells why a cell is open.
+        visible: (N, N) bool, row may attend to column.
+        weights: (N, N) attention, if it is shown.
+        before: the row's attention in the scene compared with, by token.
+
+    Returns:
+        Sentences, plain text; and the tokens it sees as columns of a table, where it looks most
+        first, or in reading order.
+    """
+    codes = visible_view(flat, ablation).codes[row]
+    names = {**CELLS, HIDDEN: N_("an intervention opens it")}
+    token, seen = flat.tokens[row], np.flatnonzero(visible[row]).tolist()
+    hidden = [place for place in range(len(flat)) if not visible[row, place]]
+    counts = {"a": token, "seen": len(seen), "n": len(flat)}
+    said = [t("“{a}” sees {seen} of {n} tokens: {what}.", what=_named(flat, seen), **counts)]
+    if hidden:
+        said.append(t("Hidden from it: {what}.", what=_named(flat, hidden)))
+    if weights is not None:
+        seen.sort(key=lambda place: -weights[row, place])
+        most = [f"“{flat.tokens[i]}” {share(float(weights[row, i]))}" for i in seen[:MOST_NAMED]]
+        said.append(t("“{a}” attends most to: {what}.", a=token, what=listed(most)))
+    branches = [branch_of(flat, place) for place in seen]
+    columns = {
+        t("Token"): [f"{flat.tokens[place]} ({place})" for place in seen],
+        t("Stands on"): [t("branch “{branch}”", branch=b) if b else t("trunk") for b in branches],
+        t("Seen because"): [
+            t("the token itself") if place == row else t(names[codes[place]]) for place in seen
+        ],
+    }
+    if weights is not None:
+        now = [float(weights[row, place]) for place in seen]
+        if before is None:
+            return said, columns | {t("Attention"): [*map(share, now)]}
+        old = [before.get(flat.identities[place]) for place in seen]
+        columns[t("Before")] = ["–" if value is None else share(value) for value in old]
+        columns[t("Now")] = [*map(share, now)]
+        columns[t("Change")] = [
+            "+" if was is None else f"{100 * (value - was):+.1f}".replace("-", "−")
+            for value, was in zip(now, old, strict=True)
+        ]
+    return said, columns
+
+
+def _named(flat: FlatTree, places: list[int]) -> str:
+    """Name tokens: how many are of the trunk, and the branches, each once, in reading order."""
+    trunk = sum(1 for place in places if flat.branch_ids[place] == 0)
+    branches = dict.fromkeys(branch_of(flat, own) for own in places if flat.branch_ids[own] > 0)
+    parts = [t("{n} of the trunk", n=trunk)] if trunk else []
+    parts += [t("the branch “{branch}”", branch=branch) for branch in branches]
+    more = len(parts) - MOST_NAMED
+    return listed([*parts[:MOST_NAMED], *([t("and {n} more", n=more)] if more > 0 else [])])
+
+
+def branch_mass(
+    flat: FlatTree, triple: Triple, weights: np.ndarray, visible: np.ndarray
+) -> dict[int, float]:
+    """Sum the attention that each token outside gives to a triple's branches.
+
+    Args:
+        flat: N tokens.
+        triple: whose branches, at all its mentions.
+        weights: (N, N), rows sum to 1.
+        visible: (N, N) bool, row may attend to column.
+
+    Returns:
+        A share of attention, 0 to 1, by place of every token that sees any of the branches'
+        tokens and stands on none, in reading order.
+    """
+    branch = np.array([triple_of(name) == triple for name in flat.identities], dtype=bool)
+    outside = np.flatnonzero(visible[:, branch].any(1) & ~branch)
+    return {int(place): float(weights[place, branch].sum()) for place in outside}
+
+
+def say_mass(
+    flat: FlatTree, triple: Triple, weights: np.ndarray, visible: np.ndarray, token: int | None
+) -> str:
+    """Say how much attention a triple's branch gets; plain text.
+
+    Args:
+        flat, triple, weights, visible: as for :func:`branch_mass`.
+        token: the chosen token, which is named first.
+    """
+    masses = branch_mass(flat, triple, weights, visible)
+    if not masses:
+        return t("its branch is not in this tree.")
+    named = sorted(masses, key=lambda place: (place != token, -masses[place]))[:MOST_NAMED]
+    given = listed(f"“{flat.tokens[place]}” {share(masses[place])}" for place in named)
+    said = [t("{given}.", given=given)]
+    if len(masses) > 1:
+        mean = share(sum(masses.values()) / len(masses))
+        said.append(
+            t("On average {mean} from the {n} tokens that see it.", mean=mean, n=len(masses))
+        )
+    if token is not None and token not in masses and triple_of(flat.identities[token]) != triple:
+        said.append(t("“{a}” can't see it: 0.", a=flat.tokens[token]))
+    return sentences(said)
