@@ -1,31 +1,23 @@
 """The language a visitor reads: chosen above the page, asked by the address, or the browser's."""
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.app_pages.parts import segments
 from app.components.document import mark_document
+from app.streamlit_private import in_a_page
 from kbert_lab.lab import texts
 from kbert_lab.lab.texts import LANGUAGES, t
 
 PARAMETER = "lang"  # of the address, so that a link keeps the language
 UNSENT = "lab.add_"  # a form's fields: what is typed there isn't told before it is sent
 NAMES = {"zh": "中文", "en": "English"}  # each in itself
-CSS = """
-<style>
-div:has(> .st-key-app_language) { position: fixed; top: .78rem; right: 1rem; width: auto;
-  z-index: 999991; }
-[data-testid="stToolbar"] { padding-right: 9rem; }  /* the links end before the choice */
-.st-key-app_language button { min-height: 0; padding: .12rem .55rem; font-size: .82rem; }
-</style>
-"""
 
 ss = st.session_state
 
 
 def current() -> str:
     """The language of the visitor whose page is being made."""
-    if get_script_run_ctx(suppress_warning=True) is None:
+    if not in_a_page():
         return texts.default_language()  # outside a page there is no visitor
     return ss.get("app.language") or ss.get("app.browser_language") or _of_browser()
 
@@ -40,7 +32,6 @@ def begin() -> None:
 
 def chooser() -> None:
     """Draw the choice at the top right."""
-    st.html(CSS)
     ss["app.language_chooser"] = current()
     with st.container(key="app_language"):
         segments(

@@ -17,7 +17,7 @@ if str(ROOT) not in sys.path:
 # browser where both are on one machine; read once, when torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-from app import language, logs, look  # noqa: E402
+from app import language, logs, streamlit_private  # noqa: E402
 from kbert_lab.lab.texts import speaking, t  # noqa: E402
 
 
@@ -74,7 +74,7 @@ LOADED = hasattr(sys.modules.get("app.state"), "begin")  # not before it is impo
 logs.begin()
 language.begin()
 st.set_page_config(page_title=t("K-BERT Lab"), page_icon="🌿", layout="wide")
-st.html(look.CSS)
+st.html(streamlit_private.CSS)
 st.logo(ROOT / "app" / "logo.svg", size="large")
 page = st.navigation(
     {

@@ -6,13 +6,11 @@ from itertools import count
 from typing import Any, TypeVar
 
 import streamlit as st
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from app import state
 from app.app_pages.parts import action
 from app.background import BusyError, Look, Progress, Run, State
+from app.streamlit_private import look_again
 from kbert_core import KBertError
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views.html import markdown
@@ -116,7 +114,7 @@ def follow(run: Run[T], draw: Callable[[Look[T]], None], *, key: str, again: boo
     @st.fragment
     def panel() -> None:
         now = run.look()
-        _look_again(None if now.ended else PAUSES[min(next(looks), len(PAUSES) - 1)])
+        look_again(None if now.ended else PAUSES[min(next(looks), len(PAUSES) - 1)])
         if not now.ended:
             _going(run, now, key)
         draw(now)
@@ -127,22 +125,6 @@ def follow(run: Run[T], draw: Callable[[Look[T]], None], *, key: str, again: boo
             st.rerun()
 
     panel()
-
-
-def _look_again(pause: float | None) -> None:
-    """Have the fragment that is being drawn drawn anew every so often; None: no more.
-
-    What ``run_every`` of a fragment does, which can't be changed once it is drawn.
-    """
-    context, part = get_script_run_ctx(), ThreadState.get().fragment_id
-    if context is None or part is None:
-        return
-    message = ForwardMsg()
-    if pause is None:
-        message.stop_auto_rerun.fragment_ids.append(part)
-    else:
-        message.auto_rerun.interval, message.auto_rerun.fragment_id = pause, part
-    context.enqueue(message)
 
 
 def _going(run: Run[T], now: Look[T], key: str) -> None:
