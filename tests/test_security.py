@@ -104,7 +104,9 @@ def test_the_numbers_are_those_of_the_code():
 
 
 def test_every_variable_of_the_app_is_on_the_page_and_no_other():
-    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "app").rglob("*.py"))
+    parts = (ROOT / "app", ROOT / "kbert_lab" / "lab")
+    files = [path for part in parts for path in part.rglob("*.py")]
+    source = "".join(path.read_text(encoding="utf-8") for path in files)
     known = set(re.findall(r'"(KBERT_[A-Z_]+)"', source))
     elsewhere = {"KBERT_LANGUAGE"}  # of the interface: no matter of security
     assert set(re.findall(r"`(KBERT_[A-Z_]+)`", PAGE)) == known - elsewhere

@@ -159,8 +159,8 @@ def test_a_search_narrows_the_table(page):
 
 
 def test_a_large_graph_is_shown_in_pages(monkeypatch):
-    for module in ("catalogue", "app_pages.knowledge_table"):
-        monkeypatch.setattr(f"app.{module}.PAGE", 10)
+    for module in ("kbert_lab.lab.catalogue", "app.app_pages.knowledge_table"):
+        monkeypatch.setattr(f"{module}.PAGE", 10)
     at = choose(opened(), "medical_zh")
     assert "1 to 10 of 1,737" in everything(at)
     first = table(at)

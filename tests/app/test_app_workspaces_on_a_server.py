@@ -85,7 +85,7 @@ def test_a_key_is_the_only_way_and_stores_are_let_go(key, cluster, monkeypatch):
 
 def knowledge_page(key, monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    page = Path(workspaces.__file__).with_name("app_pages") / "knowledge.py"
+    page = Path(__file__).parents[2] / "app" / "app_pages" / "knowledge.py"
     at = AppTest.from_file(page, default_timeout=120)
     at.query_params["workspace"] = key
     at.session_state["knowledge.view"] = "history"
