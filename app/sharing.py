@@ -21,6 +21,7 @@ from kbert_core.tasks import TASKS
 from kbert_lab.lab.comparing import Choice
 from kbert_lab.lab.edit_log import WORKSPACE, OpenWorkspace
 from kbert_lab.lab.examples import MINILM
+from kbert_lab.lab.models import is_chinese
 from kbert_lab.lab.scene import CHARACTERS, WORDS, GraphRef, Scene, is_blank
 from kbert_lab.lab.session import AUTO, NO_TASK, Session
 from kbert_lab.lab.share import (
@@ -356,9 +357,9 @@ def graph_named(scene: Scene) -> str | None:
 
 def _path_of(model: str, task: str) -> str | None:
     """The model of a name that is for a task."""
-    if task != NO_TASK and task not in state.tasks():
+    if task != NO_TASK and task not in state.offer().tasks():
         return None
-    return next((path for path in state.models_for(task) if name_of(path) == model), None)
+    return next((path for path in state.offer().names(task) if name_of(path) == model), None)
 
 
 def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
@@ -378,7 +379,7 @@ def _put(shared: Shared, graph: str, notes: Sequence[Note] = ()) -> None:
             "prediction. Put the model's folder into the models folder, and open the link again."
         )
         said.append((missing, {"model": scene.model}))
-        task, path = NO_TASK, _reader_of(scene.sentences[0])
+        task, path = NO_TASK, CHARACTERS if is_chinese(scene.sentences[0]) else WORDS
         if options.needs_model:
             options = _first(options)
             missing = N_(
@@ -431,12 +432,6 @@ def _put_panels(shared: Shared) -> None:
         ss[f"{key}.positions"], ss[f"{key}.visible"] = own.ablation.positions, own.ablation.visible
 
 
-def _reader_of(text: str) -> str:
-    """Whether a text is read character by character or word by word without a model."""
-    chinese = sum(1 for c in text if "\u4e00" <= c <= "\u9fff")
-    return CHARACTERS if 2 * chinese > sum(1 for c in text if c.isalpha()) else WORDS
-
-
 def _first(options: InjectionOptions) -> InjectionOptions:
     return replace(options, strategy=Strategy.FIRST, threshold=None, one_sense=False, scorer=None)
 
@@ -454,8 +449,7 @@ def _options(options: InjectionOptions, now: Session) -> tuple[InjectionOptions,
         )
         said.append((missing, {"scorer": options.scorer}))
         options = _first(options)
-    most = state.most_triples(now.model)
-    return replace(options, max_triples=min(options.max_triples, most)), said
+    return replace(options, max_triples=min(options.max_triples, now.most_triples)), said
 
 
 def _here(pinned: Scene, task: str) -> Scene | None:

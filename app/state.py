@@ -1,22 +1,20 @@
 """The visitor's session, changed by ``dispatch`` alone; and what follows from it."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import streamlit as st
 
 from app import services
 from app.services import OpenedGraph, RoomError
-from kbert_core import Ablation, KBertError, KBertTrace, KnowledgeGraph, Triple
+from kbert_core import KBertError, KBertTrace, KnowledgeGraph, Triple
 from kbert_core.errors import GraphConflict, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import Strategy
 from kbert_core.roof.roof_bert import RoofTrace
-from kbert_core.systems import K_BERT, SYSTEMS
 from kbert_core.tasks import TASKS
 from kbert_lab.graphs.download import PUBLIC
 from kbert_lab.graphs.search import GraphSearch
@@ -32,26 +30,24 @@ from kbert_lab.lab.commands import (
     Redo,
     TurnShared,
     Undo,
+    Write,
     apply,
 )
 from kbert_lab.lab.comparing import Known, Panel
 from kbert_lab.lab.edit_log import WORKSPACE, OpenWorkspace
-from kbert_lab.lab.examples import EXAMPLES, FIRST, MINILM, Example
+from kbert_lab.lab.examples import EXAMPLES, Example
 from kbert_lab.lab.history import Edited
 from kbert_lab.lab.log import Log
-from kbert_lab.lab.models import NOTHING, ModelInfo, alike
-from kbert_lab.lab.scene import CHARACTERS, NO_GRAPH, NO_MODEL, WORDS, Scene
+from kbert_lab.lab.models import NOTHING
+from kbert_lab.lab.offer import Offer
+from kbert_lab.lab.scene import NO_GRAPH, NO_MODEL, WORDS, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.session import AUTO, NO_TASK, Reads, Session
-from kbert_lab.lab.texts import N_, clauses, language, refusal, sentences, t
+from kbert_lab.lab.texts import N_, clauses, refusal, sentences, t
 from kbert_lab.lab.views.knowledge import describe
-from kbert_lab.lab.views.model_facts import option_name
-from kbert_lab.lab.words import SPOKEN
 
-PLAIN_TEXT = "plain-text"
 KEY = "workspace"  # of the address, which opens it again
 KEPT = 4  # edited graphs that stay in memory
-MOST_LOOKED_AT = 200  # triples of a graph, to see which script it is in
 MOST_COPIED = 5_000  # triples of a workspace that are kept in case it goes
 KEEP: dict[str, Any] = {"persist_state": "session"}  # of a widget that isn't always on the page
 BERT, ORIGINAL, PINNED = "bert", "original", "pinned"
@@ -112,43 +108,9 @@ def said(error: KBertError) -> str:
 # What there is to choose
 
 
-def known_models() -> tuple[ModelInfo, ...]:
-    """Checkpoints of the models folder and those opened in this session.
-
-    Looked for once in a run of the page: it asks five times, and every file has to be touched.
-    """
-    opened = session().models if "session" in ss else ()
-    before, found = ss.get("lab.known_models", (None, ()))
-    if before != opened:
-        listed = services.models()
-        paths = {info.path for info in listed}
-        others = tuple(services.model_info(p) for p in opened if p not in paths)
-        found = (*listed, *others)
-        ss["lab.known_models"] = (opened, found)
-    return found
-
-
-def tasks() -> tuple[str, ...]:
-    """The tasks there is a model for, and none; the first is the default."""
-    known = {info.card.task for info in known_models() if info.problem is None}
-    return (*(task for task in TASKS if task in known), NO_TASK)
-
-
-def models_for(task: str) -> dict[str, str]:
-    """The models of a task: path or reader → what to call it."""
-    infos = known_models()
-    if task != NO_TASK:
-        return {i.path: option_name(i) for i in infos if i.card.task == task}
-    found = {}
-    english = services.english_encoder()
-    if english:
-        found[english] = t("all-MiniLM-L6-v2 (English encoder)")
-    found |= {i.path: option_name(i) for i in infos if i.card.task not in TASKS}
-    return {
-        **found,
-        WORDS: t("No model: words as tokens"),
-        CHARACTERS: t("No model: characters as tokens"),
-    }
+def offer() -> Offer:
+    """The models of the models folder, and those opened in this session."""
+    return services.offer(session().models)
 
 
 def reads(model: str) -> Reads:
@@ -156,68 +118,27 @@ def reads(model: str) -> Reads:
     return NOTHING if model in NO_MODEL else services.model_info(model)
 
 
-def examples() -> dict[str, Example]:
-    """The examples that can run with the models there are, the visitor's language first."""
-    infos, own = known_models(), SPOKEN[language()]
-    ordered = sorted(EXAMPLES, key=lambda example: example.language != own)
-    return {e.name: e for e in ordered if _runs(e, infos)}
-
-
-def _runs(example: Example, infos: tuple[ModelInfo, ...]) -> bool:
-    if example.task is None:
-        return example.model != MINILM or services.english_encoder() is not None
-    return any(_reads(info, example) for info in infos)
-
-
-def _reads(info: ModelInfo, example: Example) -> bool:
-    """Whether a model is for an example's task and, as far as is known, its language."""
-    return info.problem is None and info.card.task == example.task and info.reads(example.language)
-
-
 # Beginning
 
 
 def begin() -> None:
     """Begin a session, and mend what no longer fits."""
-    ss.pop("lab.known_models", None)
     if "session" not in ss:
+        services.look_anew()
         demos = {name: services.demo_file(name) for name in services.DEMO_GRAPHS}
         put(Session(WORDS, NOTHING, next(iter(demos)), demos))
-        use_example(_first_example())
+        named = st.query_params.get("example", "")
+        first = offer().first(named)
+        if named not in ("", first.key):
+            ss["lab.no_example"] = named[:40]
+        put(offer().with_example(session(), first))
     if "lab.to_try" in ss:
         put_sentences(ss.pop("lab.to_try"))
     _begin_workspace()
-    now = session()
-    task = now.task if now.task in tasks() else tasks()[0]
-    offered = models_for(task)
-    if task != now.task or now.model not in offered:
-        model = now.model if now.model in offered else next(iter(offered))
-        now = now.with_model(model, reads(model), task)
+    now = offer().mended(session())
     if now.compare == UNTOUCHED and not now.standing:
         now = replace(now, compare=AUTO)
     put(now)
-
-
-def _first_example() -> Example:
-    """What the address names (``?example=copd``), else one in the visitor's language."""
-    offered = {own.key: own for own in examples().values()}
-    named = st.query_params.get("example", "")
-    if named and named not in offered:
-        ss["lab.no_example"] = named[:40]
-    wished = (named, FIRST[language()], *FIRST.values(), *offered)
-    return next(offered[key] for key in wished if key in offered)
-
-
-def use_example(example: Example) -> None:
-    """Put an example on the page, and a model that reads it where the chosen one doesn't."""
-    put(with_example(example))
-
-
-def with_example(example: Example) -> Session:
-    """The session with an example on the page."""
-    model = _model_for(example)
-    now = with_text(example.sentences, example.task or NO_TASK, model, example.graph)
-    return replace(now, example=example.name)
 
 
 def with_text(sentences: tuple[str, ...], task: str, model: str, graph: str) -> Session:
@@ -232,34 +153,17 @@ def with_text(sentences: tuple[str, ...], task: str, model: str, graph: str) -> 
     return replace(read, graph=graph).with_text(*sentences)
 
 
-def put_text(sentences: tuple[str, ...], task: str, model: str, graph: str) -> None:
-    """Put a text on the page, and what reads it; see :func:`with_text`."""
-    put(with_text(sentences, task, model, graph))
-
-
 def put_sentences(sentences: tuple[str, ...]) -> None:
     """Put another text on the page, or two, for the same model and graph."""
     put(session().with_text(*sentences))
     ss.pop("lab.waiting", None)
 
 
-def reader_of(texts: Sequence[str]) -> str:
-    """The chosen model if it knows the script of half of some texts, else the best that does.
-
-    Best is one for the same task, trained with a graph. Where there is none, texts are only cut.
-    """
-
-    def knows(model: str) -> bool:
-        known = [model in NO_MODEL or services.model_info(model).knows(text) for text in texts]
-        return 2 * sum(known) >= len(texts)
-
-    now = session()
-    if knows(now.model):
-        return now.model
-    able = [i for i in known_models() if i.problem is None and i.card.task in TASKS]
-    able = [info for info in able if knows(info.path)]
-    best = lambda info: (info.card.task == now.task, bool(info.card.knowledge))  # noqa: E731
-    return max(able, key=best).path if able else WORDS
+def write(texts: tuple[str, ...]) -> None:
+    """Put what was typed on the page; a model that doesn't know its script makes way."""
+    before = session()
+    dispatch(Write(texts))
+    put(offer().written(session(), before))
 
 
 def read_with(model: str) -> None:
@@ -267,69 +171,25 @@ def read_with(model: str) -> None:
     dispatch(ChooseModel(model, reads(model)))
 
 
-def follow(graph: KnowledgeGraph) -> None:
-    """Choose a model that reads most of a graph's names, where the chosen one doesn't."""
-    before = session()
-    ss.pop("lab.reader_before", None)
-    model = reader_of([triple.head for triple in islice(graph, MOST_LOOKED_AT)])
-    if model == before.model:
-        return
-    read_with(model)
-    ss["lab.reader_before"] = (model, before.model, before.texts)
-    if model != WORDS and not all(map(services.model_info(model).knows, before.texts)):
-        put_sentences(("",))  # until there is one to try
-
-
 def read_as_before() -> None:
-    """Callback: take the model and the text again that a graph made way for."""
-    _, model, sentences = ss.pop("lab.reader_before")
-    read_with(model)
-    put_sentences(sentences)
-
-
-def _model_for(example: Example) -> str:
-    """The chosen model if it reads the example, else the example's own, else another."""
-    if example.task is None:
-        return services.english_encoder() or WORDS if example.model == MINILM else WORDS
-    able = {info.path: info for info in known_models() if _reads(info, example)}
-    chosen = session().model
-    own = next((p for p, info in able.items() if info.folder == example.model), None)
-    return chosen if chosen in able else own or next(iter(able))
+    """Callback: take back what made way for another model."""
+    put(session().as_before())
 
 
 def choose_example(name: str | None) -> None:
     """Put the example of a name on the page; None: stay."""
-    if name in examples():
-        use_example(examples()[name])
-
-
-def most_triples(model: str) -> int:
-    """How many triples a mention may be given: 20, or more where the model was trained so."""
-    return max(20, reads(model).options.max_triples)
+    if example := offer().examples().get(name or ""):
+        put(offer().with_example(session(), example))
 
 
 def choose_task(task: str) -> None:
     """Choose a task, and its first model where the chosen one is for another."""
-    offered = models_for(task)
-    model = session().model
-    choose_model(model if model in offered else next(iter(offered)), task)
+    put(offer().with_task(session(), task))
 
 
 def choose_model(model: str, task: str | None = None) -> None:
-    """Choose a model: its options, and a text it can read.
-
-    An example that isn't for the model's task and language gives way to one
-    that is; what the visitor wrote stays.
-    """
-    before = session()
-    dispatch(ChooseModel(model, reads(model), task or before.task))
-    shown = next((e for e in EXAMPLES if e.name == before.example), None)
-    if shown is None or session().task == NO_TASK:
-        return
-    info = services.model_info(model)
-    fitting = [e for e in examples().values() if _reads(info, e)]
-    if fitting and shown not in fitting:
-        use_example(fitting[0])
+    """Choose a model: its options, and an example it can read, if one is shown."""
+    put(offer().with_model(session(), model, task))
 
 
 def current_example() -> Example | None:
@@ -478,46 +338,6 @@ def _keep_for_scenes(graph: KnowledgeGraph) -> None:
         del kept[name]
 
 
-def twin_scene(now: Scene) -> Scene | None:
-    """The scene that the twin reads, where there is one.
-
-    The twin reads as it was trained: with the same graph and its edits, or
-    without any.
-    """
-    found = services.twin(now.model) if session().task != NO_TASK else None
-    if found is None:
-        return None
-    scene = _read_by(now, found)
-    return scene if found.card.knowledge else scene.without_knowledge()
-
-
-def systems(now: Scene) -> dict[str, Scene]:
-    """The scene as each system reads it, by its name, as far as there are models of one training.
-
-    Triples as plain text are read by the model of K-BERT, which wasn't trained so.
-    """
-    if not now.has_model or session().task == NO_TASK:
-        return {}
-    own = services.model_info(now.model)
-    scenes: dict[str, Scene] = {}
-    for info in (own, *known_models()):
-        able = info.problem is None and info.card.task == own.card.task and info.card.knowledge
-        if able and info.language == own.language and alike(info, own):
-            scenes.setdefault(info.card.system, now if info is own else _read_by(now, info))
-    if K_BERT in scenes:
-        scenes[PLAIN_TEXT] = replace(
-            scenes[K_BERT].without_interventions(), ablation=Ablation(), system=PLAIN_TEXT
-        )
-    last = scenes.pop(PLAIN_TEXT, None)
-    ordered = {system: scenes[system] for system in SYSTEMS if system in scenes}
-    return ordered | ({PLAIN_TEXT: last} if last else {})
-
-
-def _read_by(now: Scene, info: ModelInfo) -> Scene:
-    options = replace(info.card.reading.options, keep_places=now.options.keep_places)
-    return now.read_by(info.path, options, info.ablation)
-
-
 def side_by_side(now: Scene) -> dict[str, tuple[Panel, ...]]:
     """What can stand side by side without choosing anything, by name."""
     return comparing.presets(now, known(now), matrix=services.has_matrix(now))
@@ -525,7 +345,9 @@ def side_by_side(now: Scene) -> dict[str, tuple[Panel, ...]]:
 
 def known(now: Scene) -> Known:
     """The scenes there are besides the one on the page."""
-    return Known(twin_scene(now), loaded(now), systems(now))
+    if session().task == NO_TASK:
+        return Known(loaded=loaded(now))
+    return Known(offer().twin_scene(now), loaded(now), offer().systems(now))
 
 
 # Editing

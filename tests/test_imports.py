@@ -62,7 +62,7 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "lab.study": WORKS,
     "lab.lab": f"{WORKS} lab.study",
     "lab.suites": f"{WORKS} lab.study",
-    "lab.cli": f"{WORKS} lab.study lab.suites",
+    "lab.cli": f"{WORKS} lab.study lab.lab lab.suites",
     "results.tools": f"{WORKS} lab.study lab.suites",
 }
 

@@ -32,7 +32,7 @@ def page() -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.subheader(t("Models"), anchor=False)
-        found = services.models()
+        found = services.offer().models
         if not found:
             folder = without_folders(str(services.models_folder()))
             st.info(markdown(t("No model in {folder}.", folder=folder)))

@@ -126,7 +126,7 @@ def choose_reader(data: Data) -> FileSetup:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         graph = select(t("Knowledge graph"), graphs, "data.graph", graph_name, own)
         open_graph_button()
-    models, model = state.models_for(data.task), ""
+    models, model = state.offer().names(data.task), ""
     if models:
         text = data.splits[split][0].sentences[0]
         able = [path for path in models if services.model_info(path).knows(text)] or [*models]
@@ -202,7 +202,7 @@ def show_rows(setup: FileSetup, found: WholeFile) -> None:
             if setup.graph_name in state.session().graphs
             else state.session().graph
         )
-        state.put_text(row.example.sentences, found.task, setup.model, graph)
+        state.put(state.with_text(row.example.sentences, found.task, setup.model, graph))
         st.switch_page("app_pages/lab.py")
 
 

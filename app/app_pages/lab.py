@@ -29,7 +29,7 @@ from app.app_pages.lab_prediction import (
 from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import card, left_page, share_and_keep, something_waits
 from app.app_pages.lab_tail import answer_tails
-from app.app_pages.lab_try import sentences_to_try, try_bar, try_button
+from app.app_pages.lab_try import reader_changed, sentences_to_try, try_bar, try_button
 from app.app_pages.parts import (
     action,
     bind,
@@ -50,9 +50,9 @@ from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import RULES, NameRules
 from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import TASKS
-from kbert_lab.lab.commands import Options, Redo, Undo, Write
+from kbert_lab.lab.commands import Options, Redo, Undo
 from kbert_lab.lab.examples import Example
-from kbert_lab.lab.scene import WORDS, Scene, is_blank
+from kbert_lab.lab.scene import NO_MODEL, Scene, is_blank
 from kbert_lab.lab.session import AUTO, NO_TASK
 from kbert_lab.lab.texts import N_, listed, sentences, t
 from kbert_lab.lab.views import history, knowledge, model_facts, neighbourhood, tree
@@ -95,6 +95,7 @@ def page() -> None:
     left_page()
     drawer = choosers()
     show_opened()
+    reader_changed()
     try_bar()
     workspace_notices()
     panels()
@@ -178,7 +179,7 @@ def choosers() -> Any:
             bind(widget, TEXTS[number], own.texts[number], partial(write, number))
     with last, st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         bind(
-            partial(st.selectbox, t("Examples"), list(state.examples()), index=None),
+            partial(st.selectbox, t("Examples"), list(state.offer().examples()), index=None),
             "lab.example",
             example.name if (example := state.current_example()) else None,
             state.choose_example,
@@ -187,7 +188,7 @@ def choosers() -> Any:
         )
         share_and_keep()
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key="lab_what"):
-        models, graphs = state.models_for(own.task), graph_names()
+        models, graphs = state.offer().names(own.task), graph_names()
         named = [t(TASK_TEXTS[own.task]), models.get(own.model, own.model), graphs[own.graph]]
         said, key = markdown(" · ".join(named)), "lab.drawer"
         ss[key] = bool(ss.get(key))  # said again, as another line makes another drawer
@@ -199,13 +200,13 @@ def choosers() -> Any:
 
 def reader() -> None:
     """Task, model, graph and options."""
-    tasks = {name: t(TASK_TEXTS[name]) for name in state.tasks()}
+    tasks = {name: t(TASK_TEXTS[name]) for name in state.offer().tasks()}
     own = state.session()
     first, second, third = st.columns([4, 5, 5], gap="medium")
     with first:
         box(t("Task"), "lab.task", own.task, tasks, state.choose_task)
     with second:
-        models = state.models_for(own.task)
+        models = state.offer().names(own.task)
         box(t("Model"), "lab.model", own.model, models, state.choose_model)
         open_model_button()
     with third:
@@ -229,7 +230,7 @@ def box(
 def write(number: int, text: str) -> None:
     """Put another text into one of the two fields."""
     first, second = state.session().texts
-    state.dispatch(Write((first, text) if number else (text, second)))
+    state.write((first, text) if number else (text, second))
 
 
 def sentence_names() -> tuple[str, ...]:
@@ -272,7 +273,7 @@ def options() -> None:
     chooses = trees or services.model_info(now.model).reads_beside
     one, two, three = st.columns([3, 4, 3], gap="medium")
     with one:
-        most = state.most_triples(own.model)
+        most = own.most_triples
         bind(
             partial(st.number_input, t("Triples per mention"), 0, most),
             "lab.max_triples",
@@ -381,8 +382,8 @@ def notes() -> None:
             language=t(info.language or ""),
         )
         st.warning(markdown(said), icon=":material/translate:")
-        other = state.reader_of(state.scene().sentences)
-        if other != WORDS:
+        other = state.offer().reader(state.session(), state.scene().sentences)
+        if other not in NO_MODEL:
             name = services.model_info(other).name
             label = t("Read it with {model}", model=markdown(name))
             action(label, "lab.read_with", state.read_with, other, icon="translate")

@@ -26,6 +26,7 @@ from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import NerPrediction
 from kbert_lab.lab import comparing
 from kbert_lab.lab.models import ModelInfo
+from kbert_lab.lab.offer import PLAIN_TEXT
 from kbert_lab.lab.scene import NO_GRAPH, Scene
 from kbert_lab.lab.texts import N_, refusal, sentences, t
 from kbert_lab.lab.views import links, matrix, model_facts, sides, tree, twins
@@ -188,7 +189,7 @@ def knowledge(width: int, one: Column, number: int) -> None:
     if one.trees:
         marks = marks_of(one.flat.identities, state.selection(), visible_in(one.trace, one.window))
         key = called("tree", number, one.flat.identities)
-        if one.trace.reading.config.system == state.PLAIN_TEXT:
+        if one.trace.reading.config.system == PLAIN_TEXT:
             st.caption(t("Triples after the text, in the same row."))
             draw_tree(
                 sides.row_html(one.flat, marks),

@@ -53,7 +53,7 @@ def choose(now: Scene, number: int, known: Known) -> Choice:
     default = DEFAULTS[number]
     key = f"lab.free.{number}"
     st.markdown(f"**{t('Panel {number}', number=number + 1)}**")
-    models = state.models_for(state.session().task)
+    models = state.offer().names(state.session().task)
     wide: dict[str, Any] = {"width": "stretch"}
     model = select(
         t("Model"), list(models), f"{key}.model", lambda path: models[path], now.model, **wide

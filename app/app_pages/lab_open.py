@@ -235,7 +235,7 @@ def _taken(opened: OpenedGraph, name: str = "") -> None:
     ss["lab.try"] = state.take_graph(opened, name=name)
     ss["lab.drawer"] = False  # what is tried next stands below it
     if "lab.waiting" not in ss:
-        state.follow(graph)
+        state.put(state.offer().matched(state.session(), graph))
     text = t("Opened {name}: {count} triples.", name=graph.name, count=f"{len(graph):,}")
     if opened.repeated:
         text = sentences([text, t("{count} repeated lines were left out.", count=opened.repeated)])

@@ -200,7 +200,7 @@ def no_prediction(now: Scene) -> None:
         )
         st.info(markdown(said), icon=":material/edit:")
         return
-    if state.tasks() != (NO_TASK,):
+    if state.offer().tasks() != (NO_TASK,):
         st.caption(
             t("Only the tree and the matrix are shown. Choose a task above to see a prediction.")
         )

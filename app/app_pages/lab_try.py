@@ -6,8 +6,7 @@ from app import services, state
 from app.app_pages.parts import action
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_lab.lab.commands import SelectTriple
-from kbert_lab.lab.scene import NO_MODEL
-from kbert_lab.lab.texts import t
+from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.trying import said
 
@@ -27,7 +26,6 @@ def try_button() -> None:
 def try_bar() -> None:
     """Offer such sentences, where they were asked for or a graph was just opened."""
     if ss.get("lab.try") == state.session().graph:
-        _reader_changed()
         with st.container(key="lab_try", horizontal=True, vertical_alignment="center", gap="small"):
             sentences_to_try(state.graph())
             action(
@@ -40,17 +38,16 @@ def try_bar() -> None:
             )
 
 
-def _reader_changed() -> None:
-    """Say that another model reads since the graph was opened, and offer the way back."""
-    now, before, _ = ss.get("lab.reader_before", (None, None, None))
-    if now != state.session().model:
+def reader_changed() -> None:
+    """Say that another model reads since a graph or a text came, and offer the way back."""
+    replaced = state.session().replaced
+    if replaced is None or replaced.model != state.session().model:
         return
-    names = state.models_for(state.NO_TASK) | state.models_for(state.session().task)
-    said = t(
-        "Read by {model}: most names in this graph are in a script that {before} doesn't know.",
-        model=services.model_info(now).name if now not in NO_MODEL else names[now],
-        before=services.model_info(before).name,
-    )
+    text = N_("This text is mostly {language}, so {model} reads it now.")
+    if replaced.by == "graph":
+        text = N_("The names in this graph are mostly {language}, so {model} reads it now.")
+    info = services.model_info(replaced.model)
+    said = t(text, language=t(info.language or ""), model=info.name)
     with st.container(key="lab_reader", horizontal=True, vertical_alignment="center", gap="small"):
         st.info(markdown(said), icon=":material/translate:", width="stretch")
         action(t("Back"), "lab.reader_back", state.read_as_before, icon="undo")
@@ -88,7 +85,8 @@ def sentences_to_try(graph: KnowledgeGraph, page: str = "lab") -> None:
 def see_in_lab(triple: Triple) -> None:
     """Callback: put the text with a triple's head that the graph changes most into the Lab."""
     graph = state.graph()
-    if (model := state.reader_of([triple.head])) != state.session().model:
+    model = state.offer().reader(state.session(), [triple.head])
+    if model != state.session().model:
         state.read_with(model)
     try:
         found = services.tried(state.scene(), graph, triple.head)

@@ -52,7 +52,7 @@ def page() -> None:
             "make it wrong, and see what the model says then. Choose a scene:"
         )
     )
-    there = {own.key: own for own in state.examples().values()}
+    there = {own.key: own for own in state.offer().examples().values()}
     first = there.get(FIRST[language()]) or there.get(FIRST["zh"]) or there.get(FIRST["en"])
     examples = {"systems": there.get(FIRST["zh"]), "figure": there.get("figure2")}
     columns = st.columns(3) + st.columns(3)
@@ -71,7 +71,9 @@ def play(name: str, example: Example | None) -> None:
     if example is None or name == "own":
         ss["lab.asking"] = "graph"
         return
-    state.put(state.session().put(state.with_example(example), example.graph))
+    state.put(
+        state.session().put(state.offer().with_example(state.session(), example), example.graph)
+    )
     if name in ("triple", "wrong", "systems") and example.turn:
         triple, _ = example.turn
         edit = Edit("switch_off", triple)

@@ -378,8 +378,8 @@ def loaded(
     from kbert_core.checkpoints.checkpoint import card_of
     from kbert_core.pipeline import Pipeline
 
-    if args.model is None and "".join(texts := getattr(args, "text", ())).isascii() and texts:
-        log.warning(f"{DEFAULT_MODEL} reads Chinese. Name a model for this text with --model DIR.")
+    if texts := getattr(args, "text", ()):
+        _match(model_of(args), texts)
     card = card_of(model_of(args))
     if card.task == "link" and not args.kg:
         args.kg = [graph_beside(model_of(args))]
@@ -414,3 +414,18 @@ def loaded(
             )
         pipeline = Gated(pipeline, Gate.load(model_of(args), args.gate or None))
     return pipeline, graph, config_of(args, pipeline.config)
+
+
+def _match(model: str, texts: Sequence[str]) -> None:
+    """Say which model that comes with the program reads some texts, where the one named doesn't."""
+    from kbert_lab.lab.models import read_model, reader_of
+
+    info = read_model(str(located(model)))
+    if info.problem is not None or info.knows("".join(texts)):
+        return
+    folders = sorted(file.parent for file in shipped("models").glob("*/config.json"))
+    other = reader_of(map(read_model, map(str, folders)), texts, info.task)
+    log.warning(
+        f"{model} reads {info.language}, and most of this text is in another script. "
+        f"Read it with --model {f'models/{other.folder}' if other else 'DIR'}."
+    )

@@ -7,7 +7,7 @@ the card's notes beyond what training writes (``title``, ``language``,
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,9 @@ from kbert_core.knowbert.knowbert import KnowBertConfig
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.roof.roof_bert import RoofReader
 from kbert_core.systems import K_BERT, reader_class
+from kbert_core.tasks import TASKS
+from kbert_lab.lab.examples import Example
+from kbert_lab.lab.session import Reads
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.words import BY_NAME, CHINESE, ENGLISH, LATIN, SEVERAL
 from kbert_lab.training.cards import follows_graph
@@ -104,15 +107,15 @@ class ModelInfo:
         """Whether training taught it to believe the graph, wrong triples too."""
         return follows_graph(self.notes)
 
-    def reads(self, language: str) -> bool:
-        """Whether it may read texts of a language, as far as is known."""
-        wide = [LATIN] if language == ENGLISH else []
-        return self.language in (None, language, SEVERAL, *wide)
+    def is_for(self, example: Example) -> bool:
+        """Whether it is for an example's task and, as far as is known, its language."""
+        wide = [LATIN] if example.language == ENGLISH else []
+        known = self.language in (None, example.language, SEVERAL, *wide)
+        return known and self.problem is None and self.task == example.task
 
     def knows(self, text: str) -> bool:
         """Whether most letters of a text are of a script it knows, as far as that is known."""
-        chinese = sum(1 for c in text if "\u4e00" <= c <= "\u9fff")
-        other = sum(1 for c in text if c.isalpha()) - chinese
+        chinese, other = letters_of(text)
         if self.language == CHINESE:
             return other <= 4 * chinese
         return self.language not in (ENGLISH, LATIN) or chinese <= other
@@ -139,8 +142,24 @@ class Splitter:
     has_matrix: bool = True
     links: bool = False
 
+    def knows(self, text: str) -> bool:
+        """Whether it can cut a text: any."""
+        return True
+
 
 NOTHING = Splitter()
+
+
+def letters_of(text: str) -> tuple[int, int]:
+    """How many letters of a text are Chinese characters, and how many aren't."""
+    chinese = sum(1 for c in text if "\u4e00" <= c <= "\u9fff")
+    return chinese, sum(1 for c in text if c.isalpha()) - chinese
+
+
+def is_chinese(text: str) -> bool:
+    """Whether most letters of a text are Chinese characters."""
+    chinese, other = letters_of(text)
+    return chinese > other
 
 
 def type_name(label: str) -> str:
@@ -180,25 +199,41 @@ def looks_whole(path: str) -> bool:
     return bool(weights) and (tokenizer or is_adapter(path) or is_frozen(path))
 
 
-def twin_of(info: ModelInfo, read: Callable[[str], ModelInfo] = read_model) -> ModelInfo | None:
+def knows(reads: Reads, texts: Sequence[str]) -> bool:
+    """Whether a model knows the script of at least half of some texts."""
+    return 2 * sum(map(reads.knows, texts)) >= len(texts)
+
+
+def reader_of(
+    models: Iterable[ModelInfo], texts: Sequence[str], task: str | None
+) -> ModelInfo | None:
+    """The model that reads some texts best: for the task, or for the first; and with a graph."""
+    able = (info for info in models if info.problem is None and info.task in TASKS)
+    order = (task, *TASKS)
+    best = lambda info: (-order.index(info.task), bool(info.card.knowledge))  # noqa: E731
+    return max((info for info in able if knows(info, texts)), key=best, default=None)
+
+
+def twin_of(info: ModelInfo, models: Iterable[ModelInfo]) -> ModelInfo | None:
     """Find a model's twin: the same task, data and encoder, one with knowledge, one without.
 
     The card's note ``twin`` names a folder beside the model's. Else the names
     tell: ``NAME-kbert`` or ``NAME`` and ``NAME-bert``, where no card says that
     data or encoder differ.
+
+    Args:
+        info: whose.
+        models: among which it is looked for.
     """
-    folder = Path(info.path)
-    named = info.note("twin")
+    folder, named = Path(info.path), info.note("twin")
+    beside = {Path(own.path): own for own in models if _could_be_twins(info, own)}
     if named is not None:
-        found = _beside(folder, named, read)
-        return found if found and _could_be_twins(info, found) else None
-    for name in _names_of_twins(folder.name):
-        found = _beside(folder, name, read)
-        if found is None or found.note("twin") not in (None, folder.name):
-            continue
-        if _could_be_twins(info, found) and alike(info, found):
-            return found
-    return None
+        return beside.get(folder.parent / named)
+    own = next(suffix for suffix in SUFFIXES if folder.name.endswith(suffix))
+    names = (folder.name.removesuffix(own) + suffix for suffix in SUFFIXES if suffix != own)
+    found = (beside.get(folder.parent / name) for name in names)
+    fits = lambda own: own.note("twin") in (None, folder.name) and alike(info, own)  # noqa: E731
+    return next((own for own in found if own and fits(own)), None)
 
 
 def alike(one: ModelInfo, other: ModelInfo) -> bool:
@@ -210,19 +245,6 @@ def alike(one: ModelInfo, other: ModelInfo) -> bool:
 def _names(text: str, data: str) -> bool:
     """Whether a text names a data set, as in chnsenticorp_dedup or pair/lcqmc/test.tsv."""
     return re.search(rf"(?<![a-z]){data}(?![a-z])", text) is not None
-
-
-def _names_of_twins(name: str) -> list[str]:
-    own = next(suffix for suffix in SUFFIXES if name.endswith(suffix))
-    stem = name.removesuffix(own)
-    return [stem + suffix for suffix in SUFFIXES if suffix != own]
-
-
-def _beside(folder: Path, name: str, read: Callable[[str], ModelInfo]) -> ModelInfo | None:
-    path = folder.parent / name
-    if Path(name).name != name or not (path / "config.json").is_file():
-        return None
-    return read(str(path))
 
 
 def _could_be_twins(one: ModelInfo, other: ModelInfo) -> bool:
@@ -256,7 +278,7 @@ def _script(folder: Path) -> str | None:
         tokens = [t if isinstance(t, str) else t[0] for t in vocabulary]
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         return None
-    chinese = sum(1 for token in tokens if any("\u4e00" <= c <= "\u9fff" for c in token))
+    chinese = sum(1 for token in tokens if letters_of(token)[0])
     if 5 * chinese > len(tokens):
         return CHINESE
     return SEVERAL if chinese > 3000 else LATIN

@@ -69,6 +69,9 @@ class Reads(Protocol):
     def links(self) -> bool:
         """Whether it links entities, above a threshold."""
 
+    def knows(self, text: str) -> bool:
+        """Whether most letters of a text are of a script it knows, as far as that is known."""
+
 
 class Workspace(Protocol):
     """A graph that others edit too: what is done to it is done there, at once."""
@@ -87,6 +90,15 @@ class Workspace(Protocol):
 
     def redo(self, revision: int) -> Entry:
         """Make an entry again that was taken back."""
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A model that made way for one that knows the script of a text, or of a graph's names."""
+
+    model: str  # that came
+    by: str  # "text" or "graph"
+    before: Mapping[str, Any]  # fields of the session, as they come back
 
 
 @dataclass(frozen=True)
@@ -115,6 +127,7 @@ class Session:
     compare: str = AUTO  # what the scene is compared with
     pinned: Scene | None = None
     example: str | None = None  # the example last put on the page
+    replaced: Replaced | None = None  # what read before, where another model came by itself
     workspace: Workspace | None = None  # the open one; the only part that others change
 
     # What is read
@@ -124,6 +137,11 @@ class Session:
         """The one text or two that the chosen task reads."""
         two = self.task != NO_TASK and TASKS[self.task].sentences == 2
         return self.texts if two else self.texts[:1]
+
+    @property
+    def most_triples(self) -> int:
+        """How many triples a mention may be given: 20, or more where the model was trained so."""
+        return max(20, self.reads.options.max_triples)
 
     @property
     def base(self) -> KnowledgeGraph:
@@ -225,6 +243,10 @@ class Session:
             options=options,
             ablation=reads.ablation,
         )
+
+    def as_before(self) -> "Session":
+        """Return the session with what read before another model came by itself."""
+        return replace(self, **(self.replaced.before if self.replaced else {}), replaced=None)
 
     def with_options(self, **changes: Any) -> "Session":
         """Return the session with other injection options; what belongs to a strategy goes with it.

@@ -15,8 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from babel.messages.pofile import read_po
-
 LANGUAGES = ("zh", "en")
 LOCALES = Path(__file__).parent / "locales"
 
@@ -77,6 +75,8 @@ def translations(language: str, of: str = "app") -> Mapping[str, str]:
     path = LOCALES / language / "LC_MESSAGES" / f"{of}.po"
     found: dict[str, str] = {}
     if path.exists():
+        from babel.messages.pofile import read_po  # of the app's packages: the lab goes without
+
         with path.open("rb") as file:
             for message in read_po(file, locale=language):
                 ids, texts = (

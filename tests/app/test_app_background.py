@@ -254,20 +254,3 @@ def test_two_visitors_get_results_side_by_side(one_place):
     assert len(other.look().results) == 20
     assert not first, "a run of 200 steps let one of 20 come between"
     one.stop()
-
-
-def test_what_cannot_be_cut_into_steps_is_done_by_one_at_a_time():
-    order = []
-
-    def work(name):
-        with background.alone, background.alone:
-            order.append(name)
-            time.sleep(0.01)
-            order.append(name)
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in ("anna", "bert")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-    assert order[0] == order[1] and order[2] == order[3]

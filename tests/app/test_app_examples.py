@@ -106,7 +106,7 @@ def test_the_paragraph_answers_whatever_its_triples_say(loaded):
 def test_knowledge_shows_in_an_example(loaded, example):
     pipeline = loaded(example.model)
     assert pipeline.card.task == example.task
-    assert read_model(str(ROOT / "models" / example.model)).reads(example.language)
+    assert read_model(str(ROOT / "models" / example.model)).is_for(example)
     with_graph = pipeline(*example.sentences, graph=graph_of(example))
     assert with_graph.used
     now = probabilities(with_graph.prediction)

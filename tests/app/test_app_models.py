@@ -1,6 +1,7 @@
 """A folder with a card is enough to appear: its language, its twin, what its card says."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -27,7 +28,8 @@ def folder(tmp_path):
 
 
 def twin(path):
-    found = twin_of(read_model(path))
+    models = [read_model(str(own)) for own in Path(path).parent.iterdir()]
+    found = twin_of(read_model(path), models)
     return found.folder if found else None
 
 

@@ -62,8 +62,7 @@ def test_what_is_foretold_of_an_edit_is_what_is_predicted_once_it_is_made():
     assert tails == ("疾病", "治疗", "检查")  # the most frequent first
     new = [replace(triple, tail=tail) for tail in ("疾病", "治疗")]
     edits = [Edit("replace", triple, own) for own in (replace(triple, tail="a\tb"), *new)]
-    with ThreadPoolExecutor() as pool, services.alone, services.parsing, audits._counting:
-        # what others try, upload and count keeps nobody waiting
+    with ThreadPoolExecutor() as pool, audits._counting:  # what others count keeps nobody waiting
         later = pool.submit(services.predicted_after, scene, graph, edits)
         refused, *foretold = later.result(60)
     assert isinstance(refused, KBertError)

@@ -60,7 +60,6 @@ def test_without_a_model_all_but_the_prediction_works_and_the_remedy_is_named(la
 def test_an_example_whose_encoder_is_not_installed_is_not_offered(monkeypatch):
     nothing_there = SimpleNamespace(find_spec=lambda *_: None)
     monkeypatch.setattr(encoders, "PathFinder", nothing_there)
-    monkeypatch.setattr(services, "find_spec", nothing_there.find_spec)
     monkeypatch.setitem(examples.FIRST, "en", "copd")
     services._model_info.clear()
     at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
