@@ -29,7 +29,14 @@ from app.app_pages.lab_prediction import (
 from app.app_pages.lab_selection import follow_triple, selection_bar
 from app.app_pages.lab_share import card, left_page, share_and_keep, something_waits
 from app.app_pages.lab_tail import answer_tails
-from app.app_pages.lab_try import reader_changed, sentences_to_try, try_bar, try_button
+from app.app_pages.lab_try import (
+    guide,
+    offer_examples,
+    reader_changed,
+    sentences_to_try,
+    try_bar,
+    try_button,
+)
 from app.app_pages.parts import (
     action,
     bind,
@@ -99,6 +106,7 @@ def page() -> None:
     try_bar()
     workspace_notices()
     panels()
+    guide()
     if drawer.open:  # last, as nobody waits for it
         with drawer:
             reader()
@@ -110,6 +118,8 @@ def panels() -> None:
     problem = text_problem(now)
     if problem:
         st.info(markdown(problem))
+        if all(map(is_blank, now.sentences)):
+            offer_examples()
         return
     try:
         graph = state.graph_of(now)

@@ -1,16 +1,44 @@
-"""Sentences that the chosen graph changes, one click away."""
+"""What a visitor may try: the guided play, the examples, sentences that the graph changes."""
+
+from itertools import islice
 
 import streamlit as st
 
 from app import services, state
 from app.app_pages.parts import action
+from app.components.play import draw_play
+from app.language import PARAMETER
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_lab.lab.commands import SelectTriple
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.start import flip_html, play_steps
 from kbert_lab.lab.views.trying import said
 
 ss = st.session_state
+MOST_OFFERED = 6  # examples where there is no text
+
+
+def guide() -> None:
+    """Play the first example to a new visitor, unless the address asks for something."""
+    ss.setdefault("lab.new", not set(st.query_params) - {PARAMETER})
+    again = ss.get("lab.play_again", 0)
+    if not again and not (ss["lab.new"] and not state.session().history.steps):
+        return
+    example = state.current_example()
+    if example is not None and example.shows:
+        draw_play(
+            f'<div class="kb-small">{flip_html(example, "off")}</div>', play_steps(example), again
+        )
+
+
+def offer_examples() -> None:
+    """Where there is no text: the examples, one click away."""
+    with st.container(key="lab_examples", horizontal=True, gap="small"):
+        texts = {own.sentences: own for own in reversed(state.offer().examples().values())}
+        for sentences, example in islice(reversed(texts.items()), MOST_OFFERED):
+            name, key = markdown(" / ".join(sentences)), f"lab.example.{example.key}"
+            action(name, key, state.choose_example, example.name)
 
 
 def try_button() -> None:

@@ -1,43 +1,15 @@
-"""Start: six scenes, each played in the Lab by one button."""
-
-from dataclasses import replace
+"""Start: six scenes, each with a small picture, opened in the Lab by one button."""
 
 import streamlit as st
 
-from app import state
-from kbert_core.knowledge.edit import Edit
+from app import services, state
 from kbert_lab.lab.commands import Compare
-from kbert_lab.lab.examples import FIRST, Example
-from kbert_lab.lab.texts import N_, language, t
+from kbert_lab.lab.examples import FIRST, SCENES, Example, StartScene
+from kbert_lab.lab.texts import language, t
+from kbert_lab.lab.views.html import markdown
+from kbert_lab.lab.views.start import picture_html
 from kbert_lab.lab.views.styles import CSS
 
-SCENES = {
-    "triple": N_(
-        "**:material/toggle_off: One triple, another answer.** One triple is switched off, and "
-        "the prediction turns."
-    ),
-    "wrong": N_(
-        "**:material/gpp_maybe: A wrong triple fools the model.** The graph says the wrong thing "
-        "of a name, and the model believes it."
-    ),
-    "systems": N_(
-        "**:material/view_column: Four ways to read a graph.** K-BERT, KnowBert, Roof-BERT and "
-        "plain text: where knowledge enters, and what one edit moves in each."
-    ),
-    "mask": N_(
-        "**:material/blur_on: Take the mask away.** Without the visible matrix every token sees "
-        "every triple. What is left of the prediction?"
-    ),
-    "own": N_(
-        "**:material/upload_file: Your own graph.** Open a file of triples, and try sentences "
-        "that it changes."
-    ),
-    "figure": N_(
-        "**:material/account_tree: Figure 2 of the paper.** The sentence tree, the soft positions "
-        "and the visible matrix, as the paper draws them."
-    ),
-}
-WRONG = {"gastroscopy": "疾病", "copd": "drug"}  # types that the models follow
 ss = st.session_state
 
 
@@ -46,41 +18,60 @@ def page() -> None:
     state.begin()
     st.html(CSS)
     st.header(t("What does injected knowledge do to a language model?"), anchor=False)
-    st.markdown(
-        t(
-            "A knowledge graph's triples are hung on the names in a sentence. Switch one off, or "
-            "make it wrong, and see what the model says then. Choose a scene:"
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.markdown(
+            t(
+                "A knowledge graph's triples are hung on the names in a sentence. Switch one off, "
+                "or make it wrong, and see what the model says then. Choose a scene:"
+            ),
+            width="stretch",
         )
-    )
+        with st.container(key="start_play", width="content"):
+            if st.button(t("Show it in 20 seconds"), key="start.guide", icon=":material/movie:"):
+                ss["lab.play_again"] = ss.get("lab.play_again", 0) + 1
+                open_scene(SCENES[0], edit=False)
+    for row in SCENES[:3], SCENES[3:]:
+        for place, scene in zip(st.columns(3), row, strict=True):
+            with (
+                place,
+                st.container(border=True, height="stretch", vertical_alignment="distribute"),
+            ):
+                card(scene)
+
+
+def card(scene: StartScene) -> None:
+    """What a scene looks like and says, and its button."""
+    example = example_of(scene)
+    if example is not None:
+        st.html(picture_html(scene, example, services.demo_graph(example.graph)))
+    title, text = markdown(t(scene.title)), markdown(t(scene.text))
+    st.markdown(f"**:material/{scene.icon}: {title}**  \n{text}")
+    icon, disabled = ":material/play_arrow:", example is None and scene.key != "own"
+    if st.button(t("Play"), key=f"start.{scene.key}", icon=icon, disabled=disabled):
+        open_scene(scene)
+
+
+def example_of(scene: StartScene) -> Example | None:
+    """The example that a scene shows, if a model of it is here."""
     there = {own.key: own for own in state.offer().examples().values()}
-    first = there.get(FIRST[language()]) or there.get(FIRST["zh"]) or there.get(FIRST["en"])
-    examples = {"systems": there.get(FIRST["zh"]), "figure": there.get("figure2")}
-    columns = st.columns(3) + st.columns(3)
-    for place, (name, said) in zip(columns, SCENES.items(), strict=True):
-        example = examples.get(name, first)
-        with place, st.container(border=True, height="stretch"):
-            st.markdown(t(said))
-            icon, disabled = ":material/play_arrow:", not example and name != "own"
-            if st.button(t("Play"), key=f"start.{name}", icon=icon, disabled=disabled):
-                play(name, example)
-                st.switch_page("app_pages/lab.py")
+    wished = (scene.example,) if scene.example else (FIRST[language()], *FIRST.values())
+    return next((there[key] for key in wished if key in there), None)
 
 
-def play(name: str, example: Example | None) -> None:
-    """Put a scene into the Lab, on its graph as it was opened, and make its edit."""
-    if example is None or name == "own":
+def open_scene(scene: StartScene, *, edit: bool = True) -> None:
+    """Put a scene into the Lab, on its graph as it was opened, make its edit, and go there."""
+    example = example_of(scene)
+    if scene.key == "own" or example is None:
         ss["lab.asking"] = "graph"
-        return
-    state.put(
-        state.session().put(state.offer().with_example(state.session(), example), example.graph)
-    )
-    if name in ("triple", "wrong", "systems") and example.turn:
-        triple, _ = example.turn
-        edit = Edit("switch_off", triple)
-        if name == "wrong":
-            edit = Edit("replace", triple, replace(triple, tail=WRONG[example.key]))
-        state.commit(edit)
-    state.dispatch(Compare({"systems": "systems", "mask": "parts"}.get(name, state.AUTO)))
+    else:
+        shown = state.offer().with_example(state.session(), example)
+        state.put(state.session().put(shown, example.graph))
+        made = example.edit(scene.edit)
+        if made is not None and edit:
+            state.commit(made)
+        state.dispatch(Compare(scene.compare or state.AUTO))
+    ss["lab.new"] = False
+    st.switch_page("app_pages/lab.py")
 
 
 page()

@@ -136,6 +136,21 @@ def test_the_edit_that_an_examples_hint_names_turns_its_prediction(loaded, examp
     assert answer(before) != answer(after)
 
 
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.shows], ids=name_of)
+def test_the_pictures_of_start_show_what_the_model_says(loaded, example):
+    pipeline, graph = loaded(example.model), graph_of(example)
+    (triple, _), said = example.turn, {}
+    for kind in ("now", "off", "wrong"):
+        edited = graph.apply(example.edit(kind)) if kind != "now" else graph
+        spans = pipeline(*example.sentences, graph=edited).prediction.spans
+        found = [(own.label, round(own.probability, 2)) for own in spans if own.text == triple.head]
+        said[kind] = found[0] if found else None
+    assert said == {
+        kind: example.shows[kind] and (example.shows[kind][0], round(example.shows[kind][1], 2))
+        for kind in said
+    }
+
+
 def test_the_first_example_is_one_that_rests_on_a_triple():
     assert EXAMPLES[0].rests_on_triple
     assert EXAMPLES[0].model == DEFAULT

@@ -20,6 +20,7 @@ STILL = """const still = new CSSStyleSheet();
 const all = "*, ::before, ::after";
 still.replaceSync(`${all} { animation: none !important; transition: none !important }`);
 document.adoptedStyleSheets.push(still);"""
+PLAYED = 'localStorage.getItem("kbert-play") ?? localStorage.setItem("kbert-play", "seen")'
 
 
 def chromium() -> str | None:
@@ -68,6 +69,7 @@ class Visitors:
             context = self._browser.new_context(locale=locale, accept_downloads=True)
             context.set_default_timeout(PATIENCE)
             context.add_init_script(f"{{ {STILL} }}")
+            context.add_init_script(PLAYED)
             self._kept[number, locale] = Lab(context.new_page(), self._address)
         lab = self._kept[number, locale]
         lab.page.set_viewport_size({"width": width, "height": height})

@@ -71,3 +71,48 @@ def test_a_card_that_is_played_takes_no_edit_away(lab):
     assert "ismyownfact" in lab.branches()
     lab.press("Undo")
     assert lab.branches() == ["is_adisease", "symptomchroniccough"]
+
+
+@pytest.fixture
+def newcomer(visit):
+    """A new visitor's page, whose browser has not played anything yet."""
+
+    def come(**how):
+        lab = visit(locale="zh-CN")
+        lab.page.emulate_media(**how)
+        lab.page.evaluate("localStorage.setItem('kbert-play', '')")
+        lab.open()
+        return lab, lab.page.locator(".kb-play")
+
+    return come
+
+
+def test_a_new_visitor_is_shown_the_idea_once_and_handed_the_switch(newcomer):
+    lab, play = newcomer()
+    expect(play).to_contain_text("胃镜")
+    for step in range(6):
+        expect(play).to_have_attribute("data-step", str(step))
+    play.get_by_role("button", name="我来试试").click()
+    expect(play).to_have_count(0)
+    lab.open()
+    expect(play).to_have_count(0)
+
+
+def test_the_play_goes_at_the_first_click_beside_it_which_does_what_it_does(newcomer):
+    lab, play = newcomer()
+    expect(play).to_be_visible()
+    lab.page.locator(".kb-tree [data-switch]").first.click()
+    expect(play).to_have_count(0)
+    expect(lab.page.locator(".kb-removed")).to_contain_text("检查")
+
+
+def test_nothing_is_played_where_motion_is_to_be_reduced(newcomer):
+    lab, play = newcomer(reduced_motion="reduce")
+    expect(play).to_have_count(0)
+    lab.page.emulate_media(reduced_motion="no-preference")
+
+
+def test_no_text_offers_the_examples(lab):
+    lab.write("")
+    lab.press("The patient with COPD recovered")
+    assert lab.branches()

@@ -14,6 +14,7 @@ from pathlib import Path
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
+from kbert_lab.lab.examples import EXAMPLES, SCENES
 from kbert_lab.lab.texts import LOCALES
 from kbert_lab.lab.views.lessons import LESSON
 from kbert_lab.study import verdict
@@ -50,6 +51,9 @@ def extracted() -> Catalog:
             catalog.add(text, locations=[(name, line)])
     for number, text in enumerate(verdict.english().values()):
         catalog.add(text, locations=[("kbert_lab/study/verdict.yaml", number)])
+    scenes = [text for scene in SCENES for text in (scene.title, scene.text)]
+    for text in [*(example.name for example in EXAMPLES), *scenes]:
+        catalog.add(text, locations=[("kbert_lab/lab/examples.yaml", 1)])
     for texts in LESSON.values():
         for number, text in enumerate(texts.values()):
             if text != texts["notebook"]:
