@@ -41,7 +41,7 @@ DIGITS = 0.06  # of an answer with one digit after the point
 @exercise("Same change, two models: how much a part matters depends on what the model knows.")
 def check_table(answer: object, measured: Measured) -> str | None:
     """A dictionary: (language, row) → difference to K-BERT in points of F1."""
-    if not isinstance(answer, dict):
+    if not isinstance(answer, dict) or not answer:
         return "give a dictionary, as in the cell: (language, row) with a number."
 
     def differences(language: str, score: str) -> dict[str, float]:
