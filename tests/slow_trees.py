@@ -383,6 +383,7 @@ def check_random_batch(seed, tokenizers):
         assert tuple(alone) == rows, seed
         for row in rows:
             assert limit is None or len(row) <= limit, seed
+            assert not (windows and row.trunk_cuts), seed
             check_row(row)
         check_nothing_is_lost(tree, rows)
     return made

@@ -39,43 +39,20 @@ def one_hidden(row, column):
 @pytest.mark.parametrize("attentions", [False, True])
 @pytest.mark.parametrize("attention", ATTENTION)
 @pytest.mark.parametrize("kind", LAYERED)
-def test_a_layers_matrix_counts_in_that_layer_only(kind, attention, attentions):
-    # Position 4 can't see 7 in layer 2: nothing differs before, only position 4 after it.
-    encoder = MaskTransformer(small(kind, attention, **FIT[kind]))
-    options = {"attentions": attentions}
-    batch = batch_of(IDS)
-    before = states(encoder, batch, visible=ALL, **options)
-    output = encoder(
-        batch, visible=[ALL, one_hidden(4, 7), ALL], hidden_states=True, attentions=attentions
-    )
-    after = output.hidden_states
-    others = [i for i in range(SIZE) if i != 4]
-    assert before[0].equal(after[0])
-    assert before[1].equal(after[1])
-    assert torch.allclose(before[2][0, others], after[2][0, others], atol=1e-6)
-    assert not torch.allclose(before[2][0, 4], after[2][0, 4], atol=1e-5)
-    if kind != "modernbert":  # whose third layer is global here, but whose last norm is its own
-        assert not torch.allclose(before[3][0, 0], after[3][0, 0], atol=1e-6)
-    if attentions:
-        hidden = [layer[0, :, 4, 7] for layer in output.attentions]
-        assert (hidden[1] == 0).all()
-        assert (hidden[0] > 0).all()
-        assert (hidden[2] > 0).all()
-
-
-@pytest.mark.parametrize("attention", ATTENTION)
-@pytest.mark.parametrize("kind", LAYERED)
-def test_two_parts_apart_in_all_layers_but_one_meet_there(kind, attention):
+def test_two_parts_apart_in_all_layers_but_one_meet_there(kind, attention, attentions):
     encoder = MaskTransformer(small(kind, attention, **FIT[kind]))
     other = [50 - i if part else i for i, part in zip(IDS, PART.tolist(), strict=True)]
     own = PART == 0
     for meet in range(3):
         matrices = [ALL if layer == meet else APART for layer in range(3)]
-        before = states(encoder, batch_of(IDS), visible=matrices)
-        after = states(encoder, batch_of(other), visible=matrices)
-        for layer in range(4):
-            same = before[layer][0, own].equal(after[layer][0, own])
-            assert same == (layer <= meet)
+        how = {"visible": matrices, "hidden_states": True, "attentions": attentions}
+        before, after = (encoder(batch_of(ids), **how) for ids in (IDS, other))
+        for layer, (one, two) in enumerate(
+            zip(before.hidden_states, after.hidden_states, strict=True)
+        ):
+            assert one[0, own].equal(two[0, own]) == (layer <= meet)
+        for layer, shares in enumerate(before.attentions or ()):
+            assert (shares[0, :, ~APART[0]] == 0).all() == (layer != meet)
 
 
 @pytest.mark.parametrize("attention", ATTENTION)
@@ -172,18 +149,21 @@ def test_layers_agree_with_bert_written_by_hand(attention, tokenizer, figure_2):
 # The shared model
 
 
-def test_the_shared_model_is_as_it_was(encoder):
+@pytest.mark.parametrize("visible", [None, [ALL, APART, ALL]])
+def test_the_shared_model_is_as_it_was(encoder, visible):
     runner = MaskTransformer(encoder)
     batch = batch_of(IDS)
     before = states(runner, batch)
     hooks = [len(module._forward_pre_hooks) for module in encoder.modules()]
-    for attentions in (False, True):
-        runner(batch, visible=[ALL, APART, ALL], attentions=attentions)
+    plain, shown = (runner(batch, visible=visible, attentions=own) for own in (False, True))
+    assert (plain.attentions, len(shown.attentions)) == (None, 3)
+    assert torch.allclose(plain.last_hidden_state, shown.last_hidden_state, atol=1e-5)
     assert [len(module._forward_pre_hooks) for module in encoder.modules()] == hooks
     assert runner.model is encoder
+    assert encoder.config._attn_implementation == runner.attention == "sdpa"
     for one, other in zip(before, states(runner, batch), strict=True):
         assert one.equal(other)
-    for twin in (runner._layered, runner._layered_eager):
+    for twin in (runner._layered, runner._layered_eager) if visible else ():
         assert {id(p) for p in twin.model.parameters()} == {id(p) for p in encoder.parameters()}
 
 

@@ -165,12 +165,6 @@ def test_trace_keeps_every_stage(ner, medical):
     assert trace.left_out == ()
 
 
-def test_trace_leaves_out_what_was_not_asked_for(ner):
-    trace = ner(TEXT)
-    assert trace.attentions is None
-    assert trace.hidden_states is None
-
-
 def test_trace_names_what_was_left_out_and_why(ner, medical):
     off = medical.switch_off(ECG)
     trace = ner(TEXT, graph=off, options=InjectionOptions(max_triples=1), max_length=24)
@@ -345,15 +339,6 @@ def test_strange_text_gives_a_prediction_that_points_into_it(ner, figure_2, text
         assert span.text == text[span.start : span.end]
 
 
-def test_special_token_typed_into_a_text_is_plain_text(ner):
-    trace = ner("cat [CLS] [MASK]")
-    special = set(tiny_tokenizer().all_special_ids)
-    assert [i for i in trace.rows[0].input_ids if i in special] == [
-        trace.rows[0].input_ids[0],
-        trace.rows[0].input_ids[-1],
-    ]
-
-
 @pytest.mark.parametrize("sentences", [[], ["a", "b"], ["a", "b", "c"]])
 def test_wrong_number_of_sentences_is_refused(ner, sentences):
     with pytest.raises(TextError, match=f"Named entities takes one sentence, got {len(sentences)}"):
@@ -383,19 +368,6 @@ def test_every_mask_in_a_text_is_filled(mask, figure_2):
     assert all(0 < p < 1 for p in probabilities)
 
 
-def test_mask_in_a_triple_is_plain_text(mask):
-    graph = KnowledgeGraph([Triple("cat", "is", "[MASK]")])
-    trace = mask("cat [MASK]", graph=graph)
-    assert len(trace.prediction.fillings) == 1
-    assert trace.rows[0].branches
-    assert trace.rows[0].input_ids.count(mask.hugging_face_tokenizer.mask_token_id) == 1
-
-
-def test_other_special_tokens_stay_plain_text_beside_a_mask(mask):
-    trace = mask("[CLS] [MASK]")
-    assert trace.rows[0].input_ids.count(mask.hugging_face_tokenizer.cls_token_id) == 1
-
-
 def test_text_without_a_mask_says_to_write_one(mask):
     with pytest.raises(TextError, match=re.escape("No [MASK] to fill in 'cat'. Write [MASK]")):
         mask("cat")
@@ -404,20 +376,21 @@ def test_text_without_a_mask_says_to_write_one(mask):
 # Many texts
 
 
-def test_predictions_in_batches_equal_single_calls(ner, medical):
-    texts = [TEXT, "", "cat", TEXT * 4, "糖尿病", "有糖尿病" * 3, "心电图"]
-    single = [ner(text, graph=medical).prediction for text in texts]
+MANY = {
+    "ner": [TEXT, "", "cat", TEXT * 4, "糖尿病", "有糖尿病" * 3, "心电图"],
+    "pair": [(TEXT, "糖尿病"), ("a", "b"), ("cat " * 40, "糖尿病 " * 40)],
+}
+
+
+@pytest.mark.parametrize("task", MANY)
+def test_predictions_in_batches_equal_single_calls(task, checkpoints, medical):
+    pipeline = Pipeline.from_pretrained(checkpoints[task], device="cpu")
+    texts = [(own,) if isinstance(own, str) else own for own in MANY[task]]
+    single = [pipeline(*own, graph=medical).prediction for own in texts]
     for size in (1, 2, 32):
-        many = list(ner.predict(([t] for t in texts), graph=medical, batch_size=size))
-        assert len(many) == len(texts)
+        many = pipeline.predict(iter(texts), graph=medical, batch_size=size)
         assert all(same(one, other) for one, other in zip(many, single, strict=True))
-
-
-def test_predictions_for_pairs_equal_single_calls(pair, figure_2):
-    pairs = [(TIM_COOK, "Beijing"), ("a", "b"), ("cat " * 40, "Beijing " * 40)]
-    single = [pair(*p, graph=figure_2).prediction for p in pairs]
-    many = list(pair.predict(pairs, graph=figure_2, batch_size=2))
-    assert all(same(one, other) for one, other in zip(many, single, strict=True))
+    assert list(pipeline.predict([])) == []
 
 
 def test_predictions_stream(ner):
@@ -552,10 +525,6 @@ def test_scores_are_the_same_in_several_threads_and_each_tells_its_own_progress(
     assert "batches" not in vars(ner.reader)
 
 
-def test_no_texts_make_no_predictions(ner):
-    assert list(ner.predict([])) == []
-
-
 # Checkpoints and cards
 
 
@@ -573,16 +542,17 @@ def test_saved_and_loaded_checkpoint_keeps_labels_card_and_predictions(
     assert same(again(TEXT, graph=medical).prediction, ner(TEXT, graph=medical).prediction)
 
 
-def test_checkpoint_of_another_task_is_refused(checkpoints):
-    with pytest.raises(CheckpointError, match="was trained for the task 'ner', not 'mask'"):
-        Pipeline.from_pretrained(checkpoints["ner"], task="mask", device="cpu")
-    with pytest.raises(CheckpointError, match="No task 'poetry'; expected one of ner, classify"):
-        Pipeline.from_pretrained(checkpoints["ner"], task="poetry", device="cpu")
-
-
-def test_encoder_without_the_tasks_head_is_refused_not_filled_at_random(checkpoints):
-    with pytest.raises(CheckpointError, match=r"has no head for the task 'ner' \(classifier"):
-        Pipeline.from_pretrained(checkpoints["encoder"], task="ner", device="cpu")
+@pytest.mark.parametrize(
+    ("folder", "task", "said"),
+    [
+        ("ner", "mask", "was trained for the task 'ner', not 'mask'"),
+        ("ner", "poetry", "No task 'poetry'; expected one of ner, classify"),
+        ("encoder", "ner", r"has no head for the task 'ner' \(classifier"),  # none made at random
+    ],
+)
+def test_a_task_that_a_checkpoint_was_not_trained_for_is_refused(checkpoints, folder, task, said):
+    with pytest.raises(CheckpointError, match=said):
+        Pipeline.from_pretrained(checkpoints[folder], task=task, device="cpu")
 
 
 def test_device_is_checked_before_anything_is_loaded(tmp_path):

@@ -1,7 +1,6 @@
 """The seam: a system in 45 lines is used as any other; the control, triples as plain text."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from kbert_core import (
     Card,
     InjectionOptions,
     KnowledgeGraph,
-    Piece,
     Pipeline,
     ReadConfig,
     Rule,
@@ -29,10 +27,7 @@ from kbert_core.explain.effects import effects, shapley
 from kbert_core.layers import INSERTED
 from kbert_core.plain_text import PlainTextConfig
 from kbert_core.systems import SYSTEMS, reading_of
-from kbert_lab import cli
 from kbert_lab.data.labelled import Example
-from kbert_lab.explain.compare import compare
-from kbert_lab.suites.suite import read_suite, train_options
 from kbert_lab.training.evaluate import evaluate
 from kbert_lab.training.finetune import train
 from kbert_lab.training.options import TrainOptions
@@ -62,27 +57,6 @@ def test_states_and_logits_stand_on_the_tokens_of_the_text(toy):
         with torch.no_grad():
             alone = toy.reader.model(torch.tensor([reading.rows[0].input_ids])).logits[0]
         assert torch.allclose(own, alone[1 : len(own) + 1], atol=1e-5)
-
-
-def test_it_predicts_alone_and_many_at_once(toy):
-    trace = toy(TEXT, graph=GRAPH)
-    assert len(trace.prediction.tokens) == len(TEXT)
-    assert trace.used == tuple(GRAPH)
-    texts = [TEXT, TEXT * 2]
-    for many, text in zip(toy.predict([[t] for t in texts], graph=GRAPH), texts, strict=True):
-        alone = toy(text, graph=GRAPH).prediction
-        assert [(s.start, s.label) for s in many.spans] == [(s.start, s.label) for s in alone.spans]
-
-
-def test_its_predictions_are_explained(toy):
-    case = Case.of(toy, TEXT, graph=GRAPH, target=DISEASE)
-    removed = Case.of(toy, TEXT, graph=GRAPH.remove(IS_CURE), target=DISEASE)
-    effect = next(e for e in effects(case).each if e.piece.triple == IS_CURE)
-    assert effect.without.score == pytest.approx(removed.base.score, abs=1e-5)
-    values = shapley(case)
-    assert sum(v.value for v in values.each) == pytest.approx(
-        case.base.score - case.plain.score, abs=1e-4
-    )
 
 
 def test_it_is_scored_on_labelled_texts(toy):
@@ -172,13 +146,42 @@ def test_a_model_of_any_system_is_saved_and_reads_as_before(
     assert torch.equal(again(TEXT, graph=GRAPH).logits, made(TEXT, graph=GRAPH).logits)
 
 
-@pytest.mark.parametrize("system", ALL)
-def test_a_text_without_a_token_is_read_and_half_a_character_is_named(ner, checkpoints, system):
-    pipeline = pipeline_of(system, ner, checkpoints)
+@pytest.fixture(params=[*ALL, "toy"])
+def system(request, ner, checkpoints):
+    """A tagger of each system."""
+    if request.param == "toy":
+        return request.getfixturevalue("toy")
+    return pipeline_of(request.param, ner, checkpoints, options=InjectionOptions(max_triples=8))
+
+
+def test_a_text_without_a_token_is_read_and_half_a_character_is_named(system):
     for text in ("", "  "):
-        assert pipeline(text, graph=GRAPH).prediction.spans == ()
+        assert system(text, graph=GRAPH).prediction.spans == ()
     with pytest.raises(TextError, match="Character 1 of the text is half a character"):
-        pipeline("a\ud83d", graph=GRAPH)
+        system("a\ud83d", graph=GRAPH)
+
+
+def test_many_texts_are_read_as_each_alone(system):
+    readings = system.readings([[TEXT], ["心电图"], ["入院"], [TEXT * 6]], graph=GRAPH)
+    assert len(readings[-1].rows) > 1 or system.card.system == "toy"  # which reads no windows
+    assert max(len(row) for reading in readings for row in reading.rows) <= 48
+    for reading, logits in zip(readings, system.reader.logits(readings), strict=True):
+        (alone,) = system.reader.logits([reading])
+        assert len(logits) == sum(map(len, reading.tokens))
+        torch.testing.assert_close(logits, alone, atol=1e-5, rtol=1e-5)
+
+
+def test_the_effect_of_a_triple_is_that_of_a_graph_without_it(system):
+    case = Case.of(system, TEXT, graph=GRAPH, target=DISEASE)
+    assert {effect.piece.triple for effect in effects(case).each} == {*GRAPH}
+    for effect in effects(case).each:
+        removed = system.reader.read([[TEXT]], GRAPH.remove(effect.piece.triple))[0]
+        less = system.reader.without(case.reading, [effect.piece])
+        assert less.used == removed.used
+        alone = next(case.run([removed])).score
+        assert effect.without.score == pytest.approx(alone, abs=1e-5, rel=1e-5)
+    whole = case.base.score - case.plain.score
+    assert sum(share.value for share in shapley(case).each) == pytest.approx(whole, abs=1e-4)
 
 
 def plain_text(pipeline, **options):
@@ -227,18 +230,6 @@ def test_an_empty_graph_is_plain_bert(ner, plain):
     assert torch.equal(plain(TEXT).logits, ner(TEXT).logits)
 
 
-def test_a_triple_left_out_leaves_no_trace_and_those_after_it_move_up(plain):
-    reading = plain(TEXT, graph=GRAPH).reading
-    less = plain.reader.without(reading, [Piece(IS_DISEASE)])
-    again = plain(TEXT, graph=GRAPH.remove(IS_DISEASE)).reading
-    assert less.rows[0].input_ids == again.rows[0].input_ids
-    assert less.rows[0].soft_positions == again.rows[0].soft_positions
-    assert less.used == (HAS_SYMPTOM, IS_CURE)
-    none = plain.reader.without(reading, reading.pieces)
-    assert none.rows[0].input_ids == plain(TEXT).rows[0].input_ids
-    assert plain.reader.cache_key(none) != plain.reader.cache_key(reading)
-
-
 def test_a_triple_that_does_not_fit_is_left_out_and_the_text_stays_whole(ner):
     plain = plain_text(ner, max_triples=3)
     trace = plain(TEXT, graph=GRAPH, max_length=28)
@@ -246,13 +237,6 @@ def test_a_triple_that_does_not_fit_is_left_out_and_the_text_stays_whole(ner):
     assert len(trace.prediction.tokens) == len(TEXT)
     assert {item.rule for _, item in trace.left_out} == {Rule.LENGTH}
     assert len(trace.used) + len(trace.left_out) == 3
-
-
-def test_a_long_text_is_read_in_windows_with_their_own_triples(plain):
-    trace = plain(TEXT * 6, graph=GRAPH)
-    assert len(trace.rows) > 2
-    assert max(map(len, trace.rows)) <= plain.config.max_length
-    assert len(trace.prediction.tokens) == 6 * len(TEXT)
 
 
 def test_pairs_have_their_triples_after_the_second_text(checkpoints):
@@ -263,40 +247,8 @@ def test_pairs_have_their_triples_after_the_second_text(checkpoints):
     assert row.branches[0].start == second_sep + 1 > first_sep
 
 
-def test_effects_and_comparisons_explain_it(plain):
-    case = Case.of(plain, TEXT, graph=GRAPH, target=DISEASE)
-    measured = effects(case)
-    assert len(measured.each) == 3
-    removed = Case.of(plain, TEXT, graph=GRAPH.remove(IS_CURE), target=DISEASE)
-    effect = next(e for e in measured.each if e.piece.triple == IS_CURE)
-    assert effect.without.score == pytest.approx(removed.base.score, abs=1e-5)
-    both = compare({"knowledge": case, "none": case.without_knowledge()}, of=case)
-    assert both.pairs[0].largest > 0
-
-
 def test_options_of_another_system_are_refused(plain):
     with pytest.raises(OptionError, match="'plain-text' has no option 'ablation', only options"):
         plain(TEXT, ablation="hard")
     with pytest.raises(CheckpointError, match="'roof-brick'"):
         Card.of(type("Config", (), {"kbert": {"system": "roof-brick"}}))
-
-
-def test_the_command_line_trains_and_predicts_with_it(data, tmp_path, capsys):
-    train = ["train", "--task", "ner", "--data", str(data), "--kg", str(data / "kg.spo")]
-    small = ["--system", "plain-text", "--hidden-size", "32", "--layers", "2"]
-    folder = str(tmp_path / "model")
-    assert cli.main([*train, *small, "--epochs", "1", "--output", folder, "--device", "cpu"]) == 0
-    assert Pipeline.from_pretrained(folder, device="cpu").card.system == "plain-text"
-    predict = ["predict", "患者有糖尿病病史", "--model", folder, "--kg", str(data / "kg.spo")]
-    assert cli.main([*predict, "--json"]) == 0
-    assert '"糖尿病"' in capsys.readouterr().out
-
-
-def test_a_suite_names_it_beside_its_runs_of_kbert(tmp_path):
-    rows = [{"name": "plain", "train": {"system": "plain-text"}}, {"name": "K-BERT"}]
-    suite = {"title": "t", "about": "a", "task": "ner", "encoder": "scratch", "seeds": [1]}
-    suite |= {"data": {"folder": "data"}, "kg": "kg.spo", "runs": rows}
-    (tmp_path / "s.yaml").write_text(json.dumps(suite), encoding="utf-8")
-    read = read_suite(tmp_path / "s.yaml")
-    systems = [train_options(read, run).knowledge.system for run in read.runs]
-    assert systems == ["plain-text", None]

@@ -6,8 +6,6 @@ import random
 import pytest
 import torch
 from conftest import FIGURE_2, TIM_COOK, tiny_tokenizer
-from hypothesis import given
-from hypothesis import strategies as st
 from slow_trees import NO_VOCABULARY, check_random_batch, random_scene, slowly_flattened
 
 from kbert_core import (
@@ -147,27 +145,6 @@ def test_flattening_agrees_with_the_slow_way_on_random_trees(sentences, special,
         assert visible[number, size:, size:].all()
 
 
-@given(st.randoms(use_true_random=False), st.integers(1, 2), st.integers(4, 40))
-def test_limit_keeps_every_promise_on_random_trees(dice, sentences, limit):
-    scene = random_scene(dice, sentences)
-    whole = flat_of(*scene.texts, graph=scene.graph)
-    flat = flat_of(*scene.texts, graph=scene.graph, max_length=limit)
-    assert len(flat) <= limit
-    assert flat.tokens[0] == "[CLS]"
-    assert flat.tokens[-1] == "[SEP]"
-    assert flat.tokens.count("[SEP]") == sentences
-    assert len(flat.branches) + len(flat.left_out) == len(whole.branches)
-    for placed in flat.branches:  # no branch is cut in the middle
-        assert flat.tokens[placed.start : placed.end] == " ".join(placed.branch.texts).split()
-    for cut in flat.trunk_cuts:
-        assert cut.kept < cut.total == len(scene.texts[cut.sentence].split())
-    if flat.trunk_cuts:
-        assert not flat.branches
-        assert len(flat) == limit
-    if len(whole) <= limit:
-        assert flat == whole
-
-
 # The length limit, by hand
 
 
@@ -267,52 +244,12 @@ def test_text_within_the_limit_makes_one_window(figure_2):
     assert len(windows_of("", figure_2, 3)) == 1
 
 
-@given(st.randoms(use_true_random=False), st.integers(3, 30), st.integers(0, 80))
-def test_windows_cover_every_token_and_keep_the_limit(dice, limit, size):
-    graph = KnowledgeGraph([Triple("e", "is", "long one"), Triple("f g", "r", "t")])
-    words = [dice.choice(["w", "e", "f", "g", "f"]) for _ in range(size)]
-    windows = windows_of(" ".join(words), graph, limit)
-    covered = set()
-    for window in windows:
-        assert len(window) <= limit
-        assert window.tokens[0] == "[CLS]"
-        assert window.tokens[-1] == "[SEP]"
-        assert window.trunk_cuts == ()
-        assert window.soft_positions[0] == 0
-        places = [at for sentence, at in window.trunk_places if sentence == 0]
-        assert places == list(range(places[0], places[-1] + 1)) if places else not words
-        assert [words[at] for at in places] == [
-            window.tokens[i] for i, (sentence, _) in enumerate(window.trunk_places) if sentence == 0
-        ]
-        covered |= set(places)
-    assert covered == set(range(size))
-
-
 def test_windows_overlap_and_leave_room_for_branches():
     windows = windows_of(" ".join(["e"] * 40), KnowledgeGraph([Triple("e", "r", "t")]), 18)
     starts = [window.trunk_parts[0].first for window in windows]
     ends = [last.first + last.end - last.start for *_, last in (w.trunk_parts for w in windows)]
     assert all(start < end for start, end in zip(starts[1:], ends, strict=False))
     assert all(window.branches for window in windows)
-
-
-@given(st.randoms(use_true_random=False), st.integers(4, 20))
-def test_every_triple_hangs_in_a_window_or_is_named_by_one(dice, limit):
-    graph = KnowledgeGraph(
-        [Triple("e", "is", "long one"), Triple("f g h i", "r", "t"), Triple("f", "s", "u")]
-    )
-    words = [dice.choice(["w", "e", "f g h i", "f"]) for _ in range(dice.randint(0, 40))]
-    tree = grow_trees([" ".join(words)], graph.switch_off(Triple("f", "s", "u")), ALL)[0]
-    windows = flatten([tree], Words(special=True), max_length=limit, windows=True)
-    named = {(node, item.triple) for window in windows for node, item in window.left_out}
-    named |= {
-        (placed.node, placed.branch.triple) for window in windows for placed in window.branches
-    }
-    assert named == {
-        (number, triple)
-        for number, node in enumerate(tree.nodes)
-        for triple in graph.triples_of(node.mention.entity)
-    }
 
 
 def test_mention_whole_in_one_window_is_not_said_to_be_cut_by_the_next():
@@ -440,9 +377,6 @@ def test_batch_of_an_empty_text_is_still_whole_numbers(figure_2):
     batch = collate([flat_of("", graph=figure_2, special=False)])
     assert batch.input_ids.shape == (1, 0)
     assert batch.input_ids.dtype == torch.int64
-
-
-CEO, CAPITAL, IS_A = FIGURE_2
 
 
 def test_k_query_finds_figure_2(figure_2):

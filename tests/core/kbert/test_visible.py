@@ -116,12 +116,6 @@ def random_flats(dice, count):
         yield flatten([tree], Words(special=True))[0]
 
 
-def test_visible_matrix_is_symmetric_and_every_token_sees_itself():
-    visible = matrix_of(*random_flats(random.Random(1), 50))
-    assert visible.equal(visible.transpose(1, 2))
-    assert visible.diagonal(dim1=1, dim2=2).all()
-
-
 def test_reason_for_a_cell_agrees_with_the_matrix_on_random_trees():
     flats = list(random_flats(random.Random(2), 40))
     batch = collate(flats)

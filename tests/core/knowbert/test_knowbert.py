@@ -23,8 +23,6 @@ from kbert_core import (
     load_graph,
 )
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
-from kbert_core.explain.case import Case, Target
-from kbert_core.explain.effects import effects
 from kbert_core.knowbert.candidates import MASKED, Base, graph_spans, normalised
 from kbert_core.knowbert.entity_vectors import EntityVectors
 from kbert_core.knowbert.kar import KarOptions
@@ -156,33 +154,6 @@ def test_an_edited_triple_changes_the_prediction_and_an_unnamed_entity_nothing(k
     other = GRAPH.add(Triple("布洛芬", "治疗", "糖尿病"))
     (same,) = knowbert.reader.logits(knowbert.readings([[TEXT]], graph=other))
     assert torch.equal(before, same)
-
-
-def test_many_texts_are_read_as_each_alone(knowbert):
-    texts = [[TEXT], ["心电图"], ["入院"], [TEXT * 6]]  # the last in windows
-    readings = knowbert.readings(texts, graph=GRAPH)
-    assert [len(reading.rows) > 1 for reading in readings] == [False, False, False, True]
-    together = knowbert.reader.logits(readings)
-    for reading, logits in zip(readings, together, strict=True):
-        (alone,) = knowbert.reader.logits([reading])
-        assert logits.shape == (len(reading.sentences[0]), len(BIO))
-        torch.testing.assert_close(logits, alone, atol=1e-5, rtol=1e-5)
-
-
-def test_without_a_triple_is_the_graph_without_it(knowbert):
-    (reading,) = knowbert.readings([[TEXT]], graph=GRAPH)
-    for triple in (CURE, ECG):
-        (piece,) = [own for own in reading.pieces if own.triple == triple]
-        less = knowbert.reader.without(reading, [piece])
-        (removed,) = knowbert.readings([[TEXT]], graph=GRAPH.remove(triple))
-        assert [own.triple for own in less.pieces] == [own.triple for own in removed.pieces]
-        one, other = (knowbert.reader.logits([own])[0] for own in (less, removed))
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
-
-
-def test_effects_of_triples_are_measured_as_for_any_system(knowbert):
-    case = Case.of(knowbert, TEXT, graph=GRAPH, target=Target("疾病", 3, 6))
-    assert {own.piece.triple for own in effects(case).each} == {DIABETES, CURE, ECG}
 
 
 def test_trace_keeps_what_the_kar_made_of_the_spans(knowbert):

@@ -114,20 +114,6 @@ def test_a_random_roof_is_another_and_always_the_same(checkpoints, roof):
     assert not torch.allclose(logits(first), logits(roof), atol=1e-3)
 
 
-def test_padding_of_either_side_changes_nothing(roof):
-    texts = [("患者有糖尿病",), (TEXT + "，给予布洛芬口服好转",), ("未见异常",)]
-    readings = roof.readings(texts, graph=GRAPH)
-    assert (
-        len({len(own.kb) for own in readings}) == len({len(own.rows[0]) for own in readings}) == 3
-    )
-    batch = roof.reader.collate([own.rows[0] for own in readings], roof.config)
-    with torch.no_grad():
-        together = roof.reader.forward(batch, roof.config).logits
-    for reading, own in zip(readings, together, strict=True):
-        alone = roof.reader.trace(reading).logits[0]
-        assert torch.allclose(own[: len(alone)], alone, atol=1e-5)
-
-
 def test_the_roofs_attention_is_a_share_of_both_sides(roof):
     trace = roof(TEXT, graph=GRAPH, attentions=True)
     size = trace.text_states.shape[1] + trace.kb_states.shape[1]
@@ -180,14 +166,6 @@ def test_only_the_last_of_two_sentences_is_searched(checkpoints):
         trace = pipeline("有糖尿病", "行心电图检查", graph=GRAPH)
         assert len(trace.reading.mentions) == count
         assert trace.reading.mentions[-1].sentence == 1
-
-
-def test_windows_read_the_same_triples(roof):
-    long = "患者有糖尿病史，" * 12
-    reading = roof(long, graph=GRAPH).reading
-    assert len(reading.rows) > 1
-    assert {row.kb_ids for row in reading.rows} == {reading.kb.ids}
-    assert len(roof(long, graph=GRAPH).prediction.tokens) == len(long)
 
 
 def test_what_the_limit_cuts_off_names_nothing(checkpoints):
