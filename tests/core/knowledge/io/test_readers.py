@@ -266,8 +266,9 @@ def test_columns_are_chosen_by_number_and_by_name():
 def test_files_are_read_by_their_paths_and_a_missing_one_says_its_name(tmp_path):
     with pytest.raises(GraphFileError, match=r"none\.spo: can't be read \(No such file"):
         read_triples(tmp_path / "none.spo")
-    with pytest.raises(GraphFileError, match="can't be read"):
-        read_triples(tmp_path)
+    for odd in (tmp_path, "no\0where.spo", "x" * 300 + ".spo", "", "../missing/a.spo"):
+        with pytest.raises(GraphFileError, match="can't be read"):
+            read_triples(odd)
     for path in DEMOS.glob("*.spo"):
         file = read_triples(path)
         assert file.triples and (file.duplicates, file.problems) == (0, ())
@@ -521,6 +522,7 @@ def test_a_text_of_ten_megabytes_is_one_bad_line(name, frame, said):
     assert triples(text, name, skip_bad=True) == [("x", "y", "z")]
     assert said in error_of(text, name)
     assert "a field of 50001 characters" in error_of(frame.format("z" * 50_001), name)
+    assert len(triples(frame.format("z" * 50_000), name)) == 2
 
 
 def test_a_line_of_ten_megabytes_is_passed_over_in_pieces():

@@ -23,6 +23,7 @@ from edited_graphs import (
     run_apart,
     try_damaged,
 )
+from fuzzed_files import HOSTILE
 from hypothesis import given
 
 from kbert_core import Triple, find_mentions
@@ -74,6 +75,28 @@ def test_triples_keep_their_order_at_any_place(store):
     tails = [triple.tail for triple in store.graph().triples_of("Apple")]
     assert tails == ["company", *map(str, range(120)), "phones"]
     assert content(store.at(store.revision)) == content(store.graph())
+
+
+def test_ten_thousand_triples_of_one_head_are_edited_in_a_moment(store, path):
+    rows = [(number, "pear", "r", f"t{number}") for number in range(10_000)]
+    assert import_triples(path, [Source("many", rows)]).triples == 10_000
+    begun = time.perf_counter()
+    store.apply(Edit("add", Triple("pear", "r", "first"), index=0))
+    store.undo()
+    assert time.perf_counter() - begun < 30
+    assert store.graph().triples_of("pear")[-1].tail == "t9999"
+
+
+def test_sql_and_html_in_every_field_are_stored_edited_and_found(store):
+    triples = [Triple(a, b, c) for a, b, c in zip(HOSTILE, HOSTILE[1:], HOSTILE[2:], strict=False)]
+    for triple in triples:
+        store.apply(Edit("add", triple), who=triple.tail)
+        assert [entry.who for entry in store.history(entity=triple.head)] == [triple.tail]
+        assert find_mentions([f" {triple.head} "], store.graph())[0]
+    store.apply(Edit("remove", triples[0]), who=HOSTILE[0])
+    store.undo()
+    assert {*store.graph()} == {COOK, COMPANY, PHONES, *triples}
+    assert store.graph().triples_of("'; DROP TABLE entry; --") == ()
 
 
 def test_the_log_says_what_was_done_by_whom(store):
