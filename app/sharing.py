@@ -19,8 +19,8 @@ from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Strategy
 from kbert_core.tasks import TASKS
 from kbert_lab.lab.comparing import Choice
-from kbert_lab.lab.edit_log import WORKSPACE, OpenWorkspace
 from kbert_lab.lab.examples import MINILM
+from kbert_lab.lab.log import WORKSPACE, OpenWorkspace
 from kbert_lab.lab.models import is_chinese
 from kbert_lab.lab.scene import CHARACTERS, WORDS, GraphRef, Scene, is_blank
 from kbert_lab.lab.session import AUTO, NO_TASK, Session

@@ -34,10 +34,9 @@ from kbert_lab.lab.commands import (
     apply,
 )
 from kbert_lab.lab.comparing import Known, Panel
-from kbert_lab.lab.edit_log import WORKSPACE, OpenWorkspace
 from kbert_lab.lab.examples import EXAMPLES, Example
 from kbert_lab.lab.history import Edited
-from kbert_lab.lab.log import Log
+from kbert_lab.lab.log import WORKSPACE, Log, OpenWorkspace
 from kbert_lab.lab.models import NOTHING
 from kbert_lab.lab.offer import Offer
 from kbert_lab.lab.scene import NO_GRAPH, NO_MODEL, WORDS, Scene

@@ -1,21 +1,24 @@
 """Search, facets and a page of triples to be changed in place; one of them, and what is around."""
 
+from collections.abc import Callable, Hashable
 from functools import partial
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from app import curating
+from app import services, state
 from app.app_pages.lab_try import see_in_lab
 from app.app_pages.parts import action, select
 from app.components.graph import draw_graph
-from app.curating import WHERE
 from app.state import KEEP
-from kbert_lab.graphs.search import Found
+from kbert_core import KBertError, KnowledgeGraph
+from kbert_lab.graphs.search import Found, GraphSearch, Query
 from kbert_lab.lab.catalogue import PAGE, Catalogue
-from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.texts import N_, refusal, t
 from kbert_lab.lab.views import history
 from kbert_lab.lab.views.html import markdown
-from kbert_lab.lab.views.knowledge import FIELDS, ON
+from kbert_lab.lab.views.importing import doubts_of
+from kbert_lab.lab.views.knowledge import FIELDS, ON, table_edits
 from kbert_lab.lab.views.neighbourhood import Drawn, caption, neighbourhood, places_of
 from kbert_lab.lab.words import KNOWLEDGE_TEXTS
 
@@ -25,10 +28,81 @@ KG_WHERE = {
     "head": N_("heads"),
     "tail": N_("tails"),
 }
-
-ss = st.session_state
+LARGE = 200_000  # triples from which on an index is asked first
 FACETS = 400  # names offered of a facet
 PARTIAL = N_("The graph is large, and only part of it has been searched so far.")
+
+T = TypeVar("T")
+ss = st.session_state
+
+
+def begin() -> None:
+    """Fill a new session, and look for nothing where another graph was chosen."""
+    state.begin()
+    ss.setdefault("knowledge.view", "triples")
+    ss.setdefault("knowledge.table", 0)
+    chosen = state.session().graph
+    if ss.get("knowledge.of") != chosen:
+        ss["knowledge.of"] = chosen
+        look_for("", "head_starts" if len(state.graph()) > LARGE else "anywhere")
+
+
+def kept(name: str, key: Hashable, make: Callable[[], T]) -> T:
+    """What a visit made of a key the last time, or makes now; one of each name is kept."""
+    last = ss.get(f"knowledge.kept.{name}")
+    if last is None or last[0] != key:
+        last = ss[f"knowledge.kept.{name}"] = (key, make())
+    return last[1]
+
+
+def catalogue() -> Catalogue:
+    """The chosen graph, to be looked through."""
+    now, shared = state.session(), state.workspace()
+    opened, graph = now.graphs[now.graph], state.graph()
+    stored = shared.searched if shared else opened.stored
+    if stored is not None:
+        return Catalogue(graph, now.base, stored, services.facets_of(stored), state.log())
+    new = {entity for entity in state.log().edited if not now.base.triples_of(entity)}
+    found = partial(services.search_of, graph, new)
+    if opened.own:  # one visitor's, and in no cache
+        found = partial(kept, "search", graph.fingerprint, partial(_search, graph, new))
+    return Catalogue(graph, graph, *found(), state.log())
+
+
+def _search(graph: KnowledgeGraph, first: set[str]) -> tuple[GraphSearch, Any]:
+    search = GraphSearch.of(graph, first=first)
+    return search, search.facets()
+
+
+def look_for(text: str, where: str) -> None:
+    """Show what is found of a text in the table, without any other filter."""
+    ss["knowledge.text"], ss["knowledge.where"] = text, where
+    ss["knowledge.relations"], ss["knowledge.types"], ss["knowledge.off"] = [], [], False
+    turn(None, anew=True)
+
+
+def open_name(name: str) -> None:
+    """Show the triples of a head; of a tail, those that lead to it."""
+    ss["knowledge.view"] = "triples"
+    look_for(name, "head" if state.graph().triples_of(name) else "tail")
+
+
+def turn(following: int | None, *, anew: bool = False) -> None:
+    """Callback: the next page, or the one before; or the first of what is looked for anew."""
+    starts = ss["knowledge.starts"] if not anew else [None, None]
+    ss["knowledge.starts"] = starts[:-1] if following is None else [*starts, following]
+    ss["knowledge.table"] += 1
+
+
+def query() -> Query:
+    """What is looked for now."""
+    return Query(
+        ss["knowledge.text"].strip(),
+        ss["knowledge.where"],
+        tuple(ss["knowledge.relations"]),
+        tuple(ss["knowledge.types"]),
+        bool(ss["knowledge.off"]),
+    )
 
 
 def triples_view(look: Catalogue) -> None:
@@ -37,7 +111,9 @@ def triples_view(look: Catalogue) -> None:
         left, right = st.columns([7, 5], gap="large")
     with left:
         search(look)
-        found = curating.found(look)
+        start = ss["knowledge.starts"][-1]
+        key = (look.graph.fingerprint, query(), start)
+        found = kept("found", key, lambda: look.find(query(), start))
         table(look, found)
     with right:
         if found.triples:
@@ -46,8 +122,8 @@ def triples_view(look: Catalogue) -> None:
 
 def search(look: Catalogue) -> None:
     """What to look for."""
-    facets = look.facets()
-    asked = {"on_change": curating.new_query, **KEEP}
+    asked = {"on_change": partial(turn, None, anew=True), **KEEP}
+    facets = look.facets
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         st.text_input(
             t("Search"),
@@ -59,20 +135,21 @@ def search(look: Catalogue) -> None:
             width="stretch",
             **asked,
         )
-        called = lambda name: t(KG_WHERE[name])  # noqa: E731
-        where = {"key": "knowledge.where", "format_func": called, "width": 170, **asked}
-        st.selectbox(t("in"), WHERE, **where)
+        where = {name: t(said) for name, said in KG_WHERE.items()}
+        how = {"key": "knowledge.where", "format_func": where.__getitem__, "width": 170, **asked}
+        st.selectbox(t("in"), where, **how)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         for name, title, counts in (
             ("relations", t("Relations"), facets.relations),
             ("types", t("Types"), facets.types),
         ):
             chosen, offered = ss[f"knowledge.{name}"], [*counts][:FACETS]
+            called = {x: f"{x} ({counts.get(x, 0):,})" for x in [*offered, *chosen]}
             st.multiselect(
                 title,
-                [*offered, *(x for x in chosen if x not in offered)],
+                called,
                 key=f"knowledge.{name}",
-                format_func=partial(_counted, counts),
+                format_func=called.__getitem__,
                 placeholder=t("any") if counts else t("none here"),
                 disabled=not counts and not chosen,
                 width="stretch",
@@ -84,24 +161,12 @@ def search(look: Catalogue) -> None:
         st.checkbox(said, key="knowledge.off", disabled=none, **asked)
 
 
-def _counted(counts: dict[str, int], name: str) -> str:
-    return f"{name} ({counts.get(name, 0):,})"
-
-
 def table(look: Catalogue, found: Found) -> None:
     """A page of what was found, and the way to the next; whatever is changed in it is an edit."""
-    for doubt in ss.get("knowledge.doubts", ()):
+    for doubt in doubts_of(state.session().last_step(state.session().graph), look.graph):
         st.warning(markdown(doubt), icon=":material/help:")
     if not found.triples:
-        icon, said = "search_off", N_("Nothing found. Remove a filter, or add the triple here.")
-        if not len(look.graph):
-            icon, said = "eco", N_("This graph has no triples yet. Add one here, or import a file.")
-        elif not found.complete:
-            icon, said = "hourglass_empty", PARTIAL
-        st.info(t(said), icon=f":material/{icon}:")
-        near = look.heads(curating.query().text[:2])
-        if near and found.complete:
-            st.markdown(markdown(f"{t('Similar heads:')} {' · '.join(near)}"))
+        nothing_found(look, found)
     key = f"knowledge.triples.{ss['knowledge.table']}"
     field = partial(st.column_config.TextColumn, required=True)
     on = st.column_config.CheckboxColumn(t("on"), width=50, default=True)
@@ -111,7 +176,7 @@ def table(look: Catalogue, found: Found) -> None:
             **{name: [getattr(triple, name) for triple in found.triples] for name in FIELDS},
         },
         key=key,
-        on_change=curating.edit_table,
+        on_change=edit_table,
         args=(key, found),
         num_rows="dynamic",
         hide_index=True,
@@ -119,21 +184,19 @@ def table(look: Catalogue, found: Found) -> None:
         height=min(560, 38 + 35 * (len(found.triples) + 1)),
     )
     starts = ss["knowledge.starts"]
-    total = len(look.graph) if curating.query().everything else found.total
     first = (len(starts) - 1) * PAGE + 1
-    last = first + len(found.triples) - 1
+    total = len(look.graph) if query().everything else found.total
+    values = {"first": f"{first:,}", "last": f"{first + len(found.triples) - 1:,}"}
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if len(starts) > 1:
-            action(t("Previous"), "knowledge.previous", curating.turn, None, icon="chevron_left")
+            action(t("Previous"), "knowledge.previous", turn, None, icon="chevron_left")
         if found.next is not None:
             more = t("Next") if found.complete else t("Search further")
-            action(more, "knowledge.next", curating.turn, found.next, icon="chevron_right")
-        if found.triples:
-            text = N_("{first} to {last} of {count} triples.")
-            if total is None:
-                text = N_("{first} to {last}, and more.")
-            count = "" if total is None else f"{total:,}"
-            st.caption(t(text, first=f"{first:,}", last=f"{last:,}", count=count))
+            action(more, "knowledge.next", turn, found.next, icon="chevron_right")
+        if found.triples and total is None:
+            st.caption(t("{first} to {last}, and more.", **values))
+        elif found.triples:
+            st.caption(t("{first} to {last} of {count} triples.", count=f"{total:,}", **values))
         st.caption(
             t(
                 "Double-click a field to change it. The last row adds a triple, the first column "
@@ -142,17 +205,40 @@ def table(look: Catalogue, found: Found) -> None:
         )
 
 
+def nothing_found(look: Catalogue, found: Found) -> None:
+    """Say why the table is empty, and what there is instead."""
+    icon, said = "search_off", N_("Nothing found. Remove a filter, or add the triple here.")
+    if not len(look.graph):
+        icon, said = "eco", N_("This graph has no triples yet. Add one here, or import a file.")
+    elif not found.complete:
+        icon, said = "hourglass_empty", PARTIAL
+    st.info(t(said), icon=f":material/{icon}:")
+    if found.complete and (near := look.heads(query().text[:2])):
+        st.markdown(markdown(f"{t('Similar heads:')} {' · '.join(near)}"))
+
+
+def edit_table(key: str, found: Found) -> None:
+    """Callback of the table: make what was changed, added and deleted in it, as one step."""
+    try:
+        edits = table_edits(tuple(zip(found.triples, found.on, strict=True)), ss[key])
+    except KBertError as error:
+        ss["lab.problem"] = refusal(error)
+    else:
+        state.commit(*edits)
+        ss["knowledge.table"] += 1  # what was typed and can't be done stands in what is said
+
+
 def about(look: Catalogue, found: Found) -> None:
     """A triple: where it comes from, what it does, and what is around it."""
     triple = select(t("A triple"), found.triples, "knowledge.triple", str, width="stretch")
-    st.caption(markdown(history.origin(look, triple)))
+    st.caption(markdown(history.origin(look.log, triple)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         action(t("See it in the Lab"), "knowledge.see", see_in_lab, triple, icon="account_tree")
         if not st.toggle(t("Draw its neighbours"), key="knowledge.around", **KEEP):
             return
-    state = {True: t("switched on"), False: t("switched off")}
+    state_of = {True: t("switched on"), False: t("switched off")}
     near = look.around(triple)
-    drawn = [Drawn(x, look.graph.is_on(x), state[look.graph.is_on(x)]) for x in near]
+    drawn = [Drawn(x, look.graph.is_on(x), state_of[look.graph.is_on(x)]) for x in near]
     data = neighbourhood(
         drawn,
         dark=st.context.theme.type == "dark",
@@ -160,8 +246,18 @@ def about(look: Catalogue, found: Found) -> None:
         before=ss.get("knowledge.places", {}),
         more=look.told_of(near),
     )
-    ss["knowledge.places"], ss["knowledge.drawn"] = places_of(data), near
-    clicked = {"on_node": curating.click_name, "on_edge": curating.click_edge}
-    draw_graph(data, key="knowledge.drawing", **clicked)
+    ss["knowledge.places"] = places_of(data)
+
+    def click_name() -> None:
+        if name := ss["knowledge.drawing"].node:
+            open_name(name)
+
+    def click_edge() -> None:
+        number = ss["knowledge.drawing"].edge
+        if number is not None and 0 <= int(number) < len(near):
+            open_name(near[int(number)].head)
+            ss["knowledge.triple"] = near[int(number)]
+
+    draw_graph(data, key="knowledge.drawing", on_node=click_name, on_edge=click_edge)
     said = N_("Solid lines are switched on, dashed ones off. Drag to move, scroll to zoom.")
     st.caption(caption(drawn, on=said))

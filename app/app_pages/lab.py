@@ -59,12 +59,13 @@ from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import TASKS
 from kbert_lab.lab.commands import Options, Redo, Undo
 from kbert_lab.lab.examples import Example
+from kbert_lab.lab.history import Edited
+from kbert_lab.lab.log import AnyLog, heads_of
 from kbert_lab.lab.scene import NO_MODEL, Scene, is_blank
 from kbert_lab.lab.session import AUTO, NO_TASK
 from kbert_lab.lab.texts import N_, listed, sentences, t
 from kbert_lab.lab.views import history, knowledge, model_facts, neighbourhood, tree
 from kbert_lab.lab.views.diff import row_of
-from kbert_lab.lab.views.history import AnyLog
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.knowledge import DELETE, HEAD, ON, RELATION, STATE, TAIL
 from kbert_lab.lab.views.names import name_lines
@@ -554,18 +555,17 @@ def last_edit(
     before: Any,
 ) -> None:
     """Say what the last edit did, and what moved up because of it."""
-    entry = log.last()
-    if entry is None:
+    step = state.session().last_step(state.session().graph)
+    if step is None or not isinstance(step.what, Edited):
         return
-    said = [t("Last edit: {what}.", what=history.what(log, entry))]
+    said = [t("Last edit: {what}.", what=history.step(log, step))]
     moved = knowledge.moved_up(rows)
     if moved:
         said.append(t("{triples} took the free place.", triples=listed(moved)))
     heads = knowledge.entities_of(trace)
     if before is not None:
         heads |= knowledge.entities_of(before)
-    changes = (log.of_entry(entry.revision, entity=head, most=1) for head in heads)
-    if not any(changes):
+    if step.what.edits and heads.isdisjoint(heads_of(step.what.edits)):
         said.append(t("It does not concern this sentence."))
     st.caption(markdown(sentences(said)))
 

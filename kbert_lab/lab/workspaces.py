@@ -88,6 +88,12 @@ def check_room() -> None:
         raise WorkspaceError(t(text, most=f"{int(said):,}"))
 
 
+def key_in(typed: str) -> str:
+    """The key in what somebody typed: the key itself, a link, or an address with other fields."""
+    found = re.search(r"workspace=([^&#\s]*)", typed)
+    return found[1] if found else typed.strip()
+
+
 def place_of(key: str) -> Path | str:
     """The file that a key leads to, or the address, whether it is there or not."""
     digest = hashlib.sha256(f"kbert workspace {key}".encode("utf-8", "replace")).hexdigest()

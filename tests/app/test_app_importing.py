@@ -6,7 +6,6 @@ import pytest
 
 from kbert_core import KnowledgeGraph, Triple
 from kbert_core.knowledge.io import ReadOptions
-from kbert_lab.lab.views import importing
 from kbert_lab.lab.views.importing import pasted_name, preview
 
 GRAPH = KnowledgeGraph([Triple("a", "is", "b")])
@@ -46,9 +45,9 @@ def test_an_encoding_may_be_named_and_a_file_packed():
     assert found.rows == ((1, "糖尿病", "是", "病"),)
 
 
-def test_more_than_is_added_at_once_is_said(monkeypatch):
-    monkeypatch.setattr(importing, "MOST", 2)
-    found = preview(b"".join(b"a\tis\t%d\n" % n for n in range(5)), "many.spo", GRAPH)
+def test_more_than_is_added_at_once_is_said():
+    data = b"".join(b"a\tis\t%d\n" % n for n in range(5))
+    found = preview(data, "many.spo", GRAPH, most=2)
     assert (len(found.rows), found.too_many) == (2, True)
 
 

@@ -275,6 +275,13 @@ class GraphStore:
         with self._using():
             return log.effective(log.changes(self._database, since, then))
 
+    def source(self, revision: int) -> str | None:
+        """Name the file that an entry imported; None: it is no import."""
+        with self._using():
+            query = "SELECT name FROM source WHERE revision = ? ORDER BY id"
+            row = self._database.execute(query, (revision,)).fetchone()
+            return checked(row, str)[0] if row else None
+
     def origin(self, triple: Triple) -> Origin:
         """Say where a triple comes from; a ``GraphEditError`` where there is none such."""
         origin = self.origins(triple.head).get(triple)

@@ -237,6 +237,25 @@ def rows_changed(rows: Sequence[Row], state: Mapping[str, Any]) -> tuple[Row, ..
     return tuple(shown)
 
 
+def table_edits(rows: Sequence[Row], state: Mapping[str, Any]) -> list[Edit]:
+    """Turn what was changed, added and deleted in a table editor into edits.
+
+    Args:
+        rows: as given.
+        state: the editor's.
+
+    Raises:
+        KBertError: what was typed is no triple.
+    """
+    changed = zip(rows, rows_changed(rows, state), strict=True)
+    written = [[row.get(name) or "" for name in FIELDS] for row in state["added_rows"]]
+    return [
+        *(edit for before, after in changed for edit in edits_between(before, after)),
+        *(Edit("remove", rows[row][0]) for row in state["deleted_rows"]),
+        *(Edit("add", Triple.checked(*fields), index=0) for fields in written),
+    ]
+
+
 def left_out(rows: Iterable[TripleRow]) -> dict[Rule, int]:
     """Count the triples that are injected nowhere, each once, by the first rule."""
     return Counter(row.rules[0] for row in rows if not row.used and row.rules)
