@@ -231,11 +231,11 @@ def _fetch(name: str) -> None:
 
 
 def _taken(opened: OpenedGraph, name: str = "") -> None:
-    graph = opened.graph
+    graph, before = opened.graph, state.session()
     ss["lab.try"] = state.take_graph(opened, name=name)
     ss["lab.drawer"] = False  # what is tried next stands below it
     if "lab.waiting" not in ss:
-        state.put(state.offer().matched(state.session(), graph))
+        state.put(state.offer().opened(state.session(), before))
     text = t("Opened {name}: {count} triples.", name=graph.name, count=f"{len(graph):,}")
     if opened.repeated:
         text = sentences([text, t("{count} repeated lines were left out.", count=opened.repeated)])

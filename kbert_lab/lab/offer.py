@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from kbert_core.kbert.visible import Ablation
-from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.systems import K_BERT, SYSTEMS
 from kbert_core.tasks import TASKS
 from kbert_lab.lab.examples import EXAMPLES, FIRST, MINILM, Example
@@ -169,13 +168,13 @@ class Offer:
         found = reader_of(self.models, texts, session.task)
         return found.path if found else CHARACTERS if is_chinese("".join(texts)) else WORDS
 
-    def matched(self, session: Session, graph: KnowledgeGraph) -> Session:
-        """The session after a graph was chosen: read by a model that knows most of its names.
+    def opened(self, session: Session, before: Session) -> Session:
+        """The session after a graph was opened: read by a model that knows most of its names.
 
         A text that this model doesn't know goes; all comes back with ``Session.as_before``.
         """
-        model = self.reader(session, [triple.head for triple in islice(graph, MOST_LOOKED_AT)])
-        new = self._replaced(session, model, "graph", "texts")
+        model = self.reader(session, _heads(session))
+        new = self._replaced(session, before, model, "graph", "texts")
         return new if all(map(new.reads.knows, new.texts)) else new.with_text("")
 
     def written(self, session: Session, before: Session) -> Session:
@@ -189,20 +188,25 @@ class Offer:
         model = self.reader(session, session.sentences)
         if model in NO_MODEL:
             return session
-        new = self._replaced(session, model, "text", "graph")
+        new = self._replaced(session, before, model, "text")
         own = next((e.graph for e in EXAMPLES if e.model == getattr(new.reads, "folder", "")), None)
-        heads = [triple.head for triple in islice(session.base, MOST_LOOKED_AT)]
-        if model == session.model or own is None or knows(new.reads, heads):
+        if model == session.model or own is None or knows(new.reads, _heads(session)):
             return new
         return replace(new, graph=own)
 
-    def _replaced(self, session: Session, model: str, by: str, also: str) -> Session:
+    def _replaced(
+        self, session: Session, before: Session, model: str, by: str, *also: str
+    ) -> Session:
         if model == session.model:
             return replace(session, replaced=None)
         new = session.with_model(model, self.reads(model))
-        names = ("model", "reads", "task", "options", "ablation", also)
-        before = {name: getattr(session, name) for name in names}
-        return replace(new, replaced=Replaced(model, by, before))
+        names = ("model", "reads", "task", "options", "ablation", "graph", *also)
+        fields = {name: getattr(before, name) for name in names}
+        return replace(new, replaced=Replaced(model, by, fields))
+
+
+def _heads(session: Session) -> list[str]:
+    return [triple.head for triple in islice(session.base, MOST_LOOKED_AT)]
 
 
 def _trained_alike(one: ModelInfo, other: ModelInfo) -> bool:

@@ -112,6 +112,7 @@ def test_a_graph_in_another_script_is_read_by_a_model_that_knows_it_and_there_is
     at.button(key="lab.reader_back").click().run()
     assert Path(session(at).model).name == "ner-en"
     assert at.text_area(key="lab.text").value == "The patient with COPD recovered"
+    assert session(at).base.name == "medical_en"
     at.text_area(key="lab.text").set_value("患者行胃镜检查未见异常").run()
     assert Path(session(at).model).name == "medical-ner-kbert"
     assert any("This text is mostly Chinese" in one.value for one in at.info)

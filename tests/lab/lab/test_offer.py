@@ -63,17 +63,17 @@ def test_where_no_model_knows_a_text_it_is_only_cut(offer, text, reads):
 
 def test_a_graph_in_another_script_brings_its_model_and_all_comes_back(offer):
     before = begun(offer, "ner-en")
-    session = offer.matched(replace(before, graph="own"), OWN)
+    session = offer.opened(replace(before, graph="own"), before)
     assert session.reads.folder == "medical-ner-kbert"
     assert session.replaced.by == "graph"
     assert session.texts == ("", "")  # ner's own text means nothing to it
     back = session.as_before()
-    assert (back.model, back.texts, back.graph) == (before.model, before.texts, "own")
+    assert (back.model, back.texts, back.graph) == (before.model, before.texts, "medical_en")
 
 
 def test_a_graph_that_the_model_knows_changes_nothing(offer):
     before = begun(offer, "medical-ner-roof", "medical_zh", ZH)
-    assert offer.matched(before, OWN) == before
+    assert offer.opened(before, before) == before
 
 
 @pytest.mark.parametrize(
