@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -89,6 +89,8 @@ TOKEN_BYTES = 1100  # that a token of a trace takes, without its tensors
 CONTENT: dict[str | type[Any], Callable[[Any], Any]] = {
     KnowledgeGraph: lambda graph: (graph.fingerprint, graph.name),
     Scene: lambda scene: key_of(scene, NO_KNOWLEDGE),
+    # another file may get the name of one that is gone
+    GraphSearch: lambda search: (search.path, search.revision, _stamp(Path(search.path))),
 }
 by_content = st.cache_data(max_entries=128, show_spinner=False, hash_funcs=CONTENT)
 
@@ -190,10 +192,10 @@ def demo_graph(name: str) -> KnowledgeGraph:
     return demo_file(name).graph
 
 
+@cache
 def demo_file(name: str) -> OpenedGraph:
     """The same with where its triples come from."""
-    path = ROOT / "demo_kgs" / f"{name}.spo"
-    return _graph_file(str(path), _stamp(path))
+    return _opened(open_rows(ROOT / "demo_kgs" / f"{name}.spo", _bounded()))
 
 
 def open_graph(path: str, *, skip_bad: bool = False, encoding: str = "") -> OpenedGraph:
@@ -347,19 +349,10 @@ def search_of(graph: KnowledgeGraph, first: Collection[str] = ()) -> tuple[Graph
     return _searches.get(graph.fingerprint, made)[:2]
 
 
+@by_content
 def facets_of(search: GraphSearch) -> Facets:
     """Relations and types of a graph file, counted."""
-    try:
-        which = Path(search.path).stat().st_ino  # another file may get the same name
-    except OSError:
-        which = 0
-    return _facets_of(search, search.path, search.revision, which)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _facets_of(_search: GraphSearch, path: Path | str, revision: int, which: int) -> Facets:
-    del path, revision, which
-    return _search.facets()
+    return search.facets()
 
 
 @by_content

@@ -6,6 +6,7 @@ of a graph that was opened, the command line. A model that knows the script of i
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 
 from kbert_core.kbert.visible import Ablation
@@ -70,8 +71,8 @@ class Offer:
     def examples(self) -> dict[str, Example]:
         """The examples that can run, by name, the visitor's language first."""
         own = SPOKEN[language()]
-        ordered = sorted(EXAMPLES, key=lambda example: example.language != own)
-        return {e.name: e for e in ordered if self._able(e)}
+        able = (example for example in EXAMPLES if self._able[example.key])
+        return {e.name: e for e in sorted(able, key=lambda example: example.language != own)}
 
     def first(self, named: str = "") -> Example:
         """The example whose key is named, if it can run, else one in the visitor's language."""
@@ -79,13 +80,17 @@ class Offer:
         wished = (named, FIRST[language()], *FIRST.values(), *offered)
         return next(offered[key] for key in wished if key in offered)
 
-    def _able(self, example: Example) -> dict[str, ModelInfo | None]:
-        """What can read an example, by path."""
-        if example.task is None and example.model == MINILM:
-            return {self.english.path: self.english} if self.english else {}
-        if example.task is None:
-            return {example.model: None}
-        return {info.path: info for info in self.models if info.is_for(example)}
+    @cached_property
+    def _able(self) -> dict[str, dict[str, str]]:
+        """What can read each example, by the example's key: path → folder."""
+        english = {self.english.path: MINILM} if self.english else {}
+        without = {MINILM: english, WORDS: {WORDS: WORDS}}
+        return {
+            example.key: without[example.model]
+            if example.task is None
+            else {info.path: info.folder for info in self.models if info.is_for(example)}
+            for example in EXAMPLES
+        }
 
     # What reads the same text
 
@@ -132,7 +137,7 @@ class Offer:
         shown = next((e for e in EXAMPLES if e.name == session.example), None)
         if shown is None or new.task == NO_TASK:
             return new
-        fitting = [e for e in self.examples().values() if model in self._able(e)]
+        fitting = [e for e in self.examples().values() if model in self._able[e.key]]
         return self.with_example(new, fitting[0]) if fitting and shown not in fitting else new
 
     def with_task(self, session: Session, task: str) -> Session:
@@ -143,11 +148,9 @@ class Offer:
 
     def with_example(self, session: Session, example: Example) -> Session:
         """Put an example on the page, and a model that reads it where the chosen one doesn't."""
-        able = self._able(example)
-        own = next(
-            (path for path, info in able.items() if info and info.folder == example.model), None
-        )
-        model = session.model if session.model in able else own or next(iter(able))
+        able = self._able[example.key]
+        own = [path for path, folder in able.items() if folder == example.model]
+        model = session.model if session.model in able else next(iter((*own, *able)))
         read = session.with_model(model, self.reads(model), example.task or NO_TASK)
         chosen = replace(read, graph=example.graph, replaced=None)
         return chosen.with_text(*example.sentences, example=example.name)
