@@ -54,7 +54,7 @@ def open_in_lab(setting: Setting) -> None:
     selection = Selection().with_cell(*setting.cell) if setting.cell else Selection()
     named = replace(scene, model=sharing.name_of(scene.model))
     sharing.take(
-        Shared(named, task, selection=selection, views=(("matrix_view", setting.panel),)),
+        Shared(named, task, selection=selection, views={"matrix_view": setting.panel}),
         setting.graph,
     )
 

@@ -155,7 +155,7 @@ def with_text(sentences: tuple[str, ...], task: str, model: str, graph: str) -> 
 def put_sentences(sentences: tuple[str, ...]) -> None:
     """Put another text on the page, or two, for the same model and graph."""
     put(session().with_text(*sentences))
-    ss.pop("lab.waiting", None)
+    ss["lab.arrival"] = None  # nothing waits any longer
 
 
 def write(texts: tuple[str, ...]) -> None:

@@ -9,8 +9,8 @@ from app import services, state
 from app.app_pages.parts import action, segments, select
 from kbert_core import Intervention, KBertTrace
 from kbert_core.kbert.interventions import PRESETS, Action
-from kbert_lab.lab.commands import MOST_INTERVENTIONS, Intervene, RemoveIntervention
-from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.commands import Intervene, RemoveIntervention
+from kbert_lab.lab.scene import MOST_INTERVENTIONS, Scene
 from kbert_lab.lab.session import Standing
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views import interventions, prediction, twins

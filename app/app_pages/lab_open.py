@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import services, state
+from app import services, sharing, state
 from app.app_pages.parts import action
 from app.services import OpenedGraph
 from kbert_core import KBertError, KnowledgeGraph
@@ -234,7 +234,7 @@ def _taken(opened: OpenedGraph, name: str = "") -> None:
     graph, before = opened.graph, state.session()
     ss["lab.try"] = state.take_graph(opened, name=name)
     ss["lab.drawer"] = False  # what is tried next stands below it
-    if "lab.waiting" not in ss:
+    if not isinstance(sharing.arrival(), sharing.Waits):
         state.put(state.offer().opened(state.session(), before))
     text = t("Opened {name}: {count} triples.", name=graph.name, count=f"{len(graph):,}")
     if opened.repeated:

@@ -10,11 +10,11 @@ from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.graphs.store.importing import Source
 from kbert_lab.lab.history import Edited, Step
-from kbert_lab.lab.scene import Identity
+from kbert_lab.lab.scene import MOST_INTERVENTIONS
 from kbert_lab.lab.session import OpenedGraph, Reads, Session, Standing
+from kbert_lab.lab.written import Identity
 
 MOST_EDITS = 50_000  # of a visit, those taken back among them
-MOST_INTERVENTIONS = 32  # at once
 
 
 class Command(Protocol):

@@ -6,10 +6,14 @@ the matrix by the tree. Free choice names model, graph and ablation of every pan
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+from pydantic import Field
 
 from kbert_core.kbert.visible import Ablation
-from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.systems import SYSTEMS
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.written import STRICT, Folder, Options, one_of
 
 FEWEST, MOST = 2, 4
 GRAPHS = ("edited", "loaded", "none")  # of a free choice
@@ -71,11 +75,15 @@ def presets(now: Scene, known: Known, *, matrix: bool = True) -> dict[str, tuple
 class Choice:
     """What a free panel is made of."""
 
-    model: str = ""  # a path or reader; empty: the Lab's
-    options: InjectionOptions | None = None  # what that model was trained with; None: the Lab's
-    graph: str = "edited"  # one of GRAPHS
+    __pydantic_config__ = STRICT
+
+    model: Folder = ""  # a path or reader; empty: the Lab's
+    # what that model was trained with; None: the Lab's
+    options: Annotated[Options | None, Field(exclude=True)] = None
+    graph: Annotated[str, one_of(*GRAPHS)] = "edited"
     ablation: Ablation = Ablation()  # how the tree is read
-    system: str = ""  # how knowledge is read; empty: as the model was trained
+    # how knowledge is read; empty: as the model was trained
+    system: Annotated[str, one_of("", *SYSTEMS)] = ""
 
 
 def chosen(now: Scene, choice: Choice, loaded: Scene | None) -> Panel:

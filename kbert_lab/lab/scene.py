@@ -6,15 +6,29 @@ the model. Undo is an older scene, a comparison is two of them.
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Annotated
 from unicodedata import category
 
-from kbert_core.kbert.interventions import Intervention
+from pydantic import Field
+
 from kbert_core.kbert.visible import Ablation
-from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.selection import InjectionOptions
+from kbert_core.systems import SYSTEMS
+from kbert_lab.lab.written import (
+    STRICT,
+    Folder,
+    Name,
+    Number,
+    OneEdit,
+    OneIntervention,
+    Options,
+    many,
+    one_of,
+)
 
-Identity = tuple[object, ...]  # what a token is, wherever it stands; see FlatTree.identities
+MOST_EDITS = 2_000  # that a link or a session file holds
+MOST_INTERVENTIONS = 32  # at once
 WORDS = "words"
 CHARACTERS = "characters"
 NO_MODEL = (WORDS, CHARACTERS)  # readers that cut a text without a model
@@ -33,25 +47,30 @@ def is_blank(text: str) -> bool:
 class GraphRef:
     """Names the graph a scene starts from; the triples live elsewhere."""
 
-    fingerprint: str  # of the graph as loaded
-    name: str  # shown to people
+    __pydantic_config__ = STRICT
+
+    fingerprint: Name  # of the graph as loaded
+    name: Name  # shown to people
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
     """What is read, by which model, with which knowledge, and how."""
 
-    sentences: tuple[str, ...]  # one text or two
-    model: str  # a checkpoint's folder or hub name, or one of NO_MODEL
+    __pydantic_config__ = STRICT
+
+    sentences: Annotated[tuple[str, ...], Field(min_length=1, max_length=2)]  # one text or two
+    model: Folder  # a checkpoint's folder or hub name, or one of NO_MODEL
     graph: GraphRef  # the graph before the edits
-    edits: tuple[Edit, ...] = ()  # made to the graph, oldest first
-    options: InjectionOptions = InjectionOptions()  # how much knowledge a mention gets
+    edits: Annotated[tuple[OneEdit, ...], many(MOST_EDITS)] = ()  # made to the graph, oldest first
+    options: Options = InjectionOptions()  # how much knowledge a mention gets
     ablation: Ablation = Ablation()  # soft or hard positions, tree or everything visible
-    device: str = "auto"  # where the model runs
+    device: Annotated[str, Field(exclude=True)] = "auto"  # where the model runs
     # cells of the visible matrix blocked and opened, in order
-    interventions: tuple[Intervention, ...] = ()
-    system: str = ""  # how knowledge is read; empty: as the model was trained
-    threshold: float | None = None  # δ of a KnowBert's linker; None: as the model was trained
+    interventions: Annotated[tuple[OneIntervention, ...], many(MOST_INTERVENTIONS)] = ()
+    # how knowledge is read; empty: as the model was trained
+    system: Annotated[str, one_of("", *SYSTEMS)] = ""
+    threshold: Number | None = None  # δ of a KnowBert's linker; None: as the model was trained
 
     @property
     def has_model(self) -> bool:

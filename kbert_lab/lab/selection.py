@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from kbert_core.knowledge.triple import Triple
-from kbert_lab.lab.scene import Identity
+from kbert_lab.lab.written import STRICT, Identity, Layer, OneTriple
 
 MEAN = 0  # in the place of a layer or an attention head
 
@@ -17,12 +17,14 @@ MEAN = 0  # in the place of a layer or an attention head
 class Selection:
     """What is chosen."""
 
+    __pydantic_config__ = STRICT
+
     token: Identity | None = None  # whose row and column are looked at
-    triple: Triple | None = None  # whose branch is, at all its mentions
+    triple: OneTriple | None = None  # whose branch is, at all its mentions
     # two tokens, who looks and at whom; the first is token
     cell: tuple[Identity, Identity] | None = None
-    layer: int | None = None  # of the attention maps, from 1; MEAN of all; None: the last
-    head: int = MEAN  # attention head, from 1; MEAN of all
+    layer: Layer | None = None  # of the attention maps, from 1; MEAN of all; None: the last
+    head: Layer = MEAN  # attention head, from 1; MEAN of all
 
     @property
     def empty(self) -> bool:

@@ -18,9 +18,9 @@ MEANWHILE = """
 import gc, importlib, sys
 from streamlit.testing.v1 import AppTest
 
-def imported(name):
+def imported(name, *of, **how):
     if name != "app.state":
-        return kept(name)
+        return kept(name, *of, **how)
     waits.append([gc.isenabled(), *{{"torch", "transformers", "pandas"}} & set(sys.modules)])
     import streamlit
     streamlit.stop()

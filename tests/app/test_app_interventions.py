@@ -19,11 +19,11 @@ from kbert_core import (
 )
 from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK, intervene
 from kbert_core.tasks import ClassPrediction
-from kbert_lab.lab.commands import MOST_INTERVENTIONS as MOST
 from kbert_lab.lab.commands import Intervene
+from kbert_lab.lab.scene import MOST_INTERVENTIONS as MOST
 from kbert_lab.lab.scene import GraphRef, Scene, content_key
 from kbert_lab.lab.selection import Selection
-from kbert_lab.lab.share import Shared, ShareError, data_of, from_file, from_link, to_file, to_link
+from kbert_lab.lab.share import Shared, ShareError, from_file, from_link, to_file, to_link
 from kbert_lab.lab.views import interventions, matrix, prediction
 from kbert_lab.lab.views.interventions import with_one_more
 from kbert_lab.lab.views.why import share_of_layers
@@ -90,11 +90,11 @@ def test_interventions_go_along_in_links_and_session_files(graph):
     )
     shared = Shared(scene, "ner", compare="untouched")
     assert from_link(to_link(shared)) == shared
-    assert from_file(to_file(shared, graph))[0].scene.interventions == EVERY_KIND
-    assert "interventions" not in data_of(replace(shared, scene=scene.without_interventions()))
+    assert from_file(to_file(shared, graph)).scene.interventions == EVERY_KIND
 
 
 GOOD = EVERY_KIND[-1].as_dict()
+EMPTY = KnowledgeGraph()
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,11 @@ GOOD = EVERY_KIND[-1].as_dict()
     ],
 )
 def test_interventions_of_a_link_are_checked(broken):
-    data = data_of(Shared(Scene((SENTENCE,), "m", GraphRef("f", "g")), "ner"))
+    data = json.loads(to_file(Shared(Scene((SENTENCE,), "m", GraphRef("f", "g")), "ner"), EMPTY))
 
     def read(made):
-        return from_file(json.dumps({**data, "interventions": made}).encode())[0].scene
+        scene = {**data["scene"], "interventions": made}
+        return from_file(json.dumps({**data, "scene": scene}).encode()).scene
 
     assert read([GOOD]).interventions
     for wrong in ([broken], [GOOD] * (MOST + 1), GOOD):

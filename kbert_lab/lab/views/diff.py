@@ -9,7 +9,7 @@ from kbert_core.kbert.flat_tree import FlatTree
 if TYPE_CHECKING:  # see kbert_lab/lab/views/why.py
     from kbert_core.kbert.kbert import KBertTrace
 
-from kbert_lab.lab.scene import Identity
+from kbert_lab.lab.written import Identity
 
 Status = Literal["same", "added", "removed"]
 

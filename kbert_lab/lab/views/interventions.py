@@ -14,10 +14,10 @@ from kbert_core.kbert.interventions import (
     intervene,
 )
 from kbert_core.kbert.kbert import KBertTrace
-from kbert_lab.lab.scene import Identity
 from kbert_lab.lab.session import Standing
 from kbert_lab.lab.texts import N_, clauses, listed, t
 from kbert_lab.lab.words import IV_TEXTS
+from kbert_lab.lab.written import Identity
 
 After = Callable[[Standing], Intervened]  # what interventions make of the visible matrix
 

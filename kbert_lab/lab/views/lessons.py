@@ -19,13 +19,14 @@ from kbert_core.layers import additive_mask
 from kbert_core.tasks import NerPrediction
 from kbert_lab.graphs.controls import with_noise
 from kbert_lab.lab.examples import MINILM
-from kbert_lab.lab.scene import WORDS, Identity
+from kbert_lab.lab.scene import WORDS
 from kbert_lab.lab.texts import N_, listed, sentences, t
 from kbert_lab.lab.views.html import escape, shown, table_html
 from kbert_lab.lab.views.prediction import percent
 from kbert_lab.lab.views.tree import tree_html, tree_view
 from kbert_lab.lab.views.twins import Side, now_and_before, spans_lines
 from kbert_lab.lab.views.why import why
+from kbert_lab.lab.written import Identity
 
 # lesson → its title, texts and notebook, in the order of the lessons
 LESSON: dict[str, dict[str, str]] = yaml.safe_load(

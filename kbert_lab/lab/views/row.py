@@ -7,11 +7,11 @@ import numpy as np
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.triple import Triple
-from kbert_lab.lab.scene import Identity
 from kbert_lab.lab.selection import triple_of
 from kbert_lab.lab.texts import N_, listed, sentences, t
 from kbert_lab.lab.views.matrix import CELLS, HIDDEN, share, visible_view
 from kbert_lab.lab.views.why import branch_of
+from kbert_lab.lab.written import Identity
 
 MOST_NAMED = 6  # tokens or branches named in a sentence; the table has them all
 

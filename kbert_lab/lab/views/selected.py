@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kbert_core.kbert.flat_tree import FlatTree
-from kbert_lab.lab.scene import Identity
 from kbert_lab.lab.selection import Selection, triple_of
 from kbert_lab.lab.texts import N_, t
+from kbert_lab.lab.written import Identity
 
 
 @dataclass(frozen=True, slots=True)
