@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 PAGES = {  # a file outside docs/ → its page
     "README.md": "index.md",
+    "README.zh.md": "index.zh.md",
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
     "demo_kgs/README.md": "demo_graphs.md",
@@ -40,12 +41,7 @@ def repository() -> str:
 
 
 def on_config(config: Any) -> Any:
-    """Add the page of every suite to the menu, and a link to the repository.
-
-    As ``repo_url`` the theme would ask the repository's host for stars.
-    """
-    (results,) = (part["Results"] for part in config.nav if "Results" in part)
-    results += sorted(f"results/{file.name}" for file in (ROOT / "docs" / "results").glob("*.md"))
+    """Add a link to the repository: as ``repo_url`` the theme would ask its host for stars."""
     config.extra["social"] = [{"icon": "fontawesome/brands/git-alt", "link": repository()}]
     return config
 

@@ -175,7 +175,7 @@ def test_every_page_of_the_site_is_in_its_menu(hooks):
     pages |= {f.removeprefix("docs/") for f in WRITTEN if f.startswith("docs/")}
     in_menu = files(site["nav"])
     assert len(in_menu) == len(set(in_menu))
-    assert set(in_menu) == {page for page in pages if not page.startswith("results/")}
+    assert set(in_menu) == pages
 
 
 def test_a_link_out_of_the_site_leads_to_a_page_or_to_the_repository(hooks):
@@ -229,6 +229,23 @@ def test_every_public_name_is_in_the_reference_of_python():
     for name in names:
         module, _, last = name.rpartition(".")
         resolve_name(f"{module}:{last}")
+
+
+def test_the_findings_are_few_short_and_lead_to_every_page_of_results():
+    text = text_of("docs/results.md")
+    assert len(text.split()) <= 900
+    assert 8 <= len(re.findall(r"^\d+\. ", text, re.MULTILINE)) <= 12
+    pages = {f"results/{path.name}" for path in (DOCS / "results").glob("*.md")}
+    assert not pages - set(re.findall(r"\((results/[\w-]+\.md)", text))
+
+
+def test_what_a_suite_shows_is_said_in_sentences_of_one_figure_and_what_it_cannot_say():
+    for path in sorted((ROOT / "results" / "suites").glob("*.yaml")):
+        summary = yaml.safe_load(path.read_text(encoding="utf-8"))["summary"]
+        lines = [line for line in summary.splitlines() if line.startswith("- ")]
+        assert 2 <= len(lines) <= 5, path
+        assert all(line.count("{{") <= 1 for line in lines), path
+        assert lines[-1].startswith("- *What it can't say:* "), path
 
 
 PROGRAM = ("kbert_core", "kbert_lab", "app")

@@ -349,7 +349,9 @@ class Suite(Options):
     baselines: tuple[Baseline, ...] = option((), parse=partial(_list, "baselines"))
     # more pairs of names to compare, [A, B]
     also_compare: tuple[tuple[str, str], ...] = option((), parse=_pairs)
-    discussion: str = ""  # Markdown for the report; {{ gain("row", "other") }} is filled in
+    # Markdown for the top of the report's page; {{ gain("row", "other") }} is filled in
+    summary: str = ""
+    discussion: str = ""  # the same, in detail; folded where there is a summary
     side_by_side: SideBySide | None = None  # a table over several suites
     path: Path = Path()
 

@@ -25,13 +25,12 @@ from kbert_core.errors import ExperimentError
 from kbert_lab.study.statistics import ENOUGH_SEEDS, LEVEL, RESAMPLES, SURE_SEEDS, Metric
 from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.results import Tables
-from kbert_lab.suites.suite import read_suite, slug
+from kbert_lab.suites.suite import Suite, read_suite, slug
 from results.tools import tables as tables_of
 from results.tools.beside import Group, groups, reruns
 from results.tools.pictures import draw_group, draw_suite
 from results.tools.tables import (
     MISSING,
-    RAISED,
     in_points,
     on_few,
     per_cent,
@@ -40,6 +39,7 @@ from results.tools.tables import (
 RESULTS, REPORT = Path("results"), Path("docs/results.md")
 FIRST = "medical-ner-disjoint"  # of the suites
 APPENDICES = ("selection", "expected")
+READING = "how-to-read.md"
 UNCHECKED = "Not checked for being up to date where this was made"
 ALT = {  # of a picture, by the end of its name
     "scores.png": "scores on test",
@@ -92,20 +92,17 @@ def write_report(
         figures = _published(published)
         text = _rendered("report_published.md.jinja", **figures)
         others.append((figures["title"], f"{published.stem}.md", text))
-    back = f"[{output.stem}](../{output.name})"
+    top = f"[{output.stem}](../{output.name})"
+    back = f"{top} · [how to read a table]({READING})"
     of_groups, of_suites = _draw(suites, folder)
-    pages = {
-        output: _rendered(
-            "report.md.jinja",
-            findings=said,
-            explained=STATISTICS if (output.parent / STATISTICS).is_file() else None,
-            groups=beside,
-            suites=suites,
-            folder=folder.name,
-            others=[(title, name) for title, name, _ in others],
-            reruns=twice,
-        )
+    of_all = {
+        "groups": beside,
+        "suites": suites,
+        "others": [(title, name) for title, name, _ in others],
+        "explained": STATISTICS if (output.parent / STATISTICS).is_file() else None,
+        "reruns": twice,
     }
+    pages = {output: _rendered("report.md.jinja", findings=said, at=f"{folder.name}/", **of_all)}
     for group in beside:
         about = told.of_group(group)
         page = _rendered("report_group.md.jinja", group=group, back=back, about=about)
@@ -113,11 +110,11 @@ def write_report(
     for tables in suites:
         pictures = [path.name for path in of_suites[tables.suite.name]]
         shown = {"tables": tables, "suite": tables.suite, "pictures": pictures, "back": back}
-        shown["discussion"] = discussion = told.discussion(tables.suite.name)
-        shown["raised"] = any(map(discussion.__contains__, RAISED.values()))
+        shown |= told.of_suite(tables.suite)
         page = _rendered("report_suite.md.jinja", **shown, reruns=twice)
         pages[folder / f"{tables.suite.name}.md"] = page
-    pages |= {folder / name: f"# {title}\n\n{back}\n\n{text}" for title, name, text in others}
+    pages[folder / READING] = _rendered("report_reading.md.jinja", back=top, at="", **of_all)
+    pages |= {folder / name: f"# {title}\n\n{top}\n\n{text}" for title, name, text in others}
     for path, text in pages.items():
         path.write_text(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", encoding="utf-8")
     return [*pages, *of_groups, *chain.from_iterable(of_suites.values())]
@@ -148,9 +145,10 @@ class Findings:
     ``{{ gain(suite, row, other) }}`` for one row minus another; a metric may follow, and
     ``seeds=5`` refuses a claim on fewer. A raised number says of how many seeds a difference is,
     where fewer than five. ``{{ followed(suite, row) }}`` stands for the share of edits that a row
-    follows. Suites and rows are given by name. In a suite's own discussion, which stands above its
-    tables, ``{{ gain(row, other) }}`` is enough, without a link;
-    ``score`` and ``followed`` likewise.
+    follows, ``{{ parts(suite, rows) }}`` for a table, see :func:`results.tools.tables.parts`.
+    Suites and rows are given by name. In a suite's own summary and discussion, which stand above
+    its tables, ``{{ gain(row, other) }}`` is enough, without a link; ``score`` and ``followed``
+    likewise.
     """
 
     def __init__(self, suites: Sequence[Tables], folder: str) -> None:
@@ -162,7 +160,7 @@ class Findings:
     def filled_in(self, path: Path) -> str:
         """The text of a file with its figures; ExperimentError where one can't be had."""
         linked = {name: partial(self._linked, name) for name in self._figures}
-        return _filled_in(path, path.read_text(encoding="utf-8"), **linked)
+        return _filled_in(path, path.read_text(encoding="utf-8"), parts=self._parts, **linked)
 
     def of_group(self, group: Group) -> str:
         """What a suite's file says of several side by side, with figures as in a discussion."""
@@ -174,15 +172,18 @@ class Findings:
 
         return _filled_in(self._suites[group.name].suite.path, group.declared.about, gain=gain)
 
-    def discussion(self, suite: str) -> str:
+    def of_suite(self, suite: Suite) -> dict[str, str]:
         """What a suite's file says of its results, with its figures; "missing" for want of them."""
 
         def figure(name: str, *names: str) -> str:
-            return self._figures[name](suite, *names)[0]
+            return self._figures[name](suite.name, *names)[0]
 
-        of = self._suites[suite].suite
         figures = {name: partial(figure, name) for name in self._figures}
-        return _filled_in(of.path, of.discussion, **figures)
+        texts = {"summary": suite.summary, "discussion": suite.discussion}
+        return {key: _filled_in(suite.path, text, **figures) for key, text in texts.items()}
+
+    def _parts(self, suite: str, rows: dict[str, str]) -> str:
+        return tables_of.parts(self._of(suite, "", *rows.values())[0], rows)
 
     def _linked(self, name: str, suite: str, *names: str, seeds: int = 1) -> str:
         text, held = self._figures[name](suite, *names, usual=SURE_SEEDS)

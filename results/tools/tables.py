@@ -1,6 +1,7 @@
 """The tables of a report, in Markdown, as its templates take them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -278,6 +279,25 @@ def edits(tables: Tables, *added: str) -> str:
     ]
     head = ["", "name in training", "edits", *(OUTCOMES[outcome] for outcome in outcomes)]
     return table(head, cells) if rows else ""
+
+
+def parts(tables: Tables, rows: Mapping[str, str]) -> str:
+    """A line a row, by what it is called: its score and what edits do, at the seeds all have."""
+    seeds = set.intersection(*(set(tables.results.get(name, {})) for name in rows.values()))
+    of_row = {row: tables.results.get(row, {}) for row in rows.values()}
+    same = replace(tables, results={row: {s: of[s] for s in seeds} for row, of in of_row.items()})
+    of_edits = "edit_response", "test"
+    lines = [
+        [
+            called,
+            per_cent(same.score(row, tables.metrics[0])),
+            per_cent(same.spread(row, *of_edits, "unseen", "new"), 0, " %"),
+            per_cent(same.spread(row, *of_edits, "added", "unseen", "others_changed"), 0, " %"),
+        ]
+        for called, row in rows.items()
+    ]
+    head = [f"{len(seeds)} seeds", tables.metrics[0].name, "edits followed", "other names changed"]
+    return table(head, lines)
 
 
 def named_by_tails(tables: Tables) -> dict[str, str]:

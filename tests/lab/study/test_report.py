@@ -100,11 +100,11 @@ def test_a_suite_whose_graph_covers_nothing_has_no_column_of_covered_names(done)
 def test_the_report_holds_every_row_with_what_is_missing(done, folder):
     files = write_report([done.tables(resamples=200)], folder / "docs" / "results.md")
     assert [f.name for f in files] == [
-        *("results.md", "tiny.md", "tiny-scores.png", "tiny-curves.png")
+        *("results.md", "tiny.md", "how-to-read.md", "tiny-scores.png", "tiny-curves.png")
     ]
     assert "| [A tiny suite](results/tiny.md) | 11/15 |" in files[0].read_text("utf-8")
     text = page_of(files)
-    assert "\n[results](../results.md)\n" in text
+    assert "\n[results](../results.md) · [how to read a table](how-to-read.md)\n" in text
     assert "![A tiny suite: scores on test](tiny-scores.png)" in text
     scores, labels, edits, _ = rows_of(text, "K-BERT, graph")
     assert "|  | D (41–43) | E (20) |" in text
@@ -253,10 +253,10 @@ def test_seeds_of_a_row_and_runs_made_twice_show_what_noise_does(done, written, 
     (again,) = rows_of(page_of(files), "*none:* BERT, run twice (also in [twin](twin.md))")
     assert again[1] == "3"
     assert again[2].startswith("−33.3 [")  # 1/4 each time for 2/4, 3/4 and 2/4
-    overview = files[0].read_text("utf-8")
+    reading = page_of(files, "how-to-read")
     # of the pairs of BERT in the first suite two, of K-BERT and in the second none
-    assert "Of 7 pairs of seeds of one row on one test\nset, 2 differ" in overview
-    (row,) = rows_of(overview, "BERT: *twin* − *tiny*")
+    assert "more than resampled sentences allow in\n2 of 7 pairs" in reading
+    (row,) = rows_of(reading, "BERT: *twin* − *tiny*")
     assert row[1:3] == again[1:3]
 
 
@@ -380,7 +380,7 @@ def test_suites_that_nothing_was_run_of_come_last_with_everything_missing(
     text = write_report(both, folder / "results.md")[0].read_text("utf-8")
     assert text.index("[A tiny suite]") < text.index("[Planned]")
     files = write_report(both[:1], folder / "results.md")
-    assert len(files) == 2  # no picture
+    assert all(file.suffix == ".md" for file in files)  # no picture
     assert page_of(files, "planned").count("| missing |") >= 5
 
 
@@ -433,7 +433,8 @@ def test_a_name_in_any_script_can_be_drawn(written, suite_data, folder):
     experiment = Experiment(read_suite(written(suite_data)))
     for cell in experiment.cells():
         keep(result(experiment, cell, right=2))
-    assert len(write_report([experiment.tables(resamples=50)], folder / "r.md")) == 4
+    files = write_report([experiment.tables(resamples=50)], folder / "r.md")
+    assert [file.suffix for file in files].count(".png") == 2
 
 
 @pytest.fixture
@@ -461,9 +462,10 @@ def test_test_curves_are_of_the_epochs_best_on_dev_so_far(done, folder):
 
 
 def test_figures_of_a_discussion_are_filled_in(done, folder):
-    def says(text):
+    def says(text, summary=""):
         tables = done.tables(resamples=50)
-        return replace(tables, suite=replace(tables.suite, discussion=text))
+        suite = replace(tables.suite, discussion=text, summary=summary)
+        return replace(tables, suite=suite)
 
     told = says(
         "It adds {{ gain('K-BERT, graph', 'BERT') }}, {{ gain('everything | visible', 'BERT') }}; "
@@ -476,7 +478,11 @@ def test_figures_of_a_discussion_are_filled_in(done, folder):
     held = {row: {1: of[1]} for row, of in told.results.items()}
     page = page_of(write_report([replace(told, results=held)], folder / "r.md"))
     assert "It adds +25.0¹, missing;" in page
-    assert "A raised number says of how many seeds a difference is" in page
+    short = says("It follows {{ followed('K-BERT, graph') }}.", "- BERT gets {{ score('BERT') }}.")
+    page = page_of(write_report([short], folder / "r.md"))
+    seen, _, folded = page.partition("<details")
+    assert "## What it shows\n\n- BERT gets 50.0 ± 0.0.\n" in seen
+    assert "\n\nIt follows 80 ± 0 %.\n\n</details>" in folded
     page = page_of(write_report([replace(told, results={})], folder / "r.md"))
     assert "What it shows" not in page  # of nothing
     with pytest.raises(ExperimentError, match=r"tiny\.yaml: tiny has no row 'X'"):
@@ -495,6 +501,14 @@ def test_figures_of_the_findings_are_filled_in_and_linked(finds):
         "exploratory](r/tiny.md#differences), a dictionary "
         "[−25.0 [−25.0, −25.0]³](r/tiny.md#differences). [80 ± 0 %](r/tiny.md#edits)"
     ) in overview.read_text("utf-8")
+
+
+def test_parts_stand_beside_each_other_at_the_seeds_that_all_of_them_have(finds):
+    overview, *_ = finds("{{ parts('tiny', {'no graph': 'BERT', 'a graph': 'K-BERT, graph'}) }}")
+    text = overview.read_text("utf-8")
+    assert "| 2 seeds | F1 | edits followed | other names changed |" in text
+    assert rows_of(text, "no graph") == [["no graph", "50.0 ± 0.0", "–", "–"]]
+    assert rows_of(text, "a graph") == [["a graph", "75.0 ± 0.0", "80 ± 0 %", "–"]]
 
 
 @pytest.mark.parametrize(
