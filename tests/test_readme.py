@@ -12,18 +12,36 @@ from kbert_lab import cli
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CHINESE = (ROOT / "README.zh.md").read_text(encoding="utf-8")
 KNOWBERT, DATA = "medical-ner-knowbert", "demo_kgs/example_data/medical_ner"
-BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
+PAGES = pytest.mark.parametrize("page", [README, CHINESE], ids=["en", "zh"])
 
 
-@pytest.mark.parametrize("model", ["medical-ner-kbert", KNOWBERT])
-def test_the_python_example_runs_and_an_edit_changes_the_prediction(capsys, monkeypatch, model):
-    (example,) = [block for kind, block in BLOCKS if kind == "python"]
+@PAGES
+def test_the_python_example_prints_what_the_page_says(capsys, monkeypatch, page):
+    blocks = dict(re.findall(r"```(python|text)\n(.*?)```", page, flags=re.DOTALL))
     monkeypatch.chdir(ROOT)
-    exec(example.replace("medical-ner-kbert", model), {})
-    lines = capsys.readouterr().out.splitlines()
-    assert "('胃镜', 'Examine')" in lines[0]
-    assert "('胃镜', 'Disease')" in lines[-1]
+    exec(blocks["python"], {})
+    assert capsys.readouterr().out == blocks["text"]
+
+
+def test_a_knowbert_takes_the_python_example(capsys, monkeypatch):
+    (example,) = re.findall(r"```python\n(.*?)```", CHINESE, flags=re.DOTALL)
+    monkeypatch.chdir(ROOT)
+    exec(example.replace("medical-ner-kbert", KNOWBERT), {})
+    first, after = capsys.readouterr().out.splitlines()
+    assert "('胃镜', 'Examine')" in first
+    assert "('胃镜', 'Disease')" in after
+
+
+@PAGES
+def test_every_figure_of_what_we_found_stands_in_the_results(page):
+    """There they are filled in from the runs."""
+    results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    (found,) = re.findall(r"\n## (?:What we found|我们的发现)\n([^#]*)", page)
+    figures = re.findall(r"\d+\.\d|\d+(?= %)", found)
+    assert len(figures) >= 8
+    assert not [figure for figure in figures if not re.search(rf"(?<![\d.]){figure}\b", results)]
 
 
 def test_the_readme_is_short_and_shows_two_pictures():
