@@ -9,9 +9,7 @@ stands.
 import streamlit as st
 
 from app import state
-from kbert_core import Triple
 from kbert_core.knowledge.edit import Edit
-from kbert_lab.lab.commands import Command, ReplaceTail, Switch
 from kbert_lab.lab.views.knowledge import Row, read_changes, rows_changed
 
 ss = st.session_state
@@ -56,56 +54,6 @@ def delete_row(key: str) -> None:
     triple, _ = ss["lab.table_now"][clicked["row"]]
     if triple in state.graph():
         state.commit(Edit("remove", triple))
-
-
-def switch_branch(tree: str = "lab.tree") -> None:
-    """Callback of a tree, by its key: switch a branch's triple off, or on, whatever it is."""
-    name, on = getattr(ss.get(tree), "branch", None) or (None, False)
-    triple = ss.get(f"{tree}_triples", {}).get(name)
-    ss["lab.switched"] = ss.get("lab.switched", 0) + 1
-    if triple is not None:
-        _do(Switch((triple,), on), "lab.tree_problem")
-
-
-def edit_branch() -> None:
-    """Callback of the tree: change a branch's tail."""
-    name, tail = getattr(ss.get("lab.tree"), "edit", None) or (None, "")
-    triple = ss.get("lab.tree_triples", {}).get(name)
-    if triple is not None:
-        _do(ReplaceTail(triple, tail), "lab.tree_problem")
-
-
-def ask_tails() -> None:
-    """Callback of the tree: keep a question about a branch's tails for the page to answer."""
-    name, request, tails = getattr(ss.get("lab.tree"), "ask", None) or (None, 0, [])
-    triple = ss.get("lab.tree_triples", {}).get(name)
-    if triple is not None:
-        ss["lab.asked"] = (request, triple, tuple(tails))
-
-
-def edit_drawn() -> None:
-    """Callback of the graph: switch a triple, or change its tail."""
-    fields, tail, *on = getattr(ss.get("lab.drawing"), "edit", None) or ((), None)
-    if not fields:
-        return
-    triple = Triple(*fields)
-    if tail is None:
-        _do(Switch((triple,), on == [True]))
-    else:
-        places, (drawn, _) = ss.get("lab.places", {}), ss.get("lab.drawn", ((), {}))
-        if triple in drawn and [x.tail for x in drawn].count(triple.tail) == 1:
-            places.setdefault(tail, places[triple.tail])  # stands where the old did
-        _do(ReplaceTail(triple, str(tail)))
-
-
-def _do(command: Command, refused: str = "lab.problem") -> None:
-    """Do what a drawing asks for, and draw the whole page; a click from before another is idle.
-
-    Args:
-        refused: under which key is kept why that can't be.
-    """
-    if not isinstance(command, Switch) or command.triples[0] in state.graph():
-        state.act(command, refused)
 
 
 def _key(number: int) -> str:

@@ -17,12 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from app.components.tree import SCRIPTS as TREE_SCRIPTS
 from kbert_core import KBertTrace, KnowledgeGraph
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.tasks import NerPrediction
-from kbert_lab.lab.drawings import source
+from kbert_lab.lab.drawings import bundle, source
 from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.texts import clauses, language, t
@@ -39,9 +38,9 @@ from kbert_lab.lab.views.tree import summary, tree_html, tree_view
 from kbert_lab.lab.views.why import share_of_layers, visible_in
 
 FORMATS = (".spo", ".tsv", ".csv", ".jsonl", ".nt", ".ttl")
+BAR = 60  # pixels of the page above a matrix that is scrolled to
 PACKED = ("", ".gz", ".xz", ".zst")
 MOST_TRIPLES = 2_000_000  # in the app; the command line writes any number
-SCRIPTS = ("colours.js", "why.js", "matrix.js", *TREE_SCRIPTS, "export.js")
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def page_html(page: Page) -> bytes:
     versions = [(name, version(name)) for name in ("kbert-lab", "torch", "transformers")]
     versions.append(("Python", platform.python_version()))
     body += _titled([(t("Versions"), _definitions(versions))])
-    script = source(*SCRIPTS).replace("export default ", "")
+    script = f"{bundle('kept')}$kept.draw(document);"
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'"
     text = scene.sentences[0]
@@ -204,12 +203,12 @@ def _triples(side: Side, was: Side | None) -> str:
 
 def _matrix(view: MatrixView, name: str, group: str) -> str:
     """A matrix that the script draws, with the data that it draws."""
-    data = {**view.data(), "group": group, "kept": True}
+    data = {**view.data(), "group": group, "above": BAR}
     data["texts"] = {**data["texts"], "hint": ""}  # type: ignore[dict-item]
     plain = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     legend = matrix.legend_html(view) if view.categorical else ""
     return (
-        f'{legend}<div class="kb-matrix" data-name="{escape(name)}">{source("matrix.html")}'
+        f'{legend}<div class="kb-matrix" data-name="{escape(name)}"><div class="root"></div>'
         f'<button class="kb-save">{escape(t("Save as PNG"))}</button>'
         f'<script type="application/json">{plain}</script></div>'
     )

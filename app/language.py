@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.app_pages.parts import segments
-from app.components.document import mark_document
+from app.components import mark_document
 from app.streamlit_private import in_a_page
 from kbert_lab.lab import texts
 from kbert_lab.lab.texts import LANGUAGES, t

@@ -43,8 +43,8 @@ def go(page: str, part: str) -> None:
     st.switch_page(f"app_pages/{page}.py", query_params={**st.query_params, "part": part})
 
 
-def loading(*, lab: bool = False) -> None:
-    """What the server's first visitor reads while PyTorch is imported, and sees of the Lab."""
+def loading() -> None:
+    """What the server's first visitor reads while PyTorch is imported."""
     with st.container(key="lab_top"):
         st.markdown(t("# One sentence, one graph, one BERT"))
         st.markdown(
@@ -58,10 +58,9 @@ def loading(*, lab: bool = False) -> None:
         "PyTorch and a model are being loaded, once after each start of the server. This takes 3 "
         "to 10 seconds."
     )
+    st.container(key="lab_waits").info(waits)
     gc.disable()  # looking through all that is imported takes a quarter of the time
     try:
-        if not (lab and import_module("app.app_pages.first_look").first_look(waits)):
-            st.container(key="lab_waits").info(waits)
         import_module("app.state")
     finally:
         gc.freeze()  # it stays, so nobody looks through it later either
@@ -81,7 +80,7 @@ page = st.navigation(
         "": [
             st.Page("app_pages/start.py", title=t("Start"), icon=":material/home:"),
             st.Page(
-                "app_pages/lab.py" if LOADED else partial(loading, lab=True),
+                "app_pages/lab.py" if LOADED else loading,
                 title=t("Lab"),
                 icon=":material/account_tree:",
                 url_path="lab",

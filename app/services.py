@@ -21,7 +21,6 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from app.app_pages.first_look import ROOT, models_folder
 from app.local import from_this_machine, is_loopback
 from kbert_core import (
     NO_KNOWLEDGE,
@@ -70,6 +69,7 @@ from kbert_lab.lab.views.why import visible_in
 from kbert_lab.study.gated import FILE as GATE
 from kbert_lab.study.gated import Gate, Gated, GatedPrediction
 
+ROOT = Path(__file__).resolve().parents[1]
 DEMO_GRAPHS = (
     *("medical_zh", "everyday_zh", "figure2", "general_en", "medical_en"),
     *("homonyms_zh", "homonyms_en", "senses_en"),
@@ -83,6 +83,11 @@ LONGEST_WITHOUT_MODEL = 1024  # tokens, where no encoder sets the limit
 REPEATS = 4  # of each line of an upload, on average, that are read to be dropped
 MOST_OF_VISIT = 512 << 20  # bytes of memory for the graphs that a visitor uploads
 TOKEN_BYTES = 1100  # that a token of a trace takes, without its tensors
+
+
+def models_folder() -> Path:
+    """Where checkpoints are looked for: KBERT_MODELS, else ``models/``."""
+    return Path(os.environ.get("KBERT_MODELS") or ROOT / "models")
 
 
 # Results are found again by the content of the graph and of all that a scene says of a reading.

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from app import language, services, state
-from app.components import document
+from app.components import keep_address as tell_address
 from app.export import Page, Side
 from app.services import OpenedGraph
 from app.state import BERT, FREE, PINNED
@@ -171,7 +171,7 @@ def file_name(scene: Scene, what: str, ending: str) -> str:
 def keep_address() -> None:
     """Have the address tell what the page shows, and the tab remember it over a reload."""
     ss["app.runs"] = ss.get("app.runs", 0) + 1
-    document.keep_address(query(), link_back(), ss["app.runs"], key=ADDRESS, on_found=_found_in_tab)
+    tell_address(query(), link_back(), ss["app.runs"], key=ADDRESS, on_found=_found_in_tab)
 
 
 def query() -> dict[str, str]:

@@ -1,9 +1,11 @@
 """A visit's session as tests look at it and change it, without the page's widgets."""
 
+import json
 from dataclasses import replace
 
 from kbert_lab.lab.commands import MakeEdits, Write
 from kbert_lab.lab.session import OpenedGraph
+from kbert_lab.lab.views.diff import identity_of
 
 
 def session(at):
@@ -39,3 +41,14 @@ def read_by(at, model, task=None):
 
     at.session_state["session"] = session(at).with_model(str(model), state.reads(str(model)), task)
     return at
+
+
+def drawn(at, name):
+    """The views that the drawings of a name were given, in order."""
+    parts = (item.proto for item in at.get("bidi_component"))
+    return [json.loads(one.json)[0] for one in parts if one.component_name == f"kbert_{name}"]
+
+
+def drawn_tokens(at, number=0):
+    """The identities of the tokens of a matrix on the page."""
+    return list(map(identity_of, drawn(at, "matrix")[number]["identities"]))

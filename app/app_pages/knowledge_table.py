@@ -9,9 +9,9 @@ import streamlit as st
 from app import services, state
 from app.app_pages.lab_try import see_in_lab
 from app.app_pages.parts import action, select
-from app.components.graph import draw_graph
+from app.components import Message, draw_graph
 from app.state import KEEP
-from kbert_core import KBertError, KnowledgeGraph
+from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_lab.graphs.search import Found, GraphSearch, Query
 from kbert_lab.lab.catalogue import PAGE, Catalogue
 from kbert_lab.lab.texts import N_, refusal, t
@@ -248,16 +248,14 @@ def about(look: Catalogue, found: Found) -> None:
     )
     ss["knowledge.places"] = places_of(data)
 
-    def click_name() -> None:
-        if name := ss["knowledge.drawing"].node:
-            open_name(name)
+    def hear(sent: Message) -> None:
+        if sent["do"] == "name":
+            open_name(str(sent["name"]))
+        elif sent["do"] == "triple":
+            chosen = Triple(*sent["triple"])
+            open_name(chosen.head)
+            ss["knowledge.triple"] = chosen
 
-    def click_edge() -> None:
-        number = ss["knowledge.drawing"].edge
-        if number is not None and 0 <= int(number) < len(near):
-            open_name(near[int(number)].head)
-            ss["knowledge.triple"] = near[int(number)]
-
-    draw_graph(data, key="knowledge.drawing", on_node=click_name, on_edge=click_edge)
+    draw_graph(data, key="knowledge.drawing", heard=hear)
     said = N_("Solid lines are switched on, dashed ones off. Drag to move, scroll to zoom.")
     st.caption(caption(drawn, on=said))

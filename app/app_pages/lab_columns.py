@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from app import editing, explained, selecting, services, state
+from app import drawn, explained, services, state
 from app.app_pages.lab_free import free_panels
-from app.app_pages.lab_matrix import Shown
-from app.app_pages.lab_selection import choose_attention_map
-from app.app_pages.parts import action, choose_window, segments, table
+from app.app_pages.lab_matrix import Shown, choose_attention_map
+from app.app_pages.lab_tree import clear_button
+from app.app_pages.parts import choose_window, segments, table
 from app.app_pages.scene_bar import model_name
 from app.app_pages.target_chooser import choose_target
-from app.components.matrix import draw_matrix
-from app.components.tree import draw_tree
-from app.selecting import linked
+from app.components import draw_matrix, draw_tree
+from app.drawn import linked
 from app.state import FREE, KEEP
 from kbert_core import NO_KNOWLEDGE, KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.case import NOTHING, Target
@@ -188,24 +187,22 @@ def knowledge(width: int, one: Column, number: int) -> None:
     """Where knowledge enters: branches of a tree, spans with candidates, a string beside."""
     if one.trees:
         marks = marks_of(one.flat.identities, state.selection(), visible_in(one.trace, one.window))
-        key = called("tree", number, one.flat.identities)
+        key = f"lab.tree.{number}"
         if one.trace.reading.config.system == PLAIN_TEXT:
             st.caption(t("Triples after the text, in the same row."))
             draw_tree(
                 sides.row_html(one.flat, marks),
                 key=key,
-                on_token=partial(selecting.click_token, key),
+                heard=drawn.hear,
             )
             return
         was = row_of(one.before, one.window, one.flat) if one.before else None
         view = tree.tree_view(one.trace, one.window, was)
-        off = {x for x in view.triples.values() if x in one.graph and not one.graph.is_on(x)}
-        ss[f"{key}_triples"] = view.triples
+        off = {x for x in view.triples if x in one.graph and not one.graph.is_on(x)}
         draw_tree(
             tree.tree_html(view, marks, off, line=width - 60, legend=False),
             key=key,
-            on_token=partial(selecting.click_token, key),
-            on_branch=partial(editing.switch_branch, key),
+            heard=drawn.hear,
         )
     elif isinstance(one.trace, RoofTrace):
         assert one.trace.reading.kb is not None
@@ -224,11 +221,11 @@ def effect(most: float, one: Column, number: int) -> None:
     places = [(n, i) for n, own in enumerate(reading.tokens) for i in range(len(own))]
     identities = [("trunk", *place) for place in places]
     marks = marks_of(identities, state.selection())
-    key = called("strip", number, identities)
+    key = f"lab.strip.{number}"
     draw_tree(
         sides.moved_html(reading, one.moved, most, marks, edit=one.before is not None),
         key=key,
-        on_token=partial(selecting.click_token, key),
+        heard=drawn.hear,
     )
     st.caption(markdown(sides.budget(one.trace, one.bare)))
 
@@ -255,14 +252,7 @@ def matrices(columns: Sequence[Column]) -> Sequence[Column]:
         except KBertError as error:
             st.error(markdown(error))
         st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
-        action(
-            t("Clear"),
-            "lab.clear_columns",
-            selecting.clear,
-            type="tertiary",
-            disabled=state.selection().empty,
-            help=t("Choose nothing"),
-        )
+        clear_button("lab.clear_columns")
     return columns
 
 
@@ -303,13 +293,12 @@ def drawing(one: Column, number: int) -> None:
     view = one.drawn
     if view is None:
         return
-    key = called("matrix", number, view.identities)
+    key = f"lab.matrix.{number}"
     draw_matrix(
         view,
         marks_of(view.identities, state.selection()),
         key=key,
-        on_cell=partial(selecting.click_cell, key),
-        on_token=partial(selecting.click_token, key),
+        heard=drawn.hear,
     )
     chosen = state.selection()
     if chosen.cell is not None:
@@ -341,13 +330,6 @@ def attends(one: Column, number: int) -> None:
 
 
 # One selection
-
-
-def called(part: str, number: int, names: Sequence[Any]) -> str:
-    """The key of a column's component, whose tokens have these names."""
-    key = f"lab.{part}.{number}"
-    ss[f"{key}_names"] = names
-    return key
 
 
 # Differences

@@ -7,6 +7,7 @@ import streamlit as st
 
 from app import services, state
 from app.app_pages.parts import action, segments, select
+from app.components import Message
 from kbert_core import Intervention, KBertTrace
 from kbert_core.kbert.interventions import PRESETS, Action
 from kbert_lab.lab.commands import Intervene, RemoveIntervention
@@ -14,6 +15,7 @@ from kbert_lab.lab.scene import MOST_INTERVENTIONS, Scene
 from kbert_lab.lab.session import Standing
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views import interventions, prediction, twins
+from kbert_lab.lab.views.diff import identity_of
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.interventions import After, with_one_more
 from kbert_lab.lab.views.why import visible_in
@@ -129,13 +131,9 @@ def tried(new: Intervention, now: Standing, after: After) -> tuple[Standing, str
     return then, t("It would change nothing: it is already so.") if idle else ""
 
 
-def switch_link(trace: KBertTrace, window: int) -> None:
-    """Callback of the matrix: block a cell clicked twice in both directions, or open it."""
-    row, names = trace.rows[window], ss.get("lab.matrix_names", ())
-    place = getattr(ss.get("lab.matrix"), "link", None)
-    if place is None or not all(0 <= int(one) < len(names) for one in place):
-        return
-    looks, at = (names[int(one)] for one in place)
+def switch_link(trace: KBertTrace, window: int, sent: Message) -> None:
+    """Block a cell of the matrix clicked twice in both directions, or open it."""
+    row, looks, at = trace.rows[window], identity_of(sent["looks"]), identity_of(sent["at"])
     found = interventions.scopes(row, (looks, at))
     if not found:
         return

@@ -9,15 +9,14 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import selecting, services, state
+from app import drawn, services, state
 from app.app_pages.lab_interventions import interventions_panel, switch_link
-from app.app_pages.lab_selection import choose_attention_map
-from app.app_pages.parts import segments, table
-from app.components.heads import draw_heads
-from app.components.matrix import draw_matrix
-from app.selecting import linked
+from app.app_pages.parts import bind, segments, table
+from app.components import Message, draw_heads, draw_matrix
+from app.drawn import linked
 from app.state import KEEP
 from kbert_core import FlatTree, KBertError, KBertTrace
+from kbert_lab.lab.commands import SelectMap, SelectToken
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.selection import MEAN
 from kbert_lab.lab.texts import N_, clauses, sentences, t
@@ -116,10 +115,13 @@ def one_panel(now: Scene, window: int, *, attention: bool) -> None:
     if attention and ss.get("lab.all_heads"):
         names, specials = side.flat.identities, not ss.get("lab.specials")
         keep = tuple(matrix.places_drawn(names, specials=specials))
-        small_maps(services.small_maps(now, state.graph_of(now), window, keep), side)
+        view = services.small_maps(now, state.graph_of(now), window, keep)
+        if side.maps is not None and branch is not None:
+            view = replace(view, shares=heads.shares_of(side.maps, side.visible, branch))
+        small_maps(view, side)
     with above or st.container():
         if services.has_matrix(now):
-            draw(side.view(), side, switch=partial(switch_link, side.trace, window))
+            draw(side.view(), side, link=partial(switch_link, side.trace, window))
         else:
             draw(side.view(), side)
 
@@ -211,16 +213,32 @@ def token_chooser(flat: FlatTree) -> None:
     names = flat.identities
     places = {name: place for place, name in enumerate(names)}
     chosen = state.selection().token
-    ss["lab.token"] = chosen if chosen in places else None
-    st.selectbox(
-        t("Token"),
-        names,
-        key="lab.token",
+    bind(
+        partial(st.selectbox, t("Token"), names),
+        "lab.token",
+        chosen if chosen in places else None,
+        lambda name: drawn.select(SelectToken(name, toggle=False)),
         format_func=lambda name: f"{plain(flat.tokens[places[name]])} ({places[name]})",
         placeholder=t("Choose one"),
-        on_change=selecting.choose_token,
         width=170,
     )
+
+
+def choose_attention_map(
+    layers: int, heads: int, shown: tuple[int, int] | None = None
+) -> tuple[int, int]:
+    """Choose a layer and an attention head of so many, from 1; 0 is the mean.
+
+    Args:
+        shown: what is until something is chosen; None: the mean of the last layer.
+    """
+    layer, head = shown or state.selection().map_of(layers, heads)
+    named: dict[str, Any] = {"format_func": lambda i: str(i) if i else t("mean"), "width": 92}
+    box = partial(st.selectbox, t("Layer"), [*range(1, layers + 1), MEAN])
+    bind(box, "lab.layer", layer, lambda new: state.dispatch(SelectMap(new, head)), **named)
+    box = partial(st.selectbox, t("Head"), range(heads + 1))
+    bind(box, "lab.head", head, lambda new: state.dispatch(SelectMap(layer, new)), **named)
+    return layer, head
 
 
 def map_chooser(*sides: Shown) -> tuple[Shown, ...]:
@@ -242,7 +260,7 @@ def map_chooser(*sides: Shown) -> tuple[Shown, ...]:
 def small_maps(view: heads.HeadsView, side: Shown) -> None:
     """All maps at once."""
     assert side.chosen is not None
-    draw_heads(view, side.chosen, key="lab.heads", on_map=selecting.click_map)
+    draw_heads(view, side.chosen, key="lab.heads", heard=drawn.hear)
     st.caption(
         t(
             "A row is a layer, a column an attention head; all share one colour scale. Each small "
@@ -270,12 +288,11 @@ def draw(
     view: MatrixView,
     side: Shown,
     before: Shown | None = None,
-    switch: Callable[[], None] = lambda: None,
+    link: Callable[[Message], object] = lambda _: None,
 ) -> None:
-    """The matrix, and what is said of what is chosen in it; ``switch``: of a cell clicked twice."""
+    """The matrix, and what is said of what is chosen in it; ``link``: of a cell clicked twice."""
     if ss.get("lab.specials"):
         view = matrix.without_specials(view)
-    ss["lab.matrix_names"] = view.identities
     st.html(matrix.legend_html(view))
     why = None  # the browser says it, except where two trees or interventions have a say
     if before is None and not side.scene.interventions:
@@ -286,9 +303,7 @@ def draw(
         marks_of(view.identities, state.selection()),
         why=why,
         key="lab.matrix",
-        on_cell=partial(selecting.click_cell, "lab.matrix"),
-        on_token=partial(selecting.click_token, "lab.matrix"),
-        on_link=switch,
+        heard=lambda sent: (link if sent["do"] == "link" else drawn.hear)(sent),
     )
     st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
     say_cell(view, side, before, why=why is None)

@@ -7,8 +7,8 @@ import streamlit as st
 
 from app import services, state
 from app.app_pages.parts import action, bind
-from app.components.document import tell
-from app.selecting import linked
+from app.components import tell
+from app.drawn import linked
 from app.state import BERT, FREE, KEEP, ORIGINAL, PINNED, UNTOUCHED
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.tasks import NerPrediction

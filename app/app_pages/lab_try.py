@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.app_pages.parts import action
-from app.components.play import draw_play
+from app.components import draw_play
 from app.language import PARAMETER
 from kbert_core import KBertError, KnowledgeGraph, Triple
 from kbert_lab.lab.commands import SelectTriple

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import learning, services
 from app.app_pages.parts import action
-from app.components.matrix import draw_matrix
+from app.components import draw_matrix
 from app.state import KEEP
 from kbert_core import KBertError
 from kbert_core.kbert.visible import FULL
@@ -126,7 +126,7 @@ def answer(lesson: str, exercise: Exercise) -> None:
         cell = exercise.setting.cell
         chosen = Selection().with_cell(*cell) if cell else Selection()
         marks = marks_of(view.identities, chosen)
-        draw_matrix(view, marks, key="learn.matrix", on_cell=lambda: None, on_token=lambda: None)
+        draw_matrix(view, marks, key="learn.matrix", heard=lambda _: None)
     for paragraph in exercise.why:
         st.markdown(markdown(paragraph))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

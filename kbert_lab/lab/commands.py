@@ -1,6 +1,6 @@
 """Commands: what a visitor means, by the names of things and not by their places; and apply."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from kbert_lab.graphs.store.importing import Source
 from kbert_lab.lab.history import Edited, Step
 from kbert_lab.lab.scene import MOST_INTERVENTIONS
 from kbert_lab.lab.session import OpenedGraph, Reads, Session, Standing
+from kbert_lab.lab.views.diff import identity_of
 from kbert_lab.lab.written import Identity
 
 MOST_EDITS = 50_000  # of a visit, those taken back among them
@@ -338,3 +339,26 @@ class Compare:
 
     def __call__(self, session: Session) -> Session:
         return replace(session, compare=self.kind)
+
+
+# What a drawing sends
+
+
+def command_of(sent: Mapping[str, Any]) -> Command:
+    """What a visitor means by what a drawing sends."""
+    match sent:
+        case {"do": "switch", "triple": triple, "on": on}:
+            return Switch((Triple(*triple),), bool(on))
+        case {"do": "tail", "triple": triple, "tail": tail}:
+            return ReplaceTail(Triple(*triple), str(tail))
+        case {"do": "name", "token": None, "triple": triple} | {"do": "triple", "triple": triple}:
+            return SelectTriple(Triple(*triple))
+        case {"do": "token", "token": None}:
+            return ClearSelection()
+        case {"do": "token" | "name", "token": token}:
+            return SelectToken(identity_of(token))
+        case {"do": "cell", "looks": looks, "at": at}:
+            return SelectCell(identity_of(looks), identity_of(at))
+        case {"do": "map", "layer": layer, "head": head}:
+            return SelectMap(int(layer), int(head))
+    raise ValueError(f"Got {sent!r:.80}, expected what a drawing sends.")

@@ -316,7 +316,7 @@ def test_a_blocked_cell_is_called_so_where_it_is_blocked(monkeypatch, tmp_path, 
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     at = opened("lab.py", **{"lab.example": FIGURE_2})
     preset(at, "parts")
-    names = at.session_state["lab.tree.1_names"]  # of K-BERT
+    names = matrices[-1].identities
     apple = next(n for n in names if n[0] == "branch" and n[3].tail == "Apple" and n[4] == 1)
     cook = next(name for name in names if name[:3] == ("trunk", 0, 1))
     do(at, Intervene(PRESETS["no_link"]), selection=Selection().with_cell(cook, apple)).run()

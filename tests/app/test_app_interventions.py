@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sessions import do, session, write
+from sessions import do, drawn_tokens, session, write
 from streamlit.testing.v1 import AppTest
 
 from kbert_core import (
@@ -329,7 +329,7 @@ def on_link(lab):
     """With a cell chosen between a mention and its branch; returns the Lab."""
     write(lab, "患者有糖尿病史")
     lab.run()
-    names = lab.session_state["lab.matrix_names"]
+    names = drawn_tokens(lab)
     branch = next(name for name in names if name[0] == "branch")
     return choose_cell(lab, ("trunk", 0, 3), branch)
 
@@ -443,7 +443,7 @@ def test_without_a_model_the_matrix_is_changed_all_the_same(lab):
 def test_a_marked_up_token_stays_text(lab):
     write(lab, "**bold** <b> 糖尿病 $x$ [CLS]")
     lab.run()
-    names = lab.session_state["lab.matrix_names"]
+    names = drawn_tokens(lab)
     branch = next(name for name in names if name[0] == "branch")
     choose_cell(lab, ("trunk", 0, 0), branch)
     click(lab, "lab.iv_open")

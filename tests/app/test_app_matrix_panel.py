@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import BIO, save_checkpoint
-from sessions import do, session
+from sessions import do, drawn_tokens, session
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForTokenClassification
 
@@ -63,7 +63,7 @@ def names(at):
 
 
 def identities(at):
-    return list(at.session_state["lab.tree_names"])
+    return drawn_tokens(at)
 
 
 def tokens(at):
@@ -200,7 +200,7 @@ def test_hiding_special_tokens_hides_them_in_the_drawing_only(read):
     before = everything(read)
     read.checkbox(key="lab.specials").set_value(True).run()
     assert not read.exception
-    assert all(name[0] != "special" for name in read.session_state["lab.matrix_names"])
+    assert all(name[0] != "special" for name in drawn_tokens(read))
     assert re.search("“tim” attends most.*", everything(read))[0] in before
 
 
@@ -217,4 +217,4 @@ def test_attention_of_models_of_other_sizes_is_compared_by_its_means(read, tmp_p
     assert not read.exception
     assert "so their means are compared" in everything(read)
     assert not [box for box in read.selectbox if box.key in ("lab.layer", "lab.head")]
-    assert read.session_state["lab.matrix_names"]
+    assert drawn_tokens(read)

@@ -1,12 +1,14 @@
 """What is chosen: a value that outlives an edit, and what it marks in every panel."""
 
 import re
+from html import unescape
 
 import pytest
 
 from kbert_core import Ablation, KnowledgeGraph, Triple
 from kbert_lab.lab.selection import MEAN, Selection, triple_of
 from kbert_lab.lab.views import tree
+from kbert_lab.lab.views.diff import identity_of
 from kbert_lab.lab.views.neighbourhood import Drawn, neighbourhood
 from kbert_lab.lab.views.selected import Marks, chosen_characters, marks_of, say_selection
 
@@ -110,8 +112,8 @@ def test_the_tree_sets_off_what_is_chosen_and_what_is_hidden_from_it(graph, run)
     chosen = Selection(triple=APPLE).with_cell(identity(flat, "Cook"), identity(flat, "Apple"))
     drawn = tree.tree_html(tree.tree_view(trace), marks(trace, chosen))
     classes = {
-        TOKENS[int(place)]: kinds.split()
-        for kinds, place in re.findall(r'class="(kb-tok[^"]*)"[^>]*data-token="(\d+)"', drawn)
+        flat.tokens[flat.identities.index(identity_of(unescape(name)))]: kinds.split()
+        for kinds, name in re.findall(r'class="(kb-tok[^"]*)"[^>]*data-name="([^"]*)"', drawn)
     }
     assert list(classes) and set(classes) == set(TOKENS)
     with_class = {
@@ -131,7 +133,7 @@ def test_a_tree_with_nothing_chosen_sets_nothing_off(graph, run):
     drawn = tree.tree_html(tree.tree_view(run(graph)), Marks())
     for kind in ("kb-chosen", "kb-target", "kb-unseen", "kb-picked", 'aria-pressed="true"'):
         assert kind not in drawn
-    assert drawn.count("data-token=") == len(TOKENS)
+    assert drawn.count("data-name=") == len(TOKENS)
     assert drawn.count("data-switch=") == 3
     picture = tree.tree_html(tree.tree_view(run(graph)))
     assert 'role="img"' in picture
@@ -142,7 +144,7 @@ def test_only_tokens_of_the_tree_can_be_chosen(graph, run):
     trace = run(graph.remove(CHINA))
     drawn = tree.tree_html(tree.tree_view(trace, before=run(graph).rows[0]), Marks())
     assert "kb-removed" in drawn
-    assert drawn.count("data-token") == len(trace.rows[0])
+    assert drawn.count("data-name") == len(trace.rows[0])
 
 
 def test_what_is_chosen_is_named(graph, run):

@@ -1,11 +1,11 @@
 """Every task and model in the Lab, run as Streamlit runs it, with tiny random checkpoints."""
 
-import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import sessions
 from conftest import BIO, save_checkpoint
 from explaining_pages import opened, said, write
 from sessions import do, session
@@ -70,9 +70,7 @@ def everything(at):
 
 def drawn(at):
     html = [str(item.proto.body) for item in at.get("html")]
-    components = [item.proto for item in at.get("bidi_component")]
-    trees = [json.loads(c.json)["html"] for c in components if c.component_name == "kbert_tree"]
-    return "\n".join([*html, *trees])
+    return "\n".join([*html, *(tree["html"] for tree in sessions.drawn(at, "tree"))])
 
 
 def choose(at, key, value):

@@ -114,14 +114,14 @@ class Lab:
         for token in self.page.locator(".kb-tree .kb-tok").all():
             soft = token.locator(".kb-pos .kb-soft")
             if soft.count():
-                hard = token.locator(".kb-pos .kb-hard").inner_text()
-                found.append((token.locator(".kb-text").inner_text(), soft.inner_text(), hard))
+                hard = token.locator(".kb-pos .kb-hard").text_content()
+                found.append((token.locator(".kb-text").text_content(), soft.text_content(), hard))
         return sorted(found, key=lambda item: int(item[2]))
 
     def branches(self) -> list[str]:
         """What the branches in the tree read; those gone are not among them."""
         shown = self.page.locator(".kb-branch:not(.kb-removed):not(.kb-cut)")
-        return ["".join(b.locator(".kb-text").all_inner_texts()) for b in shown.all()]
+        return ["".join(b.locator(".kb-text").all_text_contents()) for b in shown.all()]
 
     def matrix(self) -> dict[str, str]:
         """Size, kind, tokens and checksum of the matrix drawn."""

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from app import services
 from kbert_core import Ablation, InjectionOptions, flatten, grow_trees
 from kbert_core.words import Words
-from kbert_lab.lab.drawings import source
+from kbert_lab.lab.drawings import bundle
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views.why import in_browser, why
 
@@ -23,7 +23,7 @@ BRANCHES = ["CEOApple", "capitalChina", "is_aCity"]
 
 def test_a_first_visit_shows_a_prediction_and_edits_change_it_until_undone(lab):
     before, matrix, branches = lab.prediction("Now"), lab.matrix(), lab.branches()
-    assert "Switch (胃镜, 类别, 检查) off on its branch" in lab.text()
+    assert "Without the triple “胃镜 类别 检查” the model predicts something else" in lab.text()
     assert ("胃镜", "Examine") in [(text[:2], label) for text, label in before]
 
     lab.rewrite(3, 0, "疾病")
@@ -83,13 +83,13 @@ def says_why_as_python_does(lab):
     splitter, graph = Words(special=True), services.demo_graph("figure2")
     text = "Tim Cook and Beijing, Tim Cook {a}"
     flat = flatten([grow_trees([(text,)], graph, InjectionOptions())[0]], splitter)[0]
-    script = source("why.js")
+    script = bundle("why")
     for visible in ("tree", "all"):
         ablation, places = Ablation(visible=visible), range(len(flat))
         cells = [(i, j) for i in places for j in places]
         said = lab.page.evaluate(
             f"([cells, tokens, data]) => {{ {script}; return cells.map("
-            "cell => sayWhy(cell, tokens, data)); }",
+            "cell => $why.sayWhy(cell, tokens, data)); }",
             [cells, flat.tokens, in_browser(flat, places, ablation)],
         )
         assert said == [why(flat, *cell, ablation) for cell in cells]
@@ -106,8 +106,8 @@ DRAWN = """() => {
 def test_a_switch_is_marked_as_asked_at_once_and_drawn_once_answered_or_refused(lab):
     """Off, on, one that is refused; a switch is large enough to be met."""
     ask = """(tell) => {
-      const root = document.querySelector(".kb-tree-root"), own = root.tellPython;
-      if (!tell) root.tellPython = (what) => own(what, ["another", false]);
+      const root = document.querySelector(".kb-tree-root"), own = root.send;
+      if (!tell) root.send = (sent) => own({ ...sent, triple: ["another", "is", "gone"] });
       root.querySelector("[data-switch]").click();
       return root.querySelectorAll(".kb-asked").length;
     }"""
@@ -282,7 +282,7 @@ def test_a_triple_is_chosen_and_edited_in_the_drawn_graph_and_nothing_moves(lab)
     middle = {x: (before["胃镜"][x] + before["检查"][x]) / 2 for x in "xy"}
     canvas.hover(position=middle)
     expect(lab.page.locator(".kb-tree .kb-hover .kb-text")).to_have_text([*"类别检查"])
-    lab.page.locator(".kb-branch [data-token]").last.hover()
+    lab.page.locator(".kb-branch [data-name]").last.hover()
     expect(root).to_have_attribute("data-marked", "1")
     canvas.click(position=before["检查"])
     lab.settle()
@@ -307,7 +307,7 @@ def test_a_tail_is_typed_in_the_tree_as_what_would_be_predicted_is_read_and_noth
     box = lab.page.get_by_role("combobox", name="Change the tail of (胃镜, 类别, 检查)")
     offered = lab.page.locator(".kb-tail [role=option]")
     now, places = lab.prediction("Now"), where(lab)
-    lab.page.locator(".kb-branch [data-token]").first.click()  # a token of the branch
+    lab.page.locator(".kb-branch [data-name]").first.click()  # a token of the branch
     lab.settle()
     lab.page.keyboard.press("F2")
     expect(box).to_be_focused()
@@ -350,17 +350,17 @@ def test_what_an_edit_changes_moves_and_nothing_where_motion_is_to_be_reduced(la
 
     def moved():
         said = lab.page.evaluate("window.moved.splice(0)")
-        parts = ("kb-added", "kb-removed", "kb-gone", "kb-span")
+        parts = ("kb-added", "kb-removed", "kb-gone")
         return sorted(next((p for p in parts if p in one), "kb-branch") for one in said)
 
-    lab.page.locator(".kb-branch [data-token]").first.click()  # draws all anew
+    lab.page.locator(".kb-branch [data-name]").first.click()  # draws all anew
     lab.settle()
     assert moved() == []
     lab.rewrite(3, 0, "疾病")
-    assert moved() == ["kb-added", "kb-branch", "kb-removed", "kb-span"]
+    assert moved() == ["kb-added", "kb-branch", "kb-removed"]
     assert lab.branches() == ["类别疾病", "部位胃"]
     lab.press("Undo")
-    assert moved() == ["kb-branch", "kb-branch", "kb-gone", "kb-span"]
+    assert moved() == ["kb-branch", "kb-branch", "kb-gone"]
     assert lab.branches() == ["类别检查", "部位胃"]
     lab.page.emulate_media(reduced_motion="reduce")
     lab.press("Redo")

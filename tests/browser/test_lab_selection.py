@@ -18,7 +18,7 @@ def encoder(lab):
 
 
 def token(lab, number):
-    return lab.page.locator(f'.kb-tok[data-token="{number}"]')
+    return lab.page.locator(".kb-tree .kb-tok[data-name]").nth(number)
 
 
 def marked(lab, kind):
@@ -64,7 +64,7 @@ def test_a_token_or_a_cell_is_chosen_in_tree_or_matrix_by_mouse_or_keys(lab):
     lab.settle()
     sizes.append(canvas(lab).bounding_box()["height"])
     assert sizes[0] == sizes[1]  # though the page is scrolled
-    expect(marked(lab, "kb-unseen")).to_have_text(["capital", "China", "is_a", "City"])
+    expect(marked(lab, "kb-unseen")).to_have_text(["capital", "China", re.compile("is_?a"), "City"])
     expect(lab.page.get_by_text("“Cook” sees 10 of 14 tokens")).to_be_visible()
     expect(lab.page.get_by_role("combobox", name="Token")).to_have_value("Cook (2)")
     token(lab, FIGURE_2.index("Cook")).click()
@@ -99,7 +99,7 @@ def test_a_token_or_a_cell_is_chosen_in_tree_or_matrix_by_mouse_or_keys(lab):
     expect(marked(lab, "kb-chosen")).to_have_text(["CEO"])
     expect(lab.page.locator(".kb-picked")).to_have_count(1)  # its triple
     lab.settle()
-    assert lab.page.evaluate("document.activeElement.dataset.token") == "3"
+    assert lab.page.evaluate("document.activeElement.textContent").startswith("CEO")
     frames_its_row_and_its_own_column(lab)
 
 
@@ -248,11 +248,11 @@ def blocked_and_opened_again_by_two_clicks(lab):
 
 
 def test_what_is_under_the_mouse_is_marked_and_a_cell_clicked_twice_is_blocked(lab):
-    cook = lab.page.locator(".kb-tree [data-token='4']")
+    cook = token(lab, 4)
     cook.hover()
     expect(cook).to_have_class(re.compile("kb-hover"))
     expect(lab.page.locator(".kb-tree .kb-dim")).to_have_count(0)  # a mention sees its branches
-    lab.page.locator(".kb-tree [data-token='1']").hover()
+    token(lab, 1).hover()
     dim = lab.page.locator(".kb-tree .kb-branch-tok.kb-dim")
     expect(dim).to_have_count(7)  # the trunk sees no branch
     lab.page.get_by_role("radio", name="Attention").click()

@@ -88,7 +88,7 @@ class Visitor:
         """The tokens of the sentence tree."""
         drawn = self.elements("bidi_component")
         data = next(e.json for e in drawn if e.component_name.endswith("kbert_tree"))
-        return re.findall(r'class="kb-text">([^<]*)<', json.loads(data)["html"])
+        return re.findall(r'class="kb-text">([^<]*)<', json.loads(data)[0]["html"])
 
     def has(self, key: str) -> bool:
         """Whether there is a widget with a key."""

@@ -1,8 +1,49 @@
-"""Drawings in the browser: scripts, style sheets and pieces of HTML, without a host."""
+"""Drawings in the browser, for any host: ES modules with ``draw(element, view, send)``.
 
+A drawing is shown by calling ``draw`` with an element, again whenever the view changes. What a
+visitor does in it is sent as a message that names triples and tokens, and never places; see
+``kbert_lab.lab.commands.command_of``.
+"""
+
+import re
 from pathlib import Path
 
+IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=function (\w+)|const (.*))", re.MULTILINE)
 
-def source(*names: str) -> str:
-    """The text of files of this folder, one after the other."""
-    return "".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in names)
+
+def source(name: str) -> str:
+    """The text of a file of this folder."""
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
+def bundle(name: str) -> str:
+    """A module and all that it imports as one script: each a constant with what it exports.
+
+    Args:
+        name: of the module; ``bundle("tree")`` leaves a constant ``$tree``, with ``$tree.draw``.
+    """
+    scripts: dict[str, str] = {}
+
+    def add(module: str) -> None:
+        if module in scripts:
+            return
+        text = source(f"{module}.js")
+        for _, needed in IMPORT.findall(text):
+            add(needed)
+        body = EXPORT.sub("", IMPORT.sub(_taken, text))
+        names = [
+            name
+            for function, constants in EXPORT.findall(text)
+            for name in ([function] if function else re.findall(r"(\w+) = ", constants))
+        ]
+        given = f"return {{ {', '.join(names)} }};"
+        scripts[module] = f"const ${module} = (() => {{\n{body}{given}\n}})();\n"
+
+    add(name)
+    return "".join(scripts.values())
+
+
+def _taken(found: re.Match[str]) -> str:
+    """An import, from a module that stands above."""
+    return f"const {found[1].replace(' as ', ': ')} = ${found[2]};\n"

@@ -1,12 +1,12 @@
 // Colours that every canvas shares: from the page to blue for shares, blue-white-orange for
 // differences.
 
-const LEVELS = 250, HIDDEN = 255;
+export const LEVELS = 250, HIDDEN = 255;
 const SHARES = ["#f7fafc", "#cfe2ef", "#8dbcd8", "#4292c6", "#0072b2", "#08306b"];
 const SHARES_DARK = ["#1c252c", "#173a52", "#1a5f8a", "#2b8cc4", "#7cc0e8", "#e3f3fd"];
 
 // The theme's ink and page, as the component's root inherits them.
-function theme(root) {
+export function theme(root) {
   const style = getComputedStyle(root);
   const ink = style.getPropertyValue("--st-text-color").trim() || "#222222";
   const page = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
@@ -15,7 +15,7 @@ function theme(root) {
 }
 
 // One colour a level, for attention or for its difference.
-function scaleColours(kind, dark) {
+export function scaleColours(kind, dark) {
   const middle = dark ? [42, 51, 59] : [250, 250, 250];
   const stops = kind === "difference" ? [[0, 114, 178], middle, [213, 94, 0]]
     : (dark ? SHARES_DARK : SHARES).map(rgb);
@@ -23,7 +23,7 @@ function scaleColours(kind, dark) {
 }
 
 // The bar that says what the colours stand for.
-function drawScale(bar, data, colours) {
+export function drawScale(bar, data, colours) {
   const stops = [];
   for (let i = 0; i <= 10; i++) {
     stops.push("rgb(" + colours[Math.round(i / 10 * (LEVELS - 1))].join(",") + ")");
@@ -38,28 +38,28 @@ function drawScale(bar, data, colours) {
 }
 
 // A table of colours as whole pixels, for images written 32 bits at a time; 0 is clear.
-function pixels(table) {
+export function pixels(table) {
   const found = new Uint32Array(256);
   const parts = new Uint8Array(found.buffer);
   table.forEach((colour, code) => parts.set([...colour, 255], 4 * code));
   return found;
 }
 
-function bytes(base64) {
+export function bytes(base64) {
   return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
 }
 
-function rgb(hex) {
+export function rgb(hex) {
   return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 }
 
-function mix(stops, x) {
+export function mix(stops, x) {
   const place = x * (stops.length - 1), i = Math.min(stops.length - 2, Math.floor(place));
   return stops[i].map((v, k) => Math.round(v + (stops[i + 1][k] - v) * (place - i)));
 }
 
 // Any CSS colour as red, green, blue.
-function pixel(colour) {
+export function pixel(colour) {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 1;
   const ctx = canvas.getContext("2d");

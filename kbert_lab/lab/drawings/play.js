@@ -5,7 +5,7 @@
 const SEEN = "kbert-play";
 const POINT = { duration: 900, iterations: 4 };
 
-export default ({ data }) => {
+export function draw(root, data) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   if (data.again ? document.kbertPlay === data.again : localStorage.getItem(SEEN)) return;
   if (document.querySelector(".kb-play")) return;
@@ -44,6 +44,6 @@ export default ({ data }) => {
   };
   button.addEventListener("click", () => end(step === data.steps.length - 1));
   for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, beside);
-  (document.querySelector('[data-testid="stApp"]') ?? document.body).append(panel);  // its colours
+  root.append(panel);
   next();
-};
+}

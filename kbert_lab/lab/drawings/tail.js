@@ -1,14 +1,21 @@
 // A branch's tail, typed in place: tails that its relation has in the graph, each with what would
-// be predicted. They come from Python, as an event "kbert-tails", after the box has opened.
+// be predicted. They come after the box has opened, part by part, and are drawn in it.
+
+import { made } from "./elements.js";
 
 const SHOWN = 8;
 const WIDE = 300, HIGH = 250;  // pixels, about, that the box needs
 const PAUSE = 400;  // ms after a key before what was typed is asked about
 let asked = 0;  // numbers the questions of all boxes
 
+// A part of the answer to a question: for the box that asked.
+export function draw(_, answer) {
+  document.dispatchEvent(new CustomEvent("kbert-tails", { detail: answer }));
+}
+
 // Opens the box over the tail of an edit button's branch; returns what closes it.
 // ask(number, tails): of all tails where there are none; take(tail): the new one.
-function typeTail(root, button, { ask, take }) {
+export function typeTail(root, button, { ask, take }) {
   const was = button.dataset.tail;
   const tail = [...button.closest(".kb-branch").querySelectorAll(".kb-field")].pop();
   const id = `kb-tail-${asked}`;
@@ -36,9 +43,9 @@ function typeTail(root, button, { ask, take }) {
     if (detail.tails) ({ tails: names, glosses } = detail);
     for (const one of detail.asked) wanted.add(one);
     for (const [one, said] of Object.entries(detail.outcomes)) outcomes.set(one, said);
-    draw();
+    show();
   }, { signal: told.signal });
-  draw();
+  show();
   input.focus({ preventScroll: true });
   input.select();
 
@@ -57,15 +64,14 @@ function typeTail(root, button, { ask, take }) {
     return [...new Set([typed, ...fitting])].slice(0, SHOWN);
   }
 
-  function draw() {
+  function show() {
     const shown = offered();
     at = Math.min(at, shown.length - 1);
     list.replaceChildren(...shown.map((name, i) => {
       const [said, turns] = outcomes.get(name) ?? [wanted.has(name) ? "…" : "", false];
       const item = made("li", { role: "option", id: `${id}-${i}`, "aria-selected": i === at });
-      const named = made("span", {}, name);
-      named.append(made("i", {}, glosses[name] ?? ""));
-      item.append(named, made("small", { class: turns ? "kb-turns" : "" }, said));
+      item.append(made("span", {}, name, made("i", {}, glosses[name] ?? "")),
+        made("small", { class: turns ? "kb-turns" : "" }, said));
       item.onpointerdown = (event) => event.preventDefault();  // the input keeps the focus
       item.onclick = () => commit(name);
       return item;
@@ -78,7 +84,7 @@ function typeTail(root, button, { ask, take }) {
 
   input.oninput = () => {
     at = -1;
-    draw();
+    show();
     clearTimeout(later);
     later = setTimeout(() => {
       const missing = offered().filter((name) => !outcomes.has(name));
@@ -92,7 +98,7 @@ function typeTail(root, button, { ask, take }) {
     const shown = offered(), step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
       at = Math.max(-1, Math.min(shown.length - 1, at + step));
-      draw();
+      show();
     } else if (event.key === "Enter") commit(at < 0 ? input.value.trim() : shown[at]);
     else if (event.key === "Escape") close(true);
     else return;
@@ -113,11 +119,4 @@ function typeTail(root, button, { ask, take }) {
     if (back) button.focus({ preventScroll: true });
   }
   return () => close(false);
-}
-
-function made(tag, attributes, text = "") {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.textContent = text;
-  return element;
 }

@@ -1,7 +1,7 @@
 // Why a cell of the visible matrix is visible or hidden, in the words that Python gave: see
 // kbert_lab.lab.views.why, which says the same.
 
-function sayWhy([i, j], tokens, { on, branches, mentions, texts, all }) {
+export function sayWhy([i, j], tokens, { on, branches, mentions, texts, all }) {
   const [[of_a, at_a], [of_b, at_b]] = [on[i], on[j]];  // branch and mention, from 1
   const clause = i === j ? "SAME" : of_a === of_b ? (of_a ? "SAME_BRANCH" : "TRUNK")
     : of_a && of_b ? (at_a === at_b ? "SIBLINGS" : "OTHER_MENTION")

@@ -1,10 +1,11 @@
 """Two flat trees side by side, joined by what their tokens are."""
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
-from zlib import crc32
 
 from kbert_core.kbert.flat_tree import FlatTree
+from kbert_core.knowledge.triple import Triple
 
 if TYPE_CHECKING:  # see kbert_lab/lab/views/why.py
     from kbert_core.kbert.kbert import KBertTrace
@@ -15,8 +16,17 @@ Status = Literal["same", "added", "removed"]
 
 
 def code_of(identity: Identity) -> str:
-    """A token's identity in a few letters, for the drawings of a page to name it."""
-    return f"{crc32(repr(identity).encode()):08x}"
+    """A token's identity, or a branch's, as the drawings of a page name it; see identity_of."""
+    return json.dumps(identity, ensure_ascii=False, separators=(",", ":"), default=_fields)
+
+
+def _fields(triple: Triple) -> list[str]:
+    return [triple.head, triple.relation, triple.tail]
+
+
+def identity_of(code: str) -> Identity:
+    """The identity that a drawing names."""
+    return tuple(Triple(*part) if isinstance(part, list) else part for part in json.loads(code))
 
 
 @dataclass(frozen=True, slots=True)

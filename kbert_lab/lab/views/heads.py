@@ -14,6 +14,7 @@ from kbert_lab.lab.texts import listed, sentences, t
 from kbert_lab.lab.views.html import escape
 from kbert_lab.lab.views.matrix import HIDDEN, LEVELS, share
 
+READERS = 3  # heads that are named, and framed
 MOST = 48  # cells a side of a small map; a longer text's are merged
 
 
@@ -25,6 +26,13 @@ class HeadsView:
     codes: np.ndarray
     high: float  # what the code LEVELS - 1 stands for, in every map
     merged: int = 1  # tokens a side of a cell; 1: none are merged
+    shares: np.ndarray | None = None  # (L, A) of attention that goes to the branch followed
+
+    @property
+    def readers(self) -> list[tuple[int, int]]:
+        """The layers and heads, from 1, that read the branch most."""
+        best = ranked(self.shares)[:READERS] if self.shares is not None else []
+        return [(layer, head) for layer, head, _ in best]
 
     def data(self, layer: int, head: int) -> dict[str, object]:
         """What the front end needs, as JSON.
@@ -43,13 +51,18 @@ class HeadsView:
             "high": self.high,
             "middle": self.high / 4,
             "chosen": [layer, head],
+            "shares": None if self.shares is None else np.round(self.shares, 4).tolist(),
+            "readers": self.readers,
             "label": t(
                 "Attention of {layers} layers with {heads} heads each as small maps; arrow keys "
                 "move, Enter shows one large",
                 layers=layers,
                 heads=heads,
             ),
-            "texts": {"name": t("layer {layer}, head {head}")},
+            "texts": {
+                "name": t("layer {layer}, head {head}"),
+                "reads": t("layer {layer}, head {head}: {share} % to the triple's branch"),
+            },
         }
 
 
@@ -74,21 +87,33 @@ def branch_read(flat: FlatTree, chosen: Triple | None) -> PlacedBranch | None:
     return next(own, next(iter(flat.branches), None))
 
 
-def readers(
-    maps: np.ndarray, visible: np.ndarray, branch: PlacedBranch
-) -> list[tuple[int, int, float]]:
-    """Layers and heads, from 1, by how much attention the mention pays to its branch, most first.
+def shares_of(maps: np.ndarray, visible: np.ndarray, branch: PlacedBranch) -> np.ndarray:
+    """How much of its attention the mention pays to its branch, in each head.
 
     Args:
         maps: (L, A, N, N) weights.
         visible: (N, N) bool.
+
+    Returns:
+        (L, A), 0 to 1.
     """
     columns = range(branch.start, branch.end)
     rows = [row for row in np.flatnonzero(visible[:, branch.start]) if row not in columns]
-    mass = maps[:, :, rows, branch.start : branch.end].astype(np.float32).sum(-1).mean(-1)
-    heads = mass.shape[1]
-    order = np.argsort(-mass, axis=None, kind="stable")
-    return [(int(n) // heads + 1, int(n) % heads + 1, float(mass.flat[n])) for n in order]
+    return maps[:, :, rows, branch.start : branch.end].astype(np.float32).sum(-1).mean(-1)
+
+
+def ranked(shares: np.ndarray) -> list[tuple[int, int, float]]:
+    """Layers and heads, from 1, with their shares, the most first."""
+    order = np.argsort(-shares, axis=None, kind="stable")
+    heads = shares.shape[1]
+    return [(int(n) // heads + 1, int(n) % heads + 1, float(shares.flat[n])) for n in order]
+
+
+def readers(
+    maps: np.ndarray, visible: np.ndarray, branch: PlacedBranch
+) -> list[tuple[int, int, float]]:
+    """The heads by how much they read a branch; see :func:`shares_of`."""
+    return ranked(shares_of(maps, visible, branch))
 
 
 def map_shown(
@@ -102,7 +127,7 @@ def map_shown(
 
 
 def said_of_readers(
-    maps: np.ndarray, visible: np.ndarray, branch: PlacedBranch, most: int = 3
+    maps: np.ndarray, visible: np.ndarray, branch: PlacedBranch, most: int = READERS
 ) -> str:
     """Say which heads read a branch; plain text."""
     named = (

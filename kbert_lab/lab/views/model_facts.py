@@ -35,6 +35,8 @@ def option_name(info: ModelInfo) -> str:
 
 def facts(info: ModelInfo) -> str:
     """Language, training data, knowledge, what it was taught to believe, and scores in a line."""
+    if info.card.task is None:
+        return t("An encoder without a task head: tree, matrix and attention, no prediction.")
     parts = []
     if info.language:
         parts.append(t("Reads {language}", language=t(info.language)))

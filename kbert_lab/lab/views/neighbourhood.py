@@ -13,7 +13,7 @@ from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import TYPE_RELATIONS, Triple
 from kbert_lab.lab.texts import N_, t
-from kbert_lab.lab.views.diff import Identity, code_of
+from kbert_lab.lab.views.diff import code_of
 from kbert_lab.lab.views.html import shorten
 from kbert_lab.lab.views.knowledge import TripleRow
 from kbert_lab.lab.views.names import gloss, with_glosses
@@ -23,8 +23,6 @@ LONGEST = 22  # characters of a label
 MOST = 80  # triples drawn; the table has them all
 Places = Mapping[str, tuple[float, float]]
 NOWHERE: Places = {}
-Names = Mapping[Triple | str, Sequence[str]]
-UNNAMED: Names = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ def neighbourhood(
     dark: bool,
     chosen: Triple | None = None,
     before: Places = NOWHERE,
-    names: Names = UNNAMED,
+    flat: FlatTree | None = None,
     more: Iterable[Triple] = (),
 ) -> dict[str, Any]:
     """Lay entities and their triples out, an entity once, coloured by its type if one is drawn.
@@ -60,7 +58,7 @@ def neighbourhood(
         dark: which theme.
         chosen: a triple to set off.
         before: where names stood, and stay.
-        names: of the tokens of a text's triples and entities, see :func:`names_of`.
+        flat: the tokens of the text that the triples are of, if they are of one.
         more: triples that aren't drawn, and may say types.
     """
     text, faint, page = (
@@ -69,33 +67,33 @@ def neighbourhood(
     shown = rows[:MOST]
     places = laid_out(shown, before)
     heads = {row.triple.head for row in shown}
+    names, tokens = (names_of(flat), tokens_of(flat)) if flat is not None else ({}, {})
+    ends = {name: x.triple for x in reversed(shown) for name in (x.triple.head, x.triple.tail)}
     told = (*more, *(row.triple for row in shown))
     types = {x.head: x.tail for x in told if x.relation in TYPE_RELATIONS}
     tints = dict(zip(dict.fromkeys(types.values()), cycle(ENTITY_TINTS), strict=False))
     net = Network(directed=True)
     for name, (x, y) in places.items():
-        flat = _flat(name)
+        said = _flat(name)
         net.add_node(
             name,
-            label=shorten(flat, LONGEST),
-            title=" · ".join(filter(None, (flat, gloss(flat), types.get(name)))),
+            label=shorten(said, LONGEST),
+            title=" · ".join(filter(None, (said, gloss(said), types.get(name)))),
             x=x,
             y=y,
             shape="box",
             head=name in heads,
             tint=tints.get(types.get(name, name)),
             names=names.get(normalise_name(name), ()),
+            token=tokens.get(normalise_name(name)),
+            triple=_fields(ends[name]),
         )
-    numbered: dict[Triple, int] = {}
-    for number, row in enumerate(shown):
-        if numbered.setdefault(row.triple, number) != number:
-            continue
+    for row in {row.triple: row for row in shown}.values():
         net.add_edge(
             row.triple.head,
             row.triple.tail,
             id=str(row.triple),
-            number=number,
-            triple=[row.triple.head, row.triple.relation, row.triple.tail],
+            triple=_fields(row.triple),
             names=names.get(row.triple, ()),
             on=row.on,
             chosen=row.triple == chosen,
@@ -107,6 +105,10 @@ def neighbourhood(
         )
     colours = {"text": text, "page": page, "faint": faint, "branch": BRANCH, "head": TRUNK}
     return {"nodes": net.nodes, "edges": net.edges, "colours": colours}
+
+
+def _fields(triple: Triple) -> list[str]:
+    return [triple.head, triple.relation, triple.tail]
 
 
 def laid_out(
@@ -138,14 +140,14 @@ def places_of(data: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     return {node["id"]: (node["x"], node["y"]) for node in data["nodes"]}
 
 
-def tokens_of(flat: FlatTree) -> dict[str, Identity]:
-    """The first token of every entity that a text names."""
-    found: dict[str, Identity] = {}
+def tokens_of(flat: FlatTree) -> dict[str, str]:
+    """The name of the first token of every entity that a text names."""
+    found: dict[str, str] = {}
     for node in flat.tree.nodes:
         mention = node.mention
         starts = flat.trunk_tokens[mention.sentence].starts
         index = next((i for i, start in enumerate(starts) if start >= mention.start), 0)
-        found.setdefault(mention.entity, ("trunk", mention.sentence, index))
+        found.setdefault(mention.entity, code_of(("trunk", mention.sentence, index)))
     return found
 
 

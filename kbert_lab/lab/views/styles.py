@@ -20,4 +20,4 @@ SHADES = "\n".join(
     "transparent); }"
     for shade in range(11)
 )
-CSS = f"<style>\n{source('page.css', 'start.css')}{SHADES}\n</style>\n"
+CSS = f"<style>\n{source('page.css')}{source('start.css')}{SHADES}\n</style>\n"

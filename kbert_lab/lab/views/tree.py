@@ -1,8 +1,8 @@
 """The sentence tree: the trunk on one line, branches below their mention."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING
 from unicodedata import bidirectional
 
@@ -10,6 +10,7 @@ from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.selection import Rule
 from kbert_core.knowledge.triple import Triple
+from kbert_core.tokens import Tokens
 from kbert_lab.lab.texts import N_, t, tn
 from kbert_lab.lab.views.diff import Identity, Status, code_of
 from kbert_lab.lab.views.html import escape, shown
@@ -30,11 +31,15 @@ class TokenView:
     """One token as drawn."""
 
     text: str  # the text's own characters
-    soft: int | None  # its positions; None where it isn't in the tree
-    hard: int | None
-    segment: int  # 0 or 1
+    soft: int | None = None  # its positions; None where it isn't in the tree
+    hard: int | None = None
+    segment: int = 0  # or 1
     special: bool = False  # [CLS], [SEP]
     name: str = ""  # that identifies it in every drawing; empty where it never was in the tree
+    joined: bool = False  # to the token before it, without a space
+
+
+Field = tuple[TokenView, ...]  # the tokens of a branch's relation or tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +48,15 @@ class BranchView:
 
     triple: Triple  # what it says
     name: str  # that identifies it, where it hangs, in every drawing
-    tokens: tuple[TokenView, ...]  # how it reads
-    parts: tuple[int, ...]  # how many of them its relation and its tail have, or its tail alone
+    fields: tuple[Field, ...]  # its relation and its tail, or its tail alone
     # against the scene compared with; "removed" branches are no longer in the tree
     status: Status = "same"
     cut: Rule | None = None  # the rule that keeps it out, for a branch that is only named
 
     @property
-    def fields(self) -> Iterator[tuple[TokenView, ...]]:
-        """The tokens of each part."""
-        tokens = iter(self.tokens)
-        return (tuple(islice(tokens, part)) for part in self.parts)
+    def tokens(self) -> Field:
+        """All its tokens."""
+        return tuple(token for field in self.fields for token in field)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +84,14 @@ class TreeView:
         return tuple(branch for node in self.nodes for branch in node.branches)
 
     @property
-    def triples(self) -> dict[str, Triple]:
-        """Of the branches, by their names."""
-        return {branch.name: branch.triple for branch in self.branches}
+    def triples(self) -> tuple[Triple, ...]:
+        """Of the branches."""
+        return tuple(branch.triple for branch in self.branches)
 
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """What of a trace is drawn, where there is no model yet."""
+    """What of a trace is drawn, where there is no model."""
 
     rows: tuple[FlatTree, ...]  # one, or several where a long text is read in windows
     ablation: Ablation  # how positions are read
@@ -170,8 +173,9 @@ def tree_html(
     if any(node.gloss or any(map(_glosses_of, node.branches)) for node in view.nodes):
         used += " kb-glossed"
     used += " kb-rtl" if _is_right_to_left(view) else ""
-    states = {branch.status for branch in view.branches}
-    above = f'<div class="kb-legend {used}">{_legend(view, states)}</div>' if legend else ""
+    keys = _legend(view, {branch.status for branch in view.branches})
+    keys += _settings() if handles else ""
+    above = f'<div class="kb-legend {used}">{keys}</div>' if legend else ""
     return f'{above}<div class="kb-tree {used}" {is_a}>{body}</div>'
 
 
@@ -197,12 +201,24 @@ def _legend(view: TreeView, states: Collection[Status]) -> str:
     keys = "".join(f'<span class="kb-key"><i class="{c}"></i>{escape(x)}</span>' for c, x in named)
     soft, hard = t("soft position"), t("hard position")
     keys += (
-        f'<span class="kb-key"><span class="kb-pos"><b class="kb-soft">{escape(soft)}</b>'
+        f'<span class="kb-key kb-detail"><span class="kb-pos"><b class="kb-soft">{escape(soft)}</b>'
         f'<s></s><b class="kb-hard">{escape(hard)}</b></span></span>'
     )
     if view.segments > 1:
-        keys += f'<span class="kb-key">{escape(t("A, B: segments"))}</span>'
+        keys += f'<span class="kb-key kb-detail">{escape(t("A, B: segments"))}</span>'
     return keys
+
+
+def _settings() -> str:
+    """The switches of how it is shown; the browser keeps them."""
+    return "".join(
+        f'<span class="kb-setting" role="switch" tabindex="0" aria-checked="false" '
+        f'data-setting="{name}" title="{escape(help)}">{escape(said)}</span>'
+        for name, said, help in (
+            ("details", t("Details"), t("Word pieces, their positions, and B, I")),
+            ("large", t("Large"), t("Larger letters, for a lecture hall")),
+        )
+    )
 
 
 def _trunks_html(view: TreeView, handles: _Handles | None, line: int) -> str:
@@ -261,24 +277,35 @@ def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchV
             branches = flat.tree.nodes[node].branches
             texts = (own.texts for own in branches if own.triple == item.triple)
             reads = next(texts, (item.triple.relation, item.triple.tail))
-            token = TokenView(" ".join(reads), None, None, 0)
             code = code_of(_name(flat, node, item.triple))
-            cut = BranchView(item.triple, code, (token,), (1,), "same", item.rule)
-            found.setdefault(node + 1, []).append(cut)
-    anchors = {_name(flat, n, None)[:2]: n + 1 for n in range(len(flat.tree.nodes))}
+            fields = ((TokenView(" ".join(reads)),),)
+            found.setdefault(node + 1, []).append(
+                BranchView(item.triple, code, fields, cut=item.rule)
+            )
+    anchors = {_name(flat, n, None)[:3]: n + 1 for n in range(len(flat.tree.nodes))}
     places: dict[int, int] = {}  # where a branch that is gone stood, and stays
     for name, placed in (earlier or {}).items():
         at = places[placed.node] = places.get(placed.node, -1) + 1
-        if name not in now and name[:2] in anchors and before is not None:
+        if name not in now and name[:3] in anchors and before is not None:
             gone = _branch(before, name, placed, "removed")
-            found.setdefault(anchors[name[:2]], []).insert(at, gone)
+            found.setdefault(anchors[name[:3]], []).insert(at, gone)
     return found
 
 
 def _branch(flat: FlatTree, name: Identity, placed: PlacedBranch, status: Status) -> BranchView:
-    tokens = tuple(_token(flat, index) for index in range(placed.start, placed.end))
-    parts = list(map(len, flat.tokenizer.tokenize_branches(placed.branch.texts)))
-    return BranchView(placed.branch.triple, code_of(name), tokens, tuple(parts), status)
+    fields, index = [], placed.start
+    for own in flat.tokenizer.tokenize_branches(placed.branch.texts):
+        field = [replace(_token(flat, index + n), joined=_joined(own, n)) for n in range(len(own))]
+        if status == "removed":  # they have no place now
+            field = [TokenView(token.text, joined=token.joined) for token in field]
+        fields.append(tuple(field))
+        index += len(own)
+    return BranchView(placed.branch.triple, code_of(name), tuple(fields), status)
+
+
+def _joined(tokens: Tokens, at: int) -> bool:
+    """Whether a token stands right after the one before it."""
+    return at > 0 and tokens.starts[at] == tokens.ends[at - 1]
 
 
 def _meaning(flat: FlatTree, node: int) -> str:
@@ -291,7 +318,7 @@ def _meaning(flat: FlatTree, node: int) -> str:
 
 def _name(flat: FlatTree, node: int, triple: Triple | None) -> Identity:
     mention = flat.tree.nodes[node].mention
-    return mention.sentence, mention.start, triple
+    return "branch", mention.sentence, mention.start, triple
 
 
 def _hung(flat: FlatTree) -> dict[Identity, PlacedBranch]:
@@ -300,6 +327,7 @@ def _hung(flat: FlatTree) -> dict[Identity, PlacedBranch]:
 
 
 def _token(flat: FlatTree, index: int) -> TokenView:
+    sentence, at = flat.trunk_places[index]
     return TokenView(
         flat.tokens[index],
         flat.soft_positions[index],
@@ -307,6 +335,7 @@ def _token(flat: FlatTree, index: int) -> TokenView:
         flat.token_type_ids[index],
         flat.identities[index][0] == "special",
         code_of(flat.identities[index]),
+        sentence >= 0 and _joined(flat.trunk_tokens[sentence], at),
     )
 
 
@@ -331,9 +360,6 @@ def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) ->
     note = {"same": "", "added": t("new"), "removed": t("gone")}[branch.status]
     if branch.cut:
         kind, note = " kb-cut", t(RULE_TEXTS[branch.cut.name])
-    if branch.status == "removed":  # its tokens have no place now
-        tokens = tuple(TokenView(token.text, None, None, 0) for token in branch.tokens)
-        branch = replace(branch, tokens=tokens)
     if handles is not None and any(token.hard in handles.marks.branch for token in branch.tokens):
         kind += " kb-picked"
     drawn = (
@@ -346,7 +372,7 @@ def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) ->
     said = f'<span class="kb-note">{escape(note)}</span>' if branch.cut else ""
     flag = f'<span class="kb-flag">{mark}</span>' if mark else ""
     buttons = _buttons_html(branch, handles) if handles is not None else ""
-    named = f'data-branch="{branch.name}" title="{title}"'
+    named = f'data-branch="{escape(branch.name)}" title="{title}"'
     return f'<div class="kb-branch{kind}" {named}>{flag}{fields}{said}{buttons}</div>'
 
 
@@ -357,8 +383,8 @@ def _field_html(tokens: str, gloss: str) -> str:
 
 def _glosses_of(branch: BranchView) -> list[str]:
     """The glosses of a branch's relation and tail, or of its tail alone; empty without any."""
-    names = () if branch.cut else (branch.triple.relation, branch.triple.tail)[-len(branch.parts) :]
-    found = [gloss(name) for name in names]
+    names = (branch.triple.relation, branch.triple.tail)[-len(branch.fields) :]
+    found = [] if branch.cut else [gloss(name) for name in names]
     return found if any(found) else []
 
 
@@ -367,27 +393,25 @@ def _buttons_html(branch: BranchView, handles: _Handles) -> str:
     gone = branch.status == "removed"
     if gone and branch.triple not in handles.off:
         return ""
-    said = t("Switch on {triple}" if gone else "Switch off {triple}", triple=branch.triple)
+    said = escape(t("Switch on {triple}" if gone else "Switch off {triple}", triple=branch.triple))
     turn, state = ("on", t("off")) if gone else ("off", t("on"))
-    named = f'aria-checked="{str(not gone).lower()}" aria-label="{escape(said)}"'
     switch = (
-        f'<span class="kb-switch kb-toggle" role="switch" tabindex="0" {named} '
-        f'title="{escape(said)}" data-switch="{turn}"><i></i>{escape(state)}</span>'
+        f'<span class="kb-switch kb-toggle" role="switch" tabindex="0" data-switch="{turn}" '
+        f'aria-checked="{str(not gone).lower()}" aria-label="{said}" title="{said}">'
+        f"<i></i>{escape(state)}</span>"
     )
     if gone or not handles.edits:
         return switch
-    said = t("Change the tail of {triple}", triple=branch.triple)
-    data = f'data-edit="" data-tail="{escape(branch.triple.tail)}"'
-    return switch + _button_html("✎", said, data)
-
-
-def _button_html(sign: str, said: str, data: str) -> str:
-    named = f'aria-label="{escape(said)}" title="{escape(said)}"'
-    return f'<span class="kb-switch" role="button" tabindex="0" {named} {data}>{sign}</span>'
+    said = escape(t("Change the tail of {triple}", triple=branch.triple))
+    return switch + (
+        f'<span class="kb-switch" role="button" tabindex="0" aria-label="{said}" title="{said}" '
+        f'data-edit="" data-tail="{escape(branch.triple.tail)}">✎</span>'
+    )
 
 
 def _token_html(token: TokenView, kind: str, segments: int, handles: _Handles | None) -> str:
     positions = handle = ""
+    kind += " kb-joined" if token.joined else ""
     if token.soft is not None:
         seg = f"<u>{'AB'[min(token.segment, 1)]}</u>" if segments > 1 else ""
         positions = (
@@ -397,10 +421,9 @@ def _token_html(token: TokenView, kind: str, segments: int, handles: _Handles | 
     if handles is not None and token.hard is not None:
         marks = handles.marks
         chosen = token.hard == marks.token
-        pressed = "true" if chosen else "false"
         handle = (
-            f' role="button" tabindex="-1" aria-pressed="{pressed}" data-token="{token.hard}" '
-            f'data-name="{token.name}"'
+            f' role="button" tabindex="-1" aria-pressed="{str(chosen).lower()}" '
+            f'data-name="{escape(token.name)}"'
         )
         if chosen:
             kind += " kb-chosen"
@@ -408,11 +431,18 @@ def _token_html(token: TokenView, kind: str, segments: int, handles: _Handles | 
             kind += " kb-unseen"
         if token.hard == marks.target:
             kind += " kb-target"
-    segment = f"kb-seg{min(token.segment, 1)}"
+    text = shown(token.text)
+    if "kb-branch-tok" in kind:  # its underscores stand for spaces
+        text = text.replace("_", '<u class="kb-under">_</u>')
     return (
-        f'<span class="kb-tok {kind} {segment}"{handle}>'
-        f'<span class="kb-text">{shown(token.text)}</span>{positions}</span>'
+        f'<span class="kb-tok {kind} kb-seg{min(token.segment, 1)}"{handle}>'
+        f'<span class="kb-text">{text}</span>{positions}</span>'
     )
+
+
+def reads_as(triple: Triple) -> str:
+    """A triple as people say it."""
+    return f"{triple.head} {triple.relation} {triple.tail}".replace("_", " ")
 
 
 def summary(flat: FlatTree, ablation: Ablation) -> str:

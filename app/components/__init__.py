@@ -1,1 +1,0 @@
-"""The app's own Streamlit components, as thin as they can be."""
