@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 LANGUAGES = ("zh", "en")
 LOCALES = Path(__file__).parent / "locales"
@@ -99,33 +98,6 @@ WORDED = {
 DEEPEST = 4  # values within values
 
 
-# Fields of the page in place of options of a command; the Chinese texts name the fields themselves.
-PAGE_WORDS: dict[str, Any] = {  # as re.sub takes them
-    r", or say which columns are head, relation and tail: kbert kg import .*": (
-        ", or name three columns head, relation and tail there."
-    ),
-    "choose columns with --columns": "name three columns head, relation and tail in line 1",
-    r"make a graph file of it, kbert kg import FILE --encoding (\S+) --output GRAPH.kg": (
-        r"choose its encoding here, \1"
-    ),
-    r"([GgSs])(?:ive|ay) --encoding (\S+)": lambda found: (
-        f"{'C' if found[1] in 'GS' else 'c'}hoose its encoding here, {found[2]}"
-    ),
-    r"--encoding (\S+) was given": r"the encoding \1 was chosen",
-    r" To go without a graph, leave --kg out\.": "",
-    r", or say which columns to take: --columns [^.]*": "",
-    r"Name the task with --task (\([^)]*\))[^.]*\. If the columns have unusual names.*": (
-        r"Choose the task here, \1, and call the columns label, text_a and, for pairs, text_b."
-    ),
-    r" \(on the command line: --kg [^)]*\)": "",
-    r" \(`kbert train` takes --[^)]*\)": "",
-    r"Choose another with --columns (\S+)=NAME": r"Call another column \1",
-    r", or --task ner for (.*), or --task multilabel for": (
-        r", or choose named entities for \1, or several labels for"
-    ),
-    r"(, or (choose|name) another( column)? with --columns[^.]*| Correct --columns)": "",
-    "Make one: kbert kg import FILE --output ADDRESS": "Open another one",
-}
 # The folders of this machine that whoever looks isn't to see; see ``services``.
 hidden_folders: Callable[[], Iterable[Path]] = tuple
 
@@ -138,15 +110,13 @@ def without_folders(text: str) -> str:
 
 
 def refusal(error: object) -> str:
-    """What the core refused, in the language of whoever looks; untranslated, in English.
+    """What the core refused, in the language of whoever looks; what isn't translated, in English.
 
-    The core says it in English, its values filled in. The catalogue ``core.po`` holds the texts
-    without their values, so that these can be found again in what was said.
+    The core says it in English, its values filled in. The catalogues ``core.po`` hold the texts
+    without their values, so that these can be found again in what was said: the Chinese one all of
+    them, the English one those that name options of a command, with the page's fields in place.
     """
     said = without_folders(str(error))
-    if language() == "en":
-        for option, field in PAGE_WORDS.items():
-            said = re.sub(option, field, said)
     lines = said.split("\n")
     translated = [_translated(line) for line in lines]
     told = all(one != line for one, line in zip(translated, lines, strict=True))
@@ -166,8 +136,13 @@ def _translated(said: str, deep: int = 0) -> str:
             worded = [name for name in names if name in WORDED]
             says = re.search(r"\w", "".join(parts))
             if says or ("\n" not in said and all(values[n] != given[n] for n in worded)):
-                return text.format(**values)
+                return _filled(text, values)
     return said
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """A text with its values; other braces in it stay."""
+    return re.sub(r"\{(\w+)\}", lambda place: values[place[1]], text)
 
 
 def _between(parts: Sequence[str], said: str) -> list[str] | None:
@@ -194,8 +169,9 @@ def _refusals(language: str) -> list[tuple[list[str], list[str], str]]:
 
     Those that say most are first.
     """
-    found = []
-    for english, text in translations(language, "core").items():
+    found, own = [], translations(language, "core")
+    for english in translations(LANGUAGES[0], "core"):
+        text = own.get(english, english)
         parts, names = re.split(r"\{\w+\}", english), re.findall(r"\{(\w+)\}", english)
         found.append((parts, names, text))
     return sorted(found, key=lambda one: -sum(map(len, one[0])))

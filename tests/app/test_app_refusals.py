@@ -80,7 +80,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z{]|kbert kg import")
 
 @pytest.mark.parametrize("spoken", ["zh", "en"])
 def test_no_refusal_names_an_option_of_a_command(spoken):
-    """But in the name of a whole command, as `kbert train --adapter`: then add to PAGE_WORDS."""
+    """But in the name of a whole command, as `kbert train --adapter`; en/core.po has the others."""
     for message in catalogue():
         with speaking(spoken):
             said = refusal(message.id) if spoken == "en" else message.string
