@@ -21,7 +21,6 @@ from kbert_core.knowledge.triple import ALIAS_RELATIONS
 from kbert_core.tasks import TASKS
 from kbert_lab.lab.comparing import Choice
 from kbert_lab.lab.examples import MINILM
-from kbert_lab.lab.log import WORKSPACE, OpenWorkspace
 from kbert_lab.lab.models import is_chinese
 from kbert_lab.lab.scene import CHARACTERS, WORDS, Scene
 from kbert_lab.lab.session import AUTO, NO_TASK, Session
@@ -29,6 +28,7 @@ from kbert_lab.lab.share import PARAMETER, Shared, ShareError, from_link, to_lin
 from kbert_lab.lab.texts import N_, refusal, t
 from kbert_lab.lab.views.matrix import picked
 from kbert_lab.lab.words import COMPARE_NAME, TASK_TEXTS
+from kbert_lab.lab.workspaces import WORKSPACE, OpenWorkspace
 from kbert_lab.lab.written import folder_name
 
 ADDRESS = "app.address"

@@ -18,25 +18,20 @@ from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import TASKS
 from kbert_lab.graphs.download import PUBLIC
 from kbert_lab.graphs.search import GraphSearch
-from kbert_lab.graphs.store.importing import Source
 from kbert_lab.lab import comparing, workspaces
 from kbert_lab.lab.commands import (
     ChooseModel,
     CloseGraph,
     Command,
-    Import,
     MakeEdits,
     OpenGraph,
-    Redo,
-    TurnShared,
-    Undo,
     Write,
     apply,
 )
 from kbert_lab.lab.comparing import Known, Panel
 from kbert_lab.lab.examples import EXAMPLES, Example
 from kbert_lab.lab.history import Edited
-from kbert_lab.lab.log import WORKSPACE, Log, OpenWorkspace
+from kbert_lab.lab.log import Log
 from kbert_lab.lab.models import NOTHING
 from kbert_lab.lab.offer import Offer
 from kbert_lab.lab.scene import NO_GRAPH, NO_MODEL, WORDS, Scene
@@ -44,6 +39,7 @@ from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.session import AUTO, NO_TASK, Reads, Session
 from kbert_lab.lab.texts import N_, clauses, refusal, sentences, t
 from kbert_lab.lab.views.knowledge import describe
+from kbert_lab.lab.workspaces import WORKSPACE, OpenWorkspace
 
 KEY = "workspace"  # of the address, which opens it again
 KEPT = 4  # edited graphs that stay in memory
@@ -379,30 +375,6 @@ def commit(*edits: Edit) -> bool:
         what = clauses(map(describe, edits))
         ss["lab.problem"] += " " + t("Your edit was not made: {what}.", what=what)
     return False
-
-
-def add(source: Source) -> bool:
-    """Add the triples of a file as one step, or say why that can't be."""
-    return dispatch(Import(source))
-
-
-def undo(number: int | None = None) -> bool:
-    """Take an edit of the chosen graph back, the last or another by its entry."""
-    return _turn(Undo, number)
-
-
-def redo(number: int | None = None) -> bool:
-    """Make an edit again that was taken back, the last or another by its entry."""
-    return _turn(Redo, number)
-
-
-def _turn(command: type[Undo] | type[Redo], entry: int | None) -> bool:
-    shared = workspace()
-    if shared is None or entry is None:
-        return dispatch(command(entry, session().graph))
-    steps = session().history.steps
-    own = [s for s in steps if isinstance(s.what, Edited) and s.what.revision == entry]
-    return dispatch(command(own[0].number) if own else TurnShared(entry, command is Undo))
 
 
 # Workspaces

@@ -7,6 +7,7 @@ from app.app_pages.knowledge_table import open_name
 from app.app_pages.parts import table, the_first
 from kbert_lab.graphs.store.log import Change, Entry
 from kbert_lab.lab.catalogue import Catalogue
+from kbert_lab.lab.commands import Redo, Undo
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views import history
 
@@ -66,7 +67,7 @@ def history_view(look: Catalogue) -> None:
 def turn(entries: list[Entry]) -> None:
     """Callback: take an entry back, or make it again."""
     entry = entries[ss["knowledge.turn"]["row"]]
-    (state.redo if entry.undone else state.undo)(entry.revision)
+    state.dispatch((Redo if entry.undone else Undo)(entry.revision))
 
 
 def difference(changes: list[Change]) -> None:

@@ -1,6 +1,6 @@
 """Commands: what a visitor means, by the names of things and not by their places; and apply."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -9,7 +9,7 @@ from kbert_core.kbert.interventions import Intervention
 from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.graphs.store.importing import Source
-from kbert_lab.lab.history import Edited, Step
+from kbert_lab.lab.history import Edited
 from kbert_lab.lab.scene import MOST_INTERVENTIONS
 from kbert_lab.lab.session import OpenedGraph, Reads, Session, Standing
 from kbert_lab.lab.views.diff import identity_of
@@ -109,52 +109,42 @@ class ReplaceTail:
 
 @dataclass(frozen=True)
 class Undo:
-    """Take back a step: the last one, of all that was done to the page, or one by its number."""
+    """Take back the last step of all that was done to the page, or an entry of the graph's log."""
 
-    number: int | None = None
+    entry: int | None = None  # of the chosen graph's log, whoever made it
     graph: str | None = None  # the last edit of this graph alone
 
     def __call__(self, session: Session) -> Session:
-        return _turn(session, self, session.last_step, session.undo)
+        return _turn(session, self, undo=True)
 
 
 @dataclass(frozen=True)
 class Redo:
     """Make a step again that was taken back; see :class:`Undo`."""
 
-    number: int | None = None
+    entry: int | None = None
     graph: str | None = None
 
     def __call__(self, session: Session) -> Session:
-        return _turn(session, self, session.next_step, session.redo)
+        return _turn(session, self, undo=False)
 
 
-def _turn(
-    session: Session,
-    command: Undo | Redo,
-    found: Callable[[str | None], Step | None],
-    turn: Callable[[Step], Session],
-) -> Session:
-    number = command.number
-    step = session.history[number] if number is not None else found(command.graph)
-    if step is None:
-        raise GraphEditError("There is nothing to undo or redo.")
-    return turn(step)
-
-
-@dataclass(frozen=True)
-class TurnShared:
-    """Take an entry of the open workspace's log back, or make it again, whoever made it."""
-
-    revision: int
-    undo: bool
-
-    def __call__(self, session: Session) -> Session:
-        if session.shared is None:
-            return session
-        turn = session.shared.undo if self.undo else session.shared.redo
-        turn(self.revision)
-        return session.seen_together(session.history)
+def _turn(session: Session, command: Undo | Redo, *, undo: bool) -> Session:
+    entry, shared, history = command.entry, session.shared, session.history
+    turn = session.undo if undo else session.redo
+    if entry is None:
+        step = (session.last_step if undo else session.next_step)(command.graph)
+        if step is None:
+            raise GraphEditError("There is nothing to undo or redo.")
+        return turn(step)
+    if shared is None:
+        return turn(history[entry])
+    own = (s for s in history.steps if isinstance(s.what, Edited) and s.what.revision == entry)
+    for step in own:
+        if (not step.undone) if undo else (step.number in history.redoes):
+            return turn(step)
+    (shared.undo if undo else shared.redo)(entry)  # somebody else's
+    return session.seen_together(history)
 
 
 # The visible matrix

@@ -8,27 +8,20 @@ comes from (``origin``). Edits are made by commands, see ``kbert_lab.lab.command
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeVar
 
-from kbert_core.errors import GraphEditError, KBertError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
-from kbert_lab.graphs.search import GraphSearch
-from kbert_lab.graphs.store.anywhere import import_into, open_store
-from kbert_lab.graphs.store.importing import Imported, Source
+from kbert_lab.graphs.store.anywhere import open_store
 from kbert_lab.graphs.store.log import Change, Entry, Origin, effective
-from kbert_lab.graphs.store.store import GraphStore
-from kbert_lab.lab import workspaces
 from kbert_lab.lab.history import Changed, Edited, Step, edits_of
 from kbert_lab.lab.session import Session
 from kbert_lab.lab.texts import t
+from kbert_lab.lab.workspaces import OpenWorkspace, origin_in
 
 PUT, INTERVENED = "put", "interventions"  # what entries did that are no edits
-WORKSPACE = "workspace"  # its graph's id in a session
 MAKING = ("add", "replace")  # edits that make a triple
-T = TypeVar("T", Entry, Imported)
 
 
 @dataclass(frozen=True)
@@ -99,14 +92,8 @@ class Log:
         opened = self.session.graphs[self.id]
         if opened.stored is not None:
             with open_store(opened.stored.path) as file:
-                return _origin(file, triple)
+                return origin_in(file, triple)
         return Origin(opened.source or self.graph.name, opened.lines.get(triple), 0), None
-
-
-def _origin(store: GraphStore, triple: Triple) -> tuple[Origin, Entry | None]:
-    origin = store.origin(triple)
-    entries = (entry for entry in store.history() if entry.revision == origin.revision)
-    return origin, next(entries, None)
 
 
 def heads_of(edits: Iterable[Edit]) -> set[str]:
@@ -148,133 +135,6 @@ def changes_of(edits: Iterable[Edit]) -> list[Change]:
         if change.after is not None:
             place[change.after] = number
     return changes
-
-
-class OpenWorkspace:
-    """An open workspace as one visitor sees it; it changes as this visitor and others edit.
-
-    Attributes:
-        key: that leads to it.
-        who: what this visitor calls themselves.
-        graph: as last seen; edits are in it, so none stand over it (``done``).
-        first: the graph as this visitor opened it.
-        revision: of the graph as last seen.
-        opened_at: the revision when this visitor opened it.
-        base: the entry that the log begins with, which stays.
-        overtaken: whether others edited it since this visitor's last edit.
-    """
-
-    id = WORKSPACE
-    done: tuple[Edit, ...] = ()
-    edited: Set[str] = frozenset()
-    before: tuple[KnowledgeGraph, tuple[Edit, ...]] | None = None
-
-    def __init__(self, key: str, *, who: str = "") -> None:
-        """Open a workspace by its key.
-
-        Raises:
-            WorkspaceError: none has this key.
-        """
-        self.key, self.who = key.strip(), who
-        self.graph, self.revision = workspaces.seen(self.store)
-        self.base = workspaces.base_of(self.store)
-        self.first, self.opened_at = self.graph, self.revision
-        self.overtaken = False
-
-    @property
-    def store(self) -> GraphStore:
-        """Its file, or its graph on a server; may raise ``WorkspaceError`` where that is gone."""
-        return workspaces.store(self.key)
-
-    @property
-    def searched(self) -> GraphSearch:
-        """Its file at the revision last seen."""
-        return GraphSearch(self.store.file, self.revision)
-
-    def entries(self) -> list[Entry]:
-        """Return its log, the latest entry first."""
-        return self.store.history()
-
-    def of_entry(self, revision: int, *, most: int = 1000) -> list[Change]:
-        """Return what an entry did, triple by triple."""
-        return self.store.changes(revision, most=most)
-
-    def source(self, revision: int) -> str | None:
-        """Name the file that an entry imported; None: it is no import."""
-        return self.store.source(revision)
-
-    def changes(self) -> list[Change]:
-        """How it differs from what it began with."""
-        return self.store.changes_between(self.base, self.revision)
-
-    def origin(self, triple: Triple) -> tuple[Origin, Entry | None]:
-        """Say where a triple comes from, and which entry of the log made it."""
-        return _origin(self.store, triple)
-
-    def is_behind(self) -> bool:
-        """Whether others edited it since it was last seen, or it is gone."""
-        try:
-            return workspaces.seen(self.store)[1] > self.revision
-        except KBertError:
-            return True  # the page will say so
-
-    def refresh(self) -> None:
-        """See it as it is now; whether others edited it is kept.
-
-        Raises:
-            WorkspaceError: it is gone.
-        """
-        graph, revision = workspaces.seen(self.store)
-        if revision != self.revision:
-            self.graph, self.revision, self.overtaken = graph, revision, True
-
-    def commit(self, *edits: Edit) -> Entry:
-        """Make edits, unless what they are about was edited since it was seen.
-
-        Raises:
-            GraphConflict: it was.
-            GraphEditError: an edit doesn't fit.
-            GraphFileError: the file can't be written.
-        """
-        return self._done(self.store.apply(*edits, who=self.who, seen=self.revision))
-
-    def add(self, source: Source) -> Imported:
-        """Add triples of a file, as one entry; those that are there stay as they are.
-
-        Raises:
-            WorkspaceError: workspaces take all the room they may.
-            GraphFileError: the file can't be written.
-        """
-        workspaces.check_room()
-        return self._done(import_into(self.store.path, [source], who=self.who))
-
-    def undo(self, revision: int) -> Entry:
-        """Take an entry back.
-
-        Raises:
-            GraphEditError: there is none, a later entry changed the same triples, or it is
-                undone already.
-        """
-        return self._done(self.store.undo(revision, who=self.who))
-
-    def redo(self, revision: int) -> Entry:
-        """Make an entry again that was taken back.
-
-        Raises:
-            GraphEditError: it isn't undone, or it no longer fits.
-        """
-        undoes = (e.revision for e in self.entries() if e.undoes == revision and not e.undone)
-        undo = next(undoes, None)
-        if undo is None:
-            raise GraphEditError(t("Entry {revision} of the log isn't undone.", revision=revision))
-        return self.undo(undo)
-
-    def _done(self, entry: T) -> T:
-        """See it after an entry of this visitor."""
-        self.before, seen = (self.graph, ()), self.revision
-        self.refresh()
-        self.overtaken = self.revision > seen + 1
-        return entry
 
 
 AnyLog = Log | OpenWorkspace

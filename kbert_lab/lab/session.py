@@ -13,11 +13,10 @@ from kbert_core.knowledge.selection import SCORED, InjectionOptions
 from kbert_core.knowledge.triple import Triple
 from kbert_core.tasks import TASKS
 from kbert_lab.graphs.search import GraphSearch
-from kbert_lab.graphs.store.importing import Imported, Source
-from kbert_lab.graphs.store.log import Entry
 from kbert_lab.lab.history import Changed, Edited, History, Step, edits_of
 from kbert_lab.lab.scene import GraphRef, Scene
 from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.workspaces import OpenWorkspace
 
 NO_TASK = "tree"
 AUTO = "auto"  # compare with the scene before the last edit
@@ -73,25 +72,6 @@ class Reads(Protocol):
         """Whether most letters of a text are of a script it knows, as far as that is known."""
 
 
-class Workspace(Protocol):
-    """A graph that others edit too: what is done to it is done there, at once."""
-
-    id: str  # of its graph in the session
-    graph: KnowledgeGraph  # as last seen
-
-    def commit(self, *edits: Edit) -> Entry:
-        """Make edits, unless what they are about was edited since it was seen."""
-
-    def add(self, source: Source) -> Imported:
-        """Add triples of a file, as one entry; those that are there stay as they are."""
-
-    def undo(self, revision: int) -> Entry:
-        """Take an entry of its log back."""
-
-    def redo(self, revision: int) -> Entry:
-        """Make an entry again that was taken back."""
-
-
 @dataclass(frozen=True)
 class Replaced:
     """A model that made way for one that knows the script of a text, or of a graph's names."""
@@ -128,7 +108,7 @@ class Session:
     pinned: Scene | None = None
     example: str | None = None  # the example last put on the page
     replaced: Replaced | None = None  # what read before, where another model came by itself
-    workspace: Workspace | None = None  # the open one; the only part that others change
+    workspace: OpenWorkspace | None = None  # the open one; the only part that others change
 
     # What is read
 
@@ -149,7 +129,7 @@ class Session:
         return self.graphs[self.graph].graph
 
     @property
-    def shared(self) -> Workspace | None:
+    def shared(self) -> OpenWorkspace | None:
         """The open workspace, where it is the chosen graph."""
         return self.workspace if self.workspace and self.workspace.id == self.graph else None
 

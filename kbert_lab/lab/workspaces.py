@@ -12,23 +12,26 @@ import re
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from platformdirs import user_data_dir
 
-from kbert_core.errors import GraphFileError, KBertError, MissingPackageError
+from kbert_core.errors import GraphEditError, GraphFileError, KBertError, MissingPackageError
 from kbert_core.files import cache_folder
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.sources import SERVER, STORED
 from kbert_core.knowledge.triple import Triple
+from kbert_lab.graphs.search import GraphSearch
 from kbert_lab.graphs.store import ServerError
-from kbert_lab.graphs.store.anywhere import copy_graph, is_there, open_store
-from kbert_lab.graphs.store.importing import Source, import_triples
+from kbert_lab.graphs.store.anywhere import copy_graph, import_into, is_there, open_store
+from kbert_lab.graphs.store.importing import Imported, Source, import_triples
+from kbert_lab.graphs.store.log import Change, Entry, Origin
 from kbert_lab.graphs.store.store import GraphStore
 from kbert_lab.lab.history import Edited
 from kbert_lab.lab.texts import N_, refusal, t
@@ -38,6 +41,8 @@ MEGABYTES = "KBERT_WORKSPACES_MB"  # and for how much they may take there togeth
 DEFAULT_MEGABYTES = 4096
 MOST_TRIPLES = 1_000_000  # of a graph that is saved here; larger ones belong on the command line
 LONGEST_KEY = 200
+WORKSPACE = "workspace"  # the id of the open one's graph in a session
+T = TypeVar("T", Entry, Imported)
 UNREADABLE = (GraphFileError, MissingPackageError)
 _OPEN, _OPEN_FAR = 64, 16  # stores kept open; on a server each has three connections or more
 log = logging.getLogger(__name__)
@@ -260,3 +265,137 @@ def _which(place: Path | str) -> tuple[int, int] | None:
         stat = place.stat()
         return stat.st_dev, stat.st_ino
     return None
+
+
+def origin_in(store: GraphStore, triple: Triple) -> tuple[Origin, Entry | None]:
+    """Say where a triple of a stored graph comes from, and which entry of its log made it."""
+    origin = store.origin(triple)
+    entries = (entry for entry in store.history() if entry.revision == origin.revision)
+    return origin, next(entries, None)
+
+
+class OpenWorkspace:
+    """An open workspace as one visitor sees it; it changes as this visitor and others edit.
+
+    Attributes:
+        key: that leads to it.
+        who: what this visitor calls themselves.
+        graph: as last seen; edits are in it, so none stand over it (``done``).
+        first: the graph as this visitor opened it.
+        revision: of the graph as last seen.
+        opened_at: the revision when this visitor opened it.
+        base: the entry that the log begins with, which stays.
+        overtaken: whether others edited it since this visitor's last edit.
+    """
+
+    id = WORKSPACE
+    done: tuple[Edit, ...] = ()
+    edited: Set[str] = frozenset()
+    before: tuple[KnowledgeGraph, tuple[Edit, ...]] | None = None
+
+    def __init__(self, key: str, *, who: str = "") -> None:
+        """Open a workspace by its key.
+
+        Raises:
+            WorkspaceError: none has this key.
+        """
+        self.key, self.who = key.strip(), who
+        self.graph, self.revision = seen(self.store)
+        self.base = base_of(self.store)
+        self.first, self.opened_at = self.graph, self.revision
+        self.overtaken = False
+
+    @property
+    def store(self) -> GraphStore:
+        """Its file, or its graph on a server; may raise ``WorkspaceError`` where that is gone."""
+        return store(self.key)
+
+    @property
+    def searched(self) -> GraphSearch:
+        """Its file at the revision last seen."""
+        return GraphSearch(self.store.file, self.revision)
+
+    def entries(self) -> list[Entry]:
+        """Return its log, the latest entry first."""
+        return self.store.history()
+
+    def of_entry(self, revision: int, *, most: int = 1000) -> list[Change]:
+        """Return what an entry did, triple by triple."""
+        return self.store.changes(revision, most=most)
+
+    def source(self, revision: int) -> str | None:
+        """Name the file that an entry imported; None: it is no import."""
+        return self.store.source(revision)
+
+    def changes(self) -> list[Change]:
+        """How it differs from what it began with."""
+        return self.store.changes_between(self.base, self.revision)
+
+    def origin(self, triple: Triple) -> tuple[Origin, Entry | None]:
+        """Say where a triple comes from, and which entry of the log made it."""
+        return origin_in(self.store, triple)
+
+    def is_behind(self) -> bool:
+        """Whether others edited it since it was last seen, or it is gone."""
+        try:
+            return seen(self.store)[1] > self.revision
+        except KBertError:
+            return True  # the page will say so
+
+    def refresh(self) -> None:
+        """See it as it is now; whether others edited it is kept.
+
+        Raises:
+            WorkspaceError: it is gone.
+        """
+        graph, revision = seen(self.store)
+        if revision != self.revision:
+            self.graph, self.revision, self.overtaken = graph, revision, True
+
+    def commit(self, *edits: Edit) -> Entry:
+        """Make edits, unless what they are about was edited since it was seen.
+
+        Raises:
+            GraphConflict: it was.
+            GraphEditError: an edit doesn't fit.
+            GraphFileError: the file can't be written.
+        """
+        return self._done(self.store.apply(*edits, who=self.who, seen=self.revision))
+
+    def add(self, source: Source) -> Imported:
+        """Add triples of a file, as one entry; those that are there stay as they are.
+
+        Raises:
+            WorkspaceError: workspaces take all the room they may.
+            GraphFileError: the file can't be written.
+        """
+        check_room()
+        return self._done(import_into(self.store.path, [source], who=self.who))
+
+    def undo(self, revision: int) -> Entry:
+        """Take an entry back.
+
+        Raises:
+            GraphEditError: there is none, a later entry changed the same triples, or it is
+                undone already.
+        """
+        return self._done(self.store.undo(revision, who=self.who))
+
+    def redo(self, revision: int) -> Entry:
+        """Make an entry again that was taken back.
+
+        Raises:
+            GraphEditError: it isn't undone, or it no longer fits.
+        """
+        undoes = (e.revision for e in self.entries() if e.undoes == revision and not e.undone)
+        undo = next(undoes, None)
+        if undo is None:
+            raise GraphEditError(t("Entry {revision} of the log isn't undone.", revision=revision))
+        return self.undo(undo)
+
+    def _done(self, entry: T) -> T:
+        """See it after an entry of this visitor."""
+        self.before, seen = (self.graph, ()), self.revision
+        self.refresh()
+        self.overtaken = self.revision > seen + 1
+        return entry

@@ -5,8 +5,7 @@ import pytest
 from kbert_core import KnowledgeGraph, Triple
 from kbert_lab.graphs.store.importing import Source
 from kbert_lab.lab import workspaces
-from kbert_lab.lab.log import OpenWorkspace
-from kbert_lab.lab.workspaces import WorkspaceError
+from kbert_lab.lab.workspaces import OpenWorkspace, WorkspaceError
 
 GRAPH = KnowledgeGraph([Triple(f"head {i}", "is", "tail") for i in range(50)])
 

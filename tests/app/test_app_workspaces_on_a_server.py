@@ -16,9 +16,8 @@ from kbert_lab.graphs.search import Query
 from kbert_lab.graphs.store.importing import Source
 from kbert_lab.lab import workspaces
 from kbert_lab.lab.history import Edited
-from kbert_lab.lab.log import OpenWorkspace
 from kbert_lab.lab.texts import speaking
-from kbert_lab.lab.workspaces import WorkspaceError
+from kbert_lab.lab.workspaces import OpenWorkspace, WorkspaceError
 
 DETAILS = re.compile(r"127\.0\.0\.1|postgresql:|kbert|port|[0-9]{4}")  # for the log alone
 PEAR, PLUM, FIG = (Triple(name, "is", "fruit") for name in ("pear", "plum", "fig"))

@@ -102,7 +102,7 @@ def test_one_undo_takes_edits_and_interventions_back_in_the_order_they_were_made
 def test_a_new_step_leaves_nothing_to_redo_and_any_step_can_still_be_made_again():
     undone = done(begun(), Switch((CITY,), False), Undo(), Switch((COUNTRY,), False))
     assert undone.next_step() is None
-    assert done(undone, Redo(number=1)).graph_now().off == {CITY, COUNTRY}
+    assert done(undone, Redo(entry=1)).graph_now().off == {CITY, COUNTRY}
 
 
 @pytest.mark.parametrize(
