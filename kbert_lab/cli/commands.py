@@ -29,6 +29,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from enum import Enum
+from itertools import islice
 from pathlib import Path
 from types import FunctionType, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -378,8 +379,6 @@ def loaded(
     from kbert_core.checkpoints.checkpoint import card_of
     from kbert_core.pipeline import Pipeline
 
-    if texts := getattr(args, "text", ()):
-        _match(model_of(args), texts)
     card = card_of(model_of(args))
     if card.task == "link" and not args.kg:
         args.kg = [graph_beside(model_of(args))]
@@ -396,6 +395,7 @@ def loaded(
     if why and pipeline.task is None:
         raise CheckpointError(f"{model_of(args)} is an encoder without a task head, {why}")
     pipeline = pipeline.read_as(system_of(args))
+    _match(model_of(args), getattr(args, "text", ()), graph)
     if (least := getattr(args, "label_threshold", None)) is not None:
         from kbert_core.tasks import MultiLabel
 
@@ -416,16 +416,19 @@ def loaded(
     return pipeline, graph, config_of(args, pipeline.config)
 
 
-def _match(model: str, texts: Sequence[str]) -> None:
-    """Say which model that comes with the program reads some texts, where the one named doesn't."""
-    from kbert_lab.lab.models import read_model, reader_of
+def _match(model: str, texts: Sequence[str], graph: Any) -> None:
+    """Say which model that comes with the program reads a text, or a graph, that this one can't."""
+    from kbert_lab.lab.models import knows, read_model, reader_of
 
     info = read_model(str(located(model)))
-    if info.problem is not None or info.knows("".join(texts)):
-        return
-    folders = sorted(file.parent for file in shipped("models").glob("*/config.json"))
-    other = reader_of(map(read_model, map(str, folders)), texts, info.task)
-    log.warning(
-        f"{model} reads {info.language}, and most of this text is in another script. "
-        f"Read it with --model {f'models/{other.folder}' if other else 'DIR'}."
-    )
+    names = [triple.head for triple in islice(graph, 200)]
+    for read, what in (
+        (["".join(texts)], "most of this text is in another script. Read it with"),
+        (names, f"most names in the graph '{graph.name}' are in another script. Read them with"),
+    ):
+        if info.problem is None and not knows(info, read):
+            folders = sorted(file.parent for file in shipped("models").glob("*/config.json"))
+            other = reader_of(map(read_model, map(str, folders)), read, info.task)
+            named = f"models/{other.folder}" if other else "DIR"
+            log.warning("%s reads %s, and %s --model %s.", model, info.language, what, named)
+            return

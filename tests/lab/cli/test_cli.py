@@ -307,6 +307,17 @@ def test_the_model_that_none_named_is_told_where_a_text_is_not_chinese(kbert, ca
         assert ("medical-ner-kbert reads Chinese" in caplog.text) is told
 
 
+def test_a_model_that_reads_the_graph_is_named_once_the_graph_is_read(kbert, caplog):
+    predict = ("predict", "a flu", "--model", "models/ner-en", "--device", "cpu", "--kg")
+    kbert(*predict, "demo_kgs/medical_zh.spo")
+    assert "names in the graph 'medical_zh' are in another script" in caplog.text
+    assert "--model models/medical-ner-kbert" in caplog.text
+    caplog.clear()
+    (said,) = kbert(*predict, "nowhere.spo", code=2).err.splitlines()
+    assert said.startswith("kbert: nowhere.spo: can't be read")
+    assert not caplog.text
+
+
 # What is refused
 
 
