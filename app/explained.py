@@ -10,6 +10,7 @@ from kbert_core import KnowledgeGraph
 from kbert_core.explain.case import NOTHING, Case, Target
 from kbert_lab.explain.compare import Comparison, compare
 from kbert_lab.lab.scene import Scene, content_key
+from kbert_lab.lab.views import shared
 
 
 def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Case:
@@ -21,6 +22,12 @@ def case_of(scene: Scene, graph: KnowledgeGraph, target: Target = NOTHING) -> Ca
     trace = services.trace(scene, graph)
     reader = services.pipeline(scene.model, scene.device, scene.system)
     return Case(reader, graph, trace, target)
+
+
+def model_name(scene: Scene) -> str:
+    """What reads a scene."""
+    info = services.model_info(scene.model) if scene.has_model else None
+    return info.name if info else shared.model_name(scene.model)
 
 
 def key_of(scene: Scene, graph: KnowledgeGraph) -> str:

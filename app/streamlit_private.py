@@ -4,9 +4,7 @@ pyproject.toml bounds the version; ``tests/app/test_app_streamlit_private.py`` t
 scripts and styles of ``kbert_lab/lab/drawings`` name some of the page's elements as well.
 """
 
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 # What Streamlit's theme can't say of its own elements.
 CSS = """
@@ -26,19 +24,3 @@ div:has(> .st-key-app_language) { position: fixed; top: .78rem; right: 1rem; wid
 def in_a_page() -> bool:
     """Whether a visitor's page is being made, and not a test, a thread or an import."""
     return get_script_run_ctx(suppress_warning=True) is not None
-
-
-def look_again(pause: float | None) -> None:
-    """Have the fragment that is being drawn drawn anew every so often; None: no more.
-
-    What ``run_every`` of a fragment does, which can't be changed once it is drawn.
-    """
-    context, part = get_script_run_ctx(), ThreadState.get().fragment_id
-    if context is None or part is None:
-        return
-    message = ForwardMsg()
-    if pause is None:
-        message.stop_auto_rerun.fragment_ids.append(part)
-    else:
-        message.auto_rerun.interval, message.auto_rerun.fragment_id = pause, part
-    context.enqueue(message)

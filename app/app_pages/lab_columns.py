@@ -13,7 +13,6 @@ from app.app_pages.lab_free import free_panels
 from app.app_pages.lab_matrix import Shown, choose_attention_map
 from app.app_pages.lab_tree import clear_button
 from app.app_pages.parts import choose_window, segments, table
-from app.app_pages.scene_bar import model_name
 from app.app_pages.target_chooser import choose_target
 from app.components import draw_matrix, draw_tree
 from app.drawn import linked
@@ -99,7 +98,9 @@ def columns_of(now: Scene, *, edited: bool) -> list[Column]:
             )
             continue
         named = replace(scene, system="") if panel.name == scene.system else scene
-        about = sides.about(named, model_name(scene) if several else "", len(set(trace.used)))
+        about = sides.about(
+            named, explained.model_name(scene) if several else "", len(set(trace.used))
+        )
         earlier = was if before is not bare else None
         made = {"trace": trace, "graph": graph, "bare": read, "before": earlier, "moved": moved}
         columns.append(Column(scene, title=title, about=about, **made))

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from itertools import count
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -10,14 +9,13 @@ import streamlit as st
 from app import state
 from app.app_pages.parts import action
 from app.background import BusyError, Look, Progress, Run, State
-from app.streamlit_private import look_again
 from kbert_core import KBertError
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views.html import markdown
 
 T = TypeVar("T")
 ss = st.session_state
-PAUSES = (0.1, 0.2, 0.4, 0.8)  # seconds between two looks, the last from then on
+PAUSE = 0.4  # seconds between two looks
 AT_FIRST = 0.3  # seconds in which a short run ends before anything is drawn
 
 
@@ -62,28 +60,6 @@ def kept(name: str, key: Hashable) -> Run[Any] | None:
     return None
 
 
-def asked_for(
-    name: str,
-    key: Hashable,
-    make: Callable[[], Iterable[T | Progress]],
-    *,
-    pressed: bool,
-    changed: str,
-) -> Run[T] | None:
-    """The run under a name, begun when a button is pressed; see :func:`begin`.
-
-    One that was begun for something else is stopped, and ``changed`` is said.
-    """
-    begun_for, run = ss.get(name, (None, None))
-    if pressed:
-        begun_for, run = key, begin(name, key, make, growing=True)
-    if run is not None and begun_for != key:
-        run.stop()
-        st.info(changed, icon=":material/update:")
-        return None
-    return run
-
-
 def with_progress(
     each: Iterable[T], progress: Callable[[T], tuple[int, int]]
 ) -> Iterator[T | Progress]:
@@ -109,14 +85,15 @@ def follow(run: Run[T], draw: Callable[[Look[T]], None], *, key: str, again: boo
         key: of the part, with which the keys of the widgets begin.
         again: whether a button begins it anew where it ended early: it is kept under ``key``.
     """
-    looks = count()
+    going = not run.look().ended
 
-    @st.fragment
+    @st.fragment(run_every=PAUSE if going else None)
     def panel() -> None:
         now = run.look()
-        look_again(None if now.ended else PAUSES[min(next(looks), len(PAUSES) - 1)])
-        if not now.ended:
-            _going(run, now, key)
+        if going and now.ended:
+            st.rerun()  # without a clock
+        if going:
+            _progress(run, now, key)
         draw(now)
         _ended(now)
         early = again and now.state in (State.STOPPED, State.LEFT)
@@ -127,16 +104,15 @@ def follow(run: Run[T], draw: Callable[[Look[T]], None], *, key: str, again: boo
     panel()
 
 
-def _going(run: Run[T], now: Look[T], key: str) -> None:
-    """Progress and the stop."""
+def _progress(run: Run[T], now: Look[T], key: str) -> None:
+    """How far it is, and the stop."""
     done, total = now.progress.done, now.progress.total
-    if total:
-        said = t("{done} of {total} done", done=f"{done:,}", total=f"{total:,}")
-    else:
-        said = t("{done} done", done=f"{done:,}") if done else t("Starting …")
+    said = t("{done} of {total} done", done=f"{done:,}", total=f"{total or 0:,}")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(width="stretch"):
-            st.progress(min(1.0, done / total) if total else 0.0, text=markdown(said))
+            st.progress(
+                min(1.0, done / total) if total else 0.0, said if total else t("Starting …")
+            )
         action(t("Stop"), f"{key}.stop_run", run.stop, icon="stop_circle")
 
 
@@ -151,8 +127,7 @@ def _ended(now: Look[T]) -> None:
                 "shown; start it again for the rest."
             )
         )
-    elif now.state is State.FAILED:
-        if isinstance(now.error, KBertError):
-            st.error(markdown(now.error))
-        elif now.error is not None:
-            raise now.error
+    elif isinstance(now.error, KBertError):
+        st.error(markdown(now.error))
+    elif now.error is not None:
+        raise now.error

@@ -19,34 +19,32 @@ from kbert_lab.lab.views.html import markdown
 OTHER = Target("", -2, -2)  # stands for another one than those listed
 
 
-def choose_target(now: Scene, trace: Any, page: str) -> Target | None:
-    """Choose one of what is predicted, where there is a choice; None where nothing is."""
-    found = view.targets(trace)
-    if len(found) < 2:
-        return found[0] if found else None
-    info = services.model_info(now.model)
-    name = lambda target: view.name_of(target, trace, info)  # noqa: E731
-    return select(t("Prediction explained"), found, f"{page}.target", name)
+def choose_target(now: Scene, trace: Any, page: str, *, every: bool = False) -> Target | None:
+    """Choose what of a prediction is explained; None where nothing is, or it fits nothing.
 
-
-def choose_any_target(now: Scene, trace: Any) -> Target | None:
-    """Choose anything that the model could have said; None where it fits nothing, which is said."""
-    info = services.model_info(now.model)
-    found = view.targets(trace, every=True)
-    other = [OTHER] if isinstance(trace.prediction, (MaskPrediction, NerPrediction)) else []
-    if not found and not other:
-        st.info(t("The text contains no name of the graph, so no entity is linked."))
+    Args:
+        page: with whose name keys begin.
+        every: whatever the model could have said, and not only what it did.
+    """
+    info, found = services.model_info(now.model), view.targets(trace, every=every)
+    several = isinstance(trace.prediction, MaskPrediction | NerPrediction)
+    offered = [*found, *([OTHER] if every and several else [])]
+    if not offered:
+        if every:
+            st.info(t("The text contains no name of the graph, so no entity is linked."))
         return None
+    if len(offered) == 1 and not every:
+        return offered[0]
 
     def name(target: Target) -> str:
         return t("another …") if target == OTHER else view.name_of(target, trace, info)
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        chosen = select(t("Explain"), [*found, *other], "explain.target", name)
+        chosen = select(t("Prediction explained"), offered, f"{page}.target", name)
         if chosen == OTHER:
             of_mask = isinstance(trace.prediction, MaskPrediction)
-            return _token(now, trace) if of_mask else _span(now, trace, bool(found))
-        if isinstance(trace.prediction, LinkPrediction):
+            return _token(now, trace) if of_mask else _span(now)
+        if every and isinstance(trace.prediction, LinkPrediction):
             entities = view.candidates_of(chosen, trace)
             entity = select(t("Entity"), entities, "explain.entity", str, chosen.label)
             return replace(chosen, label=entity)
@@ -56,40 +54,30 @@ def choose_any_target(now: Scene, trace: Any) -> Target | None:
 def _token(now: Scene, trace: Any) -> Target | None:
     """A mask and any token."""
     fillings = trace.prediction.fillings
-    number = 1
-    if len(fillings) > 1:
-        number = st.number_input(t("Which [MASK]"), 1, len(fillings), key="explain.mask", width=120)
+    number = _number(t("Which [MASK]"), len(fillings), "explain.mask")
     token = st.text_input(t("Token"), key="explain.token", width=180).strip()
-    if not token:
-        return None
-    if token not in services.pipeline(now.model, now.device).labels.values():
+    if token and token not in services.pipeline(now.model, now.device).labels.values():
         st.info(markdown(t("The model has no token “{token}”.", token=token)))
-        return None
-    filling = fillings[int(number) - 1]
-    return Target(token, filling.start, filling.end)
+    elif token:
+        return Target(token, fillings[number].start, fillings[number].end)
+    return None
 
 
-def _span(now: Scene, trace: Any, some: bool) -> Target | None:
+def _span(now: Scene) -> Target | None:
     """Words of the text, and the label they might have."""
     info = services.model_info(now.model)
-    text = st.text_input(
-        t("Words of the text"),
-        key="explain.words",
-        help=t("As they stand in the text; where they stand several times, choose which."),
-        width=220,
-    ).strip()
-    places = [one.start() for one in re.finditer(re.escape(text), now.sentences[0])]
-    number = 1
-    if text and len(places) > 1:
-        number = st.number_input(t("Which of them"), 1, len(places), key="explain.place", width=120)
+    text = st.text_input(t("Words of the text"), key="explain.words", width=220).strip()
+    places = [own.start() for own in re.finditer(re.escape(text), now.sentences[0])] if text else []
+    number = _number(t("Which of them"), len(places), "explain.place")
     kinds = view.kinds(services.pipeline(now.model, now.device).labels.values())
     label = select(t("as"), kinds, "explain.label", lambda kind: view.answer_name(kind, info, ""))
-    if not text:
-        if not some:
-            st.info(t("No entity is predicted, so choose a span to explain."))
-        return None
-    if not places:
+    if places:
+        return Target(label or OUTSIDE, places[number], places[number] + len(text))
+    if text:
         st.info(markdown(t("“{text}” is not in the text.", text=text)))
-        return None
-    start = places[int(number) - 1]
-    return Target(label or OUTSIDE, start, start + len(text))
+    return None
+
+
+def _number(label: str, count: int, key: str) -> int:
+    """Choose one of several, from 0; of one there is no choice."""
+    return int(st.number_input(label, 1, count, key=key, width=120)) - 1 if count > 1 else 0

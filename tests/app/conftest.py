@@ -10,6 +10,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, local_script_runner
 
+from app import background
 from kbert_core import (
     InjectionOptions,
     KnowledgeGraph,
@@ -87,6 +88,15 @@ def main_module():
     before = sys.modules["__main__"]
     yield
     sys.modules["__main__"] = before
+
+
+@pytest.fixture(autouse=True)
+def all_ended():
+    """No test leaves a long run behind."""
+    yield
+    for run in list(background._going):
+        run.stop()
+        run.join(240)
 
 
 @pytest.fixture

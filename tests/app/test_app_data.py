@@ -10,7 +10,7 @@ from tagged_texts import row as line_of
 from tagged_texts import tagged
 from tiny_knowbert import knowbert_in
 
-from app import audits, background
+from app import audits
 from app.audits import FileSetup, Report
 from app.background import Progress
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_graph
@@ -165,15 +165,6 @@ def test_the_example_is_as_its_readme_says():
 
 
 # The page
-
-
-@pytest.fixture(autouse=True)
-def all_ended():
-    """No test leaves a run behind."""
-    yield
-    for run in list(background._going):
-        run.stop()
-        run.join(PATIENCE)
 
 
 def rest(at):

@@ -13,7 +13,7 @@ from kbert_core.explain.targets import LinkTarget
 from kbert_core.tasks import Link, LinkPrediction
 from kbert_lab.lab.models import read_model
 from kbert_lab.lab.texts import t
-from kbert_lab.lab.views import effects, knowledge, links, targets
+from kbert_lab.lab.views import knowledge, links, targets
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 PATIENCE = 240
@@ -87,12 +87,6 @@ def test_a_link_is_a_target_with_its_candidates_and_its_score_in_words(root, tra
     assert targets.candidates_of(target, trace) == [TEST.head, PICTURE.head]
     info = read_model(str(root / "links-zh"))
     assert targets.name_of(target, trace, info) == f"“心电图” {target.label}"
-    said = t(
-        "Shown: the weight of {label} among the candidates of “{text}”.",
-        text="心电图",
-        label=target.label,
-    )
-    assert effects.say_chance(target, (TEXT,), info) == said
 
 
 def test_a_model_says_whether_its_system_grows_trees(root):
@@ -182,9 +176,8 @@ def test_pages_that_need_trees_say_so_and_what_there_is(root, monkeypatch):
     at.run()
     assert not at.exception, at.exception
     assert t(
-        "This part needs sentence trees, and the system “{system}” has none: it links names to "
-        "entities, whose vectors enter between two layers. The Lab shows its linked entities, and "
-        "“Effects” what each triple does.",
+        "Paths need sentence trees, and the system “{system}” has none. “Effects” says what each "
+        "triple does.",
         system="knowbert",
     ) in everything(at)
 

@@ -5,7 +5,6 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
-import pytest
 import streamlit
 from packaging.requirements import Requirement
 from streamlit import config
@@ -58,33 +57,8 @@ def page():
 
     st.session_state["inside"] = streamlit_private.in_a_page()
 
-    @st.fragment
-    def part():
-        streamlit_private.look_again(st.session_state["pause"])
 
-    part()
-
-
-@pytest.mark.parametrize("pause", [0.5, None])
-def test_a_part_is_drawn_anew_every_so_often_until_it_says_no_more(monkeypatch, pause):
-    sent = []
-    context = streamlit_private.get_script_run_ctx
-
-    def watched(*args, **how):
-        found = context(*args, **how)
-        if found is not None:
-            enqueue = found.enqueue
-            monkeypatch.setattr(found, "enqueue", lambda one: (sent.append(one), enqueue(one)))
-        return found
-
-    monkeypatch.setattr(streamlit_private, "get_script_run_ctx", watched)
-    at = AppTest.from_function(page)
-    at.session_state["pause"] = pause
-    at.run()
-    assert not at.exception
+def test_a_page_that_is_being_made_is_told_from_a_test():
+    at = AppTest.from_function(page).run()
     assert at.session_state["inside"] is True
     assert streamlit_private.in_a_page() is False
-    if pause is None:
-        assert any(one.stop_auto_rerun.fragment_ids for one in sent)
-    else:
-        assert any(one.auto_rerun.interval == pause and one.auto_rerun.fragment_id for one in sent)

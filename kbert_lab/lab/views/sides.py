@@ -15,7 +15,6 @@ from kbert_lab.lab.scene import NO_GRAPH, Scene
 from kbert_lab.lab.texts import N_, listed, sentences, t
 from kbert_lab.lab.views.diff import code_of
 from kbert_lab.lab.views.html import escape, plain, shown
-from kbert_lab.lab.views.paths import power_of_ten
 from kbert_lab.lab.views.selected import Marks
 from kbert_lab.lab.views.styles import TRUNK
 from kbert_lab.lab.words import SIDES_SYSTEM
@@ -295,3 +294,12 @@ def _groups(comparison: Comparison) -> list[tuple[list[str], list[Difference]]]:
         else:
             groups.append(([pair.one, pair.other], [pair]))
     return groups
+
+
+def power_of_ten(value: float) -> str:
+    """A very small number: 2 × 10⁻⁷."""
+    if value == 0:
+        return "0"
+    digit, _, power = f"{value:.0e}".partition("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{digit} × 10{raised}"

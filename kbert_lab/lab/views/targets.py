@@ -97,6 +97,20 @@ def candidates_of(target: Target, trace: Any) -> list[str]:
     return names[target.start, target.end]
 
 
+def wishes(trace: Any, target: Target, labels: Iterable[str]) -> list[str]:
+    """What a prediction might become; no entity is the last."""
+    found = trace.prediction
+    if isinstance(found, LinkPrediction):
+        offered = candidates_of(target, trace)
+    elif isinstance(found, AnswerPrediction):
+        offered = [answer.text for answer in found.answers]
+    elif isinstance(found, NerPrediction):
+        offered = kinds(labels)
+    else:  # each of several labels is there or not
+        offered = [] if isinstance(found, LabelsPrediction) else list(labels)
+    return [label for label in dict.fromkeys(offered) if label != target.label]
+
+
 def answer_name(answer: str, info: ModelInfo, text: str) -> str:
     """An answer as people read it: a label by its name, spans by what they read; plain text.
 
