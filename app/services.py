@@ -340,18 +340,21 @@ def tails(graph: KnowledgeGraph, relation: str, most: int) -> tuple[str, ...]:
     return tuple(tail for tail, _ in counts.most_common(most))
 
 
-def search_of(graph: KnowledgeGraph, first: Collection[str] = ()) -> tuple[GraphSearch, Facets]:
+def search_of(
+    graph: KnowledgeGraph, first: Collection[str] = (), *, own: bool = False
+) -> tuple[GraphSearch, Facets]:
     """A graph in memory made ready for searching, for all visitors, and its facets.
 
     Args:
         first: entities that are found before others.
+        own: it is one visitor's, and in no cache.
     """
 
     def made() -> tuple[GraphSearch, Facets, int]:
         search = GraphSearch.of(graph, first=first)
         return search, search.facets(), len(graph)
 
-    return _searches.get(graph.fingerprint, made)[:2]
+    return (made() if own else _searches.get(graph.fingerprint, made))[:2]
 
 
 @by_content

@@ -1,5 +1,6 @@
 """The log of a graph, entry by entry, and what became of the graph it began with."""
 
+import pandas as pd
 import streamlit as st
 
 from app import state
@@ -42,7 +43,7 @@ def history_view(look: Catalogue) -> None:
     table(
         {
             "#": [entry.revision for entry in shown],
-            t("when"): [history.ago(entry.at) for entry in shown],
+            t("when"): pd.to_datetime([entry.at for entry in shown], errors="coerce", utc=True),
             t("who"): [entry.who for entry in shown],
             t("what"): [history.said(log, entry) for entry in shown],
             t("state"): [t("undone") if entry.undone else "" for entry in shown],
@@ -55,6 +56,9 @@ def history_view(look: Catalogue) -> None:
         most=460,
         config={
             "#": st.column_config.NumberColumn(width=50),
+            t("when"): st.column_config.DatetimeColumn(
+                format="YYYY-MM-DD HH:mm", timezone=st.context.timezone
+            ),
             t("what"): st.column_config.TextColumn(width="large"),
             "": undo,
         },

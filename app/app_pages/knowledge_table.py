@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import streamlit as st
 
@@ -11,8 +11,8 @@ from app.app_pages.lab_try import see_in_lab
 from app.app_pages.parts import action, select
 from app.components import Message, draw_graph
 from app.state import KEEP
-from kbert_core import KBertError, KnowledgeGraph, Triple
-from kbert_lab.graphs.search import Found, GraphSearch, Query
+from kbert_core import KBertError, Triple
+from kbert_lab.graphs.search import Found, Query
 from kbert_lab.lab.catalogue import PAGE, Catalogue
 from kbert_lab.lab.texts import N_, refusal, t
 from kbert_lab.lab.views import history
@@ -63,15 +63,8 @@ def catalogue() -> Catalogue:
     if stored is not None:
         return Catalogue(graph, now.base, stored, services.facets_of(stored), state.log())
     new = {entity for entity in state.log().edited if not now.base.triples_of(entity)}
-    found = partial(services.search_of, graph, new)
-    if opened.own:  # one visitor's, and in no cache
-        found = partial(kept, "search", graph.fingerprint, partial(_search, graph, new))
-    return Catalogue(graph, graph, *found(), state.log())
-
-
-def _search(graph: KnowledgeGraph, first: set[str]) -> tuple[GraphSearch, Any]:
-    search = GraphSearch.of(graph, first=first)
-    return search, search.facets()
+    made = partial(services.search_of, graph, new, own=opened.own)
+    return Catalogue(graph, graph, *kept("search", graph.fingerprint, made), state.log())
 
 
 def look_for(text: str, where: str) -> None:

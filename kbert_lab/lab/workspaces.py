@@ -13,7 +13,7 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence, Set
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -38,7 +38,6 @@ from kbert_lab.lab.texts import N_, refusal, t
 
 FOLDER = "KBERT_WORKSPACES"  # the environment's word for where they are kept
 MEGABYTES = "KBERT_WORKSPACES_MB"  # and for how much they may take there together
-DEFAULT_MEGABYTES = 4096
 MOST_TRIPLES = 1_000_000  # of a graph that is saved here; larger ones belong on the command line
 LONGEST_KEY = 200
 WORKSPACE = "workspace"  # the id of the open one's graph in a session
@@ -72,20 +71,15 @@ def check_room() -> None:
         WorkspaceError: workspaces take as much as KBERT_WORKSPACES_MB says, else 4096 MB; or
             it says no number.
     """
-    said = os.environ.get(MEGABYTES, "").strip() or str(DEFAULT_MEGABYTES)
-    if not said.isascii() or not said.isdecimal():
+    said = os.environ.get(MEGABYTES, "").strip() or "4096"
+    if not said.isdecimal():
         text = N_(
             "KBERT_WORKSPACES_MB is “{value}”, expected a number: megabytes for all workspaces "
             "together. Change it, or leave it away for 4096."
         )
         raise WorkspaceError(t(text, value=said))
-    taken = 0
-    if not server() and folder().is_dir():
-        with os.scandir(folder()) as files:
-            for file in files:
-                with suppress(OSError):  # gone in the meantime
-                    taken += file.stat(follow_symlinks=False).st_size
-    if taken > int(said) << 20:
+    files = () if server() else folder().glob("*")
+    if sum(file.stat().st_size for file in files if file.is_file()) > int(said) << 20:
         text = N_(
             "Workspaces take {most} MB here, as much as they may. Ask whoever runs this app to "
             "delete old ones, or download the graph to keep it."
@@ -143,13 +137,9 @@ def create(
     place = place_of(key)
     rows = ((lines.get(t, 0) if lines else 0, t.head, t.relation, t.tail) for t in base)
     off = Edited("", tuple(Edit("switch_off", triple) for triple in sorted(base.off)))
-    with ExitStack() as until_saved:
-        if isinstance(place, Path):
-            path = place
-        else:
-            path = Path(until_saved.enter_context(TemporaryDirectory())) / f"graph{STORED}"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        with TemporaryDirectory() as temporary:
+            path = Path(temporary) / f"graph{STORED}"
             if len(base):
                 read = Source(source or base.name, rows)
                 import_triples(path, [read], name=name, who=who, progress=progress)
@@ -161,22 +151,20 @@ def create(
                 elif step.edits:
                     with GraphStore(path, write=True) as made:
                         made.apply(*step.edits, who=who)
-            os.chmod(path, 0o600)
-            if path != place:
-                copy_graph(path, place)
-        except BaseException as error:
-            for left in path.parent.glob(f"{path.name}*") if path.parent.is_dir() else ():
-                left.unlink(missing_ok=True)
-            if not isinstance(error, (OSError, *UNREADABLE)):
-                raise
-            reason = error.strerror if isinstance(error, OSError) else None
-            raise WorkspaceError(
-                t(
-                    "The workspace can't be saved ({reason}). Make room, or mend the rights of the "
-                    "folder that KBERT_WORKSPACES names.",
-                    reason=reason or without_path(error, place, ""),
-                )
-            ) from error
+            if isinstance(place, Path):
+                place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            copy_graph(path, place)  # it is there whole in the end, or not at all
+            if isinstance(place, Path):
+                os.chmod(place, 0o600)
+    except (OSError, *UNREADABLE) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise WorkspaceError(
+            t(
+                "The workspace can't be saved ({reason}). Make room, or mend the rights of the "
+                "folder that KBERT_WORKSPACES names.",
+                reason=reason or without_path(error, place, ""),
+            )
+        ) from error
     return key
 
 

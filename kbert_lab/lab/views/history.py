@@ -1,14 +1,12 @@
 """The log of a graph as it is read: who did what, when; and where a triple comes from."""
 
-from datetime import UTC, datetime
-
 from kbert_core.errors import KBertError
 from kbert_core.knowledge.io import unit_of
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.graphs.store.log import Change, Entry
 from kbert_lab.lab.history import Edited, Step
 from kbert_lab.lab.log import INTERVENED, PUT, AnyLog, entry_of
-from kbert_lab.lab.texts import N_, clauses, t, tn
+from kbert_lab.lab.texts import N_, clauses, t
 from kbert_lab.lab.words import EDIT_TEXTS
 
 SHOWN = 3  # changes of an entry that are told
@@ -17,22 +15,6 @@ ORIGIN_TEXTS = {
     "statement": N_("From {file}, statement {number}."),
     "row": N_("From {file}, row {number}."),
 }
-
-
-def ago(at: str, now: datetime | None = None) -> str:
-    """Say how long ago something was; "" for a time that can't be read."""
-    try:
-        seconds = ((now or datetime.now(UTC)) - datetime.fromisoformat(at)).total_seconds()
-    except ValueError:
-        return ""
-    minutes = max(0, int(seconds // 60))
-    if days := minutes // 1440:
-        return tn("1 day ago", "{n} days ago", days)
-    if hours := minutes // 60:
-        return tn("1 hour ago", "{n} hours ago", hours)
-    if minutes:
-        return tn("1 minute ago", "{n} minutes ago", minutes)
-    return t("just now")
 
 
 def in_words(change: Change) -> str:
@@ -92,9 +74,8 @@ def origin(log: AnyLog, triple: Triple) -> str:
     except KBertError:
         return ""
     if found.file is None:
-        who, when = (entry.who, ago(entry.at)) if entry else ("", "")
-        text = N_("Edited by {who}, {when} (entry {number}).")
-        return t(text, who=who or t("somebody"), when=when, number=found.revision)
+        who = (entry.who if entry else "") or t("somebody")
+        return t("Edited by {who} (entry {number}).", who=who, number=found.revision)
     if not found.line:
         return t("From {file}, as it was opened.", file=found.file)
     return t(ORIGIN_TEXTS[unit_of(found.file)], file=found.file, number=found.line)
