@@ -68,10 +68,12 @@ def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
 
     Returns:
         (B, 1, N, N) of the encoder's dtype: 0 where the (B, N, N) bool has True, elsewhere the
-        smallest number, in place of minus infinity: after softmax the weight is exactly 0.
+        smallest number, in place of minus infinity: after softmax the weight is exactly 0. A bool
+        (B, A, N, N), a matrix for each attention head, gives (B, A, N, N).
     """
     mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
-    return mask.masked_fill(~visible, torch.finfo(dtype).min)[:, None]
+    mask = mask.masked_fill(~visible, torch.finfo(dtype).min)
+    return mask if mask.dim() == 4 else mask[:, None]
 
 
 def attention_mask(
@@ -85,7 +87,7 @@ def attention_mask(
 
     Args:
         config, dtype: the encoder's.
-        visible: (B, N, N) bool.
+        visible: (B, N, N) bool, or (B, A, N, N).
         positions: (B, N) as the encoder gets them.
 
     Returns:
@@ -96,6 +98,7 @@ def attention_mask(
     if window is None:
         return full
     near = (positions[:, :, None] - positions[:, None, :]).abs() <= window
+    near = near if visible.dim() == 3 else near[:, None]
     return {"full_attention": full, "sliding_attention": additive_mask(visible & near, dtype)}
 
 

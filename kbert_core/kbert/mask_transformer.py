@@ -104,7 +104,8 @@ class MaskTransformer:
         Args:
             batch: B flat trees of N tokens.
             ablation: soft or hard positions, tree or everything visible.
-            visible: (B, N, N) bool, used instead of the ablation's; or L of them, one a layer.
+            visible: (B, N, N) bool, used instead of the ablation's; or L of them, one a layer;
+                each may be (B, A, N, N), a matrix for each attention head.
             attentions, hidden_states: whether to return them.
             model: run in place of the encoder, such as a wrapper of it that trains.
 

@@ -35,7 +35,8 @@ from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.explain.result import NO_EFFECT, Plain, name_of, nats
 from kbert_core.explain.targets import NO_SPAN, Target
 from kbert_core.kbert.flat_tree import FlatTree
-from kbert_core.kbert.kbert import KBertTrace
+from kbert_core.kbert.kbert import KBertReading, KBertTrace
+from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Piece, Reader
 from kbert_lab.explain.drawing import BLUE, ORANGE, Figure, drawing, names_beside, tidy
 
@@ -337,6 +338,39 @@ def attention_arithmetic(
     row_sum, count = float(scores.logsumexp(0)), int(visible.sum())
     place = (layer, head, query, key)
     return CellArithmetic(*place, size, float(dots[key]), bool(visible[key]), row_sum, count)
+
+
+def without_link(
+    pipeline: Pipeline,
+    reading: KBertReading,
+    row: int,
+    layer: int,
+    head: int,
+    seers: Sequence[int],
+    seen: Sequence[int],
+) -> Any:
+    """Return what is predicted if one attention head may not look from some tokens at others.
+
+    All other heads and layers look there as before: the change is what this link alone does.
+
+    Args:
+        row: which of ``reading.rows``.
+        layer, head: from 1.
+        seers, seen: indices along N; no token is cut off from itself.
+    """
+    reader, config = pipeline.reader, reading.config
+    batch = reader.collate(reading.rows, config)
+    made = getattr(batch, "intervened", None)
+    visible = config.ablation.visible_in(batch)
+    layers = list(made.layers if made else [visible] * pipeline.encoder.layer_count)
+    count = pipeline.encoder.config.num_attention_heads
+    blocked = layers[layer - 1][:, None].repeat(1, count, 1, 1)
+    for looks in seers:
+        blocked[row, head - 1, looks, [at for at in seen if at != looks]] = False
+    layers[layer - 1] = blocked
+    logits = pipeline.encoder(batch, ablation=config.ablation, visible=layers)["logits"]
+    assert pipeline.task is not None
+    return pipeline.task.decode(reading, reading.logits_on_text(list(logits)), pipeline.labels)
 
 
 def _projections(model: Any, layer: int, layers: int) -> tuple[nn.Linear, nn.Linear]:

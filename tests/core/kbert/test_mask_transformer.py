@@ -155,6 +155,23 @@ def test_branch_reaches_cls_at_layer_2_and_not_before(kind, attention):
     assert not before[2][0, word].equal(after[2][0, word])
 
 
+@pytest.mark.parametrize("attention", ATTENTION)
+@pytest.mark.parametrize("kind", ["bert", "modernbert"])
+def test_a_matrix_for_each_head_hides_in_its_own_head_alone(kind, attention):
+    encoder = MaskTransformer(small(kind, attention, **FIT[kind]))
+    batch = batch_of([5, 10, 20, 30, 40])
+    every = torch.ones(1, 5, 5, dtype=torch.bool)
+    heads = every[:, None].repeat(1, 4, 1, 1)
+    plain = states(encoder, batch, visible=every)
+    for visible in (heads, [every, heads, every]):
+        for one, other in zip(plain, states(encoder, batch, visible=visible), strict=True):
+            assert torch.allclose(one, other, atol=1e-6)
+    heads[0, 2, 1, 3] = False
+    maps = encoder(batch, visible=[every, heads, every], attentions=True).attentions
+    assert (maps[1][0, :, 1, 3] == 0).tolist() == [False, False, True, False]
+    assert (maps[0] > 0).all()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("attention", ATTENTION)
 def test_attention_is_exactly_zero_at_hidden_cells_and_sums_to_one(

@@ -23,6 +23,7 @@ from kbert_lab.explain.attention import (
     Kind,
     attention_arithmetic,
     attention_effect,
+    without_link,
 )
 
 BASE = Outcome(0.0, "疾病")
@@ -304,3 +305,23 @@ def test_a_number_out_of_range_is_named(bert, trace, name, place):
         numbers[place] = value
         with pytest.raises(OptionError, match=f"{name} is {value}, expected"):
             attention_arithmetic(bert.reader, trace, *numbers)
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT * 3], ids=["a row", "windows"])
+def test_without_its_link_one_head_predicts_neither_as_read_nor_as_if_all_had_none(ner, text):
+    reading = ner(text, graph=GRAPH).reading
+    (placed, *_) = reading.rows[0].branches
+    seers, branch = (Tokens(kind, 0, 3, IS_DISEASE) for kind in ("mention", "branch"))
+    both = [tokens.among(reading.rows[0]) for tokens in (seers, branch)]
+    assert both[1] == [*range(placed.start, placed.end)]
+    whole = Intervention("block", seers, branch, both=False, layers=(1,))
+    predictions = [
+        ner(text, graph=GRAPH).prediction,
+        ner(text, graph=GRAPH, interventions=(whole,)).prediction,
+        without_link(ner, reading, 0, 1, 2, *both),
+        without_link(ner, reading, 0, 1, 2, [], both[1]),
+    ]
+    found = [[*own.tokens[3].probabilities.values()] for own in predictions]
+    assert found[3] == pytest.approx(found[0], abs=1e-6)
+    for one, other in combinations(found[:3], 2):
+        assert one != pytest.approx(other, abs=1e-6)
