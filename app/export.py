@@ -25,7 +25,7 @@ from kbert_lab.lab.drawings import bundle, source
 from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.texts import clauses, language, t
-from kbert_lab.lab.views import interventions, matrix, prediction, twins
+from kbert_lab.lab.views import interventions, matrix, prediction
 from kbert_lab.lab.views.diff import row_of
 from kbert_lab.lab.views.html import escape, shown, table_html
 from kbert_lab.lab.views.knowledge import triple_rows
@@ -177,13 +177,15 @@ def _prediction(page: Page, side: Side, before: Side | None) -> str:
     was = before.trace.prediction if before is not None else None
     was = was if type(was) is type(now) else None
     names = (before.name if before is not None else "", side.name)
-    said, html = twins.drawn(side.scene.sentences, page.info, now, was, names)
+    texts, sides = side.scene.sentences, prediction.before_and_now(page.info, now, was, names)
+    said = prediction.headline(texts, page.info, now, was)
+    html = prediction.drawn(texts, sides)
     lines = [said] if said else []
     if before is not None and was and not isinstance(now, NerPrediction):
         lines.append(t("Compared with: {name}.", name=before.name))
     if isinstance(now, NerPrediction):
-        changes = prediction.span_changes(was.spans if was else (), now.spans)
-        html += prediction.changes_html(changes, compared=was is not None)
+        found = prediction.changes(texts[0], was, now)
+        html += prediction.changes_html(found, compared=was is not None)
     return _said(*lines) + html
 
 

@@ -51,6 +51,7 @@ from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import TASKS
 from kbert_core.words import AS_BERT
 from kbert_lab.explain.attention import CellArithmetic, attention_arithmetic
+from kbert_lab.explain.attention import without_link as predicted_without
 from kbert_lab.graphs import download as public
 from kbert_lab.graphs.search import Facets, GraphSearch
 from kbert_lab.graphs.store.importing import indexed
@@ -654,6 +655,21 @@ def arithmetic(
     return attention_arithmetic(reader.reader, states, 0, layer, head, query, key)
 
 
+@by_content
+def without_link(
+    scene: Scene,
+    graph: KnowledgeGraph,
+    window: int,
+    layer: int,
+    head: int,
+    seers: Sequence[int],
+    seen: Sequence[int],
+) -> Any:
+    """What is predicted if one attention head may not look from some tokens of a row at others."""
+    reader, reading = pipeline(scene.model, scene.device, scene.system), trace(scene, graph).reading
+    return predicted_without(reader, reading, window, layer, head, seers, seen)
+
+
 def _looked(
     scene: Scene, graph: KnowledgeGraph, window: int, *, hidden_states: bool = False
 ) -> KBertTrace:
@@ -679,40 +695,6 @@ def difference_from_bert(scene: Scene, graph: KnowledgeGraph) -> float:
         for run in runs
     ]
     return max(float((a - b).abs().max()) for a, b in zip(*states, strict=True))
-
-
-def moved(
-    scene: Scene, graph: KnowledgeGraph, before: Scene, graph_before: KnowledgeGraph
-) -> dict[tuple[int, int], float]:
-    """How far the last state of each token of the text has moved, by (sentence, number).
-
-    Args:
-        scene, graph: as it is now.
-        before, graph_before: as the same model read the same text.
-
-    Returns:
-        The distance of the two states, by the length of the earlier one.
-    """
-    return _moved.get(
-        (key_of(scene, graph), key_of(before, graph_before)),
-        lambda: _distances(scene, graph, before, graph_before),
-    )
-
-
-def _distances(
-    scene: Scene, graph: KnowledgeGraph, before: Scene, graph_before: KnowledgeGraph
-) -> dict[tuple[int, int], float]:
-    readings = (trace(scene, graph).reading, trace(before, graph_before).reading)
-    reader = pipeline(scene.model, scene.device, scene.system).reader
-    states = reader.states(readings)
-    now, was = (
-        dict(zip(_places(reading), own.float(), strict=True))
-        for reading, own in zip(readings, states, strict=True)
-    )
-    return {
-        place: float((now[place] - was[place]).norm() / was[place].norm())
-        for place in now.keys() & was.keys()
-    }
 
 
 def entering(scene: Scene, graph: KnowledgeGraph) -> np.ndarray:
@@ -743,10 +725,6 @@ def tokens_of(scene: Scene, ids: Sequence[int]) -> list[str]:
     """What tokens of a scene's model read."""
     tokenizer = pipeline(scene.model, scene.device, scene.system).hugging_face_tokenizer
     return list(tokenizer.convert_ids_to_tokens(list(ids)))
-
-
-def _places(reading: Any) -> list[tuple[int, int]]:
-    return [(n, i) for n, tokens in enumerate(reading.tokens) for i in range(len(tokens))]
 
 
 def model_readme(path: str) -> str | None:
@@ -783,6 +761,5 @@ _traces: Kept[Any] = Kept(192 << 20, size_of_trace)
 _gated: Kept[GatedPrediction] = Kept(16 << 20, lambda made: TOKEN_BYTES * len(made.tokens))
 _maps: Kept[np.ndarray] = Kept(192 << 20, lambda maps: maps.nbytes)
 _small_maps: Kept[HeadsView] = Kept(16 << 20, lambda view: view.codes.nbytes)
-_moved: Kept[dict[tuple[int, int], float]] = Kept(16 << 20, lambda moved: 100 * len(moved))
 _entering: Kept[np.ndarray] = Kept(16 << 20, lambda weights: weights.nbytes)
 _states: Kept[KBertTrace] = Kept(192 << 20, size_of_trace)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import drawn, services, state
 from app.app_pages.knowledge_workspace import workspace_notices
-from app.app_pages.lab_columns import columns_of, differences, draw_columns
+from app.app_pages.lab_columns import columns_of, compared, draw_columns
 from app.app_pages.lab_interventions import refused_list
 from app.app_pages.lab_knowledge import knowledge_panel
 from app.app_pages.lab_linked import beside_panel, linked_panel
@@ -22,10 +22,13 @@ from app.app_pages.lab_open import (
     show_opened,
 )
 from app.app_pages.lab_prediction import (
+    comparable,
     compare_chooser,
     gate_panel,
     prediction_details,
     prediction_panel,
+    result_strip,
+    turned,
 )
 from app.app_pages.lab_share import card, left_page, share_and_keep, something_waits
 from app.app_pages.lab_tree import tree_panel
@@ -115,13 +118,15 @@ def panels() -> None:
     except KBertError as error:
         unread(now, error)
         return
-    compared, kind, earlier = state.compared_with(now, laid, services.laid)
+    was, kind, earlier = state.compared_with(now, laid, services.laid)
+    strip = st.container(key="lab_strip")
     columns = columns_of(now, edited=kind == AUTO)
     if columns:
+        with strip:
+            result_strip(compared(columns))
         draw_columns(columns)
         trace = state.read(now, services.trace) or laid
-        knowledge_panel(now, graph, trace, state.read(compared, services.trace), columns)
-        differences(columns)
+        knowledge_panel(now, graph, trace, state.read(was, services.trace), columns)
         return
     trees = isinstance(laid, KBertTrace)
     window = window_chooser(laid) if trees else 0
@@ -132,24 +137,27 @@ def panels() -> None:
         with left:
             tree_panel(now, graph, laid, earlier if kind != BERT else None, window)
         with right:
-            matrix_panel(now, compared, kind, window)
+            matrix_panel(now, was, kind, window)
     try:
         trace = services.trace(now, graph)
     except KBertError as error:
         with predicted:
             unread(now, error)
         return
-    before = state.read(compared, services.trace)
+    before = state.read(was, services.trace)
     with predicted:
-        prediction_panel(now, trace, before, kind)
+        told = comparable(trace, before)
+        prediction_panel(now, trace, told, kind)
         gate_panel(now, graph, trace)
+    with strip:
+        result_strip(turned(now, trace, told) if trace.prediction else "")
     with left:
         knowledge_panel(now, graph, trace, before)
-        prediction_details(now, trace, before)
+        prediction_details(now, trace, told)
     if not trees:
         with right:
             if isinstance(trace, RoofTrace):
-                beside_panel(now, graph, trace)
+                beside_panel(graph, trace)
             else:
                 linked_panel(now, trace)
 

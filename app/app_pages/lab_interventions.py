@@ -8,13 +8,15 @@ import streamlit as st
 from app import services, state
 from app.app_pages.parts import action, segments, select
 from app.components import Message
-from kbert_core import Intervention, KBertTrace
-from kbert_core.kbert.interventions import PRESETS, Action
+from app.state import KEEP
+from kbert_core import Intervention, KBertTrace, KnowledgeGraph
+from kbert_core.kbert.flat_tree import PlacedBranch
+from kbert_core.kbert.interventions import PRESETS, Action, Tokens
 from kbert_lab.lab.commands import Intervene, RemoveIntervention
 from kbert_lab.lab.scene import MOST_INTERVENTIONS, Scene
 from kbert_lab.lab.session import Standing
 from kbert_lab.lab.texts import N_, t
-from kbert_lab.lab.views import interventions, prediction, twins
+from kbert_lab.lab.views import interventions, prediction
 from kbert_lab.lab.views.diff import identity_of
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.interventions import After, with_one_more
@@ -28,6 +30,7 @@ IV_PRESET = {
     "branches_alone": N_("Branches see no trunk: only themselves"),
     "cls_blind": N_("[CLS] sees no branch"),
 }
+ICONS: dict[Action, str] = {"block": "block", "open": "visibility"}
 
 ss = st.session_state
 
@@ -38,19 +41,19 @@ def interventions_panel(now: Scene, window: int) -> None:
     layers = services.layer_count(now) or len(trace.visible_layers or (trace.visible,))
     after = cache(lambda them: interventions.of_trace(trace, them, layers))
     with st.container(border=True, key="lab_interventions", gap="small"):
-        head()
+        title()
         cell_controls(trace, layers, window, after)
         if now.interventions:
-            row, made = trace.rows[window], after(now.interventions)
+            made = after(now.interventions)
             for number, one in enumerate(made.interventions):
-                cells, said = made.changed[number], interventions.describe(one, row)
+                cells = made.changed[number]
                 count = t("1 cell") if cells == 1 else t("{count} cells", count=cells)
-                note = count if cells else t("changes nothing here")
-                removable(number, one, said, note, idle=not cells)
+                said = interventions.describe(one, trace.rows[window])
+                removable(number, one, said, count if cells else t("changes nothing here"))
             what_it_does(now)
 
 
-def head() -> None:
+def title() -> None:
     """Title, presets, clear."""
     with st.container(
         horizontal=True, vertical_alignment="center", gap="xsmall", key="lab_head_interventions"
@@ -72,17 +75,15 @@ def head() -> None:
             on_click=lambda: state.act(Intervene(PRESETS[ss["lab.iv_preset"]])),
             icon=":material/tune:",
         )
-        idle = not state.session().standing
-        how: dict[str, Any] = {"icon": "clear_all", "disabled": idle}
+        how: dict[str, Any] = {"icon": "clear_all", "disabled": not state.session().standing}
         action(t(IV_TEXTS["clear"]), "lab.iv_clear", state.act, Intervene(()), **how)
 
 
 def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> None:
     """What the chosen cell is part of, and the buttons that block and open it."""
-    row = trace.rows[window]
-    cell = state.selection().cell
-    found = interventions.scopes(row, cell) if cell else ()
-    if cell is None or not found:
+    row, cell = trace.rows[window], state.selection().cell
+    kinds = {scope.kind: scope for scope in (interventions.scopes(row, cell) if cell else ())}
+    if not kinds:
         alone = cell is not None and cell[0] == cell[1] and cell[0] in row.identities
         st.caption(
             t(
@@ -93,7 +94,6 @@ def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> 
             )
         )
         return
-    kinds = {scope.kind: scope for scope in found}
     named = lambda kind: kinds[kind].name  # noqa: E731
     scope = kinds[select(t("What"), list(kinds), "lab.iv_scope", named, width="stretch")]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -102,17 +102,10 @@ def cell_controls(trace: KBertTrace, layers: int, window: int, after: After) -> 
         layer = select(t("Layers"), range(layers + 1), "lab.iv_layer", number, **how)
         seer, seen = (interventions.tokens_name(x, row) for x in (scope.seer, scope.seen))
         said = N_("One direction: only that {seer} sees {seen}, not the other way round.")
-        direction = segments(
-            t("Direction"),
-            ["both", "one_way"],
-            "lab.iv_direction",
-            IV_TEXTS,
-            hidden=False,
-            default="both",
-            help=markdown(t(said, seer=seer, seen=seen)),
-        )
-        icons: dict[Action, str] = {"block": "block", "open": "visibility"}
-        for what, icon in icons.items():
+        how = {"hidden": False, "default": "both", "help": markdown(t(said, seer=seer, seen=seen))}
+        names = ["both", "one_way"]
+        direction = segments(t("Direction"), names, "lab.iv_direction", IV_TEXTS, **how)
+        for what, icon in ICONS.items():
             new = scope.intervention(what, both=direction != "one_way", layer=layer or None)
             then, refused = tried(new, trace.interventions, after)
             help = markdown(refused or interventions.describe(new, row))
@@ -144,9 +137,7 @@ def switch_link(trace: KBertTrace, window: int, sent: Message) -> None:
     state.act(Intervene(with_one_more(trace.interventions, new, after)))
 
 
-def removable(
-    number: int, one: Intervention, said: str, note: str = "", *, idle: bool = False
-) -> None:
+def removable(number: int, one: Intervention, said: str, note: str = "") -> None:
     """One line of the list."""
     with st.container(
         horizontal=True,
@@ -155,40 +146,31 @@ def removable(
         gap="small",
         key=f"lab_iv_line_{number}",
     ):
-        text = f"{number + 1}\\. {markdown(said)}" + (f" · :gray[{markdown(note)}]" if note else "")
-        st.markdown(
-            text,
-            width="stretch",
-            help=t("What it names isn't in this tree, or it was already so.") if idle else None,
-        )
-        action(
-            t("Remove"),
-            f"lab.iv_remove_{number}",
-            partial(state.act, RemoveIntervention(one)),
-            icon="close",
-            type="tertiary",
-            help=markdown(t("Remove: {what}", what=said)),
-        )
+        note = f" · :gray[{markdown(note)}]" if note else ""
+        st.markdown(f"{number + 1}\\. {markdown(said)}{note}", width="stretch")
+        remove = partial(state.act, RemoveIntervention(one))
+        how: dict[str, Any] = {"icon": "close", "type": "tertiary"}
+        how["help"] = markdown(t("Remove: {what}", what=said))
+        action(t("Remove"), f"lab.iv_remove_{number}", remove, **how)
 
 
 def what_it_does(now: Scene) -> None:
     """The prediction against the one without interventions; where it is that of no graph, that."""
-    trace = services.trace(now, state.graph_of(now))
-    if trace.prediction is None:
-        return
-    untouched, plain = (
+    found, untouched, plain = (
         services.trace(scene, state.graph_of(scene)).prediction
-        for scene in (now.without_interventions(), now.without_knowledge())
+        for scene in (now, now.without_interventions(), now.without_knowledge())
     )
-    found = trace.prediction
-    same = prediction.same(untouched, found)
+    if found is None:
+        return
+    info = services.model_info(now.model)
+    written = lambda own: prediction.drawn(now.sentences, [prediction.Side("", "", own, info)])  # noqa: E731
+    same = written(untouched) == written(found)
     what = t("the same prediction, to the last shown digit.")
     if not same:
-        info = services.model_info(now.model)
-        said, _ = twins.drawn(now.sentences, info, found, untouched, ("", ""))
+        said = prediction.headline(now.sentences, info, found, untouched)
         what = said or t("other candidates.")
     st.markdown(markdown(t("Against the same scene without interventions: {what}", what=what)))
-    if prediction.same(plain, found) and not same:
+    if written(plain) == written(found) and not same:
         said = N_(
             "Equal to the model without any graph: nothing of a branch reaches what the prediction "
             "is read from. The link that is cut does all the work here."
@@ -205,3 +187,31 @@ def refused_list(now: Scene) -> None:
         for number, one in enumerate(now.interventions):
             removable(number, one, interventions.describe(one, None))
         action(t("Clear all"), "lab.iv_clear", state.act, Intervene(()), icon="clear_all")
+
+
+def head_patch(
+    now: Scene, graph: KnowledgeGraph, window: int, chosen: tuple[int, int], branch: PlacedBranch
+) -> None:
+    """Keep one attention head from looking at a branch, and say what that does.
+
+    Args:
+        chosen: layer and head, from 1; nothing is offered of a mean.
+    """
+    trace = services.trace(now, graph)
+    if trace.prediction is None or not all(chosen):
+        return
+    label, key = t("Block this head's link to the branch"), "lab.head_blocked"
+    if not st.toggle(label, key=key, **KEEP):
+        return
+    mention = trace.tree.nodes[branch.node].mention
+    seers = Tokens("mention", mention.sentence, mention.start).among(trace.rows[window])
+    seen = range(branch.start, branch.end)
+    cut = services.without_link(now, graph, window, *chosen, seers, seen)
+    info, at = services.model_info(now.model), (mention.start, mention.end)
+    turned = prediction.turning(info, now.sentences[-1], cut, trace.prediction, sure=True)
+    points = abs(100 * prediction.points(info, trace.prediction, cut, at))
+    said = t(
+        "Without this link, in this head alone, the prediction changes by {points} points.",
+        points=f"{points:.1f}",
+    )
+    st.markdown(markdown(f"{said} {turned}"))

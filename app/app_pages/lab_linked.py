@@ -5,19 +5,20 @@ from typing import Any
 
 import streamlit as st
 
-from app import services, state
+from app import state
 from app.app_pages.parts import bind, table
 from kbert_core import KnowledgeGraph
 from kbert_core.roof.roof_bert import RoofTrace
 from kbert_lab.lab.commands import Options
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.texts import N_, t
-from kbert_lab.lab.views import links
+from kbert_lab.lab.views import links, sides
 from kbert_lab.lab.views.html import markdown, scrolling
 from kbert_lab.lab.views.knowledge import triple_rows
 
 MANY = 12  # spans that are shown at their full height
 TALL = 460  # pixels of a table at the most
+NO_TREE = N_("This system has no sentence tree, no visible matrix and no interventions.")
 
 
 def linked_panel(now: Scene, trace: Any) -> None:
@@ -42,11 +43,8 @@ def linked_panel(now: Scene, trace: Any) -> None:
         every = links.has_more(found) and st.checkbox(
             t("Show every candidate"), key="lab.linked_all"
         )
-    said = N_(
-        "The system “{system}” has no sentence tree, no visible matrix and no interventions. It "
-        "has the names in the text, the entities that each may mean, and a linker that chooses."
-    )
-    st.caption(markdown(t(said, system=services.model_info(now.model).card.system)))
+    st.markdown(markdown(sides.enters(trace)))
+    st.caption(t(NO_TREE))
     drawn = links.linked_table(found, now.sentences, every=bool(every))
     st.html(scrolling(drawn, "kb-linked") if len(found) > MANY or every else drawn)
     if found:
@@ -61,17 +59,12 @@ def linked_panel(now: Scene, trace: Any) -> None:
         )
 
 
-def beside_panel(now: Scene, graph: KnowledgeGraph, trace: RoofTrace) -> None:
+def beside_panel(graph: KnowledgeGraph, trace: RoofTrace) -> None:
     """The string of the triples that are read, and each name's triples with whether they are."""
-    st.subheader(t("Triples read beside the text"), anchor=False)
-    said = N_(
-        "The system “{system}” has no sentence tree, no visible matrix and no interventions. The "
-        "triples are read as one string, apart from the text; then the roof's layers let every "
-        "token of the text see all of it."
-    )
-    st.caption(markdown(t(said, system=services.model_info(now.model).card.system)))
     assert trace.reading.kb is not None
-    st.markdown(markdown(links.beside_counts(trace.reading)))
+    st.subheader(t("Triples read beside the text"), anchor=False)
+    st.markdown(markdown(sides.enters(trace)))
+    st.caption(t(NO_TREE))
     st.code(trace.reading.kb.text, language=None, wrap_lines=True)
     rows = triple_rows(trace, graph)
     if rows:

@@ -1,4 +1,4 @@
-"""The Lab's prediction, before and now."""
+"""The Lab's prediction, before and now; its result in a strip that stays in sight."""
 
 from functools import partial
 from typing import Any
@@ -16,14 +16,15 @@ from kbert_lab.lab.commands import Compare, Pin
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.session import AUTO, NO_TASK
 from kbert_lab.lab.texts import N_, t, without_folders
-from kbert_lab.lab.views import prediction, twins
+from kbert_lab.lab.views import prediction
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.model_facts import shares
+from kbert_lab.lab.views.prediction import before_and_now
 from kbert_lab.lab.views.selected import chosen_characters
 from kbert_lab.lab.words import COMPARE_NAME
 
 COMPARE_TEXTS = {
-    "auto": N_("Compare: before the last edit"),
+    "auto": N_("Compare: as it was before"),
     "bert": N_("Compare: no knowledge"),
     "original": N_("Compare: the graph as loaded"),
     "pinned": N_("Compare: the pinned scene"),
@@ -36,11 +37,25 @@ COMPARE_TEXTS = {
     "untouched": N_("Compare: no interventions"),
 }
 
-ss = st.session_state
+
+def result_strip(said: str) -> None:
+    """What became of the prediction, above everything that can be edited; it stays in sight."""
+    st.markdown(f"**{markdown(said)}**" if said else "&nbsp;")
 
 
-def prediction_panel(now: Scene, trace: Any, before: Any, kind: str) -> None:
-    """The prediction before and now; where it is wanted, beside the twin's."""
+def turned(now: Scene, trace: Any, was: Any) -> str:
+    """What became of a prediction, in the fewest words; plain text."""
+    found, info = trace.prediction, services.model_info(now.model)
+    said = prediction.turning(info, now.sentences[-1], found, was, sure=True) if was else ""
+    return said or prediction.headline(now.sentences, info, found, was)
+
+
+def prediction_panel(now: Scene, trace: Any, was: Any, kind: str) -> None:
+    """The prediction before and now.
+
+    Args:
+        was: the earlier prediction, where there is one to compare with.
+    """
     with st.container(
         horizontal=True, vertical_alignment="center", gap="xsmall", key="lab_head_prediction"
     ):
@@ -48,40 +63,33 @@ def prediction_panel(now: Scene, trace: Any, before: Any, kind: str) -> None:
     if trace.prediction is None:
         no_prediction(now)
         return
-    draw_prediction(now, trace, comparable(trace, before), kind, said=True)
+    info = services.model_info(now.model)
+    tell(prediction.headline(now.sentences, info, trace.prediction, was), "lab.told")
+    draw_prediction(now, trace, was, kind)
 
 
 @linked("lab.tags")
-def draw_prediction(now: Scene, trace: Any, was: Any, kind: str, *, said: bool = False) -> None:
-    """A prediction, and what was predicted before where it is comparable; ``said``: in words."""
-    info = services.model_info(now.model)
-    found = trace.prediction
+def draw_prediction(now: Scene, trace: Any, was: Any, kind: str) -> None:
+    """A prediction, and what was predicted before where it is comparable."""
+    info, found = services.model_info(now.model), trace.prediction
     trees = isinstance(trace, KBertTrace) and isinstance(found, NerPrediction)
     chosen = chosen_characters(trace.rows, state.selection()) if trees else {}
-    names = (t(COMPARE_NAME[kind]), name_now(now))
-    words, html = twins.drawn(now.sentences, info, found, was, names, chosen)
-    if said:
-        tell(words, "lab.told")
-    if words and (said or not isinstance(found, NerPrediction)):
-        st.markdown(markdown(words))
-    st.html(html)
+    sides = before_and_now(info, found, was, (t(COMPARE_NAME[kind]), name_now(now)))
+    st.html(prediction.drawn(now.sentences, sides, chosen))
 
 
-def prediction_details(now: Scene, trace: Any, before: Any) -> None:
+def prediction_details(now: Scene, trace: Any, was: Any) -> None:
     """The entities as a table, and the types of what changed."""
     after = trace.prediction
     if not isinstance(after, NerPrediction):
         return
-    was = before.prediction if before is not None and same_text(trace, before) else None
-    was = was if isinstance(was, NerPrediction) else None
-    changes = prediction.span_changes(was.spans if was else (), after.spans)
-    st.html(prediction.changes_html(changes, compared=was is not None))
-    if was is None:
-        return
-    for item in prediction.worth_a_look(changes):
-        pair = [prediction.type_probabilities(own, item.start, item.end) for own in (was, after)]
+    found = prediction.changes(now.sentences[0], was, after)
+    st.html(prediction.changes_html(found, compared=was is not None))
+    for item in prediction.worth_a_look(found) if was is not None else ():
+        place = (item.start, item.end)
+        now_, then = (prediction.type_probabilities(own, *place) for own in (after, was))
         head = t("Probability by type: “{text}”", text=item.text)
-        st.html(twins.before_and_now(*pair, head=head, most=4))
+        st.html(prediction.bars_html(before_and_now(None, now_, then), head))
 
 
 def gate_panel(now: Scene, graph: KnowledgeGraph, trace: Any) -> None:
@@ -139,7 +147,7 @@ def comparable(trace: Any, before: Any) -> Any:
     """The earlier prediction, where it is of the same text and kind."""
     if before is None or type(before.prediction) is not type(trace.prediction):
         return None
-    if not same_text(trace, before):
+    if before.reading.sentences != trace.reading.sentences:
         st.caption(
             t("The scene to compare with has another text, so its prediction is not shown here.")
         )
@@ -147,15 +155,9 @@ def comparable(trace: Any, before: Any) -> Any:
     return before.prediction
 
 
-def same_text(trace: Any, before: Any) -> bool:
-    """Whether two traces are of one text."""
-    return bool(before.reading.sentences == trace.reading.sentences)
-
-
 def compare_chooser() -> None:
     """What stands beside the reading: an earlier one, or several side by side; and the pin."""
-    now = state.scene()
-    own = state.session()
+    now, own = state.scene(), state.session()
     kinds = [AUTO, BERT, ORIGINAL, *([PINNED] if own.pinned else [])]
     kinds += [*([UNTOUCHED] if own.standing else []), *state.side_by_side(now), FREE]
     if own.compare not in kinds:  # it was about what was there before
@@ -169,14 +171,8 @@ def compare_chooser() -> None:
         width=270,
         label_visibility="collapsed",
     )
-    action(
-        t("Pin"),
-        "lab.pin",
-        state.dispatch,
-        Pin(),
-        icon="keep",
-        help=t("Keep this scene, and compare later ones with it."),
-    )
+    said = t("Keep this scene, and compare later ones with it.")
+    action(t("Pin"), "lab.pin", state.dispatch, Pin(), icon="keep", help=said)
 
 
 def name_now(now: Scene) -> str:
@@ -188,8 +184,7 @@ def name_now(now: Scene) -> str:
 
 def no_prediction(now: Scene) -> None:
     """Why there is none: nothing to fill in, no task head, or no model at all."""
-    mask = services.mask_token(now)
-    if mask:
+    if mask := services.mask_token(now):
         cut = any(mask in sentence for sentence in now.sentences)
         said = t(
             "Nothing to fill in: {mask} is in the part of the text that was cut off. Shorten the "
@@ -199,27 +194,15 @@ def no_prediction(now: Scene) -> None:
             mask=mask,
         )
         st.info(markdown(said), icon=":material/edit:")
-        return
-    if state.offer().tasks() != (NO_TASK,):
+    elif state.offer().tasks() != (NO_TASK,):
         st.caption(
             t("Only the tree and the matrix are shown. Choose a task above to see a prediction.")
         )
-        return
-    text = N_(
-        "There is no model in {folder} that can predict. Everything else works. Restore the models "
-        "that come with the project:"
-    )
-    st.warning(markdown(t(text, folder=without_folders(str(services.models_folder())))))
-    if not services.may_open_paths():
-        return  # only whoever sits at the machine can do what follows
-    st.code(t("git checkout -- models"), language="bash")
-    st.markdown(t("or train one:"))
-    st.code(
-        t(
-            "kbert train --task ner --data DIR --encoder scratch --kg demo_kgs/medical_zh.spo "
-            "--output models/my-ner"
-        ),
-        language="bash",
-        wrap_lines=True,
-    )
-    st.markdown(t("Then reload this page."))
+    else:
+        text = N_(
+            "There is no model in {folder} that can predict. Everything else works. Restore the "
+            "models that come with the project, or train one; then reload this page."
+        )
+        st.warning(markdown(t(text, folder=without_folders(str(services.models_folder())))))
+        if services.may_open_paths():  # only whoever sits at the machine can do that
+            st.code("git checkout -- models\nkbert train --help", language="bash")

@@ -19,7 +19,8 @@ from kbert_lab.lab.session import AUTO
 from kbert_lab.lab.share import ShareError, TooLong
 from kbert_lab.lab.texts import N_, language, sentences, speaking, t
 from kbert_lab.lab.views.html import markdown
-from kbert_lab.lab.views.shared import edits_html, how_it_is_read, model_name, turning
+from kbert_lab.lab.views.prediction import turning
+from kbert_lab.lab.views.shared import edits_html, how_it_is_read, model_name
 from kbert_lab.lab.written import folder_name
 
 ss = st.session_state

@@ -16,6 +16,7 @@ from kbert_lab.lab.views import shared, tree
 from kbert_lab.lab.views.diff import row_of
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.names import gloss, name_lines
+from kbert_lab.lab.views.prediction import outcome
 from kbert_lab.lab.views.selected import marks_of, say_selection
 from kbert_lab.lab.views.why import visible_in
 
@@ -97,7 +98,7 @@ def answer_tails(now: Scene, graph: KnowledgeGraph) -> None:
             info, at = services.model_info(now.model), shared.place_of(trace, triple)
             after = services.predicted_after(now, graph, edits)
             found = {
-                tail: shared.outcome(info, trace.prediction, one, at)
+                tail: outcome(info, now.sentences[0], trace.prediction, one, at)
                 for tail, one in zip(waits, after, strict=False)
             }
             tell_tails(request, key="lab.outcomes", outcomes=found)

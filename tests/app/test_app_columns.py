@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from conftest import BIO, save_checkpoint
 from explaining_pages import (
@@ -14,13 +15,15 @@ from explaining_pages import (
     said,
     write,
 )
+from roof_taggers import tagger
 from sessions import do, edit, read_by
+from tiny_knowbert import SENSES, TEST, knowbert_in
+from tiny_knowbert import TEXT as SENSE_TEXT
 from transformers import AutoModelForTokenClassification
 
 from app import explained, services
 from app.app_pages import lab_columns
 from kbert_core import (
-    NO_KNOWLEDGE,
     Ablation,
     Card,
     InjectionOptions,
@@ -39,11 +42,12 @@ from kbert_lab.lab.scene import NO_GRAPH, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views import sides
+from kbert_lab.lab.views.diff import code_of
 from kbert_lab.lab.views.matrix import BLOCKED, LINK
-from kbert_lab.lab.views.selected import Marks
 
 TEXT = "患者有糖尿病史给予布洛芬口服好转"
-GRAPH = KnowledgeGraph([Triple("糖尿病", "类别", "疾病"), Triple("布洛芬", "类别", "治疗")])
+IS_DISEASE = Triple("糖尿病", "类别", "疾病")
+GRAPH = KnowledgeGraph([IS_DISEASE, Triple("布洛芬", "类别", "治疗")])
 SPAN = Target("疾病", 3, 6)
 NOW = Scene((TEXT,), "models/one", GraphRef("f", "kg"), ablation=Ablation("hard", "all"))
 NAMES = {"BERT": "BERT", "K-BERT": "K-BERT", "hard positions": "H", "everything visible": "A"}
@@ -122,9 +126,7 @@ def test_equal_panels_are_named_together_with_the_reason_and_what_was_measured(c
     assert words.startswith("BERT, K-BERT, H, A are equal: no triple of the graph stands in this")
     assert words.count("are equal") == 1
     assert words.endswith("the largest difference of any number in the last layer is 0.")
-    assert sides.say_equal(compare(ablations_of(case), of=case), NAMES) == (
-        "No two of them are equal."
-    )
+    assert sides.say_equal(compare(ablations_of(case), of=case), NAMES) == ""
 
 
 def test_panels_equal_for_different_reasons_are_told_apart(case):
@@ -145,57 +147,54 @@ def test_states_are_compared_and_not_kept(case, monkeypatch):
     assert all(side.states for side in whole.sides)
 
 
-def test_table_of_differences_has_a_row_for_every_two(case):
-    made = compare(ablations_of(case), of=case)
-    table = sides.differences(made, NAMES)
-    assert {len(column) for column in table.values()} == {6}
-    at = table["From → to"].index("K-BERT → A")
-    assert table["Cells"][at] == f"{made.pairs[at].cells:,}"
-    assert table["Prediction"].count("flips") == sum(bool(one.flips) for one in made.pairs)
+# One drawing for all systems
 
 
-def test_table_without_predictions_has_their_columns_left_out(checkpoints):
-    encoder = Pipeline.from_pretrained(checkpoints["encoder"], device="cpu")
-    bare = Case.of(encoder, TEXT, graph=GRAPH, target=Target(""))
-    table = sides.differences(compare(ablations_of(bare), of=bare), NAMES)
-    assert "Score" not in table and "Cells" in table
+@pytest.fixture(scope="module")
+def readers(checkpoints, tmp_path_factory):
+    """One text and graph, as each system reads it: with the graph, and with a triple less."""
+    folder = str(checkpoints["ner"])
+    beside = tagger(checkpoints["encoder"])
+    linker = knowbert_in(tmp_path_factory.mktemp("linker"), checkpoints)
+    kbert = Pipeline.from_pretrained(folder, device="cpu")
+    systems = {"k-bert": kbert, "plain-text": kbert.read_as("plain-text"), "roof-bert": beside}
+    less = GRAPH.switch_off(IS_DISEASE)
+    read = {name: [own(TEXT, graph=g) for g in (GRAPH, less)] for name, own in systems.items()}
+    less = SENSES.switch_off(TEST)
+    read["knowbert"] = [linker(SENSE_TEXT, graph=g) for g in (SENSES, less)]
+    return read
 
 
-# What knowledge does to the text
+@pytest.mark.parametrize("system", ["k-bert", "plain-text", "roof-bert", "knowbert"])
+def test_every_system_draws_text_and_triples_and_strikes_out_what_is_gone(readers, system):
+    now, less = readers[system]
+    gone = TEST if system == "knowbert" else IS_DISEASE
+    view = sides.flow_view(less, 0, now)
+    assert [b.triple for b in view.branches if b.status == "removed"] == [gone]
+    assert {b.status for b in sides.flow_view(now, 0, less).branches} >= {"added"}
+    text = "".join(token.text for node in view.nodes for token in node.tokens if not token.special)
+    assert text == less.reading.sentences[0]
+    if system != "k-bert":
+        named = [token.name for node in view.nodes for token in node.tokens]
+        assert named == [code_of(name) for name in sides.identities(less)]
+    assert sides.system_of(now) == system
+    assert sides.enters(now).split()[0] in ("K-BERT", "The", "Roof-BERT", "KnowBert")
 
 
-def test_tokens_are_as_dark_as_their_states_have_moved(case):
-    moved = {(0, 0): 0.5, (0, 1): 1.0, (0, 2): 0.0}
-    marks = Marks(token=1)
-    html = sides.moved_html(case.trace.reading, moved, 1.0, marks, edit=False)
-    shades = [int(shade) for shade in re.findall(r"kb-moved-(\d+)", html)]
-    assert shades[:3] == [5, 10, 0] and len(shades) == len(TEXT)
-    assert html.count("kb-chosen") == 1
-    assert t("Knowledge moves {count} of {total} tokens", count=2, total=len(TEXT)) in html
-    assert t(
-        "The last edit moves {count} of {total} tokens", count=2, total=len(TEXT)
-    ) in sides.moved_html(case.trace.reading, moved, 1.0, marks, edit=True)
+def test_what_a_text_alone_costs_is_nothing(case):
+    assert sides.enters(replace(case.trace, reading=case.without_knowledge())) == (
+        "The text alone, without a graph."
+    )
+    assert "8 more tokens" in sides.enters(case.trace)
 
 
-def test_what_knowledge_costs_the_text_is_counted_where_it_stands(case):
-    bare = case.without_knowledge()
-    in_row = sum(branch > 0 for branch in case.trace.rows[0].branch_ids)
-    said = sides.budget(case.trace, bare)
-    assert t("{lost} of {whole} tokens lost;", lost=0, whole=len(TEXT)) in said
-    assert t("{count} of knowledge in the same row", count=in_row) in said
-    nothing = replace(case.trace, reading=bare)
-    assert t("no knowledge is read") in sides.budget(nothing, bare)
-
-
-def test_a_state_moves_where_knowledge_is_and_nowhere_without(models):
-    folder = str(models / "tags-zh-kbert")
-    now = Scene((TEXT,), folder, services.ref_of(GRAPH), device="cpu")
-    bare = now.without_knowledge()
-    moved = services.moved(now, GRAPH, bare, NO_KNOWLEDGE)
-    assert set(moved) == {(0, place) for place in range(len(TEXT))}
-    assert max(moved, key=moved.get)[1] in (3, 4, 5, 9, 10, 11)  # mentions that have a branch
-    still = services.moved(bare, NO_KNOWLEDGE, bare, NO_KNOWLEDGE)
-    assert set(still.values()) == {0.0}
+def test_a_map_has_a_title_axes_and_a_scale(readers):
+    (now, _) = readers["roof-bert"]
+    weights = np.full((sum(map(len, now.reading.tokens)), 2), 0.5)
+    layout = sides.map_chart(now.reading, weights, ["a", "b"]).to_dict()["layout"]
+    assert layout["title"]["text"] == "token × triple token: attention"
+    assert layout["xaxis"]["title"]["text"] == "triple token"
+    assert layout["yaxis"]["title"]["text"] == "token of the text"
 
 
 # The page
@@ -224,8 +223,7 @@ def titles(at):
 def test_page_puts_the_parts_of_k_bert_side_by_side(page):
     preset(page, "parts")
     assert titles(page) == ["BERT", "K-BERT", "Hard positions", "Everything visible"]
-    assert t("No two of them are equal.") in said(page)
-    assert len(page.dataframe[-1].value) == 6  # every two of them
+    assert "are equal" not in said(page)
 
 
 def test_page_says_why_columns_are_equal(page):
@@ -238,7 +236,8 @@ def test_page_puts_the_systems_side_by_side(page):
     """Of the tiny models, K-BERT's alone; it reads the triples as plain text too."""
     preset(page, "systems")
     assert titles(page) == ["K-BERT", "Plain text"]
-    assert "tokens lost" in said(page)
+    assert "hangs each triple on its name" in said(page)
+    assert "No model of KnowBert, Roof-BERT for this task and language is here." in said(page)
 
 
 def test_page_compares_with_the_twin_of_another_size(page):
@@ -257,8 +256,7 @@ def test_page_shows_what_the_last_edit_did_to_each(page):
     preset(page, "graphs")
     assert titles(page) == ["BERT", "Graph as loaded", "Graph as edited"]
     preset(page, "systems")
-    assert drawn(page).count(f"<b>{t('Before')}</b>") == 2
-    assert "The last edit moves" in drawn_in(page)
+    assert drawn_in(page).count("kb-branch kb-removed") == 2
 
 
 def drawn_in(at):
@@ -299,7 +297,7 @@ def test_a_token_chosen_in_one_column_is_chosen_in_all(page):
 def matrices(monkeypatch):
     """The matrices that a page draws, in order."""
     views = []
-    monkeypatch.setattr(lab_columns, "draw_matrix", lambda view, *_, **__: views.append(view))
+    monkeypatch.setattr(lab_columns, "canvas", lambda view, *_, **__: views.append(view))
     return views
 
 

@@ -18,13 +18,12 @@ from kbert_core import (
     Triple,
 )
 from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK, intervene
-from kbert_core.tasks import ClassPrediction
 from kbert_lab.lab.commands import Intervene
 from kbert_lab.lab.scene import MOST_INTERVENTIONS as MOST
 from kbert_lab.lab.scene import GraphRef, Scene, content_key
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.share import Shared, ShareError, from_file, from_link, to_file, to_link
-from kbert_lab.lab.views import interventions, matrix, prediction
+from kbert_lab.lab.views import interventions, matrix
 from kbert_lab.lab.views.interventions import with_one_more
 from kbert_lab.lab.views.why import share_of_layers
 
@@ -280,14 +279,6 @@ def test_a_cell_says_which_intervention_decides_it(graph, run):
     assert opened.startswith("Opened by an intervention: “[CLS]” and the branches may see")
     assert interventions.why_now(some, 0, (cook, cls), "It was.") == "It was."
     assert interventions.why_now(run(graph), 0, (cook, apple), "It was.") == "It was."
-
-
-def test_predictions_that_differ_in_label_or_probability_are_not_the_same():
-    one = ClassPrediction("a", {"a": 0.6, "b": 0.4})
-    assert prediction.same(one, ClassPrediction("a", {"a": 0.60005, "b": 0.39995}))
-    assert not prediction.same(one, ClassPrediction("a", {"a": 0.61, "b": 0.39}))
-    assert not prediction.same(one, ClassPrediction("b", {"a": 0.6, "b": 0.4}))
-    assert not prediction.same(one, None)
 
 
 # On the page

@@ -10,7 +10,6 @@ from tiny_knowbert import PICTURE, PLACE, SENSES, TEST, TEXT, knowbert_in
 from app import services
 from kbert_core import Triple
 from kbert_core.explain.targets import LinkTarget
-from kbert_core.tasks import Link, LinkPrediction
 from kbert_lab.lab.models import read_model
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views import knowledge, links, targets
@@ -63,16 +62,6 @@ def test_a_gloss_switched_off_stays_in_the_table_to_be_switched_on_again(tmp_pat
     }
     none = graph.switch_off(PICTURE)
     assert len(knowledge.triple_rows(linker(TEXT, graph=none), none)) == 5
-
-
-def test_links_before_and_now_stand_side_by_side_and_what_changed_is_said():
-    now = LinkPrediction((Link(3, 6, "a<b>", 1.0, 0.8),))
-    was = LinkPrediction((Link(3, 6, None, 1.0, 0.6), Link(0, 2, "c", 1.0, 1.0)))
-    drawn = links.links_html(TEXT, now, was)
-    assert "a&lt;b&gt;" in drawn and "80.0 %" in drawn and "NULL" in drawn
-    assert drawn.count("kb-badge") == 2
-    assert links.headline(TEXT, now, was) == "“患者” was c, is NULL; 1 more."
-    assert links.headline(TEXT, now, now) == t("Every name means the same before and now.")
 
 
 def test_the_table_of_candidates_is_in_the_language_of_the_page(trace):

@@ -189,9 +189,6 @@ def test_all_heads_are_drawn_of_one_scene_and_a_comparison_has_one_map(read):
     read.segmented_control(key="lab.difference_of").set_value("attention").run()
     assert not read.exception
     assert "A row is a layer, a column an attention head" not in everything(read)
-    for shown in ("before", "after", "change"):
-        read.segmented_control(key="lab.difference_shown").set_value(shown).run()
-        assert not read.exception
 
 
 def test_hiding_special_tokens_hides_them_in_the_drawing_only(read):
@@ -204,7 +201,7 @@ def test_hiding_special_tokens_hides_them_in_the_drawing_only(read):
     assert re.search("“tim” attends most.*", everything(read))[0] in before
 
 
-def test_attention_of_models_of_other_sizes_is_compared_by_its_means(read, tmp_path):
+def test_attention_of_models_of_other_sizes_is_compared_as_far_as_each_goes(read, tmp_path):
     labels = {"id2label": dict(enumerate(BIO)), "label2id": {b: i for i, b in enumerate(BIO)}}
     card = Card("ner", ReadConfig(InjectionOptions(max_triples=3, tail_only=True), max_length=48))
     deep = save_checkpoint(
@@ -215,6 +212,18 @@ def test_attention_of_models_of_other_sizes_is_compared_by_its_means(read, tmp_p
     read.segmented_control(key="lab.matrix_view").set_value("difference").run()
     read.segmented_control(key="lab.difference_of").set_value("attention").run()
     assert not read.exception
-    assert "so their means are compared" in everything(read)
-    assert not [box for box in read.selectbox if box.key in ("lab.layer", "lab.head")]
+    assert "taken as far as each has them" in everything(read)
     assert drawn_tokens(read)
+
+
+def test_a_heads_link_is_blocked_alone_and_what_it_does_is_said_in_points(read):
+    read.segmented_control(key="lab.matrix_view").set_value("attention").run()
+    assert "by points" not in everything(read)
+    read.toggle(key="lab.head_blocked").set_value(True).run()
+    assert not read.exception
+    assert re.search(
+        r"in this head alone, the prediction changes by [\d.]+ points", everything(read)
+    )
+    assert session(read).standing == ()
+    read.selectbox(key="lab.head").set_value(0).run()  # of a mean there is no link
+    assert "in this head alone" not in everything(read)

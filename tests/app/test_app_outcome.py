@@ -13,7 +13,8 @@ from kbert_core.tasks.mask import Filling
 from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.texts import t
-from kbert_lab.lab.views.shared import outcome, place_of
+from kbert_lab.lab.views.prediction import outcome
+from kbert_lab.lab.views.shared import place_of
 
 TEXT, AT = "患者行胃镜检查", (3, 5)
 INFO = ModelInfo("models/x", "x", Card())
@@ -36,20 +37,24 @@ def ner(*spans):
 )
 def test_what_becomes_of_the_mention_is_said_before_what_becomes_of_others(after, said):
     turns = said != "no change"
-    assert outcome(INFO, ner((3, 5, "Examine", 0.9)), after, AT) == (said, turns)
+    assert outcome(INFO, TEXT, ner((3, 5, "Examine", 0.9)), after, AT) == (said, turns)
 
 
 def test_another_label_or_token_is_said_with_its_probability_and_an_edit_that_cannot_be_made():
     good = ClassPrediction("good", {"bad": 0.2, "good": 0.8})
     bad = ClassPrediction("bad", {"bad": 0.7, "good": 0.3})
-    assert outcome(INFO, good, bad, AT) == ("bad 70.0 %", True)
+    assert outcome(INFO, TEXT, good, bad, AT) == ("bad 70.0 %", True)
     one, other = (
         MaskPrediction((Filling(0, 6, tuple(best)),))
         for best in ([("腹", 0.9), ("胸", 0.1)], [("胸", 0.5), ("腹", 0.4)])
     )
-    assert outcome(INFO, one, other, AT) == ("胸 50.0 %", True)
-    assert outcome(INFO, one, one, AT) == outcome(INFO, good, good, AT) == (t("no change"), False)
-    assert outcome(INFO, one, KBertError("no"), AT) == (t("not possible"), False)
+    assert outcome(INFO, TEXT, one, other, AT) == ("胸 50.0 %", True)
+    assert (
+        outcome(INFO, TEXT, one, one, AT)
+        == outcome(INFO, TEXT, good, good, AT)
+        == (t("no change"), False)
+    )
+    assert outcome(INFO, TEXT, one, KBertError("no"), AT) == (t("not possible"), False)
 
 
 def test_what_is_foretold_of_an_edit_is_what_is_predicted_once_it_is_made():

@@ -15,8 +15,8 @@ from transformers import AutoModelForSequenceClassification, AutoModelForTokenCl
 from kbert_core import Card, Pipeline
 from kbert_core.tasks import LabelsPrediction
 from kbert_lab.lab.models import read_model
-from kbert_lab.lab.views import twins
-from kbert_lab.lab.views.shared import outcome, turning
+from kbert_lab.lab.views import prediction
+from kbert_lab.lab.views.prediction import outcome, turning
 from kbert_lab.lab.views.targets import answer_name, name_of, targets
 
 LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
@@ -122,8 +122,8 @@ def test_several_labels_are_said_drawn_and_explained(models, before, now, said, 
     after, was = (
         None if own is None else LabelsPrediction("0", chances, tuple(own)) for own in (now, before)
     )
-    words, html = twins.drawn(PAIR, info, after, was, ("", ""))
-    assert words == said
+    assert prediction.headline(PAIR, info, after, was) == said
+    html = prediction.drawn(PAIR, prediction.before_and_now(info, after, was))
     assert "60.0" in html and "70.0" in html
     trace = SimpleNamespace(prediction=after, reading=None)
     assert [target.label for target in targets(trace)] == explained
@@ -134,7 +134,7 @@ def test_several_labels_are_said_drawn_and_explained(models, before, now, said, 
         turned = said if "→" in said else ""
         assert turning(info, "", after, was) == turned
         becomes = (said.rpartition(" → ")[2], True) if turned else ("no change", False)
-        assert outcome(info, was, after, (0, 0)) == becomes
+        assert outcome(info, "", was, after, (0, 0)) == becomes
 
 
 def test_several_labels_stand_beside_their_probabilities(lab):
@@ -142,12 +142,12 @@ def test_several_labels_stand_beside_their_probabilities(lab):
     assert lab.selectbox(key="lab.model").options == ["signs-zh · no graph"]
     lab.text_area(key="lab.text").set_value(PAIR[0]).run()
     assert not lab.exception
-    prediction = Pipeline.from_pretrained(lab.selectbox(key="lab.model").value, device="cpu")(
+    found = Pipeline.from_pretrained(lab.selectbox(key="lab.model").value, device="cpu")(
         PAIR[0]
     ).prediction
     bars = drawn(lab)
-    assert all(f"{100 * p:.1f}" in bars for p in prediction.probabilities.values())
-    assert (", ".join(prediction.labels) or "no label") in everything(lab)
+    assert all(f"{100 * p:.1f}" in bars for p in found.probabilities.values())
+    assert (", ".join(found.labels) or "no label") in everything(lab)
 
 
 def test_each_of_several_labels_can_be_explained(models, monkeypatch):
@@ -175,7 +175,6 @@ def test_a_pair_has_two_fields_one_tree_and_needs_both_texts(lab):
 def test_an_answer_gets_a_score(lab):
     choose(lab, "lab.task", "rank")
     assert [box.label for box in lab.text_area] == ["Question", "Candidate answer"]
-    assert "Score of this answer" in everything(lab)
     assert "Probability that the answer is right" in drawn(lab)
 
 

@@ -22,9 +22,8 @@ from kbert_lab.lab.examples import MINILM
 from kbert_lab.lab.scene import WORDS
 from kbert_lab.lab.texts import N_, listed, sentences, t
 from kbert_lab.lab.views.html import escape, shown, table_html
-from kbert_lab.lab.views.prediction import percent
+from kbert_lab.lab.views.prediction import Side, before_and_now, percent, spans_html
 from kbert_lab.lab.views.tree import tree_html, tree_view
-from kbert_lab.lab.views.twins import Side, now_and_before, spans_lines
 from kbert_lab.lab.views.why import why
 from kbert_lab.lab.written import Identity
 
@@ -287,7 +286,7 @@ def _noise(read: Read, demo: Demo) -> Exercise:
     for title, found in (t("Visible matrix"), tree), (t("Everything visible"), every):
         names = t("without noise"), t("with noise")
         pair = [Side(title, name, one) for name, one in zip(names, found, strict=True)]
-        lines += spans_lines(HISTORY, pair)
+        lines += spans_html(HISTORY, pair)
     why_it_is = t(
         LESSON["noise"]["why"],
         tokens=tokens,
@@ -324,7 +323,8 @@ def _hurts(read: Read, demo: Demo) -> Exercise:
         if hurt
         else "Here the wrong triple did no harm."
     )
-    now, before_that = t("with the wrong triple"), t("with the right triple")
+    names = (t("with the right triple"), t("with the wrong triple"))
+    sides = before_and_now(None, after.prediction, told, names)
     kinds = sorted({tag.split("-", 1)[1] for tag in told.tokens[0].probabilities if "-" in tag})
     return Exercise(
         setting,
@@ -336,7 +336,7 @@ def _hurts(read: Read, demo: Demo) -> Exercise:
             sentences([said, outcome]),
             t(LESSON["hurts"]["why_2"]),
         ),
-        _tree(after) + now_and_before(HISTORY, after.prediction, now, told, before_that),
+        _tree(after) + spans_html(HISTORY, sides),
         {"mention": MENTION, "old": right, "new": wrong},
     )
 

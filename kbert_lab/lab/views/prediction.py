@@ -1,17 +1,19 @@
-"""A prediction of any kind: tags under characters, probabilities, what changed."""
+"""Predictions of any kind, one to four side by side: in words, on the text, as bars, as a table."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from kbert_core.errors import KBertError
 from kbert_core.labels import RIGHT
 from kbert_core.tasks import (
+    NULL,
     AnswerPrediction,
     ClassPrediction,
     LabelsPrediction,
+    LinkPrediction,
     MaskPrediction,
     NerPrediction,
-    Span,
 )
 from kbert_core.tasks.ner import LabelledToken
 from kbert_lab.lab.models import ModelInfo, type_name
@@ -21,29 +23,55 @@ from kbert_lab.lab.views.styles import ENTITY_TINTS
 from kbert_lab.study.gated import GatedPrediction
 
 LONG = 150  # characters of a text that scrolls line by line, each line of one height
-PREDICTION_TEXTS = {"type": N_("other type"), "new": N_("new"), "lost": N_("lost")}
-PREDICTION_CHANGE = {
+FOLDED = 50  # characters of a text that stands once where nothing in it changed
+MOST_SAID = 3  # changes told in words; the table has all
+MOST_BARS = 5
+WHAT_CHANGED = {"type": N_("other type"), "new": N_("new"), "lost": N_("lost")}
+CHANGE = {
     "type": N_("“{text}” was {before}, is {after}"),
     "new": N_("“{text}” is now {after}"),
     "lost": N_("“{text}” is no longer {before}"),
 }
-
-Change = Literal["same", "type", "new", "lost"]
+NOTHING: Mapping[int, str] = {}  # of the text is chosen
+Place = tuple[int, int]  # in characters, end exclusive
+Named = tuple[str, float | None]  # what something is taken for, as people read it; how likely
+Chances = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class SpanChange:
-    """One named entity, before and after."""
+class Side:
+    """One of the predictions that stand side by side."""
+
+    title: str  # at its head
+    name: str  # which model, and how it reads; below the title
+    prediction: Any
+    info: ModelInfo | None = None  # its model; needed where there are labels to be named
+
+
+def before_and_now(
+    info: ModelInfo | None, now: Any, before: Any = None, names: tuple[str, str] = ("", "")
+) -> list[Side]:
+    """Two sides, or one where there is nothing to compare; ``names`` of before and now."""
+    earlier = [Side(t("Before"), names[0], before, info)] if before is not None else []
+    return [*earlier, Side(t("Now"), names[1], now, info)]
+
+
+# What a prediction says
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One place of a text, and what it is taken for before and after."""
 
     start: int  # in characters, end exclusive
     end: int
     text: str  # the text's own characters
-    before: tuple[str, float] | None  # (label, probability); None: no such span
-    after: tuple[str, float] | None
+    before: Named | None  # None: for nothing
+    after: Named | None
 
     @property
-    def change(self) -> Change:
-        """What happened to the span."""
+    def change(self) -> Literal["same", "type", "new", "lost"]:
+        """What happened."""
         if self.before is None:
             return "new"
         if self.after is None:
@@ -51,135 +79,33 @@ class SpanChange:
         return "same" if self.before[0] == self.after[0] else "type"
 
 
-def span_changes(before: Sequence[Span], after: Sequence[Span]) -> tuple[SpanChange, ...]:
-    """Join the spans of two predictions on their place, in reading order."""
-    texts = {(span.start, span.end): span.text for span in (*before, *after)}
-    was, now = (
-        {(span.start, span.end): (span.label, span.probability) for span in spans}
-        for spans in (before, after)
-    )
+def changes(text: str, before: Any, now: Any) -> tuple[Change, ...]:
+    """Join the entities or links of two predictions on their place, in reading order."""
+    was, found = _by_place(before), _by_place(now)
     return tuple(
-        SpanChange(*place, texts[place], was.get(place), now.get(place)) for place in sorted(texts)
+        Change(*place, text[slice(*place)], was.get(place), found.get(place))
+        for place in sorted({*was, *found})
     )
 
 
-def type_probabilities(prediction: NerPrediction, start: int, end: int) -> dict[str, float]:
-    """Mean probability of each entity type, by its name, over the tokens of a place."""
-    tokens = [tok for tok in prediction.tokens if tok.start < end and tok.end > start]
-    totals: dict[str, float] = {}
-    for token in tokens:
-        for tag, probability in token.probabilities.items():
-            label = t("O (none)") if tag == "O" else type_name(tag.split("-", 1)[-1])
-            totals[label] = totals.get(label, 0.0) + probability / len(tokens)
-    return totals
+def _by_place(prediction: Any) -> dict[Place, Named]:
+    if isinstance(prediction, LinkPrediction):
+        return {(x.start, x.end): (x.entity or NULL, x.weight) for x in prediction.links}
+    spans = prediction.spans if prediction is not None else ()
+    return {(x.start, x.end): (type_name(x.label), x.probability) for x in spans}
 
 
-def tints(labels: Sequence[str]) -> dict[str, str]:
-    """Give every entity type its tint; the name always stands beside it."""
-    types = sorted({label.split("-", 1)[1] for label in labels if "-" in label})
-    return {name: ENTITY_TINTS[i % len(ENTITY_TINTS)] for i, name in enumerate(types)}
+def has_places(prediction: Any) -> bool:
+    """Whether a prediction is of places in a text: entities or links."""
+    return isinstance(prediction, NerPrediction | LinkPrediction)
 
 
-NOTHING: Mapping[int, str] = {}  # of the text is chosen
-Place = tuple[int, int]  # of a span: start and end in characters, end exclusive
-
-
-def line_html(
-    text: str,
-    prediction: NerPrediction,
-    side: str,
-    name: str,
-    colours: Mapping[str, str],
-    marks: Mapping[Place, tuple[str, str]],
-    chosen: Mapping[int, str] = NOTHING,
-) -> str:
-    """Draw one prediction: the text, its tags, its spans; all escaped.
-
-    Args:
-        prediction: its spans and tokens.
-        side, name: what stands to the left, in bold and below it.
-        colours: of the entity types.
-        marks: of the spans to be set off: a class, and a note beside the type.
-        chosen: "token" or "mention", by first character.
-    """
-    spans = {span.start: span for span in prediction.spans}
-    inside: Span | None = None
-    drawn, end = "", 0
-    for token in prediction.tokens:
-        # the white space between two words; there is none between characters or word pieces
-        drawn += '<span class="kb-gap"></span>' if text[end : token.start] else ""
-        if inside is None and (inside := spans.get(token.start)):
-            ring, note = marks.get((inside.start, inside.end), ("", ""))
-            tint = colours.get(inside.label, ENTITY_TINTS[-1])
-            drawn += f'<span class="kb-span {ring}" style="--tint:{tint}"><span>'
-        drawn += _char(text, token, chosen)
-        end = token.end
-        if inside is not None and end >= inside.end:
-            note = f" · {escape(note)}" if note else ""
-            drawn += (
-                f'</span><span class="kb-tag"><b>{escape(type_name(inside.label))}</b> '
-                f"{percent(inside.probability)}{note}</span></span>"
-            )
-            inside = None
-    named = f'<div class="kb-side"><b>{escape(side)}</b>{escape(name)}</div>' if side else ""
-    long = " kb-long" if len(text) > LONG else ""
-    return f'{named}<div class="kb-line{long}">{drawn}</div>'
-
-
-def _char(whole: str, token: LabelledToken, chosen: Mapping[int, str]) -> str:
-    text, tag = whole[token.start : token.end], token.tag
-    letter = "·" if tag == "O" else tag.split("-", 1)[0]
-    narrow = " kb-latin" if text.isascii() else ""
-    mark = {"token": " kb-chosen", "mention": " kb-followed"}.get(chosen.get(token.start, ""), "")
-    return (
-        f'<span class="kb-char{narrow}{mark}"><span class="kb-text">{shown(text)}</span>'
-        f'<span class="kb-bio">{escape(letter)}</span></span>'
-    )
-
-
-def changes_html(changes: Sequence[SpanChange], *, compared: bool) -> str:
-    """Draw the spans as a table: before, after, difference."""
-    if not changes:
-        return f'<p class="kb-table">{escape(t("No named entity found."))}</p>'
-    rows = []
-    for item in changes:
-        before, after, change = _side(item.before), _side(item.after), ""
-        if item.change != "same":
-            change = f'<span class="kb-badge">{escape(t(PREDICTION_TEXTS[item.change]))}</span>'
-        elif item.before and item.after:
-            change = signed(item.after[1] - item.before[1])
-        rows.append([shown(item.text), *([before, after, change] if compared else [after])])
-    both = (t("Entity"), t("Before"), t("Now"), t("Change"))
-    heads = both if compared else (t("Entity"), t("Type"))
-    return scrolling(table_html(heads, rows, numbers=int(compared)))
-
-
-def gate_html(text: str, gated: GatedPrediction, own: NerPrediction) -> str:
-    """Draw what stands once a gate has written over a prediction, and its word on every name."""
-    there = {(span.start, span.end, span.label) for span in own.spans}
-    new = [s for s in gated.spans if (s.start, s.end, s.label) not in there]
-    marks = {(s.start, s.end): ("kb-ring", t("by the gate")) for s in new}
-    colours = tints([name for token in gated.tokens for name in token.probabilities])
-    drawn = f'<div class="kb-ner">{line_html(text, gated, "", "", colours, marks)}</div>'
-    rows = [
-        [
-            shown(name.text),
-            escape(type_name(name.label)),
-            percent(name.probability),
-            escape(t("written") if name.written else t("not written")),
-        ]
-        for name in gated.judged
-    ]
-    heads = (t("Name in the graph"), t("Type"), t("Chance to be right"), t("By the gate"))
-    return drawn + (scrolling(table_html(heads, rows)) if rows else "")
-
-
-def chances(info: ModelInfo, prediction: Any) -> dict[str, dict[str, float]]:
-    """Probabilities of what a prediction may be, by what they are of; spans and links have none.
+def chances(info: ModelInfo | None, prediction: Any) -> dict[str, dict[str, float]]:
+    """Probabilities of what a prediction may be, by what they are of; of places there are none.
 
     Of a class there is one such table, of answers too, of masks one each.
     """
-    if isinstance(prediction, ClassPrediction):
+    if isinstance(prediction, ClassPrediction) and info is not None:
         score = N_("Probability that the answer is right")
         head = t(score if is_score(info, prediction) else "Label")
         return {head: probabilities(info, prediction)}
@@ -197,33 +123,9 @@ def chances(info: ModelInfo, prediction: Any) -> dict[str, dict[str, float]]:
     return {}
 
 
-def best_of(chances: Mapping[str, float]) -> tuple[str, float]:
+def best_of(chances: Chances) -> tuple[str, float]:
     """What is likeliest, and how likely."""
     return max(chances.items(), key=lambda item: item[1])
-
-
-def same(one: Any, other: Any, tolerance: float = 1e-4) -> bool:
-    """Whether two predictions, of whatever kind, are the same but for rounding."""
-    if isinstance(one, float) and isinstance(other, float):
-        return abs(one - other) <= tolerance
-    if type(one) is not type(other):
-        return False
-    if is_dataclass(one):
-        names = [own.name for own in fields(one)]
-        return all(same(getattr(one, own), getattr(other, own), tolerance) for own in names)
-    if isinstance(one, Mapping):
-        return one.keys() == other.keys() and all(same(one[k], other[k], tolerance) for k in one)
-    if isinstance(one, Sequence) and not isinstance(one, str):
-        pairs = zip(one, other, strict=False)
-        return len(one) == len(other) and all(same(*pair, tolerance) for pair in pairs)
-    return bool(one == other)
-
-
-def answer_html(paragraph: str, prediction: AnswerPrediction) -> str:
-    """The paragraph with the best answer marked; escaped."""
-    best = prediction.answers[0]
-    before, after = escape(paragraph[: best.start]), escape(paragraph[best.end :])
-    return scrolling(f"<p>{before}<mark>{escape(best.text)}</mark>{after}</p>")
 
 
 def is_score(info: ModelInfo, prediction: ClassPrediction) -> bool:
@@ -238,53 +140,140 @@ def probabilities(info: ModelInfo, prediction: ClassPrediction) -> dict[str, flo
     return {info.label(label): p for label, p in prediction.probabilities.items()}
 
 
-def labels_given(info: ModelInfo, prediction: LabelsPrediction) -> str:
-    """The labels that a text has, in a line; plain text."""
-    return listed(map(info.label, prediction.labels)) or t("no label")
+def answers(info: ModelInfo, prediction: Any) -> list[Named]:
+    """What is predicted of the whole text: its label or labels, its score, what fills each mask."""
+    if isinstance(prediction, LabelsPrediction):
+        return [(listed(map(info.label, prediction.labels)) or t("no label"), None)]
+    best = [best_of(table) for table in chances(info, prediction).values()]
+    if isinstance(prediction, ClassPrediction) and is_score(info, prediction):
+        return [(percent(value), None) for _, value in best]
+    return [*best]
 
 
-def say_class(info: ModelInfo, after: ClassPrediction, before: ClassPrediction | None) -> str:
-    """Say in a line what became of a text's label, labels or score; plain text."""
-    if isinstance(after, LabelsPrediction):
-        sides = [own for own in (before, after) if isinstance(own, LabelsPrediction)]
-        return " → ".join(dict.fromkeys(labels_given(info, own) for own in sides))
-    score = is_score(info, after)
-    now = after.probabilities[RIGHT if score else after.label]
+def type_probabilities(prediction: NerPrediction, start: int, end: int) -> dict[str, float]:
+    """Mean probability of each entity type, by its name, over the tokens of a place."""
+    tokens = [tok for tok in prediction.tokens if tok.start < end and tok.end > start]
+    totals: dict[str, float] = {}
+    for token in tokens:
+        for tag, probability in token.probabilities.items():
+            label = t("O (none)") if tag == "O" else type_name(tag.split("-", 1)[-1])
+            totals[label] = totals.get(label, 0.0) + probability / len(tokens)
+    return totals
+
+
+def points(info: ModelInfo, now: Any, other: Any, at: Place) -> float:
+    """By how much another prediction finds less likely what is predicted now, 0 to 1.
+
+    Args:
+        at: the place that is looked at in a text whose places are labelled.
+    """
+    if isinstance(now, NerPrediction):
+        tables = [type_probabilities(own, *at) for own in (now, other)]
+    else:
+        tables = [next(iter(chances(info, own).values()), {}) for own in (now, other)]
+    best = best_of(tables[0])[0] if tables[0] else ""
+    return tables[1].get(best, 0.0) - tables[0].get(best, 0.0)
+
+
+# In words; plain text
+
+
+def headline(texts: Sequence[str], info: ModelInfo, now: Any, before: Any) -> str:
+    """Say in a line what became of a prediction; empty where there is nothing to say."""
+    if not has_places(now):
+        both = [answers(info, own) for own in (before, now) if own is not None]
+        said = [listed(map(_named, own)) for own in both]
+        return " → ".join(dict.fromkeys(said)) if isinstance(now, ClassPrediction) else ""
     if before is None:
-        key = (
-            N_("Score of this answer, the probability that it is right: {p}")
-            if score
-            else N_("{label}, {p}")
+        return ""
+    found = [own for own in changes(texts[0], before, now) if own.change != "same"]
+    named = [
+        t(
+            CHANGE[own.change],
+            text=own.text,
+            before=own.before and own.before[0],
+            after=own.after and own.after[0],
         )
-        return t(key, label=info.label(after.label), p=percent(now))
-    was = before.probabilities[RIGHT if score else before.label]
-    key = (
-        N_("{after} as before: {p_before} → {p}")
-        if before.label == after.label
-        else N_("Flipped from {before} ({p_before}) to {after} ({p})")
-    )
-    return t(
-        "Score of this answer: {p_before} → {p}" if score else key,
-        before=info.label(before.label),
-        after=info.label(after.label),
-        p_before=percent(was),
-        p=percent(now),
-    )
-
-
-def headline(changes: Sequence[SpanChange]) -> str:
-    """Say in a line what changed between two predictions; plain text."""
-    said = []
-    for item in changes:
-        if item.change != "same":
-            was, now = (side and type_name(side[0]) for side in (item.before, item.after))
-            text = PREDICTION_CHANGE[item.change]
-            said.append(t(text, text=item.text, before=was, after=now))
-    if not said:
+        for own in found[:MOST_SAID]
+    ]
+    if not found:
         return t("The entities are the same before and now.")
-    more = len(said) - 3
-    rest = t("; {count} more", count=more) if more > 0 else ""
-    return clauses(said[:3]) + rest + t(".")
+    more = len(found) - len(named)
+    return clauses(named) + (t("; {count} more", count=more) if more else "") + t(".")
+
+
+def turning(info: ModelInfo, text: str, now: Any, before: Any, *, sure: bool = False) -> str:
+    """Say what a prediction has become, "癫痫: Disease → Examine"; empty: the same.
+
+    Args:
+        text: that was read, of a pair the second.
+        now, before: predictions of one kind.
+        sure: with probabilities.
+    """
+    found: list[tuple[str, Named | None, Named | None]]
+    if has_places(now):
+        found = [(c.text, c.before, c.after) for c in changes(text, before, now)]
+    else:
+        pairs = zip(answers(info, before), answers(info, now), strict=False)
+        found = [("", was, after) for was, after in pairs]
+    turned = [own for own in found if (own[1] and own[1][0]) != (own[2] and own[2][0])]
+    said = []
+    for name, *both in turned[:MOST_SAID]:
+        sides = ((own and (_named(own) if sure else own[0])) or t("none") for own in both)
+        what = " → ".join(sides)
+        said.append(t("{name}: {what}", name=name, what=what) if name else what)
+    return clauses(said)
+
+
+def outcome(info: ModelInfo, text: str, now: Any, after: Any, at: Place) -> tuple[str, bool]:
+    """Say what would be predicted, and whether it is another prediction than now.
+
+    Args:
+        now: its prediction.
+        after: the same after an edit; an error where the edit can't be made.
+        at: the mention that the edit is about; what changes there is said first.
+    """
+    if isinstance(after, KBertError):
+        return t("not possible"), False
+    if has_places(after):
+        found = [c for c in changes(text, now, after) if c.change != "same"]
+        found.sort(key=lambda c: (not _meet((c.start, c.end), at), c.after is None))
+        for change in found[:1]:
+            said = _named(change.after) if change.after else t("none")
+            if not _meet((change.start, change.end), at):
+                said = t("“{text}” {label}", text=change.text, label=said)
+            return said, True
+        return t("no change"), False
+    was, own = answers(info, now), answers(info, after)
+    turns = [name for name, _ in was] != [name for name, _ in own]
+    scored = isinstance(after, ClassPrediction) and is_score(info, after)
+    if scored:
+        return own[0][0], bool(now.label != after.label)
+    return (listed(map(_named, own)), True) if turns else (t("no change"), False)
+
+
+def compared(texts: Sequence[str], sides: Sequence[Side]) -> str:
+    """Say how two to four predictions of one kind and one text compare, each with who says it."""
+    values = []
+    if has_places(sides[0].prediction):
+        found = [{place: own[0] for place, own in _by_place(s.prediction).items()} for s in sides]
+        common = set.intersection(*(set(own.items()) for own in found))
+        for own in found:
+            apart = sorted(item for item in own.items() if item not in common)[:MOST_SAID]
+            named = [t("“{text}” {label}", text=texts[0][slice(*p)], label=x) for p, x in apart]
+            values.append(listed(named) or t("no other entity" if common else "no entity"))
+        if all(own.items() == common for own in found):
+            return t("All find the same entities." if common else "All find no entity.")
+    else:
+        for side in sides:
+            assert side.info is not None
+            values.append(listed(map(_named, answers(side.info, side.prediction))))
+    groups: dict[str, list[str]] = {}
+    for value, side in zip(values, sides, strict=True):
+        groups.setdefault(value, []).append(side.title)
+    text = N_("{name}: {value}")
+    said = clauses(t(text, name=listed(who), value=value) for value, who in groups.items())
+    return said + t(".")
 
 
 def percent(probability: float | None) -> str:
@@ -306,18 +295,207 @@ def signed(change: float) -> str:
     return f"{'+' if points > 0 else '−'}{abs(points):.1f}"
 
 
-def _side(value: tuple[str, float] | None) -> str:
-    if value is None:
-        return f'<span style="opacity:.6">{escape(t("none"))}</span>'
-    return f"{escape(type_name(value[0]))} {percent(value[1])}"
+def _named(own: Named) -> str:
+    return own[0] if own[1] is None else f"{own[0]} {percent(own[1])}"
 
 
-def worth_a_look(changes: Sequence[SpanChange]) -> tuple[SpanChange, ...]:
+def _meet(one: Place, other: Place) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+# Drawn; escaped
+
+
+def drawn(texts: Sequence[str], sides: Sequence[Side], chosen: Mapping[int, str] = NOTHING) -> str:
+    """Draw one to four predictions of one kind: on the text, or as a table.
+
+    Args:
+        chosen: what is marked, see ``selected.chosen_characters``.
+    """
+    last = sides[-1].prediction
+    if isinstance(last, NerPrediction):
+        return spans_html(texts[0], sides, chosen)
+    if isinstance(last, LinkPrediction):
+        before = sides[0].prediction if len(sides) > 1 else None
+        return changes_html(changes(texts[0], before, last), compared=before is not None)
+    html = ""
+    if isinstance(last, AnswerPrediction):  # the paragraph with the best answer marked
+        best, paragraph = last.answers[0], texts[1]
+        parts = (paragraph[: best.start], best.text, paragraph[best.end :])
+        html = scrolling("<p>{}<mark>{}</mark>{}</p>".format(*map(escape, parts)))
+    tables = [chances(side.info, side.prediction) for side in sides]
+    for head in tables[-1]:
+        own = [
+            replace(side, prediction=table.get(head, {}))
+            for side, table in zip(sides, tables, strict=True)
+        ]
+        html += bars_html(own, head)
+    return html
+
+
+def spans_html(
+    text: str,
+    sides: Sequence[Side],
+    chosen: Mapping[int, str] = NOTHING,
+    *,
+    fold: bool = False,
+) -> str:
+    """Draw the text once a side, spans that differ from the first side's ringed.
+
+    Args:
+        chosen: as in :func:`drawn`.
+        fold: draw it once where both sides say the same, as a long text is.
+    """
+    colours = tints([own.prediction for own in sides])
+    marks = [marks_against(text, sides, number) for number in range(len(sides))]
+    if len(sides) == 2 and (fold or len(text) > FOLDED) and not any(marks):
+        sides, marks = [replace(sides[1], name=t("as before"))], [{}]
+    lines = ""
+    for side, own in zip(sides, marks, strict=True):
+        if side.title:
+            lines += f'<div class="kb-side"><b>{escape(side.title)}</b>{escape(side.name)}</div>'
+        lines += line_html(text, side.prediction, colours, own, chosen)
+    return f'<div class="kb-ner">{lines}</div>'
+
+
+Marks = Mapping[Place, tuple[str, str]]  # of spans to be set off: a class, and a note beside
+
+
+def marks_against(text: str, sides: Sequence[Side], number: int) -> Marks:
+    """What a side finds that the first doesn't; of the first of two, what the second has lost."""
+    first, other = sides[0], sides[1 if not number and len(sides) == 2 else number]
+    ring, kinds = ("kb-ring", ("new", "type")) if number else ("kb-lost", ("lost",))
+    found = changes(text, first.prediction, other.prediction)
+    return {
+        (own.start, own.end): (ring, t(WHAT_CHANGED[own.change]))
+        for own in found
+        if own.change in kinds
+    }
+
+
+def tints(predictions: Sequence[NerPrediction]) -> dict[str, str]:
+    """Give every entity type its tint; the name always stands beside it."""
+    tags = {tag for own in predictions for token in own.tokens[:1] for tag in token.probabilities}
+    types = sorted({tag.split("-", 1)[1] for tag in tags if "-" in tag})
+    return {name: ENTITY_TINTS[i % len(ENTITY_TINTS)] for i, name in enumerate(types)}
+
+
+def line_html(
+    text: str,
+    prediction: NerPrediction,
+    colours: Mapping[str, str],
+    marks: Marks,
+    chosen: Mapping[int, str] = NOTHING,
+) -> str:
+    """Draw one prediction: the text, its tags, its spans.
+
+    Args:
+        colours: of the entity types.
+        chosen: "token" or "mention", by first character.
+    """
+    spans = {span.start: span for span in prediction.spans}
+    inside, drawn, end = None, "", 0
+    for token in prediction.tokens:
+        # the white space between two words; there is none between characters or word pieces
+        drawn += '<span class="kb-gap"></span>' if text[end : token.start] else ""
+        if inside is None and (inside := spans.get(token.start)):
+            ring, note = marks.get((inside.start, inside.end), ("", ""))
+            tint = colours.get(inside.label, ENTITY_TINTS[-1])
+            drawn += f'<span class="kb-span {ring}" style="--tint:{tint}"><span>'
+        drawn += _char(text, token, chosen)
+        end = token.end
+        if inside is not None and end >= inside.end:
+            note = f" · {escape(note)}" if note else ""
+            drawn += (
+                f'</span><span class="kb-tag"><b>{escape(type_name(inside.label))}</b> '
+                f"{percent(inside.probability)}{note}</span></span>"
+            )
+            inside = None
+    long = " kb-long" if len(text) > LONG else ""
+    return f'<div class="kb-line{long}">{drawn}</div>'
+
+
+def _char(whole: str, token: LabelledToken, chosen: Mapping[int, str]) -> str:
+    text, tag = whole[token.start : token.end], token.tag
+    letter = "·" if tag == "O" else tag.split("-", 1)[0]
+    narrow = " kb-latin" if text.isascii() else ""
+    mark = {"token": " kb-chosen", "mention": " kb-followed"}.get(chosen.get(token.start, ""), "")
+    return (
+        f'<span class="kb-char{narrow}{mark}"><span class="kb-text">{shown(text)}</span>'
+        f'<span class="kb-bio">{escape(letter)}</span></span>'
+    )
+
+
+def changes_html(found: Sequence[Change], *, compared: bool) -> str:
+    """Draw places as a table: before, now, difference."""
+    if not found:
+        return f'<p class="kb-table">{escape(t("No named entity found."))}</p>'
+    nothing = f'<span style="opacity:.6">{escape(t("none"))}</span>'
+    rows = []
+    for item in found:
+        both = [escape(_named(own)) if own else nothing for own in (item.before, item.after)]
+        change = ""
+        if item.change != "same":
+            change = f'<span class="kb-badge">{escape(t(WHAT_CHANGED[item.change]))}</span>'
+        elif item.before and item.after:
+            change = signed((item.after[1] or 0) - (item.before[1] or 0))
+        rows.append([shown(item.text), *([*both, change] if compared else both[1:])])
+    both_heads = (t("Entity"), t("Before"), t("Now"), t("Change"))
+    heads = both_heads if compared else (t("Entity"), t("Type"))
+    return scrolling(table_html(heads, rows, numbers=int(compared)))
+
+
+def bars_html(sides: Sequence[Side], head: str, most: int = MOST_BARS) -> str:
+    """Draw tables of probabilities as bars, a column a side, with the difference from the first."""
+    tables: list[Chances] = [side.prediction for side in sides]
+    union = dict.fromkeys(name for own in tables for name in own)
+    best = [best_of(own)[0] if own else None for own in tables]
+    heads = f"<th>{escape(head)}</th>" + "".join(
+        f'<th>{escape(side.title)}<div class="kb-under">{escape(side.name)}</div></th>'
+        for side in sides
+    )
+    rows = ""
+    for name in sorted(union, key=lambda name: -max(own.get(name, 0.0) for own in tables))[:most]:
+        rows += f"<tr><td>{escape(name)}</td>"
+        first = tables[0].get(name)
+        for number, own in enumerate(tables):
+            value = own.get(name)
+            said, delta = percent(value), ""
+            if number and value is not None and first is not None:
+                delta = f' <span class="kb-delta">{signed(value - first)}</span>'
+            if best[number] == name and len(union) > 1:
+                said = f"<b>{said}</b>" if best[0] == name else f'<i class="kb-badge">{said}</i>'
+            bar = f'<span class="kb-bar" style="width:{100 * (value or 0):.1f}%"></span>'
+            rows += f"<td>{bar}<div>{said}{delta}</div></td>"
+        rows += "</tr>"
+    four = " kb-four" if len(sides) > 3 else ""
+    return scrolling(f'<table class="kb-table kb-twins{four}"><tr>{heads}</tr>{rows}</table>')
+
+
+def gate_html(text: str, gated: GatedPrediction, own: NerPrediction) -> str:
+    """Draw what stands once a gate has written over a prediction, and its word on every name."""
+    there = {(span.start, span.end, span.label) for span in own.spans}
+    new = [s for s in gated.spans if (s.start, s.end, s.label) not in there]
+    marks = {(s.start, s.end): ("kb-ring", t("by the gate")) for s in new}
+    rows = [
+        [
+            shown(name.text),
+            escape(type_name(name.label)),
+            percent(name.probability),
+            escape(t("written") if name.written else t("not written")),
+        ]
+        for name in gated.judged
+    ]
+    heads = (t("Name in the graph"), t("Type"), t("Chance to be right"), t("By the gate"))
+    line = f'<div class="kb-ner">{line_html(text, gated, tints([gated]), marks)}</div>'
+    return line + (scrolling(table_html(heads, rows)) if rows else "")
+
+
+def worth_a_look(found: Sequence[Change]) -> tuple[Change, ...]:
     """Choose the changed places whose probabilities are shown: now's, then those lost."""
-    chosen: list[SpanChange] = []
-    order = [c for c in changes if c.change in ("type", "new")]
-    order += [c for c in changes if c.change == "lost"]
-    for item in order:
-        if all(item.end <= other.start or item.start >= other.end for other in chosen):
+    chosen: list[Change] = []
+    for item in sorted(found, key=lambda own: own.change == "lost"):
+        apart = all(not _meet((item.start, item.end), (o.start, o.end)) for o in chosen)
+        if item.change != "same" and apart:
             chosen.append(item)
     return tuple(chosen[:2])

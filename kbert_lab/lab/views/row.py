@@ -1,7 +1,5 @@
 """One row of the matrix in words and as a table: who sees whom, and how much it looks there."""
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from kbert_core.kbert.flat_tree import FlatTree
@@ -11,7 +9,6 @@ from kbert_lab.lab.selection import triple_of
 from kbert_lab.lab.texts import N_, listed, sentences, t
 from kbert_lab.lab.views.matrix import CELLS, HIDDEN, share, visible_view
 from kbert_lab.lab.views.why import branch_of
-from kbert_lab.lab.written import Identity
 
 MOST_NAMED = 6  # tokens or branches named in a sentence; the table has them all
 
@@ -22,7 +19,6 @@ def row_view(
     ablation: Ablation,
     visible: np.ndarray,
     weights: np.ndarray | None = None,
-    before: Mapping[Identity, float] | None = None,
 ) -> tuple[list[str], dict[str, list[str]]]:
     """Describe a row.
 
@@ -31,7 +27,6 @@ def row_view(
         ablation: tells why a cell is open.
         visible: (N, N) bool, row may attend to column.
         weights: (N, N) attention, if it is shown.
-        before: the row's attention in the scene compared with, by token.
 
     Returns:
         Sentences, plain text; and the tokens it sees as columns of a table, where it looks most
@@ -58,16 +53,7 @@ def row_view(
         ],
     }
     if weights is not None:
-        now = [float(weights[row, place]) for place in seen]
-        if before is None:
-            return said, columns | {t("Attention"): [*map(share, now)]}
-        old = [before.get(flat.identities[place]) for place in seen]
-        columns[t("Before")] = ["–" if value is None else share(value) for value in old]
-        columns[t("Now")] = [*map(share, now)]
-        columns[t("Change")] = [
-            "+" if was is None else f"{100 * (value - was):+.1f}".replace("-", "−")
-            for value, was in zip(now, old, strict=True)
-        ]
+        columns[t("Attention")] = [share(float(weights[row, place])) for place in seen]
     return said, columns
 
 
@@ -81,36 +67,21 @@ def _named(flat: FlatTree, places: list[int]) -> str:
     return listed([*parts[:MOST_NAMED], *([t("and {n} more", n=more)] if more > 0 else [])])
 
 
-def branch_mass(
-    flat: FlatTree, triple: Triple, weights: np.ndarray, visible: np.ndarray
-) -> dict[int, float]:
-    """Sum the attention that each token outside gives to a triple's branches.
+def say_mass(
+    flat: FlatTree, triple: Triple, weights: np.ndarray, visible: np.ndarray, token: int | None
+) -> str:
+    """Say how much attention a triple's branches get from the tokens outside; plain text.
 
     Args:
         flat: N tokens.
         triple: whose branches, at all its mentions.
         weights: (N, N), rows sum to 1.
         visible: (N, N) bool, row may attend to column.
-
-    Returns:
-        A share of attention, 0 to 1, by place of every token that sees any of the branches'
-        tokens and stands on none, in reading order.
-    """
-    branch = np.array([triple_of(name) == triple for name in flat.identities], dtype=bool)
-    outside = np.flatnonzero(visible[:, branch].any(1) & ~branch)
-    return {int(place): float(weights[place, branch].sum()) for place in outside}
-
-
-def say_mass(
-    flat: FlatTree, triple: Triple, weights: np.ndarray, visible: np.ndarray, token: int | None
-) -> str:
-    """Say how much attention a triple's branch gets; plain text.
-
-    Args:
-        flat, triple, weights, visible: as for :func:`branch_mass`.
         token: the chosen token, which is named first.
     """
-    masses = branch_mass(flat, triple, weights, visible)
+    branch = np.array([triple_of(name) == triple for name in flat.identities], dtype=bool)
+    outside = np.flatnonzero(visible[:, branch].any(1) & ~branch).tolist()
+    masses = {place: float(weights[place, branch].sum()) for place in outside}
     if not masses:
         return t("its branch is not in this tree.")
     named = sorted(masses, key=lambda place: (place != token, -masses[place]))[:MOST_NAMED]
@@ -118,9 +89,8 @@ def say_mass(
     said = [t("{given}.", given=given)]
     if len(masses) > 1:
         mean = share(sum(masses.values()) / len(masses))
-        said.append(
-            t("On average {mean} from the {n} tokens that see it.", mean=mean, n=len(masses))
-        )
+        text = N_("On average {mean} from the {n} tokens that see it.")
+        said.append(t(text, mean=mean, n=len(masses)))
     if token is not None and token not in masses and triple_of(flat.identities[token]) != triple:
         said.append(t("“{a}” can't see it: 0.", a=flat.tokens[token]))
     return sentences(said)

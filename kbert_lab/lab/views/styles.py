@@ -15,9 +15,4 @@ def faint(colour: str, share: float) -> str:
     return f"rgba({red},{green},{blue},{share})"
 
 
-SHADES = "\n".join(
-    f".kb-tok.kb-moved-{shade} {{ background: color-mix(in srgb, {CHANGED} {9 * shade}%, "
-    "transparent); }"
-    for shade in range(11)
-)
-CSS = f"<style>\n{source('page.css')}{source('start.css')}{SHADES}\n</style>\n"
+CSS = f"<style>\n{source('page.css')}{source('start.css')}\n</style>\n"
