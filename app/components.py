@@ -17,6 +17,11 @@ if TYPE_CHECKING:  # not imported to run: the router draws with this before PyTo
 
 LANGUAGE_TAGS = {"zh": "zh-Hans", "en": "en"}
 TRIPLE_TEXTS = {"save": N_("Save the change"), "off": N_("Switch off"), "on": N_("Switch on")}
+COLOURS = (  # of Streamlit's theme, as the drawings call them
+    ".root { --kb-ink: var(--st-text-color); --kb-page: var(--st-background-color); "
+    "--kb-accent: var(--st-primary-color); --kb-soft: var(--st-secondary-background-color); "
+    "--kb-line: var(--st-border-color); }\n"
+)
 PLAYED = 20  # seconds
 ABOVE = 347  # pixels above the Lab's matrix, which is to be in sight without scrolling
 
@@ -44,9 +49,9 @@ def _script(name: str, **how: Any) -> Any:
 
 _tree = _drawing("tree", isolate_styles=False)  # the page's own style sheet draws it
 _tails = _drawing("tail")
-_matrix = _drawing("matrix", css=source("matrix.css"))
-_heads = _drawing("heads", css=source("heads.css"))
-_graph = _drawing("graph", css=source("graph.css"))
+_matrix = _drawing("matrix", css=COLOURS + source("matrix.css"))
+_heads = _drawing("heads", css=COLOURS + source("heads.css"))
+_graph = _drawing("graph", css=COLOURS + source("graph.css"))
 _play = _drawing("play", isolate_styles=False)
 _document, _address = _script("document"), _script("address")
 _told = st.components.v2.component(

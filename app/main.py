@@ -74,6 +74,7 @@ logs.begin()
 language.begin()
 st.set_page_config(page_title=t("K-BERT Lab"), page_icon="🌿", layout="wide")
 st.html(streamlit_private.CSS)
+st.html(ROOT / "app" / "look.css")
 st.logo(ROOT / "app" / "logo.svg", size="large")
 page = st.navigation(
     {

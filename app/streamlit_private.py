@@ -1,7 +1,7 @@
 """All that the app uses of Streamlit's insides, which another version may change.
 
-pyproject.toml bounds the version; ``tests/app/test_app_streamlit_private.py`` tries each use. The
-scripts and styles of ``kbert_lab/lab/drawings`` name some of the page's elements as well.
+pyproject.toml bounds the version; ``tests/app/test_app_streamlit_private.py`` tries each use. What
+the lab draws stands on the page as ``look.css`` says, which names some of its elements as well.
 """
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx

@@ -1,7 +1,7 @@
 """Opening graphs and models: by upload, by path, from their public home."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,12 +23,17 @@ from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.importing import ENCODINGS
 from kbert_lab.lab.words import TASK_TEXTS
 
-OPEN_TEXTS = {"graph": N_("Open a graph…"), "model": N_("Open a model…")}
-
-OPEN_TITLE = {"graph": N_("Open a knowledge graph"), "model": N_("Open your own model")}
+OPEN = {  # what may be opened: the button, and the dialog's title
+    "graph": (N_("Open a graph…"), N_("Open a knowledge graph")),
+    "model": (N_("Open a model…"), N_("Open your own model")),
+}
+UNCHANGED = {
+    "graph": N_("The file was not opened, and nothing was changed."),
+    "model": N_("The model was not opened, and nothing was changed."),
+}
+SHOWN = 20  # bad lines
 
 ss = st.session_state
-SHOWN = 20
 
 
 def open_graph_button() -> None:
@@ -44,21 +49,22 @@ def open_model_button() -> None:
 
 def _button(what: str) -> None:
     asked = partial(ss.update, {"lab.asking": what})
-    action(t(OPEN_TEXTS[what]), f"lab.open_{what}", asked, icon="folder_open")
+    action(t(OPEN[what][0]), f"lab.open_{what}", asked, icon="folder_open")
 
 
 def open_dialog() -> None:
     """The dialog that was asked for, by a button of this page or of another; each page draws it."""
     what = ss.get("lab.asking")
-    if what is not None:
-        form = _model_form if what == "model" else open_graph_form
-        st.dialog(t(OPEN_TITLE[what]), width="medium", on_dismiss=_close)(_dialog)(form)
+    if what is None:
+        return
 
+    @st.dialog(t(OPEN[what][1]), width="medium", on_dismiss=_close)
+    def dialog() -> None:
+        if ss.get("lab.asking") is None:
+            st.rerun()  # it is opened: the whole page is another
+        (_model_form if what == "model" else open_graph_form)()
 
-def _dialog(form: Callable[[], None]) -> None:
-    if ss.get("lab.asking") is None:
-        st.rerun()  # it is opened: the whole page is another
-    form()
+    dialog()
 
 
 def _close() -> None:
@@ -138,30 +144,22 @@ def _model_form() -> None:
 
 def _refused() -> None:
     """Say why the last one was not opened, and offer what of it is right."""
-    refused = ss.get("lab.refused")
-    if refused is None:
+    if "lab.refused" not in ss:
         return
-    title, text = refused
+    title, text = ss["lab.refused"]
     st.error(f"**{title}**")
     st.code(text, language=None, wrap_lines=True)
     right: OpenedGraph | None = ss.get("lab.right")
     if right is not None:
-        action(
-            t("Use the lines that are right ({count})", count=f"{len(right.graph):,}"),
-            "lab.right_lines",
-            _read,
-            lambda **_: right,
-            type="primary",
-        )
+        said = t("Use the lines that are right ({count})", count=f"{len(right.graph):,}")
+        action(said, "lab.right_lines", _read, lambda **_: right, type="primary")
 
 
 def show_opened() -> None:
     """Say what was opened: once, above the panels."""
-    message = ss.pop("lab.opened", None)
-    if message is None:
-        return
-    text, doubts, problems = message
-    st.success(markdown(text))
+    text, doubts, problems = ss.pop("lab.opened", ("", (), ()))
+    if text:
+        st.success(markdown(text))
     for doubt in doubts:
         st.warning(markdown(doubt))
     if problems:
@@ -171,7 +169,7 @@ def show_opened() -> None:
 
 
 def _open(title: str, do: Callable[..., OpenedGraph], *given: object, name: str = "") -> bool:
-    """Open a graph, or keep why it can't be; where single lines are bad also the others.
+    """Open a graph, or keep why it can't be.
 
     Args:
         name: its id, if it has one.
@@ -187,10 +185,10 @@ def _open(title: str, do: Callable[..., OpenedGraph], *given: object, name: str 
 
 
 def _read(do: Callable[..., OpenedGraph], *given: object) -> None:
+    """Read a file; where single lines are bad, keep the others to be offered."""
     options = {"encoding": ss.get("lab.encoding", "")}
-    refused = t("The file was not opened, and nothing was changed.")
     with st.spinner(t("Reading the file …"), show_time=True):
-        if not _open(refused, partial(do, **options), *given):
+        if not _open(t(UNCHANGED["graph"]), partial(do, **options), *given):
             with suppress(KBertError):
                 right = do(*given, skip_bad=True, **options)
                 if right.problems:
@@ -239,9 +237,7 @@ def _taken(opened: OpenedGraph, name: str = "") -> None:
     text = t("Opened {name}: {count} triples.", name=graph.name, count=f"{len(graph):,}")
     if opened.repeated:
         text = sentences([text, t("{count} repeated lines were left out.", count=opened.repeated)])
-    doubts, problems = (tuple(map(refusal, of)) for of in (opened.doubts, opened.problems))
-    ss["lab.opened"] = (text, doubts, problems)
-    _close()
+    _said(text, opened.doubts, opened.problems)
 
 
 def _close_graph(name: str) -> None:
@@ -259,22 +255,15 @@ def _take_model() -> None:
         if problem := services.model_info(folder).problem:
             raise CheckpointError(problem)
     except KBertError as error:
-        ss["lab.refused"] = (
-            t("The model was not opened, and nothing was changed."),
-            refusal(error),
-        )
+        ss["lab.refused"] = (t(UNCHANGED["model"]), refusal(error))
         return
     state.take_model(folder)
-    info = services.model_info(folder)
-    title = t(TASK_TEXTS[state.session().task])
-    said = (
-        model_facts.facts(info)
-        if info.card.task
-        else t("An encoder without a task head: tree, matrix and attention, no prediction.")
-    )
-    ss["lab.opened"] = (
-        t("Opened {name}: {task}. {facts}", name=info.name, task=title, facts=said),
-        (),
-        (),
-    )
+    info, task = services.model_info(folder), t(TASK_TEXTS[state.session().task])
+    facts = model_facts.facts(info)
+    _said(t("Opened {name}: {task}. {facts}", name=info.name, task=task, facts=facts))
+
+
+def _said(text: str, doubts: Sequence[str] = (), problems: Sequence[str] = ()) -> None:
+    """Close the dialog, and keep what is said of what it opened."""
+    ss["lab.opened"] = (text, tuple(map(refusal, doubts)), tuple(map(refusal, problems)))
     _close()

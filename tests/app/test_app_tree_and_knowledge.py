@@ -86,13 +86,6 @@ def test_tree_says_what_is_new_and_what_is_gone(graph, run):
     assert drawn.index(CHINA) == [b.branch.triple for b in before.branches].index(CHINA)
 
 
-def test_tree_strikes_out_what_the_length_limit_cut_and_names_the_rule(graph, run):
-    view = tree.tree_view(run(graph, max_length=12))
-    cut = [b for node in view.nodes for b in node.branches if b.cut]
-    assert [(b.triple, b.cut) for b in cut] == [(CITY, Rule.LENGTH)]
-    assert "no room within the length limit" in tree.tree_html(view)
-
-
 def test_tree_html_escapes_tokens_and_triples(run):
     graph = KnowledgeGraph([Triple("Beijing", "<b>", "<img/src=x>")])
     drawn = tree.tree_html(tree.tree_view(run(graph, "Beijing <i>now</i>")))

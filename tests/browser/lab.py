@@ -120,7 +120,7 @@ class Lab:
 
     def branches(self) -> list[str]:
         """What the branches in the tree read; those gone are not among them."""
-        shown = self.page.locator(".kb-branch:not(.kb-removed):not(.kb-cut)")
+        shown = self.page.locator(".kb-branch:not(.kb-removed)")
         return ["".join(b.locator(".kb-text").all_text_contents()) for b in shown.all()]
 
     def matrix(self) -> dict[str, str]:

@@ -7,12 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from app import services
-from kbert_core import Ablation, InjectionOptions, flatten, grow_trees
-from kbert_core.words import Words
-from kbert_lab.lab.drawings import bundle
 from kbert_lab.lab.texts import t
-from kbert_lab.lab.views.why import in_browser, why
 
 pytestmark = pytest.mark.browser
 
@@ -76,23 +71,6 @@ def test_figure_2_looks_like_the_papers_and_a_click_says_why_a_cell_is_visible(l
     lab.click_matrix(FIGURE_2.index("Apple"), FIGURE_2.index("China"))
     expect(said).to_contain_text("“Apple” may not attend to “China”")
     expect(said).to_contain_text("branches of different mentions")
-    says_why_as_python_does(lab)
-
-
-def says_why_as_python_does(lab):
-    splitter, graph = Words(special=True), services.demo_graph("figure2")
-    text = "Tim Cook and Beijing, Tim Cook {a}"
-    flat = flatten([grow_trees([(text,)], graph, InjectionOptions())[0]], splitter)[0]
-    script = bundle("why")
-    for visible in ("tree", "all"):
-        ablation, places = Ablation(visible=visible), range(len(flat))
-        cells = [(i, j) for i in places for j in places]
-        said = lab.page.evaluate(
-            f"([cells, tokens, data]) => {{ {script}; return cells.map("
-            "cell => $why.sayWhy(cell, tokens, data)); }",
-            [cells, flat.tokens, in_browser(flat, places, ablation)],
-        )
-        assert said == [why(flat, *cell, ablation) for cell in cells]
 
 
 DRAWN = """() => {

@@ -8,9 +8,9 @@ const SHARES_DARK = ["#1c252c", "#173a52", "#1a5f8a", "#2b8cc4", "#7cc0e8", "#e3
 // The theme's ink and page, as the component's root inherits them.
 export function theme(root) {
   const style = getComputedStyle(root);
-  const ink = style.getPropertyValue("--st-text-color").trim() || "#222222";
-  const page = style.getPropertyValue("--st-background-color").trim() || "#ffffff";
-  const accent = style.getPropertyValue("--st-primary-color").trim() || "#0072b2";
+  const ink = style.getPropertyValue("--kb-ink").trim() || "#222222";
+  const page = style.getPropertyValue("--kb-page").trim() || "#ffffff";
+  const accent = style.getPropertyValue("--kb-accent").trim() || "#0072b2";
   return { ink, page, accent, dark: luminance(page) < 0.4 };
 }
 

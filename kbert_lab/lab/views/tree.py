@@ -8,7 +8,6 @@ from unicodedata import bidirectional
 
 from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
 from kbert_core.kbert.visible import Ablation
-from kbert_core.knowledge.selection import Rule
 from kbert_core.knowledge.triple import Triple
 from kbert_core.tokens import Tokens
 from kbert_lab.lab.texts import N_, t, tn
@@ -16,7 +15,6 @@ from kbert_lab.lab.views.diff import Identity, Status, code_of
 from kbert_lab.lab.views.html import escape, shown
 from kbert_lab.lab.views.names import gloss, with_glosses
 from kbert_lab.lab.views.selected import Marks
-from kbert_lab.lab.words import RULE_TEXTS
 
 if TYPE_CHECKING:  # see kbert_lab/lab/views/why.py
     from kbert_core.kbert.kbert import KBertTrace
@@ -51,7 +49,6 @@ class BranchView:
     fields: tuple[Field, ...]  # its relation and its tail, or its tail alone
     # against the scene compared with; "removed" branches are no longer in the tree
     status: Status = "same"
-    cut: Rule | None = None  # the rule that keeps it out, for a branch that is only named
 
     @property
     def tokens(self) -> Field:
@@ -196,8 +193,6 @@ def _legend(view: TreeView, states: Collection[Status]) -> str:
         named.append(("kb-k-added", t("new")))
     if "removed" in states:
         named.append(("kb-k-removed", t("gone")))
-    if any(branch.cut for branch in view.branches):
-        named.append(("kb-k-cut", t("left out by the length limit")))
     keys = "".join(f'<span class="kb-key"><i class="{c}"></i>{escape(x)}</span>' for c, x in named)
     soft, hard = t("soft position"), t("hard position")
     keys += (
@@ -266,22 +261,12 @@ def _width(token: TokenView) -> int:
 
 
 def _branches(flat: FlatTree, before: FlatTree | None) -> dict[int, list[BranchView]]:
-    """Branches by anchor: those in, those cut by length; those gone since where they stood."""
+    """Branches by anchor: those in, and those gone since where they stood."""
     found: dict[int, list[BranchView]] = {}
     now, earlier = _hung(flat), _hung(before) if before is not None else None
     for name, placed in now.items():
         status: Status = "same" if earlier is None or name in earlier else "added"
         found.setdefault(placed.node + 1, []).append(_branch(flat, name, placed, status))
-    for node, item in flat.left_out:
-        if item.rule in (Rule.LENGTH, Rule.NO_TOKENS):
-            branches = flat.tree.nodes[node].branches
-            texts = (own.texts for own in branches if own.triple == item.triple)
-            reads = next(texts, (item.triple.relation, item.triple.tail))
-            code = code_of(_name(flat, node, item.triple))
-            fields = ((TokenView(" ".join(reads)),),)
-            found.setdefault(node + 1, []).append(
-                BranchView(item.triple, code, fields, cut=item.rule)
-            )
     anchors = {_name(flat, n, None)[:3]: n + 1 for n in range(len(flat.tree.nodes))}
     places: dict[int, int] = {}  # where a branch that is gone stood, and stays
     for name, placed in (earlier or {}).items():
@@ -357,9 +342,9 @@ def _node_html(
 
 def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) -> str:
     kind = "" if branch.status == "same" else f" kb-{branch.status}"
-    note = {"same": "", "added": t("new"), "removed": t("gone")}[branch.status]
-    if branch.cut:
-        kind, note = " kb-cut", t(RULE_TEXTS[branch.cut.name])
+    mark, note = {"same": ("", ""), "added": ("+", t("new")), "removed": ("−", t("gone"))}[
+        branch.status
+    ]
     if handles is not None and any(token.hard in handles.marks.branch for token in branch.tokens):
         kind += " kb-picked"
     drawn = (
@@ -367,13 +352,11 @@ def _branch_html(branch: BranchView, segments: int, handles: _Handles | None) ->
         for field in branch.fields
     )
     fields = "".join(map(_field_html, drawn, _glosses_of(branch) or repeat("")))
-    mark = {"same": "", "added": "+", "removed": "−"}[branch.status]
     title = escape(with_glosses(str(branch.triple), branch.triple) + (f" · {note}" if note else ""))
-    said = f'<span class="kb-note">{escape(note)}</span>' if branch.cut else ""
     flag = f'<span class="kb-flag">{mark}</span>' if mark else ""
     buttons = _buttons_html(branch, handles) if handles is not None else ""
     named = f'data-branch="{escape(branch.name)}" title="{title}"'
-    return f'<div class="kb-branch{kind}" {named}>{flag}{fields}{said}{buttons}</div>'
+    return f'<div class="kb-branch{kind}" {named}>{flag}{fields}{buttons}</div>'
 
 
 def _field_html(tokens: str, gloss: str) -> str:
@@ -384,7 +367,7 @@ def _field_html(tokens: str, gloss: str) -> str:
 def _glosses_of(branch: BranchView) -> list[str]:
     """The glosses of a branch's relation and tail, or of its tail alone; empty without any."""
     names = (branch.triple.relation, branch.triple.tail)[-len(branch.fields) :]
-    found = [] if branch.cut else [gloss(name) for name in names]
+    found = [gloss(name) for name in names]
     return found if any(found) else []
 
 
