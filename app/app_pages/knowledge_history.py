@@ -44,7 +44,7 @@ def history_view(look: Catalogue) -> None:
         {
             "#": [entry.revision for entry in shown],
             t("when"): pd.to_datetime([entry.at for entry in shown], errors="coerce", utc=True),
-            t("who"): [entry.who for entry in shown],
+            **({t("who"): [entry.who for entry in shown]} if state.workspace() else {}),
             t("what"): [history.said(log, entry) for entry in shown],
             t("state"): [t("undone") if entry.undone else "" for entry in shown],
             "": [

@@ -1,12 +1,14 @@
-"""What an import would add, before it does."""
+"""What an import would add, before it does; and what may be wrong with what was typed."""
 
 import gzip
 
 import pytest
 
 from kbert_core import KnowledgeGraph, Triple
+from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ReadOptions
-from kbert_lab.lab.views.importing import pasted_name, preview
+from kbert_lab.lab.history import Edited, Step
+from kbert_lab.lab.views.importing import doubts_of, pasted_name, preview
 
 GRAPH = KnowledgeGraph([Triple("a", "is", "b")])
 
@@ -65,3 +67,22 @@ def test_more_than_is_added_at_once_is_said():
 )
 def test_a_pasted_text_tells_its_format(text, name):
     assert pasted_name(text) == name
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (("a", "is", "letter"), "“a” is an everyday word"),
+        (("胃", "is", "part"), "“胃” is one character"),
+        (("Beijing", "is_a", "town"), "“Beijing” has several types (City, town)"),
+        (("beijing", "is_a", " city"), "differs only in case, width or spaces"),
+        (("CT", "is", "ct"), "The tail is the head"),
+        (("CT", "is", "x" * 41), "The tail has over 40 characters"),
+        (("Rome", "hosts", "games"), None),
+    ],
+)
+def test_what_may_be_wrong_with_a_triple_is_said_once_it_is_written(written, said):
+    new = Triple(*written)
+    graph = KnowledgeGraph([Triple("Beijing", "is_a", "City"), new])
+    doubts = doubts_of(Step(1, Edited("own", (Edit("add", new),))), graph)
+    assert said in doubts[0] if said else not doubts
