@@ -12,7 +12,7 @@ from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.session import NO_TASK
 from kbert_lab.lab.share import Shared
 from kbert_lab.lab.texts import language
-from kbert_lab.lab.views.lessons import LESSON, LESSONS, Exercise, Setting
+from kbert_lab.lab.views.lessons import LESSON, LESSONS, Setting
 
 ss = st.session_state
 NOTEBOOKS = "https://github.com/OWNER/kbert-lab/blob/main/notebooks"
@@ -67,35 +67,19 @@ def begin() -> None:
     state.begin()
     if ss.get("learn.lesson") not in LESSONS:
         ss["learn.lesson"] = LESSONS[0]
-    ss.setdefault("learn.given", {})
+    ss.setdefault("learn.given", {})  # lesson → what was predicted, and whether it was right
 
 
-def given(lesson: str) -> str | None:
-    """What this visitor predicted, once it is revealed."""
-    return ss["learn.given"].get(lesson, (None, False))[0]
-
-
-def reveal(lesson: str, exercise: Exercise) -> None:
-    """Callback: keep what was predicted, and whether it was right."""
-    answer = ss.get(f"learn.answer.{lesson}")
-    if answer is not None:
-        ss["learn.given"] = {**ss["learn.given"], lesson: (answer, answer == exercise.right)}
+def reveal(lesson: str, right: str) -> None:
+    """Callback: keep what was predicted."""
+    answer = ss[f"learn.answer.{lesson}"]
+    ss["learn.given"] = {**ss["learn.given"], lesson: (answer, answer == right)}
 
 
 def again(lesson: str) -> None:
     """Callback: hide the answer, and ask once more."""
     ss["learn.given"] = {name: own for name, own in ss["learn.given"].items() if name != lesson}
     ss[f"learn.answer.{lesson}"] = None
-
-
-def go(lesson: str) -> None:
-    """Callback: another lesson."""
-    ss["learn.lesson"] = lesson
-
-
-def progress() -> tuple[int, int]:
-    """How many lessons are revealed, and how many were predicted rightly."""
-    return len(ss["learn.given"]), sum(right for _, right in ss["learn.given"].values())
 
 
 def notebook(lesson: str) -> str:

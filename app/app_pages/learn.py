@@ -1,5 +1,7 @@
 """Learn: seven short lessons, predict then reveal, each a scene of the Lab."""
 
+from typing import Any
+
 import streamlit as st
 
 from app import learning, services
@@ -7,12 +9,13 @@ from app.app_pages.parts import action
 from app.components import draw_matrix
 from app.state import KEEP
 from kbert_core import KBertError
+from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.visible import FULL
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.texts import N_, t, without_folders
 from kbert_lab.lab.views import lessons, matrix
 from kbert_lab.lab.views.html import markdown
-from kbert_lab.lab.views.lessons import LESSON, LESSONS, Exercise
+from kbert_lab.lab.views.lessons import LESSON, LESSONS, Exercise, Setting
 from kbert_lab.lab.views.selected import marks_of
 from kbert_lab.lab.views.styles import CSS
 
@@ -25,25 +28,24 @@ def page() -> None:
     st.html(CSS)
     with st.container(key="learn_page"):
         st.header(t("Seven short lessons"), anchor=False)
-        st.caption(
-            t(
-                "Read, predict, then reveal. What is revealed is computed at that moment, on a "
-                "scene that you can open in the Lab and take apart."
-            )
+        said = N_(
+            "Read, predict, then reveal. What is revealed is computed at that moment, on a scene "
+            "that you can open in the Lab and take apart."
         )
-        chooser()
-        lesson = ss["learn.lesson"]
+        st.caption(t(said))
+        lesson = chooser()
         with st.container(border=True, key="learn_lesson"):
             show(lesson)
         steps(lesson)
 
 
-def chooser() -> None:
+def chooser() -> str:
     """The lessons by number and name, those revealed marked; how far one has come."""
-    names = {}
-    for lesson, texts in LESSON.items():
-        mark = " ✓" if learning.given(lesson) is not None else ""
-        names[lesson] = f"{lessons.place(lesson)} {t(texts['title'])}{mark}"
+    given = ss["learn.given"]
+    names = {
+        lesson: f"{number} {t(LESSON[lesson]['title'])}{' ✓' if lesson in given else ''}"
+        for number, lesson in enumerate(LESSONS, start=1)
+    }
     st.pills(
         t("Lesson"),
         LESSONS,
@@ -53,15 +55,16 @@ def chooser() -> None:
         label_visibility="collapsed",
         **KEEP,
     )
-    done, right = learning.progress()
-    said = N_("{done} of {all} revealed, {right} as predicted")
-    st.progress(done / len(LESSONS), t(said, done=done, all=len(LESSONS), right=right))
+    done, right = len(given), sum(right for _, right in given.values())
+    said = t("{done} of {all} revealed, {right} as predicted", done=done, all=7, right=right)
+    st.progress(done / len(LESSONS), said)
+    return str(ss["learn.lesson"])
 
 
 def show(lesson: str) -> None:
     """Text, picture and question; then the answer."""
-    title = f"{lessons.place(lesson)} · {t(LESSON[lesson]['title'])}"
-    st.subheader(title, anchor=False)
+    own = LESSON[lesson]
+    st.subheader(f"{LESSONS.index(lesson) + 1} · {t(own['title'])}", anchor=False)
     folder = services.models_folder()
     if lessons.needs_model(lesson) and not (folder / lessons.MODEL / "config.json").is_file():
         said = N_("This lesson runs the model {name}, which isn't in {folder}. Restore it with")
@@ -73,19 +76,21 @@ def show(lesson: str) -> None:
     except KBertError as error:
         st.error(markdown(error))
         return
-    st.markdown(markdown(t(LESSON[lesson]["text"], **exercise.values)))
+    st.markdown(markdown(t(own["text"], **exercise.values)))
     if not lessons.needs_model(lesson):
         st.caption(t("The sentence and the triples are those of Figure 2 of the paper."))
-    if learning.given(lesson) is None:
+    given = ss["learn.given"].get(lesson)
+    if given is None:
+        st.html(exercise.picture)
+    st.markdown(f"**{markdown(t(own['question'], **exercise.values))}**")
+    if given is None:
         ask(lesson, exercise)
     else:
-        answer(lesson, exercise)
+        answer(lesson, exercise, *given)
 
 
 def ask(lesson: str, exercise: Exercise) -> None:
-    """The picture that doesn't tell it, the question, and the prediction."""
-    st.html(exercise.picture)
-    st.markdown(f"**{markdown(exercise.question)}**")
+    """The prediction."""
     chosen = st.radio(
         t("Your prediction"),
         list(exercise.choices),
@@ -94,68 +99,62 @@ def ask(lesson: str, exercise: Exercise) -> None:
         format_func=lambda name: markdown(exercise.choices[name]),
         **KEEP,
     )
-    action(
-        t("Reveal"),
-        f"learn.reveal.{lesson}",
-        learning.reveal,
-        lesson,
-        exercise,
-        icon="visibility",
-        type="primary",
-        disabled=chosen is None,
-        help=t("Choose an answer first.") if chosen is None else None,
-    )
+    key, disabled = f"learn.reveal.{lesson}", chosen is None
+    how: dict[str, Any] = {"icon": "visibility", "type": "primary", "disabled": disabled}
+    how["help"] = t("Choose an answer first.") if disabled else None
+    action(t("Reveal"), key, learning.reveal, lesson, exercise.right, **how)
 
 
-def answer(lesson: str, exercise: Exercise) -> None:
+def answer(lesson: str, exercise: Exercise, given: str, as_predicted: bool) -> None:
     """Whether the prediction was right, why, and the picture that tells it."""
-    st.markdown(f"**{markdown(exercise.question)}**")
-    given, right = learning.given(lesson), exercise.choices[exercise.right]
-    if given == exercise.right:
-        said = t("As predicted: {answer}", answer=right)
-        st.success(markdown(said), icon=":material/check_circle:")
+    right = exercise.choices[exercise.right]
+    if as_predicted:
+        st.success(markdown(t("As predicted: {answer}", answer=right)), icon=":material/check:")
     else:
-        predicted = exercise.choices.get(given or "", "")
-        said = t("You predicted {given}. It is {answer}", given=predicted, answer=right)
+        said = N_("You predicted {given}. It is {answer}")
+        said = t(said, given=exercise.choices.get(given, ""), answer=right)
         st.info(markdown(said), icon=":material/lightbulb:")
     if exercise.revealed:
         st.html(exercise.revealed)
     if exercise.matrix is not None:
-        view = matrix.visible_view(exercise.matrix, FULL)
-        st.html(matrix.legend_html(view))
-        cell = exercise.setting.cell
-        chosen = Selection().with_cell(*cell) if cell else Selection()
-        marks = marks_of(view.identities, chosen)
-        draw_matrix(view, marks, key="learn.matrix", heard=lambda _: None)
-    for paragraph in exercise.why:
+        visible_matrix(exercise.matrix, exercise.setting)
+    told = (t(text, **exercise.values) for text in LESSON[lesson].get("why", ()))
+    for paragraph in (*exercise.reasons, *told):
         st.markdown(markdown(paragraph))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if st.button(
-            t("Open in the Lab"),
-            key=f"learn.open.{lesson}",
-            icon=":material/account_tree:",
-            help=t("Puts this scene into the Lab, in place of the one that is there."),
-        ):
+        help = t("Puts this scene into the Lab, in place of the one that is there.")
+        icon = ":material/account_tree:"
+        if st.button(t("Open in the Lab"), key=f"learn.open.{lesson}", icon=icon, help=help):
             learning.open_in_lab(exercise.setting)
             st.switch_page("app_pages/lab.py")
-        action(
-            t("Predict again"), f"learn.again.{lesson}", learning.again, lesson, icon="restart_alt"
-        )
+        label, key = t("Predict again"), f"learn.again.{lesson}"
+        action(label, key, learning.again, lesson, icon="restart_alt")
         st.caption(t("Notebook: {name}", name=learning.notebook(lesson)))
+
+
+def visible_matrix(flat: FlatTree, setting: Setting) -> None:
+    """The matrix, the setting's cell chosen."""
+    view = matrix.visible_view(flat, FULL)
+    st.html(matrix.legend_html(view))
+    chosen = Selection().with_cell(*setting.cell) if setting.cell else Selection()
+    marks = marks_of(view.identities, chosen)
+    draw_matrix(view, marks, key="learn.matrix", heard=lambda _: None)
 
 
 def steps(lesson: str) -> None:
     """To the lesson before, and to the next."""
-    number, last = LESSONS.index(lesson), len(LESSONS) - 1
+    number = LESSONS.index(lesson)
     with st.container(horizontal=True, horizontal_alignment="distribute"):
-        for name, title, icon, to, end in (
-            ("previous", N_("Previous lesson"), "arrow_back", max(number - 1, 0), 0),
-            ("next", N_("Next lesson"), "arrow_forward", min(number + 1, last), last),
+        for name, title, to, side in (
+            ("previous", N_("Previous lesson"), number - 1, "left"),
+            ("next", N_("Next lesson"), number + 1, "right"),
         ):
-            how = {"icon": icon, "disabled": number == end}
-            how["icon_position"] = "right" if name == "next" else "left"
-            action(t(title), f"learn.{name}", learning.go, LESSONS[to], **how)
-    if learning.progress()[0] == len(LESSONS):
+            there = 0 <= to < len(LESSONS)
+            go = {"learn.lesson": LESSONS[to if there else number]}
+            icon = "arrow_back" if side == "left" else "arrow_forward"
+            how: dict[str, Any] = {"icon": icon, "icon_position": side, "disabled": not there}
+            action(t(title), f"learn.{name}", ss.update, go, **how)
+    if len(ss["learn.given"]) == len(LESSONS):
         said = t("All seven are revealed. Now write a sentence of your own in the Lab.")
         st.success(said, icon=":material/school:")
 

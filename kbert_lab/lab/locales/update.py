@@ -16,7 +16,7 @@ from babel.messages.pofile import read_po, write_po
 
 from kbert_lab.lab.examples import EXAMPLES, SCENES
 from kbert_lab.lab.texts import LOCALES
-from kbert_lab.lab.views.lessons import LESSON
+from kbert_lab.lab.views.lessons import LESSONS, texts_of
 from kbert_lab.study import verdict
 
 ROOT = LOCALES.parents[2]
@@ -54,10 +54,8 @@ def extracted() -> Catalog:
     scenes = [text for scene in SCENES for text in (scene.title, scene.text)]
     for text in [*(example.name for example in EXAMPLES), *scenes]:
         catalog.add(text, locations=[("kbert_lab/lab/examples.yaml", 1)])
-    for texts in LESSON.values():
-        for number, text in enumerate(texts.values()):
-            if text != texts["notebook"]:
-                catalog.add(text, locations=[("kbert_lab/lab/views/lessons.yaml", number)])
+    for text in (text for lesson in LESSONS for text in texts_of(lesson)):
+        catalog.add(text, locations=[("kbert_lab/lab/views/lessons.yaml", 1)])
     return catalog
 
 
