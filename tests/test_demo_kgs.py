@@ -2,11 +2,14 @@
 
 import re
 from collections import Counter
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
+from conftest import FIGURE_2
 
 FOLDER = Path(__file__).resolve().parent.parent / "demo_kgs"
+README = (FOLDER / "README.md").read_text(encoding="utf-8")
 MINIMUM = {
     "figure2.spo": 3,
     "medical_zh.spo": 700,
@@ -22,9 +25,8 @@ TYPES = {"疾病", "症状", "部位", "治疗", "检查"}
 
 
 def read(name):
-    with open(FOLDER / name, encoding="utf-8", newline="") as file:
-        text = file.read()
-    assert text.endswith("\n")
+    text = (FOLDER / name).read_bytes().decode("utf-8")
+    assert text.endswith("\n") and not re.search("[\ufeff\r]", text)
     return [tuple(line.split("\t")) for line in text[:-1].split("\n")]
 
 
@@ -35,103 +37,53 @@ def by_head(triples):
     return heads
 
 
-def readme():
-    return (FOLDER / "README.md").read_text(encoding="utf-8")
-
-
 def section(name):
-    parts = re.split(r"^## ", readme(), flags=re.M)
-    found = [part for part in parts if part.startswith(f"`{name}`")]
-    assert len(found) == 1
-    return found[0]
+    (found,) = re.findall(rf"^## `{name}`.*?(?=^## |\Z)", README, re.MULTILINE | re.DOTALL)
+    return found
 
 
 def table(text, first_column):
     """Rows of the markdown table whose header begins with first_column."""
-    lines = iter(text.split("\n"))
-    for line in lines:
-        if line.startswith(f"| {first_column}"):
-            break
-    else:
-        raise AssertionError(f"no table {first_column!r}")
-    rows = []
-    for line in lines:
-        if not line.startswith("|"):
-            break
-        cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
-        if not set(cells[0]) <= set("-:"):
-            rows.append(cells)
-    return rows
-
-
-def test_no_other_graphs():
-    assert {path.name for path in FOLDER.glob("*.spo")} == set(MINIMUM)
+    below = text.partition(f"\n| {first_column}")[2]
+    assert below, f"no table {first_column!r}"
+    rows = re.match(r".*\n\|[-:| ]+\n((?:\|.*\n)+)", below)[1].splitlines()
+    return [[cell.strip().strip("`") for cell in row.strip("|").split("|")] for row in rows]
 
 
 @pytest.mark.parametrize("name", MINIMUM)
-def test_format(name):
-    raw = (FOLDER / name).read_bytes()
-    assert not raw.startswith(b"\xef\xbb\xbf")
-    assert b"\r" not in raw
+def test_every_line_is_a_triple_and_those_of_a_head_stand_together(name):
     triples = read(name)
-    assert len(triples) >= MINIMUM[name]
+    assert len(set(triples)) == len(triples) >= MINIMUM[name]
     for triple in triples:
-        assert len(triple) == 3, triple
-        for field in triple:
-            assert field and field == field.strip(), triple
-            assert field.isprintable(), triple
-        assert not triple[0].startswith("#"), triple
-    assert [t for t, n in Counter(triples).items() if n > 1] == []
-
-
-@pytest.mark.parametrize("name", MINIMUM)
-def test_lines_of_a_head_are_together(name):
-    seen, last = set(), None
-    for head, _, _ in read(name):
-        if head != last:
-            assert head not in seen, head
-            seen.add(head)
-            last = head
+        assert len(triple) == 3 and not triple[0].startswith("#"), triple
+        assert all(f and f == f.strip() and f.isprintable() for f in triple), triple
+    assert [t for of in by_head(triples).values() for t in of] == triples
 
 
 def test_figure2_is_the_papers():
-    assert read("figure2.spo") == [
-        ("Tim Cook", "CEO", "Apple"),
-        ("Beijing", "capital", "China"),
-        ("Beijing", "is_a", "City"),
-    ]
+    assert read("figure2.spo") == [astuple(triple) for triple in FIGURE_2]
 
 
-def test_medical_zh_types():
+def test_medical_zh_says_first_of_what_type_a_head_is():
     triples = read("medical_zh.spo")
-    assert {t for _, r, t in triples if r == "类别"} == TYPES
+    kind = {head: tail for head, relation, tail in triples if relation == "类别"}
+    assert set(kind.values()) == TYPES
     for head, lines in by_head(triples).items():
-        typed = [i for i, line in enumerate(lines) if line[1] == "类别"]
-        if typed:
-            assert typed == [0], head
+        relations = [relation for _, relation, _ in lines]
+        if head in kind:
+            assert relations[0] == "类别" and "类别" not in relations[1:], head
         else:  # an alias head says nothing but another name, and that is known
-            assert {line[1] for line in lines} == {"别名"}, head
-            assert {line[2] for line in lines} <= {t[0] for t in triples}, head
-
-
-def test_medical_zh_covers():
-    triples = read("medical_zh.spo")
-    kind = {h: t for h, r, t in triples if r == "类别"}
-    assert sum(t == "疾病" for t in kind.values()) >= 80
-    for head in (
-        "心电图 布洛芬 糖尿病 胸痛 头痛 腹部 阿司匹林 CT B超 血常规 胰岛素 青霉素 "
-        "高血压 肺炎 冠心病 脑梗死 胃溃疡 骨折 哮喘 白血病 甲亢"
-    ).split():
-        assert head in kind
-    for head, lines in by_head(triples).items():
-        if kind.get(head) == "疾病":
-            assert {"症状", "治疗", "检查"} <= {line[1] for line in lines}, head
+            assert {*relations} == {"别名"} and {t for *_, t in lines} <= {h for h, *_ in triples}
+        assert kind.get(head) != "疾病" or {"症状", "治疗", "检查"} <= {*relations}, head
+    assert sum(of == "疾病" for of in kind.values()) >= 80
+    shown = "心电图 布洛芬 糖尿病 胸痛 头痛 腹部 阿司匹林 CT B超 血常规 胰岛素 青霉素 "
+    shown += "高血压 肺炎 冠心病 脑梗死 胃溃疡 骨折 哮喘 白血病 甲亢"
+    assert {*shown.split()} <= kind.keys()
 
 
 def test_medical_en_type_first():
     for head, lines in by_head(read("medical_en.spo")).items():
-        assert lines[0][1] == "is_a", head
-        assert [line[1] for line in lines].count("is_a") == 1, head
+        assert [line[1] == "is_a" for line in lines] == [True] + [False] * (len(lines) - 1), head
 
 
 def test_everyday_zh_says_two_things_of_every_word():
@@ -139,8 +91,8 @@ def test_everyday_zh_says_two_things_of_every_word():
 
 
 def test_readme_overview():
-    rows = {row[0]: row[2:] for row in table(readme(), "file ")}
-    assert set(rows) == set(MINIMUM)
+    rows = {row[0]: row[2:] for row in table(README, "file ")}
+    assert set(rows) == set(MINIMUM) == {path.name for path in FOLDER.glob("*.spo")}
     for name, numbers in rows.items():
         triples = read(name)
         counted = [len(triples), len(by_head(triples)), len({r for _, r, _ in triples})]
@@ -157,26 +109,16 @@ def test_readme_relations(name):
         assert tuple(row[-1].split(" · ")) in triples, row
 
 
-def test_readme_medical_zh_types():
-    text = section("medical_zh.spo")
-    triples = read("medical_zh.spo")
+def test_readme_of_medical_zh():
+    text, triples = section("medical_zh.spo"), read("medical_zh.spo")
     kinds = Counter(t for _, r, t in triples if r == "类别")
-    rows = table(text, "type ")
-    assert {row[0]: int(row[1]) for row in rows} == kinds
-    typed = sum(kinds.values())
-    alias = len(by_head(triples)) - typed
-    assert f"{typed} heads have a type" in text
-    assert f"The other {alias} heads" in text
+    assert {row[0]: int(row[1]) for row in table(text, "type ")} == kinds
+    assert f"{kinds.total()} heads have a type" in text
+    assert f"The other {len(by_head(triples)) - kinds.total()} heads" in text
     for name in ("心梗", "乙肝", "牛皮癣"):  # the alias heads named there
         assert [r for h, r, _ in triples if h == name] == ["别名"]
-
-
-def test_readme_example():
-    assert [t[1:] for t in read("medical_zh.spo") if t[0] == "糖尿病"][:2] == [
-        ("类别", "疾病"),
-        ("症状", "多饮"),
-    ]
-    assert "“类别 疾病” and “症状 多饮”" in readme()
+    said = [" ".join(triple[1:]) for triple in by_head(triples)["糖尿病"][:2]]
+    assert "“{}” and “{}”".format(*said) in README
 
 
 def homonyms(name):
@@ -201,11 +143,7 @@ def test_homonyms_have_two_sentences_for_each_meaning_of_a_name(name, least):
     assert min(Counter(map(plain, heads)).values()) >= 2
     text = section(f"{name}.spo")
     assert f"{len(set(map(plain, heads)))} names with {len(heads)} meanings" in text
-
-
-@pytest.mark.parametrize("name", HOMONYMS)
-def test_homonyms_say_first_what_kind_of_thing_it_is(name):
-    for head, lines in by_head(read(f"{name}.spo")).items():
+    for head, lines in heads.items():  # first what kind of thing it is
         assert lines[0][1] in ("类别", "is_a"), head
         assert len(lines) in (4, 5), head
 
