@@ -186,14 +186,6 @@ def test_a_merged_adapter_serves_as_encoder_of_another_head(root):
         Pipeline.from_pretrained(root / "adapter", task="classify", device="cpu")
 
 
-def test_attention_maps_of_an_adapted_model_are_its_own(root):
-    trace = Pipeline.from_pretrained(root / "adapter", device="cpu")(
-        TEXT, graph=GRAPH, attentions=True
-    )
-    assert len(trace.attentions) == 3
-    assert not trace.attentions[0][0, :, ~trace.visible[0]].any()
-
-
 # What can go wrong
 
 
@@ -242,13 +234,6 @@ def test_weights_that_do_not_fit_are_refused(root, file, alter, message):
     alter(weights)
     save_file(weights, root / file, metadata={"format": "pt"})
     with pytest.raises(CheckpointError, match=message):
-        Pipeline.from_pretrained(root / "adapter", device="cpu")
-
-
-def test_an_encoder_of_another_size_is_refused(root):
-    shutil.rmtree(root / "encoder")
-    save_checkpoint(root / "encoder", AutoModelForMaskedLM, Card("mask"), hidden_size=64)
-    with pytest.raises(CheckpointError, match="was trained on other weights than"):
         Pipeline.from_pretrained(root / "adapter", device="cpu")
 
 
@@ -313,14 +298,6 @@ def test_a_package_is_not_looked_for_in_the_current_folder(root, monkeypatch, he
     monkeypatch.chdir(root.parent)
     monkeypatch.setattr(sys, "path", [str(root), *sys.path])
     assert encoders.located("package:encoder") == root / "encoder"
-
-
-def test_a_package_without_a_model_is_refused(root, monkeypatch):
-    (root / "empty_package").mkdir()
-    (root / "empty_package" / "__init__.py").touch()
-    monkeypatch.setattr(sys, "path", [str(root), *sys.path])
-    with pytest.raises(CheckpointError, match="empty_package holds no model"):
-        Pipeline.from_pretrained("package:empty_package", device="cpu")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from conftest import tiny_config, tiny_vocabulary
 from core.kbert.test_mask_transformer import FIT, small
 from mutated_models import read_or_refused
 from tiny_knowbert import SENSES, knowbert_in
-from transformers import AutoModelForTokenClassification, BertModel
+from transformers import BertModel
 
 from kbert_core import Ablation, Card, InjectionOptions, Pipeline, ReadConfig, load_model
 from kbert_core.checkpoints import unreadable
@@ -23,55 +23,27 @@ from kbert_core.knowledge.surface_forms import AS_WRITTEN
 # Cards
 
 
-def test_card_keeps_everything_it_is_given(checkpoints, tmp_path):
-    model = AutoModelForTokenClassification.from_pretrained(checkpoints["ner"])
-    card = Card(
-        "ner",
-        ReadConfig(
-            InjectionOptions(max_triples=5, tail_only=True, relations=("类别", "症状")),
-            40,
-            Ablation("hard", "all"),
-        ),
-        ("medical",),
-        {"seed": 1, "scores": {"f1": 0.5}},
-    )
-    card.write_to(model.config)
-    model.save_pretrained(tmp_path)
-    assert card_of(tmp_path) == card
-
-
-def test_card_keeps_how_triples_are_chosen_and_an_older_one_still_loads():
+def test_card_keeps_everything_it_is_given():
     options = InjectionOptions(
-        3, not_relations=("r",), strategy="context", threshold=0.2, one_sense=True, scorer="x"
+        3, True, ("r",), not_relations=("s",), strategy="context", threshold=0.2, scorer="x"
     )
-    holder = SimpleNamespace()
-    Card("ner", ReadConfig(options)).write_to(holder)
-    assert Card.of(holder).reading.options == options
-    holder.kbert["injection"] = {"max_triples": 3, "tail_only": True, "relations": ["r"]}
-    assert Card.of(holder).reading.options == InjectionOptions(3, True, ("r",), names=AS_WRITTEN)
-    holder.kbert["injection"] = {"strategy": "best"}
-    with pytest.raises(CheckpointError, match="doesn't fit the system 'k-bert'"):
-        Card.of(holder)
+    reading = ReadConfig(options, 40, Ablation("hard", "all"))
+    card = Card("ner", reading, ("medical",), {"seed": 1, "scores": {"f1": 0.5}})
+    card.write_to(holder := SimpleNamespace())
+    assert Card.of(holder) == card
 
 
 def test_foreign_config_has_an_empty_card(checkpoints):
     assert card_of(checkpoints["encoder"]) == Card()
 
 
-def test_card_that_names_no_system_is_k_berts():
-    holder = SimpleNamespace(
-        kbert={
-            "task": "ner",
-            "injection": {"max_triples": 1, "tail_only": True, "relations": None},
-            "max_length": 40,
-            "knowledge": ["medical"],
-            "notes": {},
-            "ablation": {"positions": "hard", "visible": "tree"},
-        }
-    )
+def test_card_of_an_earlier_version_still_loads_and_one_without_a_system_is_k_berts():
+    options = {"max_triples": 1, "tail_only": True, "relations": None}
+    card = {"task": "ner", "injection": options, "max_length": 40, "knowledge": ["medical"]}
+    card |= {"notes": {}, "ablation": {"positions": "hard", "visible": "tree"}}
     reading = ReadConfig(InjectionOptions(1, True, names=AS_WRITTEN), 40, Ablation("hard", "tree"))
-    assert Card.of(holder) == Card("ner", reading, ("medical",), {})
-    assert Card.of(holder).system == "k-bert"
+    found = Card.of(SimpleNamespace(kbert=card))
+    assert (found, found.system) == (Card("ner", reading, ("medical",), {}), "k-bert")
 
 
 @pytest.mark.parametrize(
@@ -90,6 +62,7 @@ def test_card_that_names_no_system_is_k_berts():
         ({"task": ["ner"]}, r"task is \('ner',\)|task is \['ner'\]"),
         ({"injection": "text"}, "doesn't fit the system 'k-bert'"),
         ({"injection": {"max_triples": "many"}}, "max_triples is 'many'"),
+        ({"injection": {"strategy": "best"}}, "doesn't fit the system 'k-bert'"),
         ({"injection": {"max_triples": -2}}, "max_triples is -2, expected 0 to 1000"),
         ({"injection": {"surprise": 1}}, "doesn't fit the system 'k-bert' .*'surprise'"),
     ],
@@ -117,12 +90,15 @@ def test_a_card_with_a_task_of_a_newer_version_is_refused_by_name(checkpoints):
 @pytest.mark.parametrize("system", ["cellar-bert", "plain-text"])
 def test_a_saved_folder_of_another_system_is_refused_by_name(checkpoints, tmp_path, system):
     folder = shutil.copytree(checkpoints["ner"], tmp_path / "model")
-    file = folder / "config.json"
-    config = json.loads(file.read_text(encoding="utf-8"))
-    config["kbert"] = {**Card("ner").reading.as_dict(), "task": "ner", "system": system}
-    file.write_text(json.dumps(config), encoding="utf-8")
+    card = {**Card("ner").reading.as_dict(), "task": "ner", "system": system}
+    change(folder / "config.json", kbert=card)
     with pytest.raises(CheckpointError, match=rf"config\.json: The model.* system '{system}'"):
         Pipeline.from_pretrained(folder, device="cpu")
+
+
+def change(file, **values):
+    data = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**data, **values}), encoding="utf-8")
 
 
 SIZES = ("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size")
@@ -137,9 +113,7 @@ def test_a_size_that_the_weights_can_not_have_is_refused_at_once(task, name, che
         knowbert_in(folder, checkpoints)
     else:
         shutil.copytree(checkpoints[task], folder)
-    file = folder / "config.json"
-    config = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps({**config, name: 10**9}), encoding="utf-8")
+    change(folder / "config.json", **{name: 10**9})
     with pytest.raises(CheckpointError, match=rf"config\.json: {name} is 1000000000, and with"):
         Pipeline.from_pretrained(folder, device="cpu")
 
@@ -321,8 +295,7 @@ def test_code_of_a_model_folder_is_never_run_nor_asked_for(folder, monkeypatch):
         ("config.json", {"model_type": "evil", "auto_map": classes}),
         ("tokenizer_config.json", {"tokenizer_class": "Evil", "auto_map": classes}),
     ):
-        data = json.loads((folder / file).read_text(encoding="utf-8"))
-        (folder / file).write_text(json.dumps(data | extra), encoding="utf-8")
+        change(folder / file, **extra)
     assert "can't be read" in error_of(folder)
     with pytest.raises(CheckpointError, match="can't be read"):
         load_tokenizer(folder)
@@ -332,8 +305,7 @@ def test_code_of_a_model_folder_is_never_run_nor_asked_for(folder, monkeypatch):
 
 @pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
 def test_code_of_the_hub_that_a_config_names_is_never_fetched(folder, key):
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    (folder / "config.json").write_text(json.dumps(config | {key: "evil/kernel"}))
+    change(folder / "config.json", **{key: "evil/kernel"})
     assert load_model(folder, device="cpu").config._attn_implementation == "sdpa"
 
 
@@ -341,8 +313,7 @@ def test_code_of_the_hub_that_a_config_names_is_never_fetched(folder, key):
     "labels", [{"0": "O", "2": "B-D"}, {"0": "O", "1": 3}, {"0": "O", "x": "B-D"}, ["O", "B-D"]]
 )
 def test_labels_that_are_no_numbered_texts_are_refused(folder, labels):
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    (folder / "config.json").write_text(json.dumps(config | {"id2label": labels}))
+    change(folder / "config.json", id2label=labels)
     assert "labels" in error_of(folder) or "id2label" in error_of(folder)
 
 
@@ -354,12 +325,9 @@ def test_labels_that_are_no_numbered_texts_are_refused(folder, labels):
     ],
 )
 def test_a_tokenizer_that_fails_only_when_used_is_refused(folder, pair, said):
-    file = folder / "tokenizer.json"
-    tokenizer = json.loads(file.read_text(encoding="utf-8"))
     single = [{"Sequence": {"id": "A", "type_id": 0}}]
     template = {"type": "TemplateProcessing", "special_tokens": {}}
-    tokenizer["post_processor"] = template | {"single": single, "pair": pair}
-    file.write_text(json.dumps(tokenizer), encoding="utf-8")
+    change(folder / "tokenizer.json", post_processor={**template, "single": single, "pair": pair})
     generic = {"tokenizer_class": "TokenizersBackend", "model_max_length": 64}  # keeps its template
     (folder / "tokenizer_config.json").write_text(json.dumps(generic), encoding="utf-8")
     with pytest.raises(CheckpointError) as caught:

@@ -35,15 +35,6 @@ def of(found, triple):
     return next(effect for effect in found.each if effect.piece.triple == triple)
 
 
-def test_effect_of_a_triple_is_that_of_a_run_without_it(case, score):
-    found = effects(case)
-    assert [effect.piece.triple for effect in found.each] == list(GRAPH)
-    for effect in found.each:
-        alone = score(GRAPH.switch_off(effect.piece.triple))
-        assert effect.effect == pytest.approx(score(GRAPH) - alone, abs=1e-5)
-        assert abs(effect.effect) > 1e-4
-
-
 def test_deleting_a_triple_lets_the_next_one_move_up(ner, score):
     one = InjectionOptions(max_triples=1, tail_only=True)
     found = effects(Case.of(ner, TEXT, graph=GRAPH, target=DISEASE, options=one))
@@ -283,13 +274,6 @@ def test_values_sum_to_the_whole_effect_however_few_orders_are_drawn(count, orde
     assert found.whole == pytest.approx(whole)
     assert sum(values(found)) == pytest.approx(whole)
     assert found.orders == found.total == orders + orders % 2
-
-
-def test_values_of_a_text_sum_to_its_whole_effect(case):
-    found = shapley(case)
-    assert found.exact
-    assert sum(values(found)) == pytest.approx(effects(case).whole, abs=1e-5)
-    assert len(found.each) == len(GRAPH)
 
 
 def test_drawn_values_come_near_the_exact_ones_and_their_interval_holds_them():

@@ -232,12 +232,6 @@ def test_knowbert_without_a_knowledge_base_is_refused():
         KnowBertConfig(bases=())
 
 
-def test_a_configuration_is_plain_data_and_back(checkpoints):
-    made = config(checkpoints, layer=2, options=OPTIONS, max_length=40)
-    data = json.loads(json.dumps(made.as_dict()))
-    assert KnowBertConfig.from_dict(data) == made
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -249,20 +243,6 @@ def test_a_configuration_is_plain_data_and_back(checkpoints):
 def test_what_cannot_be_built_is_said(checkpoints, changes, words):
     with pytest.raises(KBertError, match=words):
         pipeline_of(checkpoints, **changes)
-
-
-def test_another_width_of_entity_vectors_than_the_models_is_said(knowbert, checkpoints):
-    class Wide:
-        width = 7
-
-        def of(self, entities):
-            return torch.zeros(len(entities), 7)
-
-    (reading,) = knowbert.readings([[TEXT]], graph=GRAPH)
-    reader = knowbert.reader
-    reader.__dict__["vectors"] = [Wide()]
-    with pytest.raises(KBertError, match="7 wide"):
-        reader.logits([reading])
 
 
 def test_a_model_without_a_kar_cant_be_read_as_knowbert(ner):

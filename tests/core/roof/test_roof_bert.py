@@ -8,7 +8,6 @@ import torch
 from conftest import save_checkpoint, tiny_tokenizer
 from roof_taggers import GRAPH, TEXT, tagger
 from safetensors.torch import load_file
-from small_data import cut_off
 from transformers import AutoModelForTokenClassification
 
 from kbert_core import (
@@ -337,17 +336,6 @@ def test_a_roof_learns_and_reads_its_graph_when_loaded(options, data):
     trace = pipeline("患者有糖尿病病史", graph=load_graph(data / "kg.spo"))
     assert trace.used
     assert [(s.text, s.label) for s in trace.prediction.spans] == [("糖尿病", "D")]
-
-
-def test_a_run_that_was_cut_off_ends_with_the_same_weights(options, data):
-    train(options.changed(output=str(data / "whole"), roof=""))
-    cut = options.changed(roof="")
-    cut_off(cut, before=4)
-    train(cut)
-    whole, gone_on = (load_file(data / name / "model.safetensors") for name in ("whole", "model"))
-    assert whole.keys() == gone_on.keys()
-    assert any(".inserted.knowledge." in name for name in whole)
-    assert all(torch.equal(own, gone_on[name]) for name, own in whole.items())
 
 
 def test_a_roof_is_trained_further_from_a_saved_one(options, data):

@@ -282,13 +282,6 @@ def test_a_label_is_explained_and_what_flips_it_is_found(trained):
         counterfactuals(about, Search(to="pain"))
 
 
-def test_every_task_is_found_by_its_name():
-    assert {name: task.name for name, task in TASKS.items()} == {
-        name: name
-        for name in ("ner", "classify", "multilabel", "pair", "mask", "rank", "link", "qa")
-    }
-
-
 def test_likeliest_class_is_the_label():
     labels = Labels({0: "bad", 1: "fair", 2: "good"})
     text = SimpleNamespace(sentences=("",))
