@@ -1,4 +1,4 @@
-"""The GPU benchmark: its count of operations, and rows that hold several trees."""
+"""Benchmarks: the page of figures, the count of operations, rows that hold several trees."""
 
 from dataclasses import replace
 
@@ -8,6 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertForTokenClassification, BertModel
 
 from benchmarks.gpu import flops, pack, packed, packed_step
+from benchmarks.report import PAGE, page
 from kbert_core import KnowledgeGraph, MaskTransformer, WordPieces, collate, flatten, grow_trees
 
 
@@ -38,3 +39,7 @@ def test_a_packed_tree_has_the_states_it_has_alone_and_others_no_influence():
     others = replace(batch, input_ids=torch.where(tree_ids > 0, 7, batch.input_ids))
     first = tree_ids == 0
     assert torch.equal(packed_step(encoder, others, tree_ids)[first], states[first])
+
+
+def test_every_figure_on_the_page_comes_from_the_json():
+    assert PAGE.read_text("utf-8") == page()
