@@ -4,7 +4,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from io import BytesIO
 from itertools import chain
 from pathlib import Path, PurePath
@@ -14,6 +14,8 @@ from app import services
 from app.background import Progress
 from kbert_core import KnowledgeGraph, Pipeline
 from kbert_core.errors import DataError, KBertError
+from kbert_core.knowledge.io.compression import ENDINGS as PACKED
+from kbert_core.knowledge.io.compression import PROBLEMS, Bounded, packing_error, unpacking
 from kbert_core.knowledge.io.text_lines import lines
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_lab.cli.data import Report
@@ -31,10 +33,7 @@ MOST_TEXTS = 5000  # of a file; the rest is for the command line
 _counting = Lock()  # one audit at a time, beside the models' work
 
 
-@cache
-def example() -> Data:
-    """The data set that comes with the app."""
-    return read_data(EXAMPLE)
+example = cache(partial(read_data, EXAMPLE))  # the data set that comes with the app
 
 
 def uploaded(files: Sequence[tuple[str, bytes]], task: str | None, encoding: str = "") -> Data:
@@ -51,12 +50,10 @@ def uploaded(files: Sequence[tuple[str, bytes]], task: str | None, encoding: str
     files = [(PurePath(name).name, data) for name, data in files]  # whatever a browser calls them
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files:
-            if encoding:
-                decoded = lines(BytesIO(data), name, encoding=encoding, longest=sys.maxsize)
-                data = "\n".join(str(line) for _, line in decoded).encode()
-            (Path(folder) / name).write_bytes(data)
+            (Path(folder) / plain_name(name)).write_bytes(_unpacked(name, data, encoding))
+        place = Path(folder) / plain_name(files[0][0]) if len(files) == 1 else folder
         try:
-            read = read_data(Path(folder) / files[0][0] if len(files) == 1 else folder, task)
+            read = read_data(place, task)
         except KBertError as error:
             raise type(error)(str(error).replace(f"{folder}/", "").replace(folder, "")) from error
     if len(read.splits) < len(files):
@@ -70,6 +67,24 @@ def uploaded(files: Sequence[tuple[str, bytes]], task: str | None, encoding: str
         for split, examples in read.splits.items()
     }
     return Data(files[0][0], read.task, named)
+
+
+def plain_name(name: str) -> str:
+    """A file's name without what says how it is packed."""
+    return PurePath(name).stem if PurePath(name).suffix in PACKED else name
+
+
+def _unpacked(name: str, data: bytes, encoding: str) -> bytes:
+    """A file's bytes, in UTF-8 where its encoding is said; no more than a visit may hold."""
+    stream = BytesIO(data)
+    try:
+        data = Bounded(unpacking(stream, name), name, services.MOST_BYTES).readall()
+    except PROBLEMS as error:
+        raise packing_error(name, error) from error
+    if not encoding:
+        return data
+    decoded = lines(BytesIO(data), name, encoding=encoding, longest=sys.maxsize)
+    return "\n".join(str(line) for _, line in decoded).encode()
 
 
 @dataclass(frozen=True, eq=False)

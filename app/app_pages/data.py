@@ -18,7 +18,7 @@ from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views import data as view
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.styles import CSS
-from kbert_lab.lab.words import AUDIT_TASK
+from kbert_lab.lab.words import AUDIT_SPLIT, AUDIT_TASK
 from kbert_lab.study.audit_values import Data
 from kbert_lab.study.verdict import Level
 from kbert_lab.study.whole_file import FileRow, WholeFile
@@ -182,26 +182,22 @@ def show_rows(setup: FileSetup, found: WholeFile) -> None:
         said = t(
             "{data}, {split}: {count} of {total} texts read by {model} with {graph}.",
             data=setup.data.name,
-            split=view.split_name(setup.split),
+            split=t(AUDIT_SPLIT[setup.split]),
             count=f"{len(found.rows):,}",
             total=f"{len(setup.data.splits[setup.split]):,}",
             model=info.name,
             graph=found.graph,
         )
         st.caption(markdown(said))
-    if not changed:
-        return
-    st.markdown(f"#### {t('Texts whose prediction the graph changes')}")
-    st.caption(t("Tick a row to open the text in the Lab. Click a column's head to sort."))
-    open_row = partial(choose_row, changed)
-    table(view.rows_table(changed, info), "data.rows", choose=open_row, most=TALL)
+    if changed:
+        st.markdown(f"#### {t('Texts whose prediction the graph changes')}")
+        st.caption(t("Tick a row to open the text in the Lab. Click a column's head to sort."))
+        choose = partial(choose_row, changed)
+        table(view.rows_table(changed, info), "data.rows", choose=choose, most=TALL)
     row: FileRow | None = ss.pop("data.row", None)
     if row is not None:
-        graph = (
-            setup.graph_name
-            if setup.graph_name in state.session().graphs
-            else state.session().graph
-        )
+        here = setup.graph_name in state.session().graphs
+        graph = setup.graph_name if here else state.session().graph
         state.put(state.with_text(row.example.sentences, found.task, setup.model, graph))
         st.switch_page("app_pages/lab.py")
 
@@ -213,10 +209,9 @@ def choose_row(rows: Sequence[FileRow], chosen: int | None) -> None:
 
 def show_report(report: Report) -> None:
     """What the counts of an audit mean, and the counts."""
-    findings = report.verdict.findings
     with st.container(border=True, key="data_verdict"):
         st.markdown(f"#### {markdown(view.in_words(report.verdict.headline))}")
-        for finding in findings:
+        for finding in report.verdict.findings:
             icon, colour, level = LEVELS[finding.level]
             said = markdown(view.in_words(finding))
             st.markdown(f":{colour}[{icon} **{t(level)}**]\u2002{said}")

@@ -1,5 +1,7 @@
 """Data: a labelled file read with a graph and without, what is said of it, and the page."""
 
+import gzip
+import lzma
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from app import audits
 from app.audits import FileSetup, Report
 from app.background import Progress
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_graph
-from kbert_core.errors import DataError
+from kbert_core.errors import DataError, KBertError
 from kbert_lab.data.labelled import check_labels
 from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.texts import t
@@ -119,6 +121,19 @@ def test_what_cannot_be_read_names_the_file_and_no_folder_of_ours(given, said):
         audits.uploaded(given, "ner")
     assert said in str(refused.value)
     assert "/tmp" not in str(refused.value)
+
+
+def test_a_packed_file_is_read_but_not_one_that_unpacks_to_far_more_than_may_be_sent():
+    (name, table), *_ = files(mine=TEXTS)
+    packed = [(f"{name}.gz", gzip.compress(table)), (f"{name}.xz", lzma.compress(table))]
+    for given in packed:
+        assert len(audits.uploaded([given], None).splits["train"]) == 3
+    bomb = gzip.compress(table + b"\n" * (80 << 20))
+    assert len(bomb) < 100_000
+    with pytest.raises(KBertError, match=r"^mine\.tsv\.gz: larger than 64 MB when unpacked, and "):
+        audits.uploaded([("mine.tsv.gz", bomb)], None)
+    with pytest.raises(KBertError, match=r"mine\.tsv\.gz"):
+        audits.uploaded([("mine.tsv.gz", b"no gzip")], None)
 
 
 def test_labels_that_a_model_does_not_know_are_said_of_the_file():

@@ -16,17 +16,12 @@ FILE_DID = {
     Verdict.HELPED: N_("✓ helped"),
     Verdict.NEUTRAL: N_("· neither"),
 }
-Columns = dict[str, list[Any]]
 
 
 def in_words(finding: Finding) -> str:
     """A finding of an audit in the language of whoever looks; plain text."""
-    return finding.in_words({kind: t(text) for kind, text in english().items()}, split_name)
-
-
-def split_name(split: str) -> str:
-    """What a split is called."""
-    return t(AUDIT_SPLIT[split])
+    named = {kind: t(text) for kind, text in english().items()}
+    return finding.in_words(named, lambda split: t(AUDIT_SPLIT[split]))
 
 
 def say_whole(found: WholeFile) -> str:
@@ -41,21 +36,19 @@ def say_whole(found: WholeFile) -> str:
         verdict = N_("The graph helps here.")
     elif difference.high < 0:
         verdict = N_("The graph hurts here.")
+    shares = {
+        "plain": scores["without a graph"].mean,
+        "known": scores["with the graph"].mean,
+        "low": difference.low,
+        "high": difference.high,
+    }
     numbers = t(
         "{metric} is {plain} without it and {known} with it; 95 % of the difference: {low} to "
         "{high}.",
         metric=t(FILE_METRIC[found.scores.metric]),
-        plain=points(scores["without a graph"].mean),
-        known=points(scores["with the graph"].mean),
-        low=points(difference.low),
-        high=points(difference.high),
+        **{name: f"{100 * share:.1f}".replace("-", "−") for name, share in shares.items()},
     )
     return sentences([t(verdict, count=f"{len(found.rows):,}"), numbers])
-
-
-def points(share: float) -> str:
-    """A score from 0 to 1, of 100."""
-    return f"{100 * share:.1f}".replace("-", "−")
 
 
 def changed(found: WholeFile) -> list[FileRow]:
@@ -64,7 +57,7 @@ def changed(found: WholeFile) -> list[FileRow]:
     return sorted(found.changed, key=lambda row: (order.index(row.verdict), -abs(row.gain)))
 
 
-def rows_table(rows: Sequence[FileRow], info: ModelInfo) -> Columns:
+def rows_table(rows: Sequence[FileRow], info: ModelInfo) -> dict[str, list[Any]]:
     """Texts as columns of a table of plain text; ``info`` names the model's labels."""
 
     def said(row: FileRow, value: Any) -> str:
