@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TypeVar
 
+import pandas as pd
 import streamlit as st
 
 from app import services, state
@@ -163,11 +164,9 @@ def table(look: Catalogue, found: Found) -> None:
     key = f"knowledge.triples.{ss['knowledge.table']}"
     field = partial(st.column_config.TextColumn, required=True)
     on = st.column_config.CheckboxColumn(t("on"), width=50, default=True)
+    rows = {name: [getattr(triple, name) for triple in found.triples] for name in FIELDS}
     st.data_editor(
-        {
-            ON: list(found.on),
-            **{name: [getattr(triple, name) for triple in found.triples] for name in FIELDS},
-        },
+        pd.DataFrame({ON: found.on, **rows}).astype({ON: bool, **dict.fromkeys(FIELDS, str)}),
         key=key,
         on_change=edit_table,
         args=(key, found),

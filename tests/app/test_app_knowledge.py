@@ -70,8 +70,8 @@ def table(at):
 def grids(monkeypatch):
     """AppTest changes no cell and presses no button of a table: a callback in the next run."""
 
-    def data_editor(data, *, key, on_change, args, **_):
-        streamlit.dataframe(data)
+    def data_editor(data, *, key, on_change, args, real=streamlit.data_editor, **how):
+        real(data, key=key, **how)
         streamlit.session_state["seen.edit"] = (key, on_change, args)
 
     def button_column(label, *, key, on_click, args, **how):
@@ -83,6 +83,7 @@ def grids(monkeypatch):
             key, call, args = streamlit.session_state[what]
             streamlit.session_state[key] = value
             call(*args)
+            del streamlit.session_state[key]
         first()
 
     monkeypatch.setattr(streamlit, "data_editor", data_editor)
