@@ -1,6 +1,7 @@
 """Data: a labelled file, a graph and a model in; which predictions the graph changes out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -210,7 +211,9 @@ def choose_row(rows: Sequence[FileRow], chosen: int | None) -> None:
 def show_report(report: Report) -> None:
     """What the counts of an audit mean, and the counts."""
     with st.container(border=True, key="data_verdict"):
-        st.markdown(f"#### {markdown(view.in_words(report.verdict.headline))}")
+        for answer in report.verdict.answers:
+            st.markdown(f"##### {markdown(view.in_words(answer))}")
+        st.markdown(f"**{markdown(view.in_words(report.verdict.headline))}**")
         for finding in report.verdict.findings:
             icon, colour, level = LEVELS[finding.level]
             said = markdown(view.in_words(finding))
@@ -218,7 +221,7 @@ def show_report(report: Report) -> None:
         label = t("The counts, as `kbert audit` prints them")
         with st.expander(label, key="data.counts", on_change="rerun") as counts:
             if counts.open:
-                st.code(report.text(), language=None)
+                st.code(replace(report, every=True).text(), language=None)
 
 
 page()

@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 AUDITED = {**TASKS, "qa": "reading comprehension"}
 MARKS = {Level.WARNING: "!", Level.NOTE: "·", Level.GOOD: "+"}
 SHOWN = 5  # examples of what is odd
+MOST_FINDINGS = 8  # the first, unless all are asked for
 Data = Annotated[str, {"metavar": "DIR|hf:NAME", "help": DATA_SETS}]
 
 
@@ -42,14 +43,25 @@ class Report:
 
     counts: Audit
     verdict: Verdict
+    every: bool = False  # whether the text has all findings, and the counts
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for JSON; the verdict first."""
         return {"verdict": self.verdict.as_dict(), **asdict(self.counts)}
 
     def text(self) -> str:
-        """For reading: the verdict, then the counts, those of the splits side by side."""
+        """For reading: what to expect, the verdict, what matters most; or all, and the counts."""
         audit, verdict = self.counts, self.verdict
+        sizes = f"{audit.triples:,} triples, {audit.heads:,} heads"
+        about = f"{audit.data} ({AUDITED[audit.task]}) with {audit.graph}: {sizes}"
+        answers = [answer.in_words() for answer in verdict.answers]
+        most = len(verdict.findings) if self.every else MOST_FINDINGS
+        findings = [f"  {MARKS[f.level]} {f.in_words()}" for f in verdict.findings[:most]]
+        said = [f"{about}\n", *answers, *[""] * bool(answers), verdict.headline.in_words()]
+        if not self.every:
+            more = len(verdict.findings) - len(findings)
+            left_out = f"{more} more finding{'s' * (more != 1)} and the" if more else "The"
+            return "\n".join([*said, *findings, f"{left_out} counts: --all"])
         splits = {name: dict(_flat(split)) for name, split in audit.splits.items()}
         counts = dict.fromkeys(chain(splits[audit.held_out], *splits.values()))
         rows = ({"": count, **{s: splits[s].get(count) for s in splits}} for count in counts)
@@ -64,11 +76,7 @@ class Report:
             known = dict(_flat(replace(audit.answers, groups=())))
             groups = [dict(_flat(group)) for group in audit.answers.groups]
             facts |= {"gold mentions in the graph": known, "types": groups or None}
-        about = f"{audit.data} ({AUDITED[audit.task]}) with {audit.graph}"
-        findings = [f"  {MARKS[f.level]} {f.in_words()}" for f in verdict.findings]
-        said = [verdict.headline.in_words(), *findings, "", *table(rows, shown=0)]
-        sizes = f"{audit.triples:,} triples, {audit.heads:,} heads"
-        return "\n".join([f"{about}: {sizes}\n", *said, report_text(facts)])
+        return "\n".join([*said, *findings, "", *table(rows, shown=0), report_text(facts)])
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -95,6 +103,7 @@ def audit_data(
     test: str | None = None,
     max_length: int = MAX_LENGTH,
     model: str | None = None,
+    all: bool = False,
 ) -> Report:
     """Count what data and a graph can show together.
 
@@ -106,6 +115,7 @@ def audit_data(
         model (DIR): count tokens as this model does (default: characters or words); a model for
             named entities also reads the held-out texts: what would a dictionary and a gate over it
             score?
+        all: print every finding, and the counts
     """
     graph = graph_of(args, needed=True)
     if max_length < 3:
@@ -163,7 +173,7 @@ def audit_data(
             "The model is for %s, and only one for %s is read here. It only counts tokens.",
             *(AUDITED.get(str(card.task), card.task), TASKS["ner"]),
         )
-    return Report(counts, verdict_of(counts))
+    return Report(counts, verdict_of(counts), all)
 
 
 # Data sets made of others

@@ -93,15 +93,17 @@ class Finding:
 class Verdict:
     """What an audit means."""
 
-    headline: Finding  # the answer in one or two sentences
+    answers: tuple[Finding, ...]  # what to expect of K-BERT, a gate, and names written over a model
+    headline: Finding  # whether data and graph can show anything, in one or two sentences
     findings: tuple[Finding, ...]  # why; warnings first
 
     def as_dict(self) -> dict[str, Any]:
-        """Headline and findings in English, for JSON."""
+        """Answers, headline and findings in English, for JSON."""
         findings = [
             {"kind": f.kind, "level": str(f.level), "text": f.in_words()} for f in self.findings
         ]
-        return {"headline": self.headline.in_words(), "findings": findings}
+        answers = [answer.in_words() for answer in self.answers]
+        return {"answers": answers, "headline": self.headline.in_words(), "findings": findings}
 
 
 def verdict_of(audit: Audit) -> Verdict:
@@ -123,7 +125,24 @@ def verdict_of(audit: Audit) -> Verdict:
         "ner": audit.task == "ner",
         "model": audit.looked_up.model if audit.looked_up else "",
     }
-    return Verdict(Finding("headline", Level.NOTE, values), tuple(findings))
+    answers = tuple(Finding(kind, Level.NOTE, {**said, **v}) for kind, v in _answers(audit, split))
+    return Verdict(answers, Finding("headline", Level.NOTE, values), tuple(findings))
+
+
+def _answers(audit: Audit, split: SplitAudit) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what is expected of each way to use the graph; few mentions say nothing of it.
+
+    Of a way that was measured the findings tell.
+    """
+    if not audit.expected or split.mentions is None or not split.matches:
+        return
+    mentions = split.mentions.all.known.total
+    if mentions < FEW_MENTIONS:
+        yield "few_mentions", {"mentions": mentions, "needed": FEW_MENTIONS}
+        return
+    measured = audit.looked_up is not None and audit.looked_up.new_names is not None
+    for way in ("K-BERT",) if measured else ("K-BERT", "gate", "dictionary"):
+        yield "answer", {"way": way, "gain": audit.expected[way]}
 
 
 # Findings: of each its kind, its level and the values of its template
@@ -229,13 +248,13 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
         yield "made_from_data", level, values
     if scores is not None:
         yield "dictionary", Level.NOTE, {"scores": scores}
+    enough = scores is not None and min(scores["gold"], scores["predicted"]) >= FEW_MENTIONS
     if audit.expected and scores is not None and split.matches:
         found = audit.looked_up.new_names if audit.looked_up is not None else None
         told = audit.expected if found is None else {"K-BERT": audit.expected["K-BERT"]}
         point = point_of(split)
         assert point is not None
         values = {
-            "gains": audit.expected,
             "point": point,
             "measured": found is not None,
             "found": found if scores["unseen"]["gold"] else None,
@@ -244,7 +263,8 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
             "outside": any(gain.outside for gain in told.values()),
             "unsure": point.new >= LITTLE_NEW,
         }
-        yield "expected", Level.NOTE, values
+        if scores["gold"] >= FEW_MENTIONS:
+            yield "expected", Level.NOTE, values
         dev = audit.splits["dev"].dictionary if "dev" in audit.splits else None
         advised = {
             "dev": dev is not None,
@@ -255,7 +275,6 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
             "outside": audit.expected["dictionary"].outside,
         }
         # where a model was read they are measured
-        enough = min(scores["gold"], scores["predicted"]) >= FEW_MENTIONS
         if audit.looked_up is None and enough and (advised["costs"] or advised["adds"]):
             yield "advice", _level(warn=bool(advised["costs"]), note=True), advised
     looked = audit.looked_up

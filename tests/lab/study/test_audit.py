@@ -156,7 +156,7 @@ def test_names_that_may_mean_several_heads_are_counted_and_named():
         "one mention, in graph order; `--strategy context --one-sense` keeps to the head that "
         "fits best."
     )
-    text = " ".join(Report(made, verdict_of(made)).text().split())
+    text = " ".join(Report(made, verdict_of(made), every=True).text().split())
     assert "homonyms, examples, 苹果 苹果(水果), 苹果(公司)" in text
     assert "homonyms" not in {finding.kind for finding in verdict_of(audited()).findings}
     many = KnowledgeGraph(Triple(f"苹果（{n}）", "类别", "某类") for n in range(4))
@@ -406,12 +406,16 @@ def run(capsys, *arguments, code=0):
     return capsys.readouterr()
 
 
-def test_the_command_says_the_verdict_first_and_the_numbers_below(capsys, folder):
+def test_the_command_says_what_to_expect_then_the_verdict_and_the_numbers_for_all(capsys, folder):
     out = run(capsys, "--data", folder, "--kg", folder / "kg.spo").out
     lines = out.splitlines()
     assert lines[0].endswith("(named entities) with kg: 47 triples, 46 heads")
-    assert lines[2] == "Scores on this split are too good: the splits leak."
-    assert "  ! The splits share texts: 33.3 % of test stand in train." in out
+    assert lines[2].startswith("What a graph would change can't be said: the test set has 3 ment")
+    assert lines[4] == "Scores on this split are too good: the splits leak."
+    assert lines[5].startswith("  ! The splits share texts: 33.3 % of test stand in train.")
+    assert len(lines) <= 14 and lines[-1].endswith("counts: --all")
+    out = run(capsys, "--data", folder, "--kg", folder / "kg.spo", "--all").out
+    lines = out.splitlines()
     assert "no data: dev" in lines
     assert "examples, 胃炎 疾病, 症状" in out
     words = " ".join(out.split())
@@ -559,9 +563,34 @@ def test_what_a_gain_depends_on_is_counted_in_the_held_out_split(made):
     assert point_of(audited({**SPLITS, "test": beside}).splits["test"]) == Point(1 / 3, 2 / 3)
 
 
-def test_the_verdict_says_what_to_expect_of_every_way(made):
-    assert set(made.expected) == set(WAYS)
-    assert all(str(gain) in said(made, "expected") for gain in made.expected.values())
+@pytest.mark.parametrize(
+    ("gain", "says"),
+    [
+        ((0.03, 0.012, 0.048), "a gain, between +1 and +5 points of F1 over BERT."),
+        ((-0.03, -0.048, -0.012), "a loss, between -5 and -1 points of F1 over BERT."),
+        ((0.12, -0.02, 0.29), "perhaps a gain, between -2 and +29 points of F1 over BERT."),
+        ((-0.02, -0.08, 0.04), "perhaps a loss, between -8 and +4 points of F1 over BERT."),
+        ((0.002, -0.03, 0.04), "probably nothing, between -3 and +4 points of F1 over BERT."),
+    ],
+)
+def test_the_first_words_are_what_to_expect_of_k_bert_a_gate_and_names_written_over(
+    made, gain, says
+):
+    way = Gain(*gain, outside=False)
+    many = replace(expecting(made, 0, 0), expected=dict.fromkeys(WAYS, way))
+    split = many.splits[many.held_out]
+    known = replace(split.mentions.all, known=Share(1, 30))
+    mentions = replace(split.mentions, all=known)
+    many = replace(many, splits={**many.splits, many.held_out: replace(split, mentions=mentions)})
+    answers = [answer.in_words() for answer in verdict_of(many).answers]
+    called = (
+        "K-BERT",
+        "The graph's names through a gate",
+        "The graph's names written over a model",
+    )
+    assert answers == [f"{name}: {says}" for name in called]
+    measured = replace(many, looked_up=LookedUp("m", 0.5, 0.5, {}))
+    assert [answer.in_words() for answer in verdict_of(measured).answers] == answers[:1]
 
 
 @pytest.mark.parametrize(

@@ -459,6 +459,6 @@ def test_an_audit_with_a_model_says_what_looking_up_makes_of_it(here, capsys):
     assert low <= mean <= high
     assert gains["oracle"][0] >= max(mean, gains["dictionary"][0], 0.01)
     texts = {f["kind"]: f["text"] for f in report["verdict"]["findings"]}
-    assert 0 <= looked["new_names"] < 1 and "over the F1 of this model: K-BERT" in texts["expected"]
+    assert 0 <= looked["new_names"] < 1
     said = f"dev {100 * mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}], a perfect judge"
     assert texts["looked_up"].startswith("model reaches F1") and said in texts["looked_up"]
