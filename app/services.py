@@ -67,8 +67,6 @@ from kbert_lab.lab.views.heads import HeadsView, heads_view
 from kbert_lab.lab.views.names import nearest_names
 from kbert_lab.lab.views.trying import Tried, best, candidates, effect
 from kbert_lab.lab.views.why import visible_in
-from kbert_lab.study.gated import FILE as GATE
-from kbert_lab.study.gated import Gate, Gated, GatedPrediction
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO_GRAPHS = (
@@ -112,7 +110,7 @@ def key_of(scene: Scene, graph: KnowledgeGraph) -> str:
 
 def look_anew() -> None:
     """Look at the files of models again: when a visit begins, so that no click waits for them."""
-    for known in (_offer, stamp, _gate):
+    for known in (_offer, stamp):
         known.cache_clear()
 
 
@@ -513,35 +511,6 @@ def predicted_after(
     return tuple(o if isinstance(o, KBertError) else next(read).prediction for o in made)
 
 
-def has_gate(model: str) -> bool:
-    """Whether a gate for named entities stands beside a model."""
-    return model not in NO_MODEL and _gate(model) != "-"
-
-
-@lru_cache(maxsize=1024)
-def _gate(model: str) -> str:
-    return _stamp(Path(model) / GATE)
-
-
-def gated(scene: Scene, graph: KnowledgeGraph) -> GatedPrediction | None:
-    """What a scene's model predicts through its gate; None where the graph is empty.
-
-    Raises:
-        KBertError: the gate can't be read, or is another model's or graph's.
-    """
-    if not len(graph):
-        return None
-
-    def through() -> GatedPrediction:
-        reader = pipeline(scene.model, scene.device, scene.system)
-        read = Gated(reader, Gate.load(scene.model))
-        trace = read(*scene.sentences, graph=graph, **_reading(scene, reader))
-        made: GatedPrediction = trace.prediction
-        return made
-
-    return _gated.get((key_of(scene, graph), _gate(scene.model)), through)
-
-
 def size_of_trace(trace: Any) -> int:
     """Bytes of memory that a trace takes, about."""
     tensors = {id(x): x for x in _tensors(trace)}  # equal layers share one
@@ -758,7 +727,6 @@ _searches: Kept[tuple[GraphSearch, Facets, int]] = Kept(
     256 << 20, lambda kept: TRIPLE_BYTES * kept[2]
 )
 _traces: Kept[Any] = Kept(192 << 20, size_of_trace)
-_gated: Kept[GatedPrediction] = Kept(16 << 20, lambda made: TOKEN_BYTES * len(made.tokens))
 _maps: Kept[np.ndarray] = Kept(192 << 20, lambda maps: maps.nbytes)
 _small_maps: Kept[HeadsView] = Kept(16 << 20, lambda view: view.codes.nbytes)
 _entering: Kept[np.ndarray] = Kept(16 << 20, lambda weights: weights.nbytes)

@@ -24,7 +24,6 @@ from app.app_pages.lab_open import (
 from app.app_pages.lab_prediction import (
     comparable,
     compare_chooser,
-    gate_panel,
     prediction_details,
     prediction_panel,
     result_strip,
@@ -148,7 +147,6 @@ def panels() -> None:
     with predicted:
         told = comparable(trace, before)
         prediction_panel(now, trace, told, kind)
-        gate_panel(now, graph, trace)
     with strip:
         result_strip(turned(now, trace, told) if trace.prediction else "")
     with left:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from app import drawn, explained, services, state
@@ -194,8 +195,9 @@ def attends(one: Column, number: int) -> None:
 def notes(columns: Sequence[Column]) -> None:
     """The colours of the matrices; which systems have no model here; why two are equal."""
     views = [one.view() for one in columns if sides.has_trees(one.trace) and one.weights is None]
-    for view in views[-1:]:
-        st.html(matrix.legend_html(view))
+    if views:
+        every = np.concatenate([view.codes.ravel() for view in views])
+        st.html(matrix.legend_html(replace(views[0], codes=every)))
     chosen, info = state.session().compare, columns[0].side.info
     if chosen == "systems" and info is not None:
         here = {sides.system_of(one.trace) for one in columns}

@@ -3,6 +3,7 @@
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from app import services, state
@@ -20,6 +21,8 @@ from kbert_lab.lab.views import interventions, prediction
 from kbert_lab.lab.views.diff import identity_of
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.interventions import After, with_one_more
+from kbert_lab.lab.views.matrix import share
+from kbert_lab.lab.views.prediction import before_and_now
 from kbert_lab.lab.views.why import visible_in
 from kbert_lab.lab.words import IV_TEXTS
 
@@ -155,7 +158,7 @@ def removable(number: int, one: Intervention, said: str, note: str = "") -> None
 
 
 def what_it_does(now: Scene) -> None:
-    """The prediction against the one without interventions; where it is that of no graph, that."""
+    """Say where the prediction is the one without interventions, or that of no graph."""
     found, untouched, plain = (
         services.trace(scene, state.graph_of(scene)).prediction
         for scene in (now, now.without_interventions(), now.without_knowledge())
@@ -163,14 +166,13 @@ def what_it_does(now: Scene) -> None:
     if found is None:
         return
     info = services.model_info(now.model)
-    written = lambda own: prediction.drawn(now.sentences, [prediction.Side("", "", own, info)])  # noqa: E731
-    same = written(untouched) == written(found)
-    what = t("the same prediction, to the last shown digit.")
-    if not same:
-        said = prediction.headline(now.sentences, info, found, untouched)
-        what = said or t("other candidates.")
-    st.markdown(markdown(t("Against the same scene without interventions: {what}", what=what)))
-    if written(plain) == written(found) and not same:
+    written = [
+        prediction.drawn(now.sentences, before_and_now(info, own))
+        for own in (found, untouched, plain)
+    ]
+    if written[0] == written[1]:
+        st.info(t("The prediction is the same without interventions, to the last shown digit."))
+    elif written[0] == written[2]:
         said = N_(
             "Equal to the model without any graph: nothing of a branch reaches what the prediction "
             "is read from. The link that is cut does all the work here."
@@ -190,12 +192,18 @@ def refused_list(now: Scene) -> None:
 
 
 def head_patch(
-    now: Scene, graph: KnowledgeGraph, window: int, chosen: tuple[int, int], branch: PlacedBranch
+    now: Scene,
+    graph: KnowledgeGraph,
+    window: int,
+    chosen: tuple[int, int],
+    branch: PlacedBranch,
+    shares: np.ndarray,
 ) -> None:
     """Keep one attention head from looking at a branch, and say what that does.
 
     Args:
         chosen: layer and head, from 1; nothing is offered of a mean.
+        shares: (L, A), how much of its attention the mention pays to the branch in each head.
     """
     trace = services.trace(now, graph)
     if trace.prediction is None or not all(chosen):
@@ -210,8 +218,11 @@ def head_patch(
     info, at = services.model_info(now.model), (mention.start, mention.end)
     turned = prediction.turning(info, now.sentences[-1], cut, trace.prediction, sure=True)
     points = abs(100 * prediction.points(info, trace.prediction, cut, at))
+    layer, head = chosen
     said = t(
-        "Without this link, in this head alone, the prediction changes by {points} points.",
+        "{share} of the mention's attention in this head; without this link, in this head alone, "
+        "the prediction changes by {points} points.",
+        share=share(float(shares[layer - 1, head - 1])),
         points=f"{points:.1f}",
     )
     st.markdown(markdown(f"{said} {turned}"))

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import drawn, services, state
 from app.app_pages.lab_interventions import head_patch, interventions_panel, switch_link
-from app.app_pages.parts import bind, segments, table
+from app.app_pages.parts import bind, segments
 from app.components import Message, draw_heads, draw_matrix
 from app.drawn import linked
 from app.state import KEEP
@@ -147,16 +147,17 @@ def attention_panel(side: Shown) -> None:
         help = t("One small map for every layer and attention head.")
         every = st.toggle(t("All heads"), key="lab.all_heads", help=help, **KEEP)
     assert side.maps is not None and side.chosen is not None
+    shares = None
     branch = heads.branch_read(side.flat, state.selection().triple)
     if branch is not None:
         st.caption(markdown(heads.said_of_readers(side.maps, side.visible, branch)))
-        head_patch(side.scene, side.graph, side.window, side.chosen, branch)
+        shares = heads.shares_of(side.maps, side.visible, branch)
+        head_patch(side.scene, side.graph, side.window, side.chosen, branch, shares)
     if every:
         specials = not ss.get("lab.specials")
         keep = tuple(matrix.places_drawn(side.flat.identities, specials=specials))
         view = services.small_maps(side.scene, side.graph, side.window, keep)
-        if branch is not None:
-            view = replace(view, shares=heads.shares_of(side.maps, side.visible, branch))
+        view = replace(view, shares=shares)
         small_maps(side, view)
     draw(side.view(), side)
 
@@ -290,7 +291,9 @@ def draw(view: MatrixView, side: Shown, before: Shown | None = None) -> None:
             st.markdown(markdown(said))
             say_arithmetic(side)
     say_triple(side)
-    say_row(side)
+    place = side.place(state.selection().token)
+    if place is not None:
+        st.markdown(markdown(row.say_row(side.flat, place, side.visible, side.weights)))
     if state.selection().empty:
         st.caption(
             t(
@@ -333,20 +336,6 @@ def say_arithmetic(side: Shown) -> None:
         return
     st.caption(markdown(heads.map_name(layer, head)))
     st.html(heads.table_html(found))
-
-
-def say_row(side: Shown) -> None:
-    """The chosen token's row in words and as a table."""
-    place = side.place(state.selection().token)
-    if place is None:
-        return
-    ablation = side.scene.ablation
-    said, seen = row.row_view(side.flat, place, ablation, side.visible, side.weights)
-    st.markdown(markdown(sentences(said)))
-    title = t("Row of “{a}” as a table", a=markdown(plain(side.flat.tokens[place])))
-    with st.expander(title, key="lab.row", on_change="rerun") as opened:
-        if opened.open:
-            table(seen, most=360)
 
 
 def say_triple(side: Shown) -> None:

@@ -9,8 +9,8 @@ from app import services, state
 from app.app_pages.parts import action, bind
 from app.components import tell
 from app.drawn import linked
-from app.state import BERT, FREE, KEEP, ORIGINAL, PINNED, UNTOUCHED
-from kbert_core import KBertError, KBertTrace, KnowledgeGraph
+from app.state import BERT, FREE, ORIGINAL, PINNED, UNTOUCHED
+from kbert_core import KBertTrace
 from kbert_core.tasks import NerPrediction
 from kbert_lab.lab.commands import Compare, Pin
 from kbert_lab.lab.scene import Scene
@@ -18,7 +18,6 @@ from kbert_lab.lab.session import AUTO, NO_TASK
 from kbert_lab.lab.texts import N_, t, without_folders
 from kbert_lab.lab.views import prediction
 from kbert_lab.lab.views.html import markdown
-from kbert_lab.lab.views.model_facts import shares
 from kbert_lab.lab.views.prediction import before_and_now
 from kbert_lab.lab.views.selected import chosen_characters
 from kbert_lab.lab.words import COMPARE_NAME
@@ -79,45 +78,15 @@ def draw_prediction(now: Scene, trace: Any, was: Any, kind: str) -> None:
 
 
 def prediction_details(now: Scene, trace: Any, was: Any) -> None:
-    """The entities as a table, and the types of what changed."""
+    """The probabilities of all types where an entity has changed."""
     after = trace.prediction
-    if not isinstance(after, NerPrediction):
+    if was is None or not isinstance(after, NerPrediction):
         return
-    found = prediction.changes(now.sentences[0], was, after)
-    st.html(prediction.changes_html(found, compared=was is not None))
-    for item in prediction.worth_a_look(found) if was is not None else ():
+    for item in prediction.worth_a_look(prediction.changes(now.sentences[0], was, after)):
         place = (item.start, item.end)
-        now_, then = (prediction.type_probabilities(own, *place) for own in (after, was))
+        found, then = (prediction.type_probabilities(own, *place) for own in (after, was))
         head = t("Probability by type: “{text}”", text=item.text)
-        st.html(prediction.bars_html(before_and_now(None, now_, then), head))
-
-
-def gate_panel(now: Scene, graph: KnowledgeGraph, trace: Any) -> None:
-    """The prediction once the gate beside the model has written over it, where there is one."""
-    if not (isinstance(trace.prediction, NerPrediction) and services.has_gate(now.model)):
-        return
-    wanted = st.toggle(
-        t("Written over by the gate"),
-        key="lab.gate",
-        help=t(
-            "The gate beside this model judges every name of the graph in the text. What it finds "
-            "likely enough is written over the prediction, without the model reading it."
-        ),
-        **KEEP,
-    )
-    if not wanted:
-        return
-    try:
-        gated = services.gated(now, graph)
-    except KBertError as error:
-        st.warning(markdown(error))
-        return
-    if gated is None or not gated.judged:
-        st.caption(
-            t("The text contains no name of the graph that has a type, so nothing is written.")
-        )
-        return
-    st.html(prediction.gate_html(now.sentences[0], gated, trace.prediction))
+        st.html(prediction.bars_html(before_and_now(None, found, then), head))
 
 
 def how_far(now: Scene) -> str | None:
@@ -125,21 +94,9 @@ def how_far(now: Scene) -> str | None:
     example = state.current_example()
     if not (now.has_model and services.has_trees(now) and example and example.rests_on_triple):
         return None
-    info = services.model_info(now.model)
-    if not info.card.knowledge:
-        return None
-    parts = shares(info.card.notes)
-    return markdown(
-        t(
-            "This prediction depends on the first triple. That is not always so: on the dev set "
-            "of {model}, changing the type of a correctly tagged mention in the graph changed the "
-            "predicted type for {parts}."
-            if parts
-            else "This prediction depends on the first triple. That is not always so, and the "
-            "card of {model} does not say how often such an edit works.",
-            model=info.name,
-            parts=parts,
-        )
+    return t(
+        "This prediction depends on the first triple. That is not always so: the line under the "
+        "chosen model says how often it follows an edit."
     )
 
 

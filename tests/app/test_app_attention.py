@@ -74,46 +74,22 @@ def test_small_maps_leave_special_tokens_out_where_they_are_hidden(graph, run):
 
 def test_a_row_says_whom_it_sees_and_what_is_hidden(graph, run):
     flat = run(graph).rows[0]
-    said, columns = row.row_view(flat, index("Cook"), FULL, seen(flat))
-    assert said == [
-        "“Cook” sees 10 of 14 tokens: 8 of the trunk, the branch “CEO Apple”.",
-        "Hidden from it: the branch “capital China”, the branch “is_a City”.",
-    ]
-    tokens, places, reasons = columns.values()
-    assert [token.partition(" (")[0] for token in tokens] == [
-        word for word in TOKENS if word not in ("capital", "China", "is_a", "City")
-    ]
-    why = dict(zip(tokens, reasons, strict=True))
-    assert why["Cook (2)"] == "the token itself"
-    assert why["Apple (4)"] == "a mention and its branch"
-    assert why["is (5)"] == "both on the trunk"
-    assert places[3] == "branch “CEO Apple”"
+    assert row.say_row(flat, index("Cook"), seen(flat)) == (
+        "“Cook” sees 10 of 14 tokens: 8 of the trunk, the branch “CEO Apple”. "
+        "Hidden from it: the branch “capital China”, the branch “is_a City”."
+    )
+    said = row.say_row(flat, index("China"), seen(flat))
+    assert said.startswith("“China” sees 3 of 14 tokens: 1 of the trunk, the branch")
+    assert "Hidden from it: 7 of the trunk, the branch “CEO Apple”" in said
+    assert "Hidden" not in row.say_row(flat, index("China"), np.ones((14, 14), dtype=bool))
 
 
-def test_a_branchs_row_tells_how_much_of_the_trunk_is_hidden(graph, run):
+def test_a_row_with_attention_says_where_it_looks_most(graph, run):
     flat = run(graph).rows[0]
-    said, _ = row.row_view(flat, index("China"), FULL, seen(flat))
-    assert said[0].startswith("“China” sees 3 of 14 tokens: 1 of the trunk, the branch")
-    assert "Hidden from it: 7 of the trunk, the branch “CEO Apple”" in said[1]
-
-
-def test_nothing_is_said_to_be_hidden_where_everything_is_visible(graph, run):
-    flat, everything = run(graph).rows[0], Ablation(visible="all")
-    said, columns = row.row_view(flat, index("China"), everything, seen(flat, everything))
-    assert len(said) == 1
-    assert len(columns["Token"]) == 14
-
-
-def test_a_row_with_attention_begins_where_it_looks_most(graph, run):
-    flat = run(graph).rows[0]
-    weights = weights_of(flat)
-    at = index("Beijing")
-    said, columns = row.row_view(flat, at, FULL, seen(flat), weights)
-    places = [int(token.rpartition("(")[2][:-1]) for token in columns["Token"]]
-    shares = [weights[at, place] for place in places]
-    assert shares == sorted(shares, reverse=True)
-    assert columns["Attention"][0] == f"{100 * shares[0]:.1f} %" in said[-1]
-    assert flat.tokens[places[0]] in said[-1]
+    weights, at = weights_of(flat), index("Beijing")
+    first = int(weights[at].argmax())
+    said = row.say_row(flat, at, seen(flat), weights)
+    assert f"most to: “{flat.tokens[first]}” {100 * weights[at, first]:.1f} %, " in said
 
 
 # A triple

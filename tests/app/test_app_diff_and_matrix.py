@@ -159,38 +159,6 @@ def test_the_canvas_gets_values_to_a_thousandth_of_a_per_cent_and_what_is_hidden
     assert (kinds == matrix.visible_view(flat, FULL).codes).all()
 
 
-def test_before_and_now_stand_over_the_same_tokens_under_one_scale(graph, run):
-    before = run(graph.remove(Triple("Tim Cook", "CEO", "Apple"))).rows[0]
-    after = run(graph).rows[0]
-    old = np.full((len(before),) * 2, 0.25, dtype=np.float32)
-    new = np.full((len(after),) * 2, 0.5, dtype=np.float32)
-    views = [
-        matrix.spread(matrix.attention_view(flat, one, *seen(flat), high=0.5), before, after, which)
-        for flat, one, which in ((before, old, "before"), (after, new, "after"))
-    ]
-    was, now = views
-    assert was.identities == now.identities == tuple(after.identities)
-    assert (was.low, was.high) == (now.low, now.high) == (0, 0.5)
-    kinds, values = unpacked(was)
-    assert kinds[index("Apple"), index("CEO")] == matrix.ONLY_AFTER  # it wasn't there
-    assert values[index("Cook"), index("now")] == pytest.approx(0.25, abs=1e-4)
-    kinds, values = unpacked(now)
-    assert kinds[index("Apple"), index("CEO")] == 0
-    assert values[index("Cook"), index("now")] == pytest.approx(0.5, abs=1e-4)
-    assert kinds[index("Apple"), index("China")] == matrix.HIDDEN
-
-
-def test_before_and_now_of_the_visible_matrix_keep_their_clauses(graph, run):
-    before = run(graph.remove(Triple("Tim Cook", "CEO", "Apple"))).rows[0]
-    after = run(graph).rows[0]
-    now = matrix.spread(matrix.visible_view(after, FULL), before, after, "after")
-    assert (now.codes == matrix.visible_view(after, FULL).codes).all()
-    was = matrix.spread(matrix.visible_view(before, FULL), before, after, "before")
-    both = [i for i, token in enumerate(was.tokens) if token.status == "same"]
-    assert (was.codes[np.ix_(both, both)] == matrix.visible_view(before, FULL).codes).all()
-    assert set(np.unique(was.codes[index("CEO")])) == {matrix.ONLY_AFTER}
-
-
 def test_a_map_or_a_mean_of_maps_is_picked():
     maps = np.random.default_rng(0).random((2, 3, 5, 5)).astype(np.float16)
     exact = maps.astype(np.float32)

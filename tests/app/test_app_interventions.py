@@ -273,7 +273,7 @@ def test_a_cell_says_which_intervention_decides_it(graph, run):
     said = interventions.why_now(some, 0, (cook, apple), "It was.")
     assert said == (
         "Blocked in layer 2 by an intervention: “Tim Cook” and the branches of “Tim Cook” may not "
-        "see each other, in layer 2 only. Elsewhere: It was."
+        "see each other, in layer 2 only. Without it: It was."
     )
     opened = interventions.why_now(some, 0, (cls, apple), "It was.")
     assert opened.startswith("Opened by an intervention: “[CLS]” and the branches may see")
@@ -333,7 +333,6 @@ def test_a_branch_is_blocked_undone_redone_and_removed(on_link):
     (one,) = standing(on_link)
     assert (one.action, one.seer, one.seen.kind, one.layers) == ("block", TRUNK, "branch", ())
     assert "1. The trunk and the branch" in everything(on_link)
-    assert "Against the same scene without interventions" in everything(on_link)
     assert on_link.button(key="lab.iv_block").disabled
     click(on_link, "lab.undo")
     assert standing(on_link) == ()
@@ -403,7 +402,7 @@ def test_a_cut_link_is_said_to_equal_no_graph_and_everything_open_the_ablation(o
     preset(on_link, "no_link")
     assert "Equal to the model without any graph" in everything(on_link)
     preset(on_link, "cls_blind")
-    assert "the same prediction, to the last shown digit" in everything(on_link)
+    assert "the same without interventions, to the last shown digit" in everything(on_link)
     assert "changes nothing here" in everything(on_link)
     preset(on_link, "everything")
     assert "Equal to" not in everything(on_link)

@@ -21,7 +21,6 @@ from kbert_lab.lab.texts import speaking
 from kbert_lab.lab.views import knowledge, names, tree
 from kbert_lab.lab.views.diff import code_of
 from kbert_lab.lab.views.html import escape, markdown, shown
-from kbert_lab.lab.views.model_facts import shares
 from kbert_lab.lab.views.names import nearest_names
 from kbert_lab.lab.views.neighbourhood import (
     Drawn,
@@ -228,15 +227,6 @@ def test_a_name_in_the_drawing_leads_to_its_first_token_in_the_text(graph, run):
         "tim cook": '["trunk",0,0]',
         "beijing": '["trunk",0,4]',
     }
-
-
-def test_shares_are_read_from_a_card_and_may_be_absent():
-    notes = {"edit_response": {"dev": {"unseen": {"new": 0.625, "n": 92}, "seen": {"new": 0.78}}}}
-    said = shares(notes)
-    assert "62.5 % of the mentions unseen in training (n = 92)" in said
-    assert "78.0 % of the mentions seen in training" in said
-    for nothing in (None, {}, {"edit_response": None}, {"edit_response": {"dev": {"seen": 1}}}):
-        assert shares(nothing) is None
 
 
 def test_a_later_state_of_a_table_is_read_beyond_what_was_taken(graph):

@@ -61,7 +61,7 @@ def test_a_preset_on_a_narrow_page_in_chinese_says_what_it_equals(visit):
     expect(panel(lab)).to_contain_text("与不使用图谱的模型相等")
     preset(lab, "预设", "[CLS] 看不到任何分支")
     expect(panel(lab)).to_contain_text("在此没有任何改变")
-    expect(panel(lab)).to_contain_text("预测相同")
+    expect(panel(lab)).to_contain_text("预测与不干预时相同")
     box = panel(lab).bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390

@@ -205,20 +205,10 @@ def why_now(trace: KBertTrace, window: int, cell: tuple[Identity, Identity], why
     if not changed:
         return why
     by = dict.fromkeys(describe(one, row) for one in trace.interventions if _names(one, row, i, j))
-    values = {"by": clauses(by), "why": why}
-    if len(changed) == len(layers):
-        return t(
-            "Blocked by an intervention: {by}. Without it: {why}"
-            if was
-            else "Opened by an intervention: {by}. Without it: {why}",
-            **values,
-        )
-    key = (
-        N_("Blocked in layer {layers} by an intervention: {by}. Elsewhere: {why}")
-        if was
-        else N_("Opened in layer {layers} by an intervention: {by}. Elsewhere: {why}")
-    )
-    return t(key, layers=listed(changed), **values)
+    where = "" if len(changed) == len(layers) else t(" in layer {layers}", layers=listed(changed))
+    text = N_("Blocked{where} by an intervention: {by}. Without it: {why}")
+    text = text if was else N_("Opened{where} by an intervention: {by}. Without it: {why}")
+    return t(text, where=where, by=clauses(by), why=why)
 
 
 def _names(one: Intervention, row: FlatTree, i: int, j: int) -> bool:

@@ -28,7 +28,6 @@ CANVAS = {
 }
 
 Kind = Literal["visible", "attention", "difference"]
-Which = Literal["before", "after"]
 LEVELS = 250  # codes below are values; the others are kinds of cell
 ONLY_BEFORE, ONLY_AFTER, HIDDEN = 253, 254, 255
 TRUNK, BRANCH, LINK, ABLATED, SEEN, UNSEEN = range(6)  # codes of a visible matrix
@@ -160,25 +159,6 @@ def attention_view(
     codes = np.clip(np.round(weights / high * (LEVELS - 1)), 0, LEVELS - 1).astype(np.uint8)
     codes[~visible] = HIDDEN
     return MatrixView("attention", False, codes, *_axis(flat, flat), 0.0, high, weights)
-
-
-def spread(view: MatrixView, before: FlatTree, after: FlatTree, which: Which) -> MatrixView:
-    """Lay one scene's matrix over the tokens of two, so that the two can be flipped through.
-
-    Args:
-        view: of ``before`` or of ``after``, as ``which`` says.
-        before, after: the two scenes' tokens.
-        which: whose matrix it is; cells of tokens that it lacks are marked.
-    """
-    tokens, *grids, _ = _joined(before, after)
-    grid = grids[which == "after"]
-    codes = view.codes[grid]
-    every = np.ones(codes.shape, dtype=bool)
-    laid = _marked(codes, tokens, (before, after), (every, every), categorical=view.categorical)
-    own = np.array([getattr(token, which) is not None for token in tokens])
-    kept = np.where(own[:, None] & own[None, :], codes, laid.codes)
-    values = view.values[grid] if view.values is not None else None
-    return replace(laid, kind=view.kind, codes=kept, low=view.low, high=view.high, values=values)
 
 
 def difference(

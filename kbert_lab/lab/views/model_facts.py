@@ -147,20 +147,3 @@ def _is_number(value: Any) -> bool:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.1f}"
-
-
-def shares(notes: Mapping[str, Any] | None) -> str | None:
-    """Say the shares a card reports, or None where it reports none; plain text."""
-    parts = []
-    for kind in (N_("unseen"), N_("seen")):
-        found = _at(notes or {}, "edit_response", "dev", kind)
-        if isinstance(found, Mapping) and _is_number(found.get("new")):
-            key = (
-                N_("{share} of the mentions {kind} in training (n = {n})")
-                if found.get("n")
-                else N_("{share} of the mentions {kind} in training")
-            )
-            parts.append(
-                t(key, share=f"{_percent(found['new'])} %", kind=t(kind), n=found.get("n"))
-            )
-    return t(" and ").join(parts) or None

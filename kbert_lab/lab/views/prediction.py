@@ -20,7 +20,6 @@ from kbert_lab.lab.models import ModelInfo, type_name
 from kbert_lab.lab.texts import N_, clauses, listed, t
 from kbert_lab.lab.views.html import escape, scrolling, shown, table_html
 from kbert_lab.lab.views.styles import ENTITY_TINTS
-from kbert_lab.study.gated import GatedPrediction
 
 LONG = 150  # characters of a text that scrolls line by line, each line of one height
 FOLDED = 50  # characters of a text that stands once where nothing in it changed
@@ -178,26 +177,37 @@ def points(info: ModelInfo, now: Any, other: Any, at: Place) -> float:
 # In words; plain text
 
 
+def turns(
+    info: ModelInfo, text: str, now: Any, before: Any
+) -> list[tuple[str, Named | None, Named | None]]:
+    """What is taken for something else than before: its text, if it is a place; before; now."""
+    found: list[tuple[str, Named | None, Named | None]]
+    if has_places(now):
+        found = [(c.text, c.before, c.after) for c in changes(text, before, now)]
+    else:
+        pairs = zip(answers(info, before), answers(info, now), strict=False)
+        found = [("", was, after) for was, after in pairs]
+    return [own for own in found if (own[1] and own[1][0]) != (own[2] and own[2][0])]
+
+
 def headline(texts: Sequence[str], info: ModelInfo, now: Any, before: Any) -> str:
     """Say in a line what became of a prediction; empty where there is nothing to say."""
     if not has_places(now):
         both = [answers(info, own) for own in (before, now) if own is not None]
         said = [listed(map(_named, own)) for own in both]
         return " → ".join(dict.fromkeys(said)) if isinstance(now, ClassPrediction) else ""
-    if before is None:
-        return ""
-    found = [own for own in changes(texts[0], before, now) if own.change != "same"]
+    found = turns(info, texts[0], now, before) if before is not None else []
+    if not found:
+        return t("The entities are the same before and now.") if before is not None else ""
     named = [
         t(
-            CHANGE[own.change],
-            text=own.text,
-            before=own.before and own.before[0],
-            after=own.after and own.after[0],
+            CHANGE["new" if was is None else "lost" if after is None else "type"],
+            text=text,
+            before=was and was[0],
+            after=after and after[0],
         )
-        for own in found[:MOST_SAID]
+        for text, was, after in found[:MOST_SAID]
     ]
-    if not found:
-        return t("The entities are the same before and now.")
     more = len(found) - len(named)
     return clauses(named) + (t("; {count} more", count=more) if more else "") + t(".")
 
@@ -210,15 +220,8 @@ def turning(info: ModelInfo, text: str, now: Any, before: Any, *, sure: bool = F
         now, before: predictions of one kind.
         sure: with probabilities.
     """
-    found: list[tuple[str, Named | None, Named | None]]
-    if has_places(now):
-        found = [(c.text, c.before, c.after) for c in changes(text, before, now)]
-    else:
-        pairs = zip(answers(info, before), answers(info, now), strict=False)
-        found = [("", was, after) for was, after in pairs]
-    turned = [own for own in found if (own[1] and own[1][0]) != (own[2] and own[2][0])]
     said = []
-    for name, *both in turned[:MOST_SAID]:
+    for name, *both in turns(info, text, now, before)[:MOST_SAID]:
         sides = ((own and (_named(own) if sure else own[0])) or t("none") for own in both)
         what = " → ".join(sides)
         said.append(t("{name}: {what}", name=name, what=what) if name else what)
@@ -244,12 +247,11 @@ def outcome(info: ModelInfo, text: str, now: Any, after: Any, at: Place) -> tupl
                 said = t("“{text}” {label}", text=change.text, label=said)
             return said, True
         return t("no change"), False
-    was, own = answers(info, now), answers(info, after)
-    turns = [name for name, _ in was] != [name for name, _ in own]
-    scored = isinstance(after, ClassPrediction) and is_score(info, after)
-    if scored:
+    own = answers(info, after)
+    if isinstance(after, ClassPrediction) and is_score(info, after):
         return own[0][0], bool(now.label != after.label)
-    return (listed(map(_named, own)), True) if turns else (t("no change"), False)
+    changed = bool(turns(info, text, after, now))
+    return (listed(map(_named, own)), True) if changed else (t("no change"), False)
 
 
 def compared(texts: Sequence[str], sides: Sequence[Side]) -> str:
@@ -470,25 +472,6 @@ def bars_html(sides: Sequence[Side], head: str, most: int = MOST_BARS) -> str:
         rows += "</tr>"
     four = " kb-four" if len(sides) > 3 else ""
     return scrolling(f'<table class="kb-table kb-twins{four}"><tr>{heads}</tr>{rows}</table>')
-
-
-def gate_html(text: str, gated: GatedPrediction, own: NerPrediction) -> str:
-    """Draw what stands once a gate has written over a prediction, and its word on every name."""
-    there = {(span.start, span.end, span.label) for span in own.spans}
-    new = [s for s in gated.spans if (s.start, s.end, s.label) not in there]
-    marks = {(s.start, s.end): ("kb-ring", t("by the gate")) for s in new}
-    rows = [
-        [
-            shown(name.text),
-            escape(type_name(name.label)),
-            percent(name.probability),
-            escape(t("written") if name.written else t("not written")),
-        ]
-        for name in gated.judged
-    ]
-    heads = (t("Name in the graph"), t("Type"), t("Chance to be right"), t("By the gate"))
-    line = f'<div class="kb-ner">{line_html(text, gated, tints([gated]), marks)}</div>'
-    return line + (scrolling(table_html(heads, rows)) if rows else "")
 
 
 def worth_a_look(found: Sequence[Change]) -> tuple[Change, ...]:

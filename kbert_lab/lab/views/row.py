@@ -1,39 +1,27 @@
-"""One row of the matrix in words and as a table: who sees whom, and how much it looks there."""
+"""One row of the matrix in words: who sees whom, and how much it looks there."""
 
 import numpy as np
 
 from kbert_core.kbert.flat_tree import FlatTree
-from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.lab.selection import triple_of
 from kbert_lab.lab.texts import N_, listed, sentences, t
-from kbert_lab.lab.views.matrix import CELLS, HIDDEN, share, visible_view
+from kbert_lab.lab.views.matrix import share
 from kbert_lab.lab.views.why import branch_of
 
-MOST_NAMED = 6  # tokens or branches named in a sentence; the table has them all
+MOST_NAMED = 6  # tokens or branches in a sentence
 
 
-def row_view(
-    flat: FlatTree,
-    row: int,
-    ablation: Ablation,
-    visible: np.ndarray,
-    weights: np.ndarray | None = None,
-) -> tuple[list[str], dict[str, list[str]]]:
-    """Describe a row.
+def say_row(
+    flat: FlatTree, row: int, visible: np.ndarray, weights: np.ndarray | None = None
+) -> str:
+    """Say whom a token sees, what is hidden from it, and where it looks most; plain text.
 
     Args:
         flat: N tokens.
-        ablation: tells why a cell is open.
         visible: (N, N) bool, row may attend to column.
         weights: (N, N) attention, if it is shown.
-
-    Returns:
-        Sentences, plain text; and the tokens it sees as columns of a table, where it looks most
-        first, or in reading order.
     """
-    codes = visible_view(flat, ablation).codes[row]
-    names = {**CELLS, HIDDEN: N_("an intervention opens it")}
     token, seen = flat.tokens[row], np.flatnonzero(visible[row]).tolist()
     hidden = [place for place in range(len(flat)) if not visible[row, place]]
     counts = {"a": token, "seen": len(seen), "n": len(flat)}
@@ -44,17 +32,7 @@ def row_view(
         seen.sort(key=lambda place: -weights[row, place])
         most = [f"“{flat.tokens[i]}” {share(float(weights[row, i]))}" for i in seen[:MOST_NAMED]]
         said.append(t("“{a}” attends most to: {what}.", a=token, what=listed(most)))
-    branches = [branch_of(flat, place) for place in seen]
-    columns = {
-        t("Token"): [f"{flat.tokens[place]} ({place})" for place in seen],
-        t("Stands on"): [t("branch “{branch}”", branch=b) if b else t("trunk") for b in branches],
-        t("Seen because"): [
-            t("the token itself") if place == row else t(names[codes[place]]) for place in seen
-        ],
-    }
-    if weights is not None:
-        columns[t("Attention")] = [share(float(weights[row, place])) for place in seen]
-    return said, columns
+    return sentences(said)
 
 
 def _named(flat: FlatTree, places: list[int]) -> str:

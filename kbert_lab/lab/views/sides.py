@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import plotly.express as px
 import plotly.graph_objects as go
 
 from kbert_core.kbert.kbert import KBertTrace
@@ -187,7 +188,8 @@ def _runs(reading: Reading) -> Iterator[tuple[int, int, tuple[TokenView, ...]]]:
                 reading.sentences[sentence][start:stop],
                 code_of(("trunk", sentence, place)),
             )
-            run.append(TokenView(text, hard=number, name=name))
+            joined = place > 0 and tokens.ends[place - 1] == start
+            run.append(TokenView(text, hard=number, name=name, joined=joined))
             number += 1
         if run:
             yield sentence, begun, tuple(run)
@@ -222,40 +224,23 @@ def map_chart(reading: Reading, weights: np.ndarray, columns: Sequence[str]) -> 
         for number, tokens in enumerate(reading.tokens)
         for start, end in zip(tokens.starts, tokens.ends, strict=True)
     ]
-    scale = [[0, "rgba(0, 114, 178, .04)"], [1, TRUNK]]
-    bar = {"tickformat": ".0%", "thickness": 10, "outlinewidth": 0}
-    shown = go.Heatmap(
-        z=weights,
-        customdata=[[(row, column) for column in columns] for row in rows],
-        hovertemplate="%{customdata[0]} → %{customdata[1]}: %{z:.1%}<extra></extra>",
-        **{"zmin": 0, "colorscale": scale, "colorbar": bar, "xgap": 1, "ygap": 1},
+    chart = px.imshow(
+        weights,
+        zmin=0,
+        aspect="auto",
+        title=t(title),
+        color_continuous_scale=["rgba(0, 114, 178, .04)", TRUNK],
+        labels={"x": t(across), "y": t("token of the text"), "color": ""},
     )
-    ticks = {
-        "tickmode": "array",
-        "tickfont": {"size": 10},
-        "showgrid": False,
-        "zeroline": False,
-        "fixedrange": True,
-    }
-    layout = go.Layout(
-        title={"text": t(title), "font": {"size": 13}},
-        height=min(440, 130 + 16 * len(rows)),
-        margin={"l": 8, "r": 8, "t": 36, "b": 8},
-        xaxis={
-            **ticks,
-            "tickvals": [*range(len(columns))],
-            "ticktext": [*columns],
-            "title": t(across),
-        },
-        yaxis={
-            **ticks,
-            "tickvals": [*range(len(rows))],
-            "ticktext": rows,
-            "title": t("token of the text"),
-            "autorange": "reversed",
-        },
+    ticks = {"tickfont": {"size": 10}, "showgrid": False, "fixedrange": True}
+    chart.update_xaxes(ticks, tickvals=[*range(len(columns))], ticktext=[*columns])
+    chart.update_yaxes(ticks, tickvals=[*range(len(rows))], ticktext=rows)
+    chart.update_traces(hovertemplate="%{y} → %{x}: %{z:.1%}<extra></extra>", xgap=1, ygap=1)
+    chart.update_coloraxes(colorbar={"tickformat": ".0%", "thickness": 10})
+    margin = {"l": 8, "r": 8, "t": 36, "b": 8}
+    return chart.update_layout(
+        title_font_size=13, height=min(440, 130 + 16 * len(rows)), margin=margin
     )
-    return go.Figure(shown, layout)
 
 
 # Why two are equal
