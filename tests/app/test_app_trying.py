@@ -35,6 +35,14 @@ def test_each_kind_of_entity_gets_sentences_that_name_it_in_its_language():
     assert made[2].sentences[0].isascii() and not made[0].sentences[0].isascii()
 
 
+def test_english_proposals_are_sentences_whatever_the_noun():
+    pancreas = KnowledgeGraph([Triple("pancreas", "located_in", "abdomen")])
+    said = [one.sentences for one in candidates(pancreas, "ner", "pancreas")]
+    assert said == [("The report mentions pancreas.",), ("Nothing was known about pancreas.",)]
+    (rank,) = candidates(pancreas, "rank", "pancreas")
+    assert rank.sentences[1] == "pancreas: located in abdomen."
+
+
 def test_a_triple_that_is_off_makes_no_sentence():
     off = GRAPH.switch_off(Triple("哮喘", "类别", "疾病"))
     assert "哮喘" not in {one.name for one in candidates(off, "ner")}
@@ -62,7 +70,7 @@ def test_another_label_weighs_more_than_a_surer_one():
     assert said(flip, None) == "Symptom → Disease"
     assert said(surer, None) == "Disease: 60.0 % → 90.0 %"
     label = [ClassPrediction(name, {"0": p, "1": 1 - p}) for name, p in (("0", 0.7), ("1", 0.2))]
-    assert effect(asthma, *label).weight == pytest.approx(2.5)
+    assert effect(asthma, *label).weight == pytest.approx(3.1)
 
 
 SPANS = (("Symptom", 0.7), ("Disease", 0.6), ("Disease", 0.9))

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
@@ -19,41 +22,7 @@ SHOWN = 3
 FLIP, LEAST = 2.0, 0.02  # weights: another label, and what is worth a look
 MOST_LOOKED_AT = 20_000  # entities; a visitor waits for them
 LONGEST = {True: 10, False: 30}  # characters of a name, Chinese or not
-_KINDS = {
-    kind: frozenset(names.split())
-    for kind, names in {
-        "disease": "疾病 病 病症 disease disorder syndrome condition",
-        "symptom": "症状 体征 symptom sign finding",
-        "test": "检查 检验 化验 test examination procedure",
-        "cure": "治疗 药物 药品 药 手术 drug medicine medication chemical treatment",
-        "part": "部位 器官 身体部位 body_part organ anatomy",
-    }.items()
-}
-_CHINESE = {
-    "disease": ("考虑{X}。", "患者既往有{X}病史。"),
-    "symptom": ("有{X}。", "患者出现{X}三天。"),
-    "test": ("复查{X}。", "行{X}未见异常。"),
-    "cure": ("曾行{X}。", "给予{X}治疗。"),
-    "part": ("{X}未见异常。", "{X}疼痛一周。"),
-    "": ("{X}是什么？", "关于{X}的说明。"),
-    "classify": ("房间{X}。", "服务{X}。", "感觉{X}。"),
-    "pair": ("怎么找{X}？\n{X}在哪里？", "{X}是什么？\n什么叫{X}？"),
-    "rank": ("{X}是什么？\n{X}的{R}是{T}。",),
-    "mask": ("{X}是一种[MASK][MASK]。", "{X}的[MASK][MASK]。"),
-}
-_ENGLISH = {
-    "disease": ("The patient was diagnosed with {X}.", "There was no {X}."),
-    "symptom": ("The patient had {X} for three days.", "There was no {X}."),
-    "test": ("The {X} was repeated.", "The {X} showed nothing."),
-    "cure": ("The patient was given {X}.", "After two weeks {X} was stopped."),
-    "part": ("The {X} was normal.", "The patient had pain in the {X}."),
-    "": ("What is {X}?", "We read about {X}."),
-    "classify": ("The room was {X}.", "The service was {X}."),
-    "pair": ("Where is {X}?\nHow do I find {X}?",),
-    "rank": ("What is {X}?\n{X}: {R} {T}.",),
-    "mask": ("{X} is a [MASK].",),
-    "link": ("We talked about the {X}.", "They saw the {X} there."),
-}
+_FORMS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +59,7 @@ def candidates(graph: KnowledgeGraph, task: str | None, head: str = "") -> tuple
     for _, triples in items:
         on = [triple for triple in triples if graph.is_on(triple)]
         name = _name(on, graph) if on else ""
-        chinese = any("\u4e00" <= c <= "\u9fff" for c in name)
-        if head or (1 < len(name) <= LONGEST[chinese] and name.isprintable()):
+        if head or (1 < len(name) <= LONGEST[_is_chinese(name)] and name.isprintable()):
             kinds.setdefault(_kind(on), {}).setdefault(name, on[0])
     each = -(-MOST // max(1, len(kinds)))
     made = []
@@ -114,22 +82,9 @@ def effect(candidate: Candidate, before: Any, after: Any) -> Tried:
     """Measure what a graph changed at the name, from two predictions for one text."""
     start = candidate.sentences[0].find(candidate.name)
     place = (start, start + len(candidate.name))
-    if isinstance(after, NerPrediction):
-        was, now = _span(before, place), _span(after, place)
-        weight = _moved(before, after)
-        weight += FLIP * ((was and was[0]) != (now and now[0])) + (now is not None)
-        return Tried(candidate, weight, was, now)
-    if isinstance(after, ClassPrediction | MaskPrediction):
-        was, now = map(_chosen, (before, after))
-        moved = abs(now[1] - was[1])
-        if isinstance(after, ClassPrediction):
-            moved = abs(now[1] - before.probabilities[now[0]])
-        return Tried(candidate, FLIP * (was[0] != now[0]) + moved, was, now)
-    if isinstance(after, LinkPrediction):
-        link = next((x for x in after.links if x.entity and x.start < place[1]), None)
-        if link is not None and link.entity is not None:
-            return Tried(candidate, link.weight, None, (link.entity, link.weight))
-    return Tried(candidate, 0.0)
+    was, now = _said_of(before, place), _said_of(after, place)
+    (old, p), (new, q) = was or ("", 0.0), now or ("", 0.0)
+    return Tried(candidate, FLIP * (old != new) + abs(q - p) + bool(now and old != new), was, now)
 
 
 def best(tried: Sequence[Tried]) -> tuple[Tried, ...]:
@@ -169,48 +124,42 @@ def _name(triples: Sequence[Triple], graph: KnowledgeGraph) -> str:
 
 def _kind(triples: Sequence[Triple]) -> str:
     types = {normalise_name(x.tail) for x in triples if x.relation in TYPE_RELATIONS}
-    return next((kind for kind, names in _KINDS.items() if types & names), "")
+    return next((kind for kind, names in _FORMS["kinds"].items() if types & {*names}), "")
 
 
-def _templates(name: str, kind: str, task: str | None) -> tuple[str, ...]:
-    forms = _CHINESE if any("\u4e00" <= c <= "\u9fff" for c in name) else _ENGLISH
-    if task in forms:
-        return forms[task]
-    return (*forms[kind], *forms[""]) if kind else forms[""]
+def _is_chinese(name: str) -> bool:
+    return any("\u4e00" <= c <= "\u9fff" for c in name)
+
+
+def _templates(name: str, kind: str, task: str | None) -> Sequence[str]:
+    forms = _FORMS["chinese" if _is_chinese(name) else "english"]
+    return forms[task] if task in forms else [*forms[kind], *(forms[""] if kind else ())]
 
 
 def _filled(form: str, name: str, triple: Triple) -> tuple[str, ...]:
-    parts = {"{R}": triple.relation, "{T}": triple.tail, "{X}": name}
+    parts = {"{R}": triple.relation.replace("_", " "), "{T}": triple.tail, "{X}": name}
     for sign, text in parts.items():
         form = form.replace(sign, text)
     return tuple(form.split("\n"))
 
 
-def _span(prediction: NerPrediction, place: tuple[int, int]) -> tuple[str, float] | None:
-    """The entity that covers most of a place."""
+def _said_of(prediction: Any, place: tuple[int, int]) -> tuple[str, float] | None:
+    """What is predicted of a place, or of the whole text: a label and how sure it is."""
+    if isinstance(prediction, NerPrediction):
 
-    def shared(span: Any) -> int:
-        return min(span.end, place[1]) - max(span.start, place[0])
+        def shared(span: Any) -> int:
+            return min(span.end, place[1]) - max(span.start, place[0])
 
-    found = max(prediction.spans, key=shared, default=None)
-    if found is None or 2 * shared(found) <= place[1] - place[0]:
-        return None
-    return found.label, found.probability
-
-
-def _moved(before: NerPrediction, after: NerPrediction) -> float:
-    """The largest share of a token's probability that went to other tags."""
-    pairs = zip(before.tokens, after.tokens, strict=True)
-    shifts = (
-        sum(max(0.0, p - now.probabilities.get(tag, 0.0)) for tag, p in was.probabilities.items())
-        for was, now in pairs
-    )
-    return max(shifts, default=0.0)
-
-
-def _chosen(prediction: ClassPrediction | MaskPrediction) -> tuple[str, float]:
-    """The label, or the likeliest tokens together and the least of their probabilities."""
+        found = max(prediction.spans, key=shared, default=None)
+        if found is None or 2 * shared(found) <= place[1] - place[0]:
+            return None
+        return found.label, found.probability
     if isinstance(prediction, ClassPrediction):
         return prediction.label, prediction.probabilities[prediction.label]
-    best = [filling.candidates[0] for filling in prediction.fillings]
-    return "".join(token for token, _ in best), min(p for _, p in best)
+    if isinstance(prediction, MaskPrediction):
+        best = [filling.candidates[0] for filling in prediction.fillings]
+        return "".join(token for token, _ in best), min(p for _, p in best)
+    if isinstance(prediction, LinkPrediction):
+        links = (own for own in prediction.links if own.entity and own.start < place[1])
+        return next(((str(own.entity), own.weight) for own in links), None)
+    return None
