@@ -96,6 +96,16 @@ def wheel(tmp_path_factory):
     return made
 
 
+@pytest.fixture(scope="session")
+def figures():
+    """What soak tests count and measure, by name; of tests that aren't run it stays as it was."""
+    found: dict[str, dict] = {}
+    yield found
+    file = Path(__file__).parents[1] / "benchmarks" / "results" / "soak.json"
+    before = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    file.write_text(json.dumps({**before, **found}, indent=1) + "\n", encoding="utf-8")
+
+
 @pytest.fixture
 def kbert(capsys):
     """Run a command; returns what it printed, of ``--json`` the object."""

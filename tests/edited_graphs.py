@@ -36,7 +36,6 @@ edits = st.one_of(
     st.builds(Edit, st.sampled_from(["remove", "switch_off", "switch_on"]), triples),
     st.builds(Edit, st.just("replace"), triples, triples),
 )
-EDITS = st.lists(edits, max_size=12)
 STEPS = st.lists(
     st.one_of(
         edits.map(lambda edit: [edit]),
@@ -147,24 +146,6 @@ def _value(graph):
     return value.updated({}, set(graph.off))
 
 
-def run_apart(path, edits):
-    """Edit what all saw at one revision: refused is only what meets a triple changed since."""
-    with GraphStore.create(path) as store:
-        store.apply(*(Edit("add", Triple(head, "r", "x")) for head in ("a", "b", "ab")))
-        seen, changed = store.revision, set()
-        for edit in edits:
-            met = changed & {edit.triple, edit.new or edit.triple}
-            try:
-                store.apply(edit, seen=seen)
-            except GraphConflict:
-                assert met
-            except GraphEditError:  # it is there, or it isn't
-                continue
-            else:
-                assert not met
-                changed |= {edit.triple, edit.new or edit.triple}
-
-
 # Killed
 
 
@@ -232,15 +213,6 @@ def kill_once(path, seconds, work=edit_file):
     return int(told.split()[-1]) if told else 0
 
 
-def check_same(now, then):
-    """Both hold the same triples, in the same order, and the same are on."""
-    for entity in {*now.entities(), *then.entities()}:
-        assert now.triples_of(entity) == then.triples_of(entity)
-        assert [now.is_on(t) for t in now.triples_of(entity)] == [
-            then.is_on(t) for t in then.triples_of(entity)
-        ]
-
-
 def kill_often(folder, times, seed):
     """Kill and look, so many times; return how far the graph came."""
     chance = random.Random(seed)
@@ -255,22 +227,15 @@ def kill_often(folder, times, seed):
         with GraphStore(path, write=True) as store:
             assert store.revision >= last  # all it told of is there
             assert [e.revision for e in store.history()] == list(range(store.revision, -1, -1))
-            check_same(store.graph(), expected(store.revision))
+            assert content(store.graph()) == content(expected(store.revision))
             last = store.revision
     return last
 
 
 # Damage
 
-FOREIGN = (  # what no graph of ours holds
-    "CREATE TRIGGER t AFTER INSERT ON entry BEGIN UPDATE triple SET tail = 'EVIL'; END",
-    "CREATE VIEW v AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i FROM n",
-    "CREATE TABLE t (a)",
-    "CREATE INDEX i ON triple (tail, relation)",
-    "CREATE VIRTUAL TABLE f USING fts5(a)",
-)
 NAMED = "aspirin, asa and apples (fruit); 阿司匹林"
-VALUES = (None, b"\xff\xfe", b"asa", 7, -1, 1 << 62, 1e300, 0.5, "", "x", "asa", "\x01", "5", "[1]")
+VALUES = (b"\xff\xfe", b"asa", 7, -1, 1 << 62, 1e300, 0.5, "", "x", "asa", "\x01", "5", "[1]")
 COLUMNS = {
     "fact": ("value",),
     "source": ("name", "revision"),
@@ -297,26 +262,15 @@ def make_graph(path):
 
 def damage(path, dice):
     """Change a graph file; return how."""
-    if dice.random() < 0.1:
-        with closing(sqlite3.connect(path, isolation_level=None)) as database:
-            database.execute(foreign := dice.choice(FOREIGN))
-        return foreign
     if dice.random() < 0.5:
         table = dice.choice([*COLUMNS])
         column, value = dice.choice(COLUMNS[table]), dice.choice(VALUES)
-        with closing(sqlite3.connect(path, isolation_level=None)) as database:
-            database.execute("PRAGMA writable_schema = ON")
-            schema = database.execute("SELECT name, sql FROM sqlite_schema").fetchall()
-            database.execute("UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL', '')")
         with closing(sqlite3.connect(path, isolation_level=None)) as database:
             rows = database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
             key = {"fact": "name", "touched": "revision"}.get(table, "rowid")
             chosen = f"SELECT {key} FROM {table} LIMIT 1 OFFSET {dice.randrange(rows)}"
             update = f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {key} = ({chosen})"
             database.execute(update, (value,))
-            database.execute("PRAGMA writable_schema = ON")
-            put = "UPDATE sqlite_schema SET sql = ? WHERE name = ?"
-            database.executemany(put, [(sql, name) for name, sql in schema])
         return f"{table}.{column} = {value!r}"
     data = bytearray(path.read_bytes())
     if dice.random() < 0.2:
@@ -374,9 +328,7 @@ def try_damaged(folder, seeds):
         dice = random.Random(seed)
         how = damage(folder / "g.kg", dice)
         try:
-            used = use_or_refused(folder / "g.kg")
-            assert not (used and how in FOREIGN)
-            read[used] += 1
+            read[use_or_refused(folder / "g.kg")] += 1
         except Exception as error:
             error.add_note(f"seed {seed}: {how}")
             raise

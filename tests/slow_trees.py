@@ -127,23 +127,18 @@ class SlowFlat:
 
     @property
     def visible(self):
-        rows = []
-        for one in self.nodes:
-            row = []
-            for other in self.nodes:
-                if one.branch is None and other.branch is None:
-                    sees = True  # the trunk sees the trunk
-                elif one.branch is other.branch:
-                    sees = True  # a branch sees itself
-                elif one.branch is None:  # a mention and a branch that hangs from it
-                    sees = one.mention is not None and other.hangs_from is one.mention
-                elif other.branch is None:
-                    sees = other.mention is not None and one.hangs_from is other.mention
-                else:
-                    sees = False  # two different branches
-                row.append(sees)
-            rows.append(row)
-        return rows
+        return [[sees(one, other) for other in self.nodes] for one in self.nodes]
+
+
+def sees(one, other):
+    """Whether two tokens see each other, by where they stand."""
+    if one.branch is other.branch:
+        return True  # the trunk sees the trunk, a branch sees itself
+    if other.branch is None:
+        one, other = other, one
+    if one.branch is not None:
+        return False  # two different branches
+    return one.mention is not None and other.hangs_from is one.mention
 
 
 def slowly_flattened(scene, *, special, tail_only=False, max_length=None):

@@ -8,9 +8,8 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from load.visitor import Visitor
 from served import Server
-
-from .visitor import Visitor
 
 _NAME = re.compile(r"visitor(\d\d)x")
 _NAME_IN_BYTES = re.compile(rb"visitor(\d\d)x")
@@ -106,7 +105,7 @@ class One:
         self.do(lambda: page.press(ADD))
         self.expect_tree(f"{self.name}类别{tail}第{number}次")
         self.expect(f"added ({self.name}, 类别, {tail})" in page.text(), "the edit isn't told")
-        self.dice.choice((self.look_at_the_graph, self.see_attention, self.pin, self.think))(tail)
+        self.dice.choice((self.look_at_the_graph, self.see_attention, self.pin))(tail)
         self.do(lambda: page.press("lab.undo"))
         self.expect(page.tree() == before, "undo leads elsewhere than where the edit began")
 
@@ -128,11 +127,6 @@ class One:
         """From now on this scene is what others are compared with."""
         del tail
         self.do(lambda: self.page.press("lab.pin"))
-
-    def think(self, tail: str) -> None:
-        """A moment in which only the others do something."""
-        del tail
-        time.sleep(self.dice.random())
 
     def do(self, what: Callable[[], None]) -> None:
         """Do something, and look whether it shows what is another's."""

@@ -94,10 +94,6 @@ class Visitor:
         """Whether there is a widget with a key."""
         return self._found(key) is not None
 
-    def options(self, key: str) -> list[str]:
-        """What a chooser offers."""
-        return list(self._widget(key).options)
-
     # What is done
 
     def open(self, page: str = "") -> None:

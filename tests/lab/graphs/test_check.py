@@ -110,22 +110,6 @@ def test_very_many_aliases_in_a_circle_are_shown_by_the_first():
     assert texts(doubts["alias_cycle"])[0].endswith(" → …")
 
 
-def test_an_alias_that_is_an_entity_too_is_found_in_both_directions():
-    doubts = found(
-        ("Apple Inc.", "also_called", "apple"),
-        ("Apple", "is", "fruit"),
-        ("Apple Inc.", "is", "company"),
-        ("华佗", "alias_of", "扁鹊"),
-        ("华佗", "职业", "医生"),
-        ("扁鹊", "职业", "医生"),
-    )
-    assert texts(doubts["alias_entity"]) == [
-        "apple: another name of Apple Inc., and (Apple, is, fruit)",
-        "华佗: another name of 扁鹊, and (华佗, 职业, 医生)",
-    ]
-    assert "dangling_alias" not in doubts
-
-
 def test_alias_relations_and_the_number_of_examples_are_chosen():
     triples = [("a1", "nick", "b1"), ("a2", "nick", "b2")]
     assert set(found(*triples)) == set()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbert_core import KnowledgeGraph, Triple, find_mentions, load_graph
-from kbert_core.errors import GraphConflict, GraphFileError
+from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import open_rows
 from kbert_lab.graphs.store import GraphBusy, graph_lock, names
@@ -82,17 +82,6 @@ def test_an_import_is_undone_and_made_again_whole(path, file, tmp_path):
         assert find_mentions(["行胃镜"], store.graph())[0]
         store.undo(1)  # the first of the two
         assert [t.head for t in store.graph()] == ["心电图", "胃镜"]
-
-
-def test_an_import_that_was_edited_since_isnt_undone(path, file):
-    import_file(path, file)
-    with GraphStore(path, write=True) as store:
-        store.apply(Edit("remove", Triple("心电图", "类别", "检查")))
-        with pytest.raises(GraphConflict, match=r"entry 1 can't be undone.*心电图.*Undo entry 2"):
-            store.undo(1)
-        store.undo(2)
-        store.undo(1)
-        assert not list(store.graph())
 
 
 def test_an_import_that_fails_leaves_nothing(path, file, tmp_path):
@@ -178,16 +167,6 @@ def test_what_killed_imports_left_is_removed_by_the_next_one(path, file, tmp_pat
     assert len(now - others) == 2  # the graph and its names
 
 
-def test_an_import_tells_how_far_it_is(path, monkeypatch):
-    from kbert_lab.graphs.store import importing
-
-    monkeypatch.setattr(importing, "STEP", 2)
-    told = []
-    rows = [(n, f"name {n}", "r", "t") for n in range(1, 6)]
-    import_triples(path, [Source("rows", rows)], progress=told.append)
-    assert told == [2, 4, 5]
-
-
 triples = st.builds(
     Triple,
     st.sampled_from(["a", "A", "ab", "a-b", "abs", "ab (x)", "阿司匹林", "b c", "ａ"]),
@@ -218,23 +197,6 @@ def test_imports_do_what_loading_into_memory_does(tmp_path_factory, in_a_trie, h
         assert list(find_mentions(texts, graph)) == list(find_mentions(texts, memory))
 
 
-def test_names_in_several_tries_are_said_so(path, file):
-    def facts():
-        rows = sqlite3.connect(path).execute("SELECT name, value FROM fact")
-        return {name: value for name, value in rows if name in ("names_format", "names_parts")}
-
-    import_file(path, file)
-    assert facts() == {"names_format": 7, "names_parts": ""}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(names, "PART", 1)
-        names.rebuild_names(path)
-    assert facts()["names_format"] == 8
-    assert facts()["names_parts"].startswith('[["", ')
-    with GraphStore(path) as store:
-        found = find_mentions(["糖尿病，心电图"], store.graph())[0]
-    assert [mention.entity for mention in found] == ["糖尿病", "心电图"]
-
-
 # The cache
 
 
@@ -263,18 +225,11 @@ def test_a_large_text_file_is_indexed_once_for_its_content(file, folder):
 
 
 def test_a_large_text_file_that_stays_is_hashed_once(file, folder, monkeypatch):
-    hashed = []
-    digest = cache.hashlib.file_digest
-    monkeypatch.setattr(
-        cache.hashlib, "file_digest", lambda *given: hashed.append(1) or digest(*given)
-    )
-    load_graph(file)
-    load_graph(file)
-    assert len(hashed) == 2  # it was changed just now: another change could leave the same times
-    monkeypatch.setattr(cache, "SETTLED", -1)
+    monkeypatch.setattr(cache, "SETTLED", -1)  # as if its last change were long ago
     first = load_graph(file)
-    assert load_graph(file).fingerprint == first.fingerprint
-    assert len(hashed) == 3
+    with monkeypatch.context() as patch:
+        patch.setattr(cache.hashlib, "file_digest", None)
+        assert load_graph(file).fingerprint == first.fingerprint
     stat = file.stat()
     file.write_text(LINES.replace("多饮", "多尿"), "utf-8")
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # the same size and time

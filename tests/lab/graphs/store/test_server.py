@@ -17,8 +17,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-import yaml
-from edited_graphs import STEPS, add_to_one_name, check_same, content, kill_once, run, step
+from edited_graphs import STEPS, add_to_one_name, content, kill_once, run, step
 from hypothesis import HealthCheck, given, settings
 from postgres import running_cluster
 
@@ -26,12 +25,13 @@ from kbert_core import KnowledgeGraph, Triple, find_mentions, load_graph
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
-from kbert_lab import cli
-from kbert_lab.graphs.store import anywhere, importing, log
+from kbert_lab.graphs.store import anywhere, importing, log, server
 from kbert_lab.graphs.store.anywhere import copy_graph, import_into, open_store
 from kbert_lab.graphs.store.importing import Source, import_triples
 from kbert_lab.graphs.store.names import rebuild_names
 from kbert_lab.graphs.store.store import GraphStore
+from kbert_lab.suites.grid import Experiment
+from kbert_lab.suites.suite import read_suite
 
 PEAR, PLUM = Triple("pear", "is", "fruit"), Triple("plum", "is", "fruit")
 
@@ -82,21 +82,19 @@ def test_random_edits_and_undos_give_what_values_give(cluster, cache, steps):
     run(cluster.address(), steps, create=created, index=index)
 
 
-def test_a_graph_is_read_edited_and_undone(address, capsys):
+def test_a_graph_is_read_edited_and_undone(address, kbert):
     assert load_graph(address).triples_of("Pear") == (PEAR,)
-    edits = [["add", "pear", "alias", "nashi"], ["off", "pear", "is", "fruit"], ["undo", "2"]]
-    for command, *rest in [*edits, ["redo"], ["undo", "1"]]:
-        code = cli.main(["kg", command, address, *rest, "--by", "bob"])
-        assert code == (2 if rest == ["1"] else 0), capsys.readouterr()  # 1 was edited after it
-    assert "Undo entry 3 first" in capsys.readouterr().err
+    for words in ("add pear alias nashi", "off pear is fruit", "undo 2", "redo"):
+        command, *rest = words.split()
+        kbert("kg", command, address, *rest, "--by", "bob")
+    assert "Undo entry 3 first" in kbert("kg", "undo", address, 1, code=2).err
     with open_store(address) as store:
         assert [(e.action, e.who, e.undone) for e in store.history()][:3] == [
             ("undo", "bob", False), ("undo", "bob", True), ("switch_off", "bob", False)
         ]  # fmt: skip
         assert store.origin(PEAR).revision == 3
     assert [m.entity for m in find_mentions(["a nashi"], load_graph(address))[0]] == ["pear"]
-    assert cli.main(["kg", "diff", f"{address}@1", address]) == 0
-    assert "nashi" in capsys.readouterr().out
+    assert "nashi" in kbert("kg", "diff", f"{address}@1", address).out
 
 
 def test_any_text_is_kept_as_it_is(address):
@@ -154,7 +152,7 @@ def test_kills_in_the_middle_of_edits_lose_and_halve_nothing(cluster):
         assert reader.revision == store.revision > last
         for number in range(1, reader.revision + 1):
             then = then.apply(*step(number))
-        check_same(graph, then)
+        assert content(graph) == content(then)
         assert [e.revision for e in reader.history()] == list(range(reader.revision, -1, -1))
     assert last >= 5
 
@@ -170,10 +168,8 @@ def opened_on(machines, address, tmp_path, monkeypatch):
 def test_an_edit_is_what_the_server_has_and_is_told_to_other_machines(
     address, tmp_path, monkeypatch
 ):
-    from kbert_lab.graphs.store.server import Server
-
-    asked, transaction = [], Server.transaction
-    monkeypatch.setattr(Server, "transaction", lambda *a: asked.append(a) or transaction(*a))
+    asked, transaction = [], server.Server.transaction
+    monkeypatch.setattr(server.Server, "transaction", lambda *a: asked.append(a) or transaction(*a))
     store, other = opened_on(2, address, tmp_path, monkeypatch)
     for edit in (
         Edit("add", PLUM, index=None),
@@ -234,8 +230,6 @@ def cut(cluster):
 def test_a_connection_lost_in_an_edit_leaves_nothing_and_the_edit_can_be_repeated(
     cluster, address, monkeypatch, where
 ):
-    from kbert_lab.graphs.store import server
-
     edits = [Edit("add", PLUM), Edit("switch_off", PEAR)]
     with open_store(address, write=True) as store, monkeypatch.context() as patch:
         before, revision = content(store.graph()), store.revision
@@ -279,17 +273,16 @@ def test_a_server_that_stops_and_comes_back_is_read_and_edited_on(cluster, addre
 # What is refused
 
 
-def test_a_password_is_never_shown(cluster, address, monkeypatch, capsys, tmp_path):
+def test_a_password_is_never_shown(cluster, address, monkeypatch, kbert):
     secret = "sw0rdfish"
+    within = address.replace("kbert@", f"kbert:{secret}@")
     for wrong in (
-        address.replace("kbert@", f"kbert:{secret}@"),
+        *(within, within.replace("postgresql:", "postgres:")),
         address.replace("kbert@", f"kbert:{secret}/@x@"),
         *(f"{address}&{n}={secret}" for n in ("password", "PASSWORD", "sslPassword", "p%61ssword")),
-        address.replace("kbert@", f"kbert:{secret}@").replace("postgresql:", "postgres:"),
     ):
-        for command in (["kg", "add", wrong, "a", "b", "c"], ["tree", "pear", "--kg", wrong]):
-            assert cli.main(command) == 2
-            said = "".join(capsys.readouterr())
+        for command in (("kg", "add", wrong, "a", "b", "c"), ("tree", "pear", "--kg", wrong)):
+            said = "".join(kbert(*command, code=2))
             assert secret not in said
             assert "***" in said and "PGPASSWORD" in said
     cluster.ask("CREATE ROLE locked LOGIN PASSWORD 'other'")
@@ -332,41 +325,39 @@ def test_a_user_who_may_only_read_reads(cluster, address):
 # Imports and copies
 
 
-def test_an_import_into_a_server_does_what_it_does_in_a_file(cluster, tmp_path, capsys):
-    (tmp_path / "a.spo").write_text("b\tr\t1\nA\tr\t2\nb\tr\t1\na\tr\t3\n")
-    (tmp_path / "b.spo").write_text("a\tcalled\tz\nA\tr\t2\nnew\tr\t%s\na\tr\t3\n")
-    (tmp_path / "empty.spo").write_text("\n")
-    (tmp_path / "bad.spo").write_text("x\ty\tz\nx\ty\n")
-    file, address = str(tmp_path / "g.kg"), cluster.address()
-    done = {}
-    for graph in (file, address):
-        for name in ("bad", "empty"):
-            assert cli.main(["kg", "import", str(tmp_path / f"{name}.spo"), "--output", graph]) == 2
+def test_an_import_into_a_server_does_what_it_does_in_a_file(cluster, tmp_path, kbert):
+    first, more, empty, bad = (tmp_path / f"{name}.spo" for name in "abcd")
+    first.write_text("b\tr\t1\nA\tr\t2\nb\tr\t1\na\tr\t3\n")
+    more.write_text("a\tcalled\tz\nA\tr\t2\nnew\tr\t%s\na\tr\t3\n")
+    empty.write_text("\n")
+    bad.write_text("x\ty\tz\nx\ty\n")
+
+    def imported(graph):
+        for file in (bad, empty):
+            kbert("kg", "import", file, "--output", graph, code=2)
             assert not anywhere.is_there(graph)
         said = []
-        for words in (["a.spo", "a.spo"], ["b.spo", "--alias", "called", "--by", "ann"]):
-            words = [str(tmp_path / w) if w.endswith("spo") else w for w in words]
-            assert cli.main(["kg", "import", *words, "--output", graph, "--json"]) == 0
-            report = json.loads(capsys.readouterr().out)
+        for words in ((first, first), (more, "--alias", "called", "--by", "ann")):
+            report = kbert("kg", "import", *words, "--output", graph, "--json")
             said.append({k: v for k, v in report.items() if k not in ("graph", "seconds")})
-            assert cli.main(["kg", "off", graph, "a", "r", "3"]) == 2 * (len(said) > 1)
-            capsys.readouterr()
+            kbert("kg", "off", graph, "a", "r", "3", code=2 * (len(said) > 1))
         with open_store(graph, write=True) as store:
             graph = store.graph()
-            done[store.path] = (
+            return (
                 said, content(graph), store.origins("a"), graph.aliases,
                 [(e.action, e.edits, e.who) for e in store.history()],
                 [content(store.at(revision)) for revision in range(4)],
                 [m.entity for m in find_mentions(["a z"], graph)[0]],
                 store.undo(3) and content(store.graph()),
             )  # fmt: skip
-    of_file, of_server = done.values()
-    assert of_server == of_file
+
+    of_file = imported(str(tmp_path / "g.kg"))
+    assert imported(cluster.address()) == of_file
     assert [report["triples"] for report in of_file[0]] == [3, 2]
     assert of_file[6] == ["a", "a"]
 
 
-def test_a_copy_has_the_whole_log_both_ways(cluster, tmp_path, capsys):
+def test_a_copy_has_the_whole_log_both_ways(cluster, tmp_path, kbert):
     path, back, address = tmp_path / "a.kg", tmp_path / "b.kg", cluster.address()
     aliases = AliasRelations(ALIAS_RELATIONS.names_of_head | {"called"})
     rows = [(n, f"name {n}", "is", str(n)) for n in range(300)]
@@ -376,8 +367,8 @@ def test_a_copy_has_the_whole_log_both_ways(cluster, tmp_path, capsys):
         store.apply(Edit("switch_off", Triple("name 8", "is", "8")))
         store.undo(2)
         store.redo()
-    assert cli.main(["kg", "copy", str(path), address]) == 0
-    assert cli.main(["kg", "copy", address, str(back)]) == 0
+    kbert("kg", "copy", path, address)
+    kbert("kg", "copy", address, back)
     with (
         GraphStore(path) as first,
         open_store(address, write=True) as server,
@@ -396,9 +387,8 @@ def test_a_copy_has_the_whole_log_both_ways(cluster, tmp_path, capsys):
         assert [*server.graph()] == [Triple("name 7", "called", "seven")]
         server.redo()
         assert len(server.graph()) == 301
-    for target in (address, str(back)):
-        assert cli.main(["kg", "copy", str(path), target]) == 2
-        assert "is there already" in capsys.readouterr().err
+    for target in (address, back):
+        assert "is there already" in kbert("kg", "copy", path, target, code=2).err
 
 
 def test_a_copy_that_is_cut_off_leaves_nothing(cluster, address, tmp_path, monkeypatch):
@@ -421,9 +411,6 @@ def test_a_copy_that_is_cut_off_leaves_nothing(cluster, address, tmp_path, monke
 
 
 def test_a_suite_reads_a_server_and_knows_when_its_graph_was_edited(address, tmp_path):
-    from kbert_lab.suites.grid import Experiment
-    from kbert_lab.suites.suite import read_suite
-
     for split in ("train", "dev", "test"):
         (tmp_path / f"{split}.tsv").write_text("text_a\tlabel\n梨 好\tB-F O\n", "utf-8")
     suite = {
@@ -431,7 +418,7 @@ def test_a_suite_reads_a_server_and_knows_when_its_graph_was_edited(address, tmp
         "encoder": "scratch", "seeds": [1], "kg": address, "runs": [{"name": "K-BERT"}],
     }  # fmt: skip
     path = tmp_path / "suite.yaml"
-    path.write_text(yaml.safe_dump(suite), "utf-8")
+    path.write_text(json.dumps(suite), "utf-8")  # which is YAML, too
 
     def made():
         experiment = Experiment(read_suite(path))
@@ -498,6 +485,36 @@ def test_a_cache_that_cant_be_written_is_said(address, cache, monkeypatch):
     monkeypatch.setenv("KBERT_CACHE", "/dev/null/cache")
     with pytest.raises(GraphFileError, match=r"can't be written to.*Set KBERT_CACHE"):
         load_graph(address)
+
+
+# Processes that open one graph at the same moment, again and again
+
+ROUNDS, PROCESSES, TRIPLES = 6, 6, 20_000
+PROGRAM = """
+import sys
+from kbert_core import find_mentions, load_graph
+print("ready", flush=True)
+sys.stdin.readline()
+print(len(find_mentions(["name 7"], load_graph(sys.argv[1]))[0]), flush=True)
+"""
+
+
+@pytest.mark.soak
+def test_processes_that_open_a_graph_at_once_all_get_it(cluster, tmp_path, figures):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    address = cluster.address()
+    for number in range(ROUNDS):
+        rows = [(n, f"name {n}", "round", str(number)) for n in range(TRIPLES)]
+        import_into(address, [Source("rows", rows)])  # after which the index is made anew
+        environment = {**os.environ, "KBERT_CACHE": str(tmp_path / str(number // 3))}
+        command = [sys.executable, "-c", PROGRAM, address]
+        started = [subprocess.Popen(command, env=environment, **pipes) for _ in range(PROCESSES)]
+        assert [process.stdout.readline() for process in started] == ["ready\n"] * PROCESSES
+        for process in started:
+            process.stdin.write("\n")
+            process.stdin.flush()
+        assert [process.communicate()[0] for process in started] == ["1\n"] * PROCESSES
+    figures["processes that open a graph at once"] = {"cases": ROUNDS * PROCESSES, "refused": 0}
 
 
 # Without a server

@@ -13,23 +13,13 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from edited_graphs import (
-    EDITS,
-    STEPS,
-    add_to_one_name,
-    content,
-    kill_often,
-    run,
-    run_apart,
-    try_damaged,
-)
+from edited_graphs import LONGEST, STEPS, add_to_one_name, content, kill_often, run, try_damaged
 from fuzzed_files import HOSTILE
 from hypothesis import given
 
 from kbert_core import Triple, find_mentions
 from kbert_core.errors import GraphConflict, GraphEditError, GraphFileError
 from kbert_core.knowledge.edit import Edit
-from kbert_lab.graphs.store import graph_lock
 from kbert_lab.graphs.store import store as store_module
 from kbert_lab.graphs.store.importing import Source, import_triples
 from kbert_lab.graphs.store.names import NamesFile, rebuild_names
@@ -247,20 +237,6 @@ def test_names_indexed_anew_change_nothing(store, path):
     assert find_mentions(["Tim Cook"], store.graph())[0] and store.graph().off == {PHONES}
 
 
-def test_after_many_edits_closing_indexes_the_names(store, path, monkeypatch):
-    monkeypatch.setattr(store_module, "PENDING", 5)
-    for number in range(8):
-        store.apply(*add(Triple(f"name {number}", "n", "x")))
-    store.close()
-    assert NamesFile.of(sqlite3.connect(path)).revision == 9
-    assert find_mentions(["name 7"], GraphStore(path).graph())[0]
-
-
-def test_one_process_at_a_time_indexes_the_names(store, path):
-    with graph_lock(path):
-        assert not rebuild_names(path)
-
-
 @pytest.mark.parametrize("harm", ["gone", "cut", "flipped"])
 def test_lost_names_are_indexed_again(store, path, harm):
     store.close()
@@ -321,20 +297,6 @@ def test_a_file_from_a_newer_version_is_refused(store, path):
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA user_version = 2")
     with pytest.raises(GraphFileError, match=r"newer version .*format 2; this one reads up to 1"):
-        GraphStore(path)
-
-
-@pytest.mark.parametrize(
-    "harm",
-    [
-        lambda data: data[:4096] + b"\xff" * (len(data) - 4096),
-        lambda data: data.replace(b"CREATE TABLE fact", b"CREATE TABL\xa6 fact"),  # no text
-    ],
-)
-def test_a_damaged_file_is_refused_with_a_clear_message(store, path, harm):
-    store.close()
-    path.write_bytes(harm(path.read_bytes()))
-    with pytest.raises(GraphFileError, match=r"damaged or no graph \("):
         GraphStore(path)
 
 
@@ -430,12 +392,9 @@ def test_a_graph_that_another_process_holds_is_refused_in_time_and_closed(store,
     ("harm", "said"),
     [
         ("DELETE FROM fact WHERE name = 'names_token'", "lacks 'names_token'"),
-        ("DELETE FROM fact WHERE name = 'id'", "lacks 'id'"),
-        ("DELETE FROM fact WHERE name = 'title'", "lacks 'title'"),
         ("UPDATE fact SET value = 'x' WHERE name = 'names_longest'", "lacks 'names_longest'"),
         ("UPDATE fact SET value = '../../x' WHERE name = 'names_token'", "token is '../../x'"),
         ("INSERT INTO fact VALUES ('aliases', '[')", "other names can't be read"),
-        ("INSERT INTO fact VALUES ('aliases', '[[1], []]')", "other names can't be read"),
         ("UPDATE triple SET tail = x'ff', off = 1", "b'.xff' stands where another kind"),
         ("UPDATE touched SET entity = x'61' WHERE entity = 'apple'", "b'a' stands where another"),
         ("DELETE FROM entry", "its log has no entries"),
@@ -481,11 +440,6 @@ def test_a_file_that_carries_sql_is_refused_before_it_is_read(store, path, more,
         import_triples(path, [Source("a.spo", [(1, "a", "b", "c")])])
 
 
-@given(EDITS)
-def test_edits_of_what_all_saw_are_refused_only_where_they_meet(tmp_path_factory, edits):
-    run_apart(tmp_path_factory.mktemp("g") / "g.kg", edits)
-
-
 @given(STEPS)
 def test_a_store_does_what_the_graph_in_memory_does(tmp_path_factory, steps):
     run(tmp_path_factory.mktemp("g") / "g.kg", steps)
@@ -493,3 +447,18 @@ def test_a_store_does_what_the_graph_in_memory_does(tmp_path_factory, steps):
 
 def test_a_kill_at_any_moment_loses_nothing_that_was_acknowledged(tmp_path):
     assert kill_often(tmp_path, times=20, seed=1) > 20  # it did get to edit
+
+
+@pytest.mark.soak
+def test_a_graph_killed_hundreds_of_times_holds_all_that_was_acknowledged(tmp_path, figures):
+    rounds, kills, entries = 15, 20, 0
+    for number in range(rounds):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        entries += kill_often(folder, times=kills, seed=100 + number)
+    figures["killed_graphs"] = {
+        "kills": rounds * kills,
+        "longest_seconds_before_a_kill": LONGEST,
+        "entries_kept": entries,
+        "acknowledged_entries_lost": 0,
+    }
