@@ -5,11 +5,10 @@ import lzma
 from pathlib import Path
 
 import pytest
-from lab.explain.labelled import classed, triple
 from sessions import session
 from streamlit.testing.v1 import AppTest
+from tagged_texts import classed, tagged, triple
 from tagged_texts import row as line_of
-from tagged_texts import tagged
 from tiny_knowbert import knowbert_in
 
 from app import audits

@@ -1,6 +1,5 @@
 """Attention on triples, where it and the effect disagree, and the arithmetic of one weight."""
 
-import json
 import math
 from itertools import combinations
 
@@ -138,15 +137,6 @@ def test_where_attention_and_effect_disagree_is_said(pairs, said):
     assert [(one.kind, str(one)) for one in found] == [said] * (said is not None)
 
 
-def test_attention_is_rows_plain_data_and_a_figure(case):
-    found = attention_effect(case)
-    assert list(found.to_frame()["effect"]) == [one.effect.effect for one in found.each]
-    data = json.loads(json.dumps(found.as_dict()))
-    assert len(data["pieces"][0]["by_trunk"]) == 3
-    (panel,) = found.figure().axes
-    assert len(panel.lines) == 3
-
-
 def test_names_in_the_figure_cover_neither_each_other_nor_the_edge():
     close = made(*((0.02 + n / 2000, 0.01 * (n % 3)) for n in range(8)), (0.08, 2.0))
     (panel,) = close.figure().axes
@@ -223,16 +213,6 @@ def test_cell_arithmetic_equals_numpy_by_hand(bert, trace):
     assert found.seen == sum(branch == 0 or anchor == 1 for branch, anchor in codes)
 
 
-def test_every_cell_of_a_row_gives_the_encoders_weight(bert, trace):
-    for layer, head, query in ((1, 1, 0), (3, 4, branch(trace, "City"))):
-        cells = [
-            attention_arithmetic(bert.reader, trace, 0, layer, head, query, key)
-            for key in range(len(trace.rows[0]))
-        ]
-        given = trace.attentions[layer - 1][0, head - 1, query].numpy()
-        assert [cell.weight for cell in cells] == pytest.approx(given, abs=1e-5)
-
-
 def test_a_hidden_cell_weighs_nothing_until_an_ablation_opens_it(bert, trace, figure_2):
     cell = 0, 1, 1, branch(trace, "Apple"), branch(trace, "China")
     hidden = attention_arithmetic(bert.reader, trace, *cell)
@@ -245,6 +225,7 @@ def test_a_hidden_cell_weighs_nothing_until_an_ablation_opens_it(bert, trace, fi
 
 
 FAMILIES = {
+    "bert": {},
     "roberta": {"pad_token_id": 1, "type_vocab_size": 1},
     "electra": {"embedding_size": 16},
     "distilbert": {"dim": 32, "n_layers": 4, "n_heads": 4, "hidden_dim": 48},

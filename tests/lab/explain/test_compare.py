@@ -134,15 +134,6 @@ def test_two_models_are_never_called_equal(classifier, checkpoints):
     assert made.target == case.target
 
 
-def test_models_with_other_labels_are_compared_without_a_score(classifier, ner):
-    one = Case.of(classifier, TEXT, graph=GRAPH)
-    other = Case.of(ner, TEXT, graph=GRAPH, target=DISEASE)
-    made = compare({"class": one, "tags": other})
-    assert made.sides[0].outcome is not None
-    assert made.sides[1].outcome is None
-    assert (made.pairs[0].score, made.pairs[0].variation, made.pairs[0].flips) == (None, None, None)
-
-
 def test_an_encoder_without_a_head_is_compared_by_its_states(checkpoints):
     encoder = Pipeline.from_pretrained(checkpoints["encoder"], device="cpu")
     case = Case.of(encoder, TEXT, graph=GRAPH, target=NOTHING)

@@ -1,13 +1,12 @@
 """Knowledge noise: a prediction as unrelated triples are added."""
 
-import json
 from dataclasses import replace
 
 import pytest
 import torch
-from explaining import DISEASE, GRAPH, TEXT
+from explaining import GRAPH, TEXT
 
-from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import Case
 from kbert_lab.explain.noise import ABLATIONS, noise_curve, noisy_tree, stream_noise, variation
@@ -130,31 +129,6 @@ def test_what_noise_moves_is_the_distance_from_the_same_reading_without_it(case)
         (point,) = curve.at(name, 2)
         assert point.moved == pytest.approx(variation(quiet.likely, noisy.likely), abs=1e-6)
         assert point.moved > 0
-
-
-@pytest.mark.parametrize(
-    ("task", "text", "target"),
-    [("ner", TEXT, DISEASE), ("mask", "患者有[MASK]尿病史", None)],
-)
-def test_noise_is_followed_in_spans_and_masks(checkpoints, task, text, target):
-    pipeline = Pipeline.from_pretrained(checkpoints[task], device="cpu")
-    case = Case.of(pipeline, text, graph=GRAPH, target=target)
-    curve = noise_curve(case, counts=(0, 2), seeds=(1,))
-    for point in curve.points:
-        assert 0 <= point.probability <= 1
-        assert 0 <= point.variation <= 1
-
-
-def test_noise_becomes_a_table_json_and_a_picture(case):
-    curve = noise_curve(case, counts=(0, 2), seeds=(1, 2))
-    table = curve.to_frame()
-    assert list(table["count"]) == [0] * 3 + [2] * 6
-    assert set(table.ablation) == set(ABLATIONS)
-    data = json.loads(json.dumps(curve.as_dict()))
-    assert data["points"][0]["score"] == curve.points[0].outcome.score
-    score, distance = curve.figure().axes
-    assert len(score.lines) == 3 + 1  # and plain BERT's
-    assert len(distance.lines) == 3
 
 
 def test_a_negative_count_and_no_seed_at_all_are_refused(case):

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from matplotlib.figure import Figure
 from PIL import Image
+from tagged_texts import row, tagged
 
 from kbert_lab.suites.suite import read_suite
 
@@ -19,18 +20,14 @@ NAMES = {
 
 def rows(count, seed):
     dice = random.Random(seed)
-    made = []
-    for number in range(count):
-        type_ = ("疾病", "检查")[number % 2]
+
+    def sentence(type_):
         name = dice.choice(NAMES[type_])
-        text = (
-            dice.choice(["患者有", "今查", "既往见"]) + name + dice.choice(["病史", "。", "明显"])
-        )
-        at = text.index(name)
-        tags = ["O"] * len(text)
-        tags[at : at + 2] = [f"B-{LABELS[type_]}", f"I-{LABELS[type_]}"]
-        made.append(" ".join(text) + "\t" + " ".join(tags))
-    return made
+        before = dice.choice(["患者有", "今查", "既往见"])
+        text = before + name + dice.choice(["病史", "。", "明显"])
+        return row(tagged(text, (name, LABELS[type_])))
+
+    return [sentence(("疾病", "检查")[number % 2]) for number in range(count)]
 
 
 @pytest.fixture
@@ -70,10 +67,7 @@ def suite_data():
             {"name": "BERT", "knowledge": "none"},
             {"name": "K-BERT, graph", "recipe": {"counterfactual": 0.3}, "note": "With knowledge."},
         ],
-        "baselines": [
-            {"name": "dictionary"},
-            {"name": "BERT + dictionary", "over": "BERT"},
-        ],
+        "baselines": [{"name": "dictionary"}, {"name": "BERT + dictionary", "over": "BERT"}],
         "also_compare": [["K-BERT, graph", "BERT + dictionary"]],
     }
 

@@ -55,24 +55,6 @@ def test_what_bert_finds_is_not_gained_and_where_it_is_guessed_the_interval_hold
     assert unknown.mean == fit.among(0.4, 0.2, (guessed[1],) * 3).mean
 
 
-def test_bert_is_as_far_ahead_of_a_linear_tagger_as_elsewhere():
-    def logit(share):
-        return np.log(share / (1 - share))
-
-    ahead, linear = [0.9, 1.2, 1.6], Share(30, 100)
-    least, middle, most = found_by_bert(linear, ahead)
-    assert logit(middle) == pytest.approx(np.log(30.5 / 70.5) + np.mean(ahead))
-    of_names = 1 / 30.5 + 1 / 70.5
-    unsure = np.sqrt(np.var(ahead, ddof=1) * (1 + 1 / 3) + of_names)
-    away = 4.3027 * unsure  # t of two degrees of freedom
-    assert [logit(least), logit(most)] == pytest.approx(
-        [logit(middle) - away, logit(middle) + away], abs=1e-3
-    )
-    assert found_by_bert(Share(50, 100), ahead)[1] > middle
-    few = found_by_bert(Share(3, 10), ahead)
-    assert few[0] < least and few[2] > most  # ten names say less than a hundred
-
-
 @pytest.mark.parametrize("linear", [Share(0, 0), Share(0, 5), Share(5, 5)])
 def test_a_share_of_all_or_none_is_no_certainty(linear):
     least, middle, most = found_by_bert(linear)
@@ -129,7 +111,6 @@ def test_the_shipped_fit_is_that_of_the_points_kept():
 # The linear tagger
 
 
-FIRST = 3616601341270193008
 FILLER = "天地玄黄宇宙洪荒日月盈昃辰宿列张"
 OF_NAMES = "寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结为霜"
 
@@ -173,33 +154,6 @@ def test_only_names_new_to_train_count():
     assert (none.count, none.total, none.odds) == (0, 0, 1)
 
 
-def test_a_token_has_the_same_features_in_every_process():
-    """Unlike Python's own hash, which differs by process."""
-    (first, *_), *_ = expected._features(
-        [sentence("寒来", "患有", "Symptom")], words=False
-    ).tolist()
-    assert first == FIRST
-
-
-def test_endings_of_words_give_their_label_away():
-    def of(stem, ending, label):
-        words = ["the", "patient", "took", f"{stem}{ending}", "today"]
-        text, ends = " ".join(words), np.cumsum([len(word) + 1 for word in words]) - 1
-        spans = tuple(
-            (int(end) - len(word), int(end)) for word, end in zip(words, ends, strict=True)
-        )
-        tags = ("O", "O", "O", f"B-{label}", "O")
-        return Example((text,), words=spans, tags=tags)
-
-    def many(seed, count):
-        rng = random.Random(seed)
-        stems = ["".join(rng.choice("bcdfgklmnprt") for _ in range(5)) for _ in range(count)]
-        ends = (("statin", "Cure"), ("itis", "Disease"))
-        return [of(stem, *ends[number % 2]) for number, stem in enumerate(stems)]
-
-    assert linear_recall(many(5, 120), many(6, 40)).share > 0.95
-
-
 @pytest.mark.parametrize(
     ("train", "held_out"),
     [
@@ -209,43 +163,3 @@ def test_endings_of_words_give_their_label_away():
 )
 def test_where_there_is_nothing_to_learn_or_read_nothing_is_found(train, held_out):
     assert linear_recall(train, held_out).count == 0
-
-
-def test_texts_without_a_token_change_nothing():
-    train, held_out, empty = named(60, 3, True), named(30, 4, True), [Example(("",))]
-    plain = linear_recall(train, held_out)
-    assert linear_recall(empty + train + empty, empty + held_out + empty) == plain
-
-
-def test_a_label_that_train_does_not_have_is_not_found_and_half_a_character_is_read():
-    train = named(60, 3, given_away=True)
-    held_out = [sentence("结为", "患有", "Organ"), sentence("\ud83d霜", "患有", "Symptom")]
-    recall = linear_recall(train, held_out)
-    assert recall.total == 2 and recall.count <= 1
-
-
-def test_a_text_is_not_the_neighbour_of_the_next():
-    one = sentence("寒来", "患有", "Symptom")
-    alone = expected._features([one], words=False)
-    both = expected._features([sentence("暑往", "服用", "Cure"), one], words=False)
-    assert (both[-len(alone) :] == alone).all()
-
-
-def test_of_many_texts_every_other_is_read(monkeypatch):
-    train, held_out = named(40, 1, given_away=True), named(10, 2, given_away=True)
-    read, features = [], expected._features
-    monkeypatch.setattr(expected, "_features", lambda e, w: read.append(len(e)) or features(e, w))
-    size = sum(len(e.words) for e in train)
-    for most in (size, size - 1):
-        monkeypatch.setattr(expected, "MOST", most)
-        linear_recall(train, held_out)
-    assert read == [40, 10, 20, 10]
-
-
-def test_of_very_many_features_the_most_frequent_are_kept(monkeypatch):
-    train, held_out = named(200, 1, given_away=True), named(60, 2, given_away=True)
-    sizes, fitted = [], expected._fitted
-    monkeypatch.setattr(expected, "_fitted", lambda *of: sizes.append(of[0].shape) or fitted(*of))
-    monkeypatch.setattr(expected, "MOST_WEIGHTS", 5 * 300)  # five labels
-    assert linear_recall(train, held_out).share > 0.9
-    assert sizes[0][1] == 300

@@ -149,12 +149,3 @@ def test_the_page_on_choosing_triples_is_made_of_the_committed_measurements():
     assert page in (pages / "choosing-triples.md").read_text("utf-8")
     assert (pages / "../selection/noise.png").is_file()
     assert selection.PICTURE.is_file()
-
-
-def test_homonyms_are_found_with_all_their_senses():
-    graph, sentences = selection.homonyms("zh")
-    assert len(sentences) >= 48
-    for one in sentences:
-        assert one.text[one.mention.start : one.mention.end] in one.head
-        assert len(one.mention.entities) >= 2
-        assert all(graph.triples_of(entity) for entity in one.mention.entities)

@@ -5,20 +5,18 @@ import re
 from dataclasses import replace
 
 import pytest
-from kept_results import keep, remove, result_of, results_of
-from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
+from kept_results import keep, result_of, results_of
 
-from kbert_core.errors import ExperimentError, OptionError
+from kbert_core.errors import ExperimentError
 from kbert_lab import cli
 from kbert_lab.study.statistics import Counts, Difference, packed
 from kbert_lab.suites.grid import Experiment
 from kbert_lab.suites.results import Tables
 from kbert_lab.suites.suite import Run, read_suite
-from results.tools import pictures, report
-from results.tools.beside import Rerun, groups
-from results.tools.pictures import _chosen, draw_suite, gains_by_axis
+from results.tools.beside import Rerun
+from results.tools.pictures import draw_suite, gains_by_axis
 from results.tools.report import write_report
-from results.tools.tables import differences, facts, made_on, scores
+from results.tools.tables import differences, scores
 
 SKILL = {"BERT": 2, "K-BERT, graph": 3, "dictionary": 1, "BERT + dictionary": 4}  # of 4 right
 ABOUT = ", ".join(
@@ -87,15 +85,6 @@ def rows_of(text, first):
     ]
 
 
-def test_a_suite_whose_graph_covers_nothing_has_no_column_of_covered_names(done):
-    tables = done.tables(resamples=200)
-    without = replace(tables, suite=replace(tables.suite, covered_by=()))
-    assert [metric.name for metric in without.metrics] == ["F1", "recall, unseen"]
-    assert [metric.name for metric in tables.metrics][2:] == [
-        *("recall, unseen covered", "recall, unseen uncovered")
-    ]
-
-
 @pytest.mark.usefixtures("really_drawn")
 def test_the_report_holds_every_row_with_what_is_missing(done, folder):
     files = write_report([done.tables(resamples=200)], folder / "docs" / "results.md")
@@ -128,34 +117,6 @@ def test_the_report_holds_every_row_with_what_is_missing(done, folder):
         assert part in text
     assert "- **K-BERT, graph**: With knowledge." in text
     assert "train 60; dev 20; test 30; encoder scratch (1,234 parameters); 2 epochs." in text
-
-
-def test_a_page_says_how_many_more_steps_rows_make_in_as_many_epochs(done):
-    for seed, steps in ((1, 3), (2, 4)):  # of BERT they are 2
-        made = result_of(f"k-bert-graph-seed{seed}")
-        keep({**made, "learning_curve": [{"step": steps, "f1": 0.5}]})
-    tables = done.tables(resamples=100)
-    more = "; 2 epochs, up to 75 % more steps than in the row compared with."
-    assert facts(tables).endswith(more)
-    bert, *others = tables.suite.runs
-    longer = (bert, *(replace(run, train={"epochs": 3}) for run in others))
-    tables = replace(tables, suite=replace(tables.suite, runs=longer))
-    assert facts(tables).endswith("; 2 or 3 epochs.")
-
-
-def test_a_page_says_what_trained_each_row_at_each_seed(done, folder):
-    keep({**result_of("bert-seed2"), "precision": "bfloat16"})
-    keep({**result_of("bert-seed3"), "versions": {"cuda": None}})
-    tables = done.tables(resamples=100)
-    text = page_of(write_report([tables], folder / "results.md"))
-    assert "A: a GPU, float32; B: a CPU, bfloat16; C: processor not noted, float32; " in text
-    assert "; D: a CPU, float32." in text
-    made = {name: rows_of(text, name)[-1][1:] for name in ("seed", "BERT", "K-BERT, graph")}
-    expected = {"seed": "123", "BERT": "ABC", "K-BERT, graph": "AD–"}
-    assert made == {name: [*letters] for name, letters in expected.items()}
-    first = {name: {s: r for s, r in of.items() if s == 1} for name, of in tables.results.items()}
-    assert made_on(replace(tables, results=first)) == "All runs: a GPU, float32."
-    assert made_on(replace(tables, results={})) == ""
 
 
 @pytest.fixture
@@ -199,22 +160,6 @@ def test_suites_stand_side_by_side_with_what_is_missing(three, folder):
     assert (folder / "docs" / "results" / "tiny-side-by-side.png").stat().st_size > 10_000
 
 
-def test_suites_are_put_side_by_side_that_are_there_and_share_a_row(three, written, suite_data):
-    first, second, _ = three
-    assert [group.name for group in groups(three)] == ["tiny"]
-    assert groups([first]) == []
-    misspelt = replace(first.suite.side_by_side, suites={"tiny": "as it is", "othr": "other"})
-    suite = replace(first.suite, side_by_side=misspelt)
-    assert groups([replace(first, suite=suite), second]) == []
-    runs = (replace(second.suite.runs[0], name="another", compare_with=None),)
-    suite = replace(second.suite, runs=runs, baselines=(), also_compare=())
-    assert groups([first, replace(second, suite=suite)]) == []
-    suite_data |= {"task": "classify", "baselines": [], "also_compare": []}
-    other = Tables(read_suite(written(suite_data, "other.yaml")), {})
-    with pytest.raises(OptionError, match="'other', whose task is 'classify', beside 'ner'"):
-        groups([first, other])
-
-
 def test_differences_have_intervals_and_say_of_how_many_seeds(done, folder):
     tables = done.tables(resamples=200)
     found = tables.differences(tables.metrics[0])
@@ -228,14 +173,6 @@ def test_differences_have_intervals_and_say_of_how_many_seeds(done, folder):
     (row,) = rows_of(text, "K-BERT, graph − BERT")
     assert row[1:] == ["2, *exploratory*", "+25.0 [+25.0, +25.0]", "+50.0 [+50.0, +50.0]"]
     assert rows_of(text, "dictionary − BERT")[0][1] == "3"
-
-
-def test_one_seed_has_no_interval_and_a_dictionary_is_held_against_every_seed(done, folder):
-    remove("bert-seed2", "bert-seed3", "dictionary-seed1", "dictionary-seed2")
-    tables = done.tables(resamples=50)
-    text = page_of(write_report([tables], folder / "results.md"))
-    assert rows_of(text, "K-BERT, graph − BERT")[0][1:] == ["1, *exploratory*", "+25.0", "+50.0"]
-    assert tables.differences(tables.metrics[0])["dictionary", "BERT"].seeds == 1  # of its data
 
 
 def test_seeds_of_a_row_and_runs_made_twice_show_what_noise_does(done, written, suite_data, folder):
@@ -258,22 +195,6 @@ def test_seeds_of_a_row_and_runs_made_twice_show_what_noise_does(done, written, 
     assert "more than resampled sentences allow in\n2 of 7 pairs" in reading
     (row,) = rows_of(reading, "BERT: *twin* − *tiny*")
     assert row[1:3] == again[1:3]
-
-
-def test_added_triples_have_a_table_and_a_share_of_nothing_is_left_out(done, folder):
-    for seed in (1, 2):
-        made = result_of(f"k-bert-graph-seed{seed}")
-        response = made["edit_response"]["test"]
-        response["unseen"] |= {"others_changed": None if seed == 1 else 0.1, "others_new": None}
-        shares = {"right_before": 0.1 * seed, "right_after": 0.9, "others_changed": None}
-        response["added"] = {"unseen": {**shares, "n": 5}, "seen": {"n": 0}}
-        keep(made)
-    files = write_report([done.tables(resamples=50)], folder / "results.md")
-    *_, replaced, added, _ = rows_of(page_of(files), "K-BERT, graph")
-    assert replaced[1:] == [
-        *("unseen", "20", "80 ± 0 %", "10 ± 0 %", "0 ± 0 %", "10 ± 0 %", "10 %")
-    ]
-    assert added[1:] == ["unseen", "10", "15 ± 7 %", "90 ± 0 %"]
 
 
 def test_outdated_results_of_some_seeds_are_left_out_and_named(done, folder):
@@ -342,27 +263,6 @@ def test_without_the_data_the_rest_is_checked_and_the_report_says_so(elsewhere, 
     ]
 
 
-def test_an_encoder_that_is_not_here_is_not_taken_for_another_one(
-    done, folder, suite_data, written
-):
-    suite_data["encoder"] = "models/gone"
-    size = [name for name in suite_data["train"] if name.startswith(("hidden", "num_hidden"))]
-    for name in size:  # of a BERT from scratch alone
-        suite_data["train"].pop(name)
-    (folder / "models").mkdir()
-    for name, made in results_of().items():
-        if "bert" not in name:
-            continue
-        inputs = made["inputs"].get("over", made["inputs"])
-        inputs["encoder"] = {"name": "models/gone", "sha256": "its hash"}
-        for name in ("encoder", *size):
-            inputs["options"].pop(name, None)
-        keep(made)
-    tables = Experiment(read_suite(written(suite_data))).tables(resamples=50)
-    assert list(tables.unchecked) == ["the encoder models/gone"]
-    assert tables.done(tables.suite.row("BERT + dictionary")) == 3
-
-
 @pytest.mark.parametrize("changed", ["encoder", "data"])
 def test_results_of_different_encoders_or_data_are_not_mixed(done, changed):
     before, made = result_of("bert-seed1"), result_of("bert-seed1")
@@ -370,18 +270,6 @@ def test_results_of_different_encoders_or_data_are_not_mixed(done, changed):
     results = {"BERT": {1: made}, "K-BERT, graph": {1: before}}
     with pytest.raises(ExperimentError, match="changed between 'BERT' and 'K-BERT, graph'"):
         Tables(done.suite, results).check_same()
-
-
-def test_suites_that_nothing_was_run_of_come_last_with_everything_missing(
-    done, written, suite_data, folder
-):
-    planned = Experiment(read_suite(written({**suite_data, "title": "Planned"}, "planned.yaml")))
-    both = [suite.tables(resamples=200) for suite in (planned, done)]
-    text = write_report(both, folder / "results.md")[0].read_text("utf-8")
-    assert text.index("[A tiny suite]") < text.index("[Planned]")
-    files = write_report(both[:1], folder / "results.md")
-    assert all(file.suffix == ".md" for file in files)  # no picture
-    assert page_of(files, "planned").count("| missing |") >= 5
 
 
 def test_figures_published_by_others_and_pages_made_elsewhere_stand_apart(folder):
@@ -396,11 +284,6 @@ def test_figures_published_by_others_and_pages_made_elsewhere_stand_apart(folder
     page = page_of(made, "published")
     assert page.startswith("# Published\n\n[r](../r.md)\n\nBERT-base.\n\n| data | F1 |")
     assert page_of(made, "more-of-it") == "# More of it\n\n[r](../r.md)\n\n7 of 8.\n"
-    two = ", ".join(f"{{about: From {n}., {table.format(n)}}}" for n in ("one", "another"))
-    published.write_text(f"{{title: Two, about: Of two., tables: [{two}]}}", "utf-8")
-    text = page_of(write_report([], folder / "r.md", published=published), "published")
-    parts = ["Of two.", "From one.", "| one | 94.4 |", "From another.", "| another | 94.4 |"]
-    assert sorted(parts, key=text.index) == parts
 
 
 def test_a_list_runs_nothing_and_shows_what_came_out(done, folder, capsys):
@@ -417,13 +300,6 @@ def test_a_list_runs_nothing_and_shows_what_came_out(done, folder, capsys):
     assert "everything-visible-seed1" not in results_of()
     assert cli.main(["experiment", "tiny.yaml", "./tiny.yaml", "--list"]) == 2
     assert "Two suites have the name 'tiny'" in capsys.readouterr().err
-
-
-def test_a_report_is_made_by_a_command_of_its_own(done, folder):
-    report.main(["tiny.yaml", "--report", "r.md"])
-    assert (folder / "r.md").read_text(encoding="utf-8").count("](r/tiny.md)") == 1
-    with pytest.raises(ExperimentError, match=r"expected the name of a \.md file"):
-        report.main(["tiny.yaml", "--report", "r.pdf"])
 
 
 @pytest.mark.usefixtures("really_drawn")
@@ -449,18 +325,6 @@ def finds(done, folder):
     return write
 
 
-def test_test_curves_are_of_the_epochs_best_on_dev_so_far(done, folder):
-    epochs = [(0.5, 0.4), (0.4, 0.9), (0.6, 0.3)]
-    curve = [{"step": i, "f1": dev, "test_f1": of} for i, (dev, of) in enumerate(epochs, 1)]
-    assert _chosen(curve, "f1") == pytest.approx([40, 40, 30])
-    assert _chosen([{"f1": 0.5}], "f1") == []
-    tables = done.tables(resamples=50)
-    for row in ("BERT", "K-BERT, graph"):
-        for made in tables.results[row].values():
-            made["learning_curve"] = curve
-    assert "tiny-curves.png" in [f.name for f in write_report([tables], folder / "r.md")]
-
-
 def test_figures_of_a_discussion_are_filled_in(done, folder):
     def says(text, summary=""):
         tables = done.tables(resamples=50)
@@ -469,15 +333,10 @@ def test_figures_of_a_discussion_are_filled_in(done, folder):
 
     told = says(
         "It adds {{ gain('K-BERT, graph', 'BERT') }}, {{ gain('everything | visible', 'BERT') }}; "
-        "it follows {{ followed('K-BERT, graph') }}, BERT {{ followed('BERT') }}; "
-        "BERT gets {{ score('BERT') }}, everything visible {{ score('everything | visible') }}."
+        "it follows {{ followed('K-BERT, graph') }}; BERT gets {{ score('BERT') }}."
     )
     page = page_of(write_report([told], folder / "r.md"))
-    assert "It adds +25.0 [+25.0, +25.0]², missing; it follows 80 ± 0 %, BERT missing;" in page
-    assert "BERT gets 50.0 ± 0.0, everything visible missing." in page
-    held = {row: {1: of[1]} for row, of in told.results.items()}
-    page = page_of(write_report([replace(told, results=held)], folder / "r.md"))
-    assert "It adds +25.0¹, missing;" in page
+    assert "It adds +25.0 [+25.0, +25.0]², missing; it follows 80 ± 0 %; BERT gets 50.0" in page
     short = says("It follows {{ followed('K-BERT, graph') }}.", "- BERT gets {{ score('BERT') }}.")
     page = page_of(write_report([short], folder / "r.md"))
     seen, _, folded = page.partition("<details")
@@ -595,41 +454,3 @@ def test_a_page_has_a_line_a_row_and_a_column_a_condition_named_by_what_it_varie
     again = Rerun("BERT: 25 % new", (other, map_tables), {"F1": Difference(0.1, 0.1, 0.1, 0.1, 2)})
     last = differences(map_tables, [again]).splitlines()[-1]
     assert last.startswith("| *none:* BERT: 25 % new, run twice (also in [other](other.md)) | 2, ")
-
-
-def test_another_system_is_drawn_in_panels_below(map_tables, monkeypatch, tmp_path):
-    panels, draw = [], pictures._draw_gains
-
-    def noted(panel, lines, numbers, within):
-        panels.append({name: numbers[name] for name in lines})
-        draw(panel, lines, numbers, within)
-
-    monkeypatch.setattr(pictures, "_draw_gains", noted)
-    gain = Difference(0.1, 0.0, 0.0, 0.2, 2)
-    both = [(0.25, gain), (0.6, gain)]
-    axes = {  # the centre alone is no line
-        "unseen": {"K-BERT": both, "Constant tail": both, "Peer": both[:1], "Looked up": []},
-        "known": {"K-BERT": both, "Constant tail": both, "Peer": both, "Looked up": both},
-    }
-    monkeypatch.setattr(pictures, "gains_by_axis", lambda _: axes)
-    last = map_tables.suite.runs[-1]
-    more = {"name": f"Peer: {last.in_words}", "train": {"system": "plain-text"}}
-    peer = replace(last, **more)
-    runs = (*map_tables.suite.runs, peer)
-    map_tables = replace(map_tables, suite=replace(map_tables.suite, runs=runs))
-    assert pictures._draw_map(map_tables, tmp_path / "map.png")
-    own = {"K-BERT": 1, "Constant tail": 2}
-    assert panels == [own, own, {"K-BERT": 1, "Peer": 3}]
-
-
-def test_an_interval_longer_than_the_map_ends_in_an_arrow_at_its_edge():
-    long, short = Difference(0.01, 0.0, -0.4, 0.42, 2), Difference(0.02, 0.0, 0.0, 0.04, 5)
-    lines = {"Few seeds": [(0.25, long), (0.6, short)]}
-    within = pictures._within({"unseen": lines})
-    assert within == pytest.approx((-5.0, 7.0))
-    with pictures.drawing(3, 3) as figure:
-        panel = figure.subplots()
-        pictures._draw_gains(panel, lines, {"Few seeds": 1}, within)
-        markers = {line.get_marker(): line.get_xydata() for line in panel.get_lines()}
-    assert markers[CARETDOWNBASE].tolist() == [[25.0, within[0]]]
-    assert markers[CARETUPBASE].tolist() == [[25.0, within[1]]]

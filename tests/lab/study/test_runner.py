@@ -60,12 +60,6 @@ def bert_alone(suite_data):
     return suite_data
 
 
-@pytest.fixture
-def untrained(monkeypatch):
-    """Training is an error."""
-    monkeypatch.setattr(runner, "fit", Mock(side_effect=AssertionError("trained")))
-
-
 def test_a_suite_runs_from_the_command_line_and_is_skipped_when_done(
     written, suite_data, folder, capsys
 ):
@@ -103,7 +97,8 @@ def test_a_retrained_row_draws_anew_over_the_same_data_and_is_told_as_noise(
     assert first["learning_curve"] != second["learning_curve"]
     report.main([str(path), "--report", str(folder / "r.md")])
     page = (folder / "r" / "tiny.md").read_text("utf-8")
-    assert "another seed: 1. Of their intervals" in (folder / "r.md").read_text("utf-8")
+    reading = (folder / "r" / "how-to-read.md").read_text("utf-8")
+    assert "another seed: 1. Of their intervals" in reading
     assert "| *none:* BERT again − BERT | 1, *exploratory* |" in page
 
 
@@ -161,11 +156,7 @@ def test_a_changed_suite_graph_or_data_makes_results_stale_and_says_why(
 @pytest.mark.parametrize(
     ("change", "number", "reason"),
     [
-        (
-            {"injection": {"strategy": "context", "scorer": "other"}},
-            1,
-            "scorer has another",
-        ),
+        ({"injection": {"strategy": "context", "scorer": "other"}}, 1, "scorer has another"),
         ({"task": "link", "encoder": "other", "train": {}}, 2, "encoder has another"),
     ],
 )
@@ -223,47 +214,18 @@ def test_a_list_is_made_without_the_data_and_says_what_it_has_not_checked(
     assert kbert(path, "--only", "dictionary") == 2  # to run, they are needed
 
 
-def test_a_run_that_was_cut_off_goes_on_to_the_same_result(
+def test_a_run_cut_off_while_it_is_scored_goes_on_and_is_not_trained_again(
     written, bert_alone, folder, monkeypatch
 ):
-    path = written(bert_alone)
-    plain = OrderedTrainer.training_step
-    steps = []
-
-    def breaking(self, *args, **kwargs):
-        steps.append(1)
-        if len(steps) == 6:
-            raise KeyboardInterrupt
-        return plain(self, *args, **kwargs)
-
-    monkeypatch.setattr(OrderedTrainer, "training_step", breaking)
-    assert kbert(path) == 130
-    assert states(path) == ["left"]
-    assert list(folder.glob("runs/experiments/tiny/bert-seed1-*/checkpoints/*"))
-    monkeypatch.setattr(OrderedTrainer, "training_step", plain)
-    assert kbert(path) == 0
-    resumed = result_of("bert-seed1")
-    assert kbert(path, "--work", "elsewhere", "--results", "again") == 0
-    whole = result_of("bert-seed1", results="again")
-    for key in ("scores", "learning_curve", "sentences", "inputs"):
-        assert resumed[key] == whole[key]
-
-
-def test_a_run_cut_off_while_it_is_scored_is_not_trained_again(
-    written, bert_alone, folder, monkeypatch
-):
-    path = written(bert_alone)
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
+    path, interrupted = written(bert_alone), Mock(side_effect=KeyboardInterrupt)
     with monkeypatch.context() as patch:
         patch.setattr(runner, "score_run", interrupted)
         assert kbert(path) == 130
+    assert states(path) == ["left"]
+    assert list(folder.glob("runs/experiments/tiny/bert-seed1-*/checkpoints/*"))
     monkeypatch.setattr(OrderedTrainer, "training_step", interrupted)
     assert kbert(path) == 0
-    result = result_of("bert-seed1")
-    assert len(result["learning_curve"]) == 2
+    assert len(result_of("bert-seed1")["learning_curve"]) == 2
 
 
 def test_a_run_that_fails_is_recorded_and_the_rest_goes_on(written, bert_alone, capsys):
@@ -332,17 +294,6 @@ def test_a_gate_and_an_oracle_judge_what_is_written_over_a_run(written, suite_da
     keep(bert)  # as if made on another machine
     (told,) = {made.status(cell).reason for cell in made.cells(only=rows[1:])}
     assert told == "the run under it has another result"
-
-
-def test_a_gate_without_names_to_judge_is_recorded_as_failed(written, bert_alone):
-    bert_alone["baselines"] = [{"name": "gate", "over": "BERT", "judge": "gate"}]
-    path = written(bert_alone)
-    assert kbert(path) == 2
-    made = experiment(path)
-    failed = made.status(made.cells()[1])  # every name of the graph is a mention
-    assert failed.state == "failed"
-    assert "names that the graph finds in dev are right" in failed.reason
-    assert made.result(failed.cell) is None
 
 
 def test_several_runs_at_a_time_give_the_same_results_as_one(written, bert_alone):
@@ -436,19 +387,6 @@ def test_rows_run_under_each_condition_on_their_own_split_and_graph(
     assert kbert(written(suite_data)) == 0
     made = experiment(written(suite_data))
     few, all_, many = "20 % new, 50 % known", "20 % new, 100 % known", "50 % new, 100 % known"
-    names = {row.name: row for row in made.suite.rows}
-    assert [*names] == [
-        *("BERT: 20 % new", f"K-BERT, graph: {few}", f"K-BERT, graph: {all_}", "BERT: 50 % new"),
-        *(f"K-BERT, graph: {many}", f"dictionary: {few}", f"BERT + dictionary: {few}"),
-        *(f"dictionary: {all_}", f"BERT + dictionary: {all_}"),
-        *(f"dictionary: {many}", f"BERT + dictionary: {many}"),
-    ]
-    assert names[f"K-BERT, graph: {few}"].compare_with == "BERT: 20 % new"
-    assert names[f"BERT + dictionary: {many}"].over == "BERT: 50 % new"
-    assert made.suite.also_compare[2] == (
-        f"K-BERT, graph: {many}",
-        f"BERT + dictionary: {many}",
-    )
     results = made.tables(resamples=10).results
     known = {name: of[1].get("control", {}).get("known", {}) for name, of in results.items()}
     assert known["BERT: 20 % new"] == {}
@@ -461,25 +399,37 @@ def test_rows_run_under_each_condition_on_their_own_split_and_graph(
     assert results[f"K-BERT, graph: {few}"][1]["learning_curve"][-1]["step"] == 6
 
 
+SPLIT = {"folder": "data", "split": "deduplicated"}
+FILES = {"folder": "data", "files": {"train": "train.tsv", "dev": "dev.tsv"}}
+MAP = {
+    **{"data": {"folder": "data", "split": "substitution"}, "runs": [{"name": "K-BERT"}]},
+    **{"conditions": [{"unseen": 0.5, "known": 0.5}], "compare_with": None},
+    **{"baselines": [], "also_compare": []},
+}
+NO_TEST = "data: no test"
+
+
 @pytest.mark.parametrize(
-    ("spoilt", "text", "reason"),
+    ("change", "spoilt", "text", "reason"),
     [
-        ("data/dev.tsv", None, "data: no dev.tsv"),
-        ("kg.spo", "天\t类别\t疾病\n", "The graph names no mention of train"),
-        ("data/train.tsv", "text_a\tlabel\n甲 病\tO O\n", "There is no mention in train"),
+        ({}, "data/test.tsv", None, NO_TEST),
+        ({"data": SPLIT}, "data/test.tsv", None, NO_TEST),
+        ({"data": FILES}, "data/test.tsv", None, NO_TEST),
+        ({}, "kg.spo", None, "kg.spo: can't be read"),
+        (MAP, "data/test.tsv", "text_a\tlabel\n", "test.tsv: no labelled"),
+        (MAP, "data/dev.tsv", None, "data: no dev.tsv"),
+        (MAP, "kg.spo", "天\t类别\t疾病\n", "The graph names no mention of train"),
+        (MAP, "data/train.tsv", "text_a\tlabel\n甲 病\tO O\n", "There is no mention in train"),
     ],
 )
-@pytest.mark.usefixtures("untrained")
-def test_a_map_of_data_that_cannot_have_one_is_refused_and_nothing_is_trained_or_written(
-    written, bert_alone, folder, capsys, caplog, spoilt, text, reason
+def test_data_and_graphs_that_cannot_serve_are_told_before_anything_is_trained(
+    written, suite_data, folder, monkeypatch, capsys, caplog, change, spoilt, text, reason
 ):
+    monkeypatch.setattr(runner, "fit", Mock(side_effect=AssertionError("trained")))
     (folder / spoilt).unlink()
     if text is not None:
         (folder / spoilt).write_text(text, "utf-8")
-    bert_alone["data"] |= {"split": "substitution"}
-    bert_alone |= {"runs": [{"name": "K-BERT"}], "compare_with": None}
-    path = written({**bert_alone, "conditions": [{"unseen": 0.5, "known": 0.5}]})
-    assert kbert(path) == 2
+    assert kbert(written({**suite_data, "seeds": [1], **change})) == 2
     assert reason in capsys.readouterr().err + caplog.text
     assert not list(folder.rglob("*.jsonl.xz"))
 
@@ -492,12 +442,6 @@ def test_more_sets_to_train_on_go_into_the_split(written, suite_data, folder):
     new = together.read_text("utf-8").removeprefix(alone.read_text("utf-8").rstrip())
     assert "甲 炎 早 。" in new
     assert len(new.split("\n")) == 3
-
-
-def test_a_list_runs_nothing(written, suite_data, folder, capsys):
-    assert kbert(written(suite_data), "--list") == 0
-    assert "0 of 8 done, no run to tell the time left by\n" in capsys.readouterr().out
-    assert not (folder / "results").exists()
 
 
 def test_several_processes_for_one_experiment_are_refused(
@@ -522,39 +466,6 @@ def test_an_unknown_run_or_seed_is_named_with_those_there_are(written, suite_dat
         assert kbert(path, *asked) == 2
         assert said in capsys.readouterr().err
     assert not (folder / "results").exists()
-
-
-NO_TEST = "data: no test"
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({}, NO_TEST),
-        ({"data": {"folder": "data", "split": "deduplicated"}}, NO_TEST),
-        ({"data": {"folder": "data", "files": {"train": "train.tsv", "dev": "dev.tsv"}}}, NO_TEST),
-        ({"kg": "gone.spo"}, "gone.spo: can't be read"),
-    ],
-)
-@pytest.mark.usefixtures("untrained")
-def test_data_without_a_test_set_and_a_missing_graph_are_told_before_anything_is_trained(
-    written, suite_data, folder, capsys, change, said
-):
-    if said == NO_TEST:
-        (folder / "data" / "test.tsv").rename(folder / "other.tsv")
-    assert kbert(written({**suite_data, **change})) == 2
-    assert said in capsys.readouterr().err
-    assert not list(folder.rglob("*.jsonl.xz"))
-
-
-def test_a_test_set_without_rows_is_refused_before_anything_is_trained(
-    written, suite_data, folder, monkeypatch, caplog
-):
-    monkeypatch.setattr(OrderedTrainer, "train", Mock(side_effect=AssertionError("trained")))
-    (folder / "data" / "test.tsv").write_text("text_a\tlabel\n", encoding="utf-8")
-    assert kbert(written(suite_data), "--only", "BERT", "--seeds", "1") == 2
-    assert "test.tsv: no labelled" in caplog.text
-    assert "trained" not in caplog.text
 
 
 @pytest.mark.parametrize("option", ["--results", "--work"])
@@ -595,22 +506,6 @@ def test_on_a_full_disk_every_run_is_tried_and_says_so(
     assert runner.run_all(made, cells) == cells
     assert "Free some space" in caplog.text
     assert "Traceback" not in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("said", "name"),
-    [
-        ("model: 17\nmodel name: AMD EPYC\n\nmodel: 17\n", "AMD EPYC (model 17, AVX2)"),
-        (None, "arm (AVX2)"),
-    ],
-)
-def test_a_result_notes_the_generation_of_the_processor(said, name, monkeypatch, tmp_path):
-    monkeypatch.setattr(results, "CPU_INFO", tmp_path / "cpuinfo")
-    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: "AVX2")
-    monkeypatch.setattr("platform.processor", lambda: "arm")
-    if said is not None:
-        results.CPU_INFO.write_text(said, encoding="utf-8")
-    assert results.processor() == name
 
 
 def test_a_run_that_another_process_is_at_is_left_to_it(written, suite_data, folder, caplog):
@@ -693,20 +588,3 @@ def test_results_made_elsewhere_are_merged_and_those_of_other_suites_refused(
     assert "holds results of other, tiny, expected some of tiny." in capsys.readouterr().err
     assert kbert(path, "--list", "--merge", "nowhere") == 2
     assert "--merge nowhere: is missing or holds nothing" in capsys.readouterr().err
-
-
-def test_a_condition_that_cannot_be_made_is_said_before_anything_is_trained(
-    written, bert_alone, folder, capsys
-):
-    (folder / "strange.spo").write_text("霜降\t类别\t节气\n", encoding="utf-8")
-    bert_alone["data"] |= {"split": "substitution"}
-    bert_alone["runs"].append({"name": "K-BERT"})
-    bert_alone |= {"kg": "strange.spo", "conditions": [{"unseen": 0.5, "known": 0.5, "right": 1}]}
-    assert kbert(written(bert_alone)) == 2
-    said = capsys.readouterr().err
-    assert "K-BERT: 50 % new, 50 % known, 100 % right: " in said
-    assert "strange.spo for data: The graph names no mention of train." in said
-    assert not list(folder.rglob("*.jsonl.xz"))
-    bert_alone["conditions"] = [{"unseen": 0.01, "known": 0.5, "right": 1}]
-    assert kbert(written(bert_alone)) == 2
-    assert "data, unseen: 0.01: New names make up" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The statistics, against hand-worked cases and an obvious slow implementation."""
+"""The statistics, against hand-worked cases and on simulated data."""
 
 from dataclasses import replace
 
@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from kbert_core.errors import ExperimentError
-from kbert_lab.study.statistics import (
-    METRICS,
-    Counts,
-    Resampled,
-    interval,
-    weights,
-)
+from kbert_lab.study.statistics import METRICS, Counts, Resampled, interval, weights
 
 F1, UNSEEN, COVERED, UNCOVERED = METRICS["ner"]
 (ACCURACY,) = METRICS["classify"]
@@ -58,64 +52,12 @@ def test_the_mean_and_deviation_are_over_the_seeds():
     assert score.deviation == pytest.approx(0.5)  # sqrt((0 + .25 + .25) / 2)
 
 
-def slow_difference(one, two, resamples, seed):
-    """Sentence by sentence: draw, add up, take F1, subtract."""
-    ids = sorted({i for of in (one, two) for counts in of.values() for i in counts.ids})
-
-    def f1(counts, times):
-        right = predicted = gold = 0
-        for i, r, p, g in zip(
-            counts.ids, *(counts.columns[n] for n in ("right", "predicted", "gold")), strict=True
-        ):
-            right += times[i] * r
-            predicted += times[i] * p
-            gold += times[i] * g
-        return 2 * right / (predicted + gold)
-
-    differences = []
-    for chunk in weights(len(ids), resamples, seed):
-        for row in chunk:
-            times = dict(zip(ids, row.tolist(), strict=True))
-            differences.append([f1(one[s], times) - f1(two[s], times) for s in one])
-    return differences
-
-
-def seeds_of(made, rows):
-    scores = {row: made.score(row, F1).seeds for row in rows}
-    return [{row: scores[row][seed] for row in rows} for seed in scores[rows[0]]]
-
-
-def test_differences_agree_with_the_obvious_slow_way():
-    # the seeds' test sets share some sentences
-    names = {s: [f"s{i}" for i in range(10 * s, 10 * s + 40)] for s in (1, 2, 3)}
-    one = {s: random_ner(40, 0.8, s, names[s]) for s in names}
-    two = {s: random_ner(40, 0.6, 10 + s, names[s]) for s in names}
-    made = Resampled({"one": one, "two": two}, resamples=700, seed=5)
-    found = made.difference("one", "two", F1)
-    slow = np.array(slow_difference(one, two, 700, 5))  # (700, 3)
-    own = [score["one"] - score["two"] for score in seeds_of(made, ("one", "two"))]
-    shared = np.mean([np.cov(slow[:, a], slow[:, b])[0, 1] for a, b in ((0, 1), (0, 2), (1, 2))])
-    half = (4.302653**2 * np.var(own, ddof=1) / 3 + 1.959964**2 * max(0, shared)) ** 0.5
-    assert (found.low, found.high) == pytest.approx((np.mean(own) - half, np.mean(own) + half))
-    assert found.seeds == 3
-    scores = [made.score(row, F1) for row in ("one", "two")]
-    assert found.mean == pytest.approx(scores[0].mean - scores[1].mean)
-
-
 def test_every_resample_draws_as_many_sentences_as_there_are():
     drawn = np.concatenate(list(weights(7, 1200, 3)))
     assert drawn.shape == (1200, 7)
     assert (drawn.sum(axis=1) == 7).all()
     assert drawn.mean(axis=0) == pytest.approx(np.ones(7), abs=0.1)
     assert drawn.var(axis=0) == pytest.approx(np.full(7, 6 / 7), abs=0.15)  # multinomial
-
-
-def test_the_interval_is_that_of_a_proportion():
-    right = [1] * 300 + [0] * 100
-    counts = Counts([f"s{i}" for i in range(400)], {"right": right, "count": [1] * 400})
-    score = Resampled({"a": {1: counts}}).score("a", ACCURACY)
-    error = 1.96 * (0.75 * 0.25 / 400) ** 0.5
-    assert (score.low, score.high) == pytest.approx((0.75 - error, 0.75 + error), abs=0.004)
 
 
 def test_an_interval_over_three_seeds_is_that_worked_out_by_hand():
