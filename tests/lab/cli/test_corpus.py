@@ -308,20 +308,6 @@ def test_a_shard_that_its_worker_dies_of_stops_the_run_which_can_go_on(here, pre
     assert {here.calls[name] for name in ("a.txt", "more/a.txt")} == {1}
 
 
-def test_a_shard_with_broken_parquet_is_named_and_read_when_it_is_whole(
-    here, predict, texts, tmp_path
-):
-    whole = (texts / "c.parquet").read_bytes()
-    predict(output="whole")
-    (texts / "c.parquet").write_bytes(whole[:40] + bytes(len(whole) - 80) + whole[-40:])
-    assert "c.parquet: can't be read as Parquet" in predict(code=2)
-    done = [f"{name}.parquet" for name in ("a.txt", "b.jsonl.gz", "more/a.txt")]
-    assert sorted(contents(tmp_path / "out")) == done
-    (texts / "c.parquet").write_bytes(whole)
-    assert predict()["done_before"] == 3
-    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
-
-
 def test_a_result_that_was_cut_off_is_made_again(here, predict, tmp_path, caplog):
     predict()
     before = contents(tmp_path / "out")

@@ -1,7 +1,6 @@
 """`kbert explain`, run as a user types it."""
 
 import json
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -12,7 +11,6 @@ from kbert_core import read_triples
 from kbert_lab.cli.explain import Kind
 from kbert_lab.explain import counterfactuals
 
-ROOT = Path(__file__).parents[3]
 SPAN = ("--target", "疾病", "--span", "3:6")
 
 
@@ -66,11 +64,6 @@ def test_every_token_is_printed_with_its_share_and_its_triple(explain):
     assert "all masked" in explain(*asked).out
 
 
-def test_a_correlation_of_too_few_triples_is_not_given(explain):
-    said = explain("attention", "布洛芬", "--target", "治疗", "--span", "0:3").out
-    assert "rank correlation of attention and effect: none can be said (n = 1)" in said
-
-
 def test_options_of_reading_count(explain):
     asked = ("effects", TEXT, *SPAN, "--json")
     one = json.loads(explain(*asked, "--max-triples", 1).out)
@@ -85,11 +78,6 @@ def test_orders_and_seed_are_those_given(explain):
     data = json.loads(explain(*asked, "--orders", 4, "--seed", 7).out)
     assert (data["orders"], data["seed"], data["exact"]) == (4, 7, False)
     assert "\norders: 4\nseed: 7\n" in explain(*asked[:-1], "--orders", 4, "--seed", 7).out
-
-
-def test_a_pair_is_two_texts(explain):
-    data = json.loads(explain("effects", TEXT, "患者", "--json", model="pair").out)
-    assert data["text"] == [TEXT, "患者"]
 
 
 @pytest.mark.parametrize(

@@ -123,19 +123,6 @@ def test_graphs_are_merged_into_a_new_file(here, kg, refused):
     assert "is there already" in refused("merge", "g.kg", "--output", "both.kg")
 
 
-def test_an_edit_that_changes_nothing_makes_no_entry(kg, refused):
-    kg("import", "kg.spo", "--output", "g.kg")
-    sugar = ("糖尿病", "症状", "多饮")
-    assert "is on already" in refused("on", "g.kg", *sugar)
-    kg("off", "g.kg", *sugar)
-    assert "is switched off already" in refused("off", "g.kg", *sugar)
-    assert "as you would have it" in refused("replace", "g.kg", *sugar, *sugar)
-    assert "no such triple" in refused("off", "g.kg", "a", "b", "c")
-    assert "can't be undone" in refused("undo", "g.kg", "0")
-    assert kg("history", "g.kg")["of"] == 3  # made, imported, switched off
-    assert "--most is -3" in refused("history", "g.kg", "--most", "-3")
-
-
 def test_places_and_formats_that_there_are_not_are_told(here, kg, refused):
     kg("import", "kg.spo", "--output", "g.kg")
     assert "no folder nope" in refused("add", "nope/n.kg", "a", "b", "c")

@@ -96,19 +96,9 @@ def test_a_graph_that_matches_nothing_is_told_with_the_share(
     assert "the graph adds triples to only 0 of" in caplog.text
 
 
-def test_evaluate_leaves_bad_graph_lines_out_where_asked_to_and_says_what_edits_need(
-    trained, evaluated
-):
-    data, _ = trained
-    with (data / "kg.spo").open("a", encoding="utf-8") as file:
-        file.write("肺癌\t类别\n")
-    assert "found 2 fields" in evaluated("--kg", data / "kg.spo", code=2).err
-    assert evaluated("--kg", data / "kg.spo", "--skip-bad").out
-    assert "--edits needs a --kg, --train-data" in evaluated("--edits", code=2).err
-
-
 def test_edits_are_measured_as_the_scores_above_them(trained, evaluated, monkeypatch):
     data, report = trained
+    assert "--edits needs a --kg, --train-data" in evaluated("--edits", code=2).err
     asked = ("--kg", data / "kg.spo", "--train-data", data / "train.tsv", "--edits", "--json")
     response = evaluated(*asked)["edit_response"]
     assert response["seen"]["n"] == report["edit_response"]["dev"]["seen"]["n"]
@@ -123,16 +113,6 @@ def test_edits_are_measured_as_the_scores_above_them(trained, evaluated, monkeyp
     evaluated(*asked, "--positions", "hard", "--max-length", "12")
     assert len(read) > 2  # to be scored with and without the graph, and for the edits
     assert set(read) == {(Ablation(positions="hard"), 12)}
-
-
-def test_train_says_what_is_missing_and_what_is_only_for_a_bert_from_scratch(kbert, tmp_path):
-    train = ("train", "--task", "ner", "--data", tmp_path, "--output", tmp_path / "o")
-    assert "no train.tsv" in kbert(*train, code=2).err
-    for option in ("--hidden-size", "--layers"):
-        said = kbert(*train, "--encoder", "models/zh-mini", option, "2", code=2).err
-        assert (
-            "is 2, but it is only for a BERT trained from scratch; models/zh-mini has its" in said
-        )
 
 
 def test_classification_of_pairs_says_that_one_text_is_read(kbert, tmp_path, caplog):
@@ -154,16 +134,6 @@ def test_the_command_on_a_card_names_no_folder_of_this_machine(monkeypatch, tmp_
     given = ["kbert", "train", "--data", str(tmp_path / "ner" / "set"), "--kg", "/home/me/a.spo"]
     monkeypatch.setattr("sys.argv", given)
     assert command_line() == 'kbert train --data "$KBERT_DATA"/ner/set --kg a.spo'
-
-
-def test_pretrain_runs_from_the_command_line(kbert, tmp_path):
-    lines = [f"第{i}句话说的是天气很好。" for i in range(400)]
-    (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
-    sizes = "--steps 5 --batch-tokens 64 --row-length 64 --hidden-size 64 --layers 1"
-    command = ("pretrain", "--text", tmp_path / "text.txt", "--output", tmp_path / "m")
-    more = (*sizes.split(), "--attention-heads", "1", "--min-count", "1")
-    assert kbert(*command, *more, "--json")["tokens_seen"] > 0
-    assert "tokens seen" in (tmp_path / "m" / "README.md").read_text(encoding="utf-8")
 
 
 def test_train_takes_files_by_name_a_share_as_dev_and_columns_by_name(kbert, tmp_path):
@@ -218,15 +188,6 @@ def test_scores_are_in_per_cent_and_have_a_row_for_each_label_below_the_whole():
     ranking = ranking_scores(["q", "q", "r"], [False, True, False], [0.9, 0.1, 0])
     assert lines(scores=ranking)[1:3] == [["mrr", "50.0"], ["p_at_1", "0.0"]]
     assert "perplexity 2" in scores_text({"scores": {"loss": 0.69, "perplexity": 2.0}})
-
-
-def test_a_report_shows_every_split_with_and_without_knowledge():
-    report = {"scores": {"dev": ENTITIES, "test": ENTITIES}, "without_knowledge": {}}
-    assert [line[0] for line in lines(**report) if "knowledge:" in line] == ["dev,", "test,"]
-    for kg, how in (([], "without"), (["kg.spo"], "with")):
-        assert ["dev,", how, "knowledge:"] in lines(scores={"dev": ENTITIES}, kg=kg)
-    single = scores_text({"scores": ENTITIES, "without_knowledge": ENTITIES}).splitlines()
-    assert sum(line.startswith(("with knowledge:", "graph off:")) for line in single) == 2
 
 
 def test_the_response_to_edits_is_a_table_for_replaced_tails_and_one_for_added_triples():

@@ -58,10 +58,7 @@ def made(path):
         (" 一行 \n 二行。 三行 ", ["一行", "二行。", "三行"]),
         ("价格3.14元。", ["价格3.14元。"]),
         ("", []),
-        ("一行\n。\n二行", ["一行\n。", "二行"]),
         ("……好。。。", ["……好。。。"]),
-        ("。", ["。"]),
-        ("！\n？", ["！\n？"]),
     ],
 )
 def test_sentences_end_with_their_mark_and_the_quote_after_it(text, sentences):
@@ -116,7 +113,6 @@ def test_what_is_written_is_read_for_answer_selection(tmp_path):
     ("text", "message"),
     [
         ("no json", "can't be read"),
-        ("[]", r"isn't in SQuAD's form \(list indices must be"),
         ('{"data": [[1]]}', r"isn't in SQuAD's form \(list indices must be"),
         ('{"data": [{"paragraphs": [{"context": "a"}]}]}', r"SQuAD's form \('qas' is missing\)"),
         ('{"data": [{"paragraphs": [{"context": 1, "qas": [{"question": ""}]}]}]}', "valid string"),
@@ -157,10 +153,6 @@ def test_published_sets_are_used_nearly_whole(tmp_path, name, asked, left_out, m
     found = read_examples(tmp_path / "rank.tsv", "rank")
     assert len({e.group for e in found}) == counts.questions
     assert len(found) == counts.candidates
-    articles = json.loads(source.read_text(encoding="utf-8"))["data"]
-    paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
-    texts = {q["id"]: "".join(p["context"].split()) for p in paragraphs for q in p["qas"]}
-    assert all("".join(e.sentences[1].split()) in texts[e.group] for e in found)
 
 
 # Examples for reading comprehension
@@ -334,10 +326,7 @@ def test_a_table_of_tokens_with_a_sentence_number_becomes_rows(tmp_path, text):
         ([(2, 2, "A")], r"the span \[2, 2\) has no text"),
         ([(0, 2)], r"found '\[0, 2\]', expected start, end and one type"),
         ([{"start": 0, "end": 2, "labels": ["A", "B"]}], "expected start, end and one type"),
-        (
-            [{"start": 0, "end": 2, "label": "A", "text": "头痛"}],
-            "'患者', and the file says",
-        ),
+        ([{"start": 0, "end": 2, "label": "A", "text": "头痛"}], "'患者', and the file says"),
         ([], "found no labelled span"),
     ],
 )
@@ -390,32 +379,24 @@ def semeval(tmp_path, text=FILE, name="TRAIN.TXT"):
     return path
 
 
-def test_entities_are_marked_by_punctuation(tmp_path):
+def test_entities_are_marked_by_punctuation_and_written_as_data_for_classification(tmp_path):
     first, second = relation_examples(semeval(tmp_path))
     assert first.sentences == ('The @ baker @ pulled a "dark" # rye loaf # out.',)
     assert first.label == "Product-Producer(e2,e1)"
     assert second.sentences == ("A @ kiln @-dried # plank #.",)
     assert (second.label, second.place) == ("Other", f"{tmp_path / 'TRAIN.TXT'}, line 5")
-
-
-def test_the_file_written_is_read_as_data_for_classification(tmp_path):
-    target = tmp_path / "train.tsv"
-    assert write_relations(semeval(tmp_path), target) == 2
-    read = [(e.sentences, e.label) for e in read_examples(target, "classify")]
-    assert read == [(e.sentences, e.label) for e in relation_examples(semeval(tmp_path))]
+    assert write_relations(semeval(tmp_path), tmp_path / "train.tsv") == 2
+    assert read_examples(tmp_path / "train.tsv", "classify") == [first, second]
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ("<e1>baker</e1>", "baker", "line 1: the tags are <e2> </e2>, expected <e1> </e1> <e2>"),
-        ("</e2> out", "<e2> out", "line 1: the tags are <e1> </e1> <e2> <e2>, expected"),
         ("<e2>plank</e2>", "<e2> </e2>", "line 5: <e2> has no text. Mark the words"),
         ("1\t", "", "line 1: found '\"The <e1>baker</e1>.*', expected a number, a tab and"),
         ("(e2,e1)", "(e2, e1)", r"line 2: found 'Product-Producer\(e2, e1\)' after the sentence"),
-        ("Other\n", "", "line 6: found 'Comment:' after the sentence, expected its relation"),
         ("Other\nComment:", "", "line 5: found 'nothing' after the sentence.*TEST_FILE_FULL"),
-        ("it\n\n", "it\n", "line 4: found '2\t\"A .*' after a relation, expected 'Comment:' or an"),
         (FILE, "\n", "no sentence in it"),
     ],
 )
@@ -425,17 +406,6 @@ def test_what_is_odd_is_named_with_its_line_and_remedy(tmp_path, old, new, words
     with pytest.raises(DataError, match=words) as caught:
         write_relations(path, tmp_path / "train.tsv")
     assert str(path) in str(caught.value)
-
-
-def test_a_file_that_is_not_there_or_not_utf_8_is_said(tmp_path, monkeypatch):
-    with pytest.raises(DataError, match="can't be read"):
-        list(relation_examples(tmp_path / "no.TXT"))
-    odd = tmp_path / "odd.TXT"
-    odd.write_bytes(FILE.replace("baker", "pâtissier").encode("cp1252"))
-    with pytest.raises(DataError, match=r"line 1: byte 0xE2 is not UTF-8.*--encoding cp1252"):
-        list(relation_examples(odd))
-    monkeypatch.setenv("KBERT_ENCODING", "cp1252")
-    assert "@ pâtissier @" in next(relation_examples(odd)).sentences[0]
 
 
 @needs_data

@@ -94,12 +94,6 @@ def test_a_graph_knows_names_in_another_script_where_the_rules_say_so(draw):
         draw(*data, graph=graph)
 
 
-def test_options_are_checked():
-    for wrong in ({"test_share": 0}, {"dev_share": 1.5}, {"seed": -1}):
-        with pytest.raises(OptionError, match=next(iter(wrong))):
-            EntityDisjoint(**wrong)
-
-
 def test_deduplicated_keeps_test_and_takes_its_texts_from_train():
     a, b, c = sentence("甲病"), sentence("乙炎"), sentence("丙症")
     wide = Example(("甲病 ",), None, ((0, 1), (1, 2)), ("B-D", "I-D"))
@@ -259,15 +253,6 @@ def test_examples_of_every_task_are_read_as_they_were_written(task, tmp_path_fac
     assert read_examples(folder / "train.tsv", task) == examples
 
 
-def test_the_number_of_a_question_is_written_only_where_it_is_not_its_text(tmp_path):
-    asked = {"group": "谁？"}
-    told = [Example(("谁？", "他。"), "1", **asked), Example(("谁？", "她。"), "0", **asked)]
-    write_split(tmp_path, {"train": told, "dev": [replace(told[0], group="Q7"), told[1]]})
-    assert (tmp_path / "train.tsv").read_text().splitlines()[0] == "label\ttext_a\ttext_b"
-    lines = (tmp_path / "dev.tsv").read_text().splitlines()
-    assert lines == ["qid\tlabel\ttext_a\ttext_b", "Q7\t1\t谁？\t他。", "谁？\t0\t谁？\t她。"]
-
-
 def test_what_the_format_can_not_hold_becomes_a_space_and_is_said(tmp_path, caplog):
     texts = [Example(("fine",), "1"), Example(("a\tb\r\nc",), "0")]
     write_split(tmp_path, {"train": texts})
@@ -332,24 +317,6 @@ def test_split_by_substitution_says_the_share_of_new_names(split):
     assert report["test"] == counts
     said = split("--by", "substitution", code=2).err
     assert "--by substitution and --unseen go together" in said
-
-
-def test_split_keeps_the_numbers_of_questions_and_reads_columns_by_name(folder, split, caplog):
-    for name in SPLITS:
-        rows = ["qid\tlabel\ttext_a\ttext_b", f"7\t1\t谁？\t他{name}。", f"8\t0\t谁？\t她{name}。"]
-        (folder / f"{name}.tsv").write_text("\n".join(rows) + "\n")
-    split("--task", "rank", "--by", "deduplicated")
-    read = read_examples(folder / "new" / "dev.tsv", "rank")
-    assert [(e.group, e.sentences[1]) for e in read] == [("7", "他dev。"), ("8", "她dev。")]
-    for name, text in (("train", 'a,1\n"b\nc",2'), ("test", "a,1")):
-        (folder / f"{name}.tsv").unlink()
-        (folder / f"{name}.csv").write_text(f"satz,klasse\n{text}\n")
-    (folder / "dev.tsv").unlink()
-    columns = ("--columns", "text_a=satz,label=klasse")
-    split("--by", "deduplicated", "--task", "classify", *columns)
-    (left,) = read_examples(folder / "new" / "train.tsv", "classify")
-    assert (left.sentences, left.label) == (("b c",), "2")
-    assert "1 rows have a tab or a line break" in caplog.text
 
 
 def test_kg_control_writes_a_graph_of_wrong_tails(folder, kbert):
