@@ -1,6 +1,5 @@
 """Training low-rank adapters end to end, at toy size."""
 
-import json
 import shutil
 
 import pytest
@@ -12,7 +11,6 @@ from transformers import BertConfig, BertForMaskedLM
 from kbert_core.errors import OptionError
 from kbert_core.knowledge import load_graph
 from kbert_core.pipeline import Pipeline
-from kbert_lab import cli
 from kbert_lab.data.labelled import read_examples
 from kbert_lab.training.finetune import fit, save, train
 from kbert_lab.training.vocabulary import character_tokenizer
@@ -165,23 +163,13 @@ def test_a_whole_model_takes_an_adapters_place_and_the_other_way_round(data, enc
     assert Pipeline.from_pretrained(data / "adapter", device="cpu").task.name == "ner"
 
 
-def test_an_adapter_trains_scores_and_predicts_from_the_command_line(data, encoder, capsys):
-    adapter, kg = str(data / "adapter"), str(data / "kg.spo")
-    arguments = ["train", "--task", "ner", "--data", str(data), "--output", adapter, "--kg", kg]
-    arguments += ["--encoder", str(encoder), "--adapter", "8", "--json"]
-    arguments += ["--epochs", "2", "--learning-rate", "1e-2", "--batch-tokens", "128"]
-    assert cli.main([*arguments, "--device", "cpu"]) == 0
-    report = json.loads(capsys.readouterr().out)
+def test_an_adapter_trains_and_predicts_from_the_command_line(data, encoder, kbert):
+    adapter, kg = data / "adapter", ("--kg", data / "kg.spo")
+    how = "--adapter 8 --epochs 2 --learning-rate 1e-2 --batch-tokens 128 --device cpu --json"
+    command = ("train", "--task", "ner", "--data", data, "--encoder", encoder, "--output", adapter)
+    report = kbert(*command, *kg, *how.split())
     assert report["adapter"]["alpha"] == 2 * report["adapter"]["rank"] == 16
-    evaluate = ["evaluate", "--model", adapter, "--data", str(data / "dev.tsv"), "--kg", kg]
-    assert cli.main([*evaluate, "--json"]) == 0
-    scores = json.loads(capsys.readouterr().out)["scores"]
-    assert scores["f1"] == pytest.approx(report["scores"]["dev"]["f1"], abs=0.05)
-    predict = ["predict", "患者有糖尿病病史", "--model", adapter, "--kg", kg, "--json"]
-    assert cli.main(predict) == 0
-    assert "spans" in json.loads(capsys.readouterr().out)["prediction"]
-    assert cli.main(["tree", "患者有糖尿病病史", "--model", adapter, "--kg", kg]) == 0
-    assert "糖尿病" in capsys.readouterr().out
+    predict = ("predict", "患者有糖尿病病史", "--model", adapter, *kg)
+    assert "spans" in kbert(*predict, "--json")["prediction"]
     shutil.rmtree(encoder)
-    assert cli.main(predict) == 2
-    assert "its encoder '../encoder' was" in capsys.readouterr().err
+    assert "its encoder '../encoder' was" in kbert(*predict, code=2).err

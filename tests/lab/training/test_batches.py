@@ -10,16 +10,17 @@ import torch
 from safetensors.torch import load_file
 from small_data import pretraining, together, tuning
 
+from kbert_core.errors import OptionError
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline
 from kbert_lab.data.labelled import Example
 from kbert_lab.training.batches import BATCH, Batches, with_negatives
+from kbert_lab.training.devices import join
 from kbert_lab.training.finetune import fit, train
 from kbert_lab.training.options import TrainOptions
 from kbert_lab.training.pretrain import pretrain
 from kbert_lab.training.rows import TrainingRow
 
-ROOT = Path(__file__).parents[3]
 LARGER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 LARGER |= {"batch_tokens": 256, "learning_rate": 3e-3, "warmup": 2, "save_every": 1}
 SMALL = {"num_hidden_layers": 1, "epochs": 4, "learning_rate": 2e-3, "log_every": 1}
@@ -32,14 +33,9 @@ def losses(options):
 
 def options_of(options, *names):
     flags = {"num_hidden_layers": "layers", "num_attention_heads": "attention-heads"}
-    return [
-        word
-        for name in names
-        for word in (
-            f"--{flags.get(name, name.replace('_', '-'))}",
-            str(options.flat()[name]),
-        )
-    ]
+    values = options.flat()
+    named = ((f"--{flags.get(name, name.replace('_', '-'))}", str(values[name])) for name in names)
+    return [word for pair in named for word in pair]
 
 
 # In portions
@@ -74,7 +70,6 @@ def test_fine_tuning_in_portions_equals_fine_tuning_at_once(data, tmp_path, task
 def test_a_step_with_fewer_examples_than_parts_fills_up_without_labels(data):
     made = tuning(data, **{**SMALL, "batch_tokens": 16, "epochs": 1})
     seen = []
-    trained = {}
 
     class Watching(Batches):
         def __getitem__(self, index):
@@ -116,24 +111,31 @@ def test_two_processes_pretrain_as_one_with_twice_the_batch(tmp_path):
     assert done.stderr.count("step 12: held out") == 1  # one process speaks
 
 
-def test_two_processes_fine_tune_as_one_with_twice_the_batch_and_stop_together(data):
-    one = tuning(data, "one", **{**SMALL, "batch_tokens": 256, "patience": 2, "epochs": 30})
-    two = one.changed(output=str(data / "two"), batch_tokens=128)
+def tuned_alone_and_in_two_processes(data, one, *names, base=(), rel=1e-4):
+    """The reports of a run in one process, and of two processes with half of its batch each."""
+    half = one.optimiser.batch_tokens // 2
+    two = one.changed(output=str(data / "two"), batch_tokens=half)
     alone = train(one)
     done = together(
         data,
-        *("train", "--json", "--float32", "--kg", *two.knowledge.kg),
+        *("train", "--json", "--float32", "--kg", *two.knowledge.kg, *base),
         *options_of(two, "task", "data", "output", "epochs", "batch_tokens", "learning_rate"),
-        *options_of(two, "dropout", "hidden_size", "num_hidden_layers", "patience", "device"),
+        *options_of(two, "dropout", "device", *names),
     )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    here, there = alone["learning_curve"], report["learning_curve"]
-    assert [scores["step"] for scores in there] == [scores["step"] for scores in here]
-    assert len(here) < 30  # stopped early
-    for mine, theirs in zip(here, there, strict=True):
-        assert theirs["train_loss"] == pytest.approx(mine["train_loss"], rel=1e-4)
+    for mine, theirs in zip(alone["learning_curve"], report["learning_curve"], strict=True):
+        assert theirs["step"] == mine["step"]
+        assert theirs["train_loss"] == pytest.approx(mine["train_loss"], rel=rel)
         assert theirs["f1"] == pytest.approx(mine["f1"], abs=0.06)
+    return alone, report
+
+
+def test_two_processes_fine_tune_as_one_with_twice_the_batch_and_stop_together(data):
+    one = tuning(data, "one", **{**SMALL, "batch_tokens": 256, "patience": 2, "epochs": 30})
+    more = ("hidden_size", "num_hidden_layers", "patience")
+    alone, report = tuned_alone_and_in_two_processes(data, one, *more)
+    assert len(alone["learning_curve"]) < 30  # stopped early
     assert report["processes"] == 2
     assert not (data / "two" / "checkpoints").exists()
     assert (data / "two" / "model.safetensors").is_file()
@@ -142,23 +144,11 @@ def test_two_processes_fine_tune_as_one_with_twice_the_batch_and_stop_together(d
 @pytest.mark.soak
 @pytest.mark.parametrize("system", ["k-bert", "knowbert", "roof-bert"])
 def test_two_processes_train_every_system_as_one(data, checkpoints, system):
-    still = {"base": ('{"kar": {"dropout": 0}}',)} if system == "knowbert" else {}
-    how = {"epochs": 2, "system": system, "encoder": str(checkpoints["encoder"]), **still}
+    base = ('{"kar": {"dropout": 0}}',) if system == "knowbert" else ()
+    how = {"epochs": 2, "system": system, "encoder": str(checkpoints["encoder"]), "base": base}
     one = tuning(data, "one", learning_rate=2e-3, batch_tokens=256, **how)
-    two = one.changed(output=str(data / "two"), batch_tokens=128)
-    alone = train(one)
-    done = together(
-        data,
-        *("train", "--json", "--float32", "--kg", *two.knowledge.kg),
-        *[word for base in two.knowledge.base for word in ("--base", base)],
-        *options_of(two, "task", "data", "output", "epochs", "batch_tokens", "learning_rate"),
-        *options_of(two, "dropout", "encoder", "system", "device"),
-    )
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    for mine, theirs in zip(alone["learning_curve"], report["learning_curve"], strict=True):
-        assert theirs["train_loss"] == pytest.approx(mine["train_loss"], rel=1e-3)
-        assert theirs["f1"] == pytest.approx(mine["f1"], abs=0.06)
+    more = [word for own in base for word in ("--base", own)]
+    tuned_alone_and_in_two_processes(data, one, "encoder", "system", base=more, rel=1e-3)
     weights = [load_file(data / name / "model.safetensors") for name in ("one", "two")]
     for name, tensor in weights[0].items():
         torch.testing.assert_close(weights[1][name], tensor, rtol=0, atol=5e-3)
@@ -173,9 +163,6 @@ def test_a_mistake_ends_all_processes(tmp_path):
 
 @pytest.mark.parametrize("index", [1, 3])
 def test_another_cuda_device_than_the_first_is_refused_with_the_remedy(index):
-    from kbert_core.errors import OptionError
-    from kbert_lab.training.devices import join
-
     with pytest.raises(OptionError, match=f"CUDA_VISIBLE_DEVICES={index}"):
         join(torch.device("cuda", index))
 

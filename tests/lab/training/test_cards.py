@@ -2,10 +2,8 @@
 
 import json
 import shlex
-from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from kbert_core.checkpoints.checkpoint import Card, card_of
@@ -15,7 +13,6 @@ from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.plain_text import PlainTextConfig
 from kbert_lab.cli import parser
 from kbert_lab.cli.commands import COMMANDS, build, injection_of
-from kbert_lab.data.labelled import Example
 from kbert_lab.training.cards import card_text, edits_followed, follows_graph, invented_followed
 from kbert_lab.training.options import Recipe, TrainOptions
 
@@ -105,14 +102,6 @@ def test_a_model_that_follows_few_edits_says_so():
     assert TRUSTS not in said
 
 
-def test_a_share_that_did_nothing_is_told():
-    notes = {"recipe": {"counterfactual": 0.25, "invented": 0.3}, "type_labels": {"疾病": "D"}}
-    (said,) = [line for line in lines(Card("ner", knowledge=("kg",), notes=notes)) if "Rec" in line]
-    assert said == (
-        "- Recipe: counterfactual 0.25 (without effect: too few tails name a label), invented 0.3"
-    )
-
-
 def test_only_what_reads_medicine_warns_of_medical_decisions():
     for card in (
         Card("ner", knowledge=("Medical",), notes={"data": "notes"}),
@@ -121,30 +110,6 @@ def test_only_what_reads_medicine_warns_of_medical_decisions():
     ):
         assert "- Not for medical decisions." in lines(card)
     assert "medical" not in card_text("m", Card("pair", knowledge=("HowNet",), notes={"data": "q"}))
-
-
-def test_the_response_to_edits_stands_in_two_tables():
-    others = {"others_changed": 0.01, "others_new": None}
-    replaced = {"new": 1.0, "kept": 0.0, "other": 0.0, "lost": 0.0, **others, "n": 8}
-    added = {"right_before": 0.25, "right_after": 0.5, "missed_right": 0.4, **others}
-    nothing = {name: None for name in added} | {"missed": 0, "n": 0}
-    response = {
-        "unseen": replaced,
-        "seen": {**replaced, "n": 9},
-        "added": {"unseen": {**added, "missed": 6, "n": 8}, "seen": nothing},
-    }
-    said = lines(Card("ner", notes={"edit_response": {"dev": response}}))
-    assert "| dev, unseen in training | 8 | 100 % | 0 % | 0 % | 0 % | 1 % | – |" in said
-    assert "| dev, unseen in training | 8 | 25 % | 50 % | 6 | 40 % | 1 % | – |" in said
-    assert "| dev, seen in training | 0 | – | – | 0 | – | – | – |" in said
-
-
-def test_the_response_of_an_older_card_is_still_read():
-    old = {"new": 0.5, "kept": 0.5, "other": 0.0, "lost": 0.0, "others_changed": 0.0, "n": 2}
-    notes = {"edit_response": {"dev": {"unseen": old, "seen": old}}}
-    text = card_text("m", Card("ner", notes=notes))
-    assert "| dev, seen in training | 2 | 50 % | 50 % | 0 % | 0 % | 0 % | – |" in text
-    assert "missing triple" not in text
 
 
 @shipped
@@ -186,39 +151,14 @@ def test_the_page_of_the_models_says_what_share_of_edits_each_follows():
 
 def test_the_figures_of_sentence_matching_are_those_of_the_one_reading():
     made = json.loads((ROOT / "results" / "matching.json").read_text("utf-8"))
-    rows = {
-        name: [read for read in made["tested once"] if read["model"] == name]
-        for name in ("matching-zh", "matching-zh-bert")
-    }
-    cells = {
-        "`matching-zh`, HowNet": [read["accuracy"] for read in rows["matching-zh"]],
-        "`matching-zh`, graph off": [read["graph off"] for read in rows["matching-zh"]],
-        "`matching-zh-bert`, the twin": [read["accuracy"] for read in rows["matching-zh-bert"]],
-        "counting shared characters, with the threshold that is best on train": [
-            *made["counting shared characters"].values()
-        ],
-    }
+    counted = "counting shared characters, with the threshold that is best on train"
+    cells = {counted: [*made["counting shared characters"].values()]}
+    for title, model, key in (
+        ("`matching-zh`, HowNet", "matching-zh", "accuracy"),
+        ("`matching-zh`, graph off", "matching-zh", "graph off"),
+        ("`matching-zh-bert`, the twin", "matching-zh-bert", "accuracy"),
+    ):
+        cells[title] = [read[key] for read in made["tested once"] if read["model"] == model]
     page = (ROOT / "models" / "README.md").read_text("utf-8").splitlines()
     for title, of in cells.items():
         assert f"| {title} | {' | '.join(f'{100 * share:.1f}' for share in of)} |" in page
-
-
-def test_the_pairs_of_sentence_matching_keep_texts_apart_and_labels_even(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "models")
-    import matching
-
-    draw = np.random.default_rng(1)
-    pairs = [
-        Example(tuple(f"问{n}" for n in draw.integers(0, 60, 2)), "01"[n % 3 == 0])
-        for n in range(90)
-    ]
-    never = {"问1", "问2"}
-    even = matching.balanced(pairs, never, seed=1)
-    assert Counter(pair.label for pair in even)["0"] == Counter(p.label for p in even)["1"] > 0
-    assert not never & {text for pair in even for text in pair.sentences}
-    train, dev = matching.apart(even[:12], 0.2, seed=1)
-    assert len(train) + len(dev) == 12 and train and dev
-    texts = [{text for pair in part for text in pair.sentences} for part in (train, dev)]
-    assert not texts[0] & texts[1]
-    alike = [Example(("甲乙丙丁", "甲乙丙戊"), "1"), Example(("甲乙丙丁", "己庚辛丁"), "0")]
-    assert matching.counted(alike, alike) == 1.0

@@ -12,20 +12,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from small_data import pretraining
-from transformers import AutoTokenizer, BertConfig, BertTokenizer
+from transformers import BertConfig, BertTokenizer
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.labels import IGNORED
 from kbert_core.pipeline import Pipeline
 from kbert_core.text import WordPieces
 from kbert_lab.training.batches import BATCH
-from kbert_lab.training.corpus import (
-    MaskedRows,
-    encode_passages,
-    pack,
-    read_passages,
-    sentences_of,
-)
+from kbert_lab.training.corpus import MaskedRows, encode_passages, pack, read_passages, sentences_of
 from kbert_lab.training.pretrain import PackedMaskedLM, held_out_scores, pretrain
 from kbert_lab.training.vocabulary import LATIN, Masking, character_tokenizer
 
@@ -69,11 +63,6 @@ def test_texts_to_leave_out_are_read_from_labelled_files_and_reading_comprehensi
     file = tmp_path / "text.txt"
     file.write_text("".join(f"前{text}后\n" for text in texts), encoding="utf-8")
     assert list(read_passages([file], sentences_of(excluded))) == [f"前{second}后"]
-    lines = "\n".join([*(f"{character} O" for character in tagged.split(" ")), "", "短 O"])
-    (tmp_path / "test.conll").write_text(lines, encoding="utf-8")
-    kept = list(read_passages([file], sentences_of([str(tmp_path / "test.conll")])))
-    assert len(kept) == len(texts) - 1
-    assert not any(tagged.replace(" ", "") in text for text in kept)
     (tmp_path / "rows.json").write_text('[{"text": "a"}]', encoding="utf-8")
     with pytest.raises(DataError, match=r"rows\.json: .*isn't in SQuAD's form"):
         sentences_of([str(tmp_path / "rows.json")])
@@ -122,22 +111,10 @@ def test_the_size_holds_for_pieces_and_for_all(pieces):
     assert len(character_tokenizer(TEXTS, word_pieces=60, size=65)) == 65
 
 
-def test_the_same_texts_give_the_same_vocabulary(pieces):
-    again = character_tokenizer(TEXTS, word_pieces=100, size=200)
-    assert again.get_vocab() == pieces.get_vocab()
-
-
 def test_a_letter_seen_too_rarely_is_unknown():
     made = character_tokenizer([*TEXTS, "qqq"], word_pieces=200, min_count=2)
     assert made.tokenize("q") == ["[UNK]"]
     assert made.tokenize("hyper")[0] != "[UNK]"
-
-
-def test_the_tokenizer_is_the_same_after_saving(pieces, tmp_path):
-    pieces.save_pretrained(tmp_path)
-    loaded = AutoTokenizer.from_pretrained(str(tmp_path))
-    text = "患者 Hypertensive 3㎝ naïve"
-    assert loaded(text)["input_ids"] == pieces(text)["input_ids"]
 
 
 @given(st.text(ALPHABET, max_size=40))
@@ -376,15 +353,6 @@ def test_options_that_leave_nothing_of_the_text_are_named(tmp_path):
         pretrain(small(tmp_path, min_count=99999))
 
 
-def test_word_pieces_make_a_fill_mask_model_too(tmp_path):
-    report = pretrain(small(tmp_path, word_pieces=40))
-    assert report["options"]["word_pieces"] == 40
-    assert "word pieces for Latin words" in (tmp_path / "model" / "README.md").read_text()
-    assert Pipeline.from_pretrained(tmp_path / "model", device="cpu")(
-        "天[MASK]好"
-    ).prediction.fillings
-
-
 def test_a_model_that_another_run_made_is_not_replaced(tmp_path):
     pretrain(small(tmp_path))
     shutil.rmtree(tmp_path / "model" / "checkpoints")
@@ -393,7 +361,6 @@ def test_a_model_that_another_run_made_is_not_replaced(tmp_path):
     for changes, what in (
         ({"steps": 4}, "another steps"),
         ({"text": (str(tmp_path / "more.txt"),)}, "another text"),
-        ({"vocabulary": str(tmp_path / "model")}, "another vocabulary"),
     ):
         with pytest.raises(OptionError, match=f"holds a finished model of a run with {what}"):
             pretrain(small(tmp_path, **changes))

@@ -23,7 +23,7 @@ from kbert_lab.data.labelled import Example, labels_of
 from kbert_lab.training.evaluate import tell_of_matches
 from kbert_lab.training.options import Recipe
 from kbert_lab.training.recipe import Augmenter
-from kbert_lab.training.rows import RowMaker, batch_of
+from kbert_lab.training.rows import RowMaker
 from kbert_lab.training.vocabulary import character_tokenizer
 
 TEXT = "有糖尿病史"
@@ -152,9 +152,7 @@ def test_some_sentences_keep_their_names_others_in_every_epoch():
 def test_the_twin_without_knowledge_gets_the_same_new_names():
     recipe = Recipe(new_names=0.5, mention_dropout=0.5)
     for one, other in zip(
-        drawn(of_names(recipe)),
-        drawn(of_names(recipe, only_hides=True)),
-        strict=True,
+        drawn(of_names(recipe)), drawn(of_names(recipe, only_hides=True)), strict=True
     ):
         assert name_in(one) == name_in(other)
         assert (one.input_ids is None) == (other.input_ids is None)
@@ -174,11 +172,7 @@ def test_branches_of_names_that_are_no_mention_can_be_dropped_alone():
 
 def test_the_twin_hides_the_same_mentions_as_the_model_with_the_graph():
     recipe = Recipe(
-        counterfactual=0.3,
-        mention_dropout=0.5,
-        branch_dropout=0.2,
-        tree_dropout=0.2,
-        invented=0.3,
+        counterfactual=0.3, mention_dropout=0.5, branch_dropout=0.2, tree_dropout=0.2, invented=0.3
     )
     model = maker(recipe, type_labels=TYPES, count=100)
     twin = maker(recipe, only_hides=True, type_labels=TYPES, count=100)
@@ -316,19 +310,10 @@ def test_masked_tokens_are_on_the_trunk_and_told_by_their_old_ids():
             assert row.target[i] == row.row.input_ids[i]
 
 
-def test_a_batch_is_padded_to_its_longest_row_and_padding_has_no_label():
-    rows = [*drawn(maker()), *drawn(maker(graph=NO_KNOWLEDGE))]
-    batch, labels = batch_of(rows, READER, READER.config)
-    assert batch.input_ids.shape == labels.shape == (2, 11)
-    assert (labels[1, 7:] == IGNORED).all()
-    assert (batch.branch_ids[1, 7:] == -1).all()
-
-
 @pytest.mark.parametrize(
     ("used", "of", "relations", "level", "text"),
     [
         (0, 9, False, "WARNING", "0 of 9 rows of train (0.0%)"),
-        (1, 200, False, "WARNING", "1 of 200 rows of train (0.5%)"),
         (1, 4, False, "INFO", "1 of 4 rows of train (25.0%)"),
         (0, 1, True, "WARNING", "the graph has the relations of --relations"),
     ],
