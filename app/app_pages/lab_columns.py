@@ -156,8 +156,9 @@ def flow(width: int, one: Column, number: int) -> None:
     """Where knowledge enters the text, drawn alike for all systems; what is gone is struck out."""
     st.caption(markdown(sides.enters(one.trace)))
     view = sides.flow_view(one.trace, one.window, one.before)
-    visible = visible_in(one.trace, one.window) if sides.has_trees(one.trace) else None
-    names = one.flat.identities if visible is not None else sides.identities(one.trace)
+    visible, names = None, sides.identities(one.trace)
+    if sides.system_of(one.trace) == K_BERT:
+        visible, names = visible_in(one.trace, one.window), one.flat.identities
     off = {x for x in view.triples if x in one.graph and not one.graph.is_on(x)}
     marks = marks_of(names, state.selection(), visible)
     html = tree.tree_html(view, marks, off, line=width - 60, legend=False)

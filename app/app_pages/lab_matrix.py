@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from app import drawn, services, state
 from app.app_pages.lab_interventions import head_patch, interventions_panel, switch_link
@@ -16,13 +15,13 @@ from app.components import Message, draw_heads, draw_matrix
 from app.drawn import linked
 from app.state import KEEP
 from kbert_core import FlatTree, KBertError, KnowledgeGraph
-from kbert_lab.lab.commands import SelectMap, SelectToken
+from kbert_lab.lab.commands import SelectMap
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.selection import MEAN
 from kbert_lab.lab.texts import clauses, sentences, t
 from kbert_lab.lab.views import heads, matrix, row
 from kbert_lab.lab.views.diff import Identity, row_of
-from kbert_lab.lab.views.html import markdown, plain
+from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.interventions import why_now
 from kbert_lab.lab.views.matrix import MatrixView
 from kbert_lab.lab.views.selected import marks_of
@@ -124,11 +123,7 @@ def matrix_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
         if view_name == "difference":
             difference_panel(side, shown(compared, window), kind)
         elif view_name == "visible":
-            above = st.container()  # the matrix first: it is to be in sight
-            with controls():
-                token_chooser(side.flat)
-            with above:
-                draw(side.view(), side)
+            draw(side.view(), side)
         elif now.has_model:
             attention_panel(side)
         else:
@@ -141,8 +136,7 @@ def matrix_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
 
 def attention_panel(side: Shown) -> None:
     """One head's attention, or a mean; who reads the branch that is followed; all heads."""
-    with controls():
-        token_chooser(side.flat)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         (side,) = with_maps([side])
         help = t("One small map for every layer and attention head.")
         every = st.toggle(t("All heads"), key="lab.all_heads", help=help, **KEEP)
@@ -157,8 +151,7 @@ def attention_panel(side: Shown) -> None:
         specials = not ss.get("lab.specials")
         keep = tuple(matrix.places_drawn(side.flat.identities, specials=specials))
         view = services.small_maps(side.scene, side.graph, side.window, keep)
-        view = replace(view, shares=shares)
-        small_maps(side, view)
+        small_maps(side, replace(view, shares=shares))
     draw(side.view(), side)
 
 
@@ -172,13 +165,12 @@ def difference_panel(after: Shown, before: Shown, kind: str) -> None:
             )
         )
         return
-    with controls():
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         how: dict[str, Any] = {"hidden": False, "names": MATRIX_TEXTS, "default": "visible"}
         attention = after.scene.has_model and before.scene.has_model
         if attention:
             title, of = t("Difference of"), ["visible", "attention"]
             attention = segments(title, of, "lab.difference_of", **how) == "attention"
-        token_chooser(after.flat)
         before, after = with_maps([before, after]) if attention else (before, after)
     flats, weights = (before.flat, after.flat), None
     if before.weights is not None and after.weights is not None:
@@ -193,29 +185,6 @@ def difference_panel(after: Shown, before: Shown, kind: str) -> None:
         said.append(t("{new} links more, {gone} fewer.", new=new, gone=gone))
     st.caption(markdown(sentences(said)))
     draw(drawn_of(view), after, before)
-
-
-# What is chosen
-
-
-def controls() -> DeltaGenerator:
-    """A line of choosers."""
-    return st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-
-
-def token_chooser(flat: FlatTree) -> None:
-    """Choose a token by name; what a click on its name in the matrix does too."""
-    places = {name: place for place, name in enumerate(flat.identities)}
-    chosen = state.selection().token
-    bind(
-        partial(st.selectbox, t("Token"), list(places)),
-        "lab.token",
-        chosen if chosen in places else None,
-        lambda name: drawn.select(SelectToken(name, toggle=False)),
-        format_func=lambda name: f"{plain(flat.tokens[places[name]])} ({places[name]})",
-        placeholder=t("Choose one"),
-        width=170,
-    )
 
 
 def choose_attention_map(layers: int, heads: int, shown: tuple[int, int]) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import BIO, save_checkpoint
-from sessions import do, drawn_tokens, session
+from sessions import do, drawn, drawn_tokens, session
 from streamlit.testing.v1 import AppTest
 from transformers import AutoModelForTokenClassification
 
@@ -59,21 +59,11 @@ def chosen(at):
 
 
 def names(at):
-    return {flat_text: name for flat_text, name in zip(tokens(at), identities(at), strict=True)}
+    return dict(zip(drawn(at, "matrix")[0]["tokens"], drawn_tokens(at), strict=True))
 
 
-def identities(at):
-    return drawn_tokens(at)
-
-
-def tokens(at):
-    return [option.rsplit(" (", 1)[0] for option in at.selectbox(key="lab.token").options]
-
-
-def test_a_token_chosen_by_name_is_said_in_words(lab):
-    lab.selectbox(key="lab.token").select_index(tokens(lab).index("Cook")).run()
-    assert not lab.exception
-    assert chosen(lab) == Selection(token=("trunk", 0, 1))
+def test_a_chosen_token_is_said_in_words(lab):
+    choose(lab, Selection().with_token(names(lab)["Cook"]))
     assert "“Cook” sees 10 of 14 tokens: 8 of the trunk, the branch “CEO Apple”" in everything(lab)
 
 

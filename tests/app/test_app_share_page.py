@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from urllib.parse import parse_qs
 
 import pytest
-from sessions import add, do, edit, write
+from sessions import add, do, edit, session, write
 from streamlit.testing.v1 import AppTest
 
 from app import services
@@ -166,7 +166,7 @@ def test_a_link_opens_on_the_panel_layer_head_and_readings_it_was_made_on(
     at = lab("lab.share", scene=to_link(given))
     assert (at.selectbox(key="lab.layer").value, at.selectbox(key="lab.head").value) == (1, 2)
     assert at.segmented_control(key="lab.matrix_view").value == "attention"
-    assert at.toggle(key="lab.all_heads").value and at.selectbox(key="lab.token").value == cook
+    assert at.toggle(key="lab.all_heads").value and session(at).selection.token == cook
     again = from_link(link(at)["scene"][0])
     assert again == replace(given, scene=again.scene, triples=again.triples)
     assert [triple.head for triple in again.triples] == ["Tim Cook", "Beijing", "Beijing"]
