@@ -1,8 +1,8 @@
 """What is done in a drawing, as commands; and the parts of a page that a selection draws anew."""
 
-from collections.abc import Callable, Mapping
-from functools import wraps
-from typing import Any, ParamSpec
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -10,39 +10,16 @@ from app import state
 from kbert_core import Triple
 from kbert_lab.lab.commands import Command, ReplaceTail, Switch, command_of
 
-P = ParamSpec("P")
 ss = st.session_state
 
 
-def linked(key: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Make a function of a page a part that is drawn anew when the selection changes.
-
-    Args:
-        key: of the part, unique; begins with the page's name.
-    """
-
-    def of(draw: Callable[P, None]) -> Callable[P, None]:
-        part = st.fragment(draw, key=key)
-
-        @wraps(draw)
-        def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
-            ss.setdefault("lab.linked", {})[key] = None
-            part(*args, **kwargs)
-
-        return drawn
-
-    return of
-
-
-def begin() -> None:
-    """Forget the parts of the last run; those of this one tell of themselves."""
-    ss["lab.linked"] = {}
+linked = partial(state.part, by="selection")
 
 
 def select(command: Command) -> None:
     """Change the selection; in a callback only: draws the linked parts and nothing else."""
     state.dispatch(command)
-    st.rerun(list(ss["lab.linked"]))
+    state.draw("selection")
 
 
 def hear(sent: Mapping[str, Any], refused: str = "lab.tree_problem") -> None:

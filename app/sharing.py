@@ -168,6 +168,7 @@ def file_name(scene: Scene, what: str, ending: str) -> str:
 # The address
 
 
+@state.part("app.address_part")
 def keep_address() -> None:
     """Have the address tell what the page shows, and the tab remember it over a reload."""
     ss["app.runs"] = ss.get("app.runs", 0) + 1

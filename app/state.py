@@ -4,7 +4,8 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from functools import partial, wraps
+from typing import Any, ParamSpec
 
 import streamlit as st
 
@@ -37,7 +38,7 @@ from kbert_lab.lab.offer import Offer
 from kbert_lab.lab.scene import NO_GRAPH, NO_MODEL, WORDS, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.session import AUTO, NO_TASK, Reads, Session
-from kbert_lab.lab.texts import N_, clauses, refusal, sentences, t
+from kbert_lab.lab.texts import N_, clauses, language, refusal, sentences, speaking, t
 from kbert_lab.lab.views.knowledge import describe
 from kbert_lab.lab.workspaces import WORKSPACE, OpenWorkspace
 
@@ -47,8 +48,10 @@ MOST_COPIED = 5_000  # triples of a workspace that are kept in case it goes
 KEEP: dict[str, Any] = {"persist_state": "session"}  # of a widget that isn't always on the page
 BERT, ORIGINAL, PINNED = "bert", "original", "pinned"
 UNTOUCHED = "untouched"  # the scene without interventions
+EDITED = ("edited", "history", "interventions", "selection")  # what only parts of a page say
 FREE = "free"  # panels side by side that the visitor chooses
 
+P = ParamSpec("P")
 ss = st.session_state
 
 
@@ -87,9 +90,53 @@ def dispatch(command: Command, refused: str = "lab.problem") -> bool:
 
 
 def act(command: Command, refused: str = "lab.problem") -> None:
-    """Do what a visitor wants, and draw the whole page anew; in a callback only."""
-    dispatch(command, refused)
-    st.rerun()  # from a part of the page, too
+    """Do what a visitor wants, and draw what it concerns; in a callback only."""
+    redrawn(dispatch, command, refused)
+
+
+def redrawn(do: Callable[..., object], *args: Any) -> None:
+    """Do something, and draw the parts that say edits, or all where more than that has changed."""
+    before = session()
+    do(*args)
+    quiet = {name: getattr(before, name) for name in EDITED}
+    draw("edits" if replace(session(), **quiet) == before else "all")
+
+
+# Parts of a page that are drawn anew without the rest
+
+
+def part(key: str, by: str = "edits") -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Make a function of a page a part of it that can be drawn anew by itself.
+
+    Args:
+        key: of the part, unique; begins with the page's name.
+        by: what draws it anew: "edits" (and interventions) or "selection".
+    """
+
+    def of(function: Callable[P, None]) -> Callable[P, None]:
+        @partial(st.fragment, key=key)
+        def fragment(*args: P.args, **kwargs: P.kwargs) -> None:
+            with speaking(language()):  # looked up once, not for every text
+                function(*args, **kwargs)
+
+        @wraps(function)
+        def drawn(*args: P.args, **kwargs: P.kwargs) -> None:
+            ss["parts"] = {**ss.get("parts", {}), key: by}
+            fragment(*args, **kwargs)
+
+        return drawn
+
+    return of
+
+
+def begin_parts(by: str = "") -> None:
+    """Forget the parts of the last run; those of this one tell of themselves."""
+    ss["parts"] = {key: own for key, own in ss.get("parts", {}).items() if by not in ("", own)}
+
+
+def draw(by: str) -> None:
+    """Draw parts anew, or the whole page where there are none; in a callback only."""
+    st.rerun([key for key, own in ss["parts"].items() if own == by] or "app")
 
 
 def said(error: KBertError) -> str:
@@ -118,6 +165,7 @@ def reads(model: str) -> Reads:
 
 def begin() -> None:
     """Begin a session, and mend what no longer fits."""
+    begin_parts()
     if "session" not in ss:
         services.look_anew()
         demos = {name: services.demo_file(name) for name in services.DEMO_GRAPHS}
@@ -162,7 +210,7 @@ def write(texts: tuple[str, ...]) -> None:
 
 
 def read_with(model: str) -> None:
-    """Callback: choose a model, whatever its task."""
+    """Choose a model, whatever its task."""
     dispatch(ChooseModel(model, reads(model)))
 
 

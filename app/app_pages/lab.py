@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import drawn, services, state
+from app import services, state
 from app.app_pages.knowledge_workspace import workspace_notices
 from app.app_pages.lab_columns import columns_of, compared, draw_columns
 from app.app_pages.lab_interventions import refused_list
@@ -83,7 +83,6 @@ ss = st.session_state
 def page() -> None:
     """Input, work, view, top to bottom."""
     state.begin()
-    drawn.begin()
     st.html(CSS)
     if something_waits():
         return
@@ -103,8 +102,10 @@ def page() -> None:
             reader()
 
 
+@state.part("lab.panels")
 def panels() -> None:
     """The sentence as it is read: prediction, tree, knowledge, matrix."""
+    state.begin_parts("selection")
     now = state.scene()
     if problem := text_problem(now):
         st.info(markdown(problem))
@@ -226,6 +227,7 @@ def graph_names() -> dict[str, str]:
     return told_apart(named)
 
 
+@state.part("lab.notes")
 def notes() -> None:
     """An example that isn't here, a model of another language; what to do first, and why."""
     if (missing := ss.pop("lab.no_example", None)) is not None:
@@ -247,7 +249,7 @@ def notes() -> None:
         if other not in NO_MODEL:
             name = services.model_info(other).name
             label = t("Read it with {model}", model=markdown(name))
-            action(label, "lab.read_with", state.read_with, other, icon="translate")
+            action(label, "lab.read_with", state.redrawn, state.read_with, other, icon="translate")
     hint, names = ("any", services.has_trees(now)), {}
     example = state.current_example()
     if not state.session().history.steps and example and example.turn:

@@ -60,8 +60,8 @@ def knowledge_panel(
             t("View"), ["table", "graph"], "lab.knowledge_view", KNOWLEDGE_TEXTS, default="table"
         )
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        undo_button("lab", partial(state.dispatch, Undo()), history.step(log, own.last_step()))
-        redo_button("lab", partial(state.dispatch, Redo()), history.step(log, own.next_step()))
+        undo_button("lab", partial(state.act, Undo()), history.step(log, own.last_step()))
+        redo_button("lab", partial(state.act, Redo()), history.step(log, own.next_step()))
         graph_download(
             graph,
             N_("Download .spo"),
@@ -114,14 +114,14 @@ def triple_table(rows: tuple[TripleRow, ...], columns: Sequence[Column]) -> None
         width=44,
         type="tertiary",
         key=editing.delete_key(key),
-        on_click=editing.delete_row,
-        args=(key,),
+        on_click=state.redrawn,
+        args=(editing.delete_row, key),
     )
     st.data_editor(
         knowledge.table(rows, given, states),
         key=key,
-        on_change=editing.read_table,
-        args=(key,),
+        on_change=state.redrawn,
+        args=(editing.read_table, key),
         hide_index=True,
         width="stretch",
         height="auto" if len(rows) <= 10 else 372,
@@ -184,7 +184,9 @@ def add_form(trace: Any) -> None:
             label = t(KNOWLEDGE_TEXTS[name])
             label = t("Add a triple: {field}", field=label) if name == HEAD else label
             st.text_input(label, key=f"lab.add_{name}", max_chars=200, width="stretch")
-        st.form_submit_button(t("Add"), on_click=state.add_triple, help=t(FIRST_OF_HEAD))
+        st.form_submit_button(
+            t("Add"), on_click=state.redrawn, args=(state.add_triple,), help=t(FIRST_OF_HEAD)
+        )
 
 
 # What is said of them

@@ -112,6 +112,7 @@ def comparable(trace: Any, before: Any) -> Any:
     return before.prediction
 
 
+@state.part("lab.comparison")
 def compare_chooser() -> None:
     """What stands beside the reading: an earlier one, or several side by side; and the pin."""
     now, own = state.scene(), state.session()
@@ -123,13 +124,13 @@ def compare_chooser() -> None:
         partial(st.selectbox, t("Compare with"), kinds),
         "lab.compare",
         state.session().compare,
-        lambda kind: state.dispatch(Compare(kind)),
+        lambda kind: state.act(Compare(kind)),
         format_func=lambda kind: t(COMPARE_TEXTS[kind]),
         width=270,
         label_visibility="collapsed",
     )
     said = t("Keep this scene, and compare later ones with it.")
-    action(t("Pin"), "lab.pin", state.dispatch, Pin(), icon="keep", help=said)
+    action(t("Pin"), "lab.pin", state.act, Pin(), icon="keep", help=said)
 
 
 def name_now(now: Scene) -> str:

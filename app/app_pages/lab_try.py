@@ -38,7 +38,7 @@ def offer_examples() -> None:
         texts = {own.sentences: own for own in reversed(state.offer().examples().values())}
         for sentences, example in islice(reversed(texts.items()), MOST_OFFERED):
             name, key = markdown(" / ".join(sentences)), f"lab.example.{example.key}"
-            action(name, key, state.choose_example, example.name)
+            action(name, key, state.redrawn, state.choose_example, example.name)
 
 
 def try_button() -> None:
@@ -105,6 +105,7 @@ def sentences_to_try(graph: KnowledgeGraph, page: str = "lab") -> None:
         action(
             f"{markdown(text)} :gray[{markdown(said(one, info))}]",
             f"{page}.try_{number}",
+            state.redrawn,
             state.put_sentences,
             one.candidate.sentences,
         )

@@ -131,7 +131,7 @@ def test_the_lab_shows_the_triples_and_the_string_and_an_edit_changes_both(root,
     assert list(at.dataframe[-1].value["read?"]).count(t("read")) == 4
     tags = [[x for x in one if 'class="kb-ner"' in x] for one in (before, after)]
     assert tags[0] and tags[0] != tags[1]
-    assert at.number_input(key="lab.max_triples").value == MOST
+    assert at.run().number_input(key="lab.max_triples").value == MOST
     at.text_area(key="lab.text").set_value("今天天气好").run()
     assert not at.exception
     assert at.code[0].value == "[CLS] [SEP]"

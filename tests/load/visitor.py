@@ -15,6 +15,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.sync.client import connect
 
 PATIENCE = 180  # seconds for one answer
+PARTS = "FINISHED_FRAGMENT_RUN_SUCCESSFULLY"  # the rest of the page stays
 _MARKUP = re.compile(r"<[^>]*>")
 
 
@@ -140,12 +141,14 @@ class Visitor:
         asked.rerun_script.widget_states.widgets.extend(self._values.values())
         self._socket.send(asked.SerializeToString())
         self.received = []
-        self._shown = {}
-        while not self._read():
+        before, self._shown = self._shown, {}
+        while (ended := self._read()) is None:
             pass
+        if ended == PARTS:
+            self._shown = {**before, **self._shown}
 
-    def _read(self) -> bool:
-        """Take a message in; say whether it ends the run."""
+    def _read(self) -> str | None:
+        """Take a message in; say how the run has ended, if it has."""
         data = self._socket.recv(timeout=PATIENCE)
         self.received.append(data)
         message = ForwardMsg()
@@ -167,15 +170,15 @@ class Visitor:
             ended = ForwardMsg.ScriptFinishedStatus.Name(message.script_finished)
             if ended == "FINISHED_EARLY_FOR_RERUN":
                 self._shown = {}
-                return False
-            if ended != "FINISHED_SUCCESSFULLY":
+                return None
+            if ended not in ("FINISHED_SUCCESSFULLY", PARTS):
                 self.problems.append(ended)
-            return True
+            return ended
         elif kind == "session_event" and message.session_event.WhichOneof("type") != (
             "script_changed_on_disk"
         ):
             self.problems.append(str(message.session_event))
-        return False
+        return None
 
     def _notice(self, element: Any) -> None:
         kind = element.WhichOneof("type")
