@@ -208,6 +208,7 @@ def link_back() -> str | None:
 def _found_in_tab() -> None:
     """Callback: the tab remembers a page, from before it was loaded again."""
     ss["lab.left"] = getattr(ss.get(ADDRESS), "found", None)
+    state.draw("all")
 
 
 def go_on() -> None:
