@@ -23,7 +23,7 @@ COLOURS = (  # of Streamlit's theme, as the drawings call them
     "--kb-line: var(--st-border-color); }\n"
 )
 PLAYED = 20  # seconds
-ABOVE = 347  # pixels above the Lab's matrix, which is to be in sight without scrolling
+ABOVE = 402  # pixels above the Lab's matrix, which is to be in sight without scrolling
 
 ss = st.session_state
 Message = Mapping[str, Any]

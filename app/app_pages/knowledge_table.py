@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import services, state
 from app.app_pages.lab_try import see_in_lab
-from app.app_pages.parts import action, select
+from app.app_pages.parts import action, select, the_first
 from app.components import Message, draw_graph
 from app.state import KEEP
 from kbert_core import KBertError, Triple
@@ -20,7 +20,7 @@ from kbert_lab.lab.views import history
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.importing import doubts_of
 from kbert_lab.lab.views.knowledge import FIELDS, ON, table_edits
-from kbert_lab.lab.views.neighbourhood import Drawn, caption, neighbourhood, places_of
+from kbert_lab.lab.views.neighbourhood import MOST, Drawn, neighbourhood, places_of
 from kbert_lab.lab.words import KNOWLEDGE_TEXTS
 
 KG_WHERE = {
@@ -249,5 +249,5 @@ def about(look: Catalogue, found: Found) -> None:
             ss["knowledge.triple"] = chosen
 
     draw_graph(data, key="knowledge.drawing", heard=hear)
-    said = N_("Solid lines are switched on, dashed ones off. Drag to move, scroll to zoom.")
-    st.caption(caption(drawn, on=said))
+    the_first(MOST, len(drawn))
+    st.caption(t("Solid lines are switched on, dashed ones off. Drag to move, scroll to zoom."))

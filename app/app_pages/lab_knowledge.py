@@ -10,7 +10,15 @@ from app import drawn, editing, services, state
 from app.app_pages.lab_columns import Column
 from app.app_pages.lab_tree import refused
 from app.app_pages.lab_try import sentences_to_try
-from app.app_pages.parts import bind, graph_download, redo_button, segments, told_apart, undo_button
+from app.app_pages.parts import (
+    bind,
+    graph_download,
+    redo_button,
+    segments,
+    the_first,
+    told_apart,
+    undo_button,
+)
 from app.components import Message, draw_graph
 from app.drawn import linked
 from kbert_core import KBertTrace, KnowledgeGraph
@@ -141,7 +149,8 @@ def graph_view(rows: tuple[TripleRow, ...], trace: Any) -> None:
     )
     ss["lab.places"] = neighbourhood.places_of(data)
     draw_graph(data, key="lab.drawing", heard=hear_graph, editable=True)
-    st.caption(neighbourhood.caption(rows))
+    the_first(neighbourhood.MOST, len(rows))
+    st.caption(t("Solid lines are injected, dashed ones are not. Drag to move, scroll to zoom."))
 
 
 def hear_graph(sent: Message) -> None:

@@ -18,7 +18,7 @@ from kbert_core import FlatTree, KBertError, KnowledgeGraph
 from kbert_lab.lab.commands import SelectMap
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.selection import MEAN
-from kbert_lab.lab.texts import clauses, sentences, t
+from kbert_lab.lab.texts import sentences, t
 from kbert_lab.lab.views import heads, matrix, row
 from kbert_lab.lab.views.diff import Identity, row_of
 from kbert_lab.lab.views.html import markdown
@@ -207,7 +207,7 @@ def choose_attention_map(layers: int, heads: int, shown: tuple[int, int]) -> tup
 
 def small_maps(side: Shown, view: heads.HeadsView) -> None:
     """All maps at once."""
-    assert side.chosen is not None and side.maps is not None
+    assert side.chosen is not None
     draw_heads(view, side.chosen, key="lab.heads", heard=drawn.hear)
     said = [
         t(
@@ -217,11 +217,6 @@ def small_maps(side: Shown, view: heads.HeadsView) -> None:
     ]
     if view.merged > 1:
         said.append(t("Each small cell is the largest of {n} × {n} tokens.", n=view.merged))
-    if all(side.chosen):
-        alike = heads.most_alike(side.maps, *side.chosen)
-        named = (f"{heads.map_name(*place)} ({cosine:.2f})" for *place, cosine in alike)
-        this, others = heads.map_name(*side.chosen), clauses(named)
-        said.append(t("Most like {this}, by cosine: {others}.", this=this, others=others))
     st.caption(markdown(sentences(said)))
 
 
@@ -290,13 +285,13 @@ def cell_said(
 
 
 def say_arithmetic(side: Shown) -> None:
-    """The calculation of the chosen cell's weight; of a mean, which heads it is made of."""
+    """The calculation of the chosen cell's weight, where it isn't a mean."""
     query, key = map(side.place, state.selection().cell or (None, None))
     if side.maps is None or side.chosen is None or query is None or key is None:
         return
     layer, head = side.chosen
     if not layer or not head:
-        st.caption(markdown(heads.of_mean(side.maps, layer, head, query, key)))
+        st.caption(t("Choose one layer and one head to see how the weight is worked out."))
         return
     try:
         found = services.arithmetic(side.scene, side.graph, side.window, layer, head, query, key)

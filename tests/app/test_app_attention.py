@@ -138,28 +138,6 @@ def test_the_table_has_a_line_a_step():
     assert "−∞" in heads.table_html(cell(visible=False))
 
 
-def test_a_mean_says_which_maps_it_comes_from():
-    maps = np.zeros((2, 3, 4, 4), dtype=np.float16)
-    maps[1, 2, 0, 1], maps[0, 0, 0, 1] = 0.9, 0.5
-    said = heads.of_mean(maps, 0, 0, 0, 1)
-    assert said.startswith(
-        "A mean of 6 maps, the largest: layer 2, head 3 (90.0 %), layer 1, head 1 (50.0 %), "
-    )
-    assert "layer 1, head 1 (50.0 %)" in heads.of_mean(maps, 1, 0, 0, 1)
-    assert "layer 2, head 3 (90.0 %)" in heads.of_mean(maps, 0, 3, 0, 1)
-    assert heads.of_mean(maps, 2, 0, 3, 3).startswith("Choose one layer")
-
-
-def test_the_heads_most_like_one_are_named_by_the_cosine_of_their_weights():
-    maps = np.zeros((2, 2, 2, 2))
-    maps[0, 0], maps[0, 1] = [[1, 0], [0, 1]], [[0, 1], [1, 0]]
-    maps[1, 0], maps[1, 1] = [[1, 0], [1, 0]], [[0.9, 0.1], [0.1, 0.9]]
-    assert [place for *place, _ in heads.most_alike(maps, 1, 1)] == [[2, 2], [2, 1], [1, 2]]
-    cosines = [cosine for *_, cosine in heads.most_alike(maps, 1, 1)]
-    assert cosines == pytest.approx([1.8 / (2 * 1.64) ** 0.5, 0.5, 0])
-    assert len(heads.most_alike(maps, 1, 1, most=9)) == 3
-
-
 @pytest.mark.parametrize(
     ("layer", "head", "name"),
     [

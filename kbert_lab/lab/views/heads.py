@@ -10,7 +10,7 @@ from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.explain.attention import CellArithmetic
 from kbert_lab.lab.selection import Selection
-from kbert_lab.lab.texts import listed, sentences, t
+from kbert_lab.lab.texts import listed, t
 from kbert_lab.lab.views.html import escape
 from kbert_lab.lab.views.matrix import HIDDEN, LEVELS, share
 
@@ -142,25 +142,6 @@ def said_of_readers(
     )
 
 
-def most_alike(
-    maps: np.ndarray, layer: int, head: int, most: int = 3
-) -> list[tuple[int, int, float]]:
-    """The maps that are most like one: layer and head, from 1, and the cosine of the weights.
-
-    Args:
-        maps: (L, A, N, N) weights.
-        layer, head: of the one, from 1.
-        most: how many.
-    """
-    flat = maps.astype(np.float32).reshape(-1, maps.shape[-1] ** 2)
-    flat /= np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
-    own = (layer - 1) * maps.shape[1] + head - 1
-    cosines = flat @ flat[own]
-    cosines[own] = -np.inf
-    nearest = np.argsort(-cosines, kind="stable")[: min(most, len(flat) - 1)]
-    return [(n // maps.shape[1] + 1, n % maps.shape[1] + 1, float(cosines[n])) for n in nearest]
-
-
 def heads_view(maps: np.ndarray, visible: np.ndarray, keep: Sequence[int]) -> HeadsView:
     """Make small maps of attention.
 
@@ -226,36 +207,6 @@ def table_html(cell: CellArithmetic) -> str:
         for step, value, what in steps
     )
     return f'<table class="kb-table kb-sum"><tbody>{body}</tbody></table>'
-
-
-def of_mean(maps: np.ndarray, layer: int, head: int, query: int, key: int) -> str:
-    """Say which single maps a mean's value comes from; plain text.
-
-    Args:
-        maps: (L, A, N, N) weights.
-        layer, head: shown, from 1; 0 is the mean of all, and at least one is.
-        query, key: the cell.
-    """
-    values = maps[:, :, query, key].astype(np.float32)
-    if layer:
-        values = values[layer - 1 : layer]
-    if head:
-        values = values[:, head - 1 : head]
-    choose = t("Choose one layer and one head to see how the weight is worked out.")
-    if not values.any():
-        return choose
-    best = np.argsort(-values, axis=None, kind="stable")[:3]
-    found = [np.unravel_index(i, values.shape) for i in best]
-    named = [
-        t(
-            "{map} ({share})",
-            map=map_name(layer or i + 1, head or j + 1),
-            share=share(float(values[i, j])),
-        )
-        for i, j in found
-    ]
-    said = t("A mean of {n} maps, the largest: {most}.", n=values.size, most=listed(named))
-    return sentences([said, choose])
 
 
 def number(value: float) -> str:

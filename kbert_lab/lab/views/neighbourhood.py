@@ -12,7 +12,6 @@ from pyvis.network import Network
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import TYPE_RELATIONS, Triple
-from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views.diff import code_of
 from kbert_lab.lab.views.html import shorten
 from kbert_lab.lab.views.knowledge import TripleRow
@@ -166,25 +165,6 @@ def names_of(flat: FlatTree) -> dict[Triple | str, list[str]]:
         if anchor and not branch:
             found.setdefault(flat.tree.nodes[anchor - 1].mention.entity, []).append(code)
     return found
-
-
-def caption(
-    rows: Sequence[Drawn | TripleRow],
-    *,
-    on: str = N_("Solid lines are injected, dashed ones are not. Drag to move, scroll to zoom."),
-) -> str:
-    """Say what the drawing shows; plain text.
-
-    Args:
-        on: key of the text that says what full and dashed lines are.
-    """
-    if len(rows) > MOST:
-        return t(
-            "The first {shown} of {total} triples. Solid lines are injected, dashed ones are not.",
-            shown=MOST,
-            total=len(rows),
-        )
-    return t(on)
 
 
 def _flat(name: str) -> str:
