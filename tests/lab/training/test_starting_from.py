@@ -7,7 +7,7 @@ import pytest
 import torch
 from conftest import tiny_tokenizer
 from small_data import tuning
-from transformers import BertModel, GPT2Config, GPT2Model, ViTConfig, ViTModel
+from transformers import GPT2Config, GPT2Model, ViTConfig, ViTModel
 
 from kbert_core.checkpoints.checkpoint import load_model_and_missing
 from kbert_core.errors import CheckpointError, KBertError, OptionError
@@ -95,11 +95,6 @@ def test_a_folder_that_is_no_model_and_a_broken_one_are_refused(data, checkpoint
     (tmp_path / "broken" / "config.json").write_text(json.dumps(config))
     with pytest.raises(CheckpointError, match="other sizes than its"):
         fit(options(data, tmp_path / "broken"))
-
-
-def test_a_bare_bert_of_the_hub_s_kind_trains(data, tmp_path, encoder):
-    assert isinstance(encoder, BertModel)
-    assert train(options(data, saved(tmp_path / "bert", encoder)))["scores"]["dev"]["f1"] >= 0
 
 
 # Options that don't fit; limits of a single one are those of tests/core/test_options.py
