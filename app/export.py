@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from kbert_core import KBertTrace, KnowledgeGraph
+from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.io.write import write_triples
 from kbert_core.tasks import NerPrediction
@@ -25,7 +26,7 @@ from kbert_lab.lab.drawings import bundle, source
 from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.texts import clauses, language, t
-from kbert_lab.lab.views import interventions, matrix, prediction
+from kbert_lab.lab.views import interventions, matrix, prediction, svg
 from kbert_lab.lab.views.diff import row_of
 from kbert_lab.lab.views.html import escape, shown, table_html
 from kbert_lab.lab.views.knowledge import triple_rows
@@ -67,13 +68,22 @@ class Page:
     map: str = ""  # which attention is shown, in words
     hung: bool = True  # whether the tree marks what has changed
 
+    @property
+    def same(self) -> Side | None:
+        """What it is compared with, where that is of the same text."""
+        row = self.now.trace.rows[self.window]
+        here = self.before is not None and row_of(self.before.trace, self.window, row) is not None
+        return self.before if here else None
+
+    @property
+    def earlier(self) -> FlatTree | None:
+        """The row that the tree marks its changes against."""
+        return self.same.trace.rows[self.window] if self.same is not None and self.hung else None
+
 
 def page_html(page: Page) -> bytes:
     """Write the page."""
-    scene, before = page.now.scene, page.before
-    row = page.now.trace.rows[page.window]
-    same = before is not None and row_of(before.trace, page.window, row) is not None
-    was = before if same else None
+    scene, was = page.now.scene, page.same
     sections = [
         ("", "".join(f'<p class="kb-sentence">{escape(text)}</p>' for text in scene.sentences)),
         (t("How it was read"), _facts(page)),
@@ -113,12 +123,11 @@ def page_html(page: Page) -> bytes:
 def _side(page: Page, side: Side, was: Side | None) -> list[tuple[str, str]]:
     """A scene's prediction, triples, tree and matrices, beside what was before."""
     row, trace, scene = side.trace.rows[page.window], side.trace, side.scene
-    earlier = was.trace.rows[page.window] if was is not None and page.hung else None
+    earlier = page.earlier if was is not None else None
     over = passed_over(trace.tree, side.graph, scene.options.names)
     lines = [summary(row, trace.ablation), *name_lines(trace.tree, over)]
-    share = share_of_layers(trace, page.window)
     made = [interventions.describe(one, row) for one in scene.interventions]
-    visible = matrix.visible_view(row, scene.ablation, share)
+    visible = _visible(page, side)
     group = "now" if side is page.now else "before"
     tree = tree_html(tree_view(trace, page.window, earlier), Marks())
     tree = f'<div class="kb-tree-root">{tree}</div>'
@@ -130,10 +139,35 @@ def _side(page: Page, side: Side, was: Side | None) -> list[tuple[str, str]]:
         (t("Visible matrix"), _matrix(visible, t("Visible matrix"), group) + _said(*made)),
     ]
     if side.attention is not None:
-        view = matrix.attention_view(row, side.attention(), visible_in(trace, page.window))
         title = f"{t('Attention')}: {page.map}"
-        sections.append((title, _matrix(view, title, group)))
+        sections.append((title, _matrix(_attention(page, side), title, group)))
     return sections
+
+
+def page_tree(page: Page) -> bytes:
+    """Draw the page's tree as SVG, with what has changed since before."""
+    return svg.tree_svg(tree_view(page.now.trace, page.window, page.earlier)).encode()
+
+
+def page_matrix(page: Page) -> bytes:
+    """Draw its visible matrix."""
+    return svg.matrix_svg(_visible(page, page.now), t("Visible matrix")).encode()
+
+
+def page_attention(page: Page) -> bytes:
+    """Draw the attention that it shows; it has a model."""
+    return svg.matrix_svg(_attention(page, page.now), f"{t('Attention')}: {page.map}").encode()
+
+
+def _visible(page: Page, side: Side) -> MatrixView:
+    share = share_of_layers(side.trace, page.window)
+    return matrix.visible_view(side.trace.rows[page.window], side.scene.ablation, share)
+
+
+def _attention(page: Page, side: Side) -> MatrixView:
+    assert side.attention is not None
+    seen = visible_in(side.trace, page.window)
+    return matrix.attention_view(side.trace.rows[page.window], side.attention(), seen)
 
 
 def _choice(when: str, side: Side) -> str:

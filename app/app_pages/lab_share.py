@@ -9,7 +9,7 @@ from app.addresses import address
 from app.app_pages.lab_open import open_graph_form, show_opened
 from app.app_pages.lab_prediction import comparable, draw_prediction
 from app.app_pages.parts import action, download, graph_download
-from app.export import Page, page_html
+from app.export import Page, page_attention, page_html, page_matrix, page_tree
 from app.sharing import Shown, Waits
 from app.state import KEY, ORIGINAL
 from kbert_core import KBertError
@@ -228,25 +228,27 @@ def _page_files(scene: Scene) -> None:
     except KBertError as error:
         st.caption(markdown(error))
         return
+    about = t(
+        "One file that shows the page with the network off: text, prediction, tree and matrix, "
+        "before and now."
+    )
+    drawing = t("A drawing for a paper: white, and sharp at every size.")
+    for what, label, ending, make, said in (
+        ("page", N_("This page, .html"), ".html", page_html, about),
+        ("tree", N_("Tree, .svg"), ".svg", page_tree, drawing),
+        ("matrix", N_("Visible matrix, .svg"), ".svg", page_matrix, drawing),
+        ("attention", N_("Attention, .svg"), ".svg", page_attention, drawing),
+    ):
+        if what == "attention" and not scene.has_model:
+            continue
 
-    def made(make: Callable[[Page], bytes]) -> Callable[[], bytes]:
-        def file() -> bytes:
+        def file(make: Callable[[Page], bytes] = make) -> bytes:
             with speaking(spoken):  # where no visit is known
                 return make(page)
 
-        return file
-
-    download(
-        "lab.keep_page",
-        t("This page, .html"),
-        made(page_html),
-        sharing.file_name(scene, "page", ".html"),
-        "text/html",
-        help=t(
-            "One file that shows the page with the network off: text, prediction, tree and "
-            "matrix, before and now."
-        ),
-    )
+        kind = "text/html" if ending == ".html" else "image/svg+xml"
+        name = sharing.file_name(scene, what, ending)
+        download(f"lab.keep_{what}", t(label), file, name, kind, help=said)
 
 
 def _take_file() -> None:

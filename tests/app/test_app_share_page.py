@@ -150,8 +150,8 @@ def test_the_key_of_a_workspace_goes_along_only_when_it_is_wanted(lab, tmp_path)
 
 
 def test_the_session_the_page_and_the_graph_can_be_kept(lab):
-    offered = ["Session, .kbert.json", "This page, .html", "The edited graph, .spo"]
-    assert labels(lab("lab.share"))[:3] == offered
+    offered = ["Session, .kbert.json", "This page, .html", "Tree, .svg", "Visible matrix, .svg"]
+    assert labels(lab("lab.share"))[:5] == [*offered, "The edited graph, .spo"]
 
 
 def test_a_link_opens_on_the_panel_layer_head_and_readings_it_was_made_on(
