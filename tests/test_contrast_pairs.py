@@ -143,22 +143,20 @@ def test_the_command_writes_pairs_to_train_on(tmp_path, capsys):
         main(["--input", str(tmp_path / "none.tsv"), "--output", str(out)])
 
 
-def test_other_labels_are_told_by_name(tmp_path):
-    path = tmp_path / "nli.tsv"
-    path.write_text("label\ttext_a\ttext_b\n2\t怎么学好英语\t英语怎么学好\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"nli\.tsv: has the label '2'.* Write these"):
-        write_contrast_set(path, tmp_path / "more.tsv")
+FEW = "1\t怎么学好英语\t英语怎么学好\n"
+ENOUGH = FEW + "0\t红烧肉怎么做\t北京在哪里\n"
 
 
-def test_too_few_texts_and_a_bad_target_are_told(tmp_path):
-    path = tmp_path / "few.tsv"
-    path.write_text("label\ttext_a\ttext_b\n1\t怎么学好英语\t英语怎么学好\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"few\.tsv: too few texts .* Give a larger file"):
-        write_contrast_set(path, tmp_path / "more.tsv")
-    assert not (tmp_path / "more.tsv").exists()
-    path.write_text(
-        "label\ttext_a\ttext_b\n1\t怎么学好英语\t英语怎么学好\n0\t红烧肉怎么做\t北京在哪里\n",
-        encoding="utf-8",
-    )
-    with pytest.raises(DataError, match=r"nowhere.*can't be written"):
-        write_contrast_set(path, tmp_path / "nowhere" / "more.tsv")
+@pytest.mark.parametrize(
+    ("lines", "output", "said"),
+    [
+        (FEW.replace("1", "2"), "more.tsv", r"few\.tsv: has the label '2'.* Write these"),
+        (FEW, "more.tsv", r"few\.tsv: too few texts .* Give a larger file"),
+        (ENOUGH, "nowhere/more.tsv", r"nowhere.*can't be written"),
+    ],
+)
+def test_what_cannot_be_made_is_told(tmp_path, lines, output, said):
+    (tmp_path / "few.tsv").write_text(f"label\ttext_a\ttext_b\n{lines}", encoding="utf-8")
+    with pytest.raises(DataError, match=said):
+        write_contrast_set(tmp_path / "few.tsv", tmp_path / output)
+    assert not (tmp_path / output).exists()

@@ -141,7 +141,7 @@ def test_a_graph_file_of_an_earlier_version_is_indexed_anew_when_it_is_opened(
     with monkeypatch.context() as then:
         then.setattr("kbert_lab.graphs.store.names.FORMATS", (5, 6))
         then.setattr(surface_forms, "spellings", lambda name, base: [name])
-        import_triples(path, [Source("told", [(1, "heart_attack", "is_a", "disease")])])
+        stored(path, [Triple("heart_attack", "is_a", "disease")])
     for _ in range(2):
         with GraphStore(path) as store:
             assert only("a heart attack", store.graph())[0] == "heart attack"
@@ -266,7 +266,7 @@ def test_a_graph_file_made_when_a_word_still_counted_as_a_plural_reads_it_no_lon
     path = tmp_path / "g.kg"
     with monkeypatch.context() as then:
         then.setattr(surface_forms, "NO_PLURALS", frozenset())
-        import_triples(path, [Source("told", [(1, "shingles", "is_a", "disease")])])
+        stored(path, [Triple("shingles", "is_a", "disease")])
     with GraphStore(path) as store:
         graph = store.graph()
         assert graph.meant_by("shingle") == ("shingles",)  # the file still says so
@@ -329,11 +329,27 @@ TOLD = [
 TEXT = "苹果，消渴症，拜阿司匹灵，asa，a food allergy，X ray，糖尿病"
 
 
+def stored(path, triples, **how):
+    rows = [(number, t.head, t.relation, t.tail) for number, t in enumerate(triples, start=1)]
+    import_triples(path, [Source("told", rows)], **how)
+    return path
+
+
+MEANINGS = "A=alias=K K=alias_of=A headaches=alias_of=headache headache=r=t "
+MEANINGS += "痛=alias_of=乙 痛=alias_of=丙 丙=r=1 乙=r=3"
+
+
+def test_a_graph_file_keeps_meanings_apart_and_in_order(tmp_path):
+    triples = [Triple(*fields.split("=")) for fields in MEANINGS.split()]
+    memory = KnowledgeGraph(triples)
+    with GraphStore(stored(tmp_path / "g.kg", triples)) as store:
+        for name in memory.entities():
+            assert find_mentions([name], store.graph())[0] == find_mentions([name], memory)[0]
+
+
 def test_a_graph_file_finds_the_names_that_a_graph_in_memory_finds(tmp_path):
     own = AliasRelations.default_and(["商品名"])
-    path = tmp_path / "names.kg"
-    rows = [(n, t.head, t.relation, t.tail) for n, t in enumerate(TOLD, start=1)]
-    import_triples(path, [Source("told", rows)], aliases=own)
+    path = stored(tmp_path / "names.kg", TOLD, aliases=own)
     memory = KnowledgeGraph(TOLD, aliases=own)
     assert [m.entities for m in find_mentions([TEXT], memory)[0]] == [
         ("苹果(水果)", "苹果(公司)"),
@@ -376,29 +392,10 @@ def test_the_nearest_of_several_other_names_counts():
     assert set(entities_of("ASA", graph)[0]) == {"asa", "x"}
 
 
-@pytest.mark.parametrize(
-    "triples",
-    [
-        [("A", "alias", "K"), ("K", "alias_of", "A")],
-        [("headaches", "alias_of", "headache"), ("headache", "r", "t")],
-        [("痛", "alias_of", "乙"), ("痛", "alias_of", "丙"), ("丙", "r", "1"), ("乙", "r", "3")],
-    ],
-)
-def test_a_graph_file_keeps_meanings_apart_and_in_order(tmp_path, triples):
-    path = tmp_path / "g.kg"
-    rows = [(number, *fields) for number, fields in enumerate(triples, start=1)]
-    import_triples(path, [Source("told", rows)])
-    memory = KnowledgeGraph(Triple(*fields) for fields in triples)
-    for name in {head for head, _, _ in triples}:
-        with GraphStore(path) as store:
-            assert find_mentions([name], store.graph())[0] == find_mentions([name], memory)[0]
-
-
 def test_later_relations_of_other_names_join_the_earlier_ones(tmp_path):
     path = tmp_path / "g.kg"
     for relation, name in (("俗名", "乙"), ("外号", "丙")):
-        own = AliasRelations.default_and([relation])
-        import_triples(path, [Source("told", [(1, "甲", relation, name)])], aliases=own)
+        stored(path, [Triple("甲", relation, name)], aliases=AliasRelations.default_and([relation]))
     with GraphStore(path) as store:
         for graph in (store.graph(), store.at(2)):
             assert entities_of("乙，丙", graph) == [("甲",), ("甲",)]
