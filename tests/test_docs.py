@@ -59,6 +59,8 @@ def blocks_of(file):
     return BLOCK.findall(text_of(file))
 
 
+ARCHITECTURE = text_of("docs/architecture.md")
+WALK = re.findall(r"^\d\. `([\w/]+)\.py`, `([\w.]+)`", ARCHITECTURE, flags=re.MULTILINE)
 RUN = [
     file
     for file in LINKED
@@ -269,16 +271,8 @@ def test_the_terms_are_those_of_the_app():
 
 
 OUTSIDE_THE_APP = {
-    "策略",
-    "训练配方",
-    "反事实",
-    "掩码 Transformer",
-    "对照",
-    "顶部层",
-    "实体链接器",
-    "随机种子",
-    "打乱的尾实体",
-    "不变的尾实体",
+    *"策略、训练配方、反事实、掩码 Transformer、对照".split("、"),
+    *"顶部层、实体链接器、随机种子、打乱的尾实体、不变的尾实体".split("、"),
 }
 
 
@@ -298,25 +292,21 @@ def test_the_site_builds_and_fetches_nothing(tmp_path):
 
 
 def test_the_page_on_the_program_names_files_that_are_there():
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"[`(]([\w/]+\.py)`", text)) - {"kbert_core/NAME/NAME.py"}
+    named = set(re.findall(r"[`(]([\w/]+\.py)`", ARCHITECTURE)) - {"kbert_core/NAME/NAME.py"}
     missing = [n for n in named if not any((ROOT / at / n).is_file() for at in ("", *PROGRAM))]
     assert len(named) > 10
     assert not missing
 
 
 def test_the_walk_of_one_sentence_names_functions_that_are_there():
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    steps = re.findall(r"^\d\. `([\w/]+)\.py`, `([\w.]+)`", text, flags=re.MULTILINE)
-    assert len(steps) == 8  # files that one sentence meets
-    for file, function in steps:
+    assert len(WALK) == 8  # files that one sentence meets
+    for file, function in WALK:
         resolve_name(f"kbert_core.{file.replace('/', '.')}:{function}")
 
 
 def test_one_sentence_runs_the_files_of_the_walk_and_few_others():
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    walk = {f"{file}.py" for file in re.findall(r"^\d\. `([\w/]+)\.py`, `", text, re.MULTILINE)}
-    (most,) = re.findall(r"at most (\d+)\s+files of the core run", text)
+    walk = {f"{file}.py" for file, _ in WALK}
+    (most,) = re.findall(r"at most (\d+)\s+files of the core run", ARCHITECTURE)
     pipeline = Pipeline.from_pretrained(ROOT / "models" / "medical-ner-kbert", device="cpu")
     graph = load_graph(ROOT / "demo_kgs" / "medical_zh.spo")
     run = set()

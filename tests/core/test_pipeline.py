@@ -181,16 +181,6 @@ def test_options_come_from_the_card_unless_given(ner, medical):
     assert [h.branch.texts for h in given.rows[0].branches] == [("类别", "疾病"), ("类别", "检查")]
 
 
-def test_switching_a_triple_off_changes_tree_matrix_and_logits(ner, medical):
-    before = ner(TEXT, graph=medical)
-    after = ner(TEXT, graph=medical.switch_off(ECG))
-    assert len(after.rows[0]) < len(before.rows[0])
-    assert after.visible.shape != before.visible.shape
-    assert not after.logits[0, 0].equal(before.logits[0, 0])
-    again = ner(TEXT, graph=medical.switch_off(ECG).undo())
-    assert again.logits.equal(before.logits)
-
-
 @pytest.mark.parametrize("task", ["ner", "pair"])
 def test_empty_graph_gives_the_plain_models_logits(checkpoints, tokenizer, task):
     texts = {"ner": [TEXT], "pair": ["cat apple", "糖尿病"]}[task]
