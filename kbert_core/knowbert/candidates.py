@@ -290,8 +290,8 @@ def _triples(
         for triple in graph.triples_of(entity)
         if (options.keep_places or graph.is_on(triple))
         and (base.relations is None or triple.relation in base.relations)
-        and (options.relations is None or triple.relation in options.relations)
-        and triple.relation not in (COUNT, *options.not_relations)
+        and options.allows(triple.relation)
+        and triple.relation != COUNT
     ]
     return tuple(filter(graph.is_on, offered[: options.max_triples]))
 

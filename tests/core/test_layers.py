@@ -200,24 +200,20 @@ def test_threads_with_different_matrices_do_not_mix_them(encoder, attentions):
 # Refusals
 
 
-def test_albert_shares_its_layers_and_says_so():
-    encoder = MaskTransformer(small("albert", **FIT["albert"]))
-    with pytest.raises(
-        EncoderError, match="AlbertModel can't have different visible matrices"
-    ) as said:
+@pytest.mark.parametrize(
+    "groups",
+    [  # all layers are one; three layers in a list, each run three times
+        {},
+        {"num_hidden_layers": 3, "num_hidden_groups": 1, "inner_group_num": 3},
+    ],
+)
+def test_albert_shares_its_layers_and_says_so(groups):
+    encoder = MaskTransformer(small("albert", **FIT["albert"], **groups))
+    with pytest.raises(EncoderError, match="AlbertModel can't have different visible") as said:
         encoder(batch_of(IDS), visible=[ALL, APART, ALL])
     assert "Use the same intervention in all layers, or use another encoder" in str(said.value)
     together = states(encoder, batch_of(IDS), visible=[APART] * 3)
     assert together[-1].equal(states(encoder, batch_of(IDS), visible=APART)[-1])
-
-
-def test_albert_with_groups_run_several_times_is_refused_and_not_misread():
-    # One group of three layers, run three times: three layers in a list, and nine runs of them.
-    groups = {"num_hidden_layers": 3, "num_hidden_groups": 1, "inner_group_num": 3}
-    encoder = MaskTransformer(small("albert", **FIT["albert"], **groups))
-    assert len(layers_of(encoder.model)) == 3
-    with pytest.raises(EncoderError, match="share their parameters or can't be told apart"):
-        encoder(batch_of(IDS), visible=[ALL, APART, ALL])
 
 
 def test_albert_with_a_group_a_layer_takes_a_matrix_each():

@@ -9,7 +9,7 @@ import pytest
 import torch
 from conftest import save_checkpoint, tiny_config
 from safetensors.torch import load_file
-from small_data import NAMES, cut_off, together
+from small_data import NAMES, cut_off
 from transformers import AutoModel, AutoModelForTokenClassification
 
 from kbert_core import Card, KBertError, KnowledgeGraph, Pipeline, Triple, load_graph
@@ -165,24 +165,6 @@ def test_a_linkers_training_goes_on_to_equal_weights(linked, checkpoints):
     one, other = (load_file(linked / name / "inserted.safetensors") for name in ("whole", "cut"))
     assert one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) for name in one)
-
-
-@pytest.mark.soak
-def test_two_processes_train_a_linker_as_one_with_twice_the_batch(linked, checkpoints):
-    base = BASE.replace('"kar": {', '"kar": {"dropout": 0, ')
-    how = {"base": (base,), "dropout": 0.0}
-    alone = train(options(linked, checkpoints, "one", batch_tokens=48, epochs=6, **how))
-    done = together(
-        linked,
-        *("train", "--task", "link", "--system", "knowbert", "--data", str(linked), "--json"),
-        *("--kg", str(linked / "senses.spo"), "--encoder", str(checkpoints["encoder"])),
-        *("--base", base, "--dropout", "0", "--epochs", "6", "--batch-tokens", "24"),
-        *("--learning-rate", "2e-3", "--device", "cpu", "--output", str(linked / "two")),
-    )
-    assert done.returncode == 0, done.stderr
-    curves = alone["learning_curve"], json.loads(done.stdout)["learning_curve"]
-    one, two = ([scores["train_loss"] for scores in curve] for curve in curves)
-    assert two == pytest.approx(one, rel=1e-3)
 
 
 def test_kept_states_are_those_of_the_encoder(linker, tmp_path, monkeypatch):
