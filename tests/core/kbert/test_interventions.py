@@ -93,13 +93,6 @@ def test_tokens_are_found_by_what_they_are(tim_cook, tokens, expected):
     assert words_of(tokens, tim_cook) == expected
 
 
-def test_tokens_are_found_again_when_other_knowledge_goes(figure_2):
-    without_ceo = flatten(grow_trees([TIM_COOK], figure_2.remove(CEO)), Words(special=True))[0]
-    city = Tokens("token", identity=("branch", 0, BEIJING, IS_A, 1))
-    assert words_of(city, without_ceo) == ["City"]
-    assert city.among(without_ceo) == [WORDS.index("City") - 2]
-
-
 @pytest.mark.parametrize(
     ("made", "said"),
     [

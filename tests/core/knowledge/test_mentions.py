@@ -144,17 +144,6 @@ def test_names_in_a_text_of_words_are_whole_words(words, heads, names):
     assert [words[m.start : m.end] for m in mentions] == names
 
 
-def test_added_and_removed_names_are_found_and_not_found(figure_2):
-    new = Triple("Paris", "capital", "France")
-    edited = figure_2.add(new).remove(Triple("Tim Cook", "CEO", "Apple"))
-    entities = [m.entity for m in find_mentions(["Tim Cook, Paris, Beijing"], edited)[0]]
-    assert entities == ["paris", "beijing"]
-    assert [m.entity for m in find_mentions(["Tim Cook, Paris"], edited.undo())[0]] == [
-        "tim cook",
-        "paris",
-    ]
-
-
 HEADS = st.text(st.sampled_from("abAß 糖尿é\u0301ﬁＡｶﾞ😀-"), min_size=1, max_size=4).filter(
     lambda head: normalise_name(head).strip("-").strip() == normalise_name(head)
 )  # a dash at an end is no part of a name
@@ -254,32 +243,15 @@ def test_normalised_characters_remember_where_they_came_from(given_text, normal,
 @given(texts)
 @example("ΐ\u0345")
 @example("a  ´")
-def test_normalising_by_parts_equals_normalising_the_whole(text):
-    assert normalise(text).text == slowly_normalised(text)
-
-
-@given(texts)
-def test_normalised_spans_are_inside_the_text_and_in_order(text):
+def test_normalising_by_parts_equals_normalising_the_whole_and_keeps_every_place(text):
     made = normalise(text)
-    assert len(made.text) == len(made.starts) == len(made.ends)
-    assert all(
-        0 <= start < end <= len(text) for start, end in zip(made.starts, made.ends, strict=True)
-    )
-    assert list(made.starts) == sorted(made.starts)
-    assert list(made.ends) == sorted(made.ends)
-
-
-@given(texts)
-def test_normalised_spans_leave_no_character_out(text):
-    made = normalise(text)
-    spans = zip(made.starts, made.ends, strict=True)
+    assert made.text == slowly_normalised(text)
+    assert normalise_name(normalise_name(text)) == normalise_name(text)
+    spans = list(zip(made.starts, made.ends, strict=True))
+    assert len(spans) == len(made.text)
+    assert all(start < end for start, end in spans)
+    assert (list(made.starts), list(made.ends)) == (sorted(made.starts), sorted(made.ends))
     assert {i for start, end in spans for i in range(start, end)} == set(range(len(text)))
-
-
-@given(texts)
-def test_normalised_name_is_normal_already(text):
-    once = normalise_name(text)
-    assert normalise_name(once) == once
 
 
 def test_every_single_character_normalises_as_the_whole_does():
