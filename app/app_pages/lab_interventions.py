@@ -21,9 +21,8 @@ from kbert_lab.lab.views import interventions, prediction
 from kbert_lab.lab.views.diff import identity_of
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.interventions import After, with_one_more
-from kbert_lab.lab.views.matrix import share
 from kbert_lab.lab.views.prediction import before_and_now
-from kbert_lab.lab.views.why import visible_in
+from kbert_lab.lab.views.why import share, visible_in
 from kbert_lab.lab.words import IV_TEXTS
 
 IV_PRESET = {

@@ -12,7 +12,7 @@ from kbert_core.roof.roof_bert import RoofTrace
 from kbert_lab.lab.commands import Options
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.texts import N_, t
-from kbert_lab.lab.views import links, sides
+from kbert_lab.lab.views import sides
 from kbert_lab.lab.views.html import markdown, scrolling
 from kbert_lab.lab.views.knowledge import triple_rows
 
@@ -40,12 +40,12 @@ def linked_panel(now: Scene, trace: Any) -> None:
             ),
             width=150,
         )
-        every = links.has_more(found) and st.checkbox(
+        every = sides.has_more(found) and st.checkbox(
             t("Show every candidate"), key="lab.linked_all"
         )
     st.markdown(markdown(sides.enters(trace)))
     st.caption(t(NO_TREE))
-    drawn = links.linked_table(found, now.sentences, every=bool(every))
+    drawn = sides.linked_table(found, now.sentences, every=bool(every))
     st.html(scrolling(drawn, "kb-linked") if len(found) > MANY or every else drawn)
     if found:
         st.caption(
@@ -68,4 +68,4 @@ def beside_panel(graph: KnowledgeGraph, trace: RoofTrace) -> None:
     st.code(trace.reading.kb.text, language=None, wrap_lines=True)
     rows = triple_rows(trace, graph)
     if rows:
-        table(links.beside_table(rows, trace.reading), most=TALL)
+        table(sides.beside_table(rows, trace.reading), most=TALL)

@@ -19,13 +19,13 @@ from kbert_lab.lab.commands import SelectMap
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.selection import MEAN
 from kbert_lab.lab.texts import sentences, t
-from kbert_lab.lab.views import heads, matrix, row
+from kbert_lab.lab.views import heads, matrix
 from kbert_lab.lab.views.diff import Identity, row_of
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.interventions import why_now
 from kbert_lab.lab.views.matrix import MatrixView
 from kbert_lab.lab.views.selected import marks_of
-from kbert_lab.lab.views.why import in_browser, share_of_layers, visible_in
+from kbert_lab.lab.views.why import in_browser, say_mass, say_row, share_of_layers, visible_in
 from kbert_lab.lab.words import COMPARE_NAME, MATRIX_TEXTS
 
 ss = st.session_state
@@ -257,7 +257,7 @@ def draw(view: MatrixView, side: Shown, before: Shown | None = None) -> None:
     say_triple(side)
     place = side.place(state.selection().token)
     if place is not None:
-        st.markdown(markdown(row.say_row(side.flat, place, side.visible, side.weights)))
+        st.markdown(markdown(say_row(side.flat, place, side.visible, side.weights)))
     if state.selection().empty:
         st.caption(
             t(
@@ -312,7 +312,7 @@ def say_triple(side: Shown) -> None:
         maps = services.attention(side.scene, side.graph, side.window)
     layer, head = heads.map_shown(state.selection(), maps, side.visible, side.flat)
     weights, token = matrix.picked(maps, layer, head), side.place(state.selection().token)
-    said = row.say_mass(side.flat, triple, weights, side.visible, token)
+    said = say_mass(side.flat, triple, weights, side.visible, token)
     where = heads.map_name(layer, head)
     st.markdown(
         markdown(t("Attention on {triple}, {map}: {said}", triple=triple, map=where, said=said))

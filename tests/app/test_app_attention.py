@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from kbert_core import Ablation, Triple
 from kbert_lab.explain.attention import CellArithmetic
 from kbert_lab.lab.selection import Selection
-from kbert_lab.lab.views import heads, matrix, row
+from kbert_lab.lab.views import heads, matrix, why
 
 FULL = Ablation()
 TOKENS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
@@ -74,21 +74,21 @@ def test_small_maps_leave_special_tokens_out_where_they_are_hidden(graph, run):
 
 def test_a_row_says_whom_it_sees_and_what_is_hidden(graph, run):
     flat = run(graph).rows[0]
-    assert row.say_row(flat, index("Cook"), seen(flat)) == (
+    assert why.say_row(flat, index("Cook"), seen(flat)) == (
         "“Cook” sees 10 of 14 tokens: 8 of the trunk, the branch “CEO Apple”. "
         "Hidden from it: the branch “capital China”, the branch “is_a City”."
     )
-    said = row.say_row(flat, index("China"), seen(flat))
+    said = why.say_row(flat, index("China"), seen(flat))
     assert said.startswith("“China” sees 3 of 14 tokens: 1 of the trunk, the branch")
     assert "Hidden from it: 7 of the trunk, the branch “CEO Apple”" in said
-    assert "Hidden" not in row.say_row(flat, index("China"), np.ones((14, 14), dtype=bool))
+    assert "Hidden" not in why.say_row(flat, index("China"), np.ones((14, 14), dtype=bool))
 
 
 def test_a_row_with_attention_says_where_it_looks_most(graph, run):
     flat = run(graph).rows[0]
     weights, at = weights_of(flat), index("Beijing")
     first = int(weights[at].argmax())
-    said = row.say_row(flat, at, seen(flat), weights)
+    said = why.say_row(flat, at, seen(flat), weights)
     assert f"most to: “{flat.tokens[first]}” {100 * weights[at, first]:.1f} %, " in said
 
 
@@ -101,7 +101,7 @@ def test_everyone_gives_attention_where_everything_is_visible(graph, run):
     weights = weights_of(flat, ablation=everything)
     branch = [index("CEO"), index("Apple")]
     mean = (weights[:, branch].sum() - weights[branch][:, branch].sum()) / 12
-    said = row.say_mass(flat, APPLE, weights, seen(flat, everything), None)
+    said = why.say_mass(flat, APPLE, weights, seen(flat, everything), None)
     assert f"On average {100 * mean:.1f} % from the 12 tokens that see it." in said
 
 
@@ -110,7 +110,7 @@ def test_the_mass_names_the_chosen_token_first_and_says_who_cannot_see_the_branc
     weights = np.zeros((14, 14))
     weights[index("Tim"), index("CEO")] = 0.4
     weights[index("Cook"), [index("CEO"), index("Apple")]] = 0.1
-    say = row.say_mass
+    say = why.say_mass
     assert say(flat, APPLE, weights, seen(flat), index("Cook")) == (
         "“Cook” 20.0 %, “Tim” 40.0 %. On average 30.0 % from the 2 tokens that see it."
     )

@@ -14,7 +14,7 @@ from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.roof.roof_bert import MOST, RoofConfig
 from kbert_lab.lab.models import read_model, twin_of
 from kbert_lab.lab.texts import t
-from kbert_lab.lab.views import knowledge, links
+from kbert_lab.lab.views import knowledge, sides
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 PATIENCE = 240
@@ -70,7 +70,7 @@ def test_rows_beside_a_text_say_which_triples_are_read_and_why_others_are_not(re
 def test_the_table_names_a_repeated_mention_once_and_escapes(reader):
     graph = GRAPH.replace(SYMPTOM, Triple("糖尿病", "症状", "<b>多饮"))
     trace = reader(f"{TEXT}，糖尿病", graph=graph)
-    name, triple, read = links.beside_table(
+    name, triple, read = sides.beside_table(
         knowledge.triple_rows(trace, graph), trace.reading
     ).values()
     assert list(dict.fromkeys(name)) == ["糖尿病", "心电图"]

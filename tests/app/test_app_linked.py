@@ -12,7 +12,7 @@ from kbert_core import Triple
 from kbert_core.explain.targets import LinkTarget
 from kbert_lab.lab.models import read_model
 from kbert_lab.lab.texts import t
-from kbert_lab.lab.views import knowledge, links, targets
+from kbert_lab.lab.views import knowledge, sides, targets
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 PATIENCE = 240
@@ -65,9 +65,9 @@ def test_a_gloss_switched_off_stays_in_the_table_to_be_switched_on_again(tmp_pat
 
 
 def test_the_table_of_candidates_is_in_the_language_of_the_page(trace):
-    drawn = links.linked_table(trace.links, (TEXT,))
+    drawn = sides.linked_table(trace.links, (TEXT,))
     assert t("what it says") in drawn and TEST.tail in drawn
-    assert not links.has_more(trace.links)
+    assert not sides.has_more(trace.links)
 
 
 def test_a_link_is_a_target_with_its_candidates_and_its_score_in_words(root, trace):

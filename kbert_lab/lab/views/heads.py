@@ -12,7 +12,8 @@ from kbert_lab.explain.attention import CellArithmetic
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.texts import listed, t
 from kbert_lab.lab.views.html import escape
-from kbert_lab.lab.views.matrix import HIDDEN, LEVELS, share
+from kbert_lab.lab.views.matrix import HIDDEN, LEVELS
+from kbert_lab.lab.views.why import share
 
 READERS = 3  # heads that are named, and framed
 MOST = 48  # cells a side of a small map; a longer text's are merged

@@ -13,7 +13,7 @@ from kbert_lab.lab.texts import N_, sentences, t
 from kbert_lab.lab.views.diff import Aligned, Identity, align, code_of
 from kbert_lab.lab.views.html import escape, plain
 from kbert_lab.lab.views.selected import Marks
-from kbert_lab.lab.views.why import why
+from kbert_lab.lab.views.why import share, why
 from kbert_lab.lab.words import MATRIX_TEXTS
 
 CANVAS = {
@@ -294,13 +294,6 @@ def _axis(
         roles.append(1 if branch else 2 if anchor else 0)
         groups.append((most + branch if branch else anchor) + 10_000 * gone)
     return tokens, tuple(roles), tuple(groups)
-
-
-def share(value: float) -> str:
-    """A share of attention in per cent."""
-    if value == 0:
-        return "0"
-    return f"{100 * value:.1f} %" if value >= 0.0005 else "< 0.1 %"
 
 
 def places_drawn(names: Sequence[Identity], *, specials: bool) -> list[int]:

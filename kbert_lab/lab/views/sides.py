@@ -1,4 +1,4 @@
-"""Readings side by side: their names, one drawing for all systems, and why two are equal."""
+"""The systems: one drawing for all, what each makes of names, and why two readings are equal."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,15 +8,19 @@ import plotly.express as px
 import plotly.graph_objects as go
 
 from kbert_core.kbert.kbert import KBertTrace
+from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Reading
+from kbert_core.roof.roof_bert import RoofReading
 from kbert_core.systems import K_BERT
 from kbert_lab.explain.compare import Comparison, Why
+from kbert_lab.explain.drawing import HEADS, SHOWN, linked_html
 from kbert_lab.lab.comparing import Panel
 from kbert_lab.lab.scene import NO_GRAPH, Scene
 from kbert_lab.lab.texts import N_, listed, sentences, t
 from kbert_lab.lab.views.diff import Identity, Status, code_of, row_of
 from kbert_lab.lab.views.html import plain
+from kbert_lab.lab.views.knowledge import TripleRow
 from kbert_lab.lab.views.prediction import percent
 from kbert_lab.lab.views.styles import TRUNK
 from kbert_lab.lab.views.tree import BranchView, NodeView, TokenView, TreeView, tree_view
@@ -74,6 +78,7 @@ EQUAL = {
     Why.SAME_TRIPLES: N_("the same triples hang at the same mentions"),
     Why.SAME_MATRIX: N_("positions and visible matrix come out the same for this tree"),
 }
+NO_NAME = N_("The text contains no name of the graph, so no entity is linked.")
 DETACHED = ("plain-text", "roof-bert")  # whose triples don't stand at their mention
 FEW = 2  # entities that a name may mean, as drawn
 Knowledge = dict[tuple[int, int], list[tuple[str, Triple]]]  # by sentence and first character
@@ -241,6 +246,49 @@ def map_chart(reading: Reading, weights: np.ndarray, columns: Sequence[str]) -> 
     return chart.update_layout(
         title_font_size=13, height=min(440, 130 + 16 * len(rows)), margin=margin
     )
+
+
+# What names may mean, and the triples read beside a text, as tables
+
+
+def has_more(links: Sequence[Any]) -> bool:
+    """Whether a span has more candidates than are shown at first."""
+    return any(len(own.candidates) > SHOWN for own in links)
+
+
+def linked_table(links: Sequence[Any], sentences: Sequence[str], *, every: bool = False) -> str:
+    """The spans of a trace with their candidates, the best first; escaped."""
+    words = {
+        "entity": t("entity"),
+        "prior": t("prior"),
+        "dot": t("dot product"),
+        "score": HEADS["score"],
+        "weight": t("weight"),
+        "says": t("what it says"),
+        "more": t("and {count} more"),
+        "base": t("knowledge base {number}"),
+        "none": t(NO_NAME),
+    }
+    return linked_html(links, sentences, most=None if every else SHOWN, words=words)
+
+
+def beside_table(rows: Sequence[TripleRow], reading: RoofReading) -> dict[str, list[str]]:
+    """Each name of a text with its triples, and whether they are read or why not; as columns."""
+    names: dict[str, dict[str, None]] = {}  # in reading order, with the entities they name
+    for mention in reading.mentions:
+        text = reading.sentences[mention.sentence][mention.start : mention.end]
+        names.setdefault(text, {}).update(dict.fromkeys(mention.entities))
+    lines = [
+        (name, row)
+        for name in names
+        for row in rows
+        if normalise_name(row.triple.head) in names[name]
+    ]
+    return {
+        t("name"): [name for name, _ in lines],
+        t("triple"): [str(row.triple) for _, row in lines],
+        t("read?"): [row.state for _, row in lines],
+    }
 
 
 # Why two are equal
