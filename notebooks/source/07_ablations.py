@@ -645,11 +645,11 @@ check_bags(same_bag)
 #
 # - Soft positions need the visible matrix: without it, branches of one mention are a bag, and no training mends that.
 # - With hard positions a model learns the rows that it meets, and fails on longer ones. Soft positions keep the places.
-# - At full size the matrix carries about five sixths of the gain; hard positions cost no F1, but make edits spread.
+# - At full size the matrix counts where few branches tell, soft positions where many say little. Hard positions also make
+#   edits spread.
 # - A control takes away one thing and leaves others. Ask what it leaves.
 # - An ablation is an answer about *one* setting, and one seed is an anecdote.
 #
-# - Which part counts is a matter of the data: the matrix where few branches tell, soft positions where many say little.
 #
 # **Open question.** A third data set has *many* branches that *tell*. Which part would you expect to count there, and which
 # row of the 2 × 2 would show that you are wrong?
