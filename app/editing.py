@@ -21,11 +21,10 @@ def begun(rows: tuple[Row, ...]) -> tuple[str, tuple[Row, ...]]:
     Args:
         rows: what it is to show.
     """
-    number, graph, given = ss.get("lab.table", (0, None, ()))
+    number, graph, given, _ = ss.get("lab.table", (0, None, (), ()))
     if graph != state.session().graph or _shown(_key(number), given) != rows:
         number, given = number + 1, rows
-        ss["lab.table"] = (number, state.session().graph, rows)
-        ss["lab.table_now"] = rows
+        ss["lab.table"] = (number, state.session().graph, rows, rows)
     return _key(number), given
 
 
@@ -38,12 +37,13 @@ def read_table(key: str) -> None:
     """Callback of the table with a key: turn its changes into edits."""
     if not _stands(key):
         return
-    wanted = _shown(key, ss["lab.table"][2])
-    read = read_changes(ss["lab.table_now"], wanted, state.graph())
+    *begun, given, stands = ss["lab.table"]
+    wanted = _shown(key, given)
+    read = read_changes(stands, wanted, state.graph())
     if read.problem:
         ss["lab.problem"] = read.problem
     elif not read.edits or state.commit(*read.edits):
-        ss["lab.table_now"] = wanted
+        ss["lab.table"] = (*begun, given, wanted)
 
 
 def delete_row(key: str) -> None:
@@ -51,7 +51,7 @@ def delete_row(key: str) -> None:
     clicked = ss.get(delete_key(key))
     if clicked is None or not _stands(key):
         return
-    triple, _ = ss["lab.table_now"][clicked["row"]]
+    triple, _ = ss["lab.table"][3][clicked["row"]]
     if triple in state.graph():
         state.commit(Edit("remove", triple))
 
@@ -66,5 +66,5 @@ def _shown(key: str, given: tuple[Row, ...]) -> tuple[Row, ...]:
 
 def _stands(key: str) -> bool:
     """Whether a table is the one that stands there, and of the graph that is open."""
-    number, graph, _ = ss["lab.table"]
+    number, graph, *_ = ss["lab.table"]
     return key == _key(number) and graph == state.session().graph

@@ -263,7 +263,7 @@ def attempt(take_it: Callable[[], None]) -> None:
         take_it()
     except KBertError as error:
         ss["lab.arrival"] = None
-        ss["lab.share_problem"] = refusal(error)
+        state.tell(refusal(error))
 
 
 def take(shared: Shared, graph: KnowledgeGraph | None = None, *, card: bool = False) -> None:

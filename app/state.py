@@ -139,6 +139,11 @@ def draw(by: str) -> None:
     st.rerun([key for key, own in ss["parts"].items() if own == by] or "app")
 
 
+def tell(said: str) -> None:
+    """Have the page say once what could not be had here."""
+    ss["told"] = (*ss.get("told", ()), said)
+
+
 def said(error: KBertError) -> str:
     """What an error says to this visitor: of a workspace without its place on this machine."""
     shared = workspace()
@@ -173,10 +178,12 @@ def begin() -> None:
         named = st.query_params.get("example", "")
         first = offer().first(named)
         if named not in ("", first.key):
-            ss["lab.no_example"] = named[:40]
+            said = N_(
+                "The example “{name}” can't be shown here: no model for it is here. You see "
+                "another."
+            )
+            tell(t(said, name=named[:40]))
         put(offer().with_example(session(), first))
-    if "lab.to_try" in ss:
-        put_sentences(ss.pop("lab.to_try"))
     _begin_workspace()
     now = offer().mended(session())
     if now.compare == UNTOUCHED and not now.standing:
@@ -451,7 +458,7 @@ def _begin_workspace() -> None:
         why = t(text, title=shared.graph.name, reason=reason)
         if _keep_copy(shared.graph):
             why = sentences([why, t("Its graph stays open here as a copy, for you alone.")])
-        ss["lab.workspace_problem"] = why
+        tell(why)
         close_workspace()
         _try_later(shared.key, error)
         return
@@ -486,7 +493,7 @@ def open_workspace(key: str) -> bool:
     try:
         shared = OpenWorkspace(key, who=ss.get("knowledge.who", "").strip())
     except KBertError as error:
-        ss["lab.workspace_problem"] = refusal(error)
+        tell(refusal(error))
         _try_later(key, error)
         return False
     ss.pop("lab.workspace_away", None)

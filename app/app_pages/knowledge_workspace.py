@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import export, services, state
 from app.addresses import address
-from app.app_pages.parts import action, download
+from app.app_pages.parts import action, download, told_once
 from kbert_core import KBertError
 from kbert_lab.lab import workspaces
 from kbert_lab.lab.texts import N_, t
@@ -135,8 +135,7 @@ def export_popover() -> None:
 
 def workspace_notices() -> None:
     """Say why a workspace can't be opened, and what others did in the open one."""
-    if problem := ss.pop("lab.workspace_problem", None):
-        st.error(markdown(problem), icon=":material/link_off:")
+    told_once()
     away = ss.get("lab.workspace_away")
     if away is not None:
         action(t("Open the workspace again"), "workspace.again", state.open_workspace, away)

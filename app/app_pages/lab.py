@@ -230,12 +230,6 @@ def graph_names() -> dict[str, str]:
 @state.part("lab.notes")
 def notes() -> None:
     """An example that isn't here, a model of another language; what to do first, and why."""
-    if (missing := ss.pop("lab.no_example", None)) is not None:
-        said = t(
-            "The example “{name}” can't be shown here: no model for it is here. You see another.",
-            name=missing,
-        )
-        st.warning(markdown(said), icon=":material/link_off:")
     now = state.scene()
     info = services.model_info(now.model) if now.has_model else None
     if info and info.card.task and not info.knows(" ".join(now.sentences)):

@@ -68,7 +68,7 @@ def open_dialog() -> None:
 
 
 def _close() -> None:
-    for name in ("asking", "refused", "right"):
+    for name in ("asking", "refused"):
         ss.pop(f"lab.{name}", None)
 
 
@@ -146,10 +146,9 @@ def _refused() -> None:
     """Say why the last one was not opened, and offer what of it is right."""
     if "lab.refused" not in ss:
         return
-    title, text = ss["lab.refused"]
+    title, text, right = ss["lab.refused"]
     st.error(f"**{title}**")
     st.code(text, language=None, wrap_lines=True)
-    right: OpenedGraph | None = ss.get("lab.right")
     if right is not None:
         said = t("Use the lines that are right ({count})", count=f"{len(right.graph):,}")
         action(said, "lab.right_lines", _read, lambda **_: right, type="primary")
@@ -174,13 +173,12 @@ def _open(title: str, do: Callable[..., OpenedGraph], *given: object, name: str 
     Args:
         name: its id, if it has one.
     """
-    for key in ("refused", "right"):
-        ss.pop(f"lab.{key}", None)
+    ss.pop("lab.refused", None)
     try:
         _taken(do(*given), name)
         return True
     except KBertError as error:
-        ss["lab.refused"] = (title, refusal(error))
+        ss["lab.refused"] = (title, refusal(error), None)
     return False
 
 
@@ -192,7 +190,7 @@ def _read(do: Callable[..., OpenedGraph], *given: object) -> None:
             with suppress(KBertError):
                 right = do(*given, skip_bad=True, **options)
                 if right.problems:
-                    ss["lab.right"] = right
+                    ss["lab.refused"] = (*ss["lab.refused"][:2], right)
 
 
 def _take_upload() -> None:
@@ -255,7 +253,7 @@ def _take_model() -> None:
         if problem := services.model_info(folder).problem:
             raise CheckpointError(problem)
     except KBertError as error:
-        ss["lab.refused"] = (t(UNCHANGED["model"]), refusal(error))
+        ss["lab.refused"] = (t(UNCHANGED["model"]), refusal(error), None)
         return
     state.take_model(folder)
     info, task = services.model_info(folder), t(TASK_TEXTS[state.session().task])

@@ -8,7 +8,7 @@ from app import services, sharing, state
 from app.addresses import address
 from app.app_pages.lab_open import open_graph_form, show_opened
 from app.app_pages.lab_prediction import comparable, draw_prediction
-from app.app_pages.parts import action, download, graph_download
+from app.app_pages.parts import action, download, graph_download, told_once
 from app.export import Page, page_attention, page_html, page_matrix, page_tree
 from app.sharing import Shown, Waits
 from app.state import KEY, ORIGINAL
@@ -37,8 +37,7 @@ def something_waits() -> bool:
     Then what can be shown of it is drawn, and nothing else is to be.
     """
     sharing.arrive()
-    if problem := ss.pop("lab.share_problem", None):
-        st.error(markdown(problem), icon=":material/link_off:")
+    told_once()
     arrival = sharing.arrival()
     if isinstance(arrival, Shown):
         for note in arrival.notes:

@@ -97,7 +97,7 @@ def sentences_to_try(graph: KnowledgeGraph, page: str = "lab") -> None:
         )
         return
     if not any(now.sentences):
-        ss["lab.to_try"] = found[0].candidate.sentences
+        state.put_sentences(found[0].candidate.sentences)
         st.rerun()
     st.markdown(t("Try:"), width="content")
     for number, one in enumerate(found):

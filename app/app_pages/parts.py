@@ -222,6 +222,12 @@ def chart(figure: Any, key: str) -> None:
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
 
 
+def told_once() -> None:
+    """Say what could not be had here, see ``state.tell``."""
+    for said in ss.pop("told", ()):
+        st.error(markdown(said), icon=":material/link_off:")
+
+
 def no_triple(graph: "KnowledgeGraph") -> None:
     """Say that there is nothing to explain."""
     said = t(

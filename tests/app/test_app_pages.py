@@ -53,7 +53,7 @@ def everything(at):
 def test_without_a_model_all_but_the_prediction_works_and_the_remedy_is_named(lab):
     assert "There is no model in" in everything(lab)
     assert "git checkout -- models" in everything(lab)
-    assert "kbert train --task ner" in everything(lab)
+    assert "kbert train" in everything(lab)
     assert "14 tokens: 8 trunk, 6 branch" in everything(lab)
 
 

@@ -32,12 +32,12 @@ def test_a_session_file_without_room_for_its_graph_says_so(monkeypatch):
         raise RoomError("There is no room for it.")
 
     session = {lab_share.FILE: SimpleNamespace(getvalue=lambda: b"a session file")}
-    for module in (lab_share, lab_share.sharing):
+    for module in (lab_share, lab_share.sharing, lab_share.state):
         monkeypatch.setattr(module, "ss", session)
     monkeypatch.setattr(lab_share.share, "from_file", full)
     monkeypatch.setattr(lab_share.st, "rerun", lambda: None)
     lab_share._take_file()
-    assert session["lab.share_problem"] == "There is no room for it."
+    assert session["told"] == ("There is no room for it.",)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
-"""What one click costs: a branch of the Lab switched off, counted; the numbers may only go down."""
+"""What a click costs, and how much a visit keeps beside its session: numbers that only go down."""
 
+import ast
 import json
 import threading
 from collections import Counter
@@ -17,6 +18,7 @@ from kbert_core import Triple
 ROOT = Path(__file__).resolve().parents[2]
 OURS = tuple(f"{ROOT / package}/" for package in ("app", "kbert_lab", "kbert_core"))
 COPD = Triple("COPD", "is_a", "disease")
+MOST_KEYS = 75  # of a visit's state, those of widgets among them
 MOST_FILES = 65  # of ours, the core's that read the text among them; the aim is 12
 MOST_MESSAGES = 65  # the aim is 45
 
@@ -80,3 +82,24 @@ def test_a_branch_switched_off_goes_through_few_files_and_sends_few_messages(lab
     assert len(calls) <= MOST_FILES, sorted(calls)
     assert len(messages) <= MOST_MESSAGES
     assert [path for path in looked if "models" in path] == []
+
+
+def keys_in(node):
+    """The keys of ``ss`` that a piece of a program reads or writes; of an f-string its pattern."""
+    match node:
+        case ast.Subscript(value=ast.Name(id="ss"), slice=key):
+            pass
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="ss")), args=[key, *_]):
+            pass
+        case ast.Compare(left=key, comparators=[ast.Name(id="ss")]):
+            pass
+        case _:
+            return
+    if isinstance(key, ast.Constant | ast.JoinedStr):
+        yield ast.unparse(key)
+
+
+def test_a_visit_keeps_little_beside_its_session():
+    trees = (ast.parse(file.read_text("utf-8")) for file in (ROOT / "app").rglob("*.py"))
+    keys = {key for tree in trees for node in ast.walk(tree) for key in keys_in(node)}
+    assert len(keys) <= MOST_KEYS, sorted(keys)
