@@ -11,9 +11,9 @@ from kbert_lab.lab.drawings import bundle, source
 from kbert_lab.lab.texts import N_, t
 
 if TYPE_CHECKING:  # not imported to run: the router draws with this before PyTorch is loaded
+    from kbert_lab.lab.selection import Marks
     from kbert_lab.lab.views.heads import HeadsView
     from kbert_lab.lab.views.matrix import MatrixView
-    from kbert_lab.lab.views.selected import Marks
 
 LANGUAGE_TAGS = {"zh": "zh-Hans", "en": "en"}
 TRIPLE_TEXTS = {"save": N_("Save the change"), "off": N_("Switch off"), "on": N_("Switch on")}

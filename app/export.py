@@ -25,6 +25,7 @@ from kbert_core.tasks import NerPrediction
 from kbert_lab.lab.drawings import bundle, source
 from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.selection import Marks
 from kbert_lab.lab.texts import clauses, language, t
 from kbert_lab.lab.views import interventions, matrix, prediction, svg
 from kbert_lab.lab.views.diff import row_of
@@ -32,7 +33,6 @@ from kbert_lab.lab.views.html import escape, shown, table_html
 from kbert_lab.lab.views.knowledge import triple_rows
 from kbert_lab.lab.views.matrix import MatrixView
 from kbert_lab.lab.views.names import name_lines
-from kbert_lab.lab.views.selected import Marks
 from kbert_lab.lab.views.shared import edits_html, how_it_is_read, model_name
 from kbert_lab.lab.views.styles import CSS
 from kbert_lab.lab.views.tree import summary, tree_html, tree_view

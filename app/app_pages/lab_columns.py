@@ -23,11 +23,11 @@ from kbert_core.tasks import NerPrediction
 from kbert_lab.lab import comparing
 from kbert_lab.lab.comparing import Choice, Panel
 from kbert_lab.lab.scene import NO_MODEL, Scene
+from kbert_lab.lab.selection import marks_of
 from kbert_lab.lab.texts import N_, listed, refusal, t
 from kbert_lab.lab.views import matrix, model_facts, prediction, sides, tree
 from kbert_lab.lab.views.html import escape, markdown
 from kbert_lab.lab.views.prediction import Side, before_and_now
-from kbert_lab.lab.views.selected import marks_of
 from kbert_lab.lab.views.why import visible_in
 from kbert_lab.lab.words import MATRIX_TEXTS, OPTIONS_TEXTS, SIDES_SYSTEM
 

@@ -17,14 +17,13 @@ from app.state import KEEP
 from kbert_core import FlatTree, KBertError, KnowledgeGraph
 from kbert_lab.lab.commands import SelectMap
 from kbert_lab.lab.scene import Scene
-from kbert_lab.lab.selection import MEAN
+from kbert_lab.lab.selection import MEAN, marks_of
 from kbert_lab.lab.texts import sentences, t
 from kbert_lab.lab.views import heads, matrix
 from kbert_lab.lab.views.diff import Identity, row_of
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.interventions import why_now
 from kbert_lab.lab.views.matrix import MatrixView
-from kbert_lab.lab.views.selected import marks_of
 from kbert_lab.lab.views.why import in_browser, say_mass, say_row, share_of_layers, visible_in
 from kbert_lab.lab.words import COMPARE_NAME, MATRIX_TEXTS
 

@@ -14,12 +14,12 @@ from kbert_core import KBertTrace
 from kbert_core.tasks import NerPrediction
 from kbert_lab.lab.commands import Compare, Pin
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.selection import chosen_characters
 from kbert_lab.lab.session import AUTO, NO_TASK
 from kbert_lab.lab.texts import N_, t, without_folders
 from kbert_lab.lab.views import prediction
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.prediction import before_and_now
-from kbert_lab.lab.views.selected import chosen_characters
 from kbert_lab.lab.words import COMPARE_NAME
 
 COMPARE_TEXTS = {

@@ -11,13 +11,13 @@ from kbert_core.kbert.sentence_tree import passed_over
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.lab.commands import ClearSelection
 from kbert_lab.lab.scene import Scene
+from kbert_lab.lab.selection import marks_of, say_selection
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views import shared, tree
 from kbert_lab.lab.views.diff import row_of
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.names import gloss, name_lines
 from kbert_lab.lab.views.prediction import outcome
-from kbert_lab.lab.views.selected import marks_of, say_selection
 from kbert_lab.lab.views.why import visible_in
 
 AT_ONCE = 8  # outcomes of tails: as many tails as are offered

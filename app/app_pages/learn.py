@@ -11,12 +11,11 @@ from app.state import KEEP
 from kbert_core import KBertError
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.visible import FULL
-from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.selection import Selection, marks_of
 from kbert_lab.lab.texts import N_, t, without_folders
 from kbert_lab.lab.views import lessons, matrix
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.lessons import LESSON, LESSONS, Exercise, Setting
-from kbert_lab.lab.views.selected import marks_of
 from kbert_lab.lab.views.styles import CSS
 
 ss = st.session_state

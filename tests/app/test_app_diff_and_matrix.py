@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from kbert_core import Ablation, Triple
-from kbert_lab.lab.selection import Selection
+from kbert_lab.lab.selection import Selection, marks_of
 from kbert_lab.lab.views import matrix
 from kbert_lab.lab.views.diff import align, same_text
-from kbert_lab.lab.views.selected import marks_of
 from kbert_lab.lab.views.why import why
 
 FULL = Ablation()

@@ -6,11 +6,18 @@ from html import unescape
 import pytest
 
 from kbert_core import Ablation, KnowledgeGraph, Triple
-from kbert_lab.lab.selection import MEAN, Selection, triple_of
+from kbert_lab.lab.selection import (
+    MEAN,
+    Marks,
+    Selection,
+    chosen_characters,
+    marks_of,
+    say_selection,
+    triple_of,
+)
 from kbert_lab.lab.views import tree
 from kbert_lab.lab.views.diff import identity_of
 from kbert_lab.lab.views.neighbourhood import Drawn, neighbourhood
-from kbert_lab.lab.views.selected import Marks, chosen_characters, marks_of, say_selection
 
 TOKENS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
 APPLE = Triple("Tim Cook", "CEO", "Apple")

@@ -17,6 +17,7 @@ from kbert_core import (
 )
 from kbert_core.kbert.visible import FULL
 from kbert_core.knowledge.edit import Edit
+from kbert_lab.lab.selection import Marks
 from kbert_lab.lab.texts import speaking
 from kbert_lab.lab.views import knowledge, names, tree
 from kbert_lab.lab.views.diff import code_of
@@ -29,7 +30,6 @@ from kbert_lab.lab.views.neighbourhood import (
     places_of,
     tokens_of,
 )
-from kbert_lab.lab.views.selected import Marks
 
 APPLE = Triple("Tim Cook", "CEO", "Apple")
 CHINA = Triple("Beijing", "capital", "China")

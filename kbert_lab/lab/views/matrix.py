@@ -9,10 +9,10 @@ import numpy as np
 
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.visible import Ablation
+from kbert_lab.lab.selection import Marks
 from kbert_lab.lab.texts import N_, sentences, t
 from kbert_lab.lab.views.diff import Aligned, Identity, align, code_of
 from kbert_lab.lab.views.html import escape, plain
-from kbert_lab.lab.views.selected import Marks
 from kbert_lab.lab.views.why import share, why
 from kbert_lab.lab.words import MATRIX_TEXTS
 

@@ -312,7 +312,7 @@ def drawn(texts: Sequence[str], sides: Sequence[Side], chosen: Mapping[int, str]
     """Draw one to four predictions of one kind: on the text, or as a table.
 
     Args:
-        chosen: what is marked, see ``selected.chosen_characters``.
+        chosen: what is marked, see ``selection.chosen_characters``.
     """
     last = sides[-1].prediction
     if isinstance(last, NerPrediction):
