@@ -26,14 +26,6 @@ from kbert_core.tasks import (
 )
 
 HOSTILE = '<script>alert("1")</script>'
-FIGURE_2 = KnowledgeGraph(
-    [
-        Triple("Tim Cook", "CEO", "Apple"),
-        Triple("Beijing", "capital", "China"),
-        Triple("Beijing", "is_a", "City"),
-    ],
-    name="figure 2",
-)
 
 
 class Drawn(HTMLParser):
@@ -60,8 +52,8 @@ def flat(graph, text="Tim Cook is visiting Beijing now"):
     return flatten(trees, Words(special=True))[0]
 
 
-def test_a_tree_shows_every_token_with_its_soft_position_and_its_place():
-    row = flat(FIGURE_2)
+def test_a_tree_shows_every_token_with_its_soft_position_and_its_place(figure_2):
+    row = flat(figure_2)
     texts = drawn(row).texts
     for index, (token, soft) in enumerate(zip(row.tokens, row.soft_positions, strict=True)):
         at = [i for i, text in enumerate(texts) if text == f"| {index}"]
@@ -79,7 +71,7 @@ def test_a_trace_shows_its_tree_and_its_prediction_and_is_short_in_words(checkpo
     )
 
 
-def test_a_graph_shows_ten_triples_and_how_many_there_are():
+def test_a_graph_shows_ten_triples_and_how_many_there_are(figure_2):
     triples = [Triple(f"h{number}", "r", "t") for number in range(12)]
     graph = KnowledgeGraph(triples, name=HOSTILE, off=triples[:1])
     found = drawn(graph)
@@ -87,7 +79,7 @@ def test_a_graph_shows_ten_triples_and_how_many_there_are():
     assert f"{HOSTILE}: 12 triples, 1 switched off; the first 10" in found.texts
     assert "h9" in found.texts and "h10" not in found.texts
     assert found.texts.count("off") == 1
-    assert repr(FIGURE_2) == "<KnowledgeGraph 'figure 2': 3 triples>"
+    assert repr(figure_2) == "<KnowledgeGraph 'figure 2': 3 triples>"
 
 
 def test_what_a_text_or_a_graph_says_is_never_markup():

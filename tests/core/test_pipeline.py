@@ -34,7 +34,7 @@ from kbert_core import (
     visible_matrix,
 )
 from kbert_core.checkpoints.checkpoint import card_of
-from kbert_core.errors import CheckpointError, GraphFileError, KBertError, OptionError, TextError
+from kbert_core.errors import CheckpointError, GraphFileError, KBertError, OptionError
 from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK
 from kbert_core.kbert.visible import ABLATIONS
 from kbert_core.knowledge.io.write import write_triples
@@ -329,20 +329,6 @@ def test_strange_text_gives_a_prediction_that_points_into_it(ner, figure_2, text
         assert span.text == text[span.start : span.end]
 
 
-@pytest.mark.parametrize("sentences", [[], ["a", "b"], ["a", "b", "c"]])
-def test_wrong_number_of_sentences_is_refused(ner, sentences):
-    with pytest.raises(TextError, match=f"Named entities takes one sentence, got {len(sentences)}"):
-        ner(*sentences)
-    with pytest.raises(TextError, match="takes one sentence"):
-        list(ner.predict([sentences]))
-
-
-def test_longer_limit_than_the_encoder_has_positions_is_refused(ner):
-    with pytest.raises(OptionError, match="max_length is 65, and the encoder has 64 positions"):
-        ner(TEXT, max_length=65)
-    assert len(ner(TEXT * 2, max_length=64).rows) == 1
-
-
 # Fill-mask
 
 
@@ -356,11 +342,6 @@ def test_every_mask_in_a_text_is_filled(mask, figure_2):
     assert len(probabilities) == 10
     assert probabilities == sorted(probabilities, reverse=True)
     assert all(0 < p < 1 for p in probabilities)
-
-
-def test_text_without_a_mask_says_to_write_one(mask):
-    with pytest.raises(TextError, match=re.escape("No [MASK] to fill in 'cat'. Write [MASK]")):
-        mask("cat")
 
 
 # Many texts
@@ -410,12 +391,32 @@ def test_a_batch_size_that_is_no_count_is_refused(ner, mask, size):
             asked()
 
 
-def test_a_text_alone_is_a_sentence_and_never_a_list_of_characters(ner, pair, medical):
+def test_a_text_alone_is_a_sentence_and_never_a_list_of_characters(ner, medical):
     assert list(ner.predict([TEXT, "cat"], graph=medical)) == list(
         ner.predict([(TEXT,), ["cat"]], graph=medical)
     )
+
+
+def test_what_cannot_be_read_is_refused(ner, pair, mask, medical):
     single = "Put a single one into a list"
     for asked, wrong in {
+        **{
+            lambda own=own: ner(*own): f"Named entities takes one sentence, got {len(own)}"
+            for own in ([], ["a", "b"], ["a", "b", "c"])
+        },
+        **{
+            lambda own=own: ner(TEXT, graph=own): "as a graph. Open a file with load_graph"
+            for own in (None, 1, [("糖尿病", "类别", "疾病")], {"a": "b"})
+        },
+        **{
+            lambda own=own: ner(TEXT, interventions=[own]): r"as an intervention. Give Interv"
+            for own in (1, "block", DIABETES)
+        },
+        lambda: ner(TEXT, max_length=65): "max_length is 65, and the encoder has 64 positions",
+        lambda: mask("cat"): r"No \[MASK\] to fill in 'cat'. Write \[MASK\]",
+        lambda: ner.read_as("nope"): "No system 'nope'; expected one of k-bert, ",
+        lambda: list(ner.predict([["a", "b"]])): "takes one sentence, got 2",
+        lambda: grow_trees([TEXT], None): "as a graph. Open a file with load_graph",
         lambda: list(ner.predict(TEXT)): single,
         lambda: list(ner.predict(None)): single,
         lambda: list(ner.predict([None])): single,
@@ -437,19 +438,6 @@ def test_a_text_alone_is_a_sentence_and_never_a_list_of_characters(ner, pair, me
     }.items():
         with pytest.raises(KBertError, match=wrong):
             asked()
-
-
-@pytest.mark.parametrize("graph", [None, 1, [("糖尿病", "类别", "疾病")], {"a": "b"}])
-def test_something_else_than_a_graph_is_refused(ner, graph):
-    for asked in (lambda: ner(TEXT, graph=graph), lambda: grow_trees([TEXT], graph)):
-        with pytest.raises(GraphFileError, match=r"as a graph. Open a file with load_graph"):
-            asked()
-
-
-@pytest.mark.parametrize("wrong", [1, "block", Triple("a", "r", "b")])
-def test_something_else_than_an_intervention_is_refused(ner, medical, wrong):
-    with pytest.raises(OptionError, match=r"Got .* as an intervention. Give Intervention\("):
-        ner(TEXT, graph=medical, interventions=[wrong])
 
 
 def test_options_of_injection_are_given_by_their_names(ner, medical):
@@ -493,11 +481,6 @@ def test_a_pipeline_is_pushed_to_the_hub_with_its_card(ner, monkeypatch):
     ner.push_to_hub("me/mine", private=True)
     assert [how for _, how in pushed] == [{"repo_id": "me/mine", "private": True}] * 2
     assert Card.of(pushed[0][0][0].config) == ner.card
-
-
-def test_a_system_that_there_is_not_is_named_with_those_there_are(ner):
-    with pytest.raises(CheckpointError, match="No system 'nope'; expected one of k-bert, "):
-        ner.read_as("nope")
 
 
 def test_scores_are_the_same_in_several_threads_and_each_tells_its_own_progress(
