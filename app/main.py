@@ -3,7 +3,6 @@
 import gc
 import os
 import sys
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -19,28 +18,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from app import language, logs, streamlit_private  # noqa: E402
 from kbert_lab.lab.texts import speaking, t  # noqa: E402
-
-
-def side_by_side() -> None:
-    """An address of old: the Lab, with readings side by side."""
-    from app import state
-    from kbert_lab.lab.commands import Compare
-
-    state.begin()
-    offered = state.side_by_side(state.scene())
-    state.dispatch(Compare(next(iter(offered), state.FREE)))
-    st.switch_page("app_pages/lab.py")
-
-
-MOVED = {  # addresses of before, and what stands there now
-    **{old: ("explain", old) for old in ("flips", "paths", "noise")},
-    **{old: ("data", old) for old in ("audit", "whole_file")},
-}
-
-
-def go(page: str, part: str) -> None:
-    """Go on to a part of a page."""
-    st.switch_page(f"app_pages/{page}.py", query_params={**st.query_params, "part": part})
 
 
 def loading() -> None:
@@ -87,7 +64,6 @@ page = st.navigation(
                 url_path="lab",
                 default=True,
             ),
-            st.Page(side_by_side, url_path="compare", visibility="hidden"),
             st.Page("app_pages/explain.py", title=t("Explain"), icon=":material/route:"),
         ],
         t("Knowledge"): [
@@ -97,10 +73,6 @@ page = st.navigation(
         t("More"): [
             st.Page("app_pages/learn.py", title=t("Learn"), icon=":material/school:"),
             st.Page("app_pages/about.py", title=t("About"), icon=":material/info:"),
-        ],
-        "moved": [
-            st.Page(partial(go, page, part), title=old, url_path=old, visibility="hidden")
-            for old, (page, part) in MOVED.items()
         ],
     },
     position="top",

@@ -86,16 +86,7 @@ def said(now: Scene) -> str:
 
 
 def choose_part() -> str:
-    """Which part is looked at; an address may ask for one."""
-    asked = st.query_params.get("part")
-    if asked in PARTS and asked != ss.get("explain.asked"):
-        ss["explain.part"] = ss["explain.asked"] = asked
-    if asked == "noise":  # an address of before
-        left = N_(
-            "Noise has left the app: see the notebook `08_knowledge_noise`, or run `kbert explain "
-            "noise TEXT` on the command line."
-        )
-        st.info(t(left), icon=":material/info:")
+    """Which part is looked at."""
     ss.setdefault("explain.part", "effects")
     name = lambda part: f"{PARTS[part][0]} {t(PARTS[part][1])}"  # noqa: E731
     part = segments(t("Part"), list(PARTS), "explain.part", name, **KEEP)

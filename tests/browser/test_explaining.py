@@ -56,8 +56,3 @@ def test_a_visitor_follows_a_triple_through_the_layers(lab):
     explain(lab, "Paths")
     assert "the last of them in layer 2. It changes “镜” most" in lab.text()
     expect(lab.page.locator(".ytick text")).to_have_count(20)
-    lab.page.goto(f"{lab.address}/noise?lang=en")  # an address of before
-    lab.page.wait_for_url(re.compile(r"/explain"), timeout=3 * PATIENCE)
-    lab.settle()
-    expect(lab.page.get_by_text("Noise has left the app")).to_be_visible()
-    lab.errors[:] = [said for said in lab.errors if "/_stcore/" not in said]  # see test_every_page
