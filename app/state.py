@@ -469,10 +469,7 @@ def _begin_workspace() -> None:
 
 def _copy(graph: KnowledgeGraph) -> KnowledgeGraph | None:
     """A workspace's graph in memory, made once; None of a large one."""
-
-    def make() -> KnowledgeGraph:
-        return KnowledgeGraph(graph, name=graph.name, off=graph.off)
-
+    make = lambda: KnowledgeGraph(graph, name=graph.name, off=graph.off)  # noqa: E731
     return graph.kept("copy", make) if len(graph) <= MOST_COPIED else None
 
 
@@ -515,26 +512,10 @@ def close_workspace() -> None:
 
 def graph_label(name: str) -> str:
     """What a graph of this session is called in a chooser."""
-    found = session().graphs[name].graph
-    key = (
-        N_("Workspace: {name}, {count} triples")
-        if name == WORKSPACE
-        else N_("{name}, {count} triples")
-    )
-    return t(key, name=found.name, count=f"{len(found):,}")
-
-
-def graph_name(name: str) -> str:
-    """The same, with what this visitor edited in it."""
-    graph = graph_as_edited(name)
-    if graph is session().graphs[name].graph:
-        return graph_label(name)
-    return t("{name}, {count} triples, edited", name=graph.name, count=f"{len(graph):,}")
-
-
-def graph_as_edited(name: str) -> KnowledgeGraph:
-    """A graph of this session with this visitor's edits."""
-    return session().graph_now(name)
+    found, text = session().graphs[name].graph, N_("{name}, {count} triples")
+    if name == WORKSPACE:
+        text = N_("Workspace: {name}, {count} triples")
+    return t(text, name=found.name, count=f"{len(found):,}")
 
 
 def _index() -> GraphSearch | None:
@@ -548,17 +529,14 @@ def _index() -> GraphSearch | None:
 def relations() -> tuple[str, ...]:
     """The relations of the chosen graph, the most frequent first."""
     index = _index()
-    if index is not None:
-        return tuple(services.facets_of(index).relations)
-    return services.relations(base())
+    return tuple(services.facets_of(index).relations) if index else services.relations(base())
 
 
 def tails(relation: str, most: int = 200) -> tuple[str, ...]:
     """The tails of a relation in the chosen graph, the most frequent first."""
     index = _index()
-    if index is not None:
-        return tuple(index.tails(relation, "", most))
-    return services.tails(graph(), relation, most)
+    found = index.tails(relation, "", most) if index else services.tails(graph(), relation, most)
+    return tuple(found)
 
 
 def suggest_head(head: str) -> None:

@@ -13,7 +13,7 @@ from app.app_pages.long_run import begin, follow, forget
 from app.app_pages.parts import segments, select, table
 from app.audits import FileSetup, Report
 from app.background import Look
-from app.state import KEEP, graph_as_edited, graph_name
+from app.state import KEEP, graph_label
 from kbert_core import KBertError
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views import data as view
@@ -125,7 +125,7 @@ def choose_reader(data: Data) -> FileSetup:
     if "lab.opened" in ss:
         ss["data.graph"] = state.session().graph
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
-        graph = select(t("Knowledge graph"), graphs, "data.graph", graph_name, own)
+        graph = select(t("Knowledge graph"), graphs, "data.graph", graph_label, own)
         open_graph_button()
     models, model = state.offer().names(data.task), ""
     if models:
@@ -139,7 +139,7 @@ def choose_reader(data: Data) -> FileSetup:
             "model in the Lab to read them."
         )
         st.info(markdown(t(said, task=t(AUDIT_TASK[data.task]))))
-    return FileSetup(data, split, model, graph, graph_as_edited(graph))
+    return FileSetup(data, split, model, graph, state.session().graph_now(graph))
 
 
 def start(setup: FileSetup) -> None:

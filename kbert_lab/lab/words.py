@@ -34,8 +34,6 @@ IV_TEXTS = {
     "block": N_("Block"),
     "open": N_("Open"),
     "clear": N_("Clear all"),
-    "undo": N_("Undo"),
-    "redo": N_("Redo"),
     "block_one": N_("{seer} may not see {seen}"),
     "block_both": N_("{seer} and {seen} may not see each other"),
     "block_all": N_("{seer} may not see each other, only themselves"),
