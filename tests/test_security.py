@@ -76,7 +76,10 @@ def test_the_app_is_for_this_machine_alone_unless_told_otherwise():
     assert "enableStaticServing" not in CONFIG["server"]
 
 
-def test_the_numbers_are_those_of_the_code():
+def test_the_numbers_are_those_of_the_code(monkeypatch):
+    monkeypatch.setenv(workspaces.MEGABYTES, "much")
+    with pytest.raises(workspaces.WorkspaceError, match=r"leave it away for 4096\."):
+        workspaces.check_room()
     mb = 1 << 20
     each = services.MOST_OF_VISIT // services.TRIPLE_BYTES
     kept = {name: getattr(services, f"_{name}").most // mb for name in ("traces", "maps", "states")}
@@ -97,7 +100,7 @@ def test_the_numbers_are_those_of_the_code():
         f"their indexes | {loaded['graphs']} MB, {loaded['searches']} MB |",
         f"(`server.maxCacheDataSize`) | {CONFIG['server']['maxCacheDataSize'][:-2]} MB |",
         f"| one message to or from a page | {CONFIG['server']['maxMessageSize']} MB |",
-        f"| what workspaces may take on disk together | {workspaces.DEFAULT_MEGABYTES} |",
+        "| what workspaces may take on disk together | 4096 |",
     ):
         assert page_says(said), said
     assert 60 + long_run.PAUSES[-1] < background.PATIENCE  # a hidden tab looks once a minute
