@@ -93,7 +93,8 @@ class History:
 
     def without(self, graph: str) -> "History":
         """Return the history with all edits of a graph that is closed taken back for good."""
-        numbers = {s.number for s in self.steps if isinstance(s.what, Edited) and _is_of(s, graph)}
+        own = (s for s in self.steps if isinstance(s.what, Edited) and s.what.graph == graph)
+        numbers = {step.number for step in own}
         rest = tuple(n for n in self.redoes if n not in numbers)
         return History(_marked(self.steps, numbers, undone=True), rest)
 
@@ -110,10 +111,6 @@ def edits_of(step: Step) -> tuple[Edit, ...]:
     """Return the edits of a step that stand over the graph as it was opened."""
     what = step.what
     return what.edits if isinstance(what, Edited) and what.revision is None else ()
-
-
-def _is_of(step: Step, graph: str | None) -> bool:
-    return graph is None or step.what.graph == graph
 
 
 def _marked(steps: tuple[Step, ...], numbers: Iterable[int], *, undone: bool) -> tuple[Step, ...]:

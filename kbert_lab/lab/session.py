@@ -13,7 +13,7 @@ from kbert_core.knowledge.selection import SCORED, InjectionOptions
 from kbert_core.knowledge.triple import Triple
 from kbert_core.tasks import TASKS
 from kbert_lab.graphs.search import GraphSearch
-from kbert_lab.lab.history import Changed, Edited, History, Step, edits_of
+from kbert_lab.lab.history import Changed, Edited, History, Step
 from kbert_lab.lab.scene import GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.workspaces import OpenWorkspace
@@ -156,11 +156,6 @@ class Session:
             self.standing if self.reads.has_matrix else (),
             threshold=self.threshold if self.reads.links else None,
         )
-
-    def before_last(self) -> tuple[Edit, ...] | None:
-        """The edits to the chosen graph before the last step; None: there was none."""
-        steps = self.history.of(self.graph)
-        return tuple(e for s in steps[:-1] for e in edits_of(s)) if steps else None
 
     def id_of(
         self, graph: KnowledgeGraph, *, unedited: bool = False, name: str | None = None
