@@ -3,6 +3,8 @@
 import gc
 import tracemalloc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 import torch
@@ -77,6 +79,16 @@ def test_an_upload_larger_than_a_visit_may_hold_is_refused_while_it_is_read(smal
     more = TEN + b"one\tmore\ttriple\n"
     with pytest.raises(RoomError, match=r"eleven\.spo has more than 10 triples"):
         services.read_upload(more, "eleven.spo")
+
+
+def test_uploads_of_two_visitors_are_read_at_once(monkeypatch):
+    both, rows_of = Barrier(2, timeout=60), services.rows_of
+    monkeypatch.setattr(
+        services, "rows_of", lambda *given, **how: (both.wait(), rows_of(*given, **how))[1]
+    )
+    with ThreadPoolExecutor(2) as pool:
+        opened = pool.map(lambda name: services.read_upload(TEN, name), ("a.spo", "b.spo"))
+        assert [len(one.graph) for one in opened] == [10, 10]
 
 
 def test_the_same_triples_twice_count_once(small_room):
