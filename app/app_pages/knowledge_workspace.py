@@ -104,29 +104,29 @@ def export_popover() -> None:
     graph, log = state.graph(), state.log()
     name = services.safe_name(graph.name)
     with st.popover(t("Export"), icon=":material/download:", key="knowledge.export"):
-        if len(graph) > export.MOST_TRIPLES:
+        ending = st.selectbox(t("Format"), export.FORMATS, key="knowledge.format", width=110)
+        every = st.checkbox(
+            t("include triples that are switched off ({count})", count=f"{len(graph.off):,}"),
+            key="knowledge.with_off",
+            help=t("A file cannot mark triples as off: they are on again when it is opened."),
+            disabled=not graph.off,
+        )
+        if large := len(graph) > export.MOST_TRIPLES:
             text = N_("A graph of over {most} triples is better exported on the command line:")
             st.info(t(text, most=f"{export.MOST_TRIPLES:,}"))
             st.code("kbert kg export GRAPH.kg FILE.spo.gz", language="bash")
-        else:
-            ending = st.selectbox(t("Format"), export.FORMATS, key="knowledge.format", width=110)
-            every = st.checkbox(
-                t("include triples that are switched off ({count})", count=f"{len(graph.off):,}"),
-                key="knowledge.with_off",
-                help=t("A file cannot mark triples as off: they are on again when it is opened."),
-                disabled=not graph.off,
-            )
-            download(
-                "knowledge.download",
-                t("Download the graph"),
-                lambda: export.graph_as(graph, ending, switched_off=every),
-                f"{name}{ending}",
-                "application/octet-stream",
-            )
+        download(
+            "knowledge.download",
+            t("Download the graph"),
+            lambda: export.graph_as(graph, ending, switched_off=every),
+            f"{name}{ending}",
+            "application/octet-stream",
+            disabled=large,
+        )
         download(
             "knowledge.log",
             t("Download the log of edits"),
-            lambda: export.lines_of(history.log_as_rows(log)),
+            lambda: export.lines_of(history.rows(log, reversed(log.entries()))),
             f"{name}-edits.jsonl",
             "application/x-ndjson",
             help=t("JSON Lines: what, who, when, and whether it was undone."),

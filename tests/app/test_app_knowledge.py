@@ -103,7 +103,7 @@ def change(at, **changes):
 
 def turn(at, entry):
     """Press the button of an entry in the history."""
-    CHANGES.append(("seen.press", {"row": list(at.dataframe[0].value["#"]).index(entry)}))
+    CHANGES.append(("seen.press", {"row": list(at.dataframe[0].value["entry"]).index(entry)}))
     at.run()
     assert not at.exception and not CHANGES
 
@@ -308,7 +308,7 @@ def test_an_older_edit_is_taken_back_and_made_again(page):
     view(page, "history")
     turn(page, 1)
     assert [x.tail for x in triples(page) if x.relation == "hosts"] == ["two"]
-    assert list(page.dataframe[0].value["state"]) == ["", "undone"]
+    assert list(page.dataframe[0].value["undone"]) == [False, True]
     turn(page, 1)
     assert {x.tail for x in triples(page) if x.relation == "hosts"} == {"one", "two"}
 
@@ -319,8 +319,8 @@ def test_the_difference_tells_what_became_of_the_graph(page):
     add(page, "Beijing", "hosts", "games")
     view(page, "history")
     assert {tuple(row) for row in page.dataframe[1].value.itertuples(index=False)} == {
-        (str(COOK), "(Tim Cook, CEO, Plum)", "on"),
-        ("–", "(Beijing, hosts, games)", "on"),
+        (str(COOK), "(Tim Cook, CEO, Plum)", True),
+        ("–", "(Beijing, hosts, games)", True),
     }
 
 

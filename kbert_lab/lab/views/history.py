@@ -1,12 +1,15 @@
 """The log of a graph as it is read: who did what, when; and where a triple comes from."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from kbert_core.errors import KBertError
 from kbert_core.knowledge.io import unit_of
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.graphs.store.log import Change, Entry
 from kbert_lab.lab.history import Edited, Step
 from kbert_lab.lab.log import INTERVENED, PUT, AnyLog, entry_of
-from kbert_lab.lab.texts import N_, clauses, t
+from kbert_lab.lab.texts import N_, clauses, t, tn
 from kbert_lab.lab.words import EDIT_TEXTS
 
 SHOWN = 3  # changes of an entry that are told
@@ -30,11 +33,18 @@ def in_words(change: Change) -> str:
     return t(EDIT_TEXTS[action], triple=before or after, new=after or "")
 
 
-def log_as_rows(log: AnyLog) -> list[dict[str, object]]:
-    """A log as plain data, oldest first, for a file."""
+def rows(log: AnyLog, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Entries of a log as plain data, for a table or a file."""
     return [
-        {"entry": e.revision, "at": e.at, "who": e.who, "what": said(log, e), "undone": e.undone}
-        for e in reversed(log.entries())
+        {
+            "entry": entry.revision,
+            "at": entry.at,
+            "who": entry.who,
+            "what": said(log, entry),
+            "undoes": entry.undoes,
+            "undone": entry.undone,
+        }
+        for entry in entries
     ]
 
 
@@ -59,8 +69,13 @@ def said(log: AnyLog, entry: Entry) -> str:
     if entry.undoes is not None:
         return t("undid or redid entry {number}", number=entry.undoes)
     if entry.action == "import":
-        text = N_("imported {count} triples from {source}")
-        return t(text, count=f"{entry.edits:,}", source=log.source(entry.revision) or "?")
+        source = log.source(entry.revision) or "?"
+        return tn(
+            "imported 1 triple from {source}",
+            "imported {n} triples from {source}",
+            entry.edits,
+            source=source,
+        )
     changes = log.of_entry(entry.revision, most=SHOWN)
     what = clauses(map(in_words, changes))
     rest = entry.edits - len(changes)
