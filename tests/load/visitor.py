@@ -55,6 +55,7 @@ class Visitor:
         self._page = ""
         self._values: dict[str, WidgetState] = {}
         self._shown: dict[tuple[int, ...], Any] = {}
+        self._part: dict[tuple[int, ...], str] = {}  # of the page, by what stands there
         self._folds: set[str] = set()  # expanders, by their ids
         self.pages: dict[str, str] = {}
         self.received: list[bytes] = []
@@ -144,8 +145,10 @@ class Visitor:
         before, self._shown = self._shown, {}
         while (ended := self._read()) is None:
             pass
-        if ended == PARTS:
-            self._shown = {**before, **self._shown}
+        if ended == PARTS:  # of the parts drawn anew what isn't sent again is gone
+            drawn = {self._part[path] for path in self._shown}
+            left = {path: own for path, own in before.items() if self._part[path] not in drawn}
+            self._shown = {**left, **self._shown}
 
     def _read(self) -> str | None:
         """Take a message in; say how the run has ended, if it has."""
@@ -156,7 +159,8 @@ class Visitor:
         kind = message.WhichOneof("type")
         if kind == "delta" and message.delta.WhichOneof("type") == "new_element":
             element = message.delta.new_element
-            self._shown[tuple(message.metadata.delta_path)] = element
+            path = tuple(message.metadata.delta_path)
+            self._shown[path], self._part[path] = element, message.delta.fragment_id
             self._notice(element)
         elif kind == "delta" and message.delta.add_block.expandable.id:
             self._folds.add(message.delta.add_block.expandable.id)
