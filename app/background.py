@@ -36,7 +36,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kbert_core import KBertError
 from kbert_lab.lab.texts import t
@@ -51,11 +51,7 @@ PLACES = max(1, (os.cpu_count() or 1) // 2)  # for steps
 _places = threading.BoundedSemaphore(PLACES)
 
 
-class _End:
-    pass
-
-
-_END = _End()
+_END: Any = object()
 
 
 class BusyError(KBertError):
@@ -171,7 +167,7 @@ class Run(Generic[T]):
                 finally:
                     _places.release()
                 time.sleep(0.001)  # so that whoever waits for the place gets it
-                if isinstance(item, _End):
+                if item is _END:
                     self._end(State.DONE)
                 else:
                     self._take(item)
@@ -182,9 +178,6 @@ class Run(Generic[T]):
             with _all:
                 if self in _going:
                     _going.remove(self)
-            close = getattr(steps, "close", None)
-            if close is not None:
-                close()
             self._make = tuple  # let go of what the generator held
 
     def _goes_on(self) -> bool:

@@ -1,6 +1,5 @@
 """Data: a labelled file, a graph and a model in; which predictions the graph changes out."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,10 +9,10 @@ import streamlit as st
 from app import audits, services, state
 from app.app_pages.lab_open import choose_encoding, open_dialog, open_graph_button, show_opened
 from app.app_pages.long_run import begin, follow, forget
-from app.app_pages.parts import segments, select, table
+from app.app_pages.parts import HEAD, ROW, action, select
 from app.audits import FileSetup, Report
 from app.background import Look
-from app.state import KEEP, graph_label
+from app.state import graph_label
 from kbert_core import KBertError
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views import data as view
@@ -24,7 +23,6 @@ from kbert_lab.study.audit_values import Data
 from kbert_lab.study.verdict import Level
 from kbert_lab.study.whole_file import FileRow, WholeFile
 
-AUDIT_DATA = {"example": N_("Example"), "upload": N_("Upload")}
 LEVELS = {
     Level.WARNING: (":material/warning:", "orange", N_("Warning")),
     Level.NOTE: (":material/info:", "blue", N_("Note")),
@@ -69,16 +67,7 @@ def page() -> None:
 
 
 def choose_data() -> Data | None:
-    """The example, or files; what is wrong with them is said."""
-    kinds = list(AUDIT_DATA)
-    kind = segments(t("Labelled texts"), kinds, "data.kind", AUDIT_DATA, default=kinds[0], **KEEP)
-    if kind == kinds[0]:
-        said = N_(
-            "31 invented clinical sentences in Chinese that come with the app: enough to try the "
-            "page, too few to conclude anything from. Two of them leak on purpose."
-        )
-        st.caption(t(said))
-        return audits.example()
+    """A visitor's files, else the example; what is wrong with them is said."""
     said = N_(
         "Tab-separated, with a header: label and text_a, for pairs also text_b. For named "
         "entities text_a holds tokens and label as many BIO tags, both separated by single "
@@ -92,28 +81,40 @@ def choose_data() -> Data | None:
         on_change=take_files,
         help=t(said),
     )
-    with st.container(horizontal=True, gap="xsmall"):
-        names = {"": t("as the file looks"), **{own: t(name) for own, name in AUDIT_TASK.items()}}
-        how: dict[str, Any] = {"on_change": take_files, "width": 220}
-        select(t("Task"), list(names), "data.task", lambda own: names[own], **how)
-        choose_encoding("data.encoding", **how)
-    read: Data | KBertError | None = ss.get(READ)
+    read: Data | KBertError = ss.get(READ) or audits.example()
+    if READ in ss:
+        with st.container(horizontal=True, gap="xsmall"):
+            names = {"": N_("as the file looks"), **AUDIT_TASK}
+            how: dict[str, Any] = {"on_change": take_files, "width": 220}
+            select(t("Task"), list(names), "data.task", lambda own: t(names[own]), **how)
+            choose_encoding("data.encoding", **how)
+        action(t("Back to the example"), "data.back", back, icon="undo")
+    else:
+        said = N_(
+            "Until you choose one: 31 invented clinical sentences in Chinese that come with the "
+            "app, too few to conclude anything from. Two of them leak on purpose."
+        )
+        st.caption(t(said))
     if isinstance(read, KBertError):
         st.error(markdown(read))
         return None
-    if read is not None:
-        st.caption(markdown(t("Read: {name}.", name=read.name)))
     return read
+
+
+def back() -> None:
+    """Let go of the files; those of a visit before to this page too."""
+    forget(RUN)
+    ss.pop(READ, None)
 
 
 def take_files() -> None:
     """Callback: read the files that are there now; one that was taken out is gone."""
-    forget(RUN)
-    ss.pop(READ, None)
+    back()
     given = [(file.name, file.getvalue()) for file in ss["data.files"]]
     try:
         if given:
-            ss[READ] = audits.uploaded(given, ss["data.task"] or None, ss["data.encoding"])
+            how = ss.get("data.task") or None, ss.get("data.encoding") or ""
+            ss[READ] = audits.uploaded(given, *how)
     except KBertError as error:
         ss[READ] = error
 
@@ -190,22 +191,19 @@ def show_rows(setup: FileSetup, found: WholeFile) -> None:
             graph=found.graph,
         )
         st.caption(markdown(said))
-    if changed:
-        st.markdown(f"#### {t('Texts whose prediction the graph changes')}")
-        st.caption(t("Tick a row to open the text in the Lab. Click a column's head to sort."))
-        choose = partial(choose_row, changed)
-        table(view.rows_table(changed, info), "data.rows", choose=choose, most=TALL)
-    row: FileRow | None = ss.pop("data.row", None)
-    if row is not None:
+    if not changed:
+        return
+    st.markdown(f"#### {t('Texts whose prediction the graph changes')}")
+    st.caption(t("Tick a row to open the text in the Lab. Click a column's head to sort."))
+    columns, height = view.rows_table(changed, info), min(TALL, HEAD + ROW * len(changed))
+    how: dict[str, Any] = {"on_select": "rerun", "selection_mode": "single-row", "height": height}
+    event = st.dataframe(columns, key="data.rows", hide_index=True, **how)
+    for number in event.selection.rows:
         here = setup.graph_name in state.session().graphs
         graph = setup.graph_name if here else state.session().graph
-        state.put(state.with_text(row.example.sentences, found.task, setup.model, graph))
+        texts = changed[number].example.sentences
+        state.put(state.with_text(texts, found.task, setup.model, graph))
         st.switch_page("app_pages/lab.py")
-
-
-def choose_row(rows: Sequence[FileRow], chosen: int | None) -> None:
-    """Callback of the list: remember the text."""
-    ss["data.row"] = rows[chosen] if chosen is not None else None
 
 
 def show_report(report: Report) -> None:

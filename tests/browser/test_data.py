@@ -66,7 +66,6 @@ def test_files_are_read_taken_back_and_read_anew(lab, tmp_path):
     other.write_text(f"{HEADER}{LINE}{OTHER}", encoding="utf-8")
     lab.go("Data")
     read(lab)
-    lab.show("Upload")
     upload(lab, bad)
     expect(page.get_by_text("bad.tsv, line 3: found 1 fields")).to_be_visible()
     expect(go).to_be_disabled()
