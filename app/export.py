@@ -40,7 +40,6 @@ from kbert_lab.lab.views.why import share_of_layers, visible_in
 
 FORMATS = (".spo", ".tsv", ".csv", ".jsonl", ".nt", ".ttl")
 BAR = 60  # pixels of the page above a matrix that is scrolled to
-PACKED = ("", ".gz", ".xz", ".zst")
 MOST_TRIPLES = 2_000_000  # in the app; the command line writes any number
 
 
@@ -257,7 +256,7 @@ def graph_as(graph: KnowledgeGraph, ending: str, *, switched_off: bool = False) 
     """Write a graph in the format of a file name's ending.
 
     Args:
-        ending: one of ``FORMATS``, with one of ``PACKED``.
+        ending: one of ``FORMATS``.
         switched_off: also what is switched off; a file can't say so.
     """
     with tempfile.TemporaryDirectory() as folder:

@@ -479,9 +479,7 @@ def test_the_lab_edits_the_open_workspace(page):
 def test_a_graph_goes_out_in_every_format_and_comes_back_the_same():
     graph = KnowledgeGraph([*FIGURE_2, Triple("=1+1", "@is", '<b>, "x"')]).switch_off(COOK)
     for ending in export.FORMATS:
-        for packed in export.PACKED:
-            data = export.graph_as(graph, ending + packed, switched_off=True)
-            back = in_memory(rows_of(data, f"graph{ending}{packed}")).triples
-            assert set(back) == set(graph), ending
+        data = export.graph_as(graph, ending, switched_off=True)
+        assert set(in_memory(rows_of(data, f"graph{ending}")).triples) == set(graph), ending
     assert b"'=1+1" in export.graph_as(graph, ".csv")
     assert b"Tim Cook" not in export.graph_as(graph, ".spo")
