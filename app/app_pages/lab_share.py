@@ -192,7 +192,7 @@ def _link() -> None:
     if KEY in query:
         said = N_("With it, anyone can read and edit the whole workspace “{graph}”.")
     elif carrying.triples:
-        said = N_("It contains the {count} triples of “{graph}” that the text needs.")
+        said = N_("It contains the triples of “{graph}” that the text needs: {count}.")
     elif workspace is not None:
         said = N_("It does not open the workspace: whoever opens it is asked for the graph.")
     about = t(

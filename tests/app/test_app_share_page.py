@@ -103,7 +103,7 @@ def test_a_link_of_an_own_graph_says_that_others_lack_it(lab):
     graph = KnowledgeGraph([Triple("Beijing", "is", "<b>")], name="<i>mine")
     choose(at, graph)
     at = behind(at, "lab.share")
-    assert "contains the 1 triples of “<i>mine” that the text needs" in said(at)
+    assert "contains the triples of “<i>mine” that the text needs: 1." in said(at)
     assert from_link(link(at)["scene"][0]).triples == (Triple("Beijing", "is", "<b>"),)
     bits = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(300)]
     large = KnowledgeGraph([Triple("Beijing", "is", bit) for bit in bits], name="large")

@@ -6,7 +6,6 @@ from kbert_core.kbert.kbert import KBertTrace
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import InjectionOptions
-from kbert_core.knowledge.surface_forms import RULES
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.lab.scene import CHARACTERS, WORDS, Scene
 from kbert_lab.lab.texts import N_, listed, t
@@ -14,7 +13,7 @@ from kbert_lab.lab.views.html import escape, scrolling, table_html
 from kbert_lab.lab.views.interventions import describe as describe_intervention
 from kbert_lab.lab.views.knowledge import describe
 from kbert_lab.lab.views.prediction import Place
-from kbert_lab.lab.words import NAME_RULE, OPTIONS_STRATEGY
+from kbert_lab.lab.words import OPTIONS_STRATEGY
 
 
 def edits_html(edits: Sequence[Edit]) -> str:
@@ -53,9 +52,6 @@ def _options(options: InjectionOptions) -> list[str]:
     ):
         if names:
             said.append(t(key, relations=listed(names)))
-    off = [t(NAME_RULE[rule.upper()]) for rule in RULES if not getattr(options.names, rule)]
-    if off:
-        said.append(t("names not compared by: {rules}", rules=listed(off)))
     return said
 
 
