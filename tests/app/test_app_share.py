@@ -53,7 +53,7 @@ SCENE = Scene(
     (Edit("switch_off", Triple("胃镜", "类别", "检查")),),
 )
 SHARED = Shared(SCENE, "ner")
-ALL = {"kind": "all"}
+TRIPLE = ["a", "b", "c"]
 PANEL = {"model": "m", "graph": "none"}
 KEPT = Path(__file__).parent / "shared"
 ROOT = Path(__file__).parents[2]
@@ -209,21 +209,12 @@ def is_refused(read, given):
     return False
 
 
-@given(st.text(max_size=300) | st.text("abcXYZ019-_=", max_size=300))
-def test_share_refuses_any_other_text_in_a_sentence(value):
-    assert is_refused(from_link, value)
-
-
-@given(st.binary(max_size=300))
-def test_share_refuses_any_other_bytes_in_a_sentence(data):
-    assert is_refused(from_file, data)
-    assert is_refused(from_link, packed(data))
-
-
-@given(json_values)
-def test_share_refuses_any_other_json_in_a_sentence(value):
-    assert is_refused(from_link, packed(value))
-    assert is_refused(from_file, json.dumps(value).encode())
+@given(st.text(max_size=300) | st.text("abcXYZ019-_=", max_size=300), st.binary(), json_values)
+def test_share_refuses_any_other_text_bytes_or_json_in_a_sentence(text, data, value):
+    assert is_refused(from_link, text)
+    for other in (data, json.dumps(value).encode()):
+        assert is_refused(from_file, other)
+        assert is_refused(from_link, packed(other))
 
 
 def change_one_part(shared, data):
@@ -375,70 +366,35 @@ def refused(name, **parts):
         from_link(packed(data_of(SHARED) | parts))
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        *[("steps", v) for v in ([-1], 3, ["1"])],
-        *[("compare", v) for v in (3, None)],
-        *[("views", v) for v in ({"specials": 1}, [])],
-        *[("window", -1), ("panels", [PANEL] * 5), ("panels", 1), ("pinned", 3)],
-        *[("triples", v) for v in ([["a", "b"]], [["a", "b", ""]], [["a", "b", "c\nd"]], 3)],
-    ],
-)
-def test_share_names_the_part_that_is_not_as_it_should_be(part, value):
-    refused(part, **{part: value})
+WRONG = [  # where a part stands, its name, and what is wrong
+    *[("", "steps", v) for v in ([-1], 3, ["1"])],
+    *[("", "compare", v) for v in (3, None)],
+    *[("", "views", v) for v in ({"specials": 1}, [])],
+    *[("", "window", -1), ("", "panels", [PANEL] * 5), ("", "panels", 1), ("", "pinned", 3)],
+    *[("", "triples", v) for v in ([["a", "b"]], [["a", "b", ""]], [["a", "b", "c\nd"]], 3)],
+    *[("scene", "sentences", v) for v in ([], ["a", "b", "c"], "a", [1])],
+    *[("scene", "edits", [v]) for v in (["add"], ["eat", TRIPLE], ["remove", ["a", "b"]])],
+    *[("scene", "edits", [["remove", ["a", "b", v]]]) for v in ("", "a\nb", 3)],
+    *[("scene", "edits", [v]) for v in (["replace", TRIPLE], ["add", TRIPLE, -1])],
+    *[("scene", "edits", [["remove", TRIPLE, 0]]), ("scene", "system", "mine")],
+    *[("scene", "threshold", v) for v in ("1", True, 10**400)],
+    *[("scene", "graph", v) for v in (None, "medical_zh", [])],
+    *[("scene", "options", {"max_triples": v}) for v in (-1, 1001, 2.5, True, None)],
+    *[("scene", "options", {"tail_only": 1}), ("scene", "options", {"relations": "ab"})],
+    *[("scene", "options", {"relations": [1]}), ("scene", "options", {"names": ["none"]})],
+    *[("scene", "options", {"strategy": v}) for v in ("best", "learned", [])],
+    *[("scene", "options", v) for v in ({"threshold": 0.5}, {"scorer": "mine"}, {"x": 1})],
+    ("scene", "options", {"strategy": "context", "threshold": "0.5"}),
+    *[("selection", "cell", v) for v in ([], [["trunk", 0, 1]], [["x", 1]] * 2)],
+    *[("selection", "token", ["trunk", 0]), ("selection", "triple", ["a", "b"])],
+    *[("selection", "layer", -1), ("selection", "head", 1.5)],
+]
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        *[("sentences", v) for v in ([], ["a", "b", "c"], "a", [1])],
-        *[("edits", v) for v in ([["add"]], [["eat", ["a", "b", "c"]]], [["remove", ["a", "b"]]])],
-        *[("edits", [["remove", ["a", "b", v]]]) for v in ("", "a\nb", 3)],
-        *[("edits", [["replace", ["a", "b", "c"]]]), ("edits", [["add", ["a", "b", "c"], -1]])],
-        *[("edits", [["remove", ["a", "b", "c"], 0]]), ("system", "mine")],
-        *[("threshold", v) for v in ("1", True, 10**400)],
-        *[("graph", v) for v in (None, "medical_zh", [])],
-        *[("options", {"max_triples": v}) for v in (-1, 1001, 2.5, True, None)],
-        *[("options", {"tail_only": 1}), ("options", {"relations": "ab"})],
-        *[("options", {"relations": [1]}), ("options", {"names": ["none"]})],
-        *[("options", {"strategy": v}) for v in ("best", "learned", [])],
-        ("options", {"strategy": "context", "threshold": "0.5"}),
-        *[("options", {"threshold": 0.5}), ("options", {"scorer": "mine"}), ("options", {"x": 1})],
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_share_names_the_part_of_a_scene_that_is_not_as_it_should_be(part, value):
-    refused(part, scene=data_of(SHARED)["scene"] | {part: value})
-
-
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        *[("cell", v) for v in ([], [["trunk", 0, 1]], [["x", 1]] * 2, [["special", True]] * 2)],
-        *[("token", ["trunk", 0]), ("triple", ["a", "b"]), ("layer", -1), ("head", 1.5)],
-    ],
-)
-def test_share_names_the_part_of_a_selection_that_is_not_as_it_should_be(part, value):
-    refused(part, selection={part: value})
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *(None, 3, {}, [], {"action": "block"}, {"action": "eat", "seer": ALL, "seen": ALL}),
-        *({"layers": [0]}, {"layers": [1001]}, {"layers": ["1"]}, {"both": 1}, {"more": 1}),
-        *({"seer": {"kind": "token", "identity": ["x", 1]}}, {"seer": {"kind": "branch"}}),
-        *({"seer": {"kind": "mention", "sentence": -1, "start": 0}},),
-    ],
-)
-def test_share_checks_every_intervention(wrong):
-    right = {"action": "block", "seer": ALL, "seen": ALL, "both": True, "layers": [1]}
-    scene = data_of(SHARED)["scene"]
-    assert from_link(packed(data_of(SHARED) | {"scene": scene | {"interventions": [right]}}))
-    given = {**right, **wrong} if isinstance(wrong, dict) and "action" not in wrong else wrong
-    given = {} if wrong == {} else given
-    refused("interventions", scene=scene | {"interventions": [given]})
+@pytest.mark.parametrize(("place", "part", "value"), WRONG, ids=lambda value: str(value)[:20])
+def test_share_names_the_part_that_is_not_as_it_should_be(place, part, value):
+    whole = data_of(SHARED).get(place, {})
+    refused(part, **({place: {**whole, part: value}} if place else {part: value}))
 
 
 @pytest.mark.parametrize("more", [{"kbert": 3}, {"soul": []}, {"kbert": 1, "soul": []}])
