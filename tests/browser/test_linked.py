@@ -32,7 +32,7 @@ def test_a_knowbert_is_opened_shows_its_links_and_follows_an_edited_gloss(
     assert set(weights(lab)) == {PICTURE.head}
     assert "switched off" in (lab.cell(4, 0), lab.cell(4, 1))
     lab.go("Explain")
-    expect(lab.page.get_by_text("among the candidates of")).to_be_visible()
+    expect(lab.page.get_by_text("All triples together")).to_be_visible()
     lab.page.set_viewport_size({"width": 420, "height": 900})
     expect(lab.page.get_by_test_id("stExpandSidebarButton")).to_be_visible()
     lab.go("Lab")
