@@ -8,7 +8,7 @@ from google.protobuf.json_format import MessageToDict
 from sessions import do, write
 from streamlit.testing.v1 import AppTest
 
-from app import services
+from app import language, services
 from kbert_lab.lab import texts
 from kbert_lab.lab.commands import Options
 
@@ -23,7 +23,8 @@ def fragments():
     for english, chinese in texts.translations("zh").items():
         for part in FRAGMENT.split(english):
             words = part.strip(" .,;:()")
-            if re.search(r"[a-z]{3,} [a-z]{2,}", words) and words not in chinese:
+            told = len(words) > 9 and re.search(r"[a-z]{3,} [a-z]{2,}", words)
+            if told and words not in chinese:
                 found[words] = english
     return found
 
@@ -53,6 +54,7 @@ PROGRAM = ("jsContent", "cssContent", "jsSourcePath", "cssSourcePath")
 
 @pytest.fixture
 def chinese(monkeypatch):
+    assert language.PARAMETER  # imported: it sets the hook
     monkeypatch.setattr(texts, "language_of", lambda: "zh")
     monkeypatch.setattr(services, "model_readme", lambda path: None)  # models' cards are English
 
