@@ -120,17 +120,18 @@ def compare_chooser() -> None:
     kinds += [*([UNTOUCHED] if own.standing else []), *state.side_by_side(now), FREE]
     if own.compare not in kinds:  # it was about what was there before
         state.dispatch(Compare(AUTO))
-    bind(
-        partial(st.selectbox, t("Compare with"), kinds),
-        "lab.compare",
-        state.session().compare,
-        lambda kind: state.act(Compare(kind)),
-        format_func=lambda kind: t(COMPARE_TEXTS[kind]),
-        width=270,
-        label_visibility="collapsed",
-    )
-    said = t("Keep this scene, and compare later ones with it.")
-    action(t("Pin"), "lab.pin", state.act, Pin(), icon="keep", help=said)
+    with st.container(horizontal=True, gap="small"):
+        bind(
+            partial(st.selectbox, t("Compare with"), kinds),
+            "lab.compare",
+            state.session().compare,
+            lambda kind: state.act(Compare(kind)),
+            format_func=lambda kind: t(COMPARE_TEXTS[kind]),
+            width=270,
+            label_visibility="collapsed",
+        )
+        said = t("Keep this scene, and compare later ones with it.")
+        action(t("Pin"), "lab.pin", state.act, Pin(), icon="keep", help=said)
 
 
 def name_now(now: Scene) -> str:
