@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 from explaining import DISEASE, HAS_SYMPTOM, IS_CURE, IS_DISEASE, TEXT
-from explaining_pages import PAGES, PATIENCE, opened, said, write
+from explaining_pages import PATIENCE, opened, said, write
 from sessions import do, session
-from streamlit.testing.v1 import AppTest
 
 from app import background, services
 from kbert_core import Card, Mention, Triple
@@ -249,20 +248,14 @@ def test_each_of_two_mentions_of_one_name_can_be_explained(page, monkeypatch):
         assert target_on(at) == mentions[number]
 
 
-def test_any_words_of_the_text_can_be_explained_and_others_are_refused(page):
-    at = page()
+def test_any_words_of_the_text_can_be_explained_where_they_are_meant_and_others_are_refused(page):
+    at = page("ner", TEXT + "，再予布洛芬口服")
     chooser(at).select_index(len(chooser(at).options) - 1).run()
     at.text_input(key="explain.words").set_value("没有").run()
     assert t("“{text}” is not in the text.", text="没有") in said(at)
     at.text_input(key="explain.words").set_value("口服").run()
     rest(at)
     assert (target_on(at).start, target_on(at).end) == (12, 14)
-
-
-def test_words_that_stand_several_times_are_explained_where_they_are_meant(page):
-    at = page("ner", TEXT + "，再予布洛芬口服")
-    chooser(at).select_index(len(chooser(at).options) - 1).run()
-    at.text_input(key="explain.words").set_value("口服").run()
     at.number_input(key="explain.place").set_value(2).run()
     rest(at)
     assert (target_on(at).start, target_on(at).end) == (len(TEXT) + 6, len(TEXT) + 8)
@@ -316,22 +309,6 @@ def test_another_text_measures_anew(page):
     rest(write(at, LONG))
     assert at.session_state["explain.effects"][1] is not before[1]
     assert before[1].look().ended
-
-
-def test_an_address_asks_for_a_part(checkpoints, monkeypatch):
-    monkeypatch.setenv("KBERT_MODELS", str(checkpoints["ner"].parent))
-    at = AppTest.from_file(PAGES / "explain.py", default_timeout=PATIENCE)
-    at.query_params["part"] = "paths"
-    at.run()
-    assert not at.exception
-    assert at.session_state["explain.part"] == "paths"
-
-
-def test_an_address_of_what_left_names_where_it_is_now(page):
-    at = page("classify")
-    at.query_params["part"] = "noise"
-    at.run()
-    assert "notebook `08_knowledge_noise`" in said(at) and "`kbert explain noise TEXT`" in said(at)
 
 
 def test_answers_of_spans_are_named_by_their_text(checkpoints):
