@@ -283,16 +283,10 @@ def take(shared: Shared, graph: KnowledgeGraph | None = None, *, card: bool = Fa
     name = graph_named(shared.scene)
     if name is None and graph is not None:
         if graph.fingerprint != whole.fingerprint:
-            known = any(own.graph.name == whole.name for own in state.session().graphs.values())
             text = N_(
-                "The graph “{graph}” isn't here. What was shared carries only the triples that "
-                "this text needs. To read another text with it, open the graph."
+                "The graph “{graph}” isn't here with the same triples. You see those that this "
+                "text needs, as they were shared. To read another text with it, open that graph."
             )
-            if known:
-                text = N_(
-                    "This was made with another version of the graph “{graph}”. You see the "
-                    "triples of that version that this text needs."
-                )
             notes.append(t(text, graph=whole.name))
             shared = shared.on(graph)
             graph = KnowledgeGraph(
