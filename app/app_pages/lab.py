@@ -197,7 +197,8 @@ def choosers() -> Any:
         said, key = markdown(" · ".join(named)), "lab.drawer"
         ss[key] = bool(ss.get(key))  # said again, as another line makes another drawer
         drawer = st.expander(said, key=key, icon=":material/tune:", on_change="rerun")
-        compare_chooser()
+        with st.container(width=390):
+            compare_chooser()
     notes()
     return drawer
 
