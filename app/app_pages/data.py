@@ -83,12 +83,12 @@ def choose_data() -> Data | None:
     )
     read: Data | KBertError = ss.get(READ) or audits.example()
     if READ in ss:
-        with st.container(horizontal=True, gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall"):
             names = {"": N_("as the file looks"), **AUDIT_TASK}
             how: dict[str, Any] = {"on_change": take_files, "width": 220}
             select(t("Task"), list(names), "data.task", lambda own: t(names[own]), **how)
             choose_encoding("data.encoding", **how)
-        action(t("Back to the example"), "data.back", back, icon="undo")
+            action(t("Back to the example"), "data.back", back, icon="undo")
     else:
         said = N_(
             "Until you choose one: 31 invented clinical sentences in Chinese that come with the "
