@@ -25,6 +25,7 @@ LONG = 150  # characters of a text that scrolls line by line, each line of one h
 FOLDED = 50  # characters of a text that stands once where nothing in it changed
 MOST_SAID = 3  # changes told in words; the table has all
 MOST_BARS = 5
+BAR = 50  # per cent of its cell that a bar takes at the most; the number stands beside it
 WHAT_CHANGED = {"type": N_("other type"), "new": N_("new"), "lost": N_("lost")}
 CHANGE = {
     "type": N_("“{text}” was {before}, is {after}"),
@@ -467,8 +468,8 @@ def bars_html(sides: Sequence[Side], head: str, most: int = MOST_BARS) -> str:
                 delta = f' <span class="kb-delta">{signed(value - first)}</span>'
             if best[number] == name and len(union) > 1:
                 said = f"<b>{said}</b>" if best[0] == name else f'<i class="kb-badge">{said}</i>'
-            bar = f'<span class="kb-bar" style="width:{100 * (value or 0):.1f}%"></span>'
-            rows += f"<td>{bar}<div>{said}{delta}</div></td>"
+            bar = f'<span class="kb-bar" style="width:{BAR * (value or 0):.1f}%"></span>'
+            rows += f"<td>{bar} {said}{delta}</td>"
         rows += "</tr>"
     four = " kb-four" if len(sides) > 3 else ""
     return scrolling(f'<table class="kb-table kb-twins{four}"><tr>{heads}</tr>{rows}</table>')
