@@ -158,7 +158,9 @@ def test_each_of_several_labels_can_be_explained(models, monkeypatch):
     labels = [label.partition(", ")[0] for label in at.selectbox(key="explain.target").options]
     assert sorted(labels) == ["0", "1"]
     choose(at, "explain.target", at.selectbox(key="explain.target").options[1])
-    assert "and the prediction is" in said(at)
+    at.session_state["explain.effects"][1].join(PATIENCE)
+    assert "With knowledge: " in said(at.run())
+    assert at.selectbox(key="explain.target").value.label == labels[1]
 
 
 def test_a_pair_has_two_fields_one_tree_and_needs_both_texts(lab):
