@@ -12,7 +12,12 @@ from PIL import Image, ImageDraw
 from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 
 SIZE: ViewportSize = {"width": 1366, "height": 768}
-SHOWN = (1100, 618)  # pixels of the picture
+NARROW: ViewportSize = {"width": 620, "height": 1100}  # one column: legible on a phone
+    "width": 620,
+    "height": 1100,
+}  # one column, so that a phone shows it legibly
+PLAYED = 'localStorage.setItem("kbert-play", "seen")'  # no guided play over the page
+SHOWN = (".st-key-lab_strip", ".kb-tree")  # the picture begins at the one, and ends below the other
 TRIPLE = "(COPD, is_a, disease)"
 HELD, STEP = 1800, 60  # milliseconds of a state, and of a step of the pointer
 STEPS = 14
@@ -28,11 +33,13 @@ def main() -> None:
     expect.set_options(timeout=180_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=args.browser, args=["--no-sandbox"])
-        page = browser.new_context(viewport=SIZE, locale="en-US").new_page()
+        page = browser.new_context(viewport=NARROW, locale="en-US").new_page()
+        page.add_init_script(PLAYED)
         page.goto(args.address)
         expect(page.locator(".kb-line").last).to_contain_text("Disease")
         page.wait_for_timeout(4000)
         frames = moving(page)
+        page.set_viewport_size(SIZE)
         page.get_by_role("link", name="Explain").click()
         expect(page.get_by_text("What every token adds")).to_be_visible()
         page.wait_for_timeout(4000)
@@ -55,36 +62,38 @@ def main() -> None:
 
 def moving(page: Page) -> list[tuple[Image.Image, int]]:
     """Frames with how long each is shown: the pointer switches a branch off, then on."""
-    at, frames = (SIZE["width"] / 2, SIZE["height"] * 0.9), [(frame(page, None), HELD)]
+    at, frames = (NARROW["width"] / 2, NARROW["height"] * 0.6), [(frame(page)[0], HELD)]
     for button, said in (("Switch off", "is no longer Disease"), ("Switch on", "is now Disease")):
         switch = page.get_by_role("switch", name=f"{button} {TRIPLE}")
         box = switch.bounding_box()
         assert box is not None
         to = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        still = frame(page, None)
-        for step in range(1, STEPS + 1):
-            part = step / STEPS
-            place = tuple(a + (b - a) * part for a, b in zip(at, to, strict=True))
-            frames.append((pointed(still, place), STEP if step < STEPS else 500))
+        parts = [step / STEPS for step in range(1, STEPS + 1)]
+        way = [tuple(a + (b - a) * part for a, b in zip(at, to, strict=True)) for part in parts]
+        times = [STEP] * (STEPS - 1) + [500]
+        frames += zip(frame(page, *way), times, strict=True)
         switch.click()
         expect(page.get_by_text(said).first).to_be_visible()
         page.wait_for_timeout(3000)
-        frames.append((frame(page, to), HELD))
+        frames += zip(frame(page, to), [HELD], strict=True)
         at = to
     return frames
 
 
-def frame(page: Page, place: tuple[float, float] | None) -> Image.Image:
-    """What the page shows, with the pointer at a place."""
-    page.mouse.move(SIZE["width"] - 5, SIZE["height"] - 5)
+def frame(page: Page, *places: tuple[float, ...]) -> list[Image.Image]:
+    """What the page shows from the result to the tree, with the pointer at each place; or none."""
+    page.mouse.move(NARROW["width"] - 5, NARROW["height"] - 5)
     page.wait_for_timeout(200)
-    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB").resize(SHOWN)
-    return picture if place is None else pointed(picture, place)
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    top, tree = (page.locator(part).first.bounding_box() for part in SHOWN)
+    assert top and tree
+    shown = (0, int(top["y"]) - 8, NARROW["width"], int(tree["y"] + 110))
+    return [made.crop(shown) for made in ([pointed(picture, at) for at in places] or [picture])]
 
 
 def pointed(picture: Image.Image, place: tuple[float, ...]) -> Image.Image:
     """A picture with an arrow that points to a place of the page."""
-    x, y = place[0] * SHOWN[0] / SIZE["width"], place[1] * SHOWN[1] / SIZE["height"]
+    x, y = place
     arrow = [(0, 0), (0, 19), (5, 14), (9, 22), (12, 20), (8, 13), (14, 13)]
     made = picture.copy()
     ImageDraw.Draw(made).polygon([(x + a, y + b) for a, b in arrow], "black", "white", 2)
