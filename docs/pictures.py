@@ -13,9 +13,6 @@ from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 
 SIZE: ViewportSize = {"width": 1366, "height": 768}
 NARROW: ViewportSize = {"width": 620, "height": 1100}  # one column: legible on a phone
-    "width": 620,
-    "height": 1100,
-}  # one column, so that a phone shows it legibly
 PLAYED = 'localStorage.setItem("kbert-play", "seen")'  # no guided play over the page
 SHOWN = (".st-key-lab_strip", ".kb-tree")  # the picture begins at the one, and ends below the other
 TRIPLE = "(COPD, is_a, disease)"
