@@ -67,13 +67,11 @@ def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
     """Turn a visible matrix into the mask that is added to attention scores (M in Eq. 3).
 
     Returns:
-        (B, 1, N, N) of the encoder's dtype: 0 where the (B, N, N) bool has True, elsewhere the
-        smallest number, in place of minus infinity: after softmax the weight is exactly 0. A bool
-        (B, A, N, N), a matrix for each attention head, gives (B, A, N, N).
+        (B, 1, N, N), or (B, A, N, N) of a matrix a head, in the encoder's dtype: 0 where it is True,
+        else the smallest number, in place of minus infinity: after softmax the weight is exactly 0.
     """
-    mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
-    mask = mask.masked_fill(~visible, torch.finfo(dtype).min)
-    return mask if mask.dim() == 4 else mask[:, None]
+    of_heads = visible if visible.dim() == 4 else visible[:, None]
+    return torch.zeros_like(of_heads, dtype=dtype).masked_fill(~of_heads, torch.finfo(dtype).min)
 
 
 def attention_mask(
@@ -98,8 +96,8 @@ def attention_mask(
     if window is None:
         return full
     near = (positions[:, :, None] - positions[:, None, :]).abs() <= window
-    near = near if visible.dim() == 3 else near[:, None]
-    return {"full_attention": full, "sliding_attention": additive_mask(visible & near, dtype)}
+    local = torch.minimum(full, additive_mask(near, dtype))
+    return {"full_attention": full, "sliding_attention": local}
 
 
 def layer_masks(

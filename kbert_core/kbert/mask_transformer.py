@@ -104,8 +104,7 @@ class MaskTransformer:
         Args:
             batch: B flat trees of N tokens.
             ablation: soft or hard positions, tree or everything visible.
-            visible: (B, N, N) bool, used instead of the ablation's; or L of them, one a layer;
-                each may be (B, A, N, N), a matrix for each attention head.
+            visible: (B, N, N) or (B, A, N, N) bool in place of the ablation's; or L, one a layer.
             attentions, hidden_states: whether to return them.
             model: run in place of the encoder, such as a wrapper of it that trains.
 

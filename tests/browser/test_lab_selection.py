@@ -167,7 +167,7 @@ def test_a_triple_is_marked_in_every_panel_and_a_long_texts_matrix_zooms(encoder
     scrolls_under_its_names_and_zooms(lab)
 
 
-def test_a_cell_opens_its_arithmetic_and_attention_is_thinned_out_and_flipped_through(encoder):
+def test_a_cell_opens_its_arithmetic_and_attention_is_thinned_out_and_compared(encoder):
     lab = encoder
     lab.show("Attention")
     lab.switch("All heads")
@@ -209,14 +209,6 @@ def test_a_cell_opens_its_arithmetic_and_attention_is_thinned_out_and_flipped_th
     change = lab.matrix()
     assert change["kind"] == "difference"
     assert "CEO Apple" in change["tokens"]
-    seen = {change["sum"]}
-    for name in ("before", "now"):
-        lab.show(name)
-        shown = lab.matrix()
-        assert shown["tokens"] == change["tokens"]
-        assert shown["kind"] == "attention"
-        seen.add(shown["sum"])
-    assert len(seen) == 3
 
 
 def blocked_and_opened_again_by_two_clicks(lab):

@@ -15,7 +15,6 @@ from results.tools.report import UNCHECKED, main
 ROOT = Path(__file__).resolve().parents[3]
 PUBLISHED = ROOT / "docs" / "results.md"
 PAGES = ROOT / "docs" / "results"
-MOST_WORDS = 1500  # of the findings
 
 
 ALONE = ("relations", "sentiment", "weibo-ner")  # no other suite is named on their pages
@@ -47,55 +46,6 @@ def test_the_report_is_made_of_the_committed_runs(tmp_path, monkeypatch):
 def what_was_checked_left_out(page):
     """A page without the lines about data and graphs that weren't there to compare with."""
     return re.sub(rf"\n\n{UNCHECKED}: .*", "", page.read_text("utf-8"))
-
-
-def test_the_findings_are_one_page_and_every_claim_leads_to_its_table():
-    text = PUBLISHED.read_text("utf-8")
-    assert len(text.split()) <= MOST_WORDS
-    source = (ROOT / "results" / "findings.md").read_text("utf-8")
-    *_, limits = claims = [p for p in source.split("\n\n")[1:] if not p.startswith("#")]
-    assert len(claims) > 10
-    for claim in claims:
-        assert "{{ gain(" in claim or "](" in claim or claim is limits, claim
-
-
-README_ROWS = {
-    "BERT": "BERT",
-    "K-BERT (paper)": "K-BERT (paper), MedicalKG",
-    "K-BERT (paper), constant tail": "K-BERT (paper), constant tail",
-    "K-BERT + our recipe": "K-BERT + recipe, MedicalKG",
-    "dictionary over BERT": "BERT with the dictionary written over it",
-    "dictionary through a gate": "BERT, dictionary through a gate",
-}
-
-
-COLUMNS = [f"medical-ner-{split}" for split in ("official", "dedup", "random", "disjoint")]
-DIFFERENCE = re.compile(r"^\| (.*) − BERT \| \d+ \| \S+ \[(\S+), (\S+)\]", flags=re.MULTILINE)
-
-
-def test_the_figures_in_the_readme_are_the_reports():
-    section = (ROOT / "README.md").read_text("utf-8").partition("## What we found")[2]
-    shown = rows_of(section.partition("\n## ")[0], width=5)
-    published = rows_of((PAGES / f"{DISJOINT}-side-by-side.md").read_text("utf-8"), width=6)
-    assert {*shown} == {*README_ROWS}
-    for name, of_readme in shown.items():
-        first, second, _half_new, *others = published[README_ROWS[name]]
-        assert [c.replace("*", "") for c in of_readme] == [first, second, *others]
-    for column, suite in enumerate(COLUMNS):  # in italics where the interval holds 0
-        differences = DIFFERENCE.findall((PAGES / f"{suite}.md").read_text("utf-8"))
-        holds = {row: low.startswith("−") != high.startswith("−") for row, low, high in differences}
-        for name, of_readme in shown.items():
-            assert ("*" in of_readme[column]) == holds.get(README_ROWS[name], False), (suite, name)
-
-
-def rows_of(text, *, width):
-    """Rows of the tables of a width that hold scores, by their first cell; of several the first."""
-    found = {}
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == width and " ± " in line:
-            found.setdefault(cells[0], cells[1:])
-    return found
 
 
 DISJOINT, PRETRAINING = "medical-ner-disjoint", "medical-ner-pretraining"
