@@ -327,11 +327,11 @@ class Lab:
         page.get_by_role("textbox", name="tail", exact=True).fill(tail)
         self.press("Add")
 
-    def click_matrix(self, row: int, column: int) -> None:
+    def click_matrix(self, row: int, column: int, panel: int = 0) -> None:
         """Click the middle of a cell."""
-        canvas = self.page.locator("canvas.over")
+        place = self.page.locator(".root[data-sum]").nth(panel)
+        canvas = place.locator("canvas.over")
         canvas.scroll_into_view_if_needed()
-        place = self.page.locator(".root[data-sum]")
         cell, left, top = (float(place.get_attribute(f"data-{k}")) for k in ("cell", "left", "top"))
         canvas.click(position={"x": left + (column + 0.5) * cell, "y": top + (row + 0.5) * cell})
         self.settle()

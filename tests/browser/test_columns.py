@@ -15,15 +15,6 @@ def matrices(lab, count=4):
     return roots
 
 
-def click_cell(lab, panel, row, column):
-    root = matrices(lab).nth(panel)
-    cell, left, top = (float(root.get_attribute(f"data-{k}")) for k in ("cell", "left", "top"))
-    canvas = root.locator("canvas.over")
-    canvas.scroll_into_view_if_needed()
-    canvas.click(position={"x": left + (column + 0.5) * cell, "y": top + (row + 0.5) * cell})
-    lab.settle()
-
-
 def side_by_side(lab, name):
     lab.choose("Compare with", f"Side by side: {name}")
 
@@ -56,7 +47,7 @@ def test_a_visitor_puts_k_berts_parts_side_by_side_and_follows_a_token(lab):
     assert len(set(sums)) == 3  # BERT's, the tree's twice, and everything visible
     assert sums[1] == sums[2]
     assert "are equal" not in text
-    click_cell(lab, 1, 4, 5)
+    lab.click_matrix(4, 5, panel=1)
     said = lab.page.get_by_text(re.compile("“胃” may attend to “镜”"))
     expect(said).to_have_count(4)
 
