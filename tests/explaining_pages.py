@@ -15,14 +15,22 @@ PATIENCE = 240
 FIGURE_2 = "Figure 2 of the paper, words as tokens"
 
 
+def tagger(folder, knowledge=(), **sizes):
+    labels = {"id2label": dict(enumerate(BIO)), "label2id": {b: i for i, b in enumerate(BIO)}}
+    card = Card("ner", knowledge=knowledge, notes={"data": "d", "encoder": "tiny"})
+    return save_checkpoint(folder, AutoModelForTokenClassification, card, **labels, **sizes)
+
+
+def classifier(folder, task, knowledge=(), **notes):
+    labels = {"id2label": {0: "0", 1: "1"}, "label2id": {"0": 0, "1": 1}}
+    card = Card(task, knowledge=knowledge, notes=notes)
+    return save_checkpoint(folder, AutoModelForSequenceClassification, card, **labels)
+
+
 def models_in(root):
     """A models folder with a tiny tagger and a tiny classifier, both with knowledge."""
-    labels = {"id2label": dict(enumerate(BIO)), "label2id": {b: i for i, b in enumerate(BIO)}}
-    card = Card("ner", knowledge=("kg",), notes={"data": "d", "encoder": "tiny"})
-    save_checkpoint(root / "tags-zh-kbert", AutoModelForTokenClassification, card, **labels)
-    two = {"id2label": {0: "0", 1: "1"}, "label2id": {"0": 0, "1": 1}}
-    card = Card("classify", knowledge=("kg",), notes={"data": "shopping"})
-    save_checkpoint(root / "moods-zh-kbert", AutoModelForSequenceClassification, card, **two)
+    tagger(root / "tags-zh-kbert", ("kg",))
+    classifier(root / "moods-zh-kbert", "classify", ("kg",), data="shopping")
     return root
 
 
@@ -36,9 +44,18 @@ def opened(page, **state):
     return at
 
 
+def opened_on(page, folder, graph, text):
+    """A page as a visitor sees it who has chosen a model's folder, a graph and a text before."""
+    at = opened(page)
+    sessions.do(sessions.add(at, graph.fingerprint, graph), graph=graph.fingerprint)
+    sessions.read_by(at, folder)
+    return write(at, text)
+
+
 def said(at):
     """Every text of a page that is no HTML."""
-    parts = (at.caption, at.info, at.error, at.warning, at.markdown)
+    parts = (at.caption, at.info, at.error, at.warning, at.success)
+    parts += (at.markdown, at.subheader, at.code)
     return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
 
 

@@ -5,7 +5,6 @@ import threading
 import time
 import weakref
 from itertools import islice
-from typing import ClassVar
 
 import pytest
 
@@ -23,21 +22,6 @@ def one_place(monkeypatch):
     return places
 
 
-@pytest.fixture(autouse=True)
-def all_ended(monkeypatch):
-    """No test leaves a run behind."""
-    monkeypatch.setattr(Gate, "made", [])
-    yield
-    left = list(background._going)
-    for run in left:
-        run.stop()
-    for gate in Gate.made:
-        gate.let(1)
-    for run in left:
-        run.join(PATIENCE)
-    assert not background._going
-
-
 def wait_until(true):
     end = time.monotonic() + PATIENCE
     while not true():
@@ -46,38 +30,38 @@ def wait_until(true):
 
 
 class Gate:
-    """A generator of numbers that goes on when the test says so."""
-
-    made: ClassVar[list["Gate"]] = []
+    """A generator of numbers that goes on when the test says so, and freely at the test's end."""
 
     def __init__(self):
-        self.made.append(self)
-        self.steps = threading.Semaphore(0)
+        self.steps, self.open = threading.Semaphore(0), False
         self.closed = threading.Event()
 
     def __call__(self):
         try:
             for number in range(1_000_000):
-                self.steps.acquire(timeout=PATIENCE)
+                self.open or self.steps.acquire(timeout=PATIENCE)
                 yield number
         finally:
             self.closed.set()
 
-    def let(self, count):
-        for _ in range(count):
-            self.steps.release()
+
+@pytest.fixture
+def new_gate():
+    gates = []
+    yield lambda: gates.append(Gate()) or gates[-1]
+    for gate in gates:
+        gate.open = True
+        gate.steps.release()
 
 
-def test_results_are_seen_as_they_come():
-    gate = Gate()
+def test_results_are_seen_as_they_come(new_gate):
+    gate = new_gate()
     run = Run.start(gate, visitor="anna")
     assert run.look().results == ()
-    gate.let(2)
+    gate.steps.release(2)
     wait_until(lambda: run.look().results == (0, 1))
     assert run.look().state is State.GOING
     assert run.look().progress == Progress(2)
-    run.stop()
-    gate.let(1)
 
 
 def test_a_run_that_comes_to_its_end_is_done():
@@ -98,25 +82,14 @@ def test_a_growing_run_keeps_the_newest_result_of_each_type():
     assert (look.state, look.progress) == (State.DONE, Progress(1, 3))
 
 
-def test_progress_is_what_the_generator_says():
-    def steps():
-        yield "a"
-        yield Progress(7, 9)
-
-    run = Run.start(steps, visitor="anna")
-    run.join(PATIENCE)
-    assert run.look().progress == Progress(7, 9)
-    assert run.look().results == ("a",)
-
-
-def test_stop_ends_a_run_after_its_step_and_keeps_what_was_found():
-    gate = Gate()
+def test_stop_ends_a_run_after_its_step_and_keeps_what_was_found(new_gate):
+    gate = new_gate()
     run = Run.start(gate, visitor="anna")
-    gate.let(1)
+    gate.steps.release()
     wait_until(lambda: run.look().results == (0,))
     run.stop()
     assert run.look().state is State.STOPPED
-    gate.let(1)
+    gate.steps.release()
     run.join(PATIENCE)
     assert gate.closed.is_set()
     assert run.look().results[:1] == (0,)
@@ -131,27 +104,24 @@ def test_a_run_waiting_for_a_place_can_be_stopped(one_place):
     assert run.look().results == ()
 
 
-def test_an_error_is_kept_and_gives_the_place_back(one_place):
-    def steps():
-        yield 1
-        raise ValueError("a bug")
+def fails_at_once():
+    raise ValueError("a bug")
 
-    run = Run.start(steps, visitor="anna")
+
+def fails_later():
+    yield 1
+    raise ValueError("a bug")
+
+
+@pytest.mark.parametrize(("make", "results"), [(fails_at_once, ()), (fails_later, (1,))])
+def test_an_error_is_kept_and_gives_the_place_back(one_place, make, results):
+    run = Run.start(make, visitor="anna")
     run.join(PATIENCE)
     look = run.look()
-    assert (look.state, look.results) == (State.FAILED, (1,))
+    assert (look.state, look.results) == (State.FAILED, results)
     assert isinstance(look.error, ValueError)
     assert one_place.acquire(timeout=PATIENCE)
     one_place.release()
-
-
-def test_an_error_before_the_first_step_is_kept_too():
-    def make():
-        raise ValueError("a bug")
-
-    run = Run.start(make, visitor="anna")
-    run.join(PATIENCE)
-    assert run.look().state is State.FAILED
 
 
 def test_a_run_that_nobody_looks_at_ends(monkeypatch):
@@ -172,34 +142,23 @@ def test_a_run_that_nobody_looks_at_ends(monkeypatch):
     assert run.look().results
 
 
-def test_the_oldest_run_of_a_visitor_ends_where_there_are_too_many():
-    gates = [Gate() for _ in range(3)]
-    one, two, other = (
-        Run.start(gates[i], visitor=v) for i, v in enumerate(("anna", "anna", "bert"))
-    )
-    three = Run.start(Gate(), visitor="anna")
-    assert one.look().state is State.STOPPED
-    assert all(run.look().state is State.GOING for run in (two, three, other))
-    for gate in gates:
-        gate.let(1)
-    three._make().close()
-    three.stop()
+def test_the_oldest_run_of_a_visitor_ends_where_there_are_too_many(new_gate):
+    names = ("anna", "anna", "bert", "anna")
+    oldest, *others = (Run.start(new_gate(), visitor=name) for name in names)
+    assert oldest.look().state is State.STOPPED
+    assert all(run.look().state is State.GOING for run in others)
 
 
-def test_too_many_runs_are_refused_in_words(monkeypatch):
+def test_too_many_runs_are_refused_in_words(new_gate, monkeypatch):
     monkeypatch.setattr(background, "MOST_RUNS", 3)
-    gates = [Gate() for _ in range(3)]
-    for number, gate in enumerate(gates):
-        Run.start(gate, visitor=f"visitor {number}")
+    gate = new_gate()
+    first, *_ = (Run.start(gate, visitor=f"visitor {number}") for number in range(3))
     with pytest.raises(BusyError, match="Try again in a minute"):
         Run.start(lambda: "abc", visitor="one more")
-    for gate in gates:
-        gate.let(5)
-    background._going[0].stop()
+    first.stop()
+    gate.steps.release(3)
     wait_until(lambda: len(background._going) < 3)
     Run.start(lambda: "abc", visitor="one more")
-    for gate in gates:
-        gate.let(100)
 
 
 def test_what_the_generator_held_is_let_go_of_at_the_end():

@@ -2,11 +2,10 @@
 
 import gzip
 import lzma
-from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from explaining_pages import PAGES, PATIENCE, opened, said
 from sessions import session
 from streamlit.testing.v1 import AppTest
 from tagged_texts import classed, tagged, triple
@@ -18,7 +17,6 @@ from app.audits import FileSetup, Report
 from app.background import Progress
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_graph
 from kbert_core.errors import DataError, KBertError
-from kbert_lab.data.labelled import check_labels
 from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views import data as view
@@ -26,8 +24,6 @@ from kbert_lab.study.audit_values import Data, read_data
 from kbert_lab.study.whole_file import FileRow, WholeFile
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "app" / "app_pages" / "data.py"
-PATIENCE = 180
 A, C = triple("cat eats fish"), triple("dog is animal")
 INFO = ModelInfo("m", "m", Card("classify", notes={"label_names": {"good": "4 or 5 stars"}}))
 GRAPH = KnowledgeGraph(
@@ -137,12 +133,6 @@ def test_a_packed_file_is_read_but_not_one_that_unpacks_to_far_more_than_may_be_
         audits.uploaded([("mine.tsv.gz", b"no gzip")], None)
 
 
-def test_labels_that_a_model_does_not_know_are_said_of_the_file():
-    read = audits.uploaded(files(mine=TEXTS), None)
-    with pytest.raises(DataError, match=r"^mine\.tsv, line 2: the label 'B-疾病' is not among"):
-        check_labels(read.splits["train"], ["O"], "the model")
-
-
 @pytest.fixture(scope="module")
 def reader(checkpoints):
     return Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
@@ -193,12 +183,7 @@ def rest(at):
 
 @pytest.fixture
 def page():
-    return rest(AppTest.from_file(PAGE, default_timeout=PATIENCE).run())
-
-
-def everything(at):
-    parts = (at.caption, at.info, at.error, at.warning, at.markdown, at.code)
-    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
+    return rest(opened("data.py"))
 
 
 def numbers(at):
@@ -222,28 +207,18 @@ def upload(at, *given):
 def test_the_first_visit_has_read_the_example(page):
     assert numbers(page) == ["6", "6", "2", "2", "0"]
     assert list(page.dataframe[0].value[t("the graph")]) == ["✓ helped"] * 2
-    text = everything(counts(page))
+    text = said(counts(page))
     assert "It is unclear from 6 texts" in text
     assert "Scores on this split are too good: the splits leak." in text
     assert "medical_ner (named entities) with medical_zh: 1,737 triples, 329 heads" in text
 
 
 def test_a_model_that_reads_the_texts_is_offered_first():
-    at = AppTest.from_file(PAGE, default_timeout=PATIENCE)
+    at = AppTest.from_file(PAGES / "data.py", default_timeout=PATIENCE)
     at.query_params["example"] = "copd"  # in the Lab a model of English
     at.run()
     assert session(at).model.endswith("ner-en")
     assert numbers(rest(at)) == ["6", "6", "2", "2", "0"]
-
-
-def test_a_row_of_the_list_opens_in_the_lab_as_it_was_read(page, monkeypatch):
-    row = view.changed(file_of(*page.session_state["data.run"][1].look().results[1:]))[1]
-    chosen = SimpleNamespace(selection=SimpleNamespace(rows=[1]))
-    monkeypatch.setattr("streamlit.dataframe", lambda *_, **__: chosen)
-    with suppress(Exception):  # the test runs one page alone: there is no Lab to go to
-        page.run()
-    assert session(page).texts[0] == row.example.sentences[0]
-    assert (session(page).task, session(page).options.max_triples) == ("ner", 2)
 
 
 def test_files_are_taken_back_for_the_example(page):
@@ -259,26 +234,22 @@ def test_files_are_taken_back_for_the_example(page):
 
 def test_another_choice_is_read_when_asked_for(page):
     page.selectbox(key="data.graph").set_value("medical_en").run()
-    assert t("These results are for the earlier choice.") in everything(page)
+    assert t("These results are for the earlier choice.") in said(page)
     rest(page.button(key="data.go").click().run())
     assert numbers(page) == ["6", "0", "0", "0", "0"]
-    assert t("These results are for the earlier choice.") not in everything(page)
+    assert t("These results are for the earlier choice.") not in said(page)
 
 
 def test_a_task_without_a_model_is_counted_and_says_so(page):
     rows = "qid\tlabel\ttext_a\ttext_b\n1\t1\ta\tb\n1\t0\ta\tc\n"
     upload(page, ("train.tsv", rows.encode()))
-    assert t(
-        "There is no model here for this task ({task}), so the data are counted only. Open a "
-        "model in the Lab to read them.",
-        task=t("Answer selection"),
-    ) in everything(page)
+    assert "There is no model here for this task (Answer selection)" in said(page)
     rest(page.button(key="data.go").click().run())
-    assert not page.metric and "train.tsv (answer selection)" in everything(counts(page))
+    assert not page.metric and "train.tsv (answer selection)" in said(counts(page))
 
 
 def test_labels_of_the_file_that_the_model_does_not_know_are_said(page):
     quark = line_of(tagged("患者有糖尿病", ("糖尿病", "Quark")))
     upload(page, ("mine.tsv", f"{HEADER}{quark}\n".encode()))
     rest(page.button(key="data.go").click().run())
-    assert "mine.tsv, line 2: the label 'B-Quark' is not among those of" in everything(page)
+    assert "mine.tsv, line 2: the label 'B-Quark' is not among those of" in said(page)

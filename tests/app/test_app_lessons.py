@@ -3,19 +3,13 @@
 import math
 
 import pytest
+from conftest import FIGURE_2
 
 from app import services
 from app.learning import read
 from kbert_core import KnowledgeGraph, Triple
 from kbert_lab.lab import texts
-from kbert_lab.lab.views import lessons
-from kbert_lab.lab.views.lessons import LESSON, LESSONS, MODEL, Exercise, Setting, exercise
-
-FIGURE_2 = [
-    Triple("Tim Cook", "CEO", "Apple"),
-    Triple("Beijing", "capital", "China"),
-    Triple("Beijing", "is_a", "City"),
-]
+from kbert_lab.lab.views.lessons import LESSON, LESSONS, exercise
 
 
 def made(lesson):
@@ -74,12 +68,6 @@ def test_no_lesson_tells_its_answer_before_it_is_revealed():
         assert found.choices.get("masked", "nowhere") not in pictured
 
 
-def test_a_right_answer_that_is_no_choice_is_refused():
-    setting = Setting("a", KnowledgeGraph())
-    with pytest.raises(ValueError, match="'3' is none of 1, 2"):
-        Exercise(setting, {"1": "1", "2": "2"}, "3", "")
-
-
 def test_every_lesson_has_its_texts_in_both_languages(monkeypatch):
     for language in ("en", "zh"):
         monkeypatch.setattr(texts, "language_of", lambda: language)  # noqa: B023
@@ -111,15 +99,3 @@ def test_a_wrong_triple_hurts_what_the_model_knew_without_it():
     right, wrong = found.values["old"], found.values["new"]
     assert right in found.setting.graph and wrong not in found.setting.graph
     assert wrong in found.setting.edited and right not in found.setting.edited
-
-
-def test_lessons_say_which_of_them_need_the_model():
-    for lesson in LESSONS:
-        models = set()
-
-        def noted(setting, models=models):
-            models.add(setting.model)
-            return read(setting)
-
-        exercise(lesson, noted, services.demo_graph)
-        assert (MODEL in models) == lessons.needs_model(lesson)

@@ -1,21 +1,15 @@
 """KnowBert models in the app: what they link, in words and tables; pages that need trees."""
 
-from pathlib import Path
-
 import pytest
-from sessions import add, do, read_by, write
+from explaining_pages import PAGES, PATIENCE, drawn, opened_on, said
 from streamlit.testing.v1 import AppTest
 from tiny_knowbert import PICTURE, PLACE, SENSES, TEST, TEXT, knowbert_in
 
-from app import services
 from kbert_core import Triple
 from kbert_core.explain.targets import LinkTarget
 from kbert_lab.lab.models import read_model
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views import knowledge, sides, targets
-
-PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
-PATIENCE = 240
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +59,8 @@ def test_a_gloss_switched_off_stays_in_the_table_to_be_switched_on_again(tmp_pat
 
 
 def test_the_table_of_candidates_is_in_the_language_of_the_page(trace):
-    drawn = sides.linked_table(trace.links, (TEXT,))
-    assert t("what it says") in drawn and TEST.tail in drawn
+    table = sides.linked_table(trace.links, (TEXT,))
+    assert t("what it says") in table and TEST.tail in table
     assert not sides.has_more(trace.links)
 
 
@@ -78,75 +72,34 @@ def test_a_link_is_a_target_with_its_candidates_and_its_score_in_words(root, tra
     assert targets.name_of(target, trace, info) == f"“心电图” {target.label}"
 
 
-def test_a_model_says_whether_its_system_grows_trees(root):
-    assert not read_model(str(root / "links-zh")).has_trees
-    assert read_model(str(root / "links-zh")).ablation.visible == "tree"
-
-
-def test_a_trace_of_vectors_has_a_size(trace):
-    assert services.size_of_trace(trace) > 1000
-
-
 # Pages
 
 
-def opened(page, root, monkeypatch, model):
-    """A page of the scene: the text, the senses and a model."""
+@pytest.fixture
+def show(root, monkeypatch):
+    """Open a page on the text, its graph and a model."""
     monkeypatch.setenv("KBERT_MODELS", str(root))
-    at = AppTest.from_file(PAGES / page, default_timeout=PATIENCE).run()
-    key = SENSES.fingerprint
-    add(at, key, SENSES)
-    if page == "lab.py":
-        at.run()
-        at.selectbox(key="lab.graph").set_value(key).run()
-        if model == "links-zh":
-            at.selectbox(key="lab.task").set_value("link").run()
-        at.text_area(key="lab.text").set_value(TEXT).run()
-        return at
-    read_by(do(at, graph=key), root / model)
-    write(at, TEXT)
-    at.run()
-    assert not at.exception, at.exception
-    return at
-
-
-def everything(at):
-    parts = (at.caption, at.info, at.error, at.warning, at.markdown, at.subheader)
-    said = "\n".join(str(x.value) for part in parts for x in part).replace("\\", "")
-    return said + "\n".join(str(item.proto.body) for item in at.get("html"))
+    return lambda page, model: opened_on(page, root / model, SENSES, TEXT)
 
 
 @pytest.mark.parametrize("model", ["tags-zh", "links-zh"])
-def test_the_lab_shows_linked_entities_in_place_of_tree_and_matrix(root, monkeypatch, model):
-    at = opened("lab.py", root, monkeypatch, model)
-    seen = everything(at)
+def test_the_lab_shows_linked_entities_in_place_of_tree_and_matrix(show, model):
+    at = show("lab.py", model)
+    seen = said(at) + drawn(at)
     assert "Linked entities" in seen and "has no sentence tree, no visible matrix" in seen
     assert TEST.tail in seen and "心电图.n.02" in seen
     assert not at.error
     at.text_area(key="lab.text").set_value("今天天气好").run()
     assert not at.exception
-    assert "no entity is linked" in everything(at)
+    assert "no entity is linked" in said(at) + drawn(at)
 
 
-def test_an_edited_gloss_changes_candidates_and_prediction(root, monkeypatch):
-    at = opened("lab.py", root, monkeypatch, "links-zh")
-    before = everything(at)
-    for key, value in (("head", TEST.head), ("relation", "gloss"), ("tail", "墙上的画")):
-        at.text_input(key=f"lab.add_{key}").set_value(value)
-    at.button[[b.label for b in at.button].index("Add")].click().run()
-    after = everything(at)
-    assert not at.exception
-    assert "墙上的画" in after and "墙上的画" not in before
-    assert "before the last edit" not in before
-    assert t("Before") in after
-
-
-def test_a_threshold_that_nothing_reaches_lets_every_name_mean_nothing(root, monkeypatch):
-    at = opened("lab.py", root, monkeypatch, "links-zh")
-    assert "→ <b>NULL</b>" not in everything(at)
+def test_a_threshold_that_nothing_reaches_lets_every_name_mean_nothing(show):
+    at = show("lab.py", "links-zh")
+    assert "→ <b>NULL</b>" not in drawn(at)
     at.number_input(key="lab.threshold").set_value(1000.0).run()
     assert not at.exception
-    seen = everything(at)
+    seen = drawn(at)
     assert seen.count("→ <b>NULL</b>") == seen.count(" → <b>")
     at.session_state["lab.share"] = True
     link = next(code.value for code in at.run().code if "scene=" in code.value)
@@ -154,32 +107,17 @@ def test_a_threshold_that_nothing_reaches_lets_every_name_mean_nothing(root, mon
     other.query_params["scene"] = link.split("scene=")[1]
     other.run().button(key="lab.card_open").click().run()
     assert other.number_input(key="lab.threshold").value == 1000.0
-    assert everything(other).count("→ <b>NULL</b>") == seen.count(" → <b>")
+    assert drawn(other).count("→ <b>NULL</b>") == seen.count(" → <b>")
     at.number_input(key="lab.threshold").set_value(None).run()
-    assert "→ <b>NULL</b>" not in everything(at)
-
-
-def test_pages_that_need_trees_say_so_and_what_there_is(root, monkeypatch):
-    at = opened("explain.py", root, monkeypatch, "tags-zh")
-    at.session_state["explain.part"] = "paths"
-    at.run()
-    assert not at.exception, at.exception
-    assert t(
-        "Paths need sentence trees, and the system “{system}” has none. “Effects” says what each "
-        "triple does.",
-        system="knowbert",
-    ) in everything(at)
+    assert "→ <b>NULL</b>" not in drawn(at)
 
 
 @pytest.mark.parametrize("model", ["tags-zh", "links-zh"])
-def test_what_flips_it_explains_a_knowbert(root, monkeypatch, model):
-    at = opened("explain.py", root, monkeypatch, model)
-    assert not at.exception, at.exception
-    assert t(
-        "Each triple is left out once, all others held fixed: what then becomes of the "
-        "probability is its effect, exactly. Below, the same probability shared out among the "
-        "tokens."
-    ) in everything(at)
+def test_every_triple_is_measured_and_paths_say_that_they_need_trees(show, model):
+    at = show("explain.py", model)
     at.session_state["explain.effects"][1].join(PATIENCE)
-    assert at.run().dataframe
-    assert not at.error
+    assert at.run().dataframe and not at.error
+    at.session_state["explain.part"] = "paths"
+    at.run()
+    assert not at.exception, at.exception
+    assert "“knowbert” has none. “Effects” says what each triple does." in said(at)

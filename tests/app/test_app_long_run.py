@@ -46,25 +46,6 @@ def test_a_run_that_is_done_shows_its_results_and_nothing_else(show):
     assert not at.caption
 
 
-def test_a_run_that_goes_on_can_be_stopped_on_the_page(show):
-    go = threading.Semaphore(0)
-
-    def steps():
-        while True:
-            go.acquire(timeout=PATIENCE)
-            yield "found"
-
-    at, run = show(steps)
-    at.run()
-    assert at.button[0].label == "Stop"
-    at.button[0].click().run()
-    go.release()
-    run.join(PATIENCE)
-    at.run()
-    assert not at.button
-    assert at.caption[0].value == "Stopped; what was found by then is shown."
-
-
 def test_an_error_of_the_data_is_said_and_a_bug_surfaces(show):
     def refused():
         raise KBertError("a <b>word</b> that can't be read")

@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 from app import services
 from app.services import RoomError
 from kbert_core import KnowledgeGraph, Triple
-from kbert_lab.lab.kept import Kept
 from kbert_lab.lab.scene import CHARACTERS, GraphRef, Scene
 
 TEN = "".join(f"head {i}\tis\ttail {i}\n" for i in range(10)).encode()
@@ -28,17 +27,6 @@ def scene(text):
 def small_room(monkeypatch):
     """Room for 10 triples a visit."""
     monkeypatch.setattr(services, "MOST_OF_VISIT", 10 * services.TRIPLE_BYTES)
-
-
-def test_traces_are_kept_up_to_so_many_bytes(monkeypatch):
-    graph = KnowledgeGraph()
-    one = services.size_of_trace(services.trace(scene("x" * 100), graph))
-    monkeypatch.setattr(services, "_traces", Kept(5 * one, services.size_of_trace))
-    for number in range(20):
-        services.trace(scene(f"{number:02d}{'x' * 98}"), graph)
-    assert services._traces.bytes == 5 * one
-    services.trace(scene("x" * 1000), graph)
-    assert services._traces.bytes <= 5 * one
 
 
 def test_the_size_of_a_trace_is_about_what_it_takes():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import tiny_config, tiny_tokenizer
-from explaining_pages import FIGURE_2, models_in, opened, said, until, write
+from explaining_pages import models_in, opened, said, until, write
 from transformers import BertForSequenceClassification
 
 from kbert_core import Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
@@ -66,9 +66,8 @@ def models(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("KBERT_MODELS", str(models_in(tmp_path_factory.mktemp("models"))))
 
 
-def page(text="患者行胃镜检查未见异常", **state):
-    at = opened("explain.py", **{"explain.part": "paths", **state})
-    return at if text is None else write(at, text)
+def page():
+    return opened("explain.py", **{"explain.part": "paths"})
 
 
 def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkeypatch):
@@ -82,7 +81,7 @@ def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkey
 
     monkeypatch.setattr(Case, "at_once", lambda _: 1)
     monkeypatch.setattr("app.app_pages.explain_parts.stream_influence", slowly)
-    at = page(None)
+    at = page()
     go_on.clear()
     write(at, "患者行胃镜检查未见异常。")
     counted = t("{done} of {total} done", done="1", total="2")
@@ -110,11 +109,4 @@ def test_page_shows_how_far_it_is_and_what_was_found_when_stopped(models, monkey
     ],
 )
 def test_page_of_a_text_without_a_triple_says_so(models, text, words):
-    assert words in said(page(text))
-
-
-def test_page_without_a_model_asks_for_one(monkeypatch, tmp_path):
-    monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    assert "Nothing can be measured without a model." in said(
-        page(None, **{"lab.example": FIGURE_2})
-    )
+    assert words in said(write(page(), text))

@@ -101,10 +101,6 @@ def test_targets_are_the_spans_predicted_then_mentions_without_one(models):
     for target in set(offered) - set(spans):
         assert target.label == "O"
         assert not any(s.start < target.end and target.start < s.end for s in spans)
-    names = [
-        targets_view.name_of(t, trace, read_model(str(models / "tags-zh-kbert"))) for t in offered
-    ]
-    assert all("“" in name for name in names)
 
 
 # The page
@@ -136,12 +132,6 @@ def applying(at):
     return [button for button in at.button if (button.key or "").startswith("explain.apply")]
 
 
-def test_search_finds_changes_each_with_a_button_that_applies_it(page):
-    searched(page)
-    assert applying(page)
-    assert "becomes" in said(page)
-
-
 def test_applying_makes_the_edits_together_in_the_lab(page):
     searched(page)
     assert not session(page).history.steps
@@ -169,10 +159,13 @@ def test_what_is_looked_for_can_be_changed_and_makes_results_stale(page):
     assert page.button(key="explain.search").disabled
 
 
-def test_page_without_a_prediction_says_what_to_do(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("flips", "There is no prediction to explain: nothing in the Lab predicts."),
+        ("paths", "Nothing can be measured without a model."),
+    ],
+)
+def test_page_without_a_model_says_what_to_do(monkeypatch, tmp_path, part, words):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    at = opened("explain.py", **{"explain.part": "flips"})
-    assert t(
-        "There is no prediction to explain: nothing in the Lab predicts. Choose a task and a "
-        "model there."
-    ) in said(at)
+    assert words in said(opened("explain.py", **{"explain.part": part}))

@@ -17,7 +17,6 @@ from kbert_lab.lab.selection import (
 )
 from kbert_lab.lab.views import tree
 from kbert_lab.lab.views.diff import identity_of
-from kbert_lab.lab.views.neighbourhood import Drawn, neighbourhood
 
 TOKENS = "[CLS] Tim Cook CEO Apple is visiting Beijing capital China is_a City now [SEP]".split()
 APPLE = Triple("Tim Cook", "CEO", "Apple")
@@ -176,14 +175,6 @@ def test_the_text_below_the_prediction_is_marked_by_its_characters(graph, run):
     }
     assert chosen_characters(rows, Selection()) == {}
     assert chosen_characters(rows, Selection().with_token(identity(rows[0], "[CLS]"))) == {}
-
-
-def test_the_graph_draws_the_chosen_triple_thicker():
-    rows = [Drawn(APPLE, True, "injected"), Drawn(CHINA, True, "injected")]
-    widths = [edge["width"] for edge in neighbourhood(rows, dark=False)["edges"]]
-    assert widths == [2.5, 2.5]
-    chosen = neighbourhood(rows, dark=False, chosen=CHINA)["edges"]
-    assert [(edge["width"], edge["chosen"]) for edge in chosen] == [(2.5, False), (6, True)]
 
 
 def test_tokens_and_triples_reach_the_tree_escaped(run):

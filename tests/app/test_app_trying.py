@@ -1,10 +1,12 @@
 """Sentences that a graph changes, made of its own names."""
 
+import re
 from pathlib import Path
 
 import pytest
+from explaining_pages import opened
+from explaining_pages import said as page_says
 from sessions import session
-from streamlit.testing.v1 import AppTest
 
 from app import services
 from kbert_core import KnowledgeGraph, Triple
@@ -13,7 +15,6 @@ from kbert_lab.lab import examples
 from kbert_lab.lab.scene import WORDS, Scene
 from kbert_lab.lab.views.trying import LEAST, Tried, best, candidates, effect, said
 
-LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 GRAPH = KnowledgeGraph(
     [
         Triple("哮喘", "类别", "疾病"),
@@ -106,26 +107,24 @@ def test_a_graph_in_another_script_is_read_by_a_model_that_knows_it_and_there_is
     monkeypatch.setitem(examples.FIRST, "en", "copd")
     file = tmp_path / "mine.spo"
     file.write_text("四氯化碳中毒\t类别\t疾病\n小儿狂犬病\t类别\t疾病\n", encoding="utf-8")
-    at = AppTest.from_file(LAB, default_timeout=180).run()
+    at = opened("lab.py")
+
+    def model():
+        return Path(session(at).model).name
+
     at.button(key="lab.open_graph").click().run()
     at.text_input(key="lab.path").set_value(str(file))
     at.button(key="lab.open_path").click().run()
     assert not at.exception
-    assert Path(session(at).model).name == "medical-ner-kbert"
-    assert any("mostly Chinese, so medical" in one.value.replace("\\", "") for one in at.info)
-    assert any(
-        name in at.text_area(key="lab.text").value for name in ("四氯化碳中毒", "小儿狂犬病")
-    )
-    assert not any("Do not rely" in one.value for one in at.warning)
+    assert model() == "medical-ner-kbert"
+    assert "mostly Chinese, so medical" in page_says(at) and "Do not rely" not in page_says(at)
+    assert re.search("四氯化碳中毒|小儿狂犬病", at.text_area(key="lab.text").value)
     at.button(key="lab.reader_back").click().run()
-    assert Path(session(at).model).name == "ner-en"
+    assert (model(), session(at).base.name) == ("ner-en", "medical_en")
     assert at.text_area(key="lab.text").value == "The patient with COPD recovered"
-    assert session(at).base.name == "medical_en"
     at.text_area(key="lab.text").set_value("患者行胃镜检查未见异常").run()
-    assert Path(session(at).model).name == "medical-ner-kbert"
-    assert any("This text is mostly Chinese" in one.value for one in at.info)
+    assert model() == "medical-ner-kbert" and "This text is mostly Chinese" in page_says(at)
     at.button(key="lab.reader_back").click().run()
-    assert any("Do not rely" in one.value for one in at.warning)
+    assert "Do not rely" in page_says(at)
     at.button(key="lab.read_with").click().run()
-    assert Path(session(at).model).name == "medical-ner-kbert"
-    assert not any("Do not rely" in one.value for one in at.warning)
+    assert model() == "medical-ner-kbert" and "Do not rely" not in page_says(at)

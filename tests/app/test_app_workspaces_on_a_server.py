@@ -93,12 +93,6 @@ def knowledge_page(key, monkeypatch, tmp_path):
     return at
 
 
-def test_a_page_shows_it(key, monkeypatch, tmp_path):
-    at = knowledge_page(key, monkeypatch, tmp_path)
-    assert session(at).graph == state.WORKSPACE
-    assert "2 triples from fruit" in at.dataframe[0].value["what"].iloc[-2]
-
-
 def test_a_server_that_is_away_is_told_without_its_place(key, cluster, caplog):
     workspace = OpenWorkspace(key)
     cluster.stop()

@@ -1,6 +1,7 @@
 """Results kept by content, up to a number of bytes."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
@@ -59,19 +60,12 @@ def test_who_asks_while_it_is_made_waits_and_others_do_not(kept):
         made.append(1)
         return "slow"
 
-    found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(kept.get("key", slow)), daemon=True)
-        for _ in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    assert begun.wait(PATIENCE)
-    assert kept.get("other", lambda: "quick") == "quick"
-    go.set()
-    for thread in threads:
-        thread.join(PATIENCE)
-    assert found == ["slow"] * 3
+    with ThreadPoolExecutor(3) as pool:
+        found = [pool.submit(kept.get, "key", slow) for _ in range(3)]
+        assert begun.wait(PATIENCE)
+        assert kept.get("other", lambda: "quick") == "quick"
+        go.set()
+    assert [one.result() for one in found] == ["slow"] * 3
     assert made == [1]
 
 
@@ -84,13 +78,10 @@ def test_who_asks_while_the_size_is_taken_waits_too():
         return len(result)
 
     kept = Kept(10, slow_size)
-    ask = lambda: kept.get("key", lambda: made.append(1) or "four")  # noqa: E731
-    first, second = threading.Thread(target=ask), threading.Thread(target=ask)
-    first.start()
-    assert measuring.wait(PATIENCE)
-    second.start()
-    second.join(0.2)
-    go.set()
-    first.join(PATIENCE)
-    second.join(PATIENCE)
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(kept.get, "key", lambda: made.append(1) or "four")
+        assert measuring.wait(PATIENCE)
+        second = pool.submit(kept.get, "key", lambda: made.append(2) or "four")
+        wait([second], timeout=0.2)
+        go.set()
     assert made == [1]

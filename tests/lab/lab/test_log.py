@@ -1,5 +1,6 @@
 """Logs of a visit and of a workspace, read alike; and what the Knowledge page makes of a graph."""
 
+import conftest
 import pytest
 
 from kbert_core import KnowledgeGraph, Triple
@@ -15,9 +16,8 @@ from kbert_lab.lab.session import OpenedGraph, Session
 from kbert_lab.lab.views.history import origin, rows, said
 from kbert_lab.lab.views.structure import Structure
 
-COOK = Triple("Tim Cook", "CEO", "Apple")
-CHINA, CITY = Triple("Beijing", "capital", "China"), Triple("Beijing", "is_a", "City")
-FIGURE_2 = KnowledgeGraph((COOK, CHINA, CITY), name="figure2")
+COOK, CHINA, CITY = conftest.FIGURE_2
+FIGURE_2 = KnowledgeGraph(conftest.FIGURE_2, name="figure2")
 MORE = Source("more.tsv", [(4, "Rome", "is_a", "City")])
 
 
