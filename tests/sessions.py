@@ -35,6 +35,13 @@ def add(at, name, graph, **fields):
     return do(at, graphs={**session(at).graphs, name: OpenedGraph(graph)}, **fields)
 
 
+def add_triple(at, *fields):
+    """Type a triple into the Lab, and press its button."""
+    for name, text in zip(("head", "relation", "tail"), fields, strict=True):
+        at.text_input(key=f"lab.add_{name}").set_value(text)
+    at.button[[button.label for button in at.button].index("Add")].click().run()
+
+
 def read_by(at, model, task=None):
     """Have a model read, as it was trained."""
     from app import state

@@ -1,12 +1,11 @@
 """Interventions in the app: undone and redone, in words, and where they leave all as it was."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sessions import do, drawn_tokens, session, write
+from sessions import add_triple, do, drawn_tokens, session, write
 from streamlit.testing.v1 import AppTest
 
 from kbert_core import (
@@ -22,7 +21,6 @@ from kbert_lab.lab.commands import Intervene
 from kbert_lab.lab.scene import MOST_INTERVENTIONS as MOST
 from kbert_lab.lab.scene import GraphRef, Scene, content_key
 from kbert_lab.lab.selection import Selection
-from kbert_lab.lab.share import Shared, ShareError, from_file, from_link, to_file, to_link
 from kbert_lab.lab.views import interventions, matrix
 from kbert_lab.lab.views.interventions import with_one_more
 from kbert_lab.lab.views.why import share_of_layers
@@ -72,57 +70,6 @@ def test_a_scene_with_interventions_is_another_scene(graph):
     assert other.without_interventions() == scene
     assert other.without_knowledge().interventions == ()
     assert other.read_by("m", InjectionOptions(), Ablation()).interventions == ()
-
-
-EVERY_KIND = (
-    *PRESETS["everything"],
-    *PRESETS["cls_blind"],
-    replace(HUNG, layers=(2, 5)),
-    Intervention("open", Tokens("branch", 0, BEIJING, CAPITAL), Tokens("specials"), both=False),
-    Intervention("block", TRUNK, Tokens("token", identity=("branch", 0, 0, CEO, 1))),
-)
-
-
-def test_interventions_go_along_in_links_and_session_files(graph):
-    scene = Scene(
-        (SENTENCE,), "m", GraphRef(graph.fingerprint, graph.name), interventions=EVERY_KIND
-    )
-    shared = Shared(scene, "ner", compare="untouched")
-    assert from_link(to_link(shared)) == shared
-    assert from_file(to_file(shared, graph)).scene.interventions == EVERY_KIND
-
-
-GOOD = EVERY_KIND[-1].as_dict()
-EMPTY = KnowledgeGraph()
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        "block",
-        {},
-        {**GOOD, "more": 1},
-        {**GOOD, "layers": [0]},
-        {**GOOD, "layers": [2, 1]},
-        {**GOOD, "layers": [10**9]},
-        {**GOOD, "seen": {"kind": "token", "identity": ["trunk", 0]}},
-        {**GOOD, "seen": {"kind": "token", "identity": ["leaf", 0, 1]}},
-        {**GOOD, "seen": {"kind": "token", "identity": ["trunk", 0, -1]}},
-        {**GOOD, "seen": {"kind": "branch", "sentence": 0, "start": 0, "triple": ["a", "", "c"]}},
-        {**GOOD, "seen": {"kind": "mention", "sentence": 0, "start": 10**9}},
-    ],
-)
-def test_interventions_of_a_link_are_checked(broken):
-    data = json.loads(to_file(Shared(Scene((SENTENCE,), "m", GraphRef("f", "g")), "ner"), EMPTY))
-
-    def read(made):
-        scene = {**data["scene"], "interventions": made}
-        return from_file(json.dumps({**data, "scene": scene}).encode()).scene
-
-    assert read([GOOD]).interventions
-    for wrong in ([broken], [GOOD] * (MOST + 1), GOOD):
-        with pytest.raises(ShareError, match="interventions"):
-            read(wrong)
 
 
 # In words
@@ -325,24 +272,6 @@ def on_link(lab):
     return choose_cell(lab, ("trunk", 0, 3), branch)
 
 
-def test_a_branch_is_blocked_undone_redone_and_removed(on_link):
-    before = everything(on_link)
-    assert on_link.button(key="lab.iv_open").disabled  # it is open
-    on_link.selectbox(key="lab.iv_scope").select_index(1).run()
-    click(on_link, "lab.iv_block")
-    (one,) = standing(on_link)
-    assert (one.action, one.seer, one.seen.kind, one.layers) == ("block", TRUNK, "branch", ())
-    assert "1. The trunk and the branch" in everything(on_link)
-    assert on_link.button(key="lab.iv_block").disabled
-    click(on_link, "lab.undo")
-    assert standing(on_link) == ()
-    assert everything(on_link.run()) == before
-    click(on_link, "lab.redo")
-    assert standing(on_link) == (one,)
-    click(on_link, "lab.iv_remove_0")
-    assert standing(on_link) == ()
-
-
 def test_layer_and_direction_are_as_chosen(on_link):
     on_link.selectbox(key="lab.iv_layer").set_value(2).run()
     on_link.segmented_control(key="lab.iv_direction").set_value("one_way").run()
@@ -365,10 +294,7 @@ def test_what_was_changed_last_is_what_is_compared(on_link):
     assert compared_with(on_link) == "Difference: now − no knowledge."
     click(on_link, "lab.iv_block")
     assert compared_with(on_link) == "Difference: now − without interventions."
-    on_link.text_input(key="lab.add_head").set_value("糖尿病")
-    on_link.text_input(key="lab.add_relation").set_value("症状")
-    on_link.text_input(key="lab.add_tail").set_value("头痛")
-    on_link.button[[b.label for b in on_link.button].index("Add")].click().run()
+    add_triple(on_link, "糖尿病", "症状", "头痛")
     assert compared_with(on_link) == "Difference: now − before the last edit."
     assert len(standing(on_link)) == 1
     on_link.selectbox(key="lab.compare").set_value("untouched").run()
@@ -378,34 +304,9 @@ def test_what_was_changed_last_is_what_is_compared(on_link):
     assert compared_with(on_link) == "Difference: now − before the last edit."
 
 
-def test_interventions_belong_to_their_text_but_for_those_that_name_no_place(on_link):
-    click(on_link, "lab.iv_block")
-    (cell,) = standing(on_link)
-    write(on_link, "糖尿病病史")
-    on_link.run()
-    assert standing(on_link) == ()
-    preset(on_link, "no_link")
-    write(on_link, "心电图检查")
-    on_link.run()
-    assert standing(on_link) == PRESETS["no_link"]
-    write(on_link, "患者有糖尿病史")
-    on_link.run()
-    assert standing(on_link) == (cell,)
-
-
 def preset(at, name):
     """What the menu of presets does."""
     return do(at, Intervene(PRESETS[name])).run()
-
-
-def test_a_cut_link_is_said_to_equal_no_graph_and_everything_open_the_ablation(on_link):
-    preset(on_link, "no_link")
-    assert "Equal to the model without any graph" in everything(on_link)
-    preset(on_link, "cls_blind")
-    assert "the same without interventions, to the last shown digit" in everything(on_link)
-    assert "changes nothing here" in everything(on_link)
-    preset(on_link, "everything")
-    assert "Equal to" not in everything(on_link)
 
 
 def test_a_layer_the_model_lacks_is_refused_and_can_be_removed(on_link):

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sessions import add, do, session, write
+from sessions import add, add_triple, do, session, write
 from streamlit.testing.v1 import AppTest
 
 from app import export, services
@@ -18,7 +18,6 @@ from kbert_lab.graphs.store.store import GraphStore
 from kbert_lab.lab import examples
 from kbert_lab.lab.commands import Options
 from kbert_lab.lab.models import read_model
-from kbert_lab.lab.selection import Selection
 
 PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
 LAB = PAGES / "lab.py"
@@ -73,21 +72,6 @@ def test_an_example_whose_encoder_is_not_installed_is_not_offered(monkeypatch):
     assert "which isn't installed" in read_model(str(services.ROOT / "models/ner-en")).problem
 
 
-def test_undo_and_redo_lead_through_the_edits(lab):
-    example(lab, FIGURE_2)
-    lab.text_input(key="lab.add_head").set_value("Beijing")
-    lab.text_input(key="lab.add_relation").set_value("hosts")
-    lab.text_input(key="lab.add_tail").set_value("games")
-    lab.button[[b.label for b in lab.button].index("Add")].click().run()
-    assert [str(edit) for edit in edits(lab)] == ["add (Beijing, hosts, games)"]
-    assert "over the limit per mention" in everything(lab)
-    lab.button(key="lab.undo").click().run()
-    assert edits(lab) == ()
-    lab.button(key="lab.redo").click().run()
-    assert edits(lab)[0].triple == Triple("Beijing", "hosts", "games")
-    assert edits(lab)[0].index == 0
-
-
 @pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors"])
 def test_a_model_that_cannot_be_read_comes_last_and_is_never_the_first_choice(
     checkpoints, monkeypatch, tmp_path, name
@@ -116,28 +100,9 @@ def test_two_graphs_of_one_name_are_told_apart(lab):
     assert len({*box.options}) == len(box.options)
 
 
-@pytest.mark.parametrize("text", ["", "  ", "\u200b\u2060", "\0", "\u3164", "\u202e \ufeff"])
-def test_a_text_that_shows_nothing_is_no_text(lab, text):
-    lab.text_area(key="lab.text").set_value(text).run()
-    assert "Write a sentence above." in everything(lab)
-    assert "names no entity" not in everything(lab)
-
-
-def test_another_text_has_nothing_of_the_old_one_chosen(lab):
-    example(lab, FIGURE_2)
-    beijing = Triple("Beijing", "capital", "China")
-    do(lab, selection=Selection().with_triple(beijing))
-    assert "Chosen" in everything(lab.run())
-    lab.text_area(key="lab.text").set_value("Nobody is there").run()
-    assert "Chosen" not in everything(lab)
-
-
 def test_edits_belong_to_their_graph(lab):
     example(lab, FIGURE_2)
-    lab.text_input(key="lab.add_head").set_value("now")
-    lab.text_input(key="lab.add_relation").set_value("is")
-    lab.text_input(key="lab.add_tail").set_value("late")
-    lab.button[[b.label for b in lab.button].index("Add")].click().run()
+    add_triple(lab, "now", "is", "late")
     lab.run()  # the parts that an edit leaves as they are, too
     first = session(lab).graph
     other = next(f for f in session(lab).graphs if f != first)
@@ -147,11 +112,13 @@ def test_edits_belong_to_their_graph(lab):
     assert len(edits(lab)) == 1
 
 
+BLANK = ["", "  \n ", "\u200b\u2060", "\0", "\u3164", "\u202e \ufeff"]  # show nothing
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "Write a sentence above"),
-        ("  \n ", "Write a sentence above"),
+        *((blank, "Write a sentence above") for blank in BLANK),
         ("长" * 100_000, "100000 characters, and at most 5000"),
         ("nobody at all", "The sentence names no entity of this graph"),
         ("[CLS] Tim Cook 😀 [MASK] 𝒳", "branch"),
@@ -230,10 +197,7 @@ def button(at, key):
 
 def test_a_refusal_is_said_once_and_not_under_the_next_sentence(lab):
     example(lab, FIGURE_2)
-    lab.text_input(key="lab.add_head").set_value("Beijing")
-    lab.text_input(key="lab.add_relation").set_value("capital")
-    lab.text_input(key="lab.add_tail").set_value("China")
-    lab.button[[b.label for b in lab.button].index("Add")].click().run()
+    add_triple(lab, "Beijing", "capital", "China")
     assert "is in the graph already" in everything(lab)
     lab.run()
     lab.text_area(key="lab.text").set_value("Beijing now").run()
@@ -301,8 +265,5 @@ def test_an_edit_about_another_text_is_no_baseline(lab):
     example(lab, FIGURE_2)
     lab.session_state["lab.matrix_view"] = "difference"
     for head, baseline in (("London", "no knowledge"), ("Beijing", "before the last edit")):
-        lab.text_input(key="lab.add_head").set_value(head)
-        lab.text_input(key="lab.add_relation").set_value("hosts")
-        lab.text_input(key="lab.add_tail").set_value("games")
-        lab.button[[b.label for b in lab.button].index("Add")].click().run()
+        add_triple(lab, head, "hosts", "games")
         assert f"Difference: now − {baseline}" in everything(lab)

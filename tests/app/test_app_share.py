@@ -31,7 +31,7 @@ from kbert_core.knowledge.surface_forms import BASIC, RULES, NameRules
 from kbert_core.knowledge.triple import AliasRelations
 from kbert_lab.lab import share
 from kbert_lab.lab.comparing import GRAPHS, Choice
-from kbert_lab.lab.scene import MOST_EDITS, GraphRef, Scene
+from kbert_lab.lab.scene import MOST_EDITS, MOST_INTERVENTIONS, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.share import (
     MOST_BYTES,
@@ -54,6 +54,7 @@ SCENE = Scene(
 )
 SHARED = Shared(SCENE, "ner")
 TRIPLE = ["a", "b", "c"]
+BLOCK = Intervention("block", Tokens("trunk"), Tokens("branches")).as_dict()
 PANEL = {"model": "m", "graph": "none"}
 KEPT = Path(__file__).parent / "shared"
 ROOT = Path(__file__).parents[2]
@@ -385,6 +386,9 @@ WRONG = [  # where a part stands, its name, and what is wrong
     *[("scene", "options", {"strategy": v}) for v in ("best", "learned", [])],
     *[("scene", "options", v) for v in ({"threshold": 0.5}, {"scorer": "mine"}, {"x": 1})],
     ("scene", "options", {"strategy": "context", "threshold": "0.5"}),
+    *[("scene", "interventions", v) for v in (BLOCK, [{}], [BLOCK] * (MOST_INTERVENTIONS + 1))],
+    *[("scene", "interventions", [BLOCK | {"layers": v}]) for v in ([0], [2, 1], [10**9])],
+    ("scene", "interventions", [BLOCK | {"seen": {"kind": "mention", "start": 10**9}}]),
     *[("selection", "cell", v) for v in ([], [["trunk", 0, 1]], [["x", 1]] * 2)],
     *[("selection", "token", ["trunk", 0]), ("selection", "triple", ["a", "b"])],
     *[("selection", "layer", -1), ("selection", "head", 1.5)],

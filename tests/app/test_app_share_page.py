@@ -84,14 +84,6 @@ def labels(at):
     return [item.label for item in at.get("download_button")]
 
 
-def test_the_link_is_of_the_page_and_says_what_it_carries(lab):
-    at = lab("lab.share")
-    scene = from_link(link(at)["scene"][0]).scene
-    assert (scene.sentences, scene.model, scene.graph.name) == ((TEXT,), "words", "figure2")
-    assert "contains the text" in said(at) and "Anyone with the link can read" in said(at)
-    assert "Session, .kbert.json" in labels(at)
-
-
 def test_nothing_is_made_before_it_is_asked_for(lab):
     at = lab("lab.nothing")
     assert not [code for code in at.code if "scene=" in code.value or "import" in code.value]
@@ -147,11 +139,6 @@ def test_the_key_of_a_workspace_goes_along_only_when_it_is_wanted(lab, tmp_path)
     assert link(other)["scene"] == query["scene"]
     closed = lab("lab.nothing", scene=query["scene"][0])
     assert "made with the graph “shared”, which isn't here" in said(closed)
-
-
-def test_the_session_the_page_and_the_graph_can_be_kept(lab):
-    offered = ["Session, .kbert.json", "This page, .html", "Tree, .svg", "Visible matrix, .svg"]
-    assert labels(lab("lab.share"))[:5] == [*offered, "The edited graph, .spo"]
 
 
 def test_a_link_opens_on_the_panel_layer_head_and_readings_it_was_made_on(

@@ -3,18 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sessions import add, session, write
+from sessions import session
 from streamlit.testing.v1 import AppTest
 
 from app import services
 from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.knowledge.edit import Edit
-from kbert_core.knowledge.surface_forms import RULES, NameRules
+from kbert_core.knowledge.surface_forms import NameRules
 from kbert_lab.lab.scene import GraphRef, Scene
 from kbert_lab.lab.selection import Selection
-from kbert_lab.lab.share import Shared, from_link, to_link
+from kbert_lab.lab.share import Shared, to_link
 
 PATIENCE = 120
 TEXT = "Tim Cook is visiting Beijing now"
@@ -27,6 +25,7 @@ EDITS = (
 
 
 CHOSEN = Selection().with_cell(("trunk", 0, 0), ("special", 0)).with_triple(CEO).with_map(1, 2)
+NAMES = NameRules.of(["case", "width"])
 VIEWS = {"matrix_view": "difference", "knowledge_view": "graph", "specials": True}
 
 
@@ -74,62 +73,26 @@ def scene():
     return Scene((TEXT,), "words", services.ref_of(graph), EDITS, InjectionOptions(3))
 
 
-def test_a_link_restores_text_graph_edits_and_options(no_models, scene):
-    shared = Shared(scene, "tree", steps=(1, 2), compare="original", selection=CHOSEN, views=VIEWS)
-    at = opened(to_link(shared))
-    assert at.session_state["shared"] == shared
-    assert at.session_state["scene"] == scene
-    assert [len(step.what.edits) for step in session(at).history.steps] == [1, 2]
-    assert not at.session_state["waits"] and not at.error and not at.warning
-
-
-options = st.builds(
-    InjectionOptions,
-    st.integers(0, 20),
-    st.booleans(),
-    st.none() | st.sampled_from([("CEO",), ("CEO", "is_a")]),
-    not_relations=st.sampled_from([(), ("is_a",)]),
-    first_relations=st.sampled_from([(), ("capital", "is_a")]),
-    names=st.lists(st.sampled_from(RULES), unique=True).map(NameRules.of),
-) | st.builds(
-    InjectionOptions,
-    strategy=st.sampled_from(["rare", "context"]),
-    threshold=st.none() | st.floats(-1, 1),
-    one_sense=st.booleans(),
+@pytest.mark.parametrize(
+    ("task", "model", "texts"), [("ner", "ner", 1), ("pair", "pair", 2), ("tree", "encoder", 1)]
 )
-
-
-@given(
-    st.sampled_from([("ner", "ner", 1), ("pair", "pair", 2), ("tree", "encoder", 1)]),
-    st.integers(0, 3),
-    options,
-    st.sampled_from(["soft", "hard"]),
-    st.sampled_from(["tree", "all"]),
-    st.sampled_from(["auto", "bert", "original", "pinned", "parts"]),
-    st.sampled_from(["visible", "attention", "difference"]),
-    st.tuples(st.none() | st.integers(0, 2), st.integers(0, 2)),
-)
-def test_a_link_restores_whatever_the_lab_can_show(
-    models, scene, what, count, chosen, positions, visible, compare, panel, attention
+def test_a_link_restores_texts_graph_edits_options_and_what_is_chosen(
+    models, scene, task, model, texts
 ):
-    task, model, texts = what
     scene = replace(
         scene,
         sentences=(TEXT, "A cat")[:texts],
         model=model,
-        edits=scene.edits[:count],
-        options=chosen,
-        ablation=Ablation(positions, visible),
+        options=InjectionOptions(3, True, ("CEO",), not_relations=("is_a",), names=NAMES),
+        ablation=Ablation("hard", "all"),
     )
-    pinned = replace(scene, edits=scene.edits[:1]) if compare == "pinned" else None
-    views = {"matrix_view": panel} if panel != "visible" else {}
-    selection = Selection().with_map(*attention)
-    shared = Shared(scene, task, (), compare, pinned, selection, views)
+    pinned = replace(scene, edits=EDITS[:1])
+    shared = Shared(scene, task, (1, 2), "pinned", pinned, CHOSEN, VIEWS)
     at = opened(to_link(shared))
     assert at.session_state["shared"] == shared
-    assert at.session_state["notes"] == ()
-    again = from_link(to_link(at.session_state["shared"]))
-    assert again == shared
+    assert at.session_state["scene"].edits == EDITS and at.session_state["notes"] == ()
+    assert [len(step.what.edits) for step in session(at).history.steps] == [1, 2]
+    assert not at.session_state["waits"] and not at.error and not at.warning
 
 
 def test_the_page_a_first_visit_shows_comes_back_from_its_own_link(models):
@@ -144,33 +107,6 @@ def test_a_link_of_the_english_encoder_names_it_by_no_folder(no_models, scene):
     at = opened(to_link(shared))
     assert at.session_state["scene"].model == encoder
     assert at.session_state["shared"] == shared
-
-
-def test_a_link_with_a_graph_that_is_not_here_waits_and_shows_text_and_edits(no_models, scene):
-    graph = KnowledgeGraph([CEO, Triple("Beijing", "is_a", "City")], name="<b>hers</b>")
-    shared = Shared(replace(scene, graph=services.ref_of(graph)), "tree")
-    at = opened(to_link(shared))
-    assert at.session_state["waits"]
-    assert "<b>hers</b>" in said(at) and "isn't here" in said(at) and TEXT in said(at)
-    drawn = "".join(item.proto.body for item in at.get("html"))
-    assert "switched off (Tim Cook, CEO, Apple)" in drawn and "(Beijing, hosts, games)" in drawn
-    assert at.session_state["scene"].edits == (), "the page itself is still as it was"
-
-    other = KnowledgeGraph([CEO], name="<b>hers</b>")
-    take(at, other)
-    assert at.session_state["waits"] and "with the same triples" in said(at)
-    take(at, graph)
-    assert not at.session_state["waits"]
-    assert at.session_state["shared"] == shared
-    assert at.session_state["scene"] == shared.scene
-
-
-def take(at, graph):
-    """What an upload does: the graph is in the session, and its name is told once."""
-    add(at, graph.fingerprint, graph)
-    at.session_state["lab.opened"] = (graph.name, (), ())
-    at.run()
-    assert not at.exception
 
 
 def test_a_text_that_waits_can_be_read_with_another_graph(no_models, scene):
@@ -214,24 +150,20 @@ def test_a_missing_model_leaves_everything_but_the_prediction_and_says_so(no_mod
     assert opened(to_link(Shared(chinese, "ner"))).session_state["scene"].model == "characters"
 
 
-def test_a_missing_model_for_two_texts_shows_the_first(no_models, scene):
-    pair = replace(scene, model="hers", sentences=(TEXT, "<i>A cat</i>"))
-    at = opened(to_link(Shared(pair, "pair")))
-    assert at.session_state["scene"].sentences == (TEXT,)
-    assert "of two texts the first" in said(at)
+SCORED = InjectionOptions(3, strategy="context", scorer="hers")
+NOT_HERE = [  # what a link is of, what the page shows in its place, and what it says of it
+    ("pair", {"model": "hers", "sentences": (TEXT, "A cat")}, {"sentences": (TEXT,)}, "the first"),
+    ("ner", {"model": "classify"}, {"model": "words"}, "classify"),
+    ("ner", {"options": SCORED}, {"options": InjectionOptions(3)}, "a model that isn't here"),
+]
 
 
-def test_a_model_of_another_task_is_not_taken_for_the_one_meant(models, scene):
-    at = opened(to_link(Shared(replace(scene, model="classify"), "ner")))
-    assert at.session_state["scene"].model == "words"
-    assert "classify" in said(at)
-
-
-def test_a_scorer_that_is_not_here_is_said(models, scene):
-    scored = InjectionOptions(3, strategy="context", scorer="hers")
-    at = opened(to_link(Shared(replace(scene, model="ner", options=scored), "ner")))
-    assert at.session_state["scene"].options == InjectionOptions(3)
-    assert "chosen by a model that isn't here" in said(at)
+@pytest.mark.parametrize(("task", "sent", "shown", "why"), NOT_HERE)
+def test_what_is_not_here_is_left_out_and_said(models, scene, task, sent, shown, why):
+    scene = replace(scene, model="ner")
+    at = opened(to_link(Shared(replace(scene, **sent), task)))
+    now = at.session_state["scene"]
+    assert now == replace(now, **shown) and why in said(at)
 
 
 def test_a_pinned_scene_that_is_not_here_is_not_compared_with(models, scene):
@@ -262,26 +194,3 @@ def test_edits_that_do_not_fit_their_graph_open_nothing(no_models, scene):
     at = opened(to_link(Shared(replace(scene, edits=wrong), "tree")))
     assert "don't fit the graph" in said(at)
     assert at.session_state["shared"] == opened().session_state["shared"]
-
-
-def test_the_address_forgets_the_scene_once_the_page_shows_another(no_models, scene):
-    at = opened(to_link(Shared(scene, "tree")))
-    at.run()
-    assert "scene" in at.session_state["query"]
-    write(at, "something else")
-    at.run()
-    assert "scene" not in at.session_state["query"]
-    assert at.session_state["scene"].sentences == ("something else",)
-
-
-def test_the_address_names_an_example_only_while_the_page_shows_it_and_then_the_tab_keeps_a_link(
-    no_models,
-):
-    at = AppTest.from_function(page, default_timeout=PATIENCE)
-    at.query_params["example"] = "figure2"
-    at.run()
-    assert (at.session_state["query"], at.session_state["link"]) == ({"example": "figure2"}, None)
-    write(at, "Beijing is mine")
-    at.run()
-    assert at.session_state["query"] == {}
-    assert from_link(at.session_state["link"]).scene == at.session_state["shared"].scene

@@ -173,13 +173,6 @@ def test_a_session_file_brings_its_graph_along(lab, visit, tmp_path):
     assert seen(other) == before
 
 
-def test_a_bad_link_says_so_and_shows_the_example(visit):
-    lab = visit(path="?scene=%3Cscript%3Ealert(1)%3C%2Fscript%3E")
-    assert "can't be opened" in lab.page.locator('[data-testid="stAlert"]').first.inner_text()
-    assert lab.prediction("Now")
-    assert "scene=" not in lab.page.url
-
-
 def test_a_kept_page_opens_with_the_network_off_and_switches_between_before_and_now(
     lab, browser, tmp_path
 ):
