@@ -27,16 +27,12 @@ TEXT = "Tim Cook is visiting Beijing now"
 CAPITAL = Triple("Beijing", "capital", "China")
 
 
-def hostile_graph():
-    names = [*HOSTILE, "Tim Cook"]
-    triples = [Triple("Tim Cook", relation, tail) for relation in HOSTILE for tail in HOSTILE]
-    return KnowledgeGraph([*triples, *(Triple(n, "is", "b") for n in names)], name=HOSTILE[1])
-
-
 @pytest.fixture
 def hostile(run):
     """A page on which whatever people give is hostile; without a model."""
-    graph = hostile_graph()
+    triples = [Triple("Tim Cook", relation, tail) for relation in HOSTILE for tail in HOSTILE]
+    triples += [Triple(name, "is", "b") for name in (*HOSTILE, "Tim Cook")]
+    graph = KnowledgeGraph(triples, name=HOSTILE[1])
     text = f"Tim Cook {' '.join(HOSTILE)} now"
     options = InjectionOptions(6)
     edits = (Edit("add", Triple(HOSTILE[0], HOSTILE[1], HOSTILE[0])),)
@@ -101,11 +97,14 @@ def matrices(found):
     return [json.loads(text) for text in found.data]
 
 
-def test_page_holds_all_and_asks_for_nothing(hostile):
+def test_page_holds_all_asks_for_nothing_and_may_run_its_one_script(hostile):
     page = page_of(hostile)
     found = Reader(page)
     assert not {"iframe", "object", "embed", "link", "form", "base", "img"} & {*found.tags}
     assert not found.asked and not found.handlers and len(found.scripts) == 1
+    digest = base64.b64encode(hashlib.sha256(found.scripts[0].encode()).digest()).decode()
+    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src "
+    assert found.policy == f"{policy}'sha256-{digest}'"
     assert "url(" not in page.split("<script>")[0] and "@import" not in page
     for given in (*hostile.now.scene.sentences, "<u>task"):
         assert given in found.text
@@ -113,13 +112,6 @@ def test_page_holds_all_and_asks_for_nothing(hostile):
         assert triple.tail in found.text
     for data in matrices(found):
         assert data["n"] in (len(hostile.now.trace.rows[0]), len(hostile.before.trace.rows[0]))
-
-
-def test_page_may_run_the_one_script_that_it_carries(hostile):
-    found = Reader(page_of(hostile))
-    digest = base64.b64encode(hashlib.sha256(found.scripts[0].encode()).digest()).decode()
-    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src "
-    assert found.policy == f"{policy}'sha256-{digest}'"
 
 
 def test_page_switches_between_before_and_now_and_marks_what_changed(plain, run, graph):
@@ -140,15 +132,6 @@ def test_page_switches_between_before_and_now_and_marks_what_changed(plain, run,
     assert 'id="kb-now"' not in alone and len(matrices(Reader(alone))) == 1
     other = replace(gone, before=replace(gone.before, trace=run(graph, "another text")))
     assert 'id="kb-now"' not in page_of(other), "texts that differ aren't laid over each other"
-
-
-def test_page_draws_the_attention_that_the_page_shows(plain):
-    count = len(plain.now.trace.rows[0])
-    weights = np.full((count, count), 1 / count)
-    seen = replace(plain, now=replace(plain.now, attention=lambda: weights), map="layer 1")
-    kinds = [data["kind"] for data in matrices(Reader(page_of(seen)))]
-    assert kinds == ["visible", "visible", "attention"]  # before, then now
-    assert "layer 1" in Reader(page_of(seen)).text
 
 
 def test_page_tells_text_options_edits_graph_and_versions(plain):
@@ -182,7 +165,7 @@ def test_page_tells_what_interventions_did(plain):
     assert PART_BLOCKED in base64.b64decode(matrices(Reader(page))[1]["cells"])
 
 
-def test_page_of_a_label_of_fillings_and_of_entities(plain, checkpoints):
+def test_page_of_a_label_of_fillings_and_of_entities(plain):
     now = ClassPrediction("a", {"a": 0.7, "<b>": 0.3})
     was = ClassPrediction("<b>", {"a": 0.1, "<b>": 0.9})
     found = Reader(page_of(with_prediction(plain, now, was)))
@@ -240,10 +223,14 @@ def test_the_matrix_as_svg_has_labels_and_a_colour_for_each_kind_of_cell(plain):
         assert t("hidden") in drawn(page_matrix(plain))[0] != texts
 
 
-def test_attention_as_svg_has_a_scale(plain):
+def test_attention_is_drawn_as_shown_and_has_a_scale_as_svg(plain):
     count = len(plain.now.trace.rows[0])
     weights = np.tile(np.arange(count) / sum(range(count)), (count, 1))
     seen = replace(plain, now=replace(plain.now, attention=lambda: weights), map="Layer 1")
+    found = Reader(page_of(seen))
+    kinds = [data["kind"] for data in matrices(found)]
+    assert kinds == ["visible", "visible", "attention"]  # before, then now
+    assert "Layer 1" in found.text
     texts, fills = drawn(page_attention(seen))
     assert {"Attention: Layer 1", "0 %", f"{100 * weights.max():.1f} %", "hidden"} <= {*texts}
     assert "url(#hidden)" in fills and "#08306b" in fills
@@ -252,5 +239,5 @@ def test_attention_as_svg_has_a_scale(plain):
 def test_drawings_of_hostile_texts_are_text(hostile):
     for make in (page_tree, page_matrix):
         texts, _ = drawn(make(hostile))
-        assert any("<script>" in text for text in texts) or make is page_matrix
+        assert make is page_matrix or any("<script>" in text for text in texts)
         assert b"<script" not in make(hostile)

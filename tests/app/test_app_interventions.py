@@ -1,12 +1,10 @@
 """Interventions in the app: undone and redone, in words, and where they leave all as it was."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from sessions import add_triple, do, drawn_tokens, session, write
-from streamlit.testing.v1 import AppTest
+from sessions import add_triple, do, drawn_tokens, everything, opened, session, write
 
 from kbert_core import (
     Ablation,
@@ -25,8 +23,6 @@ from kbert_lab.lab.views import interventions, matrix
 from kbert_lab.lab.views.interventions import with_one_more
 from kbert_lab.lab.views.why import share_of_layers
 
-LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
-PATIENCE = 120
 SENTENCE = "Tim Cook is visiting Beijing now"
 BEIJING = SENTENCE.index("Beijing")
 CEO, CAPITAL = Triple("Tim Cook", "CEO", "Apple"), Triple("Beijing", "capital", "China")
@@ -236,20 +232,13 @@ def lab(monkeypatch, checkpoints, tmp_path):
     """The Lab with one tiny model for named entities."""
     (tmp_path / "tiny").symlink_to(checkpoints["ner"])
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
-    assert not at.exception
-    return at
+    return opened()
 
 
 def choose_cell(at, row, column):
     """What a click on the matrix does."""
     do(at, selection=Selection().with_cell(row, column))
     return at.run()
-
-
-def everything(at):
-    parts = (at.caption, at.info, at.error, at.warning, at.markdown)
-    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
 
 
 def standing(at):
@@ -317,18 +306,6 @@ def test_a_layer_the_model_lacks_is_refused_and_can_be_removed(on_link):
     click(on_link, "lab.iv_remove_1")
     assert standing(on_link) == (BLOCK,)
     assert not on_link.error
-
-
-def test_without_a_model_the_matrix_is_changed_all_the_same(lab):
-    lab.selectbox(key="lab.task").set_value("tree").run()
-    write(lab, "患者有糖尿病史")
-    lab.selectbox(key="lab.model").set_value("characters").run()
-    assert not lab.exception
-    before = everything(lab)
-    preset(lab, "everything")
-    assert not lab.exception
-    assert "1. All tokens may see each other" in everything(lab)
-    assert everything(lab) != before
 
 
 def test_a_marked_up_token_stays_text(lab):

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 import streamlit
-from sessions import add_triple, session
-from streamlit.testing.v1 import AppTest
+from sessions import add_triple, everything, opened, session
 
 from app import export, services, state
 from app.app_pages import knowledge_table
@@ -17,8 +16,6 @@ from kbert_lab.graphs.store.store import GraphStore
 from kbert_lab.lab import workspaces
 from kbert_lab.lab.texts import t
 
-PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
-PATIENCE = 180
 COOK = Triple("Tim Cook", "CEO", "Apple")
 FIGURE_2 = (COOK, Triple("Beijing", "capital", "China"), Triple("Beijing", "is_a", "City"))
 
@@ -27,15 +24,6 @@ FIGURE_2 = (COOK, Triple("Beijing", "capital", "China"), Triple("Beijing", "is_a
 def folders(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
     monkeypatch.setenv("KBERT_WORKSPACES", str(tmp_path / "workspaces"))
-
-
-def opened(page="knowledge", key=None):
-    at = AppTest.from_file(PAGES / f"{page}.py", default_timeout=PATIENCE)
-    if key:
-        at.query_params["workspace"] = key
-    at.run()
-    assert not at.exception
-    return at
 
 
 def choose(at, title):
@@ -48,13 +36,7 @@ def choose(at, title):
 
 @pytest.fixture
 def page():
-    return choose(opened(), "figure2")
-
-
-def everything(at):
-    parts = (at.caption, at.info, at.error, at.warning, at.success, at.markdown, at.code, at.toast)
-    said = "\n".join(str(item.value) for part in parts for item in part)
-    return said.replace("\\", "")
+    return choose(opened("knowledge"), "figure2")
 
 
 def triples(at):
@@ -172,7 +154,7 @@ def test_a_search_narrows_the_table(page):
 def test_a_large_graph_is_shown_in_pages(monkeypatch):
     for module in ("kbert_lab.lab.catalogue", "app.app_pages.knowledge_table"):
         monkeypatch.setattr(f"{module}.PAGE", 10)
-    at = choose(opened(), "medical_zh")
+    at = choose(opened("knowledge"), "medical_zh")
     assert "1 to 10 of 1,737" in everything(at)
     first = table(at)
     press(at, "next")
@@ -335,10 +317,10 @@ def test_a_workspace_survives_the_visit_and_is_opened_by_its_key(page):
     key = save(page, "fruit")
     assert f"?workspace={key}" in everything(page)
     assert "Workspace fruit" in everything(page)
-    for other in (opened(key=key), opened("lab", key=key)):
+    for other in (opened("knowledge", workspace=key), opened(workspace=key)):
         assert session(other).graph == state.WORKSPACE
         assert Triple("Tim Cook", "CEO", "Pear") in triples(other)
-    typed = opened()
+    typed = opened("knowledge")
     typed.text_input(key="knowledge.key").set_value(f"http://host/?workspace={key}")
     press(typed, "open_key")
     assert Triple("Tim Cook", "CEO", "Pear") in triples(typed)
@@ -355,7 +337,7 @@ def test_no_name_or_list_leads_to_a_workspace(page, tmp_path):
     folder = tmp_path / "workspaces"
     assert not any(key in path.name for path in folder.iterdir())
     for wrong in ("", "x", key[:-1], key + "x", next(folder.iterdir()).stem, "../" + key, "\0"):
-        at = opened(key=wrong or None)
+        at = opened("knowledge", workspace=wrong)
         assert session(at).graph != state.WORKSPACE
         if wrong:
             assert "No workspace has this key" in everything(at)
@@ -384,7 +366,7 @@ def test_a_folder_that_may_not_be_written_is_named(page, monkeypatch, tmp_path):
 
 def test_the_second_of_two_editors_is_told_and_nothing_is_overwritten(page):
     key = save(page, "shared", who="ann")
-    other = opened(key=key)
+    other = opened("knowledge", workspace=key)
     rewrite(page, COOK, tail="Pear")
     rewrite(other, COOK, tail="Plum")
     said = everything(other)
@@ -397,7 +379,7 @@ def test_the_second_of_two_editors_is_told_and_nothing_is_overwritten(page):
 
 def test_the_lab_edits_the_open_workspace(page):
     key = save(page)
-    lab = opened("lab", key=key)
+    lab = opened(workspace=key)
     lab.text_area(key="lab.text").set_value("Tim Cook is visiting Beijing now").run()
     add_triple(lab, "Beijing", "hosts", "games")
     assert not lab.exception

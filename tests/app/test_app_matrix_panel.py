@@ -2,19 +2,15 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from conftest import BIO, save_checkpoint
-from sessions import do, drawn, drawn_tokens, session
-from streamlit.testing.v1 import AppTest
+from sessions import do, drawn, drawn_tokens, everything, opened, session
 from transformers import AutoModelForTokenClassification
 
 from kbert_core import Card, InjectionOptions, ReadConfig, Triple
 from kbert_lab.lab.selection import Selection
 
-LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
-PATIENCE = 120
 FIGURE_2 = "Figure 2 of the paper, words as tokens"
 APPLE = Triple("Tim Cook", "CEO", "Apple")
 TEXT = "tim cook is here"
@@ -24,7 +20,7 @@ TEXT = "tim cook is here"
 def lab(monkeypatch, tmp_path):
     """The Lab without any model, on the paper's Figure 2."""
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
+    at = opened()
     return at.selectbox(key="lab.example").set_value(FIGURE_2).run()
 
 
@@ -32,17 +28,12 @@ def lab(monkeypatch, tmp_path):
 def read(monkeypatch, checkpoints):
     """The Lab with a tiny random tagger that reads "tim cook"."""
     monkeypatch.setenv("KBERT_MODELS", str(checkpoints["ner"].parent))
-    at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
+    at = opened()
     at.selectbox(key="lab.task").set_value("ner").run()
     at.selectbox(key="lab.graph").set_value("figure2")
     at.text_area(key="lab.text").set_value(TEXT).run()
     assert not at.exception
     return at
-
-
-def everything(at):
-    parts = (at.caption, at.info, at.error, at.warning, at.markdown, at.code)
-    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
 
 
 def choose(at, selection):

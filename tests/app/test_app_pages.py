@@ -6,8 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sessions import add, add_triple, do, session, write
-from streamlit.testing.v1 import AppTest
+from sessions import add, add_triple, do, everything, opened, session, write
 
 from app import export, services
 from kbert_core import KnowledgeGraph, Triple
@@ -19,9 +18,6 @@ from kbert_lab.lab import examples
 from kbert_lab.lab.commands import Options
 from kbert_lab.lab.models import read_model
 
-PAGES = Path(__file__).resolve().parents[2] / "app" / "app_pages"
-LAB = PAGES / "lab.py"
-PATIENCE = 120
 FIGURE_2 = "Figure 2 of the paper, words as tokens"
 
 
@@ -29,9 +25,7 @@ FIGURE_2 = "Figure 2 of the paper, words as tokens"
 def lab(monkeypatch, tmp_path):
     """The Lab without any model: a graph, a tree and a matrix all the same."""
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
-    assert not at.exception
-    return at
+    return opened()
 
 
 def example(at, name):
@@ -42,11 +36,6 @@ def example(at, name):
 
 def edits(at):
     return session(at).scene().edits
-
-
-def everything(at):
-    parts = (at.caption, at.info, at.error, at.warning, at.markdown, at.code)
-    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
 
 
 def test_without_a_model_all_but_the_prediction_works_and_the_remedy_is_named(lab):
@@ -61,7 +50,7 @@ def test_an_example_whose_encoder_is_not_installed_is_not_offered(monkeypatch):
     monkeypatch.setattr(encoders, "PathFinder", nothing_there)
     monkeypatch.setitem(examples.FIRST, "en", "copd")
     services._model_info.clear()
-    at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
+    at = opened()
     services._model_info.clear()
     assert not at.exception
     assert not at.error
@@ -82,7 +71,7 @@ def test_a_model_that_cannot_be_read_comes_last_and_is_never_the_first_choice(
         file.write_bytes(b"garbage") if name == "model.safetensors" else file.unlink()
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("KBERT_OPEN_PATHS", "0")
-    at = AppTest.from_file(LAB, default_timeout=PATIENCE).run()
+    at = opened()
     box = at.selectbox(key="lab.model")
     assert Path(box.value).name == "whole" and not at.error
     assert box.options[-1] == "a-broken · can't be used"
@@ -170,8 +159,7 @@ def test_strategy_is_chosen_and_the_table_says_why(lab):
 
 def test_about_names_limits_and_checks_what_is_there(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    at = AppTest.from_file(PAGES / "about.py", default_timeout=PATIENCE).run()
-    assert not at.exception
+    at = opened("about")
     assert "no medical advice" in everything(at)
     assert "No model in" in everything(at)
 
@@ -225,12 +213,12 @@ def test_a_packed_graph_is_opened_and_uploaded_up_to_what_it_unpacks_to(tmp_path
     uploaded = services.read_upload(data, "kg.spo.gz").graph
     assert [(len(g), g.name) for g in (by_path, uploaded)] == [(1, "kg")] * 2
     monkeypatch.setattr(services, "MOST_BYTES", 1000)  # more than the packed file's
-    for opened in (
+    for read in (
         lambda: services.read_upload(data, "kg.spo.gz"),
         lambda: services.open_graph(str(tmp_path / "kg.spo.gz"), skip_bad=True),
     ):
         with pytest.raises(GraphFileError, match="when unpacked"):
-            opened()
+            read()
 
 
 @pytest.mark.parametrize(
@@ -245,8 +233,8 @@ def test_a_packed_graph_is_opened_and_uploaded_up_to_what_it_unpacks_to(tmp_path
 def test_graphs_of_other_formats_are_opened_and_uploaded(tmp_path, name, text):
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
-    for opened in (services.open_graph(str(path)), services.read_upload(text.encode(), name)):
-        assert list(opened.graph) == [Triple("a", "r", "t")]
+    for read in (services.open_graph(str(path)), services.read_upload(text.encode(), name)):
+        assert list(read.graph) == [Triple("a", "r", "t")]
     assert name.split(".")[1].lower() in services.GRAPH_ENDINGS
 
 

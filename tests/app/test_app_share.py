@@ -331,14 +331,6 @@ def test_share_of_many_edits_needs_a_file_and_of_more_the_edited_graph():
         to_file(many(MOST_EDITS + 1), LARGE)
 
 
-def test_share_of_a_long_text_needs_a_file():
-    text = "".join(chr(0x4E00 + i * 7919 % 20_000) for i in range(5000))
-    long = replace(SHARED, scene=replace(SCENE, sentences=(text, text[::-1])))
-    with pytest.raises(TooLong, match="8,000 characters"):
-        to_link(long)
-    assert from_file(to_file(long, LARGE)) == long
-
-
 def test_share_carries_names_of_folders_and_never_where_they_lie():
     scored = InjectionOptions(strategy="context", scorer="/home/her/secret/scorer")
     scene = replace(SCENE, model="/home/her/models/mine", options=scored, device="cuda:3")

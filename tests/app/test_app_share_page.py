@@ -2,13 +2,11 @@
 
 import hashlib
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs
 
 import pytest
-from sessions import add, do, edit, session, write
-from streamlit.testing.v1 import AppTest
+from sessions import add, do, edit, everything, opened, session, write
 
 from app import services
 from app.app_pages import lab_share
@@ -23,7 +21,6 @@ from kbert_lab.lab.scene import GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.share import Shared, from_link, to_link
 
-LAB = Path(__file__).resolve().parents[2] / "app" / "app_pages" / "lab.py"
 TEXT = "Tim Cook is visiting Beijing now"
 
 
@@ -45,14 +42,11 @@ def lab(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path / "models"))
     monkeypatch.setenv("KBERT_WORKSPACES", str(tmp_path / "workspaces"))
 
-    def opened(popover, **query):
-        at = AppTest.from_file(LAB, default_timeout=120)
-        for name, value in query.items():
-            at.query_params[name] = value
-        at.run()
+    def open_lab(popover, **query):
+        at = opened(**query)
         return behind(at, popover) if popover else at
 
-    return opened
+    return open_lab
 
 
 def behind(at, popover):
@@ -69,11 +63,6 @@ def choose(at, graph):
     """Open a graph, and choose it."""
     add(at, graph.fingerprint, graph)
     at.run().selectbox(key="lab.graph").set_value(graph.fingerprint).run()
-
-
-def said(at):
-    parts = (at.caption, at.info, at.warning, at.error)
-    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
 
 
 def link(at):
@@ -95,12 +84,12 @@ def test_a_link_of_an_own_graph_says_that_others_lack_it(lab):
     graph = KnowledgeGraph([Triple("Beijing", "is", "<b>")], name="<i>mine")
     choose(at, graph)
     at = behind(at, "lab.share")
-    assert "contains the triples of “<i>mine” that the text needs: 1." in said(at)
+    assert "contains the triples of “<i>mine” that the text needs: 1." in everything(at)
     assert from_link(link(at)["scene"][0]).triples == (Triple("Beijing", "is", "<b>"),)
     bits = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(300)]
     large = KnowledgeGraph([Triple("Beijing", "is", bit) for bit in bits], name="large")
     choose(at, large)
-    assert "Whoever opens it needs the graph “large”" in said(at)
+    assert "Whoever opens it needs the graph “large”" in everything(at)
     assert not from_link(link(at)["scene"][0]).triples
 
 
@@ -110,7 +99,7 @@ def test_a_page_too_long_for_a_link_offers_the_file(lab):
     edits = [Edit("add", Triple("Beijing", "has", bit)) for bit in bits]
     edit(at, *edits)
     at = behind(at, "lab.share")
-    assert "longer than the 8,000 characters" in said(at)
+    assert "longer than the 8,000 characters" in everything(at)
     assert not [code for code in at.code if "scene=" in code.value]
     assert "Session, .kbert.json" in labels(at)
 
@@ -119,7 +108,7 @@ def test_an_empty_text_is_nothing_to_share(lab):
     at = lab("lab.share")
     write(at, " ")
     at.run()
-    assert "then there is something to share" in said(at)
+    assert "then there is something to share" in everything(at)
     assert not at.code
     assert not {*labels(at)} & {"Session, .kbert.json", "This page, .html"}
 
@@ -131,14 +120,14 @@ def test_the_key_of_a_workspace_goes_along_only_when_it_is_wanted(lab, tmp_path)
     at = lab("lab.share", workspace=key)
     assert set(link(at)) == {"scene"}
     assert key not in "".join(code.value for code in at.code)
-    assert "does not open the workspace" in said(at)
+    assert "does not open the workspace" in everything(at)
     at.checkbox(key="lab.share_key").check().run()
     query = link(at)
-    assert query["workspace"] == [key] and "read and edit the whole workspace" in said(at)
+    assert query["workspace"] == [key] and "read and edit the whole workspace" in everything(at)
     other = lab("lab.share", workspace=key, scene=query["scene"][0])
     assert link(other)["scene"] == query["scene"]
     closed = lab("lab.nothing", scene=query["scene"][0])
-    assert "made with the graph “shared”, which isn't here" in said(closed)
+    assert "made with the graph “shared”, which isn't here" in everything(closed)
 
 
 def test_a_link_opens_on_the_panel_layer_head_and_readings_it_was_made_on(
@@ -173,8 +162,8 @@ def test_a_link_of_another_version_of_a_demo_graph_shows_what_its_text_needs_of_
     scene = Scene((TEXT,), "words", old, (Edit("replace", capital, edited),))
     at = lab("", scene=to_link(Shared(scene, "tree", triples=(capital,))))
     at.button(key="lab.card_open").click().run()
-    assert "“figure2” isn't here with the same triples" in said(at)
-    assert "10 tokens: 8 trunk, 2 branch" in said(at)
+    assert "“figure2” isn't here with the same triples" in everything(at)
+    assert "10 tokens: 8 trunk, 2 branch" in everything(at)
 
 
 def test_a_link_of_an_own_graph_shows_its_prediction_to_who_lacks_the_graph(
@@ -198,18 +187,18 @@ def test_a_link_of_an_own_graph_shows_its_prediction_to_who_lacks_the_graph(
 
     other = lab("", scene=link(at)["scene"][0])
     assert TEXT in [item.value for item in other.subheader]
-    assert "as they were shared" in said(other)
+    assert "as they were shared" in everything(other)
     assert not other.text_area
     other.button(key="lab.card_open").click().run()
     assert not other.exception and other.text_area(key="lab.text").value == TEXT
-    assert "as they were shared" in said(other)
+    assert "as they were shared" in everything(other)
     mine, hers = (
         [item.proto.body for item in page.get("html") if "kb-ner" in item.proto.body]
         for page in (at, other)
     )
     assert mine == hers != []
     other.text_area(key="lab.text").set_value("name 7").run()
-    assert "as they were shared" not in said(other)
+    assert "as they were shared" not in everything(other)
 
 
 def test_triples_that_alone_would_be_read_differently_do_not_go_along(lab):

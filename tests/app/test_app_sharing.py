@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from sessions import session
+from sessions import everything, session
 from streamlit.testing.v1 import AppTest
 
 from app import services
@@ -39,8 +39,7 @@ def page():
     state.begin()
     ss["waits"] = something_waits()
     ss["shared"], ss["scene"] = sharing.shared(), state.scene()
-    ss["log"], ss["notes"] = state.log(), getattr(sharing.arrival(), "notes", ())
-    ss["query"], ss["link"] = sharing.query(), sharing.link_back()
+    ss["query"], ss["notes"] = sharing.query(), getattr(sharing.arrival(), "notes", ())
 
 
 @pytest.fixture
@@ -60,11 +59,6 @@ def opened(link=None):
     at.run()
     assert not at.exception
     return at
-
-
-def said(at):
-    parts = (at.caption, at.info, at.error, at.warning, at.code, at.subheader)
-    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
 
 
 @pytest.fixture
@@ -144,8 +138,8 @@ def test_a_missing_model_leaves_everything_but_the_prediction_and_says_so(no_mod
         *(scene.sentences, scene.edits, scene.graph),
     )
     assert now.options == InjectionOptions(3)
-    assert "the model hers, which isn't here" in said(at)
-    assert "first in graph order" in said(at)
+    assert "the model hers, which isn't here" in everything(at)
+    assert "first in graph order" in everything(at)
     chinese = replace(scene, model="hers", sentences=("患者行胃镜检查",), edits=())
     assert opened(to_link(Shared(chinese, "ner"))).session_state["scene"].model == "characters"
 
@@ -163,7 +157,7 @@ def test_what_is_not_here_is_left_out_and_said(models, scene, task, sent, shown,
     scene = replace(scene, model="ner")
     at = opened(to_link(Shared(replace(scene, **sent), task)))
     now = at.session_state["scene"]
-    assert now == replace(now, **shown) and why in said(at)
+    assert now == replace(now, **shown) and why in everything(at)
 
 
 def test_a_pinned_scene_that_is_not_here_is_not_compared_with(models, scene):
@@ -192,5 +186,5 @@ def test_a_bad_link_says_so_in_a_sentence_and_shows_the_first_visit(no_models, l
 def test_edits_that_do_not_fit_their_graph_open_nothing(no_models, scene):
     wrong = (Edit("remove", Triple("no", "such", "<b>triple</b>")),)
     at = opened(to_link(Shared(replace(scene, edits=wrong), "tree")))
-    assert "don't fit the graph" in said(at)
+    assert "don't fit the graph" in everything(at)
     assert at.session_state["shared"] == opened().session_state["shared"]

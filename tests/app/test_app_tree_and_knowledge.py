@@ -10,7 +10,6 @@ from kbert_core import (
     KnowledgeGraph,
     Rule,
     Triple,
-    Words,
     collate,
     flatten,
     grow_trees,
@@ -52,11 +51,8 @@ def test_tree_hangs_every_branch_from_its_mention(graph, run):
     ]
 
 
-def test_a_pair_is_one_picture_with_two_trunks(graph, trace_of):
-    tree_of_two = grow_trees([["Tim Cook now", "Beijing now"]], graph, InjectionOptions())[0]
-    row = flatten([tree_of_two], Words(special=True))[0]
-    batch = collate([row])
-    view = tree.tree_view(trace_of(row, batch, FULL))
+def test_a_pair_is_one_picture_with_two_trunks(graph, run):
+    view = tree.tree_view(run(graph, ["Tim Cook now", "Beijing now"]))
     trunks = [
         [tok.text for node in view.nodes if node.sentence == number for tok in node.tokens]
         for number in (0, 1)
@@ -64,11 +60,8 @@ def test_a_pair_is_one_picture_with_two_trunks(graph, trace_of):
     assert trunks == [["[CLS]", "Tim", "Cook", "now", "[SEP]"], ["Beijing", "now", "[SEP]"]]
     drawn = tree.tree_html(view)
     assert drawn.count('class="kb-trunk-row"') == 2
+    assert "kb-trunk-row" not in tree.tree_html(tree.tree_view(run(graph)))  # one sentence
     assert drawn.index("CEO") < drawn.index(">Beijing<") < drawn.index("capital")
-
-
-def test_one_sentence_is_drawn_without_a_letter(graph, run):
-    assert "kb-trunk-row" not in tree.tree_html(tree.tree_view(run(graph)))
 
 
 @pytest.mark.parametrize(("text", "is_so"), [("مرحبا Beijing", True), ("Beijing مرحبا", False)])
@@ -83,13 +76,6 @@ def test_tree_says_what_is_new_and_what_is_gone(graph, run):
     assert status == {APPLE: "same", CITY: "same", ASIA: "added", CHINA: "removed"}
     drawn = [branch.triple for node in view.nodes for branch in node.branches]
     assert drawn.index(CHINA) == [b.branch.triple for b in before.branches].index(CHINA)
-
-
-def test_tree_html_escapes_tokens_and_triples(run):
-    graph = KnowledgeGraph([Triple("Beijing", "<b>", "<img/src=x>")])
-    drawn = tree.tree_html(tree.tree_view(run(graph, "Beijing <i>now</i>")))
-    assert "<img" not in drawn and "<i>now" not in drawn
-    assert "&lt;img/src=x&gt;" in drawn
 
 
 @pytest.mark.parametrize("text", [EVIL, "a\u202eb", " ", ""])
@@ -157,33 +143,24 @@ def test_an_entity_named_twice_has_its_triples_listed_once(graph, run):
 ROWS = tuple((triple, True) for triple in (APPLE, CHINA, CITY, ASIA))
 
 
-def changed(graph, edited, rows=ROWS):
-    wanted = knowledge.rows_changed(rows, {"edited_rows": edited})
-    return knowledge.read_changes(rows, wanted, graph)
-
-
-def test_unticking_a_row_switches_its_triple_off(graph):
-    read = changed(graph, {0: {"on": False}, 1: {"on": True}})
-    assert read.edits == (Edit("switch_off", APPLE),)
-
-
-def test_a_changed_field_replaces_the_triple(graph):
-    read = changed(graph, {"1": {"tail": " Hebei "}})
-    assert read.edits == (Edit("replace", CHINA, Triple("Beijing", "capital", "Hebei")),)
+HEBEI = Triple("Beijing", "capital", "Hebei")
 
 
 @pytest.mark.parametrize(
-    ("edited", "problem"),
+    ("edited", "edits", "problem"),
     [
-        ({1: {"tail": ""}}, "its tail is empty"),
-        ({1: {"tail": None}}, "its tail is empty"),
-        ({1: {"tail": "a\tb"}}, "control character"),
-        ({2: {"relation": "capital", "tail": "China"}}, "is in the graph already"),
+        ({0: {"on": False}, 1: {"on": True}}, (Edit("switch_off", APPLE),), ""),
+        ({"1": {"tail": " Hebei "}}, (Edit("replace", CHINA, HEBEI),), ""),
+        ({0: {"on": False}, 1: {"tail": ""}}, (), "its tail is empty"),
+        ({0: {"on": False}, 1: {"tail": None}}, (), "its tail is empty"),
+        ({1: {"tail": "a\tb"}}, (), "control character"),
+        ({2: {"relation": "capital", "tail": "China"}}, (), "is in the graph already"),
     ],
 )
-def test_a_change_that_cannot_be_made_makes_no_edit_and_says_why(graph, edited, problem):
-    read = changed(graph, {0: {"on": False}, **edited})
-    assert read.edits == () and problem in read.problem
+def test_what_is_changed_in_a_table_makes_edits_or_none_and_says_why(graph, edited, edits, problem):
+    wanted = knowledge.rows_changed(ROWS, {"edited_rows": edited})
+    read = knowledge.read_changes(ROWS, wanted, graph)
+    assert read.edits == edits and problem in (read.problem or "")
 
 
 def test_nearest_names_share_characters_with_the_text():
@@ -252,22 +229,21 @@ def test_shown_names_what_cannot_be_seen():
     assert shown("\ufe0f\u200d") == "U+FE0FU+200D"
 
 
-def test_state_of_a_triple_says_how_it_stood_among_the_others(trace_of):
+def test_state_of_a_triple_says_how_it_stood_among_the_others(run):
     graph = KnowledgeGraph([CHINA, CITY, Triple("Oslo", "capital", "Norway")])
-    grown = grow_trees(["Beijing now"], graph, InjectionOptions(1, strategy="rare"))[0]
-    row = flatten([grown], Words(special=True))[0]
-    batch = collate([row])
-    trace = trace_of(row, batch, FULL)
-    states = {made.triple: made.state for made in knowledge.triple_rows(trace, graph)}
-    assert states == {
+
+    def states(text, strategy):
+        trace = run(graph, text, max_triples=1, strategy=strategy)
+        return {row.triple: row.state for row in knowledge.triple_rows(trace, graph)}
+
+    assert states("Beijing now", "rare") == {
         CHINA: "over the limit per mention · rarity 0.41, rank 2 of 2",
         CITY: "injected · rarity 1.10, rank 1 of 2",
     }
-    grown = grow_trees(["Beijing, a City"], graph, InjectionOptions(1, strategy="tail_in_text"))[0]
-    row = flatten([grown], Words(special=True))[0]
-    trace = trace_of(row, batch, FULL)
-    states = {made.triple: made.state for made in knowledge.triple_rows(trace, graph)}
-    assert states == {CHINA: "tail not in the text", CITY: "injected · tail in the text"}
+    assert states("Beijing, a City", "tail_in_text") == {
+        CHINA: "tail not in the text",
+        CITY: "injected · tail in the text",
+    }
 
 
 def test_a_drawn_triple_names_its_tokens_and_an_entity_those_that_say_it(graph, run):
