@@ -109,13 +109,6 @@ def test_why_names_the_ablation_where_only_it_opens_a_cell(graph, run):
     assert "only because everything is visible in this ablation" in said
 
 
-def test_attention_of_hidden_cells_is_drawn_apart_from_small_values(graph, run):
-    flat = run(graph).rows[0]
-    view = matrix.attention_view(flat, np.zeros((len(flat),) * 2), *seen(flat))
-    assert view.codes[index("Apple"), index("China")] == matrix.HIDDEN
-    assert view.codes[index("Apple"), index("CEO")] == 0
-
-
 def test_leaving_specials_out_keeps_rows_and_columns_together(graph, run):
     flat = run(graph).rows[0]
     view = matrix.without_specials(matrix.visible_view(flat, FULL))

@@ -293,11 +293,6 @@ def test_what_was_changed_last_is_what_is_compared(on_link):
     assert compared_with(on_link) == "Difference: now − before the last edit."
 
 
-def preset(at, name):
-    """What the menu of presets does."""
-    return do(at, Intervene(PRESETS[name])).run()
-
-
 def test_a_layer_the_model_lacks_is_refused_and_can_be_removed(on_link):
     deep = Intervention("block", TRUNK, BRANCHES, layers=(9,))
     do(on_link, Intervene((BLOCK, deep))).run()

@@ -8,11 +8,10 @@ from conftest import BIO, save_checkpoint
 from sessions import do, drawn, drawn_tokens, everything, opened, session
 from transformers import AutoModelForTokenClassification
 
-from kbert_core import Card, InjectionOptions, ReadConfig, Triple
+from kbert_core import Card, InjectionOptions, ReadConfig
 from kbert_lab.lab.selection import Selection
 
 FIGURE_2 = "Figure 2 of the paper, words as tokens"
-APPLE = Triple("Tim Cook", "CEO", "Apple")
 TEXT = "tim cook is here"
 
 
@@ -20,8 +19,7 @@ TEXT = "tim cook is here"
 def lab(monkeypatch, tmp_path):
     """The Lab without any model, on the paper's Figure 2."""
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    at = opened()
-    return at.selectbox(key="lab.example").set_value(FIGURE_2).run()
+    return opened().selectbox(key="lab.example").set_value(FIGURE_2).run()
 
 
 @pytest.fixture
@@ -42,10 +40,6 @@ def choose(at, selection):
     at.run()
     assert not at.exception
     return at
-
-
-def chosen(at):
-    return session(at).selection
 
 
 def names(at):

@@ -151,9 +151,6 @@ def test_strategy_is_chosen_and_the_table_says_why(lab):
     assert not lab.exception
     assert "tail not in the text" in everything(lab)
     lab.selectbox(key="lab.strategy").set_value("rare").run()
-    lab.number_input(key="lab.max_triples").set_value(1).run()
-    assert not lab.exception
-    assert "1 over the limit per mention" in everything(lab)
     assert lab.checkbox(key="lab.one_sense").value is False
 
 
@@ -201,7 +198,7 @@ def test_an_example_is_no_longer_named_once_its_graph_is_changed(lab):
     assert "14 tokens: 8 trunk, 6 branch" in everything(lab)
 
 
-def test_an_uploaded_file_says_how_many_lines_repeat(tmp_path):
+def test_an_uploaded_file_says_how_many_lines_repeat():
     opened = services.read_upload(b"a\tb\tc\na\tb\tc\n", "kg.spo")
     assert (len(opened.graph), opened.repeated) == (1, 1)
 

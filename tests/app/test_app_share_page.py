@@ -21,6 +21,7 @@ from kbert_lab.lab.scene import GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.share import Shared, from_link, to_link
 
+BITS = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(300)]  # too many for a link
 TEXT = "Tim Cook is visiting Beijing now"
 
 
@@ -69,6 +70,11 @@ def link(at):
     return parse_qs(next(c.value for c in at.code if "?" in c.value and "=" in c.value)[1:])
 
 
+def shared(at):
+    """What the page's link carries."""
+    return from_link(link(at)["scene"][0])
+
+
 def labels(at):
     return [item.label for item in at.get("download_button")]
 
@@ -85,19 +91,16 @@ def test_a_link_of_an_own_graph_says_that_others_lack_it(lab):
     choose(at, graph)
     at = behind(at, "lab.share")
     assert "contains the triples of “<i>mine” that the text needs: 1." in everything(at)
-    assert from_link(link(at)["scene"][0]).triples == (Triple("Beijing", "is", "<b>"),)
-    bits = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(300)]
-    large = KnowledgeGraph([Triple("Beijing", "is", bit) for bit in bits], name="large")
+    assert shared(at).triples == (Triple("Beijing", "is", "<b>"),)
+    large = KnowledgeGraph([Triple("Beijing", "is", bit) for bit in BITS], name="large")
     choose(at, large)
     assert "Whoever opens it needs the graph “large”" in everything(at)
-    assert not from_link(link(at)["scene"][0]).triples
+    assert not shared(at).triples
 
 
 def test_a_page_too_long_for_a_link_offers_the_file(lab):
     at = lab("lab.nothing")
-    bits = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(300)]
-    edits = [Edit("add", Triple("Beijing", "has", bit)) for bit in bits]
-    edit(at, *edits)
+    edit(at, *(Edit("add", Triple("Beijing", "has", bit)) for bit in BITS))
     at = behind(at, "lab.share")
     assert "longer than the 8,000 characters" in everything(at)
     assert not [code for code in at.code if "scene=" in code.value]
@@ -143,7 +146,7 @@ def test_a_link_opens_on_the_panel_layer_head_and_readings_it_was_made_on(
     assert (at.selectbox(key="lab.layer").value, at.selectbox(key="lab.head").value) == (1, 2)
     assert at.segmented_control(key="lab.matrix_view").value == "attention"
     assert at.toggle(key="lab.all_heads").value and session(at).selection.token == cook
-    again = from_link(link(at)["scene"][0])
+    again = shared(at)
     assert again == replace(given, scene=again.scene, triples=again.triples)
     assert [triple.head for triple in again.triples] == ["Tim Cook", "Beijing", "Beijing"]
 
@@ -152,7 +155,7 @@ def test_a_link_opens_on_the_panel_layer_head_and_readings_it_was_made_on(
     at = lab("lab.share", scene=to_link(given))
     assert at.segmented_control(key="lab.free.1.positions").value == "hard"
     assert at.selectbox(key="lab.free.0.graph").value == "none"
-    again = from_link(link(at)["scene"][0])
+    again = shared(at)
     assert (again.compare, again.panels, again.selection) == ("free", panels, chosen)
 
 
@@ -182,7 +185,7 @@ def test_a_link_of_an_own_graph_shows_its_prediction_to_who_lacks_the_graph(
     edit(at, *edits)
     write(at, TEXT)
     at = behind(at, "lab.share")
-    sent = from_link(link(at)["scene"][0])
+    sent = shared(at)
     assert (sent.triples, sent.off) == ((big, capital), (capital,))
 
     other = lab("", scene=link(at)["scene"][0])
@@ -210,4 +213,4 @@ def test_triples_that_alone_would_be_read_differently_do_not_go_along(lab):
     do(at, Options({"max_triples": 1}))
     for strategy, part in (("first", tuple(about)), ("rare", ())):
         do(at, Options({"strategy": Strategy(strategy)}))
-        assert from_link(link(behind(at, "lab.share"))["scene"][0]).triples == part
+        assert shared(behind(at, "lab.share")).triples == part
