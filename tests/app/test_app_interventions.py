@@ -303,6 +303,12 @@ def test_a_layer_the_model_lacks_is_refused_and_can_be_removed(on_link):
     assert not on_link.error
 
 
+def test_a_cut_link_is_said_to_equal_no_graph_and_what_opens_everything_is_not(on_link):
+    for name, equal in (("no_link", True), ("everything", False)):
+        do(on_link, Intervene(PRESETS[name])).run()
+        assert ("Equal to the model without any graph" in everything(on_link)) is equal
+
+
 def test_a_marked_up_token_stays_text(lab):
     write(lab, "**bold** <b> 糖尿病 $x$ [CLS]")
     lab.run()

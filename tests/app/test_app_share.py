@@ -359,6 +359,11 @@ def refused(name, **parts):
         from_link(packed(data_of(SHARED) | parts))
 
 
+WRONG_TOKENS = [
+    {"kind": "mention", "start": 10**9},
+    {"kind": "branch", "sentence": 0, "start": 0, "triple": ["a", "", "c"]},
+    *({"kind": "token", "identity": v} for v in (["trunk", 0], ["leaf", 0, 1], ["trunk", 0, -1])),
+]
 WRONG = [  # where a part stands, its name, and what is wrong
     *[("", "steps", v) for v in ([-1], 3, ["1"])],
     *[("", "compare", v) for v in (3, None)],
@@ -380,7 +385,7 @@ WRONG = [  # where a part stands, its name, and what is wrong
     ("scene", "options", {"strategy": "context", "threshold": "0.5"}),
     *[("scene", "interventions", v) for v in (BLOCK, [{}], [BLOCK] * (MOST_INTERVENTIONS + 1))],
     *[("scene", "interventions", [BLOCK | {"layers": v}]) for v in ([0], [2, 1], [10**9])],
-    ("scene", "interventions", [BLOCK | {"seen": {"kind": "mention", "start": 10**9}}]),
+    *[("scene", "interventions", [BLOCK | {"seen": v}]) for v in WRONG_TOKENS],
     *[("selection", "cell", v) for v in ([], [["trunk", 0, 1]], [["x", 1]] * 2)],
     *[("selection", "token", ["trunk", 0]), ("selection", "triple", ["a", "b"])],
     *[("selection", "layer", -1), ("selection", "head", 1.5)],
