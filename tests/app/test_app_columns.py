@@ -4,16 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from explaining_pages import (
-    FIGURE_2,
-    choose,
-    drawn,
-    models_in,
-    opened,
-    said,
-    tagger,
-    write,
-)
+from explaining_pages import FIGURE_2, choose, drawn, models_in, opened, said, tagger, write
 from roof_taggers import tagger as roof_tagger
 from sessions import do, edit, read_by
 from tiny_knowbert import SENSES, TEST, knowbert_in
@@ -21,13 +12,7 @@ from tiny_knowbert import TEXT as SENSE_TEXT
 
 from app import explained
 from app.app_pages import lab_columns
-from kbert_core import (
-    Ablation,
-    InjectionOptions,
-    KnowledgeGraph,
-    Pipeline,
-    Triple,
-)
+from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.explain.case import Case, Target
 from kbert_core.kbert.interventions import PRESETS
 from kbert_core.knowledge.edit import Edit

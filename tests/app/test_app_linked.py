@@ -5,7 +5,6 @@ from explaining_pages import PAGES, PATIENCE, drawn, opened_on, said
 from streamlit.testing.v1 import AppTest
 from tiny_knowbert import PICTURE, PLACE, SENSES, TEST, TEXT, knowbert_in
 
-from kbert_core import Triple
 from kbert_core.explain.targets import LinkTarget
 from kbert_lab.lab.models import read_model
 from kbert_lab.lab.texts import t
@@ -31,17 +30,11 @@ def trace(tmp_path, checkpoints):
 
 def test_rows_of_a_linked_text_say_which_triples_are_in_a_vector(trace):
     rows = knowledge.triple_rows(trace, SENSES)
-    assert [(row.triple.relation, row.state) for row in rows] == [
-        ("gloss", "in a vector"),
+    assert {(row.triple.relation, row.state) for row in rows} == {
         ("gloss", "in a vector"),
         ("synonym", "in no vector"),
         ("count", "sets the prior"),
-        ("synonym", "in no vector"),
-    ]
-    off = knowledge.triple_rows(
-        trace, SENSES.switch_off(Triple("心电图.n.01", "synonym", "心电图"))
-    )
-    assert "switched off" in [row.state for row in off]
+    }
     assert knowledge.entities_of(trace) == {TEST.head, PICTURE.head}
     assert knowledge.names_in(trace) == [TEST.head]
 

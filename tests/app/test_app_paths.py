@@ -4,12 +4,9 @@ import threading
 
 import numpy as np
 import pytest
-import torch
-from conftest import tiny_config, tiny_tokenizer
 from explaining_pages import models_in, opened, said, until, write
-from transformers import BertForSequenceClassification
 
-from kbert_core import Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
+from kbert_core import InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.explain.case import Case
 from kbert_lab.explain.influence import influence, stream_influence
 from kbert_lab.lab.texts import t
@@ -21,18 +18,9 @@ GRAPH = KnowledgeGraph([DISEASE, Triple("布洛芬", "类别", "<治疗>")])
 
 
 @pytest.fixture(scope="module")
-def reader():
-    torch.manual_seed(0)
-    model = BertForSequenceClassification(tiny_config(max_position_embeddings=128)).eval()
-    tokenizer = tiny_tokenizer()
-    tokenizer.model_max_length = 128
-    return Pipeline(model, tokenizer, Card("classify"))
-
-
-@pytest.fixture(scope="module")
-def found(reader):
+def found(classifier):
     return influence(
-        Case.of(reader, TEXT, graph=GRAPH, options=InjectionOptions(2, tail_only=True))
+        Case.of(classifier, TEXT, graph=GRAPH, options=InjectionOptions(2, tail_only=True))
     )
 
 
@@ -50,7 +38,7 @@ def test_map_of_a_triple_has_a_row_a_token_and_a_column_a_layer(found):
     assert not any("<治疗>" in name for name in figure.layout.yaxis.ticktext)
 
 
-def test_words_count_the_tokens_that_a_triple_can_have_come_to(reader, found):
+def test_words_count_the_tokens_that_a_triple_can_have_come_to(found):
     words = view.say_reach(found, 0)
     assert words.startswith(  # 糖尿病, then the trunk, then the other branch
         f"The information of {DISEASE} can reach 22 of 22 other tokens, the last of them in layer "

@@ -30,6 +30,7 @@ GRAPH = KnowledgeGraph(
         Triple("心电图", "部位", "心"),
     ]
 )
+OLD, NEW = Triple("a", "r", "b"), Triple("a", "r", "c")
 SPAN = Target("疾病", 3, 6)
 CHANCE = math.exp
 
@@ -68,12 +69,9 @@ def test_lines_say_what_is_edited_and_what_it_becomes(found, info):
 @pytest.mark.parametrize(
     ("edit", "words"),
     [
-        (Edit("remove", Triple("a", "r", "b")), "delete (a, r, b)"),
-        (
-            Edit("replace", Triple("a", "r", "b"), Triple("a", "r", "c")),
-            "replace (a, r, b) with (a, r, c)",
-        ),
-        (Edit("add", Triple("a", "r", "c"), index=0), "add (a, r, c)"),
+        (Edit("remove", OLD), "delete (a, r, b)"),
+        (Edit("replace", OLD, NEW), "replace (a, r, b) with (a, r, c)"),
+        (Edit("add", NEW, index=0), "add (a, r, c)"),
     ],
 )
 def test_edits_are_proposed_in_words(edit, words, found):
