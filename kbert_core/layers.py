@@ -67,8 +67,8 @@ def additive_mask(visible: Tensor, dtype: torch.dtype) -> Tensor:
     """Turn a visible matrix into the mask that is added to attention scores (M in Eq. 3).
 
     Returns:
-        (B, 1, N, N), or (B, A, N, N) of a matrix a head, in the encoder's dtype: 0 where it is True,
-        else the smallest number, in place of minus infinity: after softmax the weight is exactly 0.
+        (B, 1, N, N), or (B, A, N, N) of a matrix a head, of the encoder's dtype: 0 where True, else
+        the smallest number, in place of minus infinity: after softmax the weight is exactly 0.
     """
     of_heads = visible if visible.dim() == 4 else visible[:, None]
     return torch.zeros_like(of_heads, dtype=dtype).masked_fill(~of_heads, torch.finfo(dtype).min)
