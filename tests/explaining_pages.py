@@ -1,4 +1,4 @@
-"""What the tests of the explaining pages share: a tiny model, a sentence, what a page shows."""
+"""What the tests of the pages share: a tiny model, a sentence, what a page shows."""
 
 import time
 from pathlib import Path
@@ -34,9 +34,11 @@ def models_in(root):
     return root
 
 
-def opened(page, **state):
-    """A page as a new visitor sees it, with some of their state set before."""
+def opened(page="lab.py", query=(), **state):
+    """A page as a new visitor sees it, with some of its address or their state set before."""
     at = AppTest.from_file(PAGES / page, default_timeout=PATIENCE)
+    for name, value in dict(query).items():
+        at.query_params[name] = value
     for key, value in state.items():
         at.session_state[key] = value
     at.run()
@@ -54,7 +56,7 @@ def opened_on(page, folder, graph, text):
 
 def said(at):
     """Every text of a page that is no HTML."""
-    parts = (at.caption, at.info, at.error, at.warning, at.success)
+    parts = (at.caption, at.info, at.error, at.warning, at.success, at.toast)
     parts += (at.markdown, at.subheader, at.code)
     return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
 

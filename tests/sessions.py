@@ -2,32 +2,10 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
-
-from streamlit.testing.v1 import AppTest
 
 from kbert_lab.lab.commands import MakeEdits, Write
 from kbert_lab.lab.session import OpenedGraph
 from kbert_lab.lab.views.diff import identity_of
-
-PAGES = Path(__file__).resolve().parents[1] / "app" / "app_pages"
-
-
-def opened(page="lab", **query):
-    """A page as a new visitor opens it."""
-    at = AppTest.from_file(PAGES / f"{page}.py", default_timeout=180)
-    for name, value in query.items():
-        at.query_params[name] = value
-    at.run()
-    assert not at.exception
-    return at
-
-
-def everything(at):
-    """What a page says, without what keeps Markdown from being read as such."""
-    parts = (at.caption, at.info, at.error, at.warning, at.success, at.toast)
-    parts += (at.subheader, at.markdown, at.code)
-    return "\n".join(str(item.value) for part in parts for item in part).replace("\\", "")
 
 
 def session(at):

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sessions import add_triple, do, drawn_tokens, everything, opened, session, write
+from explaining_pages import opened
+from explaining_pages import said as everything
+from sessions import add_triple, do, drawn_tokens, session, write
 
 from kbert_core import (
     Ablation,

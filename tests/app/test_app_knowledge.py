@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 import streamlit
-from sessions import add_triple, everything, opened, session
+from explaining_pages import opened
+from explaining_pages import said as everything
+from sessions import add_triple, session
 
 from app import export, services, state
 from app.app_pages import knowledge_table
@@ -36,7 +38,7 @@ def choose(at, title):
 
 @pytest.fixture
 def page():
-    return choose(opened("knowledge"), "figure2")
+    return choose(opened("knowledge.py"), "figure2")
 
 
 def triples(at):
@@ -154,7 +156,7 @@ def test_a_search_narrows_the_table(page):
 def test_a_large_graph_is_shown_in_pages(monkeypatch):
     for module in ("kbert_lab.lab.catalogue", "app.app_pages.knowledge_table"):
         monkeypatch.setattr(f"{module}.PAGE", 10)
-    at = choose(opened("knowledge"), "medical_zh")
+    at = choose(opened("knowledge.py"), "medical_zh")
     assert "1 to 10 of 1,737" in everything(at)
     first = table(at)
     press(at, "next")
@@ -317,10 +319,10 @@ def test_a_workspace_survives_the_visit_and_is_opened_by_its_key(page):
     key = save(page, "fruit")
     assert f"?workspace={key}" in everything(page)
     assert "Workspace fruit" in everything(page)
-    for other in (opened("knowledge", workspace=key), opened(workspace=key)):
+    for other in (opened("knowledge.py", {"workspace": key}), opened(query={"workspace": key})):
         assert session(other).graph == state.WORKSPACE
         assert Triple("Tim Cook", "CEO", "Pear") in triples(other)
-    typed = opened("knowledge")
+    typed = opened("knowledge.py")
     typed.text_input(key="knowledge.key").set_value(f"http://host/?workspace={key}")
     press(typed, "open_key")
     assert Triple("Tim Cook", "CEO", "Pear") in triples(typed)
@@ -337,7 +339,7 @@ def test_no_name_or_list_leads_to_a_workspace(page, tmp_path):
     folder = tmp_path / "workspaces"
     assert not any(key in path.name for path in folder.iterdir())
     for wrong in ("", "x", key[:-1], key + "x", next(folder.iterdir()).stem, "../" + key, "\0"):
-        at = opened("knowledge", workspace=wrong)
+        at = opened("knowledge.py", {"workspace": wrong})
         assert session(at).graph != state.WORKSPACE
         if wrong:
             assert "No workspace has this key" in everything(at)
@@ -366,7 +368,7 @@ def test_a_folder_that_may_not_be_written_is_named(page, monkeypatch, tmp_path):
 
 def test_the_second_of_two_editors_is_told_and_nothing_is_overwritten(page):
     key = save(page, "shared", who="ann")
-    other = opened("knowledge", workspace=key)
+    other = opened("knowledge.py", {"workspace": key})
     rewrite(page, COOK, tail="Pear")
     rewrite(other, COOK, tail="Plum")
     said = everything(other)
@@ -379,7 +381,7 @@ def test_the_second_of_two_editors_is_told_and_nothing_is_overwritten(page):
 
 def test_the_lab_edits_the_open_workspace(page):
     key = save(page)
-    lab = opened(workspace=key)
+    lab = opened(query={"workspace": key})
     lab.text_area(key="lab.text").set_value("Tim Cook is visiting Beijing now").run()
     add_triple(lab, "Beijing", "hosts", "games")
     assert not lab.exception

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 from conftest import BIO, save_checkpoint
-from sessions import do, drawn, drawn_tokens, everything, opened, session
+from explaining_pages import opened
+from explaining_pages import said as everything
+from sessions import do, drawn, drawn_tokens, session
 from transformers import AutoModelForTokenClassification
 
 from kbert_core import Card, InjectionOptions, ReadConfig

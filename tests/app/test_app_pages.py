@@ -6,7 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sessions import add, add_triple, do, everything, opened, session, write
+from explaining_pages import opened
+from explaining_pages import said as everything
+from sessions import add, add_triple, do, session, write
 
 from app import export, services
 from kbert_core import KnowledgeGraph, Triple
@@ -156,7 +158,7 @@ def test_strategy_is_chosen_and_the_table_says_why(lab):
 
 def test_about_names_limits_and_checks_what_is_there(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_MODELS", str(tmp_path))
-    at = opened("about")
+    at = opened("about.py")
     assert "no medical advice" in everything(at)
     assert "No model in" in everything(at)
 

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 from urllib.parse import parse_qs
 
 import pytest
-from sessions import add, do, edit, everything, opened, session, write
+from explaining_pages import opened
+from explaining_pages import said as everything
+from sessions import add, do, edit, session, write
 
 from app import services
 from app.app_pages import lab_share
@@ -44,7 +46,7 @@ def lab(monkeypatch, tmp_path):
     monkeypatch.setenv("KBERT_WORKSPACES", str(tmp_path / "workspaces"))
 
     def open_lab(popover, **query):
-        at = opened(**query)
+        at = opened(query=query)
         return behind(at, popover) if popover else at
 
     return open_lab

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from sessions import everything, session
+from explaining_pages import said as everything
+from sessions import session
 from streamlit.testing.v1 import AppTest
 
 from app import services
