@@ -5,9 +5,8 @@ import lzma
 from pathlib import Path
 
 import pytest
-from explaining_pages import PAGES, PATIENCE, opened, said
+from explaining_pages import PATIENCE, opened, said
 from sessions import session
-from streamlit.testing.v1 import AppTest
 from tagged_texts import classed, tagged, triple
 from tagged_texts import row as line_of
 from tiny_knowbert import knowbert_in
@@ -214,9 +213,7 @@ def test_the_first_visit_has_read_the_example(page):
 
 
 def test_a_model_that_reads_the_texts_is_offered_first():
-    at = AppTest.from_file(PAGES / "data.py", default_timeout=PATIENCE)
-    at.query_params["example"] = "copd"  # in the Lab a model of English
-    at.run()
+    at = opened("data.py", {"example": "copd"})  # in the Lab a model of English
     assert session(at).model.endswith("ner-en")
     assert numbers(rest(at)) == ["6", "6", "2", "2", "0"]
 

@@ -1,8 +1,7 @@
 """KnowBert models in the app: what they link, in words and tables; pages that need trees."""
 
 import pytest
-from explaining_pages import PAGES, PATIENCE, drawn, opened_on, said
-from streamlit.testing.v1 import AppTest
+from explaining_pages import PATIENCE, drawn, opened, opened_on, said
 from tiny_knowbert import PICTURE, PLACE, SENSES, TEST, TEXT, knowbert_in
 
 from kbert_core.explain.targets import LinkTarget
@@ -96,9 +95,8 @@ def test_a_threshold_that_nothing_reaches_lets_every_name_mean_nothing(show):
     assert seen.count("→ <b>NULL</b>") == seen.count(" → <b>")
     at.session_state["lab.share"] = True
     link = next(code.value for code in at.run().code if "scene=" in code.value)
-    other = AppTest.from_file(PAGES / "lab.py", default_timeout=PATIENCE)
-    other.query_params["scene"] = link.split("scene=")[1]
-    other.run().button(key="lab.card_open").click().run()
+    other = opened(query={"scene": link.split("scene=")[1]})
+    other.button(key="lab.card_open").click().run()
     assert other.number_input(key="lab.threshold").value == 1000.0
     assert drawn(other).count("→ <b>NULL</b>") == seen.count(" → <b>")
     at.number_input(key="lab.threshold").set_value(None).run()
