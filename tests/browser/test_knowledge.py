@@ -149,12 +149,16 @@ def test_a_change_of_page_is_one_step_back_with_a_workspace_and_a_language(knowl
     key = knowledge.save_workspace("mine", "ann").partition("=")[2]
     lab.show("中文")
     lab.show("English")
-    wanted = {f"workspace={key}", "lang=en"}
     lengths = []
-    for name in ("Lab", "Explain", "Lab"):
+
+    def address():
+        place, _, query = page.url.partition("?")
+        return place.removeprefix(lab.address), set(query.split("&"))
+
+    for name, place in (("Lab", "/"), ("Explain", "/explain"), ("Lab", "/")):
         lab.go(name)
-        lab.until(lambda: set(page.url.partition("?")[2].split("&")), wanted)
-        assert set(page.url.partition("?")[2].split("&")) == wanted
+        wanted = place, {f"workspace={key}", "lang=en"}
+        assert lab.until(address, wanted) == wanted
         lengths.append(page.evaluate("history.length"))
     assert [later - earlier for earlier, later in pairwise(lengths)] == [1, 1]
     for place in ("/explain", "/", "/knowledge"):
