@@ -232,6 +232,8 @@ def graph_names() -> dict[str, str]:
 def notes() -> None:
     """An example that isn't here, a model of another language; what to do first, and why."""
     now = state.scene()
+    if all(map(is_blank, now.sentences)):
+        return
     info = services.model_info(now.model) if now.has_model else None
     if info and info.card.task and not info.knows(" ".join(now.sentences)):
         said = t(

@@ -113,6 +113,9 @@ def test_nothing_is_played_where_motion_is_to_be_reduced(newcomer):
 
 
 def test_no_text_offers_the_examples(lab):
+    page = lab.page.get_by_test_id("stMain")
+    expect(page).to_contain_text("lightbulb")
     lab.write("")
+    expect(page).not_to_contain_text("lightbulb")  # there is nothing to switch off
     lab.press("The patient with COPD recovered")
     assert lab.branches()
