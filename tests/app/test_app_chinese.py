@@ -80,7 +80,7 @@ def test_english_would_be_noticed():
 
 def registered():
     """The pages of the app, as its entry names them."""
-    return re.findall(r'"app_pages/(\w+\.py)"', (PAGES.parent / "main.py").read_text("utf-8"))
+    return re.findall(r'"app_pages/(\w+\.py)"', (PAGES.parent / "router.py").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("page", registered())

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from app import language
 from kbert_lab.lab import texts
 
-MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
+MAIN = Path(__file__).resolve().parents[2] / "app" / "router.py"
 PATIENCE = 180
 
 

@@ -25,7 +25,7 @@ MOST_MESSAGES = 62  # the aim is 45
 
 @pytest.fixture
 def lab():
-    at = AppTest.from_file(ROOT / "app" / "main.py", default_timeout=180)
+    at = AppTest.from_file(ROOT / "app" / "router.py", default_timeout=180)
     at.query_params["example"] = "copd"
     at.session_state["lab.drawer"] = False
     at.run()

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
+MAIN = Path(__file__).resolve().parents[2] / "app" / "router.py"
 
 
 def pages_of(source: str) -> list[str]:
