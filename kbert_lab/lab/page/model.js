@@ -1,0 +1,179 @@
+// BERT with soft positions, a visible matrix and a head of tags, over typed arrays. A file of weights
+// holds first what is in 32 bits (biases, norms, scales), then the matrices in whole numbers.
+
+import { HIDDEN } from "./rows.js";
+
+const WHOLE = { 8: Int8Array, 16: Int16Array };
+
+// Tensors [name, rows, columns] of a file, by name: numbers, or whole ones with a scale for each group.
+function opened(tensors, { bits, group }, buffer) {
+  const whole = tensors.filter(([, , columns]) => columns && bits < 32), found = {};
+  const count = (some) => some.reduce((sum, [, rows, columns]) => sum + rows * (columns ?? 1), 0);
+  const others = tensors.filter((one) => !whole.includes(one)), many = count(whole), few = 4 * count(others);
+  const scales = new Uint16Array(buffer, few, many / group);
+  const values = bits < 32 ? new WHOLE[bits](buffer, few + 2 * scales.length) : [];
+  const large = new Float32Array(buffer, 0, few / 4);
+  const exact = new Float32Array(Uint32Array.from(scales, (half) => half << 16).buffer);
+  const all = new Float32Array(many);
+  for (let i = 0; i < many; i++) all[i] = values[i] * exact[Math.floor(i / group)];
+  for (const [some, numbers] of [[others, large], [whole, all]]) {
+    let at = 0;
+    for (const [name, rows, columns] of some) found[name] = numbers.subarray(at, at += rows * (columns ?? 1));
+  }
+  return found;
+}
+
+export class Model {
+  // card: see export.py; layers: the file of that name.
+  constructor(card, layers) {
+    Object.assign(this, card, { parts: new Map() });
+    this.weights = opened(card.tensors, card, layers);
+  }
+
+  // The parts of the vocabulary that a row needs and aren't there yet.
+  missing(ids) {
+    return [...new Set(ids.map((id) => Math.floor(id / this.rows)))].filter((part) => !this.parts.has(part));
+  }
+
+  add(part, buffer) {
+    const rows = Math.min(this.rows, this.count - part * this.rows);
+    this.parts.set(part, opened([["words", rows, this.width]], this, buffer).words);
+  }
+
+  vector(id) {
+    const from = id % this.rows * this.width;
+    return this.parts.get(Math.floor(id / this.rows)).subarray(from, from + this.width);
+  }
+
+  // (N, labels) scores of every token; see inputsOf in rows.js. attention: (L, A, N, N), if asked.
+  run({ ids, positions, codes }, attention = null) {
+    const { width: h } = this, n = ids.length, x = new Float32Array(n * h);
+    for (let i = 0; i < n; i++) {
+      const word = this.vector(ids[i]), place = this.weights.positions.subarray(positions[i] * h);
+      for (let k = 0; k < h; k++) x[i * h + k] = word[k] + place[k];
+    }
+    let states = this.norm(x, "norm");
+    for (let layer = 0; layer < this.layers; layer++) {
+      const [query, key, value] = ["query", "key", "value"].map((name) => this.linear(states, `${layer}.${name}`));
+      const mixed = this.attend(query, key, value, codes, n, attention?.subarray(layer * this.heads * n * n));
+      states = this.norm(plus(this.linear(mixed, `${layer}.mixed`), states), `${layer}.norm1`);
+      const inner = this.linear(states, `${layer}.inner`).map(gelu);
+      states = this.norm(plus(this.linear(inner, `${layer}.outer`), states), `${layer}.norm2`);
+    }
+    return this.linear(states, "head");
+  }
+
+  // Four tokens and two outputs at a time: what was read is used more than once.
+  linear(x, name) {
+    const matrix = this.weights[name], bias = this.weights[`${name}.bias`], outs = bias.length;
+    const ins = matrix.length / outs, n = x.length / ins, y = new Float32Array(n * outs);
+    for (let i = 0; i < n; i += 4) {
+      const [a, b, c, d] = [0, 1, 2, 3].map((k) => Math.min(i + k, n - 1));  // the last one again
+      const [ia, ib, ic, id] = [a * ins, b * ins, c * ins, d * ins];
+      for (let o = 0; o < outs; o += 2) {
+        const next = Math.min(o + 1, outs - 1), at = o * ins, to = next * ins;
+        let p = bias[o], q = p, r = p, s = p, t = bias[next], u = t, v = t, w = t;
+        for (let k = 0; k < ins; k++) {
+          const one = matrix[at + k], two = matrix[to + k];
+          const xa = x[ia + k], xb = x[ib + k], xc = x[ic + k], xd = x[id + k];
+          p += one * xa; q += one * xb; r += one * xc; s += one * xd;
+          t += two * xa; u += two * xb; v += two * xc; w += two * xd;
+        }
+        y[a * outs + o] = p; y[b * outs + o] = q; y[c * outs + o] = r; y[d * outs + o] = s;
+        y[a * outs + next] = t; y[b * outs + next] = u; y[c * outs + next] = v; y[d * outs + next] = w;
+      }
+    }
+    return y;
+  }
+
+  attend(query, key, value, codes, n, kept) {
+    const { heads, width: h } = this, d = h / heads, scale = 1 / Math.sqrt(d);
+    const mixed = new Float32Array(n * h), shares = new Float64Array(n);
+    for (let head = 0; head < heads; head++) for (let i = 0; i < n; i++) {
+      const from = i * h + head * d;
+      let most = -Infinity, sum = 0;
+      for (let j = 0; j < n; j++) {
+        if (codes[i * n + j] === HIDDEN) continue;
+        let score = 0;
+        for (let k = 0, to = j * h + head * d; k < d; k++) score += query[from + k] * key[to + k];
+        most = Math.max(most, shares[j] = score * scale);
+      }
+      for (let j = 0; j < n; j++)
+        sum += shares[j] = codes[i * n + j] === HIDDEN ? 0 : Math.exp(shares[j] - most);
+      for (let j = 0; j < n; j++) {
+        if (!shares[j]) continue;
+        const share = shares[j] / sum;
+        if (kept) kept[(head * n + i) * n + j] = share;
+        for (let k = 0, to = j * h + head * d; k < d; k++) mixed[from + k] += share * value[to + k];
+      }
+    }
+    return mixed;
+  }
+
+  norm(x, name) {
+    const h = this.width, gain = this.weights[name], bias = this.weights[`${name}.bias`];
+    for (let at = 0; at < x.length; at += h) {
+      let mean = 0, spread = 0;
+      for (let k = 0; k < h; k++) mean += x[at + k] / h;
+      for (let k = 0; k < h; k++) spread += (x[at + k] - mean) ** 2 / h;
+      const scale = 1 / Math.sqrt(spread + this.epsilon);
+      for (let k = 0; k < h; k++) x[at + k] = (x[at + k] - mean) * scale * gain[k] + bias[k];
+    }
+    return x;
+  }
+}
+
+function plus(x, y) {
+  return x.map((value, i) => value + y[i]);
+}
+
+function gelu(x) {  // by the error function, within 2e-7 (Abramowitz and Stegun, 7.1.26)
+  const z = Math.abs(x) / Math.SQRT2, t = 1 / (1 + 0.3275911 * z);
+  const tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027
+    + t * 1.061405429)))) * Math.exp(-z * z);
+  return x / 2 * (x > 0 ? 2 - tail : tail);
+}
+
+// The entities of a row: the likeliest consistent tags, and their spans.
+export function entitiesOf(row, scores, labels) {
+  const k = labels.length, logs = row.trunk.map((place) => logSoftmax(scores.slice(place * k, (place + 1) * k)));
+  const tags = bestTags(logs, labels), { starts, ends } = row.trunkTokens, found = [];
+  for (let first = 0, last; first < tags.length; first = last) {
+    last = first + 1;
+    const tag = labels[tags[first]];
+    if (!tag.startsWith("B-")) continue;
+    while (last < tags.length && labels[tags[last]] === `I-${tag.slice(2)}`) last++;
+    const sum = logs.slice(first, last).reduce((all, own, i) => all + own[tags[first + i]], 0);
+    found.push({ start: starts[first], end: ends[last - 1], label: tag.slice(2), p: Math.exp(sum / (last - first)) });
+  }
+  return { entities: found, tags, logs };
+}
+
+function logSoftmax(scores) {
+  const most = Math.max(...scores), sum = scores.reduce((all, score) => all + Math.exp(score - most), 0);
+  return Array.from(scores, (score) => score - most - Math.log(sum));
+}
+
+// An I- tag may only follow a B- or I- tag of its own type (Viterbi).
+function bestTags(logs, labels) {
+  const may = (before, after) => !after.startsWith("I-") || before.slice(2) === after.slice(2);
+  let best = labels.map(() => 0);
+  const came = logs.map((own, at) => {
+    const from = labels.map((after) => {
+      let choice = -1;
+      labels.forEach((before, i) => {
+        if ((at ? may(before, after) : !after.startsWith("I-")) && (choice < 0 || best[i] > best[choice])) choice = i;
+      });
+      return choice;
+    });
+    best = own.map((log, i) => from[i] < 0 ? -Infinity : best[from[i]] + log);
+    return from;
+  });
+  const tags = [];
+  let tag = best.indexOf(Math.max(...best));
+  for (let at = logs.length - 1; at >= 0; at--) {
+    tags[at] = tag;
+    tag = came[at][tag];
+  }
+  return tags;
+}
