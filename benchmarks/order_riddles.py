@@ -22,7 +22,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "notebooks"))
 
-from _order_riddles import ROWS, TRAINING, train_row  # noqa: E402
+from _riddles import ROWS, TRAINING, train_row  # noqa: E402
 
 RESULTS = ROOT / "results" / "order_riddles.json"
 SEEDS = (1, 2, 3)
@@ -34,15 +34,15 @@ def run(row: str, seed: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     began = time.process_time()
     made = train_row(row, seed=seed, options=OPTIONS)
+    of = made.riddles
     return {
         "row": row,
         "seed": seed,
         "curve": [
-            {name: round(value, 4) for name, value in asdict(point).items()}
-            for point in made.trial.curve
+            {name: round(value, 4) for name, value in asdict(point).items()} for point in made.curve
         ],
         "more triples": round(made.more, 4),
-        "ceilings": [round(value, 4) for value in made.ceilings],
+        "ceilings": [round(of.ceiling(some), 4) for some in (of.unseen, of.more)],
         "cpu seconds": round(time.process_time() - began, 1),
     }
 

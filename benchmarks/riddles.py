@@ -24,8 +24,7 @@ from kbert_core.pipeline import NO_KNOWLEDGE
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "notebooks"))
 
-from _riddle_trial import TrialOptions, trial  # noqa: E402
-from _riddles import RiddleOptions, make_riddles  # noqa: E402
+from _riddles import TrialOptions, make_riddles, trial  # noqa: E402
 
 RESULTS = ROOT / "results" / "riddles.json"
 GRAPHS = ("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
@@ -42,8 +41,7 @@ def graph() -> KnowledgeGraph:
 
 def run(row: str, seed: int) -> dict[str, Any]:
     """Train one row by one seed."""
-    options = RiddleOptions(invented_share=0.0) if row == NO_INVENTED else RiddleOptions()
-    riddles = make_riddles(graph(), options, seed=seed)
+    riddles = make_riddles(graph(), invented=0 if row == NO_INVENTED else 0.5, seed=seed)
     began = time.process_time()
     made = trial(riddles, NO_KNOWLEDGE if row == BERT else riddles.graph, seed=seed)
     return {

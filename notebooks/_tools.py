@@ -1,5 +1,7 @@
 """What every notebook begins and ends with: the first cell, pictures, exercises, a link to the Lab.
 
+A notebook in the folder zh gets its answers in Chinese: ``checks/zh.txt`` has them.
+
 Importing this needs nothing but Python, so that the first cell can say in
 plain words what is missing.
 """
@@ -8,15 +10,15 @@ from __future__ import annotations  # so that an older Python comes to the sente
 
 import importlib
 import io
-import json
 import os
 import random
+import re
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
-from functools import wraps
+from functools import cache, wraps
 from importlib.metadata import PackageNotFoundError, version
 from inspect import isfunction
 from pathlib import Path
@@ -26,13 +28,14 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ((3, 11), (3, 14))  # the oldest and the newest
 APP = "http://localhost:8501/"  # where `make app` opens the app
 WIDTH = 1000  # of a picture, in pixels; a narrow screen shows it smaller
+CHINESE = Path.cwd().name == "zh"  # where the kernel of a notebook in Chinese begins
 
 
 class Stop(Exception):
     """Stops a notebook with a plain sentence, without a traceback."""
 
     def _render_traceback_(self) -> list[str]:  # what IPython asks for
-        return [str(self)]
+        return [in_chinese(str(self)) if CHINESE else str(self)]
 
 
 def ready(*needs: str, seed: int = 0, models: bool = True) -> None:
@@ -77,7 +80,7 @@ def ready(*needs: str, seed: int = 0, models: bool = True) -> None:
         torch.set_num_threads(1)
         torch.set_printoptions(precision=3, sci_mode=False)
         logging.disable_progress_bar()
-    print(f"Ready: everything is here. Seed {seed}, one thread, nothing is downloaded.")
+    say(f"Ready: everything is here. Seed {seed}, one thread, nothing is downloaded.")
 
 
 def _python() -> str | None:
@@ -93,7 +96,7 @@ def _python() -> str | None:
 def _packages() -> str | None:
     if not (missing := _missing()):
         return None
-    print(f"Installing {', '.join(missing)}, once. This may take some minutes.", flush=True)
+    say(f"Installing {', '.join(missing)}, once. This may take some minutes.")
     command = [sys.executable, "-m", "pip", "install", "-q", "-e", f"{ROOT}[notebooks]"]
     done = subprocess.run(command, capture_output=True, text=True)
     importlib.invalidate_caches()
@@ -151,11 +154,37 @@ def _files(needs: tuple[str, ...]) -> str | None:
 
 def _out_of_order(shell: Any, kind: Any, error: Any, trace: Any, tb_offset: Any = None) -> None:
     """What IPython calls on a name that isn't there."""
-    print(
+    say(
         f"Run the cells above first: nothing is called {error.name} yet. (JupyterLab: Run → Run All "
         "Above Selected Cell.) If you typed the name yourself, look at its spelling."
     )
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+
+# The reader's language
+
+
+def say(text: str) -> None:
+    """Print, in Chinese in a notebook that is."""
+    print(in_chinese(text) if CHINESE else text, flush=True)
+
+
+@cache
+def translations() -> dict[str, str]:
+    """English → Chinese, from blocks of two lines; ``{}`` stands for what changes."""
+    blocks = (ROOT / "notebooks/checks/zh.txt").read_text(encoding="utf-8").strip().split("\n\n")
+    return dict(block.split("\n") for block in blocks)  # type: ignore[misc]
+
+
+def in_chinese(text: str) -> str:
+    """A text in Chinese; what fills its places may be translated, too. Else as it is."""
+    if text in (known := translations()):
+        return known[text]
+    for english in sorted(known, key=len, reverse=True):
+        pattern = re.escape(english).replace(r"\{\}", "(.*)")
+        if "{}" in english and (found := re.fullmatch(pattern, text, re.DOTALL)):
+            return known[english].format(*map(in_chinese, found.groups()))
+    return text
 
 
 # Pictures
@@ -169,44 +198,53 @@ def show(picture: Any, says: str, *, width: int = WIDTH) -> Any:
         says: in words, for who can't see it.
         width: at most, in pixels.
     """
+    from IPython.display import Image
+
+    data, wide = pixels(picture)
+    return Image(data=data, format="png", width=min(width, wide), alt=says)
+
+
+def pixels(picture: Any) -> tuple[bytes, int]:
+    """A matplotlib figure as PNG with its blank edges cut off, and its width on a page."""
     from io import BytesIO
 
-    from IPython.display import Image
-    from PIL import Image as Pixels
-    from PIL import ImageChops
+    from PIL import Image, ImageChops
 
     data = BytesIO()
     picture.savefig(data, format="png", dpi=200)
-    drawn = Pixels.open(data).convert("RGB")
-    blank = Pixels.new("RGB", drawn.size, "white")
+    drawn = Image.open(data).convert("RGB")
+    blank = Image.new("RGB", drawn.size, "white")
     left, top, right, bottom = ImageChops.difference(drawn, blank).getbbox() or (0, 0, *drawn.size)
     wide, high = drawn.size
-    drawn = drawn.crop(
-        (max(0, left - 8), max(0, top - 8), min(wide, right + 8), min(high, bottom + 8))
-    )
-    data = BytesIO()
+    edges = (max(0, left - 8), max(0, top - 8), min(wide, right + 8), min(high, bottom + 8))
+    drawn, data = drawn.crop(edges), BytesIO()
     drawn.quantize(256).save(data, format="png", optimize=True)
-    width = min(width, drawn.width // 2)  # drawn for screens with fine pixels
-    return Image(data=data.getvalue(), format="png", width=width, alt=says)
+    return data.getvalue(), drawn.width // 2  # drawn for screens with fine pixels
 
 
 class Folded:
-    """Text below a line that opens when it is clicked, so that one can guess first.
+    """What is below a line that opens when it is clicked, so that one can guess first.
 
     Attributes:
         title: the line.
-        text: what it opens, shown as it stands.
+        text: what it opens, shown as it stands; of a picture, what it shows.
+        picture: a matplotlib figure, or None.
     """
 
-    def __init__(self, title: str, text: str) -> None:
-        self.title, self.text = title, text
+    def __init__(self, title: str, text: str, picture: Any = None) -> None:
+        self.title, self.text, self.picture = title, text, picture
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:  # what IPython asks for
+        from base64 import b64encode
         from html import escape
 
-        shown = f"<summary>{escape(self.title)}</summary><pre>{escape(self.text)}</pre>"
+        shown = f"<pre>{escape(self.text)}</pre>"
+        if self.picture:
+            data, width = pixels(self.picture)
+            source = f"data:image/png;base64,{b64encode(data).decode()}"
+            shown = f'<img src="{source}" width="{min(width, WIDTH)}" alt="{escape(self.text)}">'
         return {
-            "text/html": f"<details>{shown}</details>",
+            "text/html": f"<details><summary>{escape(self.title)}</summary>{shown}</details>",
             "text/plain": f"{self.title}\n{self.text}",
         }
 
@@ -223,7 +261,7 @@ def slider(function: Callable[..., Any], **choices: Any) -> None:
     interact(function, **choices)
 
 
-def scene(
+def shared(
     *sentences: str,
     graph: Any,
     model: str,
@@ -231,7 +269,7 @@ def scene(
     options: Any = None,
     ablation: Any = None,
     added: Any = (),
-) -> dict[str, Any]:
+) -> Any:
     """What a link or a session file tells the app to open.
 
     Args:
@@ -244,40 +282,36 @@ def scene(
         added: triples that are put into the graph.
     """
     from kbert_core import Ablation, InjectionOptions
+    from kbert_core.knowledge.edit import Edit
+    from kbert_lab.lab.scene import GraphRef, Scene
+    from kbert_lab.lab.share import Shared
 
-    ablation = ablation or Ablation()
-    return {
-        "kbert": 1,
-        "task": task,
-        "sentences": sentences,
-        "model": model,
-        "graph": {"name": graph.name, "fingerprint": graph.fingerprint},
-        "edits": [["add", [t.head, t.relation, t.tail]] for t in added],
-        "options": (options or InjectionOptions()).as_dict(),
-        "ablation": {"positions": ablation.positions, "visible": ablation.visible},
-    }
+    what = GraphRef(graph.fingerprint, graph.name)
+    edits = tuple(Edit("add", triple) for triple in added)
+    how = (options or InjectionOptions(), ablation or Ablation())
+    return Shared(Scene(sentences, model, what, edits, *how), task)
 
 
-def lab_link(*sentences: str, graph: Any, **how: Any) -> Any:
-    """A link that opens what was looked at in the app; see :func:`scene`."""
-    import base64
-    import zlib
+def lab_link(*sentences: str, **how: Any) -> Any:
+    """A link that opens what was looked at in the app; see :func:`shared`."""
     from html import escape
 
     from IPython.display import HTML
 
-    plain = json.dumps(scene(*sentences, graph=graph, **how)).encode()
-    value = base64.urlsafe_b64encode(zlib.compress(plain, 9)).rstrip(b"=").decode()
-    return HTML(
-        f'<a href="{APP}?scene={value}" target="_blank">Open in the Lab</a>: '
-        f"“{escape(' ‖ '.join(sentences))}” with the graph <code>{escape(graph.name)}</code>. "
-        "The app has to run on this computer: <code>make app</code> in another terminal."
+    from kbert_lab.lab.share import to_link
+
+    said = (
+        f'<a href="{APP}?scene={to_link(shared(*sentences, **how))}" target="_blank">Open in the '
+        f"Lab</a>: “{escape(' ‖ '.join(sentences))}” with the graph <code>{escape(how['graph'].name)}"
+        "</code>. The app has to run on this computer: <code>make app</code> in another terminal."
     )
+    return HTML(in_chinese(said) if CHINESE else said)
 
 
 # Exercises
 
 Judge = Callable[..., Optional[str]]  # noqa: UP045 (for an older Python)
+Choices = Mapping[Any, tuple[Any, str]]
 FIRST_CELL = (
     "Run the first cell of the notebook, and the cells above this one; then this one again."
 )
@@ -296,25 +330,25 @@ class Check:
     Attributes:
         judge: returns what is wrong, or None.
         well: what to add to "Right."
+        right: of choices, question → its answer, and why.
     """
 
-    def __init__(self, judge: Judge, well: str) -> None:
-        self.judge, self.well, self.__doc__ = judge, well, judge.__doc__
-        self.__name__ = judge.__name__
+    def __init__(self, judge: Judge, well: str, right: Optional[Choices] = None) -> None:  # noqa: UP045
+        self.judge, self.well, self.right, self.__doc__ = judge, well, right, judge.__doc__
 
     def __call__(self, *answers: Any) -> None:
         """Print whether the answer is right, and if not why."""
         if Path.cwd().is_relative_to(ROOT / "notebooks"):
-            print(FIRST_CELL)
+            say(FIRST_CELL)
             return
         try:
             wrong = self.judge(*(_finished(answer) for answer in answers))
         except NoAnswer as error:
-            print(f"No answer yet: {error}")
+            say(f"No answer yet: {error}")
             return
         except Exception as error:  # whatever a learner's own function raises
             wrong = f"your answer raised {type(error).__name__}{_line_of(error)}: {error}"
-        print(f"Not yet: {wrong}" if wrong else f"Right. {self.well}")
+        say(f"Not yet: {wrong}" if wrong else f"Right. {self.well}")
 
 
 def _finished(answer: Any) -> Any:
@@ -391,3 +425,33 @@ def exercise(well: str) -> Callable[[Judge], Check]:
         well: what is worth knowing once the answer is right.
     """
     return lambda judge: Check(judge, well)
+
+
+def choices(
+    well: str,
+    right: Choices,
+    *,
+    words: tuple[Any, ...] | None = (True, False),
+) -> Check:
+    """Make a check of a dictionary that gives each question one of a few words.
+
+    Args:
+        well: what is worth knowing once all are right.
+        right: question → its answer, and why.
+        words: what may be answered; None for any number.
+    """
+    kinds = "a number" if words is None else f"one of {', '.join(map(str, words))}"
+
+    def judge(answer: object) -> str | None:
+        if not isinstance(answer, dict):
+            return f"give a dictionary: each entry with {kinds}."
+        for question, (its, why) in right.items():
+            name = question if isinstance(question, str) else " – ".join(question)
+            given = answer.get(question)
+            if type(given) is not type(its) or (words and given not in words):
+                return f"'{name}' needs {kinds}."
+            if given != its:
+                return f"'{name}': {why}"
+        return None
+
+    return Check(judge, well, right)

@@ -1,6 +1,5 @@
 """The checks of the notebooks' exercises: a wrong answer is told what is wrong with it."""
 
-import operator
 import sys
 from dataclasses import astuple
 from functools import cached_property
@@ -22,42 +21,18 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "notebooks"))
 
 import checks  # noqa: E402
-from _riddle_trial import KIND_ALONE, TrialOptions, new_pipeline  # noqa: E402
-from _riddles import RiddleOptions, make_riddles  # noqa: E402
+from _riddles import KIND_ALONE, TrialOptions, make_riddles, new_pipeline  # noqa: E402
 from _tools import Check, exercise  # noqa: E402
 from checks import (  # noqa: E402
-    ablation_bench,
     ablations,
-    bert_to_kbert,
     explaining,
-    fine_tuning,
-    knowbert,
-    knowledge_noise,
-    one_layer,
-    own_encoder,
-    own_graph,
+    knowledge,
+    layers,
     reading_results,
-    roof_bert,
-    self_attention,
-    sentence_tree,
-    soft_positions,
-    start_here,
-    three_ways,
-    visible_matrix,
+    systems,
+    trees,
 )
 
-CELLS = {pair: visible for pair, (visible, _) in visible_matrix.CELLS.items()}
-MASKS = self_attention.MASKS
-LAYERS = {"镜": 1, "查": 2, "[CLS]": 2, "肺's branch": 3}
-SAME = {
-    "an empty graph": True,
-    "a graph that knows none of the names": True,
-    "a triple, read with hard positions": False,
-    "a triple whose branch the trunk may not see": True,
-    "a triple that says nothing new": False,
-}
-
-LEAKS = fine_tuning.LEAKS
 GRAPH = load_graph(ROOT / "demo_kgs" / "general_en.spo")
 
 
@@ -67,7 +42,7 @@ class Untrained:
     @cached_property
     def pipeline(self):
         torch.manual_seed(0)
-        riddles = make_riddles(GRAPH, RiddleOptions(kinds=3, train=30, held_out=6))
+        riddles = make_riddles(GRAPH, kinds=3, train=30, held_out=6)
         options = TrialOptions(hidden_size=16, num_hidden_layers=1)
         return new_pipeline(riddles, KIND_ALONE, Ablation(), options)
 
@@ -102,12 +77,10 @@ def clinical_reader(text, *, graph):
     used = tuple(branch.triple for branch in node.branches) if node else ()
     kinds = {"disease": "Disease", "drug": "Chemical"}
     labels = [kinds[triple.tail] for triple in used if triple.tail in kinds]
-    spans = [SimpleNamespace(text=start_here.NAME, label=label) for label in labels]
+    spans = [SimpleNamespace(text=knowledge.NAME, label=label) for label in labels]
     return SimpleNamespace(used=used, prediction=SimpleNamespace(spans=spans))
 
 
-CHANGES = {edit: changes for edit, (changes, _) in start_here.CHANGES.items()}
-CLAIMS = {claim: kind for claim, (kind, _) in ablation_bench.CLAIMS.items()}
 MEASURED = {  # row → language → F1 in per cent, precision and recall as shares
     "K-BERT": {
         "Chinese": {"f1": 70.0, "precision": 0.6, "recall": 0.8},
@@ -124,9 +97,15 @@ MEASURED = {  # row → language → F1 in per cent, precision and recall as sha
 }
 
 
+def bag_of(graph):
+    """The words of a mention's branches, each with its soft position counted from the mention."""
+    branches = (branch.split() for branch in graph.split(", "))
+    return {f"{word} at {place}" for words in branches for place, word in enumerate(words, 1)}
+
+
 def test_bags_are_the_same_where_words_and_soft_positions_are():
     for pair, same in ablations.BAGS.items():
-        one, other = (ablations.bag_of(side) for side in pair.split("  |  "))
+        one, other = (bag_of(side) for side in pair.split("  |  "))
         assert (one == other) is same
 
 
@@ -168,7 +147,7 @@ def one_step(visible, layers):
     return visible if layers else np.eye(len(visible), dtype=bool)
 
 
-POSITIONS, SEGMENTS = one_layer.POSITIONS, one_layer.SEGMENTS
+POSITIONS, SEGMENTS = layers.POSITIONS, layers.SEGMENTS
 LAYER = 789_760  # parameters
 
 
@@ -208,39 +187,31 @@ def rows_of(train, test):
     return {text for text, _ in train}, [text for text, _ in test]
 
 
-FOLLOWS, DECISIONS = reading_results.FOLLOWS, reading_results.DECISIONS
-
-
-def one_wrong(name, answers, other, says):
-    """All answers of a dictionary but one, for each: what is said of it."""
-    return [
-        (said, name, {**answers, key: other(right)})
-        for (key, right), said in zip(answers.items(), says, strict=True)
-    ]
-
-
 def shares(*counts, whole=28):
-    return dict(zip(knowbert.PRIORS, (n / whole for n in counts), strict=True))
-
-
-MIXED = ("belong to one token", "of one token", "Eq. 6", "nobody else's", "each row", "[CLS]")
-UNFOUNDED = ("leaves both open", "below 0", "far outside", "the data set wasn't", "mean, +1.3")
-REASONS = (
-    *("half of the test texts", "97 %", "hardly knows", "own annotations", "nothing stands"),
-)
+    return dict(zip(systems.PRIORS, (n / whole for n in counts), strict=True))
 
 
 WRONG = {  # module: what is said, the check, its answers
-    start_here: [
+    knowledge: [
         ("none is empty", "triple", ("zorvex", "is_a", ""), clinical_reader, GRAPH),
         ("turned round", "triple", ("disease", "is_a", "zorvex"), clinical_reader, GRAPH),
         ("isn't found", "triple", ("Vorzex", "is_a", "x"), clinical_reader, GRAPH),
         ("a chemical", "triple", ("zorvex", "is_a", "drug"), clinical_reader, GRAPH),
         ("no name at all", "triple", ("zorvex", "is_a", "x"), clinical_reader, GRAPH),
-        ("write True or False", "changes", dict.fromkeys(CHANGES, 1)),
-        ("the next triples move up", "changes", dict.fromkeys(CHANGES, True)),
+        ("there this graph is right", "all_drugs", 0),
+        ("What will it say of London", "all_drugs", 0.9),
+        ("of the six kinds", "all_drugs", 0.4),
+        ("are texts", "new_name", MODEL, GRAPH, (1, 2, 3)),
+        ("it isn't found", "new_name", MODEL, GRAPH, ("Paris", "is_a", "city")),
+        ("'is_a' alone", "new_name", MODEL, GRAPH, ("Zanzibar", "kind", "city")),
+        ("now says company", "new_name", MODEL, GRAPH, ("Zanzibar", "is_a", "company")),
+        ("found 1 field", "line", "violin made_of maple"),
+        ("the head is 'maple'", "line", "maple\tmade_of\tviolin"),
+        ("the tail is 'oak'", "line", "violin\tmade_of\toak"),
+        ("that a violin is a maple", "line", "violin\tis_a\tmaple"),
+        ("one line, please", "line", "violin\ta\tmaple\nviolin\tb\tmaple"),
     ],
-    ablation_bench: [
+    ablations: [
         ("sign is turned", "table", *table(10.0)),
         ("the F1 itself", "table", *table(60.0)),
         ("in per cent", "table", *table(-0.1)),
@@ -249,14 +220,26 @@ WRONG = {  # module: what is said, the check, its answers
         ("the English model's", "table", *table(-5.0)),
         ("the row 'both'", "table", *table(-30.0)),
         ("measure('Chinese', …)", "table", *table(-12.0)),
-        ("none of the three", "claims", dict.fromkeys(CLAIMS, "both")),
-        ("from its first step", "claims", dict.fromkeys(CLAIMS, "read")),
         ("leave graph as it is", "setting", {"graph": "none"}, setting_score),
-        ("is no setting", "setting", {"layers": 1}, setting_score),
         ("F1 69.0, and as", "setting", {"positions": "hard"}, setting_score),
         ("give a number", "table", *table("ten")),
+        ("the sign is turned", "paired", lambda a, b: (-6, 1)),
+        ("it should be 6.00", "paired", lambda a, b: (1, 1)),
+        ("divide by n − 1", "paired", lambda a, b: (6, 0.816496580927726)),
+        ("the spread of the differences", "paired", lambda a, b: (6, abs(stdev(a) - stdev(b)))),
+        ("it is 1.00", "paired", lambda a, b: (6, 3)),
+        ("write 100 per cent as 1", "ceilings", {"K-BERT": 100}),
+        ("nothing that it needs is hidden", "ceilings", {"K-BERT": 0.5}),
+        ("are a bag", "ceilings", {"K-BERT": 1, "everything visible": 0.61}),
+        ("two numbers", "paired", lambda a, b: 6),
+        ("counts twice", "variation", lambda p, q: doubled(p, q)),
+        ("cancel out", "variation", lambda p, q: sum(p) - sum(q)),
+        ("the mean", "variation", lambda p, q: doubled(p, q) / len(p)),
+        ("it should be", "variation", lambda p, q: 0.5),
+        ("nothing", "options", CLINICAL, MEDICAL, POURED, InjectionOptions(0)),
+        ("are poured ones", "options", CLINICAL, MEDICAL, POURED, InjectionOptions(2)),
     ],
-    sentence_tree: [
+    trees: [
         ("in the order of the text", "longest", ["York", "New York"]),
         ("the longer name wins", "longest", ["New", "York"]),
         ("a second city", "longest", ["New York"]),
@@ -281,9 +264,7 @@ WRONG = {  # module: what is said, the check, its answers
         ),
         ("they differ from token 3", "twin", TIM_COOK, []),
         ("Figure 2 itself", "twin", TIM_COOK, [astuple(triple) for triple in FIGURE_2]),
-        ("all trunk", "twin", " ".join(sentence_tree.FIGURE_2), []),
-    ],
-    soft_positions: [
+        ("all trunk", "twin", " ".join(trees.FIGURE_2), []),
         ("these are the hard positions", "positions", [1, 2, 3, 4, 5]),
         ("[CLS] has position 0", "positions", [0, 1, 2, 1, 2]),
         ("second word of the sentence", "positions", [1, 2, 3, 3, 4]),
@@ -299,10 +280,6 @@ WRONG = {  # module: what is said, the check, its answers
         ("however many branches", "third_branch", 7, 8),
         ("Asia is its second", "third_branch", 6, 6),
         ("whole numbers", "third_branch", "7", "6"),
-    ],
-    visible_matrix: [
-        ("two branches", "cells", {**CELLS, ("capital", "City"): True}),
-        ("both stand on the trunk", "cells", {**CELLS, ("now", "Tim"): False}),
         ("here they see each other", "sees", as_in_k_bert),
         ("it should be False", "sees", lambda a, b, c, d: a == c or b != d),
         ("it should be True", "sees", lambda a, b, c, d: a == c),
@@ -311,7 +288,7 @@ WRONG = {  # module: what is said, the check, its answers
         ("begin at Apple", "way", ["[CLS]", "Tim", "Apple"]),
         ("'Google' is no token", "way", ["Apple", "Google", "[CLS]"]),
     ],
-    self_attention: [
+    layers: [
         ("e^1000 is infinite", "softmax", unshifted),
         ("a hidden token gets a weight", "softmax", unmasked),
         ("after normalising", "softmax", masked_afterwards),
@@ -321,92 +298,11 @@ WRONG = {  # module: what is said, the check, its answers
         ("divides by its root", "factor", float(np.exp(-10 / 64))),
         ("stands in the exponent", "factor", -1.25),
         ("softmax takes e^score", "factor", 0.5),
-        ("True counts as 1", "masks", {**MASKS, "True and False, added": True}),
-        ("less than 1", "masks", {**MASKS, "1 and 0, multiplied with the weights": True}),
-        ("so it does hide", "masks", {**MASKS, "0 and -10000, added": False}),
-    ],
-    bert_to_kbert: [
-        ("very first layer", "layers", {**LAYERS, "镜": 2}),
-        ("not its branch", "layers", {**LAYERS, "[CLS]": 1}),
-        ("Count the steps", "layers", {**LAYERS, "肺's branch": 2}),
         ("multiplied 2 times", "reach", one_step),
         ("knows only of itself", "reach", lambda v, n: v),
         ("gives the shape", "reach", lambda v, n: v[:1]),
-        ("it says that token", "reach", lambda v, n: np.eye(len(v), dtype=bool) | (n > 0)),
+        ("can token", "reach", lambda v, n: np.eye(len(v), dtype=bool) | (n > 0)),
         ("transposed", "reach", lambda v, n: np.linalg.matrix_power(v.T.astype(int), n) > 0),
-        ("all of it is visible", "same_as_bert", {**SAME, "an empty graph": False}),
-        ("are looked at", "same_as_bert", {**SAME, "a triple that says nothing new": True}),
-    ],
-    fine_tuning: [
-        (
-            "BERT has no graph",
-            "leaks",
-            {**LEAKS, "the graph knows the names of the test set": True},
-        ),
-        ("there this graph is right", "all_drugs", 0),
-        ("What will it say of London", "all_drugs", 0.9),
-        ("of the six kinds", "all_drugs", 0.4),
-        ("are texts", "new_name", MODEL, GRAPH, (1, 2, 3)),
-        ("it isn't found", "new_name", MODEL, GRAPH, ("Paris", "is_a", "city")),
-        ("'is_a' alone", "new_name", MODEL, GRAPH, ("Zanzibar", "kind", "city")),
-        ("now says company", "new_name", MODEL, GRAPH, ("Zanzibar", "is_a", "company")),
-    ],
-    ablations: [
-        (
-            "but that the tails belong",
-            "controls",
-            {**ablations.CONTROLS, "must the graph be true?": "hard positions"},
-        ),
-        ("'BERT' is no row", "controls", {**ablations.CONTROLS, "must the graph be true?": "BERT"}),
-        ("the sign is turned", "paired", lambda a, b: (-6, 1)),
-        ("it should be 6.00", "paired", lambda a, b: (1, 1)),
-        ("divide by n − 1", "paired", lambda a, b: (6, 0.816496580927726)),
-        ("the spread of the differences", "paired", lambda a, b: (6, abs(stdev(a) - stdev(b)))),
-        ("it is 1.00", "paired", lambda a, b: (6, 3)),
-        ("write 100 per cent as 1", "ceilings", {"K-BERT": 100}),
-        ("nothing that it needs is hidden", "ceilings", {"K-BERT": 0.5}),
-        ("are a bag", "ceilings", {"K-BERT": 1, "everything visible": 0.61}),
-        ("write True or False", "bags", dict.fromkeys(ablations.BAGS, 1)),
-        ("the lists are equal", "bags", dict.fromkeys(ablations.BAGS, False)),
-        ("alone: Oslo at 2, Rome at 2", "bags", dict.fromkeys(ablations.BAGS, True)),
-        ("two numbers", "paired", lambda a, b: 6),
-    ],
-    knowledge_noise: [
-        ("counts twice", "variation", lambda p, q: doubled(p, q)),
-        ("cancel out", "variation", lambda p, q: sum(p) - sum(q)),
-        ("the mean", "variation", lambda p, q: doubled(p, q) / len(p)),
-        ("it should be", "variation", lambda p, q: 0.5),
-        ("further away", "reached", {**knowledge_noise.REACHED, "查, hard positions": False}),
-        ("nothing", "options", CLINICAL, MEDICAL, POURED, InjectionOptions(0)),
-        ("are poured ones", "options", CLINICAL, MEDICAL, POURED, InjectionOptions(2)),
-    ],
-    explaining: [
-        ("turned", "effect", lambda s, every, one: s(every - {one}) - s(every)),
-        ("does alone", "effect", lambda s, every, one: s({one}) - s(())),
-        ("the score without it", "effect", lambda s, every, one: s(every - {one})),
-        ("it should be", "effect", lambda s, every, one: 7.0),
-        ("The other still says it", "twins", 1, 0.5),
-        ("Who comes second adds nothing", "twins", 0, 1),
-        ("there are two orders", "twins", 0, 0),
-        (
-            "two triples that say the same",
-            "statements",
-            {**explaining.ALWAYS, "the effects add up to what all triples do together": True},
-        ),
-    ],
-    own_graph: [
-        ("found 1 field", "line", "violin made_of maple"),
-        ("the head is 'maple'", "line", "maple\tmade_of\tviolin"),
-        ("the tail is 'oak'", "line", "violin\tmade_of\toak"),
-        ("that a violin is a maple", "line", "violin\tis_a\tmaple"),
-        ("one line, please", "line", "violin\ta\tmaple\nviolin\tb\tmaple"),
-        (
-            "with that fifth",
-            "audit",
-            {**own_graph.NO_USE, "one text in five names a head of the graph": True},
-        ),
-    ],
-    one_layer: [
         ("the hard positions", "embedding", [*range(8)], SEGMENTS),
         ("doesn't begin again", "embedding", [0, 1, 2, 3, 4, 3, 0, 1], SEGMENTS),
         ("goes on from its mention", "embedding", [0, 1, 2, 1, 2, 3, 4, 5], SEGMENTS),
@@ -436,9 +332,17 @@ WRONG = {  # module: what is said, the check, its answers
         ("count six linears", "parameters", 1, 0),
         ("a mask has no weights", "parameters", LAYER, 512),
         ("give 8 segments", "embedding", POSITIONS, "A"),
-        *one_wrong("mixing", one_layer.STEPS, operator.not_, MIXED),
     ],
-    own_encoder: [
+    explaining: [
+        ("turned", "effect", lambda s, every, one: s(every - {one}) - s(every)),
+        ("does alone", "effect", lambda s, every, one: s({one}) - s(())),
+        ("the score without it", "effect", lambda s, every, one: s(every - {one})),
+        ("it should be", "effect", lambda s, every, one: 7.0),
+        ("The other still says it", "twins", 1, 0.5),
+        ("Who comes second adds nothing", "twins", 0, 1),
+        ("there are two orders", "twins", 0, 0),
+    ],
+    systems: [
         ("return one number", "leak", lambda run: run(ONE, apart())),
         ("twice", "leak", lambda run: run(ONE, apart()).max()),
         ("first half see the second", "leak", compared(ONE, OTHER, apart() | True)),
@@ -460,12 +364,10 @@ WRONG = {  # module: what is said, the check, its answers
         ("count the numbers", "rank", 2, 1),
         ("Multiply it by 100", "rank", 30720, 0.01302),
         ("Divide it by", "rank", 30720, 5),
-        *one_wrong(
-            "probe",
-            own_encoder.SAID,
-            lambda right: "deaf" if right != "deaf" else "leaks",
-            own_encoder.WHY,
-        ),
+        ("one more before", "priors", shares(12, 14, 2)),
+        ("sum to 1", "priors", shares(12, 14, 2, whole=10)),
+        ("a pronoun", "string", "[CLS] 它 [SEP]"),
+        ("closed by [SEP]", "string", "[CLS] 胃镜的类别是检查"),
     ],
     reading_results: [
         ("it should be the mean", "interval", lambda d: (0, 1)),
@@ -502,29 +404,6 @@ WRONG = {  # module: what is said, the check, its answers
         ),
         ("expected 0.60", "leaked", lambda train, test: 0.9),
         ("two numbers", "interval", lambda d: 3),
-        *one_wrong("follows", FOLLOWS, operator.not_, UNFOUNDED),
-        *one_wrong(
-            "decisions",
-            DECISIONS,
-            lambda right: "train" if right != "train" else "no room",
-            REASONS,
-        ),
-    ],
-    knowbert: [
-        ("one more before", "priors", shares(12, 14, 2)),
-        ("sum to 1", "priors", shares(12, 14, 2, whole=10)),
-        ("river is in the text", "edits", {**knowbert.EDITS, "a new gloss for river.n.01": False}),
-        ("may mean crane.n.01", "edits", dict.fromkeys(knowbert.EDITS, True)),
-    ],
-    roof_bert: [
-        ("a pronoun", "string", "[CLS] 它 [SEP]"),
-        ("closed by [SEP]", "string", "[CLS] 胃镜的类别是检查"),
-        ("given", "sides", dict.fromkeys(roof_bert.SIDES, "both")),
-    ],
-    three_ways: [
-        ("take two", "room", {**three_ways.ROOM, "K-BERT": 12}),
-        ("a row of their own", "room", {**three_ways.ROOM, "Roof-BERT": 10}),
-        ("mention alone", "reach", dict.fromkeys(three_ways.REACH, True)),
     ],
 }
 
@@ -546,9 +425,27 @@ def every_check():
         yield from ((module, n) for n, value in vars(module).items() if isinstance(value, Check))
 
 
+CHOICES = [(m, n) for m, n in every_check() if getattr(m, n).right]
+
+
 def test_every_check_is_tried_with_wrong_answers():
     tried = {(module, f"check_{row[1]}") for module, rows in WRONG.items() for row in rows}
-    assert {*every_check()} == tried
+    assert {*every_check()} == tried | {*CHOICES}
+
+
+@pytest.mark.parametrize(("module", "name"), CHOICES)
+def test_a_wrong_choice_is_told_why(module, name, capsys):
+    check = getattr(module, name)
+    answers = {question: its for question, (its, _) in check.right.items()}
+    check(answers)
+    assert capsys.readouterr().out == f"Right. {check.well}\n"
+    for question, (its, why) in check.right.items():
+        others = {not its} if isinstance(its, bool) else {*answers.values()} - {its}
+        check({**answers, question: others.pop() if others else its + 1})
+        printed = capsys.readouterr().out
+        assert printed.startswith("Not yet: ") and printed.endswith(f"{why}\n")
+        check({**answers, question: "?"})
+        assert " needs " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("module", "name"), every_check())
@@ -596,7 +493,7 @@ def dividing(lengths):
     ],
 )
 def test_the_first_line_says_what_is_missing_in_an_answer(answer, said, capsys):
-    soft_positions.check_distance(answer)
+    trees.check_distance(answer)
     line = str(dividing.__code__.co_firstlineno + 2)
     assert capsys.readouterr().out.startswith(said.replace("LINE", line))
 
@@ -604,11 +501,11 @@ def test_the_first_line_says_what_is_missing_in_an_answer(answer, said, capsys):
 @pytest.mark.parametrize(
     ("check", "answer"),
     [
-        (self_attention.check_factor, np.float32(np.exp(-10 / 8))),
-        (self_attention.check_factor, torch.tensor(np.exp(-10 / 8))),
-        (soft_positions.check_positions, np.array([1, 2, 3, 2, 3])),
-        (soft_positions.check_positions, (np.int64(1), 2, 3, 2, 3)),
-        (visible_matrix.check_cells, {key: np.bool_(value) for key, value in CELLS.items()}),
+        (layers.check_factor, np.float32(np.exp(-10 / 8))),
+        (layers.check_factor, torch.tensor(np.exp(-10 / 8))),
+        (trees.check_positions, np.array([1, 2, 3, 2, 3])),
+        (trees.check_positions, (np.int64(1), 2, 3, 2, 3)),
+        (trees.check_cells, {k: np.bool_(its) for k, (its, _) in trees.check_cells.right.items()}),
     ],
 )
 def test_numbers_of_numpy_and_pytorch_are_answers(check, answer, capsys):
@@ -618,5 +515,5 @@ def test_numbers_of_numpy_and_pytorch_are_answers(check, answer, capsys):
 
 def test_a_check_before_the_first_cell_says_so(monkeypatch, capsys):
     monkeypatch.chdir(ROOT / "notebooks")  # where a kernel begins
-    soft_positions.check_positions([1, 2, 3, 2, 3])
+    trees.check_positions([1, 2, 3, 2, 3])
     assert capsys.readouterr().out.startswith("Run the first cell of the notebook")

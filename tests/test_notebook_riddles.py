@@ -16,33 +16,28 @@ from kbert_core.knowledge.mentions import find_mentions
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "notebooks"))
 
-from _order_riddles import (  # noqa: E402
+from _riddles import (  # noqa: E402
     ALL_TRIPLES,
-    ROWS,
-    TRAINING,
-    order_riddles,
-    train_row,
-)
-from _riddle_trial import (  # noqa: E402
     KIND_ALONE,
+    ROWS,
+    TEMPLATES,
+    TRAINING,
     TrialOptions,
     accuracy,
+    kinds_of,
     loss_of,
+    make_riddles,
     new_pipeline,
+    order_riddles,
     read,
+    train_row,
     trial,
     word_tokenizer,
-)
-from _riddles import (  # noqa: E402
-    TEMPLATES,
-    RiddleOptions,
-    kinds_of,
-    make_riddles,
 )
 from benchmarks import order_riddles as ordering  # noqa: E402
 from benchmarks import riddles as benchmark  # noqa: E402
 
-SMALL = RiddleOptions(train=120, held_out=60)
+SMALL = {"train": 120, "held_out": 60}
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +48,7 @@ def graph():
 
 @pytest.fixture(scope="module")
 def riddles(graph):
-    return make_riddles(graph, SMALL, seed=1)
+    return make_riddles(graph, **SMALL, seed=1)
 
 
 def asked_and_other(text):
@@ -130,14 +125,14 @@ def test_both_names_of_every_sentence_are_found_as_mentions(riddles):
 
 
 def test_riddles_depend_on_the_seed_alone(graph, riddles):
-    again = make_riddles(graph, SMALL, seed=1)
+    again = make_riddles(graph, **SMALL, seed=1)
     assert (again.train, again.unseen, again.names) == (
         riddles.train,
         riddles.unseen,
         riddles.names,
     )
     assert again.graph.fingerprint == riddles.graph.fingerprint
-    assert make_riddles(graph, SMALL, seed=2).unseen_names != riddles.unseen_names
+    assert make_riddles(graph, **SMALL, seed=2).unseen_names != riddles.unseen_names
 
 
 def test_names_of_several_words_or_of_a_word_met_elsewhere_are_left_out():
@@ -146,7 +141,7 @@ def test_names_of_several_words_or_of_a_word_met_elsewhere_are_left_out():
     triples = [Triple(name, "is_a", kind) for name, kind in pairs]
     triples += [Triple(f"name{n}", "is_a", "symptom") for n in range(12)]
     triples += [Triple(f"town{n}", "is_a", "city") for n in range(12)]
-    found = kinds_of(KnowledgeGraph(triples), RiddleOptions(kinds=2))
+    found = kinds_of(KnowledgeGraph(triples), 2)
     assert list(found) == ["city", "symptom"]
     assert "fever" in found["symptom"]
     assert not {"chest pain", "back pain", "loss of sleep", "tell"} & set(found["symptom"])
@@ -154,10 +149,11 @@ def test_names_of_several_words_or_of_a_word_met_elsewhere_are_left_out():
 
 def test_a_name_whose_kind_would_not_be_injected_is_left_out():
     triples = [Triple(f"name{n}", "is_a", ("city", "drug")[n % 2]) for n in range(40)]
-    hidden = [Triple("Rome", "capital", "Italy"), Triple("Rome", "is_a", "city")]
-    one = RiddleOptions(kinds=2, injection=InjectionOptions(max_triples=1))
-    assert "Rome" not in kinds_of(KnowledgeGraph([*triples, *hidden]), one)["city"]
-    assert "Rome" in kinds_of(KnowledgeGraph([*triples, *hidden]), RiddleOptions(kinds=2))["city"]
+    said = [Triple("Rome", "near", f"place{n}") for n in range(InjectionOptions().max_triples)]
+    hidden = KnowledgeGraph([*triples, *said, Triple("Rome", "is_a", "city")])
+    assert "Rome" not in kinds_of(hidden, 2)["city"]
+    shown = KnowledgeGraph([*triples, *said[1:], Triple("Rome", "is_a", "city")])
+    assert "Rome" in kinds_of(shown, 2)["city"]
 
 
 def test_a_graph_with_too_few_names_is_refused(figure_2):
@@ -169,7 +165,7 @@ def test_a_graph_with_too_few_names_is_refused(figure_2):
 
 
 def test_every_word_is_a_token_and_others_are_unknown():
-    tokenizer = word_tokenizer(["Tell me about X-ray , is_a"])
+    tokenizer = word_tokenizer(["Tell me about X-ray , is_a"], max_length=64)
     assert tokenizer.tokenize("tell ME about X-ray") == ["tell", "me", "about", "x", "-", "ray"]
     assert tokenizer.tokenize("is_a") == ["is_a"]
     assert tokenizer("about Paris")["input_ids"] == [
@@ -178,8 +174,6 @@ def test_every_word_is_a_token_and_others_are_unknown():
         tokenizer.unk_token_id,
         tokenizer.sep_token_id,
     ]
-    with pytest.raises(DataError, match="no word"):
-        word_tokenizer(["", "  "])
 
 
 def test_a_trial_learns_and_is_the_same_again(riddles):
@@ -228,17 +222,16 @@ def asked_name(text):
 
 
 def test_the_label_is_what_the_asked_name_is(ordered):
-    riddles = ordered.riddles
-    for example in (*riddles.train, *riddles.seen, *riddles.unseen, *ordered.more):
+    for example in (*ordered.train, *ordered.seen, *ordered.unseen, *ordered.more):
         said = {
-            t.relation: t.tail for t in riddles.graph.triples_of(asked_name(*example.sentences))
+            t.relation: t.tail for t in ordered.graph.triples_of(asked_name(*example.sentences))
         }
         assert said["is"] == example.label
         assert list(said.values()).count(example.label) == 1
 
 
 def test_every_name_stands_in_one_set_and_has_as_many_triples_as_it_says(ordered):
-    riddles = ordered.riddles
+    riddles = ordered
     sets = {
         which: {name for e in examples for name in e.sentences[0].split()[-3:]}
         for which, examples in (("train", riddles.train), ("new", riddles.unseen))
@@ -252,8 +245,8 @@ def test_every_name_stands_in_one_set_and_has_as_many_triples_as_it_says(ordered
 
 
 def test_without_a_place_the_sentence_says_only_the_names():
-    said = order_riddles(seed=1, train=6, held_out=3).riddles
-    unsaid = order_riddles(seed=1, train=6, held_out=3, place_said=False).riddles
+    said = order_riddles(seed=1, train=6, held_out=3)
+    unsaid = order_riddles(seed=1, train=6, held_out=3, place_said=False)
     for one, other in zip(said.train, unsaid.train, strict=True):
         words = one.sentences[0].split()
         assert other.sentences[0].split() == [*words[:2], *words[3:]]
@@ -261,17 +254,15 @@ def test_without_a_place_the_sentence_says_only_the_names():
 
 
 def test_the_ceiling_is_the_mean_share_of_a_guess_among_the_tails(ordered):
-    shares = [
-        1 / len(ordered.riddles.graph.triples_of(asked_name(*e.sentences))) for e in ordered.more
-    ]
+    shares = [1 / len(ordered.graph.triples_of(asked_name(*e.sentences))) for e in ordered.more]
     assert ordered.ceiling(ordered.more) == pytest.approx(sum(shares) / len(shares))
 
 
 def test_to_the_small_model_all_names_are_one_unknown_token(ordered):
     options = TrialOptions(hidden_size=32, num_hidden_layers=1)
-    pipeline = new_pipeline(ordered.riddles, ALL_TRIPLES, Ablation(), options, known_names=False)
+    pipeline = new_pipeline(ordered, ALL_TRIPLES, Ablation(), options)
     unknown = pipeline.hugging_face_tokenizer.unk_token_id
-    for row in read(pipeline, ordered.more, ordered.riddles.graph):
+    for row in read(pipeline, ordered.more, ordered.graph):
         mentions = [node for node in row.tree.nodes]
         assert len(mentions) == 3 and len(row.branches) >= 12
         assert row.input_ids.count(unknown) == 3
@@ -289,11 +280,11 @@ def test_to_the_small_model_all_names_are_one_unknown_token(ordered):
 def test_only_with_everything_visible_and_soft_positions_tails_are_a_bag(ordered, way, same):
     torch.manual_seed(0)
     options = replace(TRAINING, hidden_size=32, initializer_range=0.5)
-    pipeline = new_pipeline(ordered.riddles, ALL_TRIPLES, way, options, known_names=False)
+    pipeline = new_pipeline(ordered, ALL_TRIPLES, way, options)
     pipeline.encoder.model.eval()
     example = ordered.more[0]
     name = asked_name(*example.sentences)
-    graph = ordered.riddles.graph
+    graph = ordered.graph
     one, other = graph.triples_of(name)[:2]
     swapped = graph.replace(one, replace(one, tail=other.tail))
     swapped = swapped.replace(other, replace(other, tail=one.tail))
@@ -309,11 +300,11 @@ def test_a_row_trains_with_its_part_taken_away():
     sizes = {"train": 12, "held_out": 6}
     made = {name: train_row(name, seed=1, options=options, **sizes) for name in ROWS}
     for name, row in ROWS.items():
-        pipeline = made[name].trial.pipeline
+        pipeline = made[name].pipeline
         assert pipeline.card.reading.ablation == row.ablation
         assert pipeline.encoder.layer_count == row.layers
     again = train_row("K-BERT", seed=1, options=options, **sizes)
-    assert again.trial.curve == made["K-BERT"].trial.curve
+    assert again.curve == made["K-BERT"].curve
 
 
 @pytest.mark.parametrize(

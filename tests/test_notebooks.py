@@ -23,7 +23,7 @@ from _charts import bar_chart, line_chart  # noqa: E402
 from kbert_core import load_graph  # noqa: E402
 
 SCRIPTS = run.scripts()
-QUICK = ("05", "15")  # run here; 00 by `make package`, and all by `make notebooks`
+QUICK = ("05", "14")  # run here; 00 by `make package`, and all by `make notebooks`
 NAMES = [script.stem for script in SCRIPTS]
 TRANSLATED = [script for script in SCRIPTS if run.translation_of(script).is_file()]
 MOST_KILOBYTES = 900  # of a notebook with its pictures
@@ -67,6 +67,7 @@ def test_every_cell_of_a_stored_notebook_was_run_in_order_without_an_error(scrip
 def test_a_notebook_begins_by_looking_what_is_there(script):
     first = code_cells(run.stored(script))[0]
     assert first.source.startswith(run.ALONE.format(url=run.repository()))
+    assert first.metadata == run.HIDDEN  # a reader sees one line
     assert run.text_of(first).startswith("Ready")
 
 
@@ -128,8 +129,19 @@ def test_no_notebook_imports_the_app():
 
 def test_solutions_stand_nowhere_but_folded(script):
     for cell in run.stored(script).cells:
-        if run.SOLUTION not in run.tags(cell):
+        if not {run.SOLUTION, run.MEANING} & {*run.tags(cell)}:
             assert "<details>" not in cell.source
+
+
+def test_what_a_guessed_figure_means_is_folded_as_the_figure_is():
+    for name in ("07a", "07b"):
+        (script,) = run.scripts([name])
+        cells = run.stored(script).cells
+        for number, cell in enumerate(cells):
+            if "Reveal: " in run.text_of(cell) if cell.cell_type == "code" else False:
+                after = [c for c in cells[number + 1 :] if c.cell_type == "markdown"]
+                meaning = next(c for c in after if run.MEANING in run.tags(c))
+                assert meaning.source.startswith("<details><summary>What it means</summary>")
 
 
 def test_pictures_say_what_they_show(script):
@@ -148,6 +160,8 @@ def test_a_notebook_states_its_question_and_leads_to_the_next(script):
     cells = run.stored(script).cells
     assert "**Question.**" in cells[0].source
     assert "**You need**" in cells[0].source
+    assert "**After this notebook you can**" in cells[0].source
+    assert re.search(r"\*To read:\* .*\]\(", "\n".join(cell.source for cell in cells))
     following = NAMES[NAMES.index(script.stem) + 1 :][:1]
     for name in following:
         assert f"({name}.ipynb)" in cells[-1].source
@@ -185,7 +199,7 @@ def test_a_link_to_the_lab_opens_there(script):
         *QUICK,
         *(
             pytest.param(name, marks=pytest.mark.soak)
-            for name in ("00", "02", "04", "07_ablation_bench", "09", "14", "16")
+            for name in ("00", "02", "04_", "04b", "06b", "07a", "09")
         ),
     ],
 )
@@ -199,7 +213,7 @@ def test_a_quick_notebook_runs_offline_and_shows_what_is_stored(name):
 
 def test_the_first_page_leads_to_every_notebook():
     texts = [cell.source for cell in run.stored(SCRIPTS[0]).cells if cell.cell_type == "markdown"]
-    linked = set(re.findall(r"\((\d\d_\w+)\.ipynb\)", "\n".join(texts)))
+    linked = set(re.findall(r"\((\d\d\w+)\.ipynb\)", "\n".join(texts)))
     assert linked == set(NAMES[1:])
 
 
@@ -209,13 +223,13 @@ def translated(request):
     return run.stored(request.param), nbformat.read(path, as_version=4), request.param
 
 
-def test_a_chinese_notebook_has_the_code_and_outputs_of_the_english_one(translated):
+def test_a_chinese_notebook_has_the_code_of_the_english_one_and_its_outputs(translated):
     english, chinese, script = translated
     assert chinese == run.in_chinese(script, english)
     pairs = list(zip(english.cells, chinese.cells, strict=True))
     assert all(one.cell_type == other.cell_type for one, other in pairs)
     first, *others = [(a, b) for a, b in pairs if a.cell_type == "code"]
-    assert first[1].source == run.ABOVE + first[0].source
+    assert first[1].source.startswith(run.ABOVE) and first[1].metadata == run.HIDDEN
     assert all(a.source == b.source and a.metadata == b.metadata for a, b in others)
     assert all(len(a.outputs) == len(b.outputs) for a, b in others)
 
@@ -227,6 +241,8 @@ def test_every_text_cell_of_a_chinese_notebook_is_translated(translated):
             for mark in (r"(?m)^#+ ", r"(?m)^- ", r"(?m)^\|", "<summary>", "```"):
                 counts = [len(re.findall(mark, cell.source)) for cell in (english, chinese)]
                 assert counts[0] == counts[1], (mark, chinese.source)
+        elif run.EXERCISE in run.tags(chinese):
+            assert run.text_of(chinese).startswith("还没有答案")
 
 
 def test_links_of_a_chinese_notebook_lead_somewhere(translated):
@@ -234,31 +250,98 @@ def test_links_of_a_chinese_notebook_lead_somewhere(translated):
         if cell.cell_type == "markdown":
             for target in re.findall(r"\]\((?!https?:)([^)#]+)", cell.source):
                 assert (FOLDER / run.ZH / target).exists(), target
-            for name in re.findall(r"(?<!English)\]\(\.\./(\d\d_\w+\.ipynb)\)", cell.source):
+            for name in re.findall(r"(?<!English)\]\(\.\./(\d\d\w+\.ipynb)\)", cell.source):
                 assert not (FOLDER / run.ZH / name).exists(), name
 
 
-def test_a_chinese_notebook_finds_its_tools_one_folder_up():
-    code = run.ABOVE + "from _tools import ready\nready(models=False)"
+def test_a_chinese_notebook_finds_its_tools_one_folder_up_and_answers_in_chinese():
+    code = run.ABOVE + "from _tools import ready\nready(models=False)\n"
+    code += "from checks.trees import check_positions\ncheck_positions(...)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=FOLDER / run.ZH, capture_output=True, text=True
     )
-    assert done.stdout.startswith("Ready"), done.stderr
+    assert done.stdout.startswith("准备好了"), done.stderr
+    assert "还没有答案" in done.stdout
+
+
+def translation(folder, texts):
+    """A script of one text cell, and a translation."""
+    script = written(folder, "# %% [markdown]\n# One.\n\n# %%\nx = 1\n")
+    run.translation_of(script).parent.mkdir()
+    run.translation_of(script).write_text(texts, encoding="utf-8")
+    return script
 
 
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        ("一\n+++\n二", "has 2 text cells, and its script 1"),
-        ("一\n```python\n```", "text cell 0: 1 empty blocks of Python, and 0 in the script"),
+        ("+++ {0}\n一\n+++ {0}\n二", "has 2 cells, and its script 1"),
+        (
+            "+++ {0}\n一\n```python\n```",
+            "text cell 0: 1 empty blocks of Python, and 0 in the script",
+        ),
     ],
 )
 def test_a_translation_with_other_cells_is_refused(tmp_path, texts, said):
-    script = written(tmp_path, "# %% [markdown]\n# One.\n\n# %%\nx = 1\n")
-    run.translation_of(script).parent.mkdir()
-    run.translation_of(script).write_text(texts, encoding="utf-8")
+    script = translation(tmp_path, texts.format(run.mark_of("One.")))
     with pytest.raises(run.Wrong, match=said):
         run.in_chinese(script, run.read(script))
+
+
+def test_a_translation_of_a_text_that_changed_is_refused_and_says_where(tmp_path):
+    script = translation(tmp_path, f"+++ {run.mark_of('One, as it was.')}\n一")
+    now = run.mark_of("One.")
+    with pytest.raises(
+        run.Wrong, match=rf"99_made\.txt, text cell 0, .* says 'One\.'.*\+\+\+ {now}"
+    ):
+        run.in_chinese(script, run.read(script))
+
+
+def messages():
+    """What the tools and the checks may say, with {} for what changes, and where it is said."""
+    for file in [FOLDER / "_tools.py", *(FOLDER / "checks").glob("*.py")]:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        skipped = {
+            id(n)
+            for node in ast.walk(tree)
+            for n in (
+                # questions of checks, as in the code of an exercise
+                *((getattr(node, "keys", None) or ()) if file.parent != FOLDER else ()),
+                *([node.value] if isinstance(node, ast.Expr) else []),  # documentation
+                *(node.values if isinstance(node, ast.JoinedStr) else []),
+            )
+        }
+        for node in ast.walk(tree):
+            if id(node) in skipped:
+                continue
+            if isinstance(node, ast.JoinedStr):
+                parts = [p.value if isinstance(p, ast.Constant) else "{}" for p in node.values]
+                yield "".join(parts), f"{file.name}:{node.lineno}"
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value, f"{file.name}:{node.lineno}"
+
+
+def test_every_answer_of_a_check_is_translated():
+    known = _tools.translations()
+    missing = [
+        f"{where}: {text}"
+        for text, where in messages()
+        if re.search(r"[a-z].* .*[.?…]$", text) and not re.search("[\u4e00-\u9fff]{4}", text)
+        if text not in known and not text.startswith("After zorvex")
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def test_no_answer_is_translated_that_is_no_longer_given():
+    said = {text for text, _ in messages()}
+    assert not [english for english in _tools.translations() if english not in said]
+
+
+def test_a_translated_answer_says_what_changes_in_it(monkeypatch):
+    known = {"Not yet: {}": "还不对：{}", "{} of {}": "{1} 之 {0}", "two": "二"}
+    monkeypatch.setattr(_tools, "translations", lambda: known)
+    assert _tools.in_chinese("Not yet: two of 3") == "还不对：3 之 二"
+    assert _tools.in_chinese("nothing known") == "nothing known"
 
 
 # What they are run with
@@ -448,7 +531,11 @@ def test_a_bar_is_the_mean_and_each_seed_a_dot():
     assert sorted(bar.get_width() for bar in panel.patches) == pytest.approx([0.8, 0.8, 0.95])
     dots = [line for line in panel.lines if line.get_marker() == "o"]
     assert [list(line.get_xdata()) for line in dots] == [[0.9, 1.0], [0.7, 0.9]]
-    assert {text.get_text() for text in panel.texts} == {"mean 0.950", "mean 0.800", "0.800"}
+    assert {text.get_text().strip() for text in panel.texts} == {
+        "mean 0.950",
+        "mean 0.800",
+        "0.800",
+    }
     assert [label.get_text() for label in panel.get_yticklabels()] == ["K-BERT", "BERT"]
     assert panel.get_xlim()[1] == pytest.approx(1.1)
 

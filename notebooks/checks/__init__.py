@@ -1,1 +1,1 @@
-"""Checks of the notebooks' exercises, one module a notebook: each explains what is wrong."""
+"""Checks of the notebooks' exercises, one module a chapter: each explains what is wrong."""

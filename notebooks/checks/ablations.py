@@ -1,56 +1,130 @@
-"""Exercises of 07_ablations."""
+"""Exercises that take a part away: 07a the bench, 07b ablations, 08 knowledge noise."""
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Mapping
 from statistics import mean, pstdev, stdev
+from typing import Any
 
-from _tools import exercise
-from checks.choices import wrong_choice
+from _tools import choices, exercise
 
-CONTROLS = {
-    "does the graph help at all?": "no knowledge (BERT)",
-    "must the graph be true?": "shuffled graph",
-    "is it good that other words can't see a branch?": "everything visible",
-    "is it good that the sentence's words are counted as if there were no branch?": "hard positions",
-}
-
-BAGS = {
-    "born_in Rome, lives_in Oslo  |  born_in Oslo, lives_in Rome": True,
-    "born_in Rome  |  born_in Oslo": False,
-    "born_in Rome, lives_in Oslo  |  lives_in Oslo, born_in Rome": True,
-    "born_in New York, lives_in Oslo  |  born_in Oslo, lives_in New York": True,
-    "was born in Rome, lives_in Oslo  |  was born in Oslo, lives_in Rome": False,
-}
+Measured = Mapping[str, Mapping[str, Mapping[str, float]]]  # row → language → scores
+DIGITS = 0.06  # of an answer with one digit after the point
 
 
-CEILINGS = {  # row → answers between which a model has to choose, and why
-    "K-BERT": (1, "nothing that it needs is hidden or missing."),
-    "everything visible": (2, "the two tails of the asked name are a bag."),
-    "constant tail": (24, "no branch says a kind, so all kinds are left."),
-    "no place in the sentence": (3, "it can read every name, and doesn't know which one is meant."),
-    "K-BERT, two layers": (
-        2,
-        "after two layers [CLS] has only read a name that knew a bag of tails.",
-    ),
-}
-ABOUT = 0.03  # two names of a sentence may have the same kind
+@exercise("Same change, two models: how much a part matters depends on what the model knows.")
+def check_table(answer: object, measured: Measured) -> str | None:
+    """A dictionary: (language, row) → difference to K-BERT in points of F1."""
+    if not isinstance(answer, dict) or not answer:
+        return "give a dictionary, as in the cell: (language, row) with a number."
+
+    def differences(language: str, score: str) -> dict[str, float]:
+        base = measured["K-BERT"][language][score]
+        return {row: of[language][score] - base for row, of in measured.items()}
+
+    for (language, row), given in answer.items():
+        if not isinstance(given, (int, float)) or isinstance(given, bool):
+            return f"{language}, {row}: give a number, such as -12.3."
+        right = differences(language, "f1")[row]
+        if abs(given - right) < DIGITS:
+            continue
+        (other,) = set(measured["K-BERT"]) - {language}
+        said = f"measure('{language}', …)['f1'] minus measure('{language}')['f1'] gives it."
+        for value, why in (
+            (-right, "the sign is turned: the row's F1 minus K-BERT's."),
+            (measured[row][language]["f1"], "that is the F1 itself. Subtract K-BERT's."),
+            (right / 100, "F1 is in per cent here."),
+            (
+                100 * differences(language, "precision")[row],
+                "that is the difference of precision.",
+            ),
+            (100 * differences(language, "recall")[row], "that is the difference of recall."),
+            (differences(other, "f1")[row], f"that is the {other} model's."),
+            *((v, f"that is the row '{n}'.") for n, v in differences(language, "f1").items()),
+        ):
+            if abs(given - value) < (DIGITS if value != right / 100 else DIGITS / 100):
+                said = why
+                break
+        return f"{language}, {row}: {given:g} is not it; {said}"
+    return None
 
 
-@exercise("One difference, one question: that is what makes a comparison an answer.")
-def check_controls(answer: object) -> str | None:
-    """Which row answers which question."""
-    why = {
-        "no knowledge (BERT)": "without the graph nothing is left but the text.",
-        "shuffled graph": "it has all of the graph but that the tails belong to the names.",
-        "everything visible": "the matrix alone decides who sees a branch.",
-        "hard positions": "how words are counted is a matter of positions alone.",
-    }
+check_claims = choices(
+    "A number belongs to the question that was asked, and to no larger one.",
+    {
+        "This Chinese model, as it is, can't read a tree with everything visible.": (
+            "read",
+            "it speaks of one finished model and of an input.",
+        ),
+        "A model trained with everything visible is no better than BERT.": (
+            "trained",
+            "look for the F1 of a model that had everything visible from its first step.",
+        ),
+        "The visible matrix is worth about 40 points of F1.": (
+            "neither",
+            "40 points are lost when a model meets an input that it was never shown. A model that "
+            "was trained so loses far fewer, and neither number holds for all data.",
+        ),
+        "This model believes what its graph says, true or false.": (
+            "read",
+            "the false graph was given to a finished model.",
+        ),
+        "In English, training with a false graph gave the same F1 as training with the true one.": (
+            "trained",
+            "it speaks of two trainings.",
+        ),
+        "Hard positions cost nothing, whatever the task.": (
+            "neither",
+            "on résumés they cost points when trained so, and F1 is not all that can be lost.",
+        ),
+    },
+    words=("read", "trained", "neither"),
+)
 
-    def hint(question: str) -> str:
-        return f"Which row differs in just this? Hint: {why[CONTROLS[question]]}"
 
-    return wrong_choice(
-        answer, CONTROLS, why, hint, each="question with the name of a row", no="no row"
-    )
+@exercise(
+    "But would you report it? You chose it on the sentences on which you scored it. Choose on a "
+    "dev set, and score once on test."
+)
+def check_setting(answer: object, measure: Callable[..., Mapping[str, Any]]) -> str | None:
+    """A dictionary of a setting in which the Chinese model scores higher than as trained."""
+    if not isinstance(answer, dict):
+        return 'give a dictionary, such as {"positions": "hard"}.'
+    kept = {"graph": "medical", "tails": "true", "noise": 0, "language": "Chinese", "seed": 1}
+    for name, value in answer.items():
+        if kept.get(name, value) != value:
+            return f"leave {name} as it is: {kept[name]!r}."
+    try:
+        score, trained = measure(**answer)["f1"], measure()["f1"]
+    except TypeError:
+        return f"{answer} is no setting. Look at the names that measure takes."
+    if score <= trained:
+        return f"F1 {score:.1f}, and as trained it is {trained:.1f}. Which control is left?"
+    return None
+
+
+ROWS = ("no knowledge (BERT)", "constant tail", "everything visible", "hard positions")
+check_controls = choices(
+    "One difference, one question: that is what makes a comparison an answer.",
+    {
+        "does the graph help at all?": (
+            "no knowledge (BERT)",
+            "Without the graph nothing is left but the text.",
+        ),
+        "must the triples say something?": (
+            "constant tail",
+            "In one row a branch is still there, and says the same for every name.",
+        ),
+        "is it good that other words can't see a branch?": (
+            "everything visible",
+            "The matrix alone decides who sees a branch.",
+        ),
+        "is it good that the sentence's words are counted as if there were no branch?": (
+            "hard positions",
+            "How words are counted is a matter of positions alone.",
+        ),
+    },
+    words=ROWS,
+)
 
 
 @exercise("What is common to both rows of a seed, easy names or a lucky split, cancels out.")
@@ -69,13 +143,33 @@ def check_paired(answer: object) -> str | None:
         return (
             f"for {one} and {other} the mean is {found[0]:.2f}, and it should be {mean(gaps):.2f}."
         )
-    if abs(found[1] - stdev(gaps)) < 1e-6:
-        return None
-    if abs(found[1] - pstdev(gaps)) < 1e-6:
-        return "nearly: three seeds are a sample, so divide by n − 1 (statistics.stdev)."
-    if abs(found[1] - abs(stdev(one) - stdev(other))) < 1e-6:
-        return "that is the difference of the spreads; take the spread of the differences."
+    for value, said in (
+        (stdev(gaps), None),
+        (
+            pstdev(gaps),
+            "nearly: three seeds are a sample, so divide by n − 1 (statistics.stdev).",
+        ),
+        (
+            abs(stdev(one) - stdev(other)),
+            "that is the difference of the spreads; take the spread of the differences.",
+        ),
+    ):
+        if abs(found[1] - value) < 1e-6:
+            return said
     return f"the standard deviation is {found[1]:.2f}, and of the differences {gaps} it is {stdev(gaps):.2f}."
+
+
+CEILINGS = {  # row → answers between which a model has to choose, and why
+    "K-BERT": (1, "nothing that it needs is hidden or missing."),
+    "everything visible": (2, "the two tails of the asked name are a bag."),
+    "constant tail": (24, "no branch says a kind, so all kinds are left."),
+    "no place in the sentence": (3, "it can read every name, and doesn't know which one is meant."),
+    "K-BERT, two layers": (
+        2,
+        "after two layers [CLS] has only read a name that knew a bag of tails.",
+    ),
+}
+ABOUT = 0.03  # two names of a sentence may have the same kind
 
 
 @exercise("A ceiling that is known before any training: no number of steps gets over it.")
@@ -83,40 +177,96 @@ def check_ceilings(answer: object) -> str | None:
     """Row → the largest share of right answers, of names with two triples each."""
     if not isinstance(answer, dict):
         return "give a dictionary: each row with a share from 0 to 1."
-    for row, (choices, why) in CEILINGS.items():
-        given = answer.get(row, ...)
-        if given is ...:
-            return f"'{row}' has no answer yet."
+    for row, (between, why) in CEILINGS.items():
+        given = answer.get(row)
         if not isinstance(given, (int, float)) or isinstance(given, bool):
             return f"'{row}': give a number, such as 0.25."
         if given > 1:
             return f"'{row}': a share is at most 1, so write {given:g} per cent as {given / 100:g}."
-        if abs(given - 1 / choices) > ABOUT:
-            return f"'{row}': {given:.2f} is not it. Hint: {why}"
+        if abs(given - 1 / between) > ABOUT:
+            return f"'{row}': {why}"
     return None
 
 
-@exercise(
-    "To repair it: the visible matrix, hard positions, or a relation that tells itself apart."
+BAGS = {
+    "born_in Rome, lives_in Oslo  |  born_in Oslo, lives_in Rome": True,
+    "born_in Rome  |  born_in Oslo": False,
+    "born_in Rome, lives_in Oslo  |  lives_in Oslo, born_in Rome": True,
+    "born_in New York, lives_in Oslo  |  born_in Oslo, lives_in New York": True,
+    "was born in Rome, lives_in Oslo  |  was born in Oslo, lives_in Rome": False,
+}
+check_bags = choices(
+    "To repair it: the visible matrix, hard positions, or a relation that tells itself apart.",
+    {
+        pair: (
+            same,
+            "write each word with its position from the mention, born_in 1, Rome 2. Compare the "
+            "two lists: is a word in one of them alone, or at another position?",
+        )
+        for pair, same in BAGS.items()
+    },
 )
-def check_bags(answer: object) -> str | None:
-    """Which pairs of graphs have the same tokens at the same soft positions."""
-    if not isinstance(answer, dict):
-        return "give a dictionary: each pair with True or False."
-    for pair, same in BAGS.items():
-        if pair not in answer:
-            return f"'{pair}' has no answer yet."
-        if not isinstance(answer[pair], bool):
-            return f"'{pair}': write True or False, without quotes."
-        if answer[pair] is not same:
-            one, other = (bag_of(side) for side in pair.split("  |  "))
-            only = sorted(one ^ other)
-            why = f"in one of them alone: {', '.join(only)}" if only else "the lists are equal"
-            return f"'{pair}': write each word with its position from the mention; {why}."
+
+
+@exercise("0 for twins, 1 for strangers; it is the largest difference any set of tags can show.")
+def check_variation(answer: object) -> str | None:
+    """A function: two lists of probabilities → their total variation."""
+    if not isinstance(answer, Callable):
+        return "give a function: def variation(p, q): return ..."
+    dice = random.Random(0)
+    for count in (2, 3, 3, 5):
+        p, q = ([dice.random() for _ in range(count)] for _ in range(2))
+        p, q = ([x / sum(some) for x in some] for some in (p, q))
+        found = float(answer(list(p), list(q)))
+        right = sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
+        if abs(found - right) < 1e-9:
+            continue
+        for value, said in (
+            (
+                2 * right,
+                "twice too much: what one tag loses another gains, so each change counts twice.",
+            ),
+            (0, "0: gains and losses cancel out. Take their sizes, abs(…)."),
+            (
+                2 * right / count,
+                "that is the mean over the tags; the formula has their sum, and a half.",
+            ),
+        ):
+            if abs(found - value) < 1e-9:
+                return said
+        return f"for {count} tags it gives {found:.3f}, and it should be {right:.3f}."
     return None
 
 
-def bag_of(graph: str) -> set[str]:
-    """The words of a mention's branches, each with its soft position counted from the mention."""
-    branches = (branch.split() for branch in graph.split(", "))
-    return {f"{word} at {place}" for words in branches for place, word in enumerate(words, 1)}
+check_reached = choices(
+    "Noise comes by being seen, or by pushing the words apart.",
+    {
+        "镜, K-BERT": (True, "镜 is part of the mention, and sees what hangs from it."),
+        "查, K-BERT": (
+            False,
+            "查 sees 镜, not the branch, and 镜 hasn't read the branch before the first layer.",
+        ),
+        "查, everything visible": (True, "nothing hides the branch from 查 then."),
+        "查, hard positions": (
+            True,
+            "the branch isn't seen, but 查 is counted further away from 胃镜.",
+        ),
+    },
+)
+
+
+@exercise("What a graph of another domain says is kept out by its relations, without any model.")
+def check_options(kbert: Any, clean: Any, noisy: Any, answer: object) -> str | None:
+    """Options with which no poured triple is injected, and true ones are."""
+    from kbert_core import InjectionOptions
+
+    if not isinstance(answer, InjectionOptions):
+        return "give InjectionOptions(…); help(InjectionOptions) lists what there is."
+    used = kbert("行胃镜检查，见胃体黏膜充血。", graph=noisy, options=answer).used
+    if not used:
+        return "nothing at all is injected; that keeps the noise out, and the knowledge too."
+    if poured := [triple for triple in used if triple not in clean]:
+        return (
+            f"{len(poured)} of {len(used)} injected triples are poured ones, such as {poured[0]}."
+        )
+    return None

@@ -3,14 +3,7 @@
 import random
 from collections.abc import Callable
 
-from _tools import exercise
-
-ALWAYS = {
-    "the effects add up to what all triples do together": False,
-    "the Shapley values add up to what all triples do together": True,
-    "a triple that gets much attention has a large effect": False,
-    "a triple without effect can't flip the prediction when it is changed": False,
-}
+from _tools import choices, exercise
 
 
 @exercise("Two runs of the model, and no assumption about it.")
@@ -32,14 +25,16 @@ def check_effect(answer: object) -> str | None:
         found = answer(score, everything, one)
         if abs(found - right) < 1e-9:
             continue
-        if abs(found + right) < 1e-9:
-            return "the sign is turned: a triple that raises the score has a positive effect."
-        if abs(found - alone) < 1e-9:
-            return "that is what the triple does alone; here all the others stay in."
-        if abs(found - score(everything - {one})) < 1e-9:
-            return (
-                "that is the score without it. The effect is by how much it is lower than with all."
-            )
+        for value, said in (
+            (-right, "the sign is turned: a triple that raises the score has a positive effect."),
+            (alone, "that is what the triple does alone; here all the others stay in."),
+            (
+                score(everything - {one}),
+                "that is the score without it. The effect is by how much it is lower than with all.",
+            ),
+        ):
+            if abs(found - value) < 1e-9:
+                return said
         return f"it gives {found:.3f}, and it should be {right:.3f}."
     return None
 
@@ -62,20 +57,24 @@ def check_twins(effect: object, value: object) -> str | None:
     return None
 
 
-@exercise("Leaving out, sharing and changing are three questions, each with its own answer.")
-def check_statements(answer: object) -> str | None:
-    """Which statements about explanations always hold."""
-    why = {
-        "the effects": "two triples that say the same have no effect each, and one together.",
-        "the Shapley": "in every order what is added, step by step, is the whole; so is the mean.",
-        "a triple that": "see 胸痛: what is looked at may be known from the text already.",
-        "a triple without": "to leave it out and to make it say something else are two edits.",
-    }
-    if not isinstance(answer, dict):
-        return "give a dictionary: each statement with True or False."
-    for statement, true in ALWAYS.items():
-        if statement not in answer:
-            return f"'{statement}' has no answer yet."
-        if bool(answer[statement]) is not true:
-            return next(f"'{statement}': {w}" for k, w in why.items() if statement.startswith(k))
-    return None
+check_statements = choices(
+    "Leaving out, sharing and changing are three questions, each with its own answer.",
+    {
+        "the effects add up to what all triples do together": (
+            False,
+            "two triples that say the same have no effect each, and one together.",
+        ),
+        "the Shapley values add up to what all triples do together": (
+            True,
+            "in every order what is added, step by step, is the whole; so is the mean.",
+        ),
+        "a triple that gets much attention has a large effect": (
+            False,
+            "see 胸痛: what is looked at may be known from the text already.",
+        ),
+        "a triple without effect can't flip the prediction when it is changed": (
+            False,
+            "to leave it out and to make it say something else are two edits.",
+        ),
+    },
+)

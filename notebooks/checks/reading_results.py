@@ -1,10 +1,10 @@
-"""Exercises of 16_reading_results."""
+"""Exercises of 06b_reading_results."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from _tools import exercise
+from _tools import choices, exercise
 
 T = {2: 12.706, 3: 4.303, 5: 2.776}  # Student's t, 97.5 %, by the number of seeds
 
@@ -24,23 +24,25 @@ def check_interval(answer: object) -> str | None:
         low, high = map(float, found)
         if abs((low + high) / 2 - mean) > 1e-6:
             return f"for {values} the middle is {(low + high) / 2:.2f}; it should be the mean, {mean:.2f}."
-        s, half = float(np.std(values, ddof=1)), (high - low) / 2
-        right = T[n] * s / n**0.5
+        s, half, root, t = float(np.std(values, ddof=1)), (high - low) / 2, n**0.5, T[n]
+        right = t * s / root
         if abs(half - right) < 0.01 * right:
             continue
-        for said, made in {
-            "you went from the mean by −half: low and high are exchanged.": -right,
-            "1.96 is for many seeds, or a deviation that is known. Take t for n − 1.": 1.96
-            * s
-            / n**0.5,
-            "this is mean ± s, how far one training lies from the mean.": s,
-            "divide s by √n: a mean of several seeds varies less than one seed.": T[n] * s,
-            "your s divides by n; the seeds are a sample, so divide by n − 1 (`ddof=1`).": (
-                T[n] * float(np.std(values)) / n**0.5
+        for made, said in (
+            (-right, "you went from the mean by −half: low and high are exchanged."),
+            (
+                1.96 * s / root,
+                "1.96 is for many seeds, or a deviation that is known. Take t for n − 1.",
             ),
-            "t and √n are right; you took the variance. Take its root, s.": T[n] * s**2 / n**0.5,
-            "divide by √n, not by n.": T[n] * s / n,
-        }.items():
+            (s, "this is mean ± s, how far one training lies from the mean."),
+            (t * s, "divide s by √n: a mean of several seeds varies less than one seed."),
+            (
+                t * float(np.std(values)) / root,
+                "your s divides by n; the seeds are a sample, so divide by n − 1 (`ddof=1`).",
+            ),
+            (t * s**2 / root, "t and √n are right; you took the variance. Take its root, s."),
+            (t * s / n, "divide by √n, not by n."),
+        ):
             if abs(half - made) < 0.01 * abs(made):
                 return said
         return f"for {values} the half-width is {half:.2f}, and it should be {right:.2f}."
@@ -57,10 +59,8 @@ def check_leaked(answer: object) -> str | None:
     found = answer(list(train), list(test))
     if isinstance(found, bool) or not isinstance(found, (int, float, np.floating, np.integer)):
         return "return a number from 0 to 1."
-    right = 3 / 5
-    if abs(found - right) < 1e-9:
-        return None
     for value, said in (
+        (3 / 5, None),
         (2 / 5, "a text with another label in train leaks as well: compare texts, not rows."),
         (3, "return a share: divide by the number of test rows."),
         (60, "return a share from 0 to 1, not per cent."),
@@ -75,63 +75,48 @@ def check_leaked(answer: object) -> str | None:
     )
 
 
-FOLLOWS = {
-    "A and B are equally good": False,
-    "with other seeds and sentences B may be ahead": True,
-    "a gain of 8 points would be a surprise": True,
-    "on other data A gains about as much": False,
-    "A was ahead on average of the three seeds": True,
-}
-
-
-@exercise(
-    "An interval that holds 0 says *not settled*. It doesn't say *no gain*, and more seeds make it narrower."
+check_follows = choices(
+    "An interval that holds 0 says *not settled*. It doesn't say *no gain*, and more seeds make it narrower.",
+    {
+        "A and B are equally good": (
+            False,
+            "0 lies inside, and so does +3.0: the interval leaves both open.",
+        ),
+        "with other seeds and sentences B may be ahead": (True, "the interval reaches below 0."),
+        "a gain of 8 points would be a surprise": (True, "8 lies far outside of the interval."),
+        "on other data A gains about as much": (
+            False,
+            "seeds and sentences were drawn anew, the data set wasn't.",
+        ),
+        "A was ahead on average of the three seeds": (
+            True,
+            "the mean, +1.3, is what happened in these three.",
+        ),
+    },
 )
-def check_follows(answer: object) -> str | None:
-    """What follows from an interval that holds 0."""
-    why = (
-        "0 lies inside, and so does +3.0: the interval leaves both open.",
-        "the interval reaches below 0.",
-        "8 lies far outside of the interval.",
-        "seeds and sentences were drawn anew, the data set wasn't.",
-        "the mean, +1.3, is what happened in these three.",
-    )
-    if not isinstance(answer, dict):
-        return "give a dictionary: each statement with True or False."
-    for (statement, right), reason in zip(FOLLOWS.items(), why, strict=True):
-        if not isinstance(answer.get(statement), (bool, np.bool_)):
-            return f"'{statement}' needs True or False."
-        if answer[statement] != right:
-            return f"'{statement}': {reason}"
-    return None
-
-
-DECISIONS = {
-    "A": "repair the split",
-    "B": "no room",
-    "C": "wrong graph",
-    "D": "not independent",
-    "E": "train",
-}
-
-
-@exercise(
-    "In case E train three rows: without a graph, with it, and with a shuffled one; and set the dictionary beside them."
+check_decisions = choices(
+    "In case E train three rows: without a graph, with it, and with a shuffled one; and set the dictionary beside them.",
+    {
+        "A": (
+            "repair the split",
+            "nearly half of the test texts were trained on. Nothing else matters before that.",
+        ),
+        "B": (
+            "no room",
+            "no leak, but training shows 97 % of the names: there is nearly nothing to add.",
+        ),
+        "C": (
+            "wrong graph",
+            "half of the names are new, which is room enough. But the graph hardly knows any of them.",
+        ),
+        "D": (
+            "not independent",
+            "room and coverage are fine. But nearly all its heads are the data's own annotations.",
+        ),
+        "E": (
+            "train",
+            "no leak, room, coverage, and the graph was made by others: nothing stands against it.",
+        ),
+    },
+    words=("repair the split", "no room", "wrong graph", "not independent", "train"),
 )
-def check_decisions(answer: object) -> str | None:
-    """What five audits say comes first."""
-    why = {
-        "A": "nearly half of the test texts were trained on. Nothing else matters before that.",
-        "B": "no leak, but training shows 97 % of the names: there is nearly nothing to add.",
-        "C": "half of the names are new, which is room enough. But the graph hardly knows any of them.",
-        "D": "room and coverage are fine. But nearly all its heads are the data's own annotations.",
-        "E": "no leak, room, coverage, and the graph was made by others: nothing stands against it.",
-    }
-    if not isinstance(answer, dict):
-        return "give a dictionary: A to E, each with a decision."
-    for case, right in DECISIONS.items():
-        if answer.get(case) not in DECISIONS.values():
-            return f"'{case}' needs one of {', '.join(DECISIONS.values())}."
-        if answer[case] != right:
-            return f"'{case}': {why[case]}"
-    return None

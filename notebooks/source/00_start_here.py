@@ -7,11 +7,13 @@
 # one edit that turns the answer, and the map of the course.
 #
 # Click on the grey cell below and press **Shift + Enter**: it runs, and the next cell is selected. Do so down the page.
+#
+# **After this notebook you can** say in one sentence what a triple does to an answer, and run, change and check a cell.
 
 # %%
 from _tools import ready
 
-ready("models/ner-en", "demo_kgs/medical_en.spo")
+ready("models/ner-en")
 
 # %% [markdown]
 # If the line above begins with *Ready*, all is well. If not, its first words say what to do.
@@ -95,22 +97,22 @@ assert if_shingles_is_a("drug") == [("shingles", "Chemical")]
 # | | [2 Soft positions](02_soft_positions.ipynb) | why two words share one position |
 # | | [3 Visible matrix](03_visible_matrix.ipynb) | who may look at whom |
 # | | [4 Mask-self-attention](04_mask_self_attention.ipynb) | how a hidden cell is kept out of attention |
+# | | [4b One layer](04b_one_layer.ipynb) | what else happens in a layer, in NumPy |
 # | **Use it** | [5 From BERT to K-BERT](05_from_bert_to_kbert.ipynb) | how a triple gets to the answer, layer by layer |
 # | | [6 Fine-tuning](06_fine_tuning.ipynb) | how a model learns to look things up |
-# | **Question it** | [7a The ablation bench](07_ablation_bench.ipynb) | which part does what: change one, read a score |
-# | | [7b Ablations](07_ablations.ipynb) | what a model learns without a part |
+# | **Question it** | [6b Reading results](06b_reading_results.ipynb) | whether it is the graph that helps |
+# | | [7a The ablation bench](07a_ablation_bench.ipynb) | which part does what: change one, read a score |
+# | | [7b Ablations](07b_ablations.ipynb) | what a model learns without a part |
 # | | [8 Knowledge noise](08_knowledge_noise.ipynb) | what false and useless triples do |
 # | | [9 Explain a prediction](09_explain_a_prediction.ipynb) | which triple made an answer |
 # | **Your own** | [10 Your own graph](10_your_own_graph.ipynb) | how your file becomes knowledge, and whether it helped |
 # | **Other systems** | [11 KnowBert](11_knowbert.ipynb) | how a vector can carry knowledge |
 # | | [12 Roof-BERT](12_roof_bert.ipynb) | how triples get a row of their own |
 # | | [13 Three ways](13_three_ways_to_inject_knowledge.ipynb) | which of the three suits you |
-# | **Go deeper** | [14 One layer](14_one_layer.ipynb) | one whole layer in NumPy |
-# | | [15 Your own encoder](15_your_own_encoder.ipynb) | which encoders can read a graph |
-# | | [16 Reading results](16_reading_results.ipynb) | whether it is the graph that helps |
+# | | [14 Your own encoder](14_your_own_encoder.ipynb) | which encoders can read a graph |
 #
-# Go from top to bottom, or choose: to **see** K-BERT, 1, 2, 3 and 5; to **judge** it, 7a, 8 and 9; to **use** it, 6 and
-# 10. The plan of a class and of a course stands in the [README](README.md).
+# Go from top to bottom, or choose: to **see** K-BERT, 1, 2, 3 and 5; to **judge** it, 6b, 7a, 8 and 9; to **use** it, 6
+# and 10. Notebooks with a letter go deeper; a first reading can leave 4b and 7b out. The plan of a class and of a course stands in the [README](README.md).
 #
 # ## Exercises
 #
@@ -120,7 +122,7 @@ assert if_shingles_is_a("drug") == [("shingles", "Chemical")]
 # "After zorvex the patient slept."
 
 # %% tags=["exercise"]
-from checks.start_here import check_triple
+from checks.knowledge import check_triple
 
 my_triple = ...  # ("head", "relation", "tail")
 check_triple(my_triple, model, graph)
@@ -143,7 +145,7 @@ check_triple(my_triple, model, graph)
 # **2.** (medium) Which of these change the answer for "The shingles healed, but the scar remained."? Guess, then run.
 
 # %% tags=["exercise"]
-from checks.start_here import check_changes
+from checks.knowledge import check_changes
 
 changes = {
     "the triple (shingles, is_a, disease) is deleted": ...,
@@ -183,6 +185,8 @@ check_changes(changes)
 # **Open question.** Which list of facts of your own work would you want a model to follow, and who would keep it true?
 #
 # ## Go on
+#
+# *To read:* [K-BERT](https://arxiv.org/abs/1909.07606) (Liu et al. 2020), the abstract and section 1.
 
 # %%
 from _tools import lab_link

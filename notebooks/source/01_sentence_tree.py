@@ -10,11 +10,13 @@
 # [arXiv:1909.07606](https://arxiv.org/abs/1909.07606)) lets BERT read facts beside a sentence. BERT is a language
 # model: it takes a row of *tokens* (words, parts of words or characters) and gives a vector for each. Here nothing
 # is trained yet, and no model runs; we only prepare what it will read.
+#
+# **After this notebook you can** name K-Query and K-Inject, draw the tree of a sentence, and say what its flat line loses.
 
 # %%
 from _tools import ready
 
-ready("demo_kgs/figure2.spo", "demo_kgs/medical_zh.spo", models=False)
+ready(models=False)
 
 # %% [markdown]
 # ## A fact is a triple
@@ -218,7 +220,7 @@ chinese
 # "She left New York for York"?
 
 # %% tags=["exercise"]
-from checks.sentence_tree import check_longest
+from checks.trees import check_longest
 
 mentions = ...  # a list of names, in the order of the text
 check_longest(mentions)
@@ -244,7 +246,7 @@ check_longest(mentions)
 # order. Write the tree of "London and Paris" in one line.
 
 # %% tags=["exercise"]
-from checks.sentence_tree import check_line
+from checks.trees import check_line
 
 tokens = ...  # a list, or one string with spaces
 check_line(tokens)
@@ -268,7 +270,7 @@ check_line(tokens)
 # "Tim Cook CEO Apple is visiting Beijing capital China is_a City now". (There are many.)
 
 # %% tags=["exercise"]
-from checks.sentence_tree import check_twin
+from checks.trees import check_twin
 
 my_sentence = ...
 my_triples = ...  # a list of (head, relation, tail)
@@ -303,6 +305,8 @@ check_twin(my_sentence, my_triples)
 # *Apple* for the company. What would you change, and what would it cost?
 #
 # ## Go on
+#
+# *To read:* [K-BERT](https://arxiv.org/abs/1909.07606), the paper's Figure 1 and its sections on the knowledge layer.
 #
 # Open the tree of this notebook in the app, switch a triple off and see the tree change:
 

@@ -5,11 +5,13 @@
 #
 # **You need** [1 · The sentence tree](01_sentence_tree.ipynb): triples, mentions, trunk and branches. **You get** the
 # numbers below the tokens of Figure 2, and a measurement with a real model of what they are good for.
+#
+# **After this notebook you can** number the tokens of any tree, and say what hard positions do to neighbours.
 
 # %%
 from _tools import ready
 
-ready("models/zh-mini", "demo_kgs/figure2.spo", "demo_kgs/medical_zh.spo")
+ready("models/zh-mini")
 
 # %% [markdown]
 # ## What a position is
@@ -26,19 +28,10 @@ from kbert_core import KnowledgeGraph, Words, flatten, grow_trees, load_graph
 
 sentence = "Tim Cook is visiting Beijing now"
 figure2 = load_graph("demo_kgs/figure2.spo")
-plain = flatten(grow_trees([sentence], KnowledgeGraph()), Words(special=True))[0]
-tree = flatten(grow_trees([sentence], figure2), Words(special=True))[
-    0
-]  # K-Query, K-Inject, flattened
-
-print(
-    "in the sentence:",
-    [(token, i) for i, token in enumerate(plain.tokens) if token in ("Cook", "is")],
-)
-print(
-    "in the tree:    ",
-    [(token, i) for i, token in enumerate(tree.tokens) if token in ("Cook", "is")],
-)
+trees = [grow_trees([sentence], graph)[0] for graph in (KnowledgeGraph(), figure2)]
+plain, tree = flatten(trees, Words(special=True))  # K-Query, K-Inject, flattened
+for name, row in (("sentence", plain), ("tree", tree)):
+    print(f"in the {name:9}", *(f"{word} {row.tokens.index(word)}" for word in ("Cook", "is")))
 
 # %% [markdown]
 # ## By hand
@@ -123,9 +116,7 @@ def distances(count):
 
 def draw(triples):
     hard, soft = distances(triples)
-    print(
-        f"{triples} triples: 病 and 史 are {hard} apart with hard positions, {soft} with soft ones"
-    )
+    print(f"{triples} triples: 病 and 史 are {hard} apart with hard positions, {soft} with soft")
     return read(triples)
 
 
@@ -256,7 +247,7 @@ assert all(changed["hard positions"][i] > 1e-3 for i in others)
 #
 # Does it matter for a task? In the paper's Figure 5, K-BERT without soft positions is worse. In our own experiment with
 # clinical texts it did *not* score worse, and yet did harm: when a triple was added, about one in ten of the *other*
-# entities of the sentence changed; with soft positions one in a hundred. [Notebook 7b](07_ablations.ipynb) has the numbers.
+# entities of the sentence changed; with soft positions one in a hundred. [Notebook 7b](07b_ablations.ipynb) has the numbers.
 #
 # ## Exercises
 #
@@ -264,7 +255,7 @@ assert all(changed["hard positions"][i] > 1e-3 for i in others)
 # (`[CLS]`, not listed here, has 0.)
 
 # %% tags=["exercise"]
-from checks.soft_positions import check_positions
+from checks.trees import check_positions
 
 positions = ...  # for London, located_on, Thames, is, rainy
 check_positions(positions)
@@ -290,7 +281,7 @@ check_positions(positions)
 # mention's last token and the trunk token that follows it.
 
 # %% tags=["exercise"]
-from checks.soft_positions import check_distance
+from checks.trees import check_distance
 
 
 def hard_distance(lengths):
@@ -323,7 +314,7 @@ check_distance(hard_distance)
 # *Asia* and *now* have?
 
 # %% tags=["exercise"]
-from checks.soft_positions import check_third_branch
+from checks.trees import check_third_branch
 
 of_asia, of_now = ..., ...
 check_third_branch(of_asia, of_now)
@@ -359,6 +350,8 @@ check_third_branch(of_asia, of_now)
 # visible matrix let them see each other? Would positions that count on from branch to branch be better?
 #
 # ## Go on
+#
+# *To read:* [K-BERT](https://arxiv.org/abs/1909.07606), Figure 2; [BERT](https://arxiv.org/abs/1810.04805) (Devlin et al. 2019), Figure 2, for the position table.
 
 # %%
 from _tools import lab_link

@@ -5,11 +5,13 @@
 #
 # **You need** [1](01_sentence_tree.ipynb) (trunk, branches, mentions) and [2](02_soft_positions.ipynb) (tokens that share
 # a position). **You get** the matrix of the paper's Figure 2, and what each of its cells forbids.
+#
+# **After this notebook you can** decide for any two tokens who may look at whom, and write Eq. 3 with two integers per token.
 
 # %%
 from _tools import ready
 
-ready("demo_kgs/figure2.spo")
+ready()
 
 # %% [markdown]
 # ## The rule
@@ -166,14 +168,14 @@ show(visible_chart(flat, ablated), "Everything visible", width=420)
 # %% [markdown]
 # K-BERT hides the grey cells. Without that, the shared positions of Figure 2 are confusing: *now*, *capital* and *is_a*
 # all seem to come right after *Beijing*, and each of them sees the others. What it costs is measured in [notebook
-# 7a](07_ablation_bench.ipynb).
+# 7a](07a_ablation_bench.ipynb).
 #
 # ## Exercises
 #
 # **1.** (easy) May the first token of each pair look at the second? Answer from the rule, without the picture.
 
 # %% tags=["exercise"]
-from checks.visible_matrix import check_cells
+from checks.trees import check_cells
 
 may_look = {
     ("Tim", "Apple"): ...,
@@ -211,7 +213,7 @@ check_cells(may_look)
 # check tries it on 400 pairs of tokens.
 
 # %% tags=["exercise"]
-from checks.visible_matrix import check_sees
+from checks.trees import check_sees
 
 
 def sees(branch_a, anchor_a, branch_b, anchor_b):
@@ -245,7 +247,7 @@ check_sees(sees)
 # way from *Apple* to `[CLS]`: a list of tokens, of which each may look at the one before it.
 
 # %% tags=["exercise"]
-from checks.visible_matrix import check_way
+from checks.trees import check_way
 
 way = ...
 check_way(way)
@@ -277,6 +279,8 @@ check_way(way)
 # them. Where in the network could they meet?
 #
 # ## Go on
+#
+# *To read:* [K-BERT](https://arxiv.org/abs/1909.07606), Eq. 3 and Figure 2.
 
 # %%
 from _tools import lab_link

@@ -8,11 +8,13 @@
 # matrix, hidden states. **You get** three measurements on a real model: without knowledge it *is* BERT, bit for
 # bit; a triple reaches `[CLS]` in the second layer and not in the first; and rewriting a triple rewrites the
 # prediction.
+#
+# **After this notebook you can** say after how many layers a triple can reach a token, and show that K-BERT without a graph is BERT.
 
 # %%
 from _tools import ready
 
-ready("models/medical-ner-kbert", "demo_kgs/medical_zh.spo")
+ready("models/medical-ner-kbert")
 
 # %% [markdown]
 # ## A model, and a task
@@ -248,7 +250,7 @@ assert [predicted(tail)[0][1] for tail in KINDS] == [
 # had an effect on: 镜, a character of the mention; 查, another character of the sentence; `[CLS]`; the branch of 肺?
 
 # %% tags=["exercise"]
-from checks.bert_to_kbert import check_layers
+from checks.layers import check_layers
 
 layers = {"镜": ..., "查": ..., "[CLS]": ..., "肺's branch": ...}
 check_layers(layers)
@@ -272,7 +274,7 @@ check_layers(layers)
 # token $j$. `visible` is a square array of booleans.
 
 # %% tags=["exercise"]
-from checks.bert_to_kbert import check_reach
+from checks.layers import check_reach
 
 
 def can_reach(visible, layers):
@@ -308,7 +310,7 @@ check_reach(can_reach)
 # **3.** (hard) Which of these readings give the trunk just what BERT gives it?
 
 # %% tags=["exercise"]
-from checks.bert_to_kbert import check_same_as_bert
+from checks.layers import check_same_as_bert
 
 same_as_bert = {
     "an empty graph": ...,
@@ -351,6 +353,8 @@ check_same_as_bert(same_as_bert)
 # deep encoder would you inject if you could choose, and how would you find out whether it helped?
 #
 # ## Go on
+#
+# *To read:* [K-BERT](https://arxiv.org/abs/1909.07606), Figure 4 and Eq. 4–6.
 
 # %%
 from _tools import lab_link

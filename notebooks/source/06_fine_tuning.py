@@ -6,11 +6,13 @@
 # **You need** notebooks [1](01_sentence_tree.ipynb) to [5](05_from_bert_to_kbert.ipynb), and an idea of how a network
 # is trained (a loss, its gradient, a step). **You get** a BERT and a K-BERT trained here, in seconds, on a set of
 # *riddles* whose answer only a graph knows.
+#
+# **After this notebook you can** train a small K-BERT, and make a test in which nothing but a graph can help.
 
 # %%
 from _tools import ready
 
-ready("demo_kgs/general_en.spo", "demo_kgs/medical_en.spo")
+ready()
 
 # %% [markdown]
 # ## Riddles
@@ -89,7 +91,7 @@ for name in (word for word in example.sentences[0].split() if word[0].isupper())
 # %%
 import torch
 
-from _riddle_trial import KIND_ALONE, TrialOptions, new_pipeline, read
+from _riddles import KIND_ALONE, TrialOptions, new_pipeline, read
 from kbert_core import Ablation
 
 options = TrialOptions()
@@ -113,7 +115,7 @@ unseen[0]
 # %%
 from torch.nn.functional import cross_entropy
 
-from _riddle_trial import batches
+from _riddles import batches
 from kbert_core import collate
 
 labels = torch.tensor([riddles.kinds.index(example.label) for example in riddles.train])
@@ -144,7 +146,7 @@ print(
 # order.
 
 # %%
-from _riddle_trial import trial
+from _riddles import trial
 from kbert_core import NO_KNOWLEDGE
 
 SEEDS = (1, 2, 3)
@@ -221,7 +223,7 @@ show(chart, "Learning curves: mean and range of three seeds")
 # that every name has the kind of another.
 
 # %% tags=["about"]
-from _riddle_trial import accuracy
+from _riddles import accuracy
 from kbert_lab.graphs.controls import shuffled
 
 trained = k_bert[1].pipeline
@@ -262,9 +264,7 @@ assert follows > 0.6
 # dozens of times.
 
 # %% tags=["about"]
-from _riddles import RiddleOptions
-
-plain = make_riddles(graph, RiddleOptions(invented_share=0.0), seed=1)
+plain = make_riddles(graph, invented=0, seed=1)
 remembers = trial(plain, plain.graph, seed=1)
 print(f"with invented names:    seen {k_bert[1].last.seen:.2f}, unseen {k_bert[1].last.unseen:.2f}")
 print(f"without invented names: seen {remembers.last.seen:.2f}, unseen {remembers.last.unseen:.2f}")
@@ -300,7 +300,7 @@ assert remembers.last.unseen < k_bert[1].last.unseen - 0.1
 # **1.** (medium) Which of these would let BERT, *without a graph*, answer the unseen riddles better than by chance?
 
 # %% tags=["exercise"]
-from checks.fine_tuning import check_leaks
+from checks.knowledge import check_leaks
 
 helps_bert = {
     "all cities of the test set end in -ville, and so do those of training": ...,
@@ -336,7 +336,7 @@ check_leaks(helps_bert)
 # it get right?
 
 # %% tags=["exercise"]
-from checks.fine_tuning import check_all_drugs
+from checks.knowledge import check_all_drugs
 
 share = ...
 check_all_drugs(share)
@@ -362,7 +362,7 @@ check_all_drugs(share)
 # the word. Write one triple that makes it answer *city*. The check adds it to the graph and asks the trained K-BERT.
 
 # %% tags=["exercise"]
-from checks.fine_tuning import check_new_name
+from checks.knowledge import check_new_name
 
 my_triple = ...  # (head, relation, tail)
 check_new_name(trained, riddles.graph, my_triple)
@@ -393,6 +393,8 @@ check_new_name(trained, riddles.graph, my_triple)
 #
 # ## Go on
 #
+# *To read:* [K-BERT](https://arxiv.org/abs/1909.07606), the section on fine-tuning; [ERNIE](https://arxiv.org/abs/1905.07129) (Zhang et al. 2019) for another way to train with a graph.
+#
 # The model of this notebook is gone when you close it, so this opens the tree of a riddle:
 
 # %%
@@ -402,4 +404,4 @@ general = load_graph("demo_kgs/general_en.spo")
 lab_link("tell me about Tokyo and forget Toyota", graph=general, model="words", options=KIND_ALONE)
 
 # %% [markdown]
-# Next: [7a · The ablation bench](07_ablation_bench.ipynb), which of K-BERT's parts does what.
+# Next: [6b · Reading a results page](06b_reading_results.ipynb): is it the graph, the seed or the split?

@@ -7,16 +7,14 @@
 # [5](05_from_bert_to_kbert.ipynb): soft positions, the visible matrix, and the model of clinical texts. **You get** a
 # measure of noise, a split answer (the sentence is protected, the mention isn't), and what choosing triples can do
 # about the rest.
+#
+# **After this notebook you can** measure how far noise moves a prediction, and say whom the visible matrix protects.
 
 # %%
 from _tools import ready
 
 ready(
     "models/medical-ner-kbert",
-    "demo_kgs/figure2.spo",
-    "demo_kgs/medical_zh.spo",
-    "demo_kgs/everyday_zh.spo",
-    "demo_kgs/example_data/medical_ner",
     "results/selection/noise.jsonl.xz",
 )
 
@@ -230,7 +228,7 @@ assert full["tokens of mentions"] > visible["tokens of mentions"]
 #
 # But the mention must read what hangs from it, right or wrong; no matrix can help there. It even reads it more closely
 # than a model does that sees everything at once. (This model was trained with soft positions and the matrix, so the
-# other ways are strange to it. What happens when each is *trained* its own way: [notebook 7b](07_ablations.ipynb).)
+# other ways are strange to it. What happens when each is *trained* its own way: [notebook 7b](07b_ablations.ipynb).)
 #
 # Noise need not contradict. What we poured in says of a name what the same graph says of others, often a wrong kind.
 # Facts of everyday things are just irrelevant, and do far less:
@@ -281,7 +279,7 @@ for strategy in ("first", "tail_in_text", "rare", "context"):
 #
 # The figures below come from 624 clinical sentences that aren't part of this repository; what came out is (`python -m
 # benchmarks.selection`). Noise is from the same graph, among the right triples, by three seeds. (F1 is the harmonic
-# mean of precision and recall, see [notebook 7a](07_ablation_bench.ipynb).)
+# mean of precision and recall, see [notebook 7a](07a_ablation_bench.ipynb).)
 
 # %%
 import json
@@ -338,7 +336,7 @@ assert all(mean(values) < without for points in scores.values() for values in po
 # **1.** (easy) Write the total variation of two lists of probabilities.
 
 # %% tags=["exercise"]
-from checks.knowledge_noise import check_variation
+from checks.ablations import check_variation
 
 
 def variation(p, q):
@@ -368,7 +366,7 @@ check_variation(variation)
 # **2.** (medium) In 行胃镜检查 a wrong triple is hung on 胃镜. Can the state of these tokens change in the *first* layer?
 
 # %% tags=["exercise"]
-from checks.knowledge_noise import check_reached
+from checks.ablations import check_reached
 
 changes = {
     "镜, K-BERT": ...,
@@ -403,7 +401,7 @@ check_reached(changes)
 # there is.)
 
 # %% tags=["exercise"]
-from checks.knowledge_noise import check_options
+from checks.ablations import check_options
 
 noise_first = with_noise(medical, names, 4, seed=1, source=tuple(everyday), place="before")
 my_options = ...  # InjectionOptions(…)
@@ -437,6 +435,8 @@ check_options(kbert, medical, noise_first, my_options)
 # first, and could the model itself help to find them?
 #
 # ## Go on
+#
+# *To read:* [K-BERT](https://arxiv.org/abs/1909.07606), on *knowledge noise*; [choosing triples](../docs/results/choosing-triples.md).
 
 # %%
 from _tools import lab_link

@@ -7,11 +7,13 @@
 # model of clinical texts. **You get** three ways to ask (leave a triple out, share the effect fairly, find the smallest
 # edit that flips the prediction), each by hand and by the library, and a reason not to read attention as an
 # explanation.
+#
+# **After this notebook you can** compute an effect and a Shapley value, find a counterfactual, and say why attention is none of them.
 
 # %%
 from _tools import ready
 
-ready("models/medical-ner-kbert", "demo_kgs/medical_zh.spo", "demo_kgs/example_data/medical_ner")
+ready("models/medical-ner-kbert")
 
 # %% [markdown]
 # ## One prediction
@@ -263,29 +265,16 @@ for one in texts:
 looked = [text_ for text_ in looked if text_.each]
 
 
-def rho(texts_):
-    return spearmanr(np.concatenate([text_.points() for text_ in texts_])).statistic
-
-
 points = [one for text_ in looked for one in text_.each]
-dice = np.random.default_rng(0)  # draws the texts anew, each with all its triples
-drawn = [
-    rho([looked[i] for i in dice.integers(len(looked), size=len(looked))]) for _ in range(1000)
-]
-low, high = np.percentile(drawn, [2.5, 97.5])
-of = f"{len(points)} triples of {len(looked)} texts"
-print(f"{of}: rank correlation {rho(looked):.2f}, 95 % [{low:.2f}, {high:.2f}]")
-print(
-    f"attention and effect disagree in {sum(bool(text_.disagreements()) for text_ in looked)} texts"
-)
+rho = spearmanr(np.concatenate([text_.points() for text_ in looked])).statistic
+print(f"{len(points)} triples of {len(looked)} texts: rank correlation {rho:.2f}")
+print("disagree:", sum(bool(text_.disagreements()) for text_ in looked), "texts")
 
 # %%
 from kbert_lab.explain.attention import scatter
 
-show(
-    scatter(points, title=of),
-    "Attention across, effect up: what is looked at may do much or nothing",
-)
+says = "Attention across, effect up: what is looked at may do much or nothing"
+show(scatter(points, title=f"{len(points)} triples"), says)
 
 # %% [markdown]
 # A **rank correlation** is 1 where both put the triples in the same order, and 0 where the order of one says nothing
@@ -397,6 +386,8 @@ check_statements(always)
 # must you tell them that it does not say?
 #
 # ## Go on
+#
+# *To read:* [Attention is not explanation](https://arxiv.org/abs/1902.10186) (Jain and Wallace 2019); [SHAP](https://arxiv.org/abs/1705.07874) (Lundberg and Lee 2017).
 
 # %%
 from _tools import lab_link

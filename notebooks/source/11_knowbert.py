@@ -7,11 +7,13 @@
 # **You need** notebooks [4](04_mask_self_attention.ipynb) and [5](05_from_bert_to_kbert.ipynb): attention, hidden states.
 # **You get** the whole layer of Peters et al. (2019) by hand on one sentence, equal to the library's; and a word whose
 # sense flips when its gloss is rewritten.
+#
+# **After this notebook you can** follow a knowledge vector through the KAR, and change a sense by changing a gloss.
 
 # %%
 from _tools import ready
 
-ready("models/wsd-knowbert", "demo_kgs/senses_en.spo")
+ready("models/wsd-knowbert")
 
 # %% [markdown]
 # ## A model, and a graph of senses
@@ -206,7 +208,7 @@ assert (empty.kars[0].change > 0).all()
 # **1.** (easy) Priors. The graph counts *bank.n.01* 12 times, *bank.n.02* 14 times and *bank.v.01* twice. What are the priors of *bank*?
 
 # %% tags=["exercise"]
-from checks.knowbert import check_priors
+from checks.systems import check_priors
 
 priors = {"bank.n.01": ..., "bank.n.02": ..., "bank.v.01": ...}
 check_priors(priors)
@@ -230,7 +232,7 @@ check_priors(priors)
 # **2.** (medium) Which of these edits change the reading of "They sat on the bank of the river"?
 
 # %% tags=["exercise"]
-from checks.knowbert import check_edits
+from checks.systems import check_edits
 
 changes = {
     "a new gloss for river.n.01": ...,
@@ -273,6 +275,8 @@ check_edits(changes)
 # same weight, and would it be better to choose one?
 #
 # ## Go on
+#
+# *To read:* [KnowBert](https://arxiv.org/abs/1909.04164) (Peters et al. 2019), sections 3.2 and 3.3.
 
 # %%
 from _tools import lab_link

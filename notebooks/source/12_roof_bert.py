@@ -7,11 +7,13 @@
 # **You need** notebooks [4](04_mask_self_attention.ipynb) and [5](05_from_bert_to_kbert.ipynb): attention, hidden states.
 # **You get** Roof-BERT (Liao and Ma) by hand on one sentence, equal to the library's; an edit that turns a label and moves
 # every token; and the budget of tokens, which text and triples share in K-BERT and not here.
+#
+# **After this notebook you can** follow text and triples through both sides and the roof, and say what an edit can move.
 
 # %%
 from _tools import ready
 
-ready("models/medical-ner-roof", "models/medical-ner-kbert", "demo_kgs/medical_zh.spo")
+ready("models/medical-ner-roof", "models/medical-ner-kbert")
 
 # %% [markdown]
 # ## A model, and a graph
@@ -182,7 +184,7 @@ assert budget["K-BERT: triples"].max() < budget["Roof-BERT: triples"].max()
 # **1.** (easy) Word the triples (胃镜, 类别, 检查) and (胃镜, 部位, 胃) as *Expand 1* does: a sentence each, in the string that the encoder reads.
 
 # %% tags=["exercise"]
-from checks.roof_bert import check_string
+from checks.systems import check_string
 
 string = ...
 check_string(string)
@@ -205,7 +207,7 @@ check_string(string)
 # **2.** (medium) What do these change: the logits alone, both the states of the *text's side* (below the roof) and the logits, or neither?
 
 # %% tags=["exercise"]
-from checks.roof_bert import check_sides
+from checks.systems import check_sides
 
 changes = {  # "logits", "both" or "neither"
     "another tail for the first triple of 胃镜": ...,
@@ -245,6 +247,8 @@ check_sides(changes)
 # added, and what would be left of the idea?
 #
 # ## Go on
+#
+# *To read:* [Roof-BERT here](../docs/roof_bert.md), with the paper's reference.
 
 # %%
 from _tools import lab_link

@@ -75,10 +75,11 @@ def page(notebook: NotebookNode, folder: Path = run.NOTEBOOKS, *, solutions: boo
     Args:
         notebook: with its outputs; it is changed.
         folder: where it is, from which its links lead.
-        solutions: whether to keep the folded solutions and hints.
+        solutions: whether to keep the folded solutions, hints and meanings.
     """
     if not solutions:
-        notebook.cells = [cell for cell in notebook.cells if run.SOLUTION not in run.tags(cell)]
+        folded = {run.SOLUTION, run.MEANING}
+        notebook.cells = [cell for cell in notebook.cells if not folded & {*run.tags(cell)}]
     title = notebook.cells[0].source.splitlines()[0].removeprefix("# ")
     formulas: list[str] = []
     for cell in notebook.cells:

@@ -4,10 +4,10 @@
     python notebooks/source/run.py 03 05 --write   two of them, and store their outputs
     python notebooks/source/run.py --texts         store changed texts, and keep the outputs
 
-Where a script has a translation (zh/NAME.txt: its text cells in order, between
-them lines of +++, and an empty block of Python where the script has a full
-one), the same notebook with these texts is stored in notebooks/zh. Links
-to notebooks are written there as in the script.
+Where a script has a translation (zh/NAME.txt), the same notebook with its texts
+is stored in notebooks/zh. Each translated cell begins with a line of +++ and
+the mark of the English cell that it translates: when that changes, the mark
+doesn't fit any more, and the translation is refused until somebody has looked.
 
 The script (.py, here) is what is run; the notebook (.ipynb, one folder up) is
 what students get: the same cells with their outputs. A cell tagged "test" is
@@ -21,6 +21,7 @@ their size. A cell tagged "varies" (times, versions) isn't compared; one tagged
 """
 
 import argparse
+import hashlib
 import os
 import platform
 import re
@@ -43,9 +44,13 @@ from traitlets.config import Config
 
 HERE = Path(__file__).resolve().parent
 NOTEBOOKS = HERE.parent
+sys.path.insert(0, str(NOTEBOOKS))
+import _tools  # noqa: E402
+
 SECONDS = 600  # for one cell
 STARTING, KERNELS = 60, 3  # seconds for a kernel to answer, and how many may be started
 EXERCISE, SOLUTION, TEST, VARIES, ABOUT = "exercise", "solution", "test", "varies", "about"
+MEANING = "meaning"  # what a figure means, folded until one has guessed
 UNANSWERED, RIGHT = "No answer yet", "Right."
 RELATIVE, ABSOLUTE = 0.01, 1e-5
 ABOUT_ABSOLUTE = 0.1
@@ -55,21 +60,22 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 SLIDER = "<em>Interactive control: run the notebook to use it. One result is below.</em>"
 READY = "from _tools import ready\n"
 ALONE = """\
+# @title Run this first
 try:
     from _tools import ready
 except ModuleNotFoundError:  # this notebook alone, as on Colab: get what belongs to it
-    print(
-        "Getting the rest from {url}. If that fails: download it there,",
-        "unpack it, and open this notebook in its folder notebooks.",
-    )
+    print("Getting the rest from {url}. If that fails: download it there,")
+    print("unpack it, and open this notebook in its folder notebooks.")
     !git clone -q --depth 1 {url} kbert-lab
     %cd -q kbert-lab/notebooks
     from _tools import ready
 """
+HIDDEN = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, on Colab
 ELSEWHERE = "\n\n[Open in Colab]({colab}) · [other ways to run it](../docs/install.md#notebooks)"
 ZH = "zh"
-BETWEEN, LEFT_OUT = "\n+++\n", "```python\n```"
-LINK = re.compile(r"\]\((\d\d_\w+\.ipynb)\)")
+MARK = re.compile(r"^\+\+\+ (\w{8})\n", re.MULTILINE)
+LEFT_OUT = "```python\n```"  # a block of Python as in the script
+LINK = re.compile(r"\]\((?!\w+:|#)([^)]+)\)")
 ABOVE = 'import sys\n\nsys.path.insert(0, "..")  # 工具在上一级文件夹\n'
 ELSEWHERE_ZH = "\n\n[在 Colab 中打开]({colab}) · [其他运行方式](../../docs/install.md#notebooks) · [English](../{name})"
 SLIDER_ZH = "<em>交互控件：运行笔记本后可以操作，下面给出其中一个结果。</em>"
@@ -111,7 +117,7 @@ class Ran:
 
 def scripts(names: Sequence[str] = ()) -> list[Path]:
     """The notebooks' scripts in reading order; those whose names begin as asked, if any."""
-    found = sorted(HERE.glob("[0-9][0-9]_*.py"))
+    found = sorted(HERE.glob("[0-9][0-9]*_*.py"))
     if not names:
         return found
     chosen = [path for path in found if path.name.startswith(tuple(names))]
@@ -127,12 +133,13 @@ def read(script: Path) -> NotebookNode:
     says where else it runs.
     """
     notebook = jupytext.read(script)
+    for cell in notebook.cells:
+        cell.metadata = nbformat.from_dict({"tags": tags(cell)} if tags(cell) else {})
     for first, cell in zip(notebook.cells, notebook.cells[1:], strict=False):
         if cell.source.startswith(READY):
             first.source += ELSEWHERE.format(colab=colab(notebook_of(script).name))
             cell.source = cell.source.replace(READY, ALONE.format(url=repository()), 1)
-    for cell in notebook.cells:
-        cell.metadata = nbformat.from_dict({"tags": tags(cell)} if tags(cell) else {})
+            cell.metadata = nbformat.from_dict(HIDDEN)
     for number, cell in enumerate(for_students(notebook)):
         cell.id = f"cell-{number:02d}"
     notebook.metadata = nbformat.from_dict(METADATA)
@@ -175,7 +182,7 @@ def stored(script: Path) -> NotebookNode:
 
 def anew(script: Path) -> str:
     """The command that stores a notebook anew."""
-    return f"python notebooks/source/run.py {script.name[:2]} --write"
+    return f"python notebooks/source/run.py {script.stem.split('_')[0]} --write"
 
 
 def tags(cell: NotebookNode) -> list[str]:
@@ -411,41 +418,71 @@ def translation_of(script: Path) -> Path:
     return script.parent / ZH / f"{script.stem}.txt"
 
 
+def mark_of(text: str) -> str:
+    """Eight digits that are others for any other text of a cell."""
+    return hashlib.sha256(text.strip().encode()).hexdigest()[:8]
+
+
+def translated(script: Path) -> list[str]:
+    """The texts of a translation, one per text cell of the script.
+
+    Raises:
+        Wrong: the script has other cells, or one was changed since; all such cells are named.
+    """
+    file = translation_of(script)
+    _, *parts = MARK.split(file.read_text(encoding="utf-8"))
+    marks, texts = parts[::2], [text.strip() for text in parts[1::2]]
+    english = [c.source for c in jupytext.read(script).cells if c.cell_type == "markdown"]
+    if len(texts) != len(english):
+        raise Wrong(f"{ZH}/{file.name} has {len(texts)} cells, and its script {len(english)}.")
+    stale = [
+        f"{ZH}/{file.name}, text cell {number}, marked {mark}: the English cell changed. It says "
+        f"{text[:60]!r}; translate it anew, and mark it +++ {mark_of(text)}"
+        for number, (mark, text) in enumerate(zip(marks, english, strict=True))
+        if mark != mark_of(text)
+    ]
+    if stale:
+        raise Wrong("\n".join(stale))
+    return texts
+
+
 def in_chinese(script: Path, notebook: NotebookNode) -> NotebookNode:
     """The same notebook with the texts of its translation; code and outputs stay.
 
+    What the tools and the checks print is translated, too.
+
     Raises:
-        Wrong: the translation has other cells, or other blocks of Python in one.
+        Wrong: the translation is of other cells, or has other blocks of Python in one.
     """
-    made = deepcopy(notebook)
-    file = translation_of(script)
-    texts = file.read_text(encoding="utf-8").strip().split(BETWEEN)
+    made, name = deepcopy(notebook), notebook_of(script).name
     cells = [cell for cell in made.cells if cell.cell_type == "markdown"]
-    if len(texts) != len(cells):
-        raise Wrong(f"{ZH}/{file.name} has {len(texts)} text cells, and its script {len(cells)}.")
-    for number, (cell, text) in enumerate(zip(cells, texts, strict=True)):
+    for number, (cell, text) in enumerate(zip(cells, translated(script), strict=True)):
         blocks = [f"```python\n{code}```" for code in CODE.findall(cell.source)]
-        first, *others = text.strip().split(LEFT_OUT)
+        first, *others = text.split(LEFT_OUT)
         if len(others) != len(blocks):
             raise Wrong(
-                f"{ZH}/{file.name}, text cell {number}: {len(others)} empty blocks of Python, and "
-                f"{len(blocks)} in the script."
+                f"{ZH}/{script.stem}.txt, text cell {number}: {len(others)} empty blocks of Python, "
+                f"and {len(blocks)} in the script."
             )
         source = first + "".join(map("".join, zip(blocks, others, strict=True)))
         cell.source = LINK.sub(lambda link: f"]({_from_zh(script.parent, link[1])})", source)
-    name = notebook_of(script).name
     cells[0].source += ELSEWHERE_ZH.format(colab=colab(f"{ZH}/{name}"), name=name)
     ready = next(cell for cell in made.cells if cell.cell_type == "code")
-    ready.source = ABOVE + ready.source
-    for data in (o.data for c in made.cells for o in c.get("outputs", ()) if "data" in o):
-        if data.get("text/html") == SLIDER:
-            data["text/html"] = SLIDER_ZH
-            data["text/plain"] = re.sub("<.*?>", "", SLIDER_ZH)
+    ready.source = ABOVE + ready.source.replace("kbert-lab/notebooks\n", "kbert-lab/notebooks/zh\n")
+    for output in (output for cell in made.cells for output in cell.get("outputs", ())):
+        if output.output_type == "stream":
+            lines = output.text.split("\n")
+            output.text = "\n".join(_tools.in_chinese(line) for line in lines)
+        elif (html := output.get("data", {}).get("text/html", "")) == SLIDER:
+            output.data["text/html"] = SLIDER_ZH
+            output.data["text/plain"] = re.sub("<.*?>", "", SLIDER_ZH)
+        elif html.startswith("<a href="):  # to the Lab
+            output.data["text/html"] = _tools.in_chinese(html)
     return made
 
 
 def _from_zh(source: Path, name: str) -> str:
-    """Where a notebook is, seen from the Chinese ones: among them if it is translated."""
+    """Where a link of a script leads from the Chinese notebooks: among them if it is translated."""
     return name if translation_of(source / name).is_file() else f"../{name}"
 
 

@@ -1,66 +1,32 @@
 # %% [markdown]
-# # 15 · Your own encoder
+# # 14 · Your own encoder
 #
 # **Question.** K-BERT adds no parameter to BERT. Can any encoder read a graph, and who notices if one can't?
 #
-# **You need** [4](04_mask_self_attention.ipynb) (a mask that is silently wrong) and [14 · One layer](14_one_layer.ipynb).
+# **You need** [4](04_mask_self_attention.ipynb) (a mask that is silently wrong) and [4b · One layer](04b_one_layer.ipynb).
 # **You get** the *probe*, by hand: three tests that the library makes when it loads an encoder. You try BERT, RoBERTa and seven others, break one yourself, and
 # put an adapter on one. Nothing is downloaded: the encoders here are tiny and random, as the tests need no training.
+#
+# **After this notebook you can** test whether an encoder keeps to a mask and to positions, and say what an adapter trains.
 
 # %%
 from _tools import ready
 
-ready("demo_kgs/figure2.spo", "models/zh-mini", "models/sentiment-zh")
+ready()
 
 # %% [markdown]
-# ## The shape of BERT-base
-#
-# How large is the encoder that the paper used? A model on the *meta* device has shapes and no numbers, so that we can count without memory.
-
-# %%
-import torch
-from transformers import BertConfig, BertModel
-
-
-def shape(**sizes):
-    with torch.device("meta"):
-        model = BertModel(BertConfig(**sizes), add_pooling_layer=False)
-    every = sum(parameter.numel() for parameter in model.parameters())
-    table = model.embeddings.word_embeddings.weight.numel()
-    return every / 1e6, table / 1e6
-
-
-base = {
-    "hidden_size": 768,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
-    "intermediate_size": 3072,
-}
-for name, words in (("bert-base-chinese", 21_128), ("bert-base-uncased", 30_522)):
-    every, table = shape(vocab_size=words, **base)
-    print(f"{name:18} {every:6.1f} million parameters, of these {table:.1f} in the token table")
-every, _ = shape(
-    vocab_size=4110,
-    hidden_size=256,
-    num_hidden_layers=4,
-    num_attention_heads=4,
-    intermediate_size=1024,
-)
-print(f"{'models/zh-mini':18} {every:6.1f} million")
-
-# %% [markdown]
-# The same layers with another vocabulary: this is why one reads 102 and 110 million for *BERT-base*. Everything below works the same with these shapes; we take two
-# layers of 32 numbers.
-#
 # ## Load one of your own
 #
-# An encoder is a folder: `config.json`, weights and a tokenizer. We make one with the words of Figure 2, and give its folder to the library.
+# An encoder is a folder: `config.json`, weights and a tokenizer. We make one with the words of Figure 2, two layers of 32 numbers, and give its
+# folder to the library. Everything below works the same with the twelve layers of 768 numbers that the paper used (102 million weights).
 
 # %%
 import tempfile
 from pathlib import Path
 
+import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import BertConfig, BertModel
 
 from kbert_core import Pipeline, load_graph
 from kbert_lab.training.vocabulary import SPECIALS, with_specials
@@ -73,12 +39,11 @@ said = {word for t in figure2 for part in (t.head, t.relation, t.tail) for word 
 vocabulary = {word: n for n, word in enumerate([*SPECIALS, *sorted(said | set(text.split()))])}
 SMALL = {
     "vocab_size": 64,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 64,
     "max_position_embeddings": 64,
+    "hidden_size": 32,
+    "intermediate_size": 64,
 }
+SMALL |= {"num_hidden_layers": 2, "num_attention_heads": 4}
 
 
 def store(model, name):
@@ -192,9 +157,7 @@ own = Pipeline.from_pretrained(store(roberta, "my-roberta"), device="cpu")
 batch = own(text, graph=figure2).batch
 print("soft positions", *batch.soft_positions[0].tolist())
 print("given to it   ", *own.encoder.inputs(batch)["position_ids"][0].tolist())
-print(
-    "room for      ", own.encoder.max_length, "tokens of", SMALL["max_position_embeddings"], "rows"
-)
+print("room for      ", own.encoder.max_length, "tokens, in a table of 64 rows")
 
 # %% tags=["test"]
 assert three_tests(bert)["1 hidden change"] == 0 and three_tests(bert)["3 plain call"] < 1e-5
@@ -313,9 +276,7 @@ print("changed by an untrained adapter:", moved(before, adapted(tokens).logits))
 
 trained = {name: p.numel() for name, p in adapted.named_parameters() if p.requires_grad}
 low_rank = sum(count for name, count in trained.items() if "lora" in name)
-print(
-    "trained:", low_rank, "in low-rank matrices,", sum(trained.values()) - low_rank, "in the head"
-)
+print(f"trained: {low_rank} in low-rank matrices, {sum(trained.values()) - low_rank} in the head")
 print("frozen: ", sum(p.numel() for p in adapted.parameters() if not p.requires_grad))
 
 # %% [markdown]
@@ -341,30 +302,8 @@ assert moved(W_merged, W_new) < 1e-6 < moved(W_merged, W)
 assert verdict(merged).startswith("passes")
 
 # %% [markdown]
-# An adapter's folder is small, and it needs *its* encoder. `models/sentiment-zh` is one, over `models/zh-mini`. What if
-# the encoder beside it is another? We copy the adapter beside an encoder of the same shape, with random weights:
-
-# %%
-import shutil
-
-from transformers import AutoConfig
-
-for name in ("zh-mini", "sentiment-zh"):
-    size = sum(file.stat().st_size for file in Path("models", name).iterdir())
-    print(f"models/{name:13} {size / 1e6:5.1f} MB")
-
-shutil.copytree("models/sentiment-zh", FOLDER / "sentiment-zh", dirs_exist_ok=True)
-other = AutoModel.from_config(AutoConfig.from_pretrained("models/zh-mini"))
-other.save_pretrained(FOLDER / "zh-mini")
-for file in ("tokenizer.json", "tokenizer_config.json"):
-    shutil.copy(f"models/zh-mini/{file}", FOLDER / "zh-mini")
-try:
-    Pipeline.from_pretrained(FOLDER / "sentiment-zh", device="cpu")
-except KBertError as error:
-    print(str(error).replace(str(FOLDER), "FOLDER"))
-
-# %% [markdown]
-# Without that check it would load, and predict nonsense.
+# An adapter's folder is small, and it needs *its* encoder: the library refuses one beside another encoder, where it would load and
+# predict nonsense.
 #
 # ## Now for real
 #
@@ -384,7 +323,7 @@ except KBertError as error:
 # have no influence) or `"different"` (test 3).
 
 # %% tags=["exercise"]
-from checks.own_encoder import check_probe
+from checks.systems import check_probe
 
 said_of = {
     "a BERT with random weights": ...,
@@ -423,7 +362,7 @@ check_probe(said_of)
 # tokens move when the last four change, which they don't see.
 
 # %% tags=["exercise"]
-from checks.own_encoder import check_leak
+from checks.systems import check_leak
 
 
 def leak(run):
@@ -461,7 +400,7 @@ check_leak(leak)
 # it, and what share of the matrix is that, in per cent?
 
 # %% tags=["exercise"]
-from checks.own_encoder import check_rank
+from checks.systems import check_rank
 
 numbers = ...
 per_cent = ...
@@ -495,6 +434,8 @@ check_rank(numbers, per_cent)
 # text. How long would the probe have to be, and what would that cost whenever a model is loaded?
 #
 # ## Go on
+#
+# *To read:* [Encoders](../docs/encoders.md); [RoBERTa](https://arxiv.org/abs/1907.11692) (Liu et al. 2019); [LoRA](https://arxiv.org/abs/2106.09685) (Hu et al. 2021).
 
 # %%
 from _tools import lab_link
@@ -502,4 +443,4 @@ from _tools import lab_link
 lab_link(text, graph=figure2, model="words")
 
 # %% [markdown]
-# A folder under `models/` appears in the Lab by itself. Next: [16 · Reading a results page](16_reading_results.ipynb).
+# A folder under `models/` appears in the Lab by itself. Back to [the plan](README.md).
