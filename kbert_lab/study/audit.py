@@ -38,6 +38,7 @@ from kbert_lab.study.audit_values import (
     Matches,
     Share,
     SplitAudit,
+    counted,
 )
 from kbert_lab.study.dictionary import dictionary_spans, learn_tail_labels
 from kbert_lab.study.expected import expected_gains, found_by_bert, linear_recall, point_of
@@ -385,8 +386,8 @@ def _answers(splits: Splits, used: _Used) -> Answers:
             known_names[listed] = Share.of(names)
     groups = used.groups(in_graph)
     suspects = set().union(*(heads for group, heads in groups if group.from_gold))
-    *_, held_out = splits.values()
-    spoken = (normalise_name(e.sentences[0][a:b]) for e in held_out for a, b, _ in e.spans)
+    texts = splits[counted(splits)]
+    spoken = (normalise_name(e.sentences[0][a:b]) for e in texts for a, b, _ in e.spans)
     heads, in_test = len(used.heads), "test" in splits
     test_only = sum(where[name] == {"test"} for name in in_graph)
     return Answers(

@@ -1,7 +1,7 @@
 """What an audit reads and counts, as values; :mod:`kbert_lab.study.audit` counts."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -241,13 +241,24 @@ class Answers:
     from_gold: Share  # of the held-out mentions that the graph knows: in a group ``from_gold``
 
 
+def counted(splits: Collection[str]) -> str:
+    """Which split a verdict counts: dev, else test, else train.
+
+    What a graph is expected to add on a test set is told without looking at its labels.
+    """
+    return next(name for name in ("dev", "test", "train") if name in splits)
+
+
 @dataclass(frozen=True)
 class LookedUp:
-    """F1 on the held-out split of a trained model, and what names looked up in the graph add."""
+    """F1 of a trained model on a held-out split, and what names looked up in the graph add."""
 
     model: str  # what it is called
+    split: str  # test, or dev where there is no test set
     alone: float
-    new_names: float | None  # share of the names new to it that it finds; None: it reads a graph
+    # share of the names new to it that it finds in the split that an audit counts; None: it reads
+    # a graph
+    new_names: float | None
     # by way, with the least and most of 95 % of resampled texts. "dictionary": each name that the
     # graph has a label for is written over the model; "gate": those that a gate fitted on dev lets
     # through (left out where none can be fitted); "oracle": those that are right, the most there is
@@ -292,5 +303,5 @@ class Audit:
 
     @property
     def held_out(self) -> str:
-        """The split on which a gain would be measured: test, else dev, else train."""
-        return next(name for name in reversed(SPLITS) if name in self.splits)
+        """The split that the verdict counts, see :func:`counted`."""
+        return counted(self.splits)

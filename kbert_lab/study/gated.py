@@ -331,7 +331,8 @@ def look_up(
     Args:
         pipeline: the model; it reads the graph itself where it was trained with one.
         name: what to call it.
-        splits: "train", and "test" or "dev"; with both a gate is fitted on dev.
+        splits: "train", and "test" or "dev"; with both a gate is fitted on dev, and the names new
+            to the model are counted there.
         rules: how names are compared.
 
     Raises:
@@ -351,21 +352,24 @@ def look_up(
         return Candidates(examples, _looked_up(examples, graph, labels, rules), scores)
 
     asked = read(held_out)
+    dev = read("dev") if held_out == "test" and splits.get("dev") else None
     examples, found = asked.examples, asked.found
     ways = {
         "dictionary": written_over(found, asked.spans),
         "oracle": written_over(found, oracle(examples, asked.spans)),
     }
-    if held_out == "test" and splits.get("dev"):
+    if dev is not None:
         with suppress(DataError):  # too little in dev to tell right from wrong
-            ways["gate"] = gated_spans(fit_gate(read("dev"), record), asked, record)
-    gold = [example.spans for example in examples]
+            ways["gate"] = gated_spans(fit_gate(dev, record), asked, record)
     new = None
     if not pipeline.card.knowledge:
-        texts, seen = [e.sentences[0] for e in examples], surface_forms(splits["train"])
-        new = unseen_recall(texts, gold, found, seen)["recall"]
+        counted, seen = dev or asked, surface_forms(splits["train"])
+        texts = [example.sentences[0] for example in counted.examples]
+        spans = [example.spans for example in counted.examples]
+        new = unseen_recall(texts, spans, counted.found, seen)["recall"]
+    gold = [example.spans for example in examples]
     alone = round(float(span_scores(gold, found)["f1"]), 4)
-    return LookedUp(name, alone, new, _gains(examples, found, ways))
+    return LookedUp(name, held_out, alone, new, _gains(examples, found, ways))
 
 
 def _gains(

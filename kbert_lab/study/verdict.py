@@ -280,12 +280,13 @@ def _of_graph(audit: Audit, split: SplitAudit) -> Findings:
     looked = audit.looked_up
     if looked is not None and looked.gains:  # else nothing is labelled or found
         values = {"model": looked.model, "alone": f"{100 * looked.alone:.1f}"}
+        values["held_out"] = looked.split
         values["reads"] = looked.new_names is None
         values["gains"] = {
             way: f"{100 * mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
             for way, (mean, low, high) in looked.gains.items()
         }
-        values["no_dev"] = audit.held_out != "test" or "dev" not in audit.splits
+        values["no_dev"] = not {"dev", "test"} <= {*audit.splits}
         yield "looked_up", _level(warn=costs(looked.gains["dictionary"][0]), note=True), values
     if (kinds := split.kinds) is not None and kinds.exact.total:
         noise = kinds.other.share + kinds.outside.share
