@@ -223,6 +223,10 @@ def translated(request):
     return run.stored(request.param), nbformat.read(path, as_version=4), request.param
 
 
+def test_every_notebook_is_translated():
+    assert TRANSLATED == SCRIPTS
+
+
 def test_a_chinese_notebook_has_the_code_of_the_english_one_and_its_outputs(translated):
     english, chinese, script = translated
     assert chinese == run.in_chinese(script, english)

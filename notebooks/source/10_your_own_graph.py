@@ -248,7 +248,7 @@ print(f"{'chance':17} {riddles.chance:.2f}")
 assert made.last.unseen > twin.last.unseen + 0.3
 
 # %% [markdown]
-# ## Compare, text by text
+# ## Compare with the twin
 #
 # (The twin can't know the unseen names. It is above chance by accident: there are few of these names, it makes one
 # guess for each, and this is one seed. See notebook 6.)
@@ -380,7 +380,7 @@ check_audit(no_use)
 #
 # - A file of triples becomes a graph; `kg check` shows likely mistakes; a `.kg` file keeps every edit.
 # - **Audit** before you train: what the texts name, how long trees get, what leaks.
-# - A gain is a difference from a **twin** without the graph, text by text, over seeds.
+# - A gain is a difference from a **twin** without the graph, over several seeds.
 # - A new name needs a triple and no training.
 #
 # **Open question.** Your graph knows one name in five of your texts. What gain would you expect at most, and how
