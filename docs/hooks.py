@@ -59,6 +59,13 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+def on_post_build(config: Any) -> None:
+    """Add the pages that read texts in the browser, with their models."""
+    from kbert_lab.lab.page.build import build
+
+    build(Path(config.site_dir) / "try")
+
+
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Let links that work on the code host work here; two [MASK] in a row are none."""
     made = linked(markdown, page.file.src_uri, f"{repository()}/blob/main")

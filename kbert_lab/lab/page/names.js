@@ -166,9 +166,8 @@ export class Graph {
     }
   }
 
-  switched(triple, on) {
-    const off = new Set(this.off);
-    if (on) off.delete(idOf(triple)); else off.add(idOf(triple));
+  // The same triples, others of them off.
+  with(off) {
     return Object.assign(Object.create(Graph.prototype), this, { off });
   }
 
