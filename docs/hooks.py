@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING
 from os.path import relpath
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,6 +55,7 @@ def on_files(files: Any, config: Any) -> Any:
     made["index.md"] = BADGE.sub("", made["index.md"])  # their pictures lie on other hosts
     made[COMMANDS], made[SUITES] = commands_page(), suites_page()
     made["logo.svg"] = (ROOT / "app" / "logo.svg").read_text("utf-8")
+    made |= handouts()
     for page, text in made.items():
         files.append(File.generated(config, page, content=text))
     return files
@@ -64,6 +66,17 @@ def on_post_build(config: Any) -> None:
     from kbert_lab.lab.page.build import build
 
     build(Path(config.site_dir) / "try")
+
+
+def handouts() -> dict[str, str]:
+    """The notebooks as web pages with their stored outputs, by where they stand in the site."""
+    sys.path.insert(0, str(ROOT / "notebooks" / "source"))
+    from pages import main
+
+    with TemporaryDirectory() as folder:
+        main([folder])
+        files = [*Path(folder).rglob("*.html")]
+        return {f"notebooks/{f.relative_to(folder)}": f.read_text("utf-8") for f in files}
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
@@ -87,6 +100,8 @@ def linked(markdown: str, page: str, repository: str) -> str:
         if file.startswith("docs/") or file in PAGES:
             to = PAGES.get(file, file.removeprefix("docs/"))
             return relpath(to, PurePosixPath(page).parent) + anchor
+        if file.endswith(".ipynb"):
+            return relpath(file.replace(".ipynb", ".html"), PurePosixPath(page).parent)
         return f"{repository}/{file}{anchor}"
 
     return LINK.sub(there, markdown)

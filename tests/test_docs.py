@@ -192,6 +192,9 @@ def test_a_link_out_of_the_site_leads_to_a_page_or_to_the_repository(hooks):
     assert hooks.linked("[a](../zh-mini) [b](../docs/data.md)", "models.md", "HOST") == (
         "[a](../zh-mini) [b](data.md)"
     )
+    assert hooks.linked("[a](zh/00_start_here.ipynb)", "notebooks.md", "HOST") == (
+        "[a](notebooks/zh/00_start_here.html)"
+    )
 
 
 def test_every_option_of_every_command_is_in_the_reference(hooks, capsys, monkeypatch):
