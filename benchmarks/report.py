@@ -16,6 +16,7 @@ LATENCY, THROUGHPUT = "latency.json", "throughput.json"
 BUDGET = "budget.json"
 INJECTION, DECODING, PRETRAINING = "injection.json", "decoding.json", "pretraining.json"
 PREDICT_FILE, TRAINING_DATA = "predict_file.json", "training_data.json"
+IN_BROWSER = "page.json"
 BEFORE, KNOWBERT, SYSTEMS = "before.json", "knowbert.json", "systems.json"
 GPU = "gpu.json"  # only where one was lent
 SHORT = 128  # tokens up to which the mask has an aim
@@ -84,7 +85,7 @@ def page() -> str:
         "library at every place of the same sentences.\n",
     ]
     parts += [_graph(_read(name)) for name in GRAPHS]
-    parts += [_budget(_read(BUDGET)), _latency(_read(LATENCY))]
+    parts += [_budget(_read(BUDGET)), _latency(_read(LATENCY)), _page(_read(IN_BROWSER))]
     return "\n".join(parts)
 
 
@@ -445,6 +446,32 @@ def _latency(result: Mapping[str, Any]) -> str:
         lines.append(f"| {row['action']} | {' | '.join(numbers)} |")
     if remark := result.get("remark"):  # by hand
         lines += ["", remark]
+    return "\n".join([*lines, ""])
+
+
+def _page(result: Mapping[str, Any]) -> str:
+    slower, line = result["slower"], result["line"]
+    lines = [
+        "## The pages without a server\n",
+        "[Two pages](try.md) read a sentence in the browser. *First sight*: all that a page needs "
+        "before the model, with the answers to the switches of its first sentence. *Layers*: of "
+        "the model, packed; it reads a sentence with them and with the parts of the vocabulary "
+        "that the sentence needs, of 20 to 50 KB each. *Vocabulary*: all parts. In brackets: the "
+        f"seconds that a line of {line} megabits per second takes. *Stored*, *by the model*: from "
+        "the click on a switch to the new prediction, in milliseconds; and on a processor "
+        f"{slower} times as slow. {result['machine']['cpu']}, headless Chromium, one thread, files "
+        "from the same machine.\n",
+        "| | first sight, MB | layers, MB | vocabulary, MB | stored | by the model | tokens of the "
+        f"row | stored, {slower} times as slow | by the model, {slower} times as slow |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for language, row in result["pages"].items():
+        sizes = (row[name] / 1e6 for name in ("first sight", "layers", "words"))
+        loaded = (f"{size:.1f} ({8 * size / line:.0f})" for size in sizes)
+        fast, slow = row["1"], row[str(slower)]
+        times = (fast["stored"], fast["flip"], fast["tokens"], slow["stored"], slow["flip"])
+        numbers = (f"{time:,.0f}" for time in times)
+        lines.append(f"| {language} | {' | '.join([*loaded, *numbers])} |")
     return "\n".join([*lines, ""])
 
 
