@@ -106,7 +106,7 @@ def test_a_text_of_ones_own_is_read_and_the_page_goes_on_without_a_line(visit, l
     says(page, label)
     page.locator("#positions").select_option("hard")
     page.locator("#visible").select_option("all")
-    page.locator("#map").select_option("mean")
+    page.locator("#map").select_option("attention")
     page.wait_for_selector("#matrix[data-kind=attention]")
     shared = from_link(
         parse_qs(urlsplit(page.locator("#lab").get_attribute("href")).query)["scene"][0]

@@ -38,6 +38,7 @@ from kbert_lab.lab.views.why import REASONS, SAID
 
 SCENES = {"en": ("copd", "aspirin"), "zh": ("gastroscopy", "epilepsy", "clinical")}
 PAGES = {"en": "index.html", "zh": "zh.html"}
+HOMES = {"en": "../index.html", "zh": "../index.zh.html"}  # of the site
 NAMES = {"en": "English", "zh": "中文"}
 SCRIPTS_OF = {"en": "Latin", "zh": "Han"}
 LAB = "http://localhost:8501/"  # where `kbert lab` opens the app
@@ -57,7 +58,7 @@ HTML = {  # what stands on the page
         "in it. Switch a triple off, type another tail, or add your own, and see what becomes of "
         "the prediction. All of it runs in this page; nothing that you type leaves it."
     ),
-    "no_script": N_("This page needs JavaScript."),
+    "begins": N_("The page begins. It needs JavaScript, and a web server that hands it out."),
     "sentence": N_("Sentence"),
     "tree": N_("Sentence tree"),
     "undo": N_("Undo"),
@@ -74,7 +75,7 @@ HTML = {  # what stands on the page
     "matrix": N_("Visible matrix"),
     "map": N_("What the matrix shows"),
     "visible": N_("Who may see whom"),
-    "attention": N_("Attention, all layers"),
+    "attention": N_("Attention, mean of all layers"),
     "open": N_("Open in the Lab"),
     "open_where": N_("In a K-BERT Lab that runs on this computer: kbert lab"),
     "caution": N_("A demonstration of knowledge injection. Not for medical decisions."),
@@ -137,27 +138,18 @@ def build(folder: Path) -> None:
         export_model(pipeline, folder / language, 8)
         with speaking(language):
             scene = scene_of(pipeline, examples, language)
-            (folder / PAGES[language]).write_text(page_of(language, pipeline), "utf-8")
+            (folder / PAGES[language]).write_text(page_of(language), "utf-8")
         written = json.dumps(scene, ensure_ascii=False)
         (folder / language / "scene.json").write_text(written, "utf-8")
 
 
-def page_of(language: str, pipeline: Pipeline) -> str:
+def page_of(language: str) -> str:
     """The page itself."""
     (other,) = {*PAGES} - {language}
-    layers = "".join(
-        f'<option value="{number}">{escape(t("Attention, layer {n}", n=number))}</option>'
-        for number in range(1, pipeline.reader.model.config.num_hidden_layers + 1)
-    )
-    return (
-        (HERE / "page.html")
-        .read_text("utf-8")
-        .format(
-            **{name: escape(t(text)) for name, text in HTML.items()},
-            **{"language": language, "other": other, "layers": layers},
-            **{"other_page": PAGES[other], "other_name": NAMES[other]},
-        )
-    )
+    texts = {name: escape(t(text)) for name, text in HTML.items()}
+    names = {"other_page": PAGES[other], "other_name": NAMES[other], "home": HOMES[language]}
+    template = (HERE / "page.html").read_text("utf-8")
+    return template.format(language=language, other=other, **names, **texts)
 
 
 def scene_of(pipeline: Pipeline, examples: Sequence[Example], language: str) -> dict[str, Any]:

@@ -45,9 +45,10 @@ export class Model {
     return this.parts.get(Math.floor(id / this.rows)).subarray(from, from + this.width);
   }
 
-  // (N, labels) scores of every token; see inputsOf in rows.js. attention: (L, A, N, N), if asked.
-  run({ ids, positions, codes }, attention = null) {
-    const { width: h } = this, n = ids.length, x = new Float32Array(n * h);
+  // {scores: (N, labels) of every token, attention: (N, N), the mean of all layers and heads}; see
+  // inputsOf in rows.js.
+  run({ ids, positions, codes }) {
+    const { width: h } = this, n = ids.length, x = new Float32Array(n * h), attention = new Float32Array(n * n);
     for (let i = 0; i < n; i++) {
       const word = this.vector(ids[i]), place = this.weights.positions.subarray(positions[i] * h);
       for (let k = 0; k < h; k++) x[i * h + k] = word[k] + place[k];
@@ -55,12 +56,12 @@ export class Model {
     let states = this.norm(x, "norm");
     for (let layer = 0; layer < this.layers; layer++) {
       const [query, key, value] = ["query", "key", "value"].map((name) => this.linear(states, `${layer}.${name}`));
-      const mixed = this.attend(query, key, value, codes, n, attention?.subarray(layer * this.heads * n * n));
+      const mixed = this.attend(query, key, value, codes, n, attention);
       states = this.norm(plus(this.linear(mixed, `${layer}.mixed`), states), `${layer}.norm1`);
       const inner = this.linear(states, `${layer}.inner`).map(gelu);
       states = this.norm(plus(this.linear(inner, `${layer}.outer`), states), `${layer}.norm2`);
     }
-    return this.linear(states, "head");
+    return { scores: this.linear(states, "head"), attention };
   }
 
   // Four tokens and two outputs at a time: what was read is used more than once.
@@ -86,7 +87,7 @@ export class Model {
     return y;
   }
 
-  attend(query, key, value, codes, n, kept) {
+  attend(query, key, value, codes, n, attention) {
     const { heads, width: h } = this, d = h / heads, scale = 1 / Math.sqrt(d);
     const mixed = new Float32Array(n * h), shares = new Float64Array(n);
     for (let head = 0; head < heads; head++) for (let i = 0; i < n; i++) {
@@ -103,7 +104,7 @@ export class Model {
       for (let j = 0; j < n; j++) {
         if (!shares[j]) continue;
         const share = shares[j] / sum;
-        if (kept) kept[(head * n + i) * n + j] = share;
+        attention[i * n + j] += share / (heads * this.layers);
         for (let k = 0, to = j * h + head * d; k < d; k++) mixed[from + k] += share * value[to + k];
       }
     }

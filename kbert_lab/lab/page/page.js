@@ -81,7 +81,7 @@ async function predicted(row, how) {
     else { load(); return null; }
     if (known.size > 200) known.delete(known.keys().next().value);
   }
-  return Object.assign(entitiesOf(row, known.get(key).scores, card.labels).entities, { made: known.get(key) });
+  return Object.assign(entitiesOf(row, known.get(key).scores, card.labels).entities, { attention: known.get(key).attention });
 }
 
 // Drawn
@@ -110,21 +110,13 @@ async function draw() {
     const sides = changed() ? [[texts.before, before], [texts.now, now]] : [[texts.now, now]];
     find("prediction").innerHTML = predictionHtml(row, sides, { types: scene.types, texts });
     find("prediction").dataset.said = now.map(({ label }) => label).join(" ");
-    if (state.map) drawMap(row, codes, now.made ?? load());
+    if (state.map && now.attention) drawMap(row, codes, now.attention);
+    else if (state.map) load();
   } catch { say("loading", texts.failed); }
 }
 
-function drawMap(row, codes, made) {
-  if (state.map && !made) return;
-  let attention = null;
-  if (made) {  // of one layer, or of all: the mean over heads
-    const n = row.ids.length ** 2, layers = made.attention.length / card.heads / n;
-    const from = state.map === "mean" ? 0 : (state.map - 1) * card.heads, maps = state.map === "mean" ? layers * card.heads : card.heads;
-    attention = new Float32Array(n);
-    for (let map = from; map < from + maps; map++)
-      for (let i = 0; i < n; i++) attention[i] += made.attention[map * n + i] / maps;
-  }
-  find("keys").innerHTML = made ? "" : keysHtml(codes, scene.matrix.cells);
+function drawMap(row, codes, attention) {
+  find("keys").innerHTML = attention ? "" : keysHtml(codes, scene.matrix.cells);
   drawMatrix(find("matrix"), matrixView(row, codes, attention, { ...state, matrix: scene.matrix }), heard);
 }
 
@@ -224,6 +216,7 @@ find("examples").append(...scene.examples.map((text) => {
 }));
 
 find("text").value = state.text;
+say("loading", "");
 await draw();
 play(document.body, scene.play);
 document.documentElement.dataset.ready = "1";

@@ -34,8 +34,7 @@ async function unpacked(name, tell) {
 
 export async function run(inputs) {
   await take(model.missing(inputs.ids));
-  const n = inputs.ids.length, attention = new Float32Array(model.layers * model.heads * n * n);
-  return { scores: model.run(inputs, attention), attention, layers: model.layers, heads: model.heads };
+  return model.run(inputs);
 }
 
 if (globalThis.WorkerGlobalScope) onmessage = async ({ data: { number, what, given } }) => {
