@@ -254,14 +254,18 @@ def in_short(guessed: list[Guess]) -> str:
     """What came of the guesses on data sets that no fit has seen, a figure a sentence."""
     others = [g for g in guessed if KINDS_OF_POINTS.get(group_of(g.point), OTHERS) == OTHERS]
     inside = sum(guess.inside[0] for guess in others)
-    lines = [f"- On data sets that no fit has seen {inside} of {len(others)} gains are inside."]
+    count = len(others)
+    lines = [
+        f"- On data sets that no fit has seen {inside} of {count} gains lie within its bounds."
+    ]
     for way in WAYS:
         own = [guess for guess in others if guess.way == way]
         off = _mean(100 * abs(guess.expected[0].mean - guess.gain) for guess in own)
         nothing = _mean(100 * abs(guess.gain) for guess in own)
+        called = way if way == "K-BERT" else f"the {way}"
         lines.append(
-            f"- {way[0].upper()}{way[1:]}: {off:.1f} points off there. To expect nothing would be "
-            f"{nothing:.1f} off."
+            f"- What it expects of {called} is {off:.1f} points off there. To expect no change "
+            f"would be {nothing:.1f} off."
         )
     return "\n".join(lines)
 
