@@ -27,7 +27,7 @@ from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.selection import Marks
 from kbert_lab.lab.texts import clauses, language, t
-from kbert_lab.lab.views import interventions, matrix, prediction, svg
+from kbert_lab.lab.views import interventions, matrix, prediction
 from kbert_lab.lab.views.diff import row_of
 from kbert_lab.lab.views.html import escape, shown, table_html
 from kbert_lab.lab.views.knowledge import triple_rows
@@ -135,27 +135,12 @@ def _side(page: Page, side: Side, was: Side | None) -> list[tuple[str, str]]:
         (t("Prediction"), _prediction(page, side, was)),
         (t("Knowledge for this sentence"), _triples(side, was)),
         (t("Sentence tree"), tree + _said(*lines)),
-        (t("Visible matrix"), _matrix(visible, t("Visible matrix"), group) + _said(*made)),
+        (t("Visible matrix"), _matrix(visible, group) + _said(*made)),
     ]
     if side.attention is not None:
         title = f"{t('Attention')}: {page.map}"
-        sections.append((title, _matrix(_attention(page, side), title, group)))
+        sections.append((title, _matrix(_attention(page, side), group)))
     return sections
-
-
-def page_tree(page: Page) -> bytes:
-    """Draw the page's tree as SVG, with what has changed since before."""
-    return svg.tree_svg(tree_view(page.now.trace, page.window, page.earlier)).encode()
-
-
-def page_matrix(page: Page) -> bytes:
-    """Draw its visible matrix."""
-    return svg.matrix_svg(_visible(page, page.now), t("Visible matrix")).encode()
-
-
-def page_attention(page: Page) -> bytes:
-    """Draw the attention that it shows; it has a model."""
-    return svg.matrix_svg(_attention(page, page.now), f"{t('Attention')}: {page.map}").encode()
 
 
 def _visible(page: Page, side: Side) -> MatrixView:
@@ -236,15 +221,14 @@ def _triples(side: Side, was: Side | None) -> str:
     return table_html(heads, ([shown(x).replace("␣", " ") for x in row] for row in parts))
 
 
-def _matrix(view: MatrixView, name: str, group: str) -> str:
+def _matrix(view: MatrixView, group: str) -> str:
     """A matrix that the script draws, with the data that it draws."""
     data = {**view.data(), "group": group, "above": BAR}
     data["texts"] = {**data["texts"], "hint": ""}  # type: ignore[dict-item]
     plain = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     legend = matrix.legend_html(view) if view.categorical else ""
     return (
-        f'{legend}<div class="kb-matrix" data-name="{escape(name)}"><div class="root"></div>'
-        f'<button class="kb-save">{escape(t("Save as PNG"))}</button>'
+        f'{legend}<div class="kb-matrix"><div class="root"></div>'
         f'<script type="application/json">{plain}</script></div>'
     )
 

@@ -1,7 +1,5 @@
 """The Lab's links, session files and exports: made here, and opened here."""
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from app import services, sharing, state
@@ -9,7 +7,7 @@ from app.addresses import address
 from app.app_pages.lab_open import open_graph_form, show_opened
 from app.app_pages.lab_prediction import comparable, draw_prediction
 from app.app_pages.parts import action, download, graph_download, told_once
-from app.export import Page, page_attention, page_html, page_matrix, page_tree
+from app.export import page_html
 from app.sharing import Shown, Waits
 from app.state import KEY, ORIGINAL
 from kbert_core import KBertError
@@ -219,7 +217,7 @@ def _session_file(scene: Scene) -> None:
 
 
 def _page_files(scene: Scene) -> None:
-    """The page as one file of HTML, and its drawings; a system without trees has none."""
+    """The page as one file of HTML; a system without trees has none."""
     if not services.has_trees(scene):
         return
     try:
@@ -227,27 +225,17 @@ def _page_files(scene: Scene) -> None:
     except KBertError as error:
         st.caption(markdown(error))
         return
+
+    def file() -> bytes:
+        with speaking(spoken):  # where no visit is known
+            return page_html(page)
+
     about = t(
         "One file that shows the page with the network off: text, prediction, tree and matrix, "
         "before and now."
     )
-    drawing = t("A drawing for a paper: white, and sharp at every size.")
-    for what, label, ending, make, said in (
-        ("page", N_("This page, .html"), ".html", page_html, about),
-        ("tree", N_("Tree, .svg"), ".svg", page_tree, drawing),
-        ("matrix", N_("Visible matrix, .svg"), ".svg", page_matrix, drawing),
-        ("attention", N_("Attention, .svg"), ".svg", page_attention, drawing),
-    ):
-        if what == "attention" and not scene.has_model:
-            continue
-
-        def file(make: Callable[[Page], bytes] = make) -> bytes:
-            with speaking(spoken):  # where no visit is known
-                return make(page)
-
-        kind = "text/html" if ending == ".html" else "image/svg+xml"
-        name = sharing.file_name(scene, what, ending)
-        download(f"lab.keep_{what}", t(label), file, name, kind, help=said)
+    name = sharing.file_name(scene, "page", ".html")
+    download("lab.keep_page", t("This page, .html"), file, name, "text/html", help=about)
 
 
 def _take_file() -> None:

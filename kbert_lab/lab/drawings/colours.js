@@ -29,12 +29,17 @@ export function drawScale(bar, data, colours) {
     stops.push("rgb(" + colours[Math.round(i / 10 * (LEVELS - 1))].join(",") + ")");
   }
   bar.querySelector("i").style.background = `linear-gradient(to right, ${stops.join(",")})`;
-  const sign = data.kind === "difference" ? "+" : "";
-  bar.querySelector(".low").textContent =
-    (100 * data.low).toFixed(data.low ? 1 : 0).replace("-", "−") + " %";
-  bar.querySelector(".high").textContent = sign + (100 * data.high).toFixed(1) + " %";
+  const [low, high] = ends(data);
+  bar.querySelector(".low").textContent = low;
+  bar.querySelector(".high").textContent = high;
   const middle = bar.querySelector(".middle");  // where the scale isn't even
   if (middle) middle.textContent = data.middle ? (100 * data.middle).toFixed(1) + " %" : "";
+}
+
+// What the first and the last of its colours stand for.
+export function ends({ kind, low, high }) {
+  return [`${(100 * low).toFixed(low ? 1 : 0).replace("-", "−")} %`,
+    `${kind === "difference" ? "+" : ""}${(100 * high).toFixed(1)} %`];
 }
 
 // A table of colours as whole pixels, for images written 32 bits at a time; 0 is clear.
@@ -58,13 +63,12 @@ export function mix(stops, x) {
   return stops[i].map((v, k) => Math.round(v + (stops[i + 1][k] - v) * (place - i)));
 }
 
-// Any CSS colour as red, green, blue.
-export function pixel(colour) {
+// Any CSS colour as red, green, blue; on a page where it is not all that is seen.
+export function pixel(colour, page = "transparent") {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 1;
   const ctx = canvas.getContext("2d");
-  ctx.fillStyle = colour;
-  ctx.fillRect(0, 0, 1, 1);
+  for (ctx.fillStyle of [page, colour]) ctx.fillRect(0, 0, 1, 1);
   return [...ctx.getImageData(0, 0, 1, 1).data.slice(0, 3)];
 }
 

@@ -13,15 +13,5 @@ export function draw(page) {
   for (const place of page.querySelectorAll(".kb-matrix")) {
     drawMatrix(place.querySelector(".root"),
       JSON.parse(place.querySelector("script").textContent), nobody);
-    place.querySelector(".kb-save").onclick = () => save(place);
   }
-}
-
-function save(place) {
-  place.querySelector("canvas.base").toBlob((picture) => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(picture);
-    link.download = `${place.dataset.name}.png`;
-    link.click();
-  });
 }

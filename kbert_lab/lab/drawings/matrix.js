@@ -7,7 +7,8 @@
 import { drawScale, HIDDEN, theme } from "./colours.js";
 import { ARROWS, FONT, hovering, parts, sized } from "./elements.js";
 import { checksum, clamp, fitted, heldByLarger, label, ONLY_BEFORE, runs, unpacked } from "./layout.js";
-import { paintCells, paintMarks, paintWindow, palette } from "./paint.js";
+import { paintCells, paintMarks, paintWindow, palette, pictureOf } from "./paint.js";
+import { save } from "./saved.js";
 import { isSet } from "./settings.js";
 import { sayWhy } from "./why.js";
 
@@ -19,6 +20,7 @@ const HTML = `<div class="scroll"><div class="stack"><div class="view">
     <div class="scale"><span class="low"></span><i></i><span class="high"></span></div>
     <div class="zoom"><button class="out">−</button><button class="in">+</button
       ><button class="fit">⤢</button></div>
+    <button class="save">SVG</button>
     <label class="mass" hidden><span></span><input type="range" min="50" max="100" step="1">
       <output></output></label>
   </div>
@@ -231,6 +233,9 @@ function zooming(m) {
     button.title = m.view.texts[text];
     button.setAttribute("aria-label", button.title);
   }
+  const button = m.find("button.save");
+  button.title = m.view.texts.save;
+  button.onclick = () => save(pictureOf(m), m.view.kind);
 }
 
 // The least of attention that is coloured: done here, within a frame.
@@ -240,7 +245,9 @@ function thinning(m) {
   let held = null;  // made when the threshold is first moved
   const thin = () => {
     if (m.mayHide && own.mass < 100) held ??= heldByLarger(view, m.shares);
-    const all = own.mass >= 100 || !m.mayHide, kept = paintCells(m.small, m, all ? null : held, own.mass);
+    const all = own.mass >= 100 || !m.mayHide;
+    m.held = all ? null : held;
+    const kept = paintCells(m.small, m, m.held, own.mass);
     const rows = view.tokens.filter((_, i) => codes[i * n + i] < ONLY_BEFORE).length || 1;
     output.textContent = all ? texts.mass_all : texts.mass_kept.replace("{share}", own.mass)
       .replace("{kept}", kept).replace("{each}", (kept / rows).toFixed(1));

@@ -1,13 +1,15 @@
 // A matrix on its two canvases: cells with their names; over them what is chosen and under the
 // mouse. m is the matrix as matrix.js keeps it; seen is the part of it in the window.
 
-import { HIDDEN, pixel, pixels, rgb, scaleColours } from "./colours.js";
+import { ends, HIDDEN, pixel, pixels, rgb, scaleColours } from "./colours.js";
 import { FONT } from "./elements.js";
 import { label, ONLY_AFTER, ONLY_BEFORE, runs, together } from "./layout.js";
+import { recording } from "./saved.js";
 
 const CATEGORY = ["#7fb2d2", "#e69f00", "#009e73", "#98a2aa", "#d55e00", "#0072b2"];
 const KEPT = 6, BLOCKED = 7, OPENED = 8, PART_BLOCKED = 9, PART_OPENED = 10;
 const BRANCH = "#e69f00", TRUNK = "#0072b2";
+const STROKE = 6;  // pixels from one to the next, where cells are hidden
 
 // One colour a code.
 export function palette({ kind, categorical }, dark) {
@@ -75,21 +77,20 @@ function eachCell({ n, cell, codes }, seen, [first, last], paint) {
   }
 }
 
-function hatch(ctx, { n, cell, theme }, seen) {
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = 6;
-  const t = tile.getContext("2d");
-  Object.assign(t, { strokeStyle: theme.ink, globalAlpha: theme.dark ? 0.3 : 0.24, lineWidth: 1 });
-  t.beginPath();
-  for (const [x, y] of [[-1, 7], [-4, 4], [2, 10]]) {
-    t.moveTo(x, y);
-    t.lineTo(x + 8, y - 8);
+// Strokes through all that no cell covers, as far as they are in the window.
+function hatch(ctx, { n, cell, left, top, theme }, seen) {
+  const side = n * cell, [x, y] = [seen.x, seen.y], first = Math.max(0, left - x + top - y);
+  const last = Math.min(2 * side, seen.width - x + seen.height - y);
+  ctx.save();
+  Object.assign(ctx, { strokeStyle: theme.ink, globalAlpha: theme.dark ? 0.3 : 0.24, lineWidth: 1 });
+  ctx.beginPath();
+  for (let at = STROKE * Math.ceil(first / STROKE); at < last; at += STROKE) {
+    const [from, to] = [Math.max(0, at - side), Math.min(side, at)];
+    ctx.moveTo(x + from, y + at - from);
+    ctx.lineTo(x + to, y + at - to);
   }
-  t.stroke();
-  const pattern = ctx.createPattern(tile, "repeat");
-  pattern.setTransform(new DOMMatrix().translate(seen.x, seen.y));
-  ctx.fillStyle = pattern;
-  ctx.fillRect(seen.x, seen.y, n * cell, n * cell);
+  ctx.stroke();
+  ctx.restore();
 }
 
 function lines(ctx, { n, cell, left, top, theme }, seen) {
@@ -162,6 +163,44 @@ function nameColumn(ctx, text, x, top) {
   ctx.textBaseline = one ? "bottom" : "middle";
   ctx.fillText(text, 0, one ? 1 : 0, top - 10);
   ctx.restore();
+}
+
+// The whole matrix as an SVG picture: light, with what its colours stand for.
+export function pictureOf(m) {
+  const { n, cell, left, top, view, codes } = m, side = n * cell, small = document.createElement("canvas");
+  const page = { ink: "#222222", page: "#ffffff", dark: false };
+  const keys = Object.entries(view.names).filter(([code]) =>
+    (view.categorical || code >= ONLY_BEFORE) && codes.includes(Number(code)));
+  const height = top + side + 60 + 18 * keys.length, ctx = recording(Math.max(left + side, 300) + 4, height);
+  small.width = small.height = n;
+  const light = { ...m, small, theme: page, colours: palette(view, false) };
+  paintCells(small, light, m.held, m.own.mass);
+  paintWindow(ctx, light, { x: left, y: top, width: left + side, height: top + side,
+    rows: [0, n - 1], columns: [0, n - 1] });
+  Object.assign(ctx, { font: `11px ${FONT}`, textBaseline: "middle", fillStyle: page.ink });
+  ctx.fillText(view.texts.axes, left, top + side + 14);
+  let y = top + side + 36;
+  if (!view.categorical) {
+    scaleColours(view.kind, false).forEach((colour, i) => {
+      ctx.fillStyle = `rgb(${colour})`;
+      ctx.fillRect(left + i * 0.6, y - 6, 1, 10);
+    });
+    ctx.fillStyle = page.ink;
+    ctx.fillText(ends(view).join(" … "), left + 160, y);
+    y += 18;
+  }
+  for (const [code, name] of keys) {
+    if (Number(code) === HIDDEN) hatch(ctx, { n: 2, cell: 6, left, top: y - 6, theme: page },
+      { x: left, y: y - 6, width: left + 12, height: y + 6 });
+    else {
+      ctx.fillStyle = `rgb(${light.colours[code]})`;
+      ctx.fillRect(left, y - 6, 12, 12);
+      ctx.fillStyle = page.ink;
+    }
+    ctx.fillText(name, left + 18, y);
+    y += 18;
+  }
+  return ctx.svg;
 }
 
 // What is chosen, and what is under the mouse: a row and a column, or tokens that are alike.

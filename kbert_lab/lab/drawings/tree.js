@@ -7,12 +7,13 @@
 
 import { hovering } from "./elements.js";
 import { moveBranches, standing } from "./moving.js";
+import { pictureOf, save } from "./saved.js";
 import { settings } from "./settings.js";
 import { typeTail } from "./tail.js";
 
 const ELEMENTS = new Set(["DIV", "SPAN", "B", "I", "S", "U"]);
 const ATTRIBUTES =
-  /^(class|dir|title|role|tabindex|aria-[a-z]+|data-(switch|edit|tail|branch|name|setting))$/;
+  /^(class|dir|title|role|tabindex|aria-[a-z]+|data-(switch|edit|tail|branch|name|setting|save))$/;
 const TWICE = 400;  // ms between the two clicks of a double click, which switches once
 const LEAST = 0.02;  // of a token's attention that is drawn as an arc
 
@@ -27,6 +28,8 @@ export function draw(root, view, send) {
   const hold = focused(root), before = standing(root);
   root.replaceChildren(template.content);
   settings(root);
+  const button = root.querySelector("[data-save]");
+  if (button) button.onclick = () => save(pictureOf(root, ".kb-switch, .kb-setting, .kb-arcs"), "tree");
   const tokens = [...root.querySelectorAll("[data-name]")];
   (tokens.find((token) => token.matches(".kb-chosen")) ?? tokens[0])?.setAttribute("tabindex", 0);
   hold();
@@ -112,7 +115,8 @@ function listen(root, tokens) {
     const at = tokens.indexOf(target);
     const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1,
       Home: 0, End: tokens.length - 1 }[key];
-    if (edit || (enters && target.matches("[data-switch], [data-edit]"))) choose(root, edit || target);
+    if (enters && target.matches("[data-save]")) target.click();
+    else if (edit || (enters && target.matches("[data-switch], [data-edit]"))) choose(root, edit || target);
     else if (at < 0) return;
     else if (enters) choose(root, target);
     else if (key === "Escape") root.send({ do: "token", token: null });

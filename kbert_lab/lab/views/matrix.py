@@ -25,6 +25,8 @@ CANVAS = {
     "mass_kept": N_("{share} % of its mass: {kept} cells, {each} a row"),
     "hint": N_("Enter opens it"),
     "row_column": N_("its row and column"),
+    "save": N_("Save as SVG, for a paper"),
+    "axes": N_("row: looks · column: is looked at"),
 }
 
 Kind = Literal["visible", "attention", "difference"]

@@ -205,8 +205,11 @@ def _legend(view: TreeView, states: Collection[Status]) -> str:
 
 
 def _settings() -> str:
-    """The switches of how it is shown; the browser keeps them."""
-    return "".join(
+    """The switches of how it is shown, which the browser keeps; the button that saves it."""
+    said = escape(t("Save as SVG, for a paper"))
+    save = '<span class="kb-setting" role="button" tabindex="0" data-save="" '
+    save += f'title="{said}" aria-label="{said}">SVG</span>'
+    return save + "".join(
         f'<span class="kb-setting" role="switch" tabindex="0" aria-checked="false" '
         f'data-setting="{name}" title="{escape(help)}">{escape(said)}</span>'
         for name, said, help in (
