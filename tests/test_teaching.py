@@ -1,9 +1,12 @@
 """What instructors are told is there, and the notebooks as web pages fetch nothing."""
 
+import ast
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
+import jupytext
 import nbformat
 import pytest
 
@@ -68,6 +71,52 @@ def test_pages_are_written_with_the_plan_of_the_course(tmp_path, monkeypatch, ca
     assert 'href="02_x.html"' in plan and 'href="HOST/blob/main/docs/see.md"' in plan
     assert "the answer" not in (out / "zh" / "02_x.html").read_text("utf-8")
     assert "3 pages" in capsys.readouterr().out
+
+
+def test_slides_show_what_notebooks_show_and_are_translated():
+    english = [cell.source for cell in jupytext.read(pages.SLIDES).cells]
+    for texts in (english, run.translated(pages.SLIDES)):
+        made = pages.slides(texts, run.NOTEBOOKS)
+        assert made.count("<section>") == len(english)
+        assert made.count("data:image/png;base64") == 2 and made.count("<pre>") == 4
+        assert "everything visible   " in made and "\n@ " not in made
+        assert 'href="07a_ablation_bench.html"' in made
+
+
+def test_slides_take_two_hours():
+    times = re.findall(r"^## (\d+)–(\d+) ·", pages.SLIDES.read_text(encoding="utf-8"), re.MULTILINE)
+    assert times[0][0] == "0" and times[-1][1] == "120"
+    gaps = [int(after[0]) - int(before[1]) for before, after in pairwise(times)]
+    assert sorted(gaps) == [0] * (len(gaps) - 1) + [10]  # a break
+
+
+def region(kind):
+    return re.compile(rf"### BEGIN {kind}.*?### END {kind}\n?", re.DOTALL)
+
+
+def test_an_assignment_is_as_nbgrader_wants_it_and_hides_its_test_set(tmp_path):
+    pages.assignment(tmp_path, seed=3)
+    folder = tmp_path / "source" / "inject"
+    notebook = nbformat.read(folder / "inject.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    marked = [c.metadata["nbgrader"] for c in notebook.cells if "nbgrader" in c.metadata]
+    assert len({mark["grade_id"] for mark in marked}) == len(marked)
+    assert {mark["schema_version"] for mark in marked} == {3}
+    points = dict(re.findall(r"^\| ([\w ]+)[:,].*?\| (\d) \| ", TEACHING, re.MULTILINE))
+    given = [mark["points"] for mark in marked if mark["grade"]]
+    assert sum(given) == sum(map(int, points.values())) == 20
+    whole = "".join(cell.source for cell in notebook.cells)
+    students = region("SOLUTION").sub("", region("HIDDEN TESTS").sub("", whole))
+    (hidden,) = re.findall(r"hidden = (\[.*?\])  #", whole)
+    for sentence, kind in ast.literal_eval(hidden):
+        assert sentence not in students and kind
+    assert "leave off'" in whole and "leave off'" not in students
+    shown = (folder / "dev.tsv").read_text(encoding="utf-8")
+    tested = {word for sentence, _ in ast.literal_eval(hidden) for word in sentence.split()}
+    assert not {word for word in tested if word[0].isupper()} & {*shown.split()}
+    assert {file.name for file in folder.iterdir()} == {
+        *("inject.ipynb", "train.tsv", "dev.tsv", "A.tsv", "B.tsv", "C.tsv")
+    }
 
 
 def test_the_mistakes_that_instructors_are_told_of_belong_to_exercises():
