@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from _charts import bar_chart, line_chart
+from _charts import line_chart
 from _tools import Folded, slider
 from kbert_core import NO_KNOWLEDGE, Ablation, KnowledgeGraph, Pipeline, load_graph
 from kbert_lab.data.labelled import Example, read_examples
@@ -150,7 +150,6 @@ def reveal_along(setting: str, values: Sequence[int], seeds: Sequence[int] = (1,
         name: [[measure(name, **{setting: n}, seed=s)["f1"] for s in seeds] for n in values]
         for name in sides()
     }
-    none = measure("Chinese", graph="none")["f1"]
     says = [f"{setting:8}" + "".join(f"{n:7}" for n in values)]
     says += [
         f"{name:8}" + "".join(f"{mean(v):7.1f}" for v in points) for name, points in lines.items()
@@ -160,28 +159,24 @@ def reveal_along(setting: str, values: Sequence[int], seeds: Sequence[int] = (1,
         lines,
         across=f"{setting}, per name",
         up="F1, %",
-        levels={"Chinese, no graph": none},
+        levels={"Chinese, no graph": measure("Chinese", graph="none")["f1"]},
     )
     return Folded(f"Reveal: {setting}, from {values[0]} to {values[-1]}", "\n".join(says), chart)
 
 
-def reveal_bench() -> Folded:
-    """Fold away the scores of all rows, as a chart."""
-    scores = measured()
-    bars = {row: {name: [of["f1"]] for name, of in by.items()} for row, by in scores.items()}
-    says = "F1 of every setting, Chinese and English model"
-    return Folded("Reveal: the whole bench", says, bar_chart(bars, across="F1, %", most=115))
-
-
 def trained(suite: str, row: str) -> list[float]:
     """F1 on test in per cent of the first three seeds of a row, from the file of the runs."""
-    runs = Records(Path(f"results/{suite}.jsonl.xz")).all()
-    return [100 * runs[row, seed]["scores"]["test"]["f1"] for seed in (1, 2, 3)]
+    return [100 * _runs(suite)[row, seed]["scores"]["test"]["f1"] for seed in (1, 2, 3)]
+
+
+@cache
+def _runs(suite: str) -> Any:
+    return Records(Path(f"results/{suite}.jsonl.xz")).all()
 
 
 def reveal_trained(title: str, suite: str, rows: Mapping[str, str], language: str = "") -> Folded:
     """Fold away rows that were trained, beside the same read (of a language's model)."""
-    lines = [f"{'':20} {'read so':>18} {'trained so':>18}   seeds 1, 2, 3"]
+    lines = [f"{'':20} {'read so' if language else '':>18} {'trained so':>18}   seeds 1, 2, 3"]
     base = mean(trained(suite, rows["K-BERT"]))
     for row, of_suite in rows.items():
         values = trained(suite, of_suite)
@@ -196,10 +191,9 @@ def reveal_trained(title: str, suite: str, rows: Mapping[str, str], language: st
     return Folded(f"Reveal: {title}", "\n".join(lines))
 
 
-def interval(row: str, draws: int = 1000) -> tuple[float, float]:
+def interval(row: str, draws: int = 1000) -> list[float]:
     """Where the middle 95 % of differences to K-BERT lie if sentences are drawn anew, Chinese."""
-    side = sides()["Chinese"]
-    how = ROWS[row]
+    side, how = sides()["Chinese"], ROWS[row]
     graph = NO_KNOWLEDGE if how.get("graph") == "none" else side.medical
     ablation = Ablation(how.get("positions", "soft"), how.get("visible", "tree"))
 
@@ -221,5 +215,4 @@ def interval(row: str, draws: int = 1000) -> tuple[float, float]:
         right, both = of[drawn].sum(1).T
         return 200 * right / both
 
-    low, high = np.percentile(f1(one) - f1(other), [2.5, 97.5])
-    return float(low), float(high)
+    return np.percentile(f1(one) - f1(other), [2.5, 97.5]).tolist()

@@ -1,10 +1,9 @@
-"""Line and bar charts of numbers that several seeds gave, and matrices of cells.
+"""Line charts of numbers that several seeds gave, and matrices of cells.
 
 Colours, fonts and axes are those of :mod:`kbert_lab.explain.drawing`.
 """
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -58,54 +57,6 @@ def line_chart(
         tidy(panel, "y")
         if len(lines) > 1 or levels:
             figure.legend(loc="outside right upper", frameon=False, fontsize=9)
-    return figure
-
-
-def bar_chart(
-    rows: Mapping[str, Mapping[str, Values]],
-    *,
-    across: str,
-    levels: Mapping[str, float] | None = None,
-    most: float | None = None,
-) -> Any:
-    """Draw a group of bars for each row: the mean a bar, what each seed gave a dot.
-
-    Args:
-        rows: row → name of a bar → its values.
-        across: what they are.
-        levels: vertical lines to compare with, such as chance.
-        most: where the axis ends; None: where the values do.
-    """
-    names = list(dict.fromkeys(name for bars in rows.values() for name in bars))
-    thick = 0.8 / max(1, len(names))
-    dots = {"color": "white", "markeredgecolor": style.INK, "markeredgewidth": 0.8, "markersize": 4}
-    with drawing(7.4, 1.3 + (0.26 + 0.24 * len(names)) * len(rows)) as figure:
-        panel = figure.subplots()
-        for number, (name, colour) in enumerate(zip(names, COLOURS, strict=False)):
-            drawn = [(row, bars[name]) for row, bars in enumerate(rows.values()) if name in bars]
-            at = [row + (number - (len(names) - 1) / 2) * thick for row, _ in drawn]
-            means = [fmean(values) for _, values in drawn]
-            panel.barh(at, means, height=0.9 * thick, color=colour, alpha=0.85, label=name)
-            for place, mean, (_, values) in zip(at, means, drawn, strict=True):
-                several = len(values) > 1
-                if several:
-                    panel.plot(values, [place] * len(values), "o", **dots)
-                text = f"  {'mean ' if several else ''}{mean:.{3 if mean < 10 else 1}f}"
-                panel.text(max(values), place, text, va="center", fontsize=9)
-        for name, level in (levels or {}).items():
-            panel.axvline(level, color=style.GREY, linewidth=1.2, linestyle="--", label=name)
-        panel.set_yticks(range(len(rows)), list(rows))
-        panel.invert_yaxis()
-        panel.margins(x=0.2)
-        panel.set_xlim(left=0, right=most)
-        panel.set_xlabel(across)
-        tidy(panel, "x")
-        figure.legend(
-            loc="outside lower center",
-            ncols=len(names) + len(levels or {}),
-            frameon=False,
-            fontsize=9,
-        )
     return figure
 
 

@@ -21,6 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -491,32 +492,17 @@ TRAINING = TrialOptions(
 )
 
 
-@dataclass(frozen=True)
-class Row:
-    """What is taken away, in training and in the tests.
-
-    Attributes:
-        ablation: how trees are read.
-        graph: "true", "none" or "constant", where every triple says the same.
-        place_said: whether the sentence says which name is meant.
-        layers: of the model.
-    """
-
-    ablation: Ablation = Ablation()
-    graph: str = "true"
-    place_said: bool = True
-    layers: int = TRAINING.num_hidden_layers
-
-
-ROWS = {
-    "K-BERT": Row(),
-    "hard positions": Row(Ablation(positions="hard")),
-    "everything visible": Row(Ablation(visible="all")),
-    "both": Row(Ablation(positions="hard", visible="all")),
-    "no graph (BERT)": Row(graph="none"),
-    "constant tail": Row(graph="constant"),
-    "no place in the sentence": Row(place_said=False),
-    "K-BERT, two layers": Row(layers=2),
+# row → what is other than in K-BERT, in training and in the tests: how trees are read, "none" of
+# the graph or one whose every triple says the same, a sentence that doesn't say which name, layers
+ROWS: dict[str, dict[str, Any]] = {
+    "K-BERT": {},
+    "hard positions": {"ablation": Ablation(positions="hard")},
+    "everything visible": {"ablation": Ablation(visible="all")},
+    "both": {"ablation": Ablation(positions="hard", visible="all")},
+    "no graph (BERT)": {"graph": "none"},
+    "constant tail": {"graph": "constant"},
+    "no place in the sentence": {"place_said": False},
+    "K-BERT, two layers": {"layers": 2},
 }
 
 
@@ -530,15 +516,15 @@ def train_row(name: str, *, seed: int, options: TrialOptions = TRAINING, **sizes
         sizes: ``train`` and ``held_out``, as in :func:`order_riddles`.
     """
     row = ROWS[name]
-    riddles = order_riddles(seed=seed, place_said=row.place_said, **sizes)
+    riddles = order_riddles(seed=seed, place_said=row.get("place_said", True), **sizes)
     graph = riddles.graph
-    if row.graph != "true":
-        graph = NO_KNOWLEDGE if row.graph == "none" else with_constant_tail(graph)
+    if "graph" in row:
+        graph = NO_KNOWLEDGE if row["graph"] == "none" else with_constant_tail(graph)
     return trial(
         riddles,
         graph,
         injection=ALL_TRIPLES,
-        ablation=row.ablation,
+        ablation=row.get("ablation", FULL),
         seed=seed,
-        options=replace(options, num_hidden_layers=row.layers),
+        options=replace(options, num_hidden_layers=row.get("layers", options.num_hidden_layers)),
     )

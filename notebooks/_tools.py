@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ((3, 11), (3, 14))  # the oldest and the newest
 APP = "http://localhost:8501/"  # where `make app` opens the app
 WIDTH = 1000  # of a picture, in pixels; a narrow screen shows it smaller
+SLIDER = "<em>Interactive control: run the notebook to use it. One result is below.</em>"
 CHINESE = Path.cwd().name == "zh"  # where the kernel of a notebook in Chinese begins
 
 
@@ -427,31 +428,30 @@ def exercise(well: str) -> Callable[[Judge], Check]:
     return lambda judge: Check(judge, well)
 
 
-def choices(
-    well: str,
-    right: Choices,
-    *,
-    words: tuple[Any, ...] | None = (True, False),
-) -> Check:
-    """Make a check of a dictionary that gives each question one of a few words.
+def choices(name: str) -> Check:
+    """Make a check of a dictionary that gives each question one of a few answers.
 
     Args:
-        well: what is worth knowing once all are right.
-        right: question → its answer, and why.
-        words: what may be answered; None for any number.
+        name: in ``checks/choices.yaml``, where questions, answers and reasons stand.
     """
-    kinds = "a number" if words is None else f"one of {', '.join(map(str, words))}"
+    import yaml
+
+    text = (ROOT / "notebooks/checks/choices.yaml").read_text(encoding="utf-8")
+    found = yaml.safe_load(text)[name]
+    words = found.get("words", [True, False])
+    kinds = "a number" if words == "number" else f"one of {', '.join(map(str, words))}"
+    right = {question: (of["is"], of["why"]) for question, of in found["right"].items()}
 
     def judge(answer: object) -> str | None:
         if not isinstance(answer, dict):
             return f"give a dictionary: each entry with {kinds}."
+        given = {q if isinstance(q, str) else " – ".join(q): its for q, its in answer.items()}
         for question, (its, why) in right.items():
-            name = question if isinstance(question, str) else " – ".join(question)
-            given = answer.get(question)
-            if type(given) is not type(its) or (words and given not in words):
-                return f"'{name}' needs {kinds}."
-            if given != its:
-                return f"'{name}': {why}"
+            said = given.get(question)
+            if type(said) is not type(its) or (words != "number" and said not in words):
+                return f"'{question}' needs {kinds}."
+            if said != its:
+                return f"'{question}': {why}"
         return None
 
-    return Check(judge, well, right)
+    return Check(judge, found["well"], right)

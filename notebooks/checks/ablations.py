@@ -48,37 +48,7 @@ def check_table(answer: object, measured: Measured) -> str | None:
     return None
 
 
-check_claims = choices(
-    "A number belongs to the question that was asked, and to no larger one.",
-    {
-        "This Chinese model, as it is, can't read a tree with everything visible.": (
-            "read",
-            "it speaks of one finished model and of an input.",
-        ),
-        "A model trained with everything visible is no better than BERT.": (
-            "trained",
-            "look for the F1 of a model that had everything visible from its first step.",
-        ),
-        "The visible matrix is worth about 40 points of F1.": (
-            "neither",
-            "40 points are lost when a model meets an input that it was never shown. A model that "
-            "was trained so loses far fewer, and neither number holds for all data.",
-        ),
-        "This model believes what its graph says, true or false.": (
-            "read",
-            "the false graph was given to a finished model.",
-        ),
-        "In English, training with a false graph gave the same F1 as training with the true one.": (
-            "trained",
-            "it speaks of two trainings.",
-        ),
-        "Hard positions cost nothing, whatever the task.": (
-            "neither",
-            "on résumés they cost points when trained so, and F1 is not all that can be lost.",
-        ),
-    },
-    words=("read", "trained", "neither"),
-)
+check_claims = choices("claims")
 
 
 @exercise(
@@ -102,29 +72,7 @@ def check_setting(answer: object, measure: Callable[..., Mapping[str, Any]]) -> 
     return None
 
 
-ROWS = ("no knowledge (BERT)", "constant tail", "everything visible", "hard positions")
-check_controls = choices(
-    "One difference, one question: that is what makes a comparison an answer.",
-    {
-        "does the graph help at all?": (
-            "no knowledge (BERT)",
-            "Without the graph nothing is left but the text.",
-        ),
-        "must the triples say something?": (
-            "constant tail",
-            "In one row a branch is still there, and says the same for every name.",
-        ),
-        "is it good that other words can't see a branch?": (
-            "everything visible",
-            "The matrix alone decides who sees a branch.",
-        ),
-        "is it good that the sentence's words are counted as if there were no branch?": (
-            "hard positions",
-            "How words are counted is a matter of positions alone.",
-        ),
-    },
-    words=ROWS,
-)
+check_controls = choices("controls")
 
 
 @exercise("What is common to both rows of a seed, easy names or a lucky split, cancels out.")
@@ -188,24 +136,7 @@ def check_ceilings(answer: object) -> str | None:
     return None
 
 
-BAGS = {
-    "born_in Rome, lives_in Oslo  |  born_in Oslo, lives_in Rome": True,
-    "born_in Rome  |  born_in Oslo": False,
-    "born_in Rome, lives_in Oslo  |  lives_in Oslo, born_in Rome": True,
-    "born_in New York, lives_in Oslo  |  born_in Oslo, lives_in New York": True,
-    "was born in Rome, lives_in Oslo  |  was born in Oslo, lives_in Rome": False,
-}
-check_bags = choices(
-    "To repair it: the visible matrix, hard positions, or a relation that tells itself apart.",
-    {
-        pair: (
-            same,
-            "write each word with its position from the mention, born_in 1, Rome 2. Compare the "
-            "two lists: is a word in one of them alone, or at another position?",
-        )
-        for pair, same in BAGS.items()
-    },
-)
+check_bags = choices("bags")
 
 
 @exercise("0 for twins, 1 for strangers; it is the largest difference any set of tags can show.")
@@ -238,21 +169,7 @@ def check_variation(answer: object) -> str | None:
     return None
 
 
-check_reached = choices(
-    "Noise comes by being seen, or by pushing the words apart.",
-    {
-        "镜, K-BERT": (True, "镜 is part of the mention, and sees what hangs from it."),
-        "查, K-BERT": (
-            False,
-            "查 sees 镜, not the branch, and 镜 hasn't read the branch before the first layer.",
-        ),
-        "查, everything visible": (True, "nothing hides the branch from 查 then."),
-        "查, hard positions": (
-            True,
-            "the branch isn't seen, but 查 is counted further away from 胃镜.",
-        ),
-    },
-)
+check_reached = choices("reached")
 
 
 @exercise("What a graph of another domain says is kept out by its relations, without any model.")

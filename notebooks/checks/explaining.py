@@ -57,24 +57,4 @@ def check_twins(effect: object, value: object) -> str | None:
     return None
 
 
-check_statements = choices(
-    "Leaving out, sharing and changing are three questions, each with its own answer.",
-    {
-        "the effects add up to what all triples do together": (
-            False,
-            "two triples that say the same have no effect each, and one together.",
-        ),
-        "the Shapley values add up to what all triples do together": (
-            True,
-            "in every order what is added, step by step, is the whole; so is the mean.",
-        ),
-        "a triple that gets much attention has a large effect": (
-            False,
-            "see 胸痛: what is looked at may be known from the text already.",
-        ),
-        "a triple without effect can't flip the prediction when it is changed": (
-            False,
-            "to leave it out and to make it say something else are two edits.",
-        ),
-    },
-)
+check_statements = choices("statements")

@@ -33,44 +33,8 @@ def check_triple(answer: object, model: Callable[..., Any], graph: Any) -> str |
     )
 
 
-check_changes = choices(
-    "What counts is what hangs on the names of this sentence.",
-    {
-        "the triple (shingles, is_a, disease) is deleted": (
-            False,
-            "the next triples move up, and they speak of a rash and of the skin: still a disease.",
-        ),
-        "all triples of shingles are deleted": (
-            True,
-            "then nothing hangs on the name, as in the reading without knowledge.",
-        ),
-        "all triples of aspirin are deleted": (
-            False,
-            "only names that stand in the sentence are looked up.",
-        ),
-    },
-)
-check_leaks = choices(
-    "A fair test of knowledge: new names that nothing but the graph says anything about.",
-    {
-        "all cities of the test set end in -ville, and so do those of training": (
-            True,
-            "a part of the name that training showed gives the kind away.",
-        ),
-        "the test set has other sentences about names of training": (
-            True,
-            "the names were seen with their labels, so they can be remembered.",
-        ),
-        "the graph knows the names of the test set": (
-            False,
-            "BERT has no graph, so what stands in it can't help it.",
-        ),
-        "the sentences of the test set are built like those of training": (
-            False,
-            "they say which name is asked for, not of what kind it is.",
-        ),
-    },
-)
+check_changes = choices("changes")
+check_leaks = choices("leaks")
 
 
 @exercise("It says drug to every question, and one question in six is about a drug.")
@@ -140,28 +104,4 @@ def check_line(answer: object) -> str | None:
     return None
 
 
-check_audit = choices(
-    "First ask whether a gain is possible, then whether it would mean anything, then train.",
-    {
-        "no text names a head of the graph": (
-            True,
-            "nothing would be injected, so both models read the same.",
-        ),
-        "half of the test texts stand in training, too": (
-            True,
-            "the model can have learnt those texts by heart, whatever the graph says.",
-        ),
-        "the graph was made from the labels of the test set": (
-            True,
-            "then the graph is the answer sheet.",
-        ),
-        "one text in five names a head of the graph": (
-            False,
-            "it can help with that fifth. Count those texts apart.",
-        ),
-        "trees are a third longer than the texts": (
-            False,
-            "that costs time; it matters where texts are cut for it.",
-        ),
-    },
-)
+check_audit = choices("audit")

@@ -67,26 +67,7 @@ def check_factor(answer: object) -> str | None:
     return "softmax takes e^score. Adding −10/8 to a score multiplies e^score by e^(−10/8)."
 
 
-check_masks = choices(
-    "Only what makes e^score 0 before the weights are normalised hides a token.",
-    {
-        "0 and -inf, added": (True, "e to the power of it is 0, so it does hide."),
-        "0 and -10000, added": (
-            True,
-            "e to the power of it is 0 in single precision, so it does hide.",
-        ),
-        "True and False, added": (
-            False,
-            "added to a score, True counts as 1 and False as 0: a hidden token keeps its score, "
-            "and the visible ones get e times as much. Hidden means a weight of 0.",
-        ),
-        "1 and 0, multiplied with the weights": (
-            False,
-            "multiplied after softmax, hidden tokens are 0 but the rest adds up to less than 1: "
-            "the token loses a part of what it takes in.",
-        ),
-    },
-)
+check_masks = choices("masks")
 
 
 @exercise(
@@ -116,26 +97,7 @@ def check_embedding(positions: object, segments: object) -> str | None:
     return None
 
 
-check_mixing = choices(
-    "So the visible matrix, which acts in attention alone, decides who can ever hear of a triple.",
-    {
-        "embedding sum": (False, "the three rows that are added belong to one token."),
-        "layer norm": (
-            False,
-            "mean and variance are taken over the H numbers of one token, not over tokens.",
-        ),
-        "mask-self-attention": (
-            True,
-            "Eq. 6 makes a token's new vector a mean over the tokens it sees.",
-        ),
-        "residual": (False, "a token's own old vector is added, nobody else's."),
-        "feed-forward": (
-            False,
-            "it is applied to each row of h alone: no product has N on both sides.",
-        ),
-        "pooler": (False, "it reads one vector, that of [CLS]."),
-    },
-)
+check_mixing = choices("mixing")
 
 
 @exercise(
@@ -214,23 +176,7 @@ def check_parameters(count: object, added: object) -> str | None:
     return None
 
 
-SEES_MENTION = (
-    "it sees 胃镜, not its branch. After layer 1 胃镜 holds the branch; when can it be seen there?"
-)
-check_layers = choices(
-    "The branch reaches its mention in one layer, and the mention everything else in the next.",
-    {
-        "镜": (1, "镜 is part of the mention, so it sees the branch in the very first layer."),
-        "查": (2, SEES_MENTION),
-        "[CLS]": (2, SEES_MENTION),
-        "肺's branch": (
-            3,
-            "another mention's branch sees its own mention only. So the way is: branch → 胃镜 → "
-            "the other mention → its branch. Count the steps.",
-        ),
-    },
-    words=(0, 1, 2, 3, 4),
-)
+check_layers = choices("layers")
 
 
 @exercise("One product with the visible matrix a layer: what the library's `reach` computes.")
@@ -266,25 +212,4 @@ def check_reach(answer: object) -> str | None:
     return None
 
 
-check_same_as_bert = choices(
-    "An empty graph, or a branch that nobody sees: both leave BERT as it is.",
-    {
-        "an empty graph": (
-            True,
-            "without branches the tree is the sentence, and all of it is visible.",
-        ),
-        "a graph that knows none of the names": (
-            True,
-            "no mention, no branch: the same as an empty graph.",
-        ),
-        "a triple, read with hard positions": (
-            False,
-            "the words after the branch get other positions.",
-        ),
-        "a triple whose branch the trunk may not see": (
-            True,
-            "the branch is then a text of its own beside it.",
-        ),
-        "a triple that says nothing new": (False, "its tokens are looked at, whatever they say."),
-    },
-)
+check_same_as_bert = choices("same_as_bert")

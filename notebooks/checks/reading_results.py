@@ -75,48 +75,5 @@ def check_leaked(answer: object) -> str | None:
     )
 
 
-check_follows = choices(
-    "An interval that holds 0 says *not settled*. It doesn't say *no gain*, and more seeds make it narrower.",
-    {
-        "A and B are equally good": (
-            False,
-            "0 lies inside, and so does +3.0: the interval leaves both open.",
-        ),
-        "with other seeds and sentences B may be ahead": (True, "the interval reaches below 0."),
-        "a gain of 8 points would be a surprise": (True, "8 lies far outside of the interval."),
-        "on other data A gains about as much": (
-            False,
-            "seeds and sentences were drawn anew, the data set wasn't.",
-        ),
-        "A was ahead on average of the three seeds": (
-            True,
-            "the mean, +1.3, is what happened in these three.",
-        ),
-    },
-)
-check_decisions = choices(
-    "In case E train three rows: without a graph, with it, and with a shuffled one; and set the dictionary beside them.",
-    {
-        "A": (
-            "repair the split",
-            "nearly half of the test texts were trained on. Nothing else matters before that.",
-        ),
-        "B": (
-            "no room",
-            "no leak, but training shows 97 % of the names: there is nearly nothing to add.",
-        ),
-        "C": (
-            "wrong graph",
-            "half of the names are new, which is room enough. But the graph hardly knows any of them.",
-        ),
-        "D": (
-            "not independent",
-            "room and coverage are fine. But nearly all its heads are the data's own annotations.",
-        ),
-        "E": (
-            "train",
-            "no leak, room, coverage, and the graph was made by others: nothing stands against it.",
-        ),
-    },
-    words=("repair the split", "no room", "wrong graph", "not independent", "train"),
-)
+check_follows = choices("follows")
+check_decisions = choices("decisions")

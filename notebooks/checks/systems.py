@@ -24,31 +24,7 @@ def check_priors(answer: object) -> str | None:
     return "add one to each count, and divide by the sum of the three."
 
 
-check_edits = choices(
-    "Spans attend to each other: what river says is heard where bank is judged.",
-    {
-        "a new gloss for river.n.01": (
-            True,
-            "river is in the text: its vector enters, and the spans attend to each other.",
-        ),
-        "a new gloss for crane.n.01": (
-            False,
-            "no name in the text may mean crane.n.01, so it isn't there at all.",
-        ),
-        "the count of bank.n.02 set to 90": (
-            True,
-            "the prior is one of the two numbers that a candidate is scored by.",
-        ),
-        "a new sense bank.n.03 with a gloss and the synonym bank": (
-            True,
-            "bank may then mean one thing more: a fourth candidate takes its share.",
-        ),
-        "a new entity bank.n.03 with a gloss and no synonym": (
-            False,
-            "nothing leads from the word bank to an entity without that name.",
-        ),
-    },
-)
+check_edits = choices("edits")
 
 
 @exercise("Expand 2 would say 它 in place of the second 胃镜, and spare a [SEP].")
@@ -68,75 +44,10 @@ def check_string(answer: object) -> str | None:
     return "a triple reads: head 的 relation 是 tail."
 
 
-check_sides = choices(
-    "The text's side is read before any triple is seen; that is why it can be kept.",
-    {
-        "another tail for the first triple of 胃镜": (
-            "logits",
-            "the string of triples changes; the text's encoder is given the same.",
-        ),
-        "another tail for a triple of 阿司匹林": (
-            "neither",
-            "the text doesn't name it, so its triple isn't in the string.",
-        ),
-        "another character in the text": ("both", "the text's encoder is given another text."),
-        "the whole graph taken away": (
-            "logits",
-            "the string of triples changes; the text's encoder is given the same.",
-        ),
-    },
-    words=("logits", "both", "neither"),
-)
-ONE_ROW = "text and triples share one row, and [CLS] and [SEP] take two."
-check_room = choices(
-    "Of the 1,200 tokens that the graph offers, none of the three has room for all.",
-    {
-        "K-BERT": (10, ONE_ROW),
-        "Roof-BERT": (
-            510,
-            "Roof-BERT reads the triples in a row of their own, with its own limit; [CLS] and [SEP] take two.",
-        ),
-        "plain text": (10, ONE_ROW),
-    },
-    words=None,
-)
-HIDES_NOTHING = "nothing hides the triple from a token here; look at the table above."
-check_reach = choices(
-    "In K-BERT it takes two: the mention sees its branch first, others see the mention next.",
-    {
-        "K-BERT": (False, "the visible matrix shows a branch to its mention alone."),
-        "KnowBert": (True, HIDES_NOTHING),
-        "Roof-BERT": (True, HIDES_NOTHING),
-        "plain text": (True, HIDES_NOTHING),
-    },
-)
-check_probe = choices(
-    "The probe tests what an encoder does with a mask and positions, and nothing else.",
-    {
-        "a BERT with random weights": (
-            "passes",
-            "the probe asks how an encoder computes, not whether its weights are any good.",
-        ),
-        "a BERT that ignores the mask": ("leaks", "a hidden token comes through: that is test 1."),
-        "a BERT that counts positions itself, whatever it is given": (
-            "deaf",
-            "the mask holds and the plain call is the same, but soft positions never arrive.",
-        ),
-        "a BERT without segments": (
-            "passes",
-            "no test looks at segments; RoBERTa has none and passes.",
-        ),
-        "a BERT whose tokens see only those before them, unless a mask is given": (
-            "different",
-            "given a mask, it keeps to it. But with all cells open it isn't what it is without a mask.",
-        ),
-        "a BERT that adds the vector of [CLS] to every token at the end": (
-            "leaks",
-            "[CLS] stands in the first half. Change it, and the last four move, who don't see it.",
-        ),
-    },
-    words=("passes", "leaks", "deaf", "different"),
-)
+check_sides = choices("sides")
+check_room = choices("room")
+check_reach = choices("reach")
+check_probe = choices("probe")
 
 
 class _Encoder:

@@ -138,26 +138,7 @@ def check_third_branch(of_asia: object, of_now: object) -> str | None:
     return "the third branch hangs from Beijing too, so it counts on from Beijing's 5, as the others do."
 
 
-check_cells = choices(
-    "A branch is a private note to its mention: nobody else reads it.",
-    {
-        ("Tim", "Apple"): (True, "Apple is on a branch of the mention that Tim belongs to."),
-        ("visiting", "China"): (
-            False,
-            "China is on a branch of Beijing, and visiting isn't Beijing.",
-        ),
-        ("capital", "City"): (
-            False,
-            "they are on two branches; that both hang from Beijing is no link.",
-        ),
-        ("China", "[CLS]"): (
-            False,
-            "from a branch only the branch itself and its mention are seen.",
-        ),
-        ("now", "Tim"): (True, "both stand on the trunk."),
-        ("City", "Beijing"): (True, "a branch sees the mention it hangs from."),
-    },
-)
+check_cells = choices("cells")
 
 
 @exercise("Another rule is another function of the same two integers; no model has to change.")

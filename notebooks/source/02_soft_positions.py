@@ -210,9 +210,6 @@ assert looks_at(hard_read, NEXT, "病")[0][0] != "史"
 
 
 # %%
-from _charts import bar_chart
-
-
 def change(trace):
     """Relative change of each trunk token's state after layer 1."""
     trunk = [i for i, branch in enumerate(trace.rows[0].branch_ids) if branch == 0]
@@ -222,13 +219,8 @@ def change(trace):
 
 changed = {"hard positions": change(hard_read), "soft positions": change(soft_read)}
 tokens = bert.rows[0].tokens
-rows = {
-    token: {name: [values[i]] for name, values in changed.items()} for i, token in enumerate(tokens)
-}
-show(
-    bar_chart(rows, across="relative change after layer 1"),
-    "With soft positions only 糖尿病 changes; with hard ones all of the trunk does",
-)
+chart = line_chart(tokens, changed, across="token", up="relative change after layer 1")
+show(chart, "With soft positions only 糖尿病 changes; with hard ones all of the trunk does")
 
 # %%
 for token, hard_change, soft_change in zip(tokens, *changed.values()):

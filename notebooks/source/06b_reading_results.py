@@ -104,16 +104,6 @@ for row in shown:
     print(f"{row:42} {mean:.1f} ± {deviation:.1f}   seeds {each}")
 
 # %% [markdown]
-# As a picture:
-
-# %% tags=["varies"]
-from _charts import bar_chart
-from _tools import show
-
-bars = {row: {"F1": list(of_seeds(row).values())} for row in shown}
-show(bar_chart(bars, across="F1 on test, a dot per seed", most=100), "Four rows of the table")
-
-# %% [markdown]
 # ± is how far *one training* lies from the mean. It is not how far the mean may be off, and not an interval.
 #
 # ## A difference, paired by seed
@@ -330,6 +320,7 @@ table.round(1)
 
 # %% tags=["varies"]
 from _charts import line_chart
+from _tools import show
 
 table.loc["new and known, %"] = table.loc["new names, %"] * table.loc["of these known, %"] / 100
 table = table.sort_values("new and known, %", axis=1)
@@ -360,7 +351,7 @@ show(
 
 # %%
 import io
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 
 from kbert_lab.cli import main
 
@@ -370,7 +361,7 @@ MARKS = {"warning": "!", "note": "·", "good": "+"}
 
 def audit(kg, kinds=()):
     """`kbert audit --json` on the example data: its headline, and its findings of some kinds, or all."""
-    with redirect_stdout(io.StringIO()) as printed:
+    with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()):
         main(["audit", "--data", EXAMPLE, "--kg", kg, "--json"])
     verdict = json.loads(printed.getvalue())["verdict"]
     print(verdict["headline"])

@@ -30,7 +30,7 @@ ready(
 # chemical). Each has its sentences, its *medical graph*, and an *everyday graph* about things of daily life.
 
 # %%
-from _bench import interval, measure, measured, reveal, reveal_along, reveal_bench, sides, turn
+from _bench import interval, measure, measured, reveal, reveal_along, sides, turn
 
 for name, side in sides().items():
     text, spans = side.examples[1].sentences[0], side.examples[1].spans
@@ -280,9 +280,6 @@ reveal_along("noise", (0, 1, 2, 4, 8), seeds=(1, 2, 3))
 # Noise hurts step by step. Two false triples per name undo all that the graph gave to the English model, eight undo it
 # for the Chinese one. [Notebook 8](08_knowledge_noise.ipynb) shows who is protected and who isn't.
 # </details>
-
-# %%
-reveal_bench()
 
 # %% [markdown]
 # ## How much can 28 sentences say?

@@ -66,9 +66,8 @@ assert noisy.triples_of("tim cook") == (*noise, *own)
 from kbert_core import InjectionOptions, Words, flatten, grow_trees
 
 sentence = "Tim Cook is visiting Beijing now"
-flat = flatten(grow_trees([sentence], noisy, InjectionOptions(max_triples=3)), Words(special=True))[
-    0
-]
+trees = grow_trees([sentence], noisy, InjectionOptions(max_triples=3))
+(flat,) = flatten(trees, Words(special=True))
 flat
 
 # %% [markdown]
@@ -208,13 +207,6 @@ def how_far(ablation, said):
 from_itself = {name: how_far(way, tuple(medical)) for name, way in WAYS.items()}
 for name, of in from_itself.items():
     print(f"{name:20}", "   ".join(f"{who} {distance:.3f}" for who, distance in of.items()))
-
-# %%
-from _charts import bar_chart
-
-rows = {name: {who: [value] for who, value in of.items()} for name, of in from_itself.items()}
-chart = bar_chart(rows, across="total variation that noise makes")
-show(chart, "With the visible matrix only mentions move; without it the whole sentence does")
 
 # %% tags=["test"]
 full, visible = from_itself["K-BERT"], from_itself["everything visible"]

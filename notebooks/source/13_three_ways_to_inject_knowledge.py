@@ -53,19 +53,13 @@ for name, trace in traces.items():
 # %%
 import pandas as pd
 
-
-def beside(name, reading):
-    """Tokens that are read beside the row."""
-    return len(reading.kb) if name == "Roof-BERT" else 0
-
-
 table = pd.DataFrame(
     {
         name: {
             "triples": len(trace.reading.used),
             "tokens of the text": len(trace.reading.tokens[0]),
             "tokens of the row": len(trace.reading.rows[0]),
-            "tokens beside it": beside(name, trace.reading),
+            "tokens beside it": len(trace.reading.kb) if name == "Roof-BERT" else 0,
         }
         for name, trace in traces.items()
     }

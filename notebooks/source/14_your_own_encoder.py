@@ -157,7 +157,6 @@ own = Pipeline.from_pretrained(store(roberta, "my-roberta"), device="cpu")
 batch = own(text, graph=figure2).batch
 print("soft positions", *batch.soft_positions[0].tolist())
 print("given to it   ", *own.encoder.inputs(batch)["position_ids"][0].tolist())
-print("room for      ", own.encoder.max_length, "tokens, in a table of 64 rows")
 
 # %% tags=["test"]
 assert three_tests(bert)["1 hidden change"] == 0 and three_tests(bert)["3 plain call"] < 1e-5
@@ -240,10 +239,8 @@ for place, change in enumerate((hidden - hidden_change)[:4].abs().amax(1).tolist
 
 # %%
 class GlobalContext(BertModel):
-    def forward(
-        self, input_ids=None, attention_mask=None, token_type_ids=None, position_ids=None, **more
-    ):
-        output = super().forward(input_ids, attention_mask, token_type_ids, position_ids, **more)
+    def forward(self, *inputs, **named):
+        output = super().forward(*inputs, **named)
         states = output.last_hidden_state
         output.last_hidden_state = states + states.mean(1, keepdim=True)
         return output

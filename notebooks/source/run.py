@@ -57,7 +57,6 @@ ABOUT_ABSOLUTE = 0.1
 NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 WIDGET = "application/vnd.jupyter.widget-view+json"
-SLIDER = "<em>Interactive control: run the notebook to use it. One result is below.</em>"
 READY = "from _tools import ready\n"
 ALONE = """\
 # @title Run this first
@@ -78,7 +77,6 @@ LEFT_OUT = "```python\n```"  # a block of Python as in the script
 LINK = re.compile(r"\]\((?!\w+:|#)([^)]+)\)")
 ABOVE = 'import sys\n\nsys.path.insert(0, "..")  # 工具在上一级文件夹\n'
 ELSEWHERE_ZH = "\n\n[在 Colab 中打开]({colab}) · [其他运行方式](../../docs/install.md#notebooks) · [English](../{name})"
-SLIDER_ZH = "<em>交互控件：运行笔记本后可以操作，下面给出其中一个结果。</em>"
 METADATA = {  # as JupyterLab writes it, so that opening and saving changes nothing
     "kernelspec": {
         "display_name": "Python 3 (ipykernel)",
@@ -308,8 +306,8 @@ def _cleaned(outputs: Sequence[NotebookNode], count: int) -> Iterator[NotebookNo
         data = output.get("data", {})
         if WIDGET in data:
             data.clear()
-            data["text/html"] = SLIDER
-            data["text/plain"] = re.sub("<.*?>", "", SLIDER)
+            data["text/html"] = _tools.SLIDER
+            data["text/plain"] = re.sub("<.*?>", "", _tools.SLIDER)
         if "image/png" in data:  # a picture's text is its size in pixels
             data.pop("text/plain", None)
         yield output
@@ -419,8 +417,8 @@ def translation_of(script: Path) -> Path:
 
 
 def mark_of(text: str) -> str:
-    """Eight digits that are others for any other text of a cell."""
-    return hashlib.sha256(text.strip().encode()).hexdigest()[:8]
+    """Eight digits that are others for any other text of a cell; its Python doesn't count."""
+    return hashlib.sha256(CODE.sub(LEFT_OUT, text.strip()).encode()).hexdigest()[:8]
 
 
 def translated(script: Path) -> list[str]:
@@ -473,11 +471,8 @@ def in_chinese(script: Path, notebook: NotebookNode) -> NotebookNode:
         if output.output_type == "stream":
             lines = output.text.split("\n")
             output.text = "\n".join(_tools.in_chinese(line) for line in lines)
-        elif (html := output.get("data", {}).get("text/html", "")) == SLIDER:
-            output.data["text/html"] = SLIDER_ZH
-            output.data["text/plain"] = re.sub("<.*?>", "", SLIDER_ZH)
-        elif html.startswith("<a href="):  # to the Lab
-            output.data["text/html"] = _tools.in_chinese(html)
+        elif (html := output.get("data", {}).get("text/html", "")).startswith(("<em>", "<a href=")):
+            output.data["text/html"] = _tools.in_chinese(html)  # a control, or a link to the Lab
     return made
 
 
@@ -504,7 +499,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     wrong = 0
     print(f"{'notebook':28} {'seconds':>8} {'of CPU':>8}", flush=True)
-    total: list[tuple[float, float]] = []
     for script in scripts(options.names):
         try:
             if options.texts:
@@ -515,13 +509,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 store(script, ran.notebook)
             else:
                 compare(script, ran.notebook)
-            total.append((ran.wall, ran.cpu))
             print(f"{script.stem:28} {ran.wall:8.1f} {ran.cpu:8.1f}", flush=True)
         except Wrong as error:
             wrong += 1
             print(f"{script.stem:28} WRONG\n{error}\n", flush=True)
-    walls, cpus = (sum(column) for column in zip(*total, strict=True)) if total else (0.0, 0.0)
-    print(f"{'together':28} {walls:8.1f} {cpus:8.1f}")
     return 1 if wrong else 0
 
 

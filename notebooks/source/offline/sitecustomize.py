@@ -5,7 +5,7 @@ Python imports a module of this name by itself where its folder is on the path.
 
 import socket
 
-_connect, _connect_ex = socket.socket.connect, socket.socket.connect_ex
+_connect = socket.socket.connect
 _look_up = socket.getaddrinfo
 HERE = {"localhost", "127.0.0.1", "::1", "", None}
 
@@ -21,17 +21,10 @@ def connect(self: socket.socket, address: object) -> None:
     _connect(self, address)
 
 
-def connect_ex(self: socket.socket, address: object) -> int:
-    """Connect, if it is to this machine."""
-    _refuse(address)
-    return _connect_ex(self, address)
-
-
 def look_up(host: object, *args: object, **kwargs: object) -> object:
     """Look up a name of this machine."""
     _refuse((host,))
     return _look_up(host, *args, **kwargs)
 
 
-socket.socket.connect, socket.socket.connect_ex = connect, connect_ex
-socket.getaddrinfo = look_up
+socket.socket.connect, socket.getaddrinfo = connect, look_up
