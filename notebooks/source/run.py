@@ -75,7 +75,7 @@ ZH = "zh"
 MARK = re.compile(r"^\+\+\+ (\w{8})\n", re.MULTILINE)
 LEFT_OUT = "```python\n```"  # a block of Python as in the script
 LINK = re.compile(r"\]\((?!\w+:|#)([^)]+)\)")
-ABOVE = 'import sys\n\nsys.path.insert(0, "..")  # 工具在上一级文件夹\n'
+ABOVE = '# @title 请先运行这里\nimport sys\n\nsys.path.insert(0, "..")  # 工具在上一级文件夹\n'
 ELSEWHERE_ZH = "\n\n[在 Colab 中打开]({colab}) · [其他运行方式](../../docs/install.md#notebooks) · [English](../{name})"
 METADATA = {  # as JupyterLab writes it, so that opening and saving changes nothing
     "kernelspec": {
@@ -466,7 +466,8 @@ def in_chinese(script: Path, notebook: NotebookNode) -> NotebookNode:
         cell.source = LINK.sub(lambda link: f"]({_from_zh(script.parent, link[1])})", source)
     cells[0].source += ELSEWHERE_ZH.format(colab=colab(f"{ZH}/{name}"), name=name)
     ready = next(cell for cell in made.cells if cell.cell_type == "code")
-    ready.source = ABOVE + ready.source.replace("kbert-lab/notebooks\n", "kbert-lab/notebooks/zh\n")
+    alone = ready.source.partition("\n")[2]  # without its title
+    ready.source = ABOVE + alone.replace("kbert-lab/notebooks\n", "kbert-lab/notebooks/zh\n")
     for output in (output for cell in made.cells for output in cell.get("outputs", ())):
         if output.output_type == "stream":
             lines = output.text.split("\n")
