@@ -141,7 +141,7 @@ def reveal(guesses: Mapping[str, Any], *rows: str) -> Folded:
         )
         guess = guesses.get(row, ...)
         lines.append(f"{row:20} {zh} {'' if guess is ... else f'{guess:.0f}':>12} {en}")
-    return Folded("Reveal: " + ", ".join(rows), "\n".join(lines))
+    return Folded(f"Reveal: {', '.join(rows)}", "\n".join(lines))
 
 
 def reveal_along(setting: str, values: Sequence[int], seeds: Sequence[int] = (1,)) -> Folded:

@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import cache, wraps
 from importlib.metadata import PackageNotFoundError, version
@@ -239,13 +239,14 @@ class Folded:
         from base64 import b64encode
         from html import escape
 
+        title = in_chinese(self.title) if CHINESE else self.title
         shown = f"<pre>{escape(self.text)}</pre>"
         if self.picture:
             data, width = pixels(self.picture)
             source = f"data:image/png;base64,{b64encode(data).decode()}"
             shown = f'<img src="{source}" width="{min(width, WIDTH)}" alt="{escape(self.text)}">'
         return {
-            "text/html": f"<details><summary>{escape(self.title)}</summary>{shown}</details>",
+            "text/html": f"<details><summary>{escape(title)}</summary>{shown}</details>",
             "text/plain": f"{self.title}\n{self.text}",
         }
 
@@ -312,10 +313,6 @@ def lab_link(*sentences: str, **how: Any) -> Any:
 # Exercises
 
 Judge = Callable[..., Optional[str]]  # noqa: UP045 (for an older Python)
-Choices = Mapping[Any, tuple[Any, str]]
-FIRST_CELL = (
-    "Run the first cell of the notebook, and the cells above this one; then this one again."
-)
 
 
 class NoAnswer(Exception):
@@ -334,13 +331,15 @@ class Check:
         right: of choices, question → its answer, and why.
     """
 
-    def __init__(self, judge: Judge, well: str, right: Optional[Choices] = None) -> None:  # noqa: UP045
+    def __init__(self, judge: Judge, well: str, right: Any = None) -> None:
         self.judge, self.well, self.right, self.__doc__ = judge, well, right, judge.__doc__
 
     def __call__(self, *answers: Any) -> None:
         """Print whether the answer is right, and if not why."""
         if Path.cwd().is_relative_to(ROOT / "notebooks"):
-            say(FIRST_CELL)
+            say(
+                "Run the first cell of the notebook, and the cells above this one; then this one again."
+            )
             return
         try:
             wrong = self.judge(*(_finished(answer) for answer in answers))

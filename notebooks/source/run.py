@@ -75,6 +75,7 @@ ZH = "zh"
 MARK = re.compile(r"^\+\+\+ (\w{8})\n", re.MULTILINE)
 LEFT_OUT = "```python\n```"  # a block of Python as in the script
 LINK = re.compile(r"\]\((?!\w+:|#)([^)]+)\)")
+SAID = re.compile("^<(em|a) ?.*|(?<=<summary>).*?(?=</summary>)")  # by the tools, in HTML
 ABOVE = '# @title 请先运行这里\nimport sys\n\nsys.path.insert(0, "..")  # 工具在上一级文件夹\n'
 ELSEWHERE_ZH = "\n\n[在 Colab 中打开]({colab}) · [其他运行方式](../../docs/install.md#notebooks) · [English](../{name})"
 METADATA = {  # as JupyterLab writes it, so that opening and saving changes nothing
@@ -472,8 +473,8 @@ def in_chinese(script: Path, notebook: NotebookNode) -> NotebookNode:
         if output.output_type == "stream":
             lines = output.text.split("\n")
             output.text = "\n".join(_tools.in_chinese(line) for line in lines)
-        elif (html := output.get("data", {}).get("text/html", "")).startswith(("<em>", "<a href=")):
-            output.data["text/html"] = _tools.in_chinese(html)  # a control, or a link to the Lab
+        elif html := output.get("data", {}).get("text/html"):
+            output.data["text/html"] = SAID.sub(lambda found: _tools.in_chinese(found[0]), html)
     return made
 
 
