@@ -5,11 +5,12 @@ import { HIDDEN } from "./rows.js";
 
 const WHOLE = { 8: Int8Array, 16: Int16Array };
 
-// Tensors [name, rows, columns] of a file, by name: numbers, or whole ones with a scale for each group.
+// Tensors [name, rows, columns] of a file, by name; whole numbers have a scale for each group.
 function opened(tensors, { bits, group }, buffer) {
   const whole = tensors.filter(([, , columns]) => columns && bits < 32), found = {};
   const count = (some) => some.reduce((sum, [, rows, columns]) => sum + rows * (columns ?? 1), 0);
-  const others = tensors.filter((one) => !whole.includes(one)), many = count(whole), few = 4 * count(others);
+  const others = tensors.filter((one) => !whole.includes(one));
+  const many = count(whole), few = 4 * count(others);
   const scales = new Uint16Array(buffer, few, many / group);
   const values = bits < 32 ? new WHOLE[bits](buffer, few + 2 * scales.length) : [];
   const large = new Float32Array(buffer, 0, few / 4);
@@ -18,7 +19,7 @@ function opened(tensors, { bits, group }, buffer) {
   for (let i = 0; i < many; i++) all[i] = values[i] * exact[Math.floor(i / group)];
   for (const [some, numbers] of [[others, large], [whole, all]]) {
     let at = 0;
-    for (const [name, rows, columns] of some) found[name] = numbers.subarray(at, at += rows * (columns ?? 1));
+    for (const one of some) found[one[0]] = numbers.subarray(at, at += count([one]));
   }
   return found;
 }
@@ -32,7 +33,8 @@ export class Model {
 
   // The parts of the vocabulary that a row needs and aren't there yet.
   missing(ids) {
-    return [...new Set(ids.map((id) => Math.floor(id / this.rows)))].filter((part) => !this.parts.has(part));
+    const parts = new Set(ids.map((id) => Math.floor(id / this.rows)));
+    return [...parts].filter((part) => !this.parts.has(part));
   }
 
   add(part, buffer) {
@@ -48,14 +50,16 @@ export class Model {
   // {scores: (N, labels) of every token, attention: (N, N), the mean of all layers and heads}; see
   // inputsOf in rows.js.
   run({ ids, positions, codes }) {
-    const { width: h } = this, n = ids.length, x = new Float32Array(n * h), attention = new Float32Array(n * n);
+    const { width: h } = this, n = ids.length;
+    const x = new Float32Array(n * h), attention = new Float32Array(n * n);
     for (let i = 0; i < n; i++) {
       const word = this.vector(ids[i]), place = this.weights.positions.subarray(positions[i] * h);
       for (let k = 0; k < h; k++) x[i * h + k] = word[k] + place[k];
     }
     let states = this.norm(x, "norm");
     for (let layer = 0; layer < this.layers; layer++) {
-      const [query, key, value] = ["query", "key", "value"].map((name) => this.linear(states, `${layer}.${name}`));
+      const [query, key, value] = ["query", "key", "value"].map((name) =>
+        this.linear(states, `${layer}.${name}`));
       const mixed = this.attend(query, key, value, codes, n, attention);
       states = this.norm(plus(this.linear(mixed, `${layer}.mixed`), states), `${layer}.norm1`);
       const inner = this.linear(states, `${layer}.inner`).map(gelu);
@@ -137,7 +141,8 @@ function gelu(x) {  // by the error function, within 2e-7 (Abramowitz and Stegun
 
 // The entities of a row: the likeliest consistent tags, and their spans.
 export function entitiesOf(row, scores, labels) {
-  const k = labels.length, logs = row.trunk.map((place) => logSoftmax(scores.slice(place * k, (place + 1) * k)));
+  const k = labels.length, of = (place) => scores.slice(place * k, (place + 1) * k);
+  const logs = row.trunk.map((place) => logSoftmax(of(place)));
   const tags = bestTags(logs, labels), { starts, ends } = row.trunkTokens, found = [];
   for (let first = 0, last; first < tags.length; first = last) {
     last = first + 1;
@@ -145,7 +150,8 @@ export function entitiesOf(row, scores, labels) {
     if (!tag.startsWith("B-")) continue;
     while (last < tags.length && labels[tags[last]] === `I-${tag.slice(2)}`) last++;
     const sum = logs.slice(first, last).reduce((all, own, i) => all + own[tags[first + i]], 0);
-    found.push({ start: starts[first], end: ends[last - 1], label: tag.slice(2), p: Math.exp(sum / (last - first)) });
+    const p = Math.exp(sum / (last - first));
+    found.push({ start: starts[first], end: ends[last - 1], label: tag.slice(2), p });
   }
   return { entities: found, tags, logs };
 }
@@ -163,7 +169,8 @@ function bestTags(logs, labels) {
     const from = labels.map((after) => {
       let choice = -1;
       labels.forEach((before, i) => {
-        if ((at ? may(before, after) : !after.startsWith("I-")) && (choice < 0 || best[i] > best[choice])) choice = i;
+        const fits = at ? may(before, after) : !after.startsWith("I-");
+        if (fits && (choice < 0 || best[i] > best[choice])) choice = i;
       });
       return choice;
     });

@@ -11,8 +11,9 @@ const NO_SPACES = new RegExp(["Han", "Hiragana", "Katakana", "Thai", "Lao", "Khm
   "Bopomofo", "Hangul", "Tibetan", "Yi"].map((script) => `\\p{Script=${script}}`).join("|") + "|ー", "u");
 const EXTENDS = /^[\p{M}\u1160-\u11ff]/u;
 const SENSE = /(?!(?<=[A-Za-z0-9])[(（][\x20-\x7e]*[)）]$)\s*[(（][^()（）]*[)）]$/;
-const PLURAL_ENDING = /^[A-Za-z]*?(?:(?<=[sxzSXZ]|[hH])es|(?<![sS])s)$/;
-const RANGE = new RegExp(`(?<=[0-9])[${DASHES.map((c) => `\\u{${c.codePointAt(0).toString(16)}}`).join("")}](?=[0-9])`, "gu");
+const PLURAL_ENDING = /^[A-Za-z]{3}((?<=[sxzSXZ]|[hH])es|(?<![sS])s)/;
+const DASH = DASHES.map((c) => `\\u{${c.codePointAt(0).toString(16)}}`).join("");
+const RANGE = new RegExp(`(?<=[0-9])[${DASH}](?=[0-9])`, "gu");
 const dashes = new Set(DASHES), apostrophes = new Set(APOSTROPHES), noPlurals = new Set(NO_PLURALS);
 const simplified = new Map(SIMPLIFIED);
 
@@ -29,7 +30,8 @@ export function cached(f) {
   };
 }
 
-const casefold = (text) => Array.from(text, (c) => c === "ı" ? c : c.toUpperCase().toLowerCase()).join("");
+const casefold = (text) =>
+  Array.from(text, (c) => c === "ı" ? c : c.toUpperCase().toLowerCase()).join("");
 const fold = cached((chunk) => Array.from(casefold(chunk.normalize("NFKC")).normalize("NFKC"),
   (c) => isWhite(c) ? " " : c));
 
@@ -80,14 +82,15 @@ function keysOf(name) {
 const relationKey = cached((relation) => normalise(relation).replace(/[\s_-]+/g, ""));
 function aliasIn([head, relation, tail]) {
   const [ofHead, ofTail] = ALIASES, compared = relationKey(relation);
-  return ofHead.includes(compared) ? [tail, head] : ofTail.includes(compared) ? [head, tail] : undefined;
+  return ofHead.includes(compared) ? [tail, head]
+    : ofTail.includes(compared) ? [head, tail] : undefined;
 }
 
 // The rules that are needed to read a name in a text; null: it isn't this name.
 function agreement(span, name, rules) {
-  const base = withoutSense(name);
-  for (const [named, sense] of rules.has("sense") && base !== name ? [[name, []], [base, ["sense"]]]
-    : [[name, []]]) {
+  const base = withoutSense(name), names = [[name, []]];
+  if (rules.has("sense") && base !== name) names.push([base, ["sense"]]);
+  for (const [named, sense] of names) {
     for (const [one, other, number] of inOneNumber(span, named, rules)) {
       const folds = folded(one, other, rules);
       if (folds) return [...folds, ...number, ...sense];
@@ -97,7 +100,8 @@ function agreement(span, name, rules) {
 }
 
 function inOneNumber(span, name, rules) {
-  const found = [[span, name, []]], isUpper = (text) => /\p{Lu}/u.test(text) && text === text.toUpperCase();
+  const found = [[span, name, []]];
+  const isUpper = (text) => /\p{Lu}/u.test(text) && text === text.toUpperCase();
   if (!rules.has("plural") || !/[A-Za-z]$/.test(span)) return found;
   for (const [singular, written] of [...singulars(span).map((one) => [one, name]),
     ...singulars(name).map((one) => [one, span])]) {
@@ -188,7 +192,8 @@ export class Graph {
       for (const [named, names, more] of said) {
         const ways = names.map((name) => agreement(span, name, rules)).filter(Boolean);
         if (!ways.length) continue;
-        const taken = [...ways.sort((a, b) => a.length - b.length)[0], ...more], before = found.get(named);
+        const taken = [...ways.sort((a, b) => a.length - b.length)[0], ...more];
+        const before = found.get(named);
         if (!before || nearer(taken, before) < 0) found.set(named, taken);
       }
     }
@@ -201,7 +206,7 @@ export class Graph {
   // The entities that a text names, leftmost and longest: {start, end, entities}.
   mentions(text) {
     const all = [...text, "\0"], loose = [...loosen(text), ["\0", all.length - 1, all.length]];
-    const size = loose.length, cut = new Array(size + 1).fill(false), odd = new Array(size + 1).fill(false);
+    const size = loose.length, [cut, odd] = [0, 1].map(() => new Array(size + 1).fill(false));
     odd[0] = true;
     for (let i = 0; i < size; i++) {
       const [c, start, end] = loose[i];
@@ -215,12 +220,12 @@ export class Graph {
     const found = [];
     for (let at = 0, free = 0; at < size; at++) {
       if (cut[at] || loose[at][1] < free) continue;
-      let key = loose.slice(at, at + this.most).map(([c]) => c).join("");
       for (let after = Math.min(at + this.most, size - 1); after > at; after--) {
-        key = loose.slice(at, after).map(([c]) => c).join("");
+        const key = loose.slice(at, after).map(([c]) => c).join("");
         if (!this.meant.has(key)) continue;
         const start = loose[at][1], last = loose[after - 1][2];
-        const [begin, end, meant] = odd[at] || odd[after] ? this.lookedAt(all, key, start, last, cut[after])
+        const [begin, end, meant] = odd[at] || odd[after]
+          ? this.lookedAt(all, key, start, last, cut[after])
           : [start, last, this.meanings(key, all.slice(start, last).join(""))];
         if (!meant.length || begin < free) continue;
         found.push({ start: begin, end, entities: meant.map(([entity]) => entity) });
@@ -241,7 +246,8 @@ export class Graph {
     for (const [from, to] of [after && [start, end + 1], before && [start - 1, end],
       before && after && [start - 1, end + 1]].filter(Boolean)) {
       const other = read(from, to);
-      if (other[2].length && (!best[2].length || nearer(other[2][0][1], best[2][0][1]) <= 0)) best = other;
+      const [[[, rules] = []], [[, known] = []]] = [other[2], best[2]];
+      if (rules && (!known || nearer(rules, known) <= 0)) best = other;
     }
     return best;
   }
@@ -256,13 +262,8 @@ export class Graph {
   }
 }
 
+// Where a plural ends that begins with a name: headache|s; null: the word goes on, or is none.
 function pluralEnd(all, end) {
-  const text = all.slice(Math.max(end - 3, 0), end).join("");
-  if (!/^[A-Za-z]{3}$/.test(text)) return null;
-  for (const size of [2, 1]) {
-    const ending = all.slice(end, end + size).join("");
-    if (PLURAL_ENDING.test(text + ending) && /^(es|s)$/.test(ending) && ending.length === size)
-      return end + size < all.length && isWord(all[end + size]) ? null : end + size;
-  }
-  return null;
+  const ending = PLURAL_ENDING.exec(all.slice(Math.max(end - 3, 0), end + 2).join(""))?.[1].length;
+  return !ending || isWord(all[end + ending] ?? "") ? null : end + ending;
 }

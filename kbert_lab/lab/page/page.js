@@ -11,37 +11,46 @@ import { draw as drawTail } from "./tail.js";
 import { draw as drawTree } from "./tree.js";
 import { filled, keysHtml, matrixView, percent, predictionHtml, treeHtml } from "./views.js";
 
-const find = (id) => document.getElementById(id), on = (id, kind, heard) => find(id).addEventListener(kind, heard);
-const folder = new URL(`${document.documentElement.lang}/`, document.baseURI).href;
-const [scene, card] = await Promise.all(["scene.json", "model.json"].map(async (name) =>
-  (await fetch(folder + name)).json()));
-const { texts, answers } = scene, { injection } = card, pieces = new Pieces(card.pieces);
-const options = { most: injection.max_triples, tailOnly: injection.tail_only, keepPlaces: true, longest: card.longest };
-const MOST_ADDED = 1000, SUGGESTED = 6, PAUSE = 250;  // triples at once; tails; ms after a key
+const MOST_ADDED = 1000;  // triples at once
+const SUGGESTED = 6;  // tails
+const PAUSE = 250;  // ms after a key
+const KEPT = 100;  // results
 const AS_TRAINED = { edits: [], positions: "soft", visible: "tree" };
+
+const find = (id) => document.getElementById(id);
+const folder = new URL(`${document.documentElement.lang}/`, document.baseURI).href;
+const read = async (name) => (await fetch(folder + name)).json();
+const [scene, card] = await Promise.all([read("scene.json"), read("model.json")]);
+const { texts, answers } = scene, { injection } = card, pieces = new Pieces(card.pieces);
+const options = { most: injection.max_triples, tailOnly: injection.tail_only, keepPlaces: true,
+  longest: card.longest };
+const rowIn = (graph) => rowOf(state.text, graph, pieces, options);
 let state = { ...AS_TRAINED, text: scene.examples[0], token: null, cell: null, map: "" };
 
 // The graph after edits, which are written as in a link to the Lab: [what, triple, new triple].
+const original = new Graph(scene.triples, injection.names);
+const isGiven = ((given) => (triple) => given.has(idOf(triple)))(new Set(scene.triples.map(idOf)));
 const graphs = new Map();
-function graphOf({ edits }) {
+function graphAfter(edits) {
   const lasting = edits.filter(([what]) => what !== "switch_off"), key = JSON.stringify(lasting);
   if (!graphs.has(key)) {
-    let triples = scene.triples;
-    for (const [what, triple, changed] of lasting) triples = what === "add" ? [...triples, triple]
-      : triples.map((one) => idOf(one) === idOf(triple) ? changed : one);
-    graphs.clear();
+    let { triples } = scene;
+    for (const [what, old, changed] of lasting)
+      triples = what === "add" ? [...triples, old]
+        : triples.map((triple) => idOf(triple) === idOf(old) ? changed : triple);
+    if (graphs.size > KEPT) graphs.clear();
     graphs.set(key, new Graph(triples, injection.names));
   }
-  return graphs.get(key).with(new Set(edits.filter(([what]) => what === "switch_off").map(([, one]) => idOf(one))));
+  const off = edits.filter(([what]) => what === "switch_off").map(([, triple]) => idOf(triple));
+  return graphs.get(key).with(new Set(off));
 }
-
-const original = new Graph(scene.triples, injection.names), given = new Set(scene.triples.map(idOf));
 
 // The model, in a thread of its own where there may be one.
 let run = null, loading = null;
 function load() {
+  const size = (card.bytes / 1e6).toFixed(1);
+  const tell = (share) => say("loading", filled(texts.loading, { share: Math.round(100 * share), size }));
   loading ??= (async () => {
-    const tell = (share) => say("loading", filled(texts.loading, { share: Math.round(100 * share), size: (card.bytes / 1e6).toFixed(1) }));
     try {
       run = await inThread(tell);
     } catch {
@@ -71,45 +80,50 @@ async function inThread(tell) {
   return (inputs) => ask("run", inputs);
 }
 
-// What the model says of a row; null while there is neither an answer nor a model.
+// What the model says of a row: {entities, attention}; null while there is neither an answer stored
+// nor a model.
 const known = new Map();
 async function predicted(row, how) {
   const key = [row.ids, row.soft, row.branch, row.anchor, how.positions, how.visible].join(";");
   if (!known.has(key)) {
-    if (run) known.set(key, await run(inputsOf(row, how)));
-    else if (answers[key]) return entitiesOf(row, answers[key], card.labels).entities;
-    else { load(); return null; }
-    if (known.size > 200) known.delete(known.keys().next().value);
+    if (!run && !answers[key]) { load(); return null; }
+    const made = run ? await run(inputsOf(row, how)) : { scores: answers[key] };
+    const said = { ...made, entities: entitiesOf(row, made.scores, card.labels).entities };
+    if (!run) return said;
+    if (known.size > KEPT) known.clear();
+    known.set(key, said);
   }
-  return Object.assign(entitiesOf(row, known.get(key).scores, card.labels).entities, { attention: known.get(key).attention });
+  return known.get(key);
 }
 
 // Drawn
 
 function say(where, text) { find(where).textContent = text; }
 
+const isChanged = () => Object.entries(AS_TRAINED).some(([name, value]) =>
+  name === "edits" ? state.edits.length : state[name] !== value);
+
 let latest = 0;
 async function draw() {
-  const number = ++latest, { text } = state, graph = graphOf(state);
-  const row = rowOf(text, graph, pieces, options), codes = clauses(row, state.visible);
-  const base = rowOf(text, original, pieces, options);
-  drawTree(find("tree"), { group: "page", html: treeHtml(rowOf(text, graph.with(new Set()), pieces, options), row, codes,
-    { isOn: (triple) => graph.isOn(triple), isNew: (triple) => !given.has(idOf(triple)), token: state.token,
-      hard: state.positions === "hard", texts: scene.tree }) }, heard);
+  const number = ++latest, graph = graphAfter(state.edits), full = rowIn(graph.with(new Set()));
+  const row = rowIn(graph), codes = clauses(row, state.visible), hard = state.positions === "hard";
+  const html = treeHtml(full, row, codes, { token: state.token, hard, texts: scene.tree,
+    isOn: (triple) => graph.isOn(triple), isNew: (triple) => !isGiven(triple) });
+  drawTree(find("tree"), { group: "page", html }, heard);
   if (!state.map) drawMap(row, codes, null);
   find("undo").disabled = !past.length;
-  find("reset").disabled = !changed();
+  find("reset").disabled = !isChanged();
   say("note", noteOn(row));
   link().then((href) => { find("lab").href = href; });
-  if (row.ids.length > card.longest) return;
+  if (isLong(row)) return find("prediction").replaceChildren();
   try {
-    const [before, now] = [await predicted(base, AS_TRAINED), await predicted(row, state)];
+    const before = await predicted(rowIn(original), AS_TRAINED), now = await predicted(row, state);
     if (number !== latest) return;
     find("prediction").classList.toggle("waits", !now || !before);
     if (!now || !before) return;
-    const sides = changed() ? [[texts.before, before], [texts.now, now]] : [[texts.now, now]];
+    const sides = [[texts.before, before.entities], [texts.now, now.entities]].slice(isChanged() ? 0 : 1);
     find("prediction").innerHTML = predictionHtml(row, sides, { types: scene.types, texts });
-    find("prediction").dataset.said = now.map(({ label }) => label).join(" ");
+    find("prediction").dataset.said = now.entities.map(({ label }) => label).join(" ");
     if (state.map && now.attention) drawMap(row, codes, now.attention);
     else if (state.map) load();
   } catch { say("loading", texts.failed); }
@@ -117,24 +131,28 @@ async function draw() {
 
 function drawMap(row, codes, attention) {
   find("keys").innerHTML = attention ? "" : keysHtml(codes, scene.matrix.cells);
-  drawMatrix(find("matrix"), matrixView(row, codes, attention, { ...state, matrix: scene.matrix }), heard);
+  const view = matrixView(row, codes, attention, { ...state, matrix: scene.matrix });
+  drawMatrix(find("matrix"), view, heard);
 }
 
-const changed = () => state.edits.length > 0 || state.positions !== "soft" || state.visible !== "tree";
+const isLong = (row) => row.trunk.length + 2 > card.longest;
 
 function noteOn(row) {
-  const letters = state.text.match(/\p{L}/gu) ?? [], own = new RegExp(`\\p{Script=${scene.script}}`, "u");
+  const own = new RegExp(`\\p{Script=${scene.script}}`, "u");
+  const letters = state.text.match(/\p{L}/gu) ?? [], readable = letters.filter((c) => own.test(c));
   if (!state.text.trim()) return texts.empty;
-  if (row.trunk.length + 2 > card.longest) return filled(texts.long, { most: card.longest - 2, count: row.trunk.length });
-  if (2 * letters.filter((c) => own.test(c)).length < letters.length) return texts.script;
+  if (isLong(row)) return filled(texts.long, { most: card.longest - 2, count: row.trunk.length });
+  if (2 * readable.length < letters.length) return texts.script;
   return row.full ? texts.full : row.nodes.length ? "" : texts.no_name;
 }
 
+// The address of the Lab with what is shown here, packed as share.py does it.
 async function link() {
-  const shared = structuredClone(scene.shared), { positions, visible } = state;
-  Object.assign(shared.scene, { sentences: [state.text], edits: state.edits, ablation: { positions, visible } });
-  const packed = new Blob([JSON.stringify(shared)]).stream().pipeThrough(new CompressionStream("deflate"));
-  const bytes = new Uint8Array(await new Response(packed).arrayBuffer());
+  const { text, edits, positions, visible } = state, shared = structuredClone(scene.shared);
+  Object.assign(shared.scene, { sentences: [text], edits, ablation: { positions, visible } });
+  const plain = new Blob([JSON.stringify(shared)]).stream();
+  const packed = new Response(plain.pipeThrough(new CompressionStream("deflate")));
+  const bytes = new Uint8Array(await packed.arrayBuffer());
   const value = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   return `${scene.lab}?scene=${value.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
 }
@@ -154,60 +172,71 @@ function change(next) {
   put({ ...state, ...next });
 }
 
-function heard({ do: what, triple, on: turned, tail, ...sent }) {
+function heard({ do: what, triple, on, tail, ...sent }) {
   if (what === "switch") {
-    const rest = state.edits.filter(([kind, one]) => kind !== "switch_off" || idOf(one) !== idOf(triple));
-    change({ edits: turned ? rest : [...rest, ["switch_off", triple]] });
-  } else if (what === "tail") edit([["replace", triple, [triple[0], triple[1], tail]]]);
+    const others = state.edits.filter(([kind, old]) => kind !== "switch_off" || idOf(old) !== idOf(triple));
+    change({ edits: on ? others : [...others, ["switch_off", triple]] });
+  } else if (what === "tail") edit([["replace", triple, withTail(triple, tail)]]);
   else if (what === "ask") suggest(triple, sent);
-  else if (what === "token" || what === "cell") {
-    const { token = sent.looks, looks, at } = sent;
-    put({ ...state, token: token === state.token && !looks ? null : token, cell: looks ? [looks, at] : null });
-  }
+  else if (what === "cell") put({ ...state, token: sent.looks, cell: [sent.looks, sent.at] });
+  else if (what === "token")
+    put({ ...state, token: sent.token === state.token ? null : sent.token, cell: null });
 }
 
-// Adds triples or changes one, unless the graph has it already.
+const withTail = ([head, relation], tail) => [head, relation, tail];
+
+// Adds triples or changes one, unless the graph has them already; how many.
 function edit(edits) {
-  const has = new Set(graphOf(state).triples.map(idOf));
-  const fresh = edits.filter((one) => one.at(-1).every(Boolean) && !has.has(idOf(one.at(-1))));
-  say("note", "");
+  const has = new Set(graphAfter(state.edits).triples.map(idOf));
+  const fresh = edits.filter((one) => !has.has(idOf(one.at(-1))) && has.add(idOf(one.at(-1))));
   if (fresh.length) change({ edits: [...state.edits, ...fresh] });
   if (fresh.length < edits.length) say("note", texts.there);
+  return fresh.length;
 }
 
 // The tails that a relation has, the commonest first, each with what would be predicted.
 async function suggest(triple, { request, tails }) {
-  const graph = graphOf(state), counts = new Map();
-  for (const [, relation, tail] of scene.triples) if (relation === triple[1]) counts.set(tail, (counts.get(tail) ?? 0) + 1);
-  const common = [...counts].sort((one, other) => other[1] - one[1]).map(([tail]) => tail);
+  const counts = new Map();
+  for (const [, relation, tail] of scene.triples)
+    if (relation === triple[1]) counts.set(tail, (counts.get(tail) ?? 0) + 1);
+  const common = [...counts.keys()].sort((one, other) => counts.get(other) - counts.get(one));
   const asked = tails.length ? tails : common.slice(0, SUGGESTED);
-  const answer = (outcomes) => drawTail(null, { request, tails: tails.length ? undefined : common, glosses: {}, asked, outcomes });
+  const answer = (outcomes) => drawTail(null, { request, asked, outcomes, glosses: {},
+    tails: tails.length ? undefined : common });
   answer({});
   for (const tail of asked) {
-    const edits = [...state.edits, ["replace", triple, [...triple.slice(0, 2), tail]]];
-    const row = rowOf(state.text, tail === triple[2] ? graph : graphOf({ edits }), pieces, options);
-    const found = await predicted(row, state), mention = row.nodes.find(({ branches }) => branches.some(({ triple: [head] }) => head === triple[0]));
-    const said = found?.find(({ start, end }) => mention && start < mention.end && end > mention.start);
-    answer({ [tail]: [!found ? "" : said ? `${scene.types[said.label]} ${percent(said.p)}` : texts.nothing, false] });
+    const edits = [...state.edits, ["replace", triple, withTail(triple, tail)]];
+    const row = rowIn(graphAfter(edits));
+    const mention = row.nodes.find(({ branches }) => branches.some((one) => one.triple[2] === tail));
+    const found = await predicted(row, state);
+    const said = found?.entities.find(({ start, end }) => start < mention?.end && end > mention?.start);
+    const label = said ? `${scene.types[said.label]} ${percent(said.p)}` : texts.nothing;
+    answer({ [tail]: [found ? label : "", false] });
   }
 }
 
-on("text", "input", () => {
-  clearTimeout(find("text").later);
-  find("text").later = setTimeout(() => change({ text: find("text").value, token: null, cell: null }), PAUSE);
-});
-for (const id of ["positions", "visible"]) on(id, "change", () => change({ [id]: find(id).value }));
-on("map", "change", () => put({ ...state, map: find("map").value }));
-on("undo", "click", () => put(past.pop()));
-on("reset", "click", () => change(AS_TRAINED));
-on("add", "submit", (event) => {
+function add(event) {
   event.preventDefault();
-  const lines = find("triples").value.split("\n").filter((line) => line.trim());
-  const triples = lines.map((line) => line.split(line.includes("\t") ? "\t" : /[,，]/).map((part) => part.trim()));
-  if (lines.length > MOST_ADDED) say("note", filled(texts.many, { most: MOST_ADDED, count: lines.length }));
-  else if (!lines.length || triples.some((triple) => triple.length !== 3 || !triple.every(Boolean))) say("note", texts.three);
-  else edit(triples.map((triple) => ["add", triple]));
-});
+  const lines = find("triples").value.split("\n").filter((line) => line.trim()), count = lines.length;
+  const parts = (line) => line.split(line.includes("\t") ? "\t" : /[,，]/).map((part) => part.trim());
+  const triples = lines.map(parts), isTriple = (triple) => triple.length === 3 && triple.every(Boolean);
+  if (count > MOST_ADDED) say("note", filled(texts.many, { most: MOST_ADDED, count }));
+  else if (!count || !triples.every(isTriple)) say("note", texts.three);
+  else if (edit(triples.map((triple) => ["add", triple]))) find("triples").value = "";
+}
+
+let typing;
+find("text").value = state.text;
+find("text").oninput = ({ target }) => {
+  clearTimeout(typing);
+  typing = setTimeout(() => change({ text: target.value, token: null, cell: null }), PAUSE);
+};
+for (const id of ["positions", "visible"])
+  find(id).onchange = ({ target }) => change({ [id]: target.value });
+find("map").onchange = ({ target }) => put({ ...state, map: target.value });
+find("undo").onclick = () => put(past.pop());
+find("reset").onclick = () => change(AS_TRAINED);
+find("add").onsubmit = add;
 find("examples").append(...scene.examples.map((text) => {
   const button = document.createElement("button");
   button.textContent = text;
@@ -215,7 +244,6 @@ find("examples").append(...scene.examples.map((text) => {
   return button;
 }));
 
-find("text").value = state.text;
 say("loading", "");
 await draw();
 play(document.body, scene.play);

@@ -9,7 +9,7 @@ const LONGEST = 100;  // characters of a word that BERT cuts into pieces
 export class Pieces {
   // kind: "bert" or "characters"; words: the vocabulary in order; special: ids of [UNK], [CLS], [SEP].
   constructor({ kind, words, special }) {
-    Object.assign(this, { ...special, cut: kind === "bert" ? bertWords : characterWords, bert: kind === "bert" });
+    Object.assign(this, { ...special, cut: kind === "bert" ? bertWords : characterWords });
     this.ids = new Map(words.map((word, id) => [word, id]));
   }
 
