@@ -123,6 +123,26 @@ def test_nothing_in_a_notebook_stops_who_changes_an_input(script):
         assert not [n for n in ast.walk(ast.parse(shown(cell))) if isinstance(n, ast.Assert)]
 
 
+def names(cell, context):
+    """The names that a cell reads, or writes and imports."""
+    nodes = [*ast.walk(ast.parse(shown(cell)))]
+    found = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
+    if context is ast.Store:
+        found |= {n.asname or n.name for n in nodes if isinstance(n, ast.alias)}
+        found |= {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    return found
+
+
+def test_no_cell_of_a_student_needs_what_only_a_test_makes(script):
+    students, tests = set(), set()
+    for cell in code_cells(run.read(script)):
+        if run.TEST in run.tags(cell):
+            tests |= names(cell, ast.Store)
+        else:
+            students |= names(cell, ast.Store)
+            assert not names(cell, ast.Load) & (tests - students)
+
+
 def test_no_notebook_imports_the_app():
     for file in [*FOLDER.rglob("*.py"), *FOLDER.glob("*.ipynb")]:
         assert not re.search(r"(from|import) app\b", file.read_text(encoding="utf-8")), file.name
@@ -135,7 +155,7 @@ def test_solutions_stand_nowhere_but_folded(script):
 
 
 def test_what_a_guessed_figure_means_is_folded_as_the_figure_is():
-    for name in ("07a", "07b"):
+    for name in ("04b", "07a", "07b", "14"):
         (script,) = run.scripts([name])
         cells = run.stored(script).cells
         for number, cell in enumerate(cells):

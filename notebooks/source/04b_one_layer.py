@@ -257,6 +257,8 @@ assert abs(same(flat, **ablations["both"]) - hard.logits.softmax(-1)[0, 1].item(
 # it; and this model is right in 61 to 66 of 100 pairs only.)
 
 # %%
+from _tools import Folded, show
+
 pairs = {
     ("怎么找服务员", "怎么找快递员"): "find a waiter / find a courier",
     ("苹果是水果吗", "苹果是什么"): "is an apple a fruit / what is an apple",
@@ -287,14 +289,16 @@ for sentences, english in pairs.items():
         "A and B exchanged": same(row, **given | {"segments": 1 - given["segments"]}),
         "sentences exchanged": same(turned, **given_turned),
     }
-pd.DataFrame(rows).T.round(2)
+by_way = pd.DataFrame(rows).T
+Folded("Reveal: the probability of “the same question”", by_way.round(2).to_string())
 
 # %% tags=["test"]
-by_way = pd.DataFrame(rows).T
 moved = by_way.sub(by_way["A and B"], axis=0).abs().iloc[:, 1:]
 assert (moved.iloc[0] >= 0.05).all() and (moved.iloc[1:] < 0.05).all(axis=None)
 
-# %% [markdown]
+# %% [markdown] tags=["meaning"]
+# <details><summary>What it means</summary>
+#
 # Three things to take home:
 #
 # - **Segments are used**: without them the undecided pair crosses the middle. On the three others the answer stays: a row without
@@ -302,18 +306,17 @@ assert (moved.iloc[0] >= 0.05).all() and (moved.iloc[1:] < 0.05).all(axis=None)
 # - **Exchanging A and B, or the sentences, moves the answer too.** Whether two questions ask the same doesn't depend on which comes first. Nothing in the
 #   architecture says so, and the training data teach it only by example.
 # - **Knowledge obeys the same sum.** A branch gets its mention's segment, so 人 *(person)* says "I belong to B" as 快递员 does.
-#
+# </details>
+
+# %% [markdown]
 # What a segment does **not** do: it closes no cell. In the visible matrix both sentences are one trunk, and each token of A sees each token of B.
 
 # %%
 from _charts import visible_chart
-from _tools import show
+from kbert_core import Ablation
 
-show(
-    visible_chart(flat, Ablation()),
-    "Both sentences are trunk; a branch sees its own mention",
-    width=520,
-)
+says = "Both sentences are trunk; a branch sees its own mention"
+show(visible_chart(flat, Ablation()), says, width=520)
 
 # %% [markdown]
 # ## Exercises

@@ -167,12 +167,13 @@ assert (probe(bert), probe(roberta), own.encoder.max_length) == (0, 2, 62)
 # ## Who is refused?
 #
 # Nine kinds of encoder, made small. The probe runs on each; a refusal names the test that failed. Guess before you
-# run this cell: which will pass?
+# open the line: which will pass?
 
 # %%
 import transformers
 from transformers import AutoModel
 
+from _tools import Folded
 from kbert_core import KBertError
 
 wide = {"embedding_size": 32}
@@ -203,20 +204,24 @@ def verdict(encoder):
 
 
 verdicts = {name: verdict(encoder) for name, encoder in encoders.items()}
-for name, said_of in verdicts.items():
-    print(f"{name:11} {said_of}")
+lines = [f"{name:11} {said_of}" for name, said_of in verdicts.items()]
+Folded("Reveal: what the probe says of each", "\n".join(lines))
 
 # %% tags=["test"]
 passing = {name for name, said_of in verdicts.items() if said_of.startswith("passes")}
 assert passing == {"BERT", "RoBERTa", "ELECTRA", "ALBERT", "ModernBERT"}
 
-# %% [markdown]
+# %% [markdown] tags=["meaning"]
+# <details><summary>What it means</summary>
+#
 # - **ConvBERT** has a convolution beside attention. It mixes each token with its neighbours in the row, whatever the
 #   mask says.
 # - **FNet** has no attention at all. A Fourier transform mixes the tokens, and a mask has nothing to act on.
 # - **XLNet** has no position table. It works with distances in the row, so that two tokens can't share a position.
 # - **GPT-2** sees backwards only. If it sees everything, it isn't GPT-2 any more; test 3 notices.
-#
+# </details>
+
+# %% [markdown]
 # How much leaks in ConvBERT? By hand:
 
 # %%
