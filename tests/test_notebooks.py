@@ -506,12 +506,16 @@ def said_by_cells(folder, *sources):
     return done.stdout + done.stderr
 
 
-def test_a_notebook_alone_gets_what_belongs_to_it(tmp_path):
-    first = code_cells(run.stored(SCRIPTS[0]))[0].source
+@pytest.mark.parametrize(
+    ("folder", "says"), [(".", "Ready: everything is here"), (run.ZH, "准备好了")]
+)
+def test_a_notebook_alone_gets_what_belongs_to_it(folder, says, tmp_path):
+    notebook = nbformat.read(FOLDER / folder / run.notebook_of(SCRIPTS[0]).name, as_version=4)
+    first = code_cells(notebook)[0].source
     said = said_by_cells(tmp_path, first.replace(f"1 {run.repository()}", f"1 file://{ROOT}"))
     assert said.startswith(f"Getting the rest from {run.repository()}. If that fails: download")
     if (ROOT / ".git").exists():
-        assert "Ready: everything is here" in said
+        assert says in said
 
 
 def test_a_cell_run_out_of_order_is_told_to_run_those_above():

@@ -468,7 +468,9 @@ def in_chinese(script: Path, notebook: NotebookNode) -> NotebookNode:
     cells[0].source += ELSEWHERE_ZH.format(colab=colab(f"{ZH}/{name}"), name=name)
     ready = next(cell for cell in made.cells if cell.cell_type == "code")
     alone = ready.source.partition("\n")[2]  # without its title
-    ready.source = ABOVE + alone.replace("kbert-lab/notebooks\n", "kbert-lab/notebooks/zh\n")
+    # Python keeps what ".." was when it looked there first
+    there = 'kbert-lab/notebooks/zh\n    sys.path.insert(0, "../../notebooks")\n'
+    ready.source = ABOVE + alone.replace("kbert-lab/notebooks\n", there)
     for output in (output for cell in made.cells for output in cell.get("outputs", ())):
         if output.output_type == "stream":
             lines = output.text.split("\n")
