@@ -45,7 +45,7 @@ LAB = "http://localhost:8501/"  # where `kbert lab` opens the app
 HERE = Path(__file__).parent
 SCRIPTS = {path.name: path.read_text("utf-8") for path in sorted(HERE.glob("*.js"))}
 DRAWINGS = (
-    *("colours", "elements", "layout", "matrix", "moving", "paint", "play", "settings"),
+    *("colours", "elements", "layout", "matrix", "moving", "paint", "play", "saved", "settings"),
     *("tail", "tree", "why"),
 )
 TAILS = 6  # of a relation, the commonest, whose answers are stored
