@@ -117,8 +117,8 @@ def draw_columns(columns: Sequence[Column]) -> None:
     for start in range(0, len(columns), several):
         line = range(start, min(start + several, len(columns)))
         with st.container(gap="xsmall", key=f"lab_columns_{start}"):
-            for part in parts:
-                for place, number in zip(st.columns(several, gap="medium"), line, strict=False):
+            for place, number in zip(st.columns(several, gap="medium"), line, strict=False):
+                for part in parts:  # each stands in one line with those beside it, see look.css
                     with place, st.container(gap="xsmall"):
                         part(columns[number], number)
     notes(columns)
