@@ -44,9 +44,8 @@ def result_strip(said: str) -> None:
 
 def turned(now: Scene, trace: Any, was: Any) -> str:
     """What became of a prediction, in the fewest words; plain text."""
-    found, info = trace.prediction, services.model_info(now.model)
-    said = prediction.turning(info, now.sentences[-1], found, was, sure=True) if was else ""
-    return said or prediction.headline(now.sentences, info, found, was)
+    info = services.model_info(now.model)
+    return prediction.headline(now.sentences, info, trace.prediction, was)
 
 
 def prediction_panel(now: Scene, trace: Any, was: Any, kind: str) -> None:
@@ -62,8 +61,7 @@ def prediction_panel(now: Scene, trace: Any, was: Any, kind: str) -> None:
     if trace.prediction is None:
         no_prediction(now)
         return
-    info = services.model_info(now.model)
-    tell(prediction.headline(now.sentences, info, trace.prediction, was), "lab.told")
+    tell(turned(now, trace, was), "lab.told")
     draw_prediction(now, trace, was, kind)
 
 

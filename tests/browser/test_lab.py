@@ -102,14 +102,14 @@ def test_a_switch_does_what_is_meant_by_keys_and_by_a_double_click(visit):
     told = lab.page.get_by_role("status").filter(has_text="COPD")
     switch = lab.page.locator("[data-switch]").first
     switch.focus()
-    for now, said in (([], "is no longer Disease"), ([("COPD", "Disease")], "is now Disease")):
+    for now, said in (([], "→ none"), ([("COPD", "Disease")], "none → Disease")):
         lab.page.keyboard.press("Enter")
         expect(told).to_contain_text(said)
         lab.settle()
         assert lab.prediction("Now") == now
         expect(switch).to_be_focused()
     switch.dblclick()  # an impatient visitor's
-    expect(told).to_contain_text("is no longer Disease")
+    expect(told).to_contain_text("→ none")
     lab.settle()
     assert lab.prediction("Now") == []
 

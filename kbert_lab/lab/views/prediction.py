@@ -23,15 +23,11 @@ from kbert_lab.lab.views.styles import ENTITY_TINTS
 
 LONG = 150  # characters of a text that scrolls line by line, each line of one height
 FOLDED = 50  # characters of a text that stands once where nothing in it changed
+AROUND = 40  # characters that are drawn beside what has changed in a long text
 MOST_SAID = 3  # changes told in words; the table has all
 MOST_BARS = 5
 BAR = 50  # per cent of its cell that a bar takes at the most; the number stands beside it
 WHAT_CHANGED = {"type": N_("other type"), "new": N_("new"), "lost": N_("lost")}
-CHANGE = {
-    "type": N_("“{text}” was {before}, is {after}"),
-    "new": N_("“{text}” is now {after}"),
-    "lost": N_("“{text}” is no longer {before}"),
-}
 NOTHING: Mapping[int, str] = {}  # of the text is chosen
 Place = tuple[int, int]  # in characters, end exclusive
 Named = tuple[str, float | None]  # what something is taken for, as people read it; how likely
@@ -193,24 +189,12 @@ def turns(
 
 def headline(texts: Sequence[str], info: ModelInfo, now: Any, before: Any) -> str:
     """Say in a line what became of a prediction; empty where there is nothing to say."""
-    if not has_places(now):
-        both = [answers(info, own) for own in (before, now) if own is not None]
-        said = [listed(map(_named, own)) for own in both]
-        return " → ".join(dict.fromkeys(said)) if isinstance(now, ClassPrediction) else ""
-    found = turns(info, texts[0], now, before) if before is not None else []
-    if not found:
-        return t("The entities are the same before and now.") if before is not None else ""
-    named = [
-        t(
-            CHANGE["new" if was is None else "lost" if after is None else "type"],
-            text=text,
-            before=was and was[0],
-            after=after and after[0],
-        )
-        for text, was, after in found[:MOST_SAID]
-    ]
-    more = len(found) - len(named)
-    return clauses(named) + (t("; {count} more", count=more) if more else "") + t(".")
+    turned = turning(info, texts[-1], now, before, sure=True) if before is not None else ""
+    if turned or not isinstance(now, ClassPrediction):
+        same = before is not None and has_places(now)
+        return turned or (t("The entities are the same before and now.") if same else "")
+    both = [answers(info, own) for own in (before, now) if own is not None]
+    return " → ".join(dict.fromkeys(listed(map(_named, own)) for own in both))
 
 
 def turning(info: ModelInfo, text: str, now: Any, before: Any, *, sure: bool = False) -> str:
@@ -221,12 +205,13 @@ def turning(info: ModelInfo, text: str, now: Any, before: Any, *, sure: bool = F
         now, before: predictions of one kind.
         sure: with probabilities.
     """
-    said = []
-    for name, *both in turns(info, text, now, before)[:MOST_SAID]:
+    said, found = [], turns(info, text, now, before)
+    for name, *both in found[:MOST_SAID]:
         sides = ((own and (_named(own) if sure else own[0])) or t("none") for own in both)
         what = " → ".join(sides)
         said.append(t("{name}: {what}", name=name, what=what) if name else what)
-    return clauses(said)
+    more = len(found) - len(said)
+    return clauses(said) + (t("; {count} more", count=more) if more else "")
 
 
 def outcome(info: ModelInfo, text: str, now: Any, after: Any, at: Place) -> tuple[str, bool]:
@@ -348,16 +333,21 @@ def spans_html(
     Args:
         chosen: as in :func:`drawn`.
         fold: draw it once where both sides say the same, as a long text is.
+
+    A long text with a change is drawn only around it, and around what is found now.
     """
     colours = tints([own.prediction for own in sides])
     marks = [marks_against(text, sides, number) for number in range(len(sides))]
     if len(sides) == 2 and (fold or len(text) > FOLDED) and not any(marks):
         sides, marks = [replace(sides[1], name=t("as before"))], [{}]
     lines = ""
-    for side, own in zip(sides, marks, strict=True):
+    changed = [place for own in marks for place in own] if len(text) > LONG else []
+    for number, (side, own) in enumerate(zip(sides, marks, strict=True), start=1):
+        now = number == len(sides) and changed
+        near = [*changed, *(_by_place(side.prediction) if now else ())]
         if side.title:
             lines += f'<div class="kb-side"><b>{escape(side.title)}</b>{escape(side.name)}</div>'
-        lines += line_html(text, side.prediction, colours, own, chosen)
+        lines += line_html(text, side.prediction, colours, own, chosen, near)
     return f'<div class="kb-ner">{lines}</div>'
 
 
@@ -389,16 +379,27 @@ def line_html(
     colours: Mapping[str, str],
     marks: Marks,
     chosen: Mapping[int, str] = NOTHING,
+    near: Sequence[Place] = (),
 ) -> str:
     """Draw one prediction: the text, its tags, its spans.
 
     Args:
         colours: of the entity types.
         chosen: "token" or "mention", by first character.
+        near: places; what stands far from all of them is left out. Empty: nothing is.
     """
     spans = {span.start: span for span in prediction.spans}
-    inside, drawn, end = None, "", 0
+    wide = [(start - AROUND, end + AROUND) for start, end in near]
+    inside, drawn, end, skipped = None, "", 0, False
     for token in prediction.tokens:
+        whole = inside or spans.get(token.start) or token  # a span is drawn as a whole
+        if near and not any(_meet((whole.start, whole.end), place) for place in wide):
+            drawn += (
+                "" if skipped else '<span class="kb-char"><span class="kb-text">…</span></span>'
+            )
+            skipped, end = True, token.end
+            continue
+        skipped = False
         # the white space between two words; there is none between characters or word pieces
         drawn += '<span class="kb-gap"></span>' if text[end : token.start] else ""
         if inside is None and (inside := spans.get(token.start)):
@@ -414,7 +415,7 @@ def line_html(
                 f"{percent(inside.probability)}{note}</span></span>"
             )
             inside = None
-    long = " kb-long" if len(text) > LONG else ""
+    long = " kb-long" if len(text) > LONG and not near else ""
     return f'<div class="kb-line{long}">{drawn}</div>'
 
 
