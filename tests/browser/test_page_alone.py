@@ -6,6 +6,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from kbert_core import Triple
 from kbert_lab.lab.page.build import PAGES, build
@@ -41,8 +42,10 @@ def visit(browser, site):
     """Open a page; afterwards nothing went wrong in it, and no other host was asked."""
     contexts, wrong = [], []
 
-    def open_page(language, width=1440, scheme="light", script=PLAYED, *, model=True):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    def open_page(language, width=1440, scheme="light", script=PLAYED, *, model=True, axe=False):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=axe
+        )
         contexts.append(context)
         context.set_default_timeout(PATIENCE)
         context.add_init_script(script)
@@ -118,6 +121,16 @@ def test_a_text_of_ones_own_is_read_and_the_page_goes_on_without_a_line(visit, l
         page.locator("#undo").click()
     says(page, label)
     assert page.locator("#visible").input_value() == "tree"
+
+
+@pytest.mark.parametrize(("language", "width", "scheme"), SIZES)
+def test_pages_can_be_read_and_used_by_everybody(visit, language, width, scheme):
+    page = visit(language, width, scheme, model=False, axe=True)
+    page.locator("[data-switch=off]").first.press("Enter")
+    says(page, WORDS[language][1])
+    page.wait_for_timeout(400)  # what moved stands
+    found = Axe().run(page).response["violations"]
+    assert not [one for one in found if one["impact"] in ("serious", "critical")]
 
 
 def test_a_tail_is_typed_in_place(visit):
