@@ -347,7 +347,6 @@ assert mean(guesses) > 0.6
 
 # %%
 from _bench import CLINICAL, RESUMES, trained
-
 from kbert_lab.suites.results import Records
 
 RUNS = Records(Path("results/medical-ner-disjoint.jsonl.xz")).all()
