@@ -12,7 +12,6 @@ from typing import Any
 
 from torch import Tensor
 
-from kbert_core.errors import CheckpointError
 from kbert_core.explain.targets import NOTHING, Target, target_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
@@ -21,7 +20,6 @@ from kbert_core.reader import Piece, Reading
 
 AT_ONCE = 32  # rows a batch
 TOKENS_A_STEP = 4096  # of the readings between two results: whoever waits or stops waits for them
-MOST_READ = 200_000  # triples of a large graph that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,26 +132,6 @@ class Case:
     def read_with(self, graph: KnowledgeGraph) -> Reading:
         """Read the text again with another graph."""
         return self.pipeline.readings([self.sentences], graph=graph, config=self.config)[0]
-
-    def needs_trees(self) -> None:
-        """Check that the system grows sentence trees.
-
-        Raises:
-            CheckpointError: it has none.
-        """
-        _ = self.pipeline.kbert
-
-    def needs_branches(self) -> None:
-        """Check that tokens of the text see the triples.
-
-        Raises:
-            CheckpointError: there are no trees, or triples enter between two layers.
-        """
-        if self.pipeline.kbert.inserts:
-            raise CheckpointError(
-                f"This follows the visible matrix, and in the system '{self.pipeline.card.system}' "
-                "triples enter between two layers. Choose a model of the system k-bert."
-            )
 
     def key(self, variant: Reading) -> Hashable:
         """Return a key; variants with equal keys give the encoder equal inputs and need one run."""

@@ -75,15 +75,6 @@ class PassedOver:
         return "inside a longer name" if self.inside else "overlaps the name before it"
 
 
-def names_of_heads(
-    names: Iterable[str], graph: KnowledgeGraph, rules: NameRules = ALL_RULES
-) -> set[str]:
-    """Return those of some names that name a head, each looked up as a text of its own."""
-    own = sorted({*names})
-    found = zip(own, find_mentions(own, graph, rules=rules), strict=True)
-    return {name for name, of in found if of and (of[0].start, of[0].end) == (0, len(name))}
-
-
 def find_mentions(
     texts: Sequence[str],
     graph: KnowledgeGraph,

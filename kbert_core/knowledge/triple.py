@@ -1,7 +1,6 @@
 """Triple(head, relation, tail): the unit of knowledge; and which of them say another name."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -87,13 +86,6 @@ class AliasRelations:
         return AliasRelations(
             self.names_of_head | other.names_of_head, self.names_of_tail | other.names_of_tail
         )
-
-    @classmethod
-    def default_and(
-        cls, names_of_head: Iterable[str] = (), names_of_tail: Iterable[str] = ()
-    ) -> "AliasRelations":
-        """Return the relations known by default, and others."""
-        return ALIAS_RELATIONS.joined(cls(frozenset(names_of_head), frozenset(names_of_tail)))
 
     def aliases_in(self, triple: Triple) -> tuple[str, str] | None:
         """Return the alias and its entity, as the triple writes them; None: it says no alias."""

@@ -42,7 +42,7 @@ from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.io.compression import plain_ending
 from kbert_core.knowledge.selection import InjectionOptions, Strategy
-from kbert_core.knowledge.triple import AliasRelations
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 from kbert_core.options import Options, option_fields
 from kbert_lab.cli.output import report_text
 from kbert_lab.data.files import DataFiles
@@ -305,7 +305,8 @@ def columns_of(args: Namespace) -> Mapping[str, str]:
 
 def aliases_of(args: Namespace) -> AliasRelations:
     """The relations that give other names: the usual ones and those named."""
-    return AliasRelations.default_and(args.alias, args.alias_of)
+    others = AliasRelations(frozenset(args.alias), frozenset(args.alias_of))
+    return ALIAS_RELATIONS.joined(others)
 
 
 def graph_of(args: Namespace, *, needed: bool = False) -> KnowledgeGraph:

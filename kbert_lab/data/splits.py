@@ -20,7 +20,7 @@ import numpy as np
 
 from kbert_core.errors import DataError, OptionError
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import names_of_heads
+from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.knowledge.surface_forms import AS_WRITTEN, NameRules
 from kbert_core.options import Options, option
 from kbert_lab.data.labelled import SPLITS, Example
@@ -72,7 +72,7 @@ def entity_disjoint(
     """
     unique = list({text_key(e): e for e in reversed(list(examples))}.values())[::-1]
     names = sorted({name for e in unique for name in _names(e)})
-    eligible = sorted(_known(names, graph, rules))
+    eligible = sorted(known_names(names, graph, rules))
     shares = (options.test_share, options.dev_share)
     for_test, for_dev = (round(share * len(names)) for share in shares)
     if for_test + for_dev > len(eligible) or not for_test or not for_dev:
@@ -132,7 +132,7 @@ def substituted(
             "entities in train, and in dev, test or both."
         )
     shared = sorted({name for split in held_out for name in named[split]} & {*named["train"]})
-    known = _known({*named["train"]}, graph, rules)
+    known = known_names({*named["train"]}, graph, rules)
     eligible = [name for name in shared if name in known]
     totals = np.array([named[split].total() for split in held_out])
     new = np.array(
@@ -357,11 +357,15 @@ def _fields(example: Example, *, numbered: bool) -> dict[str, list[str]]:
     return {**question, "label": [label], **dict(texts)}
 
 
-def _known(
+def known_names(
     names: Collection[str], graph: KnowledgeGraph | None, rules: NameRules
 ) -> Collection[str]:
-    """Return those of some names that a graph knows; without a graph all."""
-    return names if graph is None else names_of_heads(names, graph, rules)
+    """Return those of some names that name a head of a graph; without a graph all."""
+    if graph is None:
+        return names
+    texts = sorted({*names})
+    found = zip(texts, find_mentions(texts, graph, rules=rules), strict=True)
+    return {name for name, of in found if of and (of[0].start, of[0].end) == (0, len(name))}
 
 
 def _names(example: Example) -> set[str]:

@@ -39,6 +39,7 @@ from kbert_core.kbert.kbert import KBertReading, KBertTrace
 from kbert_core.pipeline import Pipeline
 from kbert_core.reader import Piece, Reader
 from kbert_lab.explain.drawing import BLUE, ORANGE, Figure, drawing, names_beside, tidy
+from kbert_lab.explain.influence import check_branches
 
 Looker = Literal["target", "trunk"]  # whose attention
 HARDLY = 0.1  # of the largest effect: less is hardly any
@@ -192,7 +193,7 @@ def attention_effect(case: Case, *, measured: Effects | None = None) -> Attentio
         case: a text as it was read.
         measured: the effects, if they are known already.
     """
-    case.needs_branches()
+    check_branches(case)
     known = measured or effects(case, deleted=False)
     pieces = [effect.piece for effect in known.each]
     sums = np.zeros((len(pieces), 2, case.pipeline.encoder.layer_count))  # of target and trunk

@@ -153,7 +153,7 @@ def compare(
                 f"The reading '{name}' is a variant. Name the case that it belongs to."
             )
     for case, _ in cases.values():
-        case.needs_trees()
+        _ = case.pipeline.kbert
     texts = {case.sentences for case, _ in cases.values()}
     if len(texts) > 1:
         raise OptionError(

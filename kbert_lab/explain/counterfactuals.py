@@ -16,7 +16,7 @@ from math import comb
 from typing import Any, ClassVar, Literal, TypeVar
 
 from kbert_core.errors import GraphEditError, OptionError
-from kbert_core.explain.case import MOST_READ, Case, Outcome, Scored
+from kbert_core.explain.case import Case, Outcome, Scored
 from kbert_core.explain.result import Plain, Result, final
 from kbert_core.explain.targets import NO_SPAN
 from kbert_core.knowledge.edit import Edit
@@ -32,6 +32,7 @@ AT_ONCE = 16  # readings a batch: a result, or a stop, is never farther off
 NEAREST = 5  # single changes that are told where they don't flip it
 COMBINED = 24  # the single changes that came nearest are combined
 MOST_SETS = 20_000  # of one size; of large sets fewer single changes are combined
+MOST_READ = 200_000  # triples of a large graph that are looked at
 MOST_ALIKE = 500  # entities of the same type that are looked at
 FOR_SINGLES = 2 / 3  # of the budget, where larger sets are wanted too
 Ended = Literal["", "all", "budget", "enough"]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor
 
-from kbert_core.errors import OptionError
+from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.explain.case import Case
 from kbert_core.explain.result import Plain, batches, final, frame, name_of, plain
 from kbert_core.kbert.flat_tree import FlatTree, collate
@@ -187,6 +187,15 @@ class Influence(Plain):
         return figure
 
 
+def check_branches(case: Case) -> None:
+    """Refuse a system in which the text's tokens don't see the triples; CheckpointError."""
+    if case.pipeline.kbert.inserts:
+        raise CheckpointError(
+            f"This follows the visible matrix, and in the system '{case.pipeline.card.system}' "
+            "triples enter between two layers. Choose a model of the system k-bert."
+        )
+
+
 def stream_influence(case: Case, window: int | None = None) -> Iterator[Influence]:
     """Follow triples through the layers: which tokens they can reach, and what they changed.
 
@@ -200,7 +209,7 @@ def stream_influence(case: Case, window: int | None = None) -> Iterator[Influenc
     Raises:
         OptionError: there is no such row.
     """
-    case.needs_branches()
+    check_branches(case)
     rows = case.trace.rows
     if window is None:
         window = next((n for n, row in enumerate(rows) if row.branches), 0)

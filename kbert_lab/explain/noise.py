@@ -17,12 +17,13 @@ from typing import Any, ClassVar, NamedTuple
 from torch import Tensor
 
 from kbert_core.errors import OptionError
-from kbert_core.explain.case import AT_ONCE, MOST_READ, Case, Outcome, Scored
+from kbert_core.explain.case import AT_ONCE, Case, Outcome, Scored
 from kbert_core.explain.result import Plain, Result, batches, final
 from kbert_core.kbert.sentence_tree import SentenceTree, branch_of
 from kbert_core.kbert.visible import FULL, Ablation
 from kbert_core.knowledge.triple import Triple
 from kbert_core.reader import Reading
+from kbert_lab.explain.counterfactuals import MOST_READ
 from kbert_lab.explain.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, Figure, drawing, tidy
 from kbert_lab.graphs.controls import with_noise
 
@@ -156,7 +157,7 @@ def stream_noise(
     Raises:
         OptionError: a count below 0, no seed, or a system without ablations.
     """
-    case.needs_trees()
+    _ = case.pipeline.kbert
     if any(count < 0 for count in counts):
         raise OptionError(
             f"A count is {min(counts)}, expected a number of triples per mention, 0 or more."

@@ -17,13 +17,13 @@ import numpy as np
 from kbert_core.kbert.flat_tree import flatten
 from kbert_core.kbert.sentence_tree import grow_trees
 from kbert_core.knowledge.graph import KnowledgeGraph
-from kbert_core.knowledge.mentions import Mention, find_mentions, names_of_heads
+from kbert_core.knowledge.mentions import Mention, find_mentions
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import InjectionOptions, TripleScorer
 from kbert_core.text import Tokenizer
 from kbert_core.tokens import Ints
 from kbert_lab.data.labelled import SPLITS, Example, surface_forms
-from kbert_lab.data.splits import text_key
+from kbert_lab.data.splits import known_names, text_key
 from kbert_lab.study.audit_values import (
     Answers,
     Audit,
@@ -283,7 +283,7 @@ def _of_entities(
 ) -> dict[str, Any]:
     """Count a split's gold mentions; if ``train`` isn't given, it is the training set."""
     texts, spans = [e.sentences[0] for e in examples], [e.spans for e in examples]
-    known = names_of_heads(surface_forms(examples), used.graph, used.rules)
+    known = known_names(surface_forms(examples), used.graph, used.rules)
     gold: list[Gold] = []
     kinds: Counter[str] = Counter()  # of matches, see ``Matches``
     for text, of_gold, of_text in zip(texts, spans, mentions, strict=True):

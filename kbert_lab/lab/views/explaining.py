@@ -9,12 +9,11 @@ import plotly.express as px
 import plotly.graph_objects as go
 
 from kbert_core.explain.attributions import Attributions
-from kbert_core.explain.case import MOST_READ
 from kbert_core.explain.effects import Effect, Effects
 from kbert_core.explain.result import NO_EFFECT, mention_text, name_of
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_lab.explain.attention import AttentionEffect, Kind
-from kbert_lab.explain.counterfactuals import Counterfactual, Counterfactuals
+from kbert_lab.explain.counterfactuals import MOST_READ, Counterfactual, Counterfactuals
 from kbert_lab.explain.influence import Influence
 from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.texts import N_, listed, sentences, t, tn

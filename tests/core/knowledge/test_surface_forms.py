@@ -19,7 +19,7 @@ from kbert_core.knowledge.surface_forms import (
     NameRules,
     without_sense,
 )
-from kbert_core.knowledge.triple import AliasRelations
+from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations
 from kbert_lab.graphs.store.importing import Source, import_triples
 from kbert_lab.graphs.store.names import rebuild_names
 from kbert_lab.graphs.store.store import GraphStore
@@ -348,7 +348,7 @@ def test_a_graph_file_keeps_meanings_apart_and_in_order(tmp_path):
 
 
 def test_a_graph_file_finds_the_names_that_a_graph_in_memory_finds(tmp_path):
-    own = AliasRelations.default_and(["商品名"])
+    own = ALIAS_RELATIONS.joined(AliasRelations(frozenset(["商品名"])))
     path = stored(tmp_path / "names.kg", TOLD, aliases=own)
     memory = KnowledgeGraph(TOLD, aliases=own)
     assert [m.entities for m in find_mentions([TEXT], memory)[0]] == [
@@ -395,7 +395,7 @@ def test_the_nearest_of_several_other_names_counts():
 def test_later_relations_of_other_names_join_the_earlier_ones(tmp_path):
     path = tmp_path / "g.kg"
     for relation, name in (("俗名", "乙"), ("外号", "丙")):
-        stored(path, [Triple("甲", relation, name)], aliases=AliasRelations.default_and([relation]))
+        stored(path, [Triple("甲", relation, name)], aliases=AliasRelations(frozenset([relation])))
     with GraphStore(path) as store:
         for graph in (store.graph(), store.at(2)):
             assert entities_of("乙，丙", graph) == [("甲",), ("甲",)]
