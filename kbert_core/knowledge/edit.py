@@ -1,6 +1,5 @@
 """Edit: one change to a graph; and Draft: a graph while several are made to it."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,7 +38,7 @@ class Draft:
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
-        self._entities: dict[str, _Places] = {}  # those looked at
+        self._entities: dict[str, dict[Triple, None]] = {}  # those looked at, in order
         self._changed: dict[str, None] = {}  # those with other triples
         self.made: list[Edit] = []
         self.switched: dict[Triple, bool] = {}
@@ -67,7 +66,7 @@ class Draft:
                     f"Can't {edit} at place {edit.index}: '{old.head}' has {len(places)} triples. "
                     f"Give a place from 0 to {len(places)}."
                 )
-            self._to_change(old).insert(old, edit.index)
+            _insert(self._to_change(old), old, edit.index)
         elif old not in self._of(old):
             raise GraphEditError(
                 f"Can't {edit}: the graph '{self._graph.name}' has no such triple. Look up the "
@@ -76,7 +75,7 @@ class Draft:
         elif edit.action in ("switch_off", "switch_on"):
             self.switched[old] = edit.action == "switch_on"
         elif edit.action == "remove":
-            self._to_change(old).remove(old)
+            del self._to_change(old)[old]
             self.switched[old] = True
         elif new is None:
             raise GraphEditError(f"Can't replace {old}: the edit names no new triple. Give one.")
@@ -89,11 +88,9 @@ class Draft:
     def _replace(self, old: Triple, new: Triple) -> None:
         self._check_new(new)
         before, after = self._to_change(old), self._to_change(new)
-        if before is after:
-            before.replace(old, new)
-        else:
-            before.remove(old)
-            after.insert(new)
+        index = [*before].index(old) if before is after else None
+        del before[old]
+        _insert(after, new, index)
         self.switched[new], self.switched[old] = self._is_on(old), True
 
     def _check_new(self, triple: Triple) -> None:
@@ -110,46 +107,20 @@ class Draft:
         on = self.switched.get(triple)
         return self._graph.is_on(triple) if on is None else on
 
-    def _of(self, triple: Triple) -> "_Places":
+    def _of(self, triple: Triple) -> dict[Triple, None]:
         entity = normalise_name(triple.head)
         if entity not in self._entities:
-            self._entities[entity] = _Places(self._graph.triples_of(entity))
+            self._entities[entity] = dict.fromkeys(self._graph.triples_of(entity))
         return self._entities[entity]
 
-    def _to_change(self, triple: Triple) -> "_Places":
+    def _to_change(self, triple: Triple) -> dict[Triple, None]:
         self._changed[normalise_name(triple.head)] = None
         return self._of(triple)
 
 
-class _Places:
-    """The triples of one entity in order; finding, appending and removing are fast."""
-
-    def __init__(self, triples: Iterable[Triple]) -> None:
-        self._slots: list[Triple | None] = list(triples)  # None: removed
-        self._place = {triple: i for i, triple in enumerate(self._slots)}
-
-    def __contains__(self, triple: Triple) -> bool:
-        return triple in self._place
-
-    def __len__(self) -> int:
-        return len(self._place)
-
-    def __iter__(self) -> Iterator[Triple]:
-        return (triple for triple in self._slots if triple is not None)
-
-    def insert(self, triple: Triple, index: int | None = None) -> None:
-        if index is None or index == len(self):
-            self._place[triple] = len(self._slots)
-            self._slots.append(triple)
-        else:
-            triples = list(self)
-            triples.insert(index, triple)
-            self._slots = [*triples]
-            self._place = {triple: i for i, triple in enumerate(triples)}
-
-    def remove(self, triple: Triple) -> None:
-        self._slots[self._place.pop(triple)] = None
-
-    def replace(self, triple: Triple, new: Triple) -> None:
-        place = self._place[new] = self._place.pop(triple)
-        self._slots[place] = new
+def _insert(triples: dict[Triple, None], triple: Triple, index: int | None) -> None:
+    """Put a triple among those of an entity, which are in order; None: at the end."""
+    following = [] if index is None else [*triples][index:]
+    triples[triple] = None
+    for later in following:
+        triples[later] = triples.pop(later)
