@@ -32,8 +32,6 @@ JSON = (".jsonl", ".ndjson")
 ENDINGS = (".spo", ".tsv", ".txt", ".csv", *JSON, *RDF)  # of files of triples; each may be packed
 RATIO = 200  # a packed file of more bytes than so many times its own is taken for a bomb
 FREE = 1 << 28  # bytes that any packed file may have
-MOST_REPEATED = 1_000_000  # triples of a packed file: with more, and hardly others, it is a bomb
-_KNOWN = 100_000  # triples by which repeated ones are told
 MOST_BAD = 100_000  # bad lines: with more, and fewer good ones, it is no file of triples
 
 
@@ -50,28 +48,14 @@ class Reading:
     # What is neither: RDF's nodes without an address, empty texts, texts in other languages.
     passed: Counter[str] = field(default_factory=Counter)
     unit: str = "line"  # what is numbered, or "statement"
-    packed: bool = False  # so that it may be a bomb
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the good rows; a ``GraphFileError`` tells of bad ones that may not be left out."""
-        good = repeated = 0
-        known: set[int] = set()
+        good = 0
         for row in self.found:
             if isinstance(row, tuple):
                 good += 1
                 yield row
-                if not self.packed:
-                    continue
-                triple = hash(row[1:])
-                repeated += triple in known
-                if len(known) < _KNOWN:
-                    known.add(triple)
-                if repeated > MOST_REPEATED and repeated > 100 * (good - repeated):
-                    raise GraphFileError(
-                        f"{self.name}: {repeated:,} of its first {good:,} triples are repeated, "
-                        "so it looks like a file made to fill the disk. Unpack it, take the "
-                        "repeated lines out, and open it again."
-                    )
                 continue
             said = f"{self.name}, {self.unit} {row.line}: {row.problem}"
             if isinstance(row, Doubt):
@@ -214,7 +198,7 @@ def _reading(
                 refuse_others(buffered.peek(), name)
             except PROBLEMS as error:
                 raise packing_error(name, error) from error
-            text = lines(buffered, name, encoding=options.encoding, packed=packed)
+            text = lines(buffered, name, encoding=options.encoding)
             read = read_tabs
             if ending == ".csv":
                 from kbert_core.knowledge.io.formats import read_csv as read
@@ -222,7 +206,7 @@ def _reading(
                 from kbert_core.knowledge.io.formats import read_json_lines as read
             yield from read(text, name, options)
 
-    reading = Reading(name, read_lines(), skip_bad, unit=unit_of(name), packed=packed)
+    reading = Reading(name, read_lines(), skip_bad, unit=unit_of(name))
     if ending in RDF:
         reading.found = source("RDF")(unpacked, name, ending, options, reading.passed)
     return reading

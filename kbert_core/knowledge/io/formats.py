@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from collections import deque
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
@@ -15,7 +14,6 @@ from kbert_core.knowledge.io.sources import source
 from kbert_core.knowledge.io.text_lines import Bad, Cells, Lines, one_line, printable, shown
 
 MAX_ROW = 10_000  # lines; more are no longer read for the end of a quote
-MAX_AGAIN = 1_000_000  # lines of a file that are read again after a quote that isn't closed
 _DELIMITERS = (",;\t|", "，；")  # the latter where a line has none of the former
 SEPARATOR = re.compile(r"sep=([^\w\"]) *", re.IGNORECASE)  # a line that Excel may write first
 # What a spreadsheet would run, in full width too, and what we have guarded.
@@ -43,37 +41,31 @@ def delimiter_of(line: str) -> str:
 def quoted(lines: Lines, name: str) -> Cells:
     """Split a table with quotes; the first line tells what separates cells.
 
-    A row may have several lines; if it can't be read, only its first line counts as bad.
+    A row may have several lines. One that can't be read is refused, also where bad lines may be
+    left out: a quote may not be closed, and nobody can say where the next row begins.
     """
     source = iter(lines)
-    ahead = deque(islice(source, 1))  # lines to read first
-    first = "".join(line for _, line in ahead if isinstance(line, str))
-    delimiter = delimiter_of(first)
-    if told := SEPARATOR.fullmatch(first):
-        delimiter = told[1]
-        ahead.clear()
-    again = 0  # lines that were read again
+    begin = list(islice(source, 1))
+    first = "".join(line for _, line in begin if isinstance(line, str))
+    told = SEPARATOR.fullmatch(first)
     taken: list[tuple[int, str]] = []  # of the row
     bad: list[Bad] = []  # among them
 
-    def of_row() -> Iterator[str]:
-        while len(taken) <= MAX_ROW:
-            following = ahead.popleft() if ahead else next(source, None)
-            if following is None:
-                return
-            number, line = following
+    def unread() -> Iterator[str]:
+        for number, line in source if told else chain(begin, source):
+            if len(taken) == MAX_ROW:
+                raise csv.Error(f"a row of over {MAX_ROW:,} lines")
             if isinstance(line, Bad):
                 bad.append(line)
             else:
                 taken.append((number, line))
                 yield line + "\n"
-        raise csv.Error(f"a row of over {MAX_ROW:,} lines")
 
+    delimiter = told[1] if told else delimiter_of(first)
+    reader = csv.reader(unread(), delimiter=delimiter, strict=True)
     while True:
-        taken.clear()
-        bad.clear()
         try:
-            cells = next(csv.reader(of_row(), delimiter=delimiter, strict=True), None)
+            cells = next(reader, None)
         except csv.Error as error:
             number, line = taken[0]
             problem = (
@@ -85,20 +77,17 @@ def quoted(lines: Lines, name: str) -> Cells:
                     f"'{shown(line)}' holds a line end of another kind (U+000D) than the "
                     "file. Save the file with one kind, or delete the line."
                 )
+            if len(taken) > 1:
+                raise GraphFileError(f"{name}, line {number}: {problem}") from error
             yield number, Bad(number, problem)
-            ahead.extendleft(reversed(taken[1:]))
-            again += len(taken)
-            if again > MAX_AGAIN:
-                raise GraphFileError(
-                    f"{name}, line {number}: too many quotes before and after it are not closed. "
-                    "Close them, or double the quotes that belong to a name."
-                ) from error
         else:
             if cells and any(map(str.strip, cells)):
                 yield taken[0][0], [unguarded(one_line(cell.removesuffix("\n"))) for cell in cells]
         yield from ((problem.line, problem) for problem in bad)
         if not taken:
             return
+        taken.clear()
+        bad.clear()
 
 
 def guarded(field: str) -> str:

@@ -24,7 +24,6 @@ _MARKS = {  # longer ones first: UTF-16's mark begins UTF-32's
 }
 MAX_FIELD = 50_000  # characters; longer is a broken file, not a name
 MAX_LINE = 4 * (3 * MAX_FIELD + 100)
-MAX_EMPTY = 1_000_000  # empty lines of a packed file: more, and it is a trap
 _CSV = "Save it as CSV (UTF-8), and open that file"
 _RDF = "Save it as RDF/XML or Turtle, and open that file"
 _TABLE = "Save its triples as a table: head, relation, tail"
@@ -133,10 +132,9 @@ def lines(
     name: str,
     *,
     encoding: str | None = None,
-    packed: bool = False,
     longest: int = MAX_LINE,
 ) -> Iterator[tuple[int, str | Bad]]:
-    """Yield the lines of a file with their numbers from 1, and refuse packed files that are traps.
+    """Yield the lines of a file with their numbers from 1.
 
     Lines end as on any system, those of old Macs too.
 
@@ -158,7 +156,6 @@ def lines(
         )
     end = "\r" if b"\r" in start and b"\n" not in start else "\n"
     text = io.TextIOWrapper(buffered, known, newline=end)
-    empty = 0
     for number in count(1):
         try:
             line = piece = text.readline(longest)
@@ -180,12 +177,6 @@ def lines(
             raise packing_error(name, error) from error
         if not line:
             return
-        empty += size <= 2 and not line.strip()
-        if packed and empty > MAX_EMPTY:
-            raise GraphFileError(
-                f"{name}: has over {MAX_EMPTY:,} empty lines, as no file of triples has. Take "
-                "them out, or take another file."
-            )
         if size > longest:
             problem = f"a line of {size:,} characters, at most {longest:,} expected."
             yield number, Bad(number, f"{problem} Put one triple a line, or delete the line.")

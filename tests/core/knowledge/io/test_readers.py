@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kbert_core import KnowledgeGraph, Triple, load_graph, read_triples
 from kbert_core.errors import GraphFileError, OptionError
 from kbert_core.knowledge import io as readers
-from kbert_core.knowledge.io import ReadOptions, in_memory, rows_of, text_lines
+from kbert_core.knowledge.io import ReadOptions, in_memory, rows_of
 from kbert_core.knowledge.io.compression import plain_stem
 from kbert_core.knowledge.io.text_lines import MAX_LINE, lines
 from kbert_core.knowledge.mentions import find_mentions
@@ -234,12 +234,9 @@ def test_a_quote_that_isnt_closed_is_told_and_doesnt_swallow_the_file():
     text = 'a,r,t\n"b,r,t\n' + "c,r,t\n" * 50_000
     assert error_of(text).startswith("a.csv, line 2: ")
     assert "A quote may not be closed" in error_of(text)
-    found = triples(text, skip_bad=True)
-    assert (len(found), found[0], found[-1]) == (50_001, A, C)
-    assert triples('a,r,t\nb,"r,t\nc,"x" y,t\nd,"r\n,e', skip_bad=True) == [A]
-    # Each line closes the quote of the one before and opens its own.
-    assert "too many quotes" in error_of('a",",b\n' * 300_000, skip_bad=True)
-    assert triples('a",",b\n' * 200 + "a,r,t\n", skip_bad=True)[-1] == A
+    assert error_of(text, skip_bad=True) == error_of(text)  # where the next row begins is unknown
+    assert "a.csv, line 2: " in error_of('a,r,t\nb,"r,t\nc,"x" y,t\n', skip_bad=True)
+    assert triples('a,r,t\nb,"x" y,t\nc,r,t\nd,"r', skip_bad=True) == [A, C]
 
 
 def test_a_table_of_quotes_leaves_the_limit_of_other_tables_as_it_was():
@@ -586,14 +583,8 @@ def test_a_graph_is_called_by_its_file_without_endings():
 # Traps: small files that would fill the memory, or run
 
 
-def test_a_bomb_of_empty_or_of_bad_lines_is_refused(monkeypatch):
-    monkeypatch.setattr(text_lines, "MAX_EMPTY", 1000)
-    monkeypatch.setattr(readers, "MOST_REPEATED", 1000)
+def test_a_bomb_of_bad_lines_is_refused(monkeypatch):
     monkeypatch.setattr(readers, "MOST_BAD", 1000)
-    for line, said in ((b"\n", "over 1,000 empty lines"), (b"\r\n", "empty lines")):
-        assert said in error_of(gzip.compress(line * 1100), "a.spo.gz", skip_bad=True)
-    repeated = gzip.compress(b"a\tb\tc\n" * 1100)
-    assert "1,001 of its first 1,002 triples are repeated" in error_of(repeated, "a.spo.gz")
     message = error_of(gzip.compress(b"a\n" * 2000), "a.spo.gz", skip_bad=True)
     assert "a.spo.gz, line 1: found 1 field" in message
     assert "and only 0 triples. Is it another kind of file?" in message
