@@ -153,7 +153,7 @@ export function entitiesOf(row, scores, labels) {
     const p = Math.exp(sum / (last - first));
     found.push({ start: starts[first], end: ends[last - 1], label: tag.slice(2), p });
   }
-  return { entities: found, tags, logs };
+  return found;
 }
 
 function logSoftmax(scores) {
@@ -163,25 +163,16 @@ function logSoftmax(scores) {
 
 // An I- tag may only follow a B- or I- tag of its own type (Viterbi).
 function bestTags(logs, labels) {
-  const may = (before, after) => !after.startsWith("I-") || before.slice(2) === after.slice(2);
+  const may = (before, after) => !labels[after].startsWith("I-")
+    || (before >= 0 && labels[before].slice(2) === labels[after].slice(2));
   let best = labels.map(() => 0);
   const came = logs.map((own, at) => {
-    const from = labels.map((after) => {
-      let choice = -1;
-      labels.forEach((before, i) => {
-        const fits = at ? may(before, after) : !after.startsWith("I-");
-        if (fits && (choice < 0 || best[i] > best[choice])) choice = i;
-      });
-      return choice;
-    });
-    best = own.map((log, i) => from[i] < 0 ? -Infinity : best[from[i]] + log);
+    const from = labels.map((_, after) => best.reduce((found, value, before) =>
+      may(at ? before : -1, after) && (found < 0 || value > best[found]) ? before : found, -1));
+    best = own.map((log, tag) => from[tag] < 0 ? -Infinity : best[from[tag]] + log);
     return from;
   });
-  const tags = [];
-  let tag = best.indexOf(Math.max(...best));
-  for (let at = logs.length - 1; at >= 0; at--) {
-    tags[at] = tag;
-    tag = came[at][tag];
-  }
+  const tags = [best.indexOf(Math.max(...best))];
+  for (const from of came.slice(1).reverse()) tags.unshift(from[tags[0]]);
   return tags;
 }

@@ -88,7 +88,7 @@ async function predicted(row, how) {
   if (!known.has(key)) {
     if (!run && !answers[key]) { load(); return null; }
     const made = run ? await run(inputsOf(row, how)) : { scores: answers[key] };
-    const said = { ...made, entities: entitiesOf(row, made.scores, card.labels).entities };
+    const said = { ...made, entities: entitiesOf(row, made.scores, card.labels) };
     if (!run) return said;
     if (known.size > KEPT) known.clear();
     known.set(key, said);

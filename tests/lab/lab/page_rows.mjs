@@ -18,7 +18,7 @@ const answers = texts.map((text, number) => {
   const inputs = inputsOf(row, { positions: "soft", visible: "tree" });
   for (const part of model.missing(ids)) model.add(part, unpacked(`words-${part}`));
   const { scores } = model.run(inputs);
-  const entities = entitiesOf(row, scores, card.labels).entities.map((one) => [one.start, one.end, one.label]);
+  const entities = entitiesOf(row, scores, card.labels).map((one) => [one.start, one.end, one.label]);
   return { row: [ids, soft, branch, anchor, tokens], scores: [...scores], entities };
 });
 process.stdout.write(JSON.stringify(answers));
