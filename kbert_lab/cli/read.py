@@ -116,24 +116,22 @@ def tree(
     args: Namespace,
     *,
     words: bool = False,
-    chars: bool = False,
     model: str | None = None,
     special: bool = False,
 ) -> None:
     """Show the sentence tree of a text.
 
-    Without --words, --chars or --model, a text mostly of Latin letters is split into words, marks
+    Without --words or --model, a text mostly of Latin letters is split into words, marks
     and Chinese characters, any other into characters. A model's tokenizer always adds its special
     tokens, and its length limit counts.
 
     Args:
         words: one token per word or mark, none cut by a mention
-        chars: one token per character
         model (DIR): show the rows that this model reads
         special: add [CLS] and [SEP]
     """
-    if words + chars + bool(model) > 1:
-        raise OptionError("Only one of --words, --chars and --model says what a token is. Give it.")
+    if words and model:
+        raise OptionError("Both --words and --model say what a token is. Give one of them.")
     rows_of = _rows_of_model(args) if model else _rows_without_model(args)
     each_text(args, lambda texts: map(rows_of, texts), Rows.text)
 
@@ -174,9 +172,8 @@ def _rows_without_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
     def rows_of(sentences: Sequence[str]) -> Rows:
         letters = [c for text in sentences for c in text if c.isalpha()]
         spaced = 2 * sum(map(is_word_character, letters)) >= len(letters)
-        in_words = args.words or (spaced and not args.chars)
         tokenizer: Tokenizer = Characters(special=args.special)
-        if in_words:
+        if args.words or spaced:
             word = WITHOUT_MARKS if args.words else AS_BERT
             tokenizer = Words(special=args.special, word=word)
         words = None

@@ -76,7 +76,6 @@ def test_a_text_is_read_by_characters_or_by_whole_words(tree, tmp_path):
     assert len(mention["used"]) == 2
     assert {item["rule"] for item in mention["left_out"]} == {OVER}
     assert "ＣＯＯＫ" in figure_2(tree, text="ｔｉｍ  ＣＯＯＫ visits")["tokens"]
-    assert tree("Tim C", "--chars", "--kg", FIGURE_2)["tokens"] == list("Tim C")
     graph = tmp_path / "kg.spo"
     graph.write_text("糖尿\tr\tt\n", encoding="utf-8")
     assert tree("患者 糖尿病", "--words", "--kg", graph)["mentions"] == []

@@ -199,7 +199,7 @@ def test_a_graph_is_made_by_its_first_triple(kg, refused):
 
 def test_a_graph_file_serves_every_command_that_takes_a_graph(kbert, kg, said):
     kg("import", "kg.spo", "--output", "g.kg")
-    tree = ("tree", "患糖尿病", "--chars", "--json", "--kg")
+    tree = ("tree", "患糖尿病", "--json", "--kg")
     assert kbert(*tree, "g.kg") == kbert(*tree, "kg.spo")
     stats = kg("stats", "--kg", "g.kg")
     assert (stats["triples"], stats["entities"], stats["switched_off"]) == (3, 2, 0)
