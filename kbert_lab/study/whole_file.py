@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from torch import Tensor
 
-from kbert_core.errors import DataError, OptionError
+from kbert_core.errors import DataError
 from kbert_core.explain.case import AT_ONCE, Target
 from kbert_core.explain.result import Plain, batches, name_of
 from kbert_core.knowledge.edit import Edit
@@ -43,10 +42,8 @@ UNGROUPED = (*BY_COLUMNS, "multilabel")  # tasks without one label a text, to gr
 By = Literal["label", "entity", "relation", "triple"]
 KINDS: tuple[By, ...] = ("label", "entity", "relation", "triple")
 Rule = Literal["counts", "leave one out"]
-What = Literal["triple", "relation"]
 WITHOUT, WITH = "without a graph", "with the graph"
-FEWEST = 5  # texts for an interval of the mean gain
-GAIN_RESAMPLES, SCORE_RESAMPLES = 1000, 2000
+SCORE_RESAMPLES = 2000
 Interval = tuple[float, float]
 
 
@@ -232,7 +229,7 @@ class Group(Plain):
 
     keys: ClassVar = (
         "by name unit count helped hurt neutral helped_interval hurt_interval verdict mean_gain "
-        "gain_interval triple"
+        "triple"
     )
 
     @classmethod
@@ -270,17 +267,6 @@ class Group(Plain):
     def mean_gain(self) -> float | None:
         """Mean change of the score of what is right, in nats."""
         return sum(self.gains) / len(self.gains) if self.gains else None
-
-    @cached_property
-    def gain_interval(self) -> Interval | None:
-        """95 % of resamples of the texts, seeded; None of fewer than five."""
-        if len(self.gains) < FEWEST:
-            return None
-        count, random = len(self.gains), np.random.default_rng(0)
-        places = random.integers(count, size=(GAIN_RESAMPLES, count))
-        means = np.array(self.gains)[places].mean(axis=1)
-        low, high = np.percentile(means, [50 * (1 - LEVEL), 50 * (1 + LEVEL)]).tolist()
-        return low, high
 
 
 def wilson(count: int, total: int) -> Interval:
@@ -424,10 +410,9 @@ def read_whole_file(
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A triple in a line, or a relation, taken out of a graph."""
+    """A triple taken out of a graph."""
 
-    name: str
-    triples: int  # of the graph, that went with it
+    name: str  # the triple in a line
     texts: int  # in which it stood
     helped: int  # of these
     hurt: int
@@ -440,20 +425,17 @@ class Pruned(Plain):
     graph: KnowledgeGraph  # what is left
     removed: tuple[Removed, ...]  # what went, that which hurt most first
     rule: Rule
-    what: What
-    least: int
     texts: int  # it was chosen on
 
-    keys: ClassVar = "rule what least texts removed"
+    keys: ClassVar = "rule texts removed"
 
     def as_dict(self) -> dict[str, Any]:
         """What was taken out and why, as plain data, for JSON."""
         return {**super().as_dict(), "triples_left": len(self.graph), "note": str(self)}
 
     def __str__(self) -> str:
-        least = f"by {self.least} texts or more" if self.least > 1 else "than it helped"
         return (
-            f"every {self.what} that hurt more texts {least}, {self.rule}: "
+            f"every triple that hurt more texts than it helped, {self.rule}: "
             f"{len(self.removed)} of them, chosen on {self.texts} texts. It fits their accidents "
             "too, so it may not help on others."
         )
@@ -465,8 +447,6 @@ def prune(
     left_out: Iterable[LeftOut] = (),
     *,
     rule: Rule = "counts",
-    what: What = "triple",
-    least: int = 1,
 ) -> Pruned:
     """Take out what hurt more texts than it helped.
 
@@ -475,34 +455,21 @@ def prune(
         left_out: for "leave one out": its results on the same texts.
         rule: "counts": it hurt the texts it stood in where less is wrong without
             any knowledge; "leave one out": where less is wrong without it alone.
-        what: single triples, or relations as a whole.
-        least: how many more texts must be hurt than helped.
-
-    Raises:
-        OptionError: ``least`` is below 1.
     """
-    if least < 1:
-        raise OptionError(f"least is {least}, expected at least 1: more hurt than helped.")
     if rule == "counts":
         left_out = (
             LeftOut(row.number, triple, 0.0, row.plain.wrong - row.known.wrong)
             for row in rows
             for triple in row.triples
         )
-    key: Any = attrgetter("relation") if what == "relation" else lambda triple: triple
-    saved: Counter[tuple[int, Any]] = Counter()  # how much less is wrong with it, by text
-    for item in left_out:
-        saved[item.number, key(item.triple)] += item.wrong
-    helped = Counter(name for (_, name), saves in saved.items() if saves > 0)
-    hurt = Counter(name for (_, name), saves in saved.items() if saves < 0)
-    texts = Counter(name for _, name in saved)
-    gone = dict.fromkeys(name for name in texts if hurt[name] - helped[name] >= least)
-    out = [t for t in (graph if what == "relation" and gone else gone) if key(t) in gone]
-    counts = (Counter(map(key, out)), texts, helped, hurt)
-    removed = tuple(
-        Removed(name if what == "relation" else name_of(name), *(c[name] for c in counts))
-        for name in sorted(gone, key=lambda name: (helped[name] - hurt[name], -hurt[name]))
-    )
-    left = graph.apply(*(Edit("remove", triple) for triple in out))
+    saved = list(left_out)  # how much less is wrong with a triple, by text
+    texts = Counter(item.triple for item in saved)
+    helped = Counter(item.triple for item in saved if item.wrong > 0)
+    hurt = Counter(item.triple for item in saved if item.wrong < 0)
+    gone = [triple for triple in texts if hurt[triple] > helped[triple]]
+    gone.sort(key=lambda triple: (helped[triple] - hurt[triple], -hurt[triple]))
+    counts = texts, helped, hurt
+    removed = tuple(Removed(name_of(triple), *(c[triple] for c in counts)) for triple in gone)
+    left = graph.apply(*(Edit("remove", triple) for triple in gone))
     left.name = f"{graph.name} pruned"
-    return Pruned(left, removed, rule, what, least, len(rows))
+    return Pruned(left, removed, rule, len(rows))
