@@ -130,7 +130,7 @@ def audit(
         missing=tuple(name for name in SPLITS if name not in splits),
         leaks=tuple(leak_of(splits, of, into) for into, of in combinations(splits, 2)),
         conflicts=_conflicts(splits),
-        ambiguity=used.ambiguity(of_entities),
+        ambiguity=used.ambiguity(),
         answers=_answers(splits, used) if of_entities else None,
         tail_labels=used.most_used_tails(),
     )
@@ -185,18 +185,13 @@ class _Used:
         tails = {tail for head in heads for tail in self.heads[head]}
         return {self.tail_labels[tail] for tail in tails if tail in self.tail_labels}
 
-    def ambiguity(self, of_entities: bool) -> Heads:
+    def ambiguity(self) -> Heads:
         """Return how clearly the graph says what its heads are."""
         typed = self._relation is not None
         told = [(head, tails) for head, tails in self.heads.items() if tails and typed]
         several = [(head, tails) for head, tails in told if len(tails) > 1]
-        labels = [found for head in self.heads if (found := self.labels([head]))]
-        return Heads(
-            self._relation,
-            Share(len(several), len(told)),
-            tuple(several[:SHOWN_EXAMPLES]),
-            Share.of(len(found) > 1 for found in labels) if of_entities else None,
-        )
+        share = Share(len(several), len(told))
+        return Heads(self._relation, share, tuple(several[:SHOWN_EXAMPLES]))
 
     def groups(self, gold: set[str]) -> list[tuple[Group, set[str]]]:
         """Return groups of heads with the same tail, and their gold heads; the largest first."""
@@ -253,9 +248,7 @@ def _injection(texts: Ints, whole: Ints, limit: int, unknown: Share | None) -> I
         added=Share(int(added.sum()), int(texts.sum())),
         longest=int(whole.max()),
         limit=limit,
-        long_texts=Share.of(texts > limit),
         long_trees=Share.of(whole > limit),
-        text_over=int(np.maximum(0, texts - limit).sum()),
         unknown=unknown,
         added_over=Share(int(without_room.sum()), int(added.sum())),
     )
@@ -328,19 +321,16 @@ def _gold_mentions(gold: Sequence[Gold], seen: set[str] | None) -> GoldMentions:
     def coverage(some: Sequence[Gold]) -> Coverage:
         return Coverage(Share.of(known for *_, known, _ in some), Share.of(m[-1] for m in some))
 
-    def by_label(some: Sequence[Gold]) -> dict[str, Coverage]:
-        labels = sorted({label for _, label, *_ in gold})
-        return {label: coverage([m for m in some if m[1] == label]) for label in labels}
-
+    labels = sorted({label for _, label, *_ in gold})
+    by_label = {label: coverage([m for m in gold if m[1] == label]) for label in labels}
     if seen is None:
-        return GoldMentions(coverage(gold), by_label(gold))
+        return GoldMentions(coverage(gold), by_label)
     unseen, names = [m for m in gold if m[0] not in seen], {name for name, *_ in gold}
     return GoldMentions(
         coverage(gold),
-        by_label(gold),
+        by_label,
         coverage([m for m in gold if m[0] in seen]),
         coverage(unseen),
-        by_label(unseen),
         Share(len(names - seen), len(names)),
     )
 
@@ -350,12 +340,8 @@ def _gold_mentions(gold: Sequence[Gold], seen: set[str] | None) -> GoldMentions:
 
 def leak_of(splits: Splits, of: str, into: str) -> Leak:
     """Count the rows of one split whose text stands in another."""
-    there: dict[tuple[str, ...], set[object]] = {}
-    for example in splits[into]:
-        there.setdefault(_text(example), set()).add(_labels(example))
-    shared = [example for example in splits[of] if _text(example) in there]
-    same = Share.of(_labels(example) in there[_text(example)] for example in shared)
-    return Leak(of, into, Share(len(shared), len(splits[of])), same)
+    there = set(map(_text, splits[into]))
+    return Leak(of, into, Share.of(_text(example) in there for example in splits[of]))
 
 
 def _conflicts(splits: Splits) -> Conflicts:
@@ -388,12 +374,8 @@ def _answers(splits: Splits, used: _Used) -> Answers:
     suspects = set().union(*(heads for group, heads in groups if group.from_gold))
     texts = splits[counted(splits)]
     spoken = (normalise_name(e.sentences[0][a:b]) for e in texts for a, b, _ in e.spans)
-    heads, in_test = len(used.heads), "test" in splits
-    test_only = sum(where[name] == {"test"} for name in in_graph)
     return Answers(
-        gold_heads=Share(len(in_graph), heads),
-        test_only=Share(test_only, heads) if in_test else None,
-        test_only_of_gold=Share(test_only, len(in_graph)) if in_test else None,
+        gold_heads=Share(len(in_graph), len(used.heads)),
         known_names=known_names,
         groups=tuple(group for group, _ in groups[:SHOWN_GROUPS]),
         from_gold=Share.of(name in suspects for name in spoken if name in in_graph),

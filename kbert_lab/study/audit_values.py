@@ -133,9 +133,8 @@ class GoldMentions:
 
     all: Coverage
     by_label: dict[str, Coverage]
-    seen: Coverage | None = None  # this and the three below: not of the training set
+    seen: Coverage | None = None  # this and the two below: not of the training set
     unseen: Coverage | None = None
-    unseen_by_label: dict[str, Coverage] = field(default_factory=dict)
     unseen_names: Share | None = None  # distinct names without a training mention
 
 
@@ -147,9 +146,7 @@ class Injection:
     added: Share  # tokens of the branches
     longest: int  # tokens of the longest input with its branches
     limit: int  # the length limit
-    long_texts: Share  # texts over it by themselves: of entities read in windows, else cut
     long_trees: Share  # inputs over it with their branches
-    text_over: int  # tokens of text beyond it
     unknown: Share | None  # tokens of the texts that the vocabulary lacks; None: there is none
     added_over: Share  # branch tokens without room, at least: a branch goes in whole or not at all
 
@@ -190,7 +187,6 @@ class Leak:
     of: str  # a split, such as "test"
     into: str  # another, such as "train"
     texts: Share  # rows of ``of`` whose text (a pair: in either order) is in ``into``
-    same_label: Share  # of those, the ones labelled as there at least once
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +209,6 @@ class Heads:
     relation: str | None  # of most heads, whose tails ten heads share on average
     several: Share  # of its heads those with several tails under it
     examples: tuple[tuple[str, tuple[str, ...]], ...]  # some of them with their tails
-    several_labels: Share | None  # of heads whose tails stand for a label: those for several
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +229,6 @@ class Answers:
     """Counts that show whether the graph knows names of test as well as names of train."""
 
     gold_heads: Share  # of the graph's heads those that are gold mentions somewhere
-    test_only: Share | None  # of the graph's heads: mentions of the test set only, if there is one
-    test_only_of_gold: Share | None  # the same as a share of ``gold_heads``
     known_names: dict[str, Share]  # distinct gold names that are heads; "train and test", … → share
     groups: tuple[Group, ...]  # the largest types
     from_gold: Share  # of the held-out mentions that the graph knows: in a group ``from_gold``
