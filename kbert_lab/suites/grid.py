@@ -267,18 +267,6 @@ class Experiment:
             inputs["encoder"] = encoder("encoder", suite.encoder)
         return without_defaults(inputs)
 
-    def _hashed(self, missing: Missing | None, what: str, read: Callable[[], str]) -> str | None:
-        """The hash that is read; where it can't be, None if ``missing`` takes the reason."""
-        if missing is None:
-            return read()
-        if what not in self._missing:
-            try:
-                return read()
-            except KBertError as error:
-                self._missing[what] = str(error)
-        missing[what] = self._missing[what]
-        return None
-
     def _graph_hash(self, path: str) -> str:
         """Of a graph's file by its content; of one on a server by its identity and revision."""
         path = self.suite.resolved(path)
