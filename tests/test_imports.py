@@ -32,7 +32,7 @@ BELOW = f"{LOADS} reader checkpoints scoring"  # for systems
 SYSTEMS = "kbert knowbert"  # neither imports the other
 PEERS = "plain_text roof"  # made of K-BERT's reader, or of its K-Query
 PREDICTS = f"{BELOW} words {SYSTEMS} {PEERS} tasks pipeline"
-WORKS = f"{PREDICTS} explain lab.encoders lab.graphs lab.data lab.training lab.explain"
+WORKS = f"{PREDICTS} explain lab.files lab.encoders lab.graphs lab.data lab.training lab.explain"
 
 ALLOWED = {  # a part of the core or the lab: what it may import, the lowest first
     "errors": "",
@@ -51,13 +51,14 @@ ALLOWED = {  # a part of the core or the lab: what it may import, the lowest fir
     "tasks": f"{LOWEST} text knowledge systems layers reader",
     "pipeline": f"{BELOW} {SYSTEMS} tasks",
     "explain": PREDICTS,
+    "lab.files": "errors",
     "lab.kept_arrays": "",
-    "lab.encoders": BELOW,
+    "lab.encoders": f"{BELOW} lab.files",
     "lab.fast": f"{BELOW} kbert",
     "lab.lexicon": f"{BELOW} kbert",
-    "lab.graphs": f"{LOWEST} text knowledge",
-    "lab.data": f"{LOWEST} text knowledge lab.graphs",
-    "lab.training": f"{PREDICTS} lab.encoders lab.graphs lab.data",
+    "lab.graphs": f"{LOWEST} text knowledge lab.files",
+    "lab.data": f"{LOWEST} text knowledge lab.files lab.graphs",
+    "lab.training": f"{PREDICTS} lab.files lab.encoders lab.graphs lab.data",
     "lab.explain": f"{PREDICTS} explain lab.graphs",
     "lab.study": WORKS,
     "lab.lab": f"{WORKS} lab.study",

@@ -48,6 +48,7 @@ from kbert_lab.cli.commands import NO_HEAD, columns_of, loaded
 from kbert_lab.cli.output import TRIPLE, Progress
 from kbert_lab.cli.read import predictions
 from kbert_lab.data.shards import PARQUET_PROBLEMS, BrokenRow, Row, Shard, find_shards, rows_of
+from kbert_lab.files import or_refused
 from kbert_lab.study.gated import JudgedSpan
 
 ROWS_AT_ONCE = 8192  # predicted and written together: a row group
@@ -289,18 +290,15 @@ def what_runs(args: Namespace, pipeline: Any, graph: Any, config: Any) -> dict[s
 def _alone_in(output: Path) -> AcquireReturnProxy:
     """The folder of a run, for this process alone, as long as what is returned is open."""
     remedy = "Name another folder with --output"
-    try:
+    allowed = f"{remedy} that you may write to and that has room."
+    with or_refused(output, OptionError, allowed, doing="written to"):
         output.mkdir(parents=True, exist_ok=True)
-        return FileLock(output / LOCK).acquire(timeout=0)
-    except Timeout as error:
-        raise OptionError(
-            f"{output}: another process is writing there. Wait for its end. Or: {remedy}."
-        ) from error
-    except OSError as error:
-        raise OptionError(
-            f"{output}: can't be written to ({error.strerror or error}). {remedy} that you may "
-            "write to and that has room."
-        ) from error
+        try:
+            return FileLock(output / LOCK).acquire(timeout=0)
+        except Timeout as error:
+            raise OptionError(
+                f"{output}: another process is writing there. Wait for its end. Or: {remedy}."
+            ) from error
 
 
 def _results(output: Path, run: Mapping[str, str]) -> dict[str, dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kbert_core.errors import ExperimentError, OptionError
 from kbert_lab.cli.commands import Repeated, command
 from kbert_lab.cli.output import show, table
+from kbert_lab.files import or_refused
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
     from kbert_lab.suites.grid import Experiment
@@ -200,15 +201,11 @@ def _gains(differences: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _check_folder(option: str, folder: Path, *, written: bool) -> None:
-    try:
+    doing = "written to" if written else "read"
+    with or_refused(f"{option}: {folder}", OptionError, "Name another folder.", doing=doing):
         if written:
             folder.mkdir(parents=True, exist_ok=True)
             TemporaryFile(dir=folder).close()
         else:
             with suppress(FileNotFoundError):
                 os.scandir(folder).close()
-    except OSError as error:
-        raise OptionError(
-            f"{option}: {folder} can't be {'written to' if written else 'read'} "
-            f"({error.strerror}). Name another folder."
-        ) from error

@@ -20,6 +20,7 @@ from kbert_lab.cli.commands import Arguments, arguments_of, command, loaded
 from kbert_lab.cli.output import Progress, last_of, report_text, table
 from kbert_lab.cli.texts import texts_given
 from kbert_lab.data.sources import read_split
+from kbert_lab.files import or_refused
 
 if TYPE_CHECKING:  # not imported to run: it needs PyTorch
     from kbert_core.explain.case import Case
@@ -149,11 +150,8 @@ def explanation(name: str, *shared: Arguments) -> Callable[[Callable[..., Page]]
             page, path = explain(args, **others), args.picture
             if path is not None:
                 figure, metadata = page.figure(), {"Date": None} if path.suffix == ".svg" else None
-                try:
+                with or_refused(path, OptionError, "Name another file with --picture."):
                     figure.savefig(path, dpi=160, metadata=metadata)
-                except OSError as error:
-                    why = f"can't be written ({error.strerror}). Name another file with --picture."
-                    raise OptionError(f"{path}: {why}") from error
             return page
 
         return command(f"explain {name}", PICTURE, *shared, options.MODEL, text=Page.text)(run)

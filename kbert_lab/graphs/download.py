@@ -9,6 +9,7 @@ import requests
 
 from kbert_core.errors import FetchError
 from kbert_core.files import cache_folder, replaced
+from kbert_lab.files import or_refused
 
 TIMEOUT = 30.0  # seconds without a byte
 _HOME = "https://raw.githubusercontent.com/autoliuweijie/K-BERT/master/brain/kgs"
@@ -81,14 +82,10 @@ def fetch(name: str, target: str | Path | None = None) -> Path:
             f"network, copy the file to {path}, and open it by its path (on the command line: "
             f"--kg {path})."
         )
-    try:
+    with or_refused(path, FetchError, "Name another place for it."):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replaced(path) as file:
             file.write(data)
-    except OSError as error:
-        raise FetchError(
-            f"{path}: can't be written ({error.strerror}). Name another place for it."
-        ) from error
     return path
 
 

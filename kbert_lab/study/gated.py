@@ -29,6 +29,7 @@ from kbert_core.reader import Reading
 from kbert_core.tasks.ner import LabelledTokens, NerPrediction, Span
 from kbert_core.text import Text
 from kbert_lab.data.labelled import Example, surface_forms
+from kbert_lab.files import or_refused
 from kbert_lab.study.audit_values import LookedUp
 from kbert_lab.study.dictionary import (
     Spans,
@@ -213,13 +214,9 @@ class Gate(Fit):
         Raises:
             CheckpointError: it can't be written.
         """
-        try:
-            with replaced(Path(path)) as file:
-                file.write(f"{self.model_dump_json()}\n".encode())
-        except OSError as error:
-            raise CheckpointError(
-                f"{path}: can't be written ({error.strerror}). Name another file with --output."
-            ) from error
+        remedy = "Name another file with --output."
+        with or_refused(path, CheckpointError, remedy), replaced(Path(path)) as file:
+            file.write(f"{self.model_dump_json()}\n".encode())
 
     @classmethod
     def check_file(cls, path: str | Path, graph: KnowledgeGraph) -> None:

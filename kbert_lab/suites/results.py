@@ -29,6 +29,7 @@ from kbert_core.knowledge.io.compression import PROBLEMS, open_unpacked, packing
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.knowledge.surface_forms import BASIC
 from kbert_core.options import option_fields
+from kbert_lab.files import or_refused
 from kbert_lab.study.statistics import (
     METRICS,
     RESAMPLES,
@@ -53,15 +54,11 @@ GROUPS = {"injection": InjectionOptions, "ablation": Ablation, "recipe": Recipe}
 @contextmanager
 def whole(path: Path) -> Iterator[IO[bytes]]:
     """A file to write that is there whole or not at all; DataError if it can't be written."""
-    try:
+    remedy = "Free some space and run the same command again: it goes on where it was."
+    with or_refused(path, DataError, remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replaced(path) as file:
             yield file
-    except OSError as error:
-        raise DataError(
-            f"{path}: can't be written ({error.strerror}). Free some space and run the same "
-            "command again: it goes on where it was."
-        ) from error
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -139,11 +136,8 @@ def hash_of(files: Sequence[Path]) -> str:
     """Hash the contents of files, in order; DataError if one can't be read."""
     digest = hashlib.sha256()
     for file in files:
-        try:
-            content = hashlib.sha256(file.read_bytes())
-        except OSError as error:
-            raise DataError(f"{file}: can't be read ({error.strerror}). Check the name.") from error
-        digest.update(content.digest())
+        with or_refused(file, DataError, "Check the name.", doing="read"):
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
 
 

@@ -20,6 +20,7 @@ from kbert_core.checkpoints.checkpoint import card_of
 from kbert_core.checkpoints.encoders import CONFIG_FILE
 from kbert_core.errors import CheckpointError, OptionError
 from kbert_core.files import json_object, replaced
+from kbert_lab.files import or_refused
 from kbert_lab.training.devices import shared
 from kbert_lab.training.options import RunOptions
 
@@ -154,16 +155,12 @@ def _note(
             "Give the options of that run to go on with it, name another --output, or delete "
             "that folder."
         )
-    try:
+    remedy = "Name a folder for the model with --output that you may write to and that has room."
+    with or_refused(output, OptionError, remedy, doing="written to"):
         folder.mkdir(parents=True, exist_ok=True)
         with replaced(folder / RUN_FILE) as file:
             noting = {**before, **run, **changing}
             file.write(json.dumps(noting, ensure_ascii=False, indent=1).encode())
-    except OSError as error:
-        raise OptionError(
-            f"{output}: can't be written to ({error.strerror or error}). Name a folder for the "
-            "model with --output that you may write to and that has room."
-        ) from error
 
 
 def digests(run: Mapping[str, Any]) -> dict[str, str]:

@@ -33,6 +33,7 @@ from kbert_core.knowledge.names import DROPPED, SLOW, Filled, loose_code, loose_
 from kbert_core.knowledge.respelling import has_more_forms
 from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple
+from kbert_lab.files import or_refused
 from kbert_lab.graphs import store
 from kbert_lab.graphs.store import THEN, checked
 
@@ -269,20 +270,15 @@ def write_names(database: sqlite3.Connection, graph: Path) -> NamesFile:
     revision = store.last_revision(database)
     index = _Index(database, revision)
     path = graph.with_name(f"{graph.name}.names-{token}")
-    try:
-        with replaced(path) as target:
-            for first, trie in index.tries():
-                content = trie.tobytes()
-                parts.append((first, target.write(content)))
-                checksum = zlib.crc32(content, checksum)
-            table = index.prefixes.table
-            size = target.tell() + target.write(table.data)
-            checksum = zlib.crc32(table.data, checksum)
-    except OSError as error:
-        raise GraphFileError(
-            f"{path}: can't be written ({error.strerror or error}). Make room, or mend "
-            "the folder's rights, and do it again."
-        ) from error
+    remedy = "Make room, or mend the folder's rights, and do it again."
+    with or_refused(path, GraphFileError, remedy), replaced(path) as target:
+        for first, trie in index.tries():
+            content = trie.tobytes()
+            parts.append((first, target.write(content)))
+            checksum = zlib.crc32(content, checksum)
+        table = index.prefixes.table
+        size = target.tell() + target.write(table.data)
+        checksum = zlib.crc32(table.data, checksum)
     several = len(parts) > 1
     said = json.dumps(parts, ensure_ascii=False) if several else ""
     about = index.longest, len(table), FORMATS[several], checksum, said
