@@ -135,27 +135,19 @@ def stream_noise(
     case: Case,
     counts: Sequence[int] = COUNTS,
     seeds: Sequence[int] = SEEDS,
-    ablations: Mapping[str, Ablation] | None = None,
-    source: Sequence[Triple] | None = None,
-    *,
-    at_once: int = AT_ONCE,
 ) -> Iterator[NoiseCurve]:
     """Measure a prediction as mentions get more unrelated triples; each result has more points.
 
-    A mention's own triples stay, and come first. The triples drawn for a count
-    are among those of every larger count.
+    The tree is read in the ways of ``ABLATIONS``, or the one way of a system that has none. A
+    mention's own triples stay, and come first. The triples drawn for a count are among those of
+    every larger count.
 
     Args:
         counts: unrelated triples for each mention.
-        seeds: the seeds with which triples are drawn.
-        ablations: ways to read the tree, by name; None: ``ABLATIONS``, or the
-            one way of a system that has none.
-        source: triples whose relations and tails are drawn; None: the
-            graph's own, of a large one the first.
-        at_once: readings in a batch, fewer if they are long.
+        seeds: the seeds with which triples of the graph, of a large one the first, are drawn.
 
     Raises:
-        OptionError: a count below 0, no seed, or a system without ablations.
+        OptionError: a count below 0, or no seed.
     """
     _ = case.pipeline.kbert
     if any(count < 0 for count in counts):
@@ -164,15 +156,14 @@ def stream_noise(
         )
     if not seeds:
         raise OptionError("No seed is given, so nothing can be drawn. Give one or more.")
-    if source is None:
-        source = tuple(islice(case.graph.active_triples(), MOST_READ))
+    source = tuple(islice(case.graph.active_triples(), MOST_READ))
     counts, reader, reading = tuple(sorted(set(counts))), case.pipeline.reader, case.reading
-    if ablations is None:
-        ablations = ABLATIONS if reader.has("ablation") else {}
-    ways = {
-        name: replace(reading, config=reader.configured(case.config, ablation=way))
-        for name, way in ablations.items()
-    } or {reader.system: reading}
+    ways = {reader.system: reading}
+    if reader.has("ablation"):
+        ways = {
+            name: replace(reading, config=reader.configured(case.config, ablation=way))
+            for name, way in ABLATIONS.items()
+        }
     quiet = dict(zip(ways, case.run(ways.values()), strict=True))
     plain, of_score = case.plain, partial(case.target.probability, labels=case.pipeline.labels)
 
@@ -194,7 +185,7 @@ def stream_noise(
         mentions=len(reading.mentions),
     )
     yield curve
-    for some in batches(todo, case.at_once(at_once)):
+    for some in batches(todo, case.at_once(AT_ONCE)):
         noisy = [
             case.pipeline.flatten(
                 [noisy_tree(case, count, seed=seed, source=source)], ways[name].config

@@ -6,7 +6,7 @@ import pytest
 import torch
 from explaining import GRAPH, TEXT
 
-from kbert_core import Ablation, InjectionOptions, KnowledgeGraph, Triple
+from kbert_core import InjectionOptions, KnowledgeGraph, Triple
 from kbert_core.errors import OptionError
 from kbert_core.explain.case import Case
 from kbert_lab.explain.noise import ABLATIONS, noise_curve, noisy_tree, stream_noise, variation
@@ -39,8 +39,8 @@ def test_noise_is_injected_whatever_the_limit_and_the_strategy(classifier):
         InjectionOptions(relations=("类别",)),
     ):
         case = Case.of(classifier, TEXT, graph=GRAPH, options=options)
-        curve = noise_curve(case, counts=(0, 4), seeds=(1,), ablations={"K-BERT": Ablation()})
-        assert [point.injected for point in curve.points] == [0, 8]
+        curve = noise_curve(case, counts=(0, 4), seeds=(1,))
+        assert [point.injected for point in curve.points] == [0] * 3 + [8] * 3
 
 
 def test_first_point_is_the_reading_itself(case):
@@ -92,8 +92,6 @@ def test_noise_is_drawn_from_another_source_where_one_is_given(case):
     tree = noisy_tree(case, 5, seed=1, source=other)
     triples = {branch.triple for node in tree.nodes for branch in node.branches} - {*GRAPH}
     assert {(t.relation, t.tail) for t in triples} == {("好", "史"), ("好", "转")}
-    curve = noise_curve(case, counts=(5,), seeds=(1,), source=other)
-    assert {point.injected for point in curve.points} == {4}  # there are no more
 
 
 def test_distances_of_distributions_are_those_computed_by_hand():
@@ -108,10 +106,6 @@ def test_points_stream_in_by_count(case):
     assert [point.count for point in steps[0].points] == [0] * 3
     assert steps[0].counts == (0, 4, 8)
     assert len(steps[-1].points) == steps[-1].total == 3 * 13
-    small = list(stream_noise(case, counts=(8, 0, 4), seeds=(1, 2, 3, 4, 5, 6), at_once=5))
-    assert len(small) > len(steps)
-    scores = [[point.outcome.score for point in run[-1].points] for run in (small, steps)]
-    assert scores[0] == pytest.approx(scores[1], abs=1e-5)
     counts = [point.count for point in steps[-1].points]
     assert counts == sorted(counts)
     assert steps[1].points == steps[-1].points[: len(steps[1].points)]

@@ -8,8 +8,7 @@ from explaining import DISEASE, GRAPH, TEXT
 from tiny_knowbert import SENSES, knowbert_in
 from tiny_knowbert import TEXT as LINKED
 
-from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
-from kbert_core.errors import OptionError
+from kbert_core import Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.explain.case import Case
 from kbert_core.explain.effects import effects, interactions, shapley
 from kbert_core.plain_text import PlainTextConfig
@@ -60,8 +59,6 @@ def test_a_system_without_ablations_is_compared_with_bert_and_has_one_curve(case
     made = compare(ablations_of(case), of=case)
     assert [side.name for side in made.sides] == [BERT, "plain-text"]
     assert noise_curve(case, counts=(0, 1), seeds=(1,)).ablations == ("plain-text",)
-    with pytest.raises(OptionError, match="'plain-text' has no option 'ablation'"):
-        noise_curve(case, ablations={"hard": Ablation("hard", "tree")})
 
 
 def test_kbert_and_triples_as_plain_text_stand_side_by_side(case, ner):
