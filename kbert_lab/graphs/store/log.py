@@ -7,7 +7,7 @@ copy, or a server, gets what it doesn't have yet.
 """
 
 import sqlite3
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -147,17 +147,14 @@ def effective(changes: Iterable[Change]) -> list[Change]:
     return left
 
 
-def last_undo(log: Sequence[Entry], own: Container[int] | None = None) -> int | None:
+def last_undo(log: Sequence[Entry]) -> int | None:
     """The last undo that isn't undone, if nothing else was edited since; None: there is none.
 
     Args:
         log: the latest entry first.
-        own: the revisions that count; None: all.
     """
     undoes = {entry.revision: entry.undoes for entry in log}
     for entry in log:
-        if own is not None and entry.revision not in own:
-            continue
         if entry.undoes is None:
             return None
         if not entry.undone and undoes.get(entry.undoes) is None:
