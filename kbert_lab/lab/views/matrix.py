@@ -179,22 +179,33 @@ def difference(
             to column, or bool.
         weights: (N, N), of each; None: the cells are told apart by what is visible.
     """
-    tokens, grid_before, grid_after, both = _joined(before, after)
-    flats, was, now = (before, after), visible[0][grid_before], visible[1][grid_after]
-    codes, seen = np.full(was.shape, HIDDEN, dtype=np.uint8), (was > 0, now > 0)
+    tokens, roles, groups = _axis(before, after)
+    places = [own.before for own in tokens], [own.after for own in tokens]
+    was, now = (_spread(own, at) for own, at in zip(visible, places, strict=True))
+    same = np.array([token.status == "same" for token in tokens])
+    both, seen = same[:, None] & same, (was > 0) | (now > 0)
+    codes, high, change = np.full(was.shape, HIDDEN, dtype=np.uint8), 1.0, None
     if weights is None:
-        codes[(was == now) & (was > 0)] = KEPT
-        codes[now > was] = SEEN
-        codes[now < was] = UNSEEN
-        return _marked(codes, tokens, flats, seen, categorical=True)
-    change = np.asarray(weights[1], np.float32)[grid_after]
-    change = change - np.asarray(weights[0], np.float32)[grid_before]
-    high = float(np.abs(change[both]).max(initial=0.0))
-    centre = (LEVELS - 1) / 2
-    scaled = np.clip(np.round(centre + change / (high or 1.0) * centre), 0, LEVELS - 1)
-    codes = np.where(seen[0] | seen[1], scaled.astype(np.uint8), codes)
-    marked = _marked(codes, tokens, flats, seen, categorical=False, low=-high, high=high)
-    return replace(marked, values=change)
+        codes[seen] = np.select([now > was, now < was], [SEEN, UNSEEN], KEPT)[seen]
+    else:
+        change = _spread(weights[1], places[1]) - _spread(weights[0], places[0])
+        high, centre = float(np.abs(change[both]).max(initial=0.0)), (LEVELS - 1) / 2
+        scaled = np.clip(np.round(centre + change / (high or 1.0) * centre), 0, LEVELS - 1)
+        codes[seen] = scaled[seen]
+    codes[~both & (now > 0)], codes[~both & (was > 0)] = ONLY_AFTER, ONLY_BEFORE
+    low = 0.0 if weights is None else -high
+    return MatrixView(
+        "difference", weights is None, codes, tokens, roles, groups, low, high, change
+    )
+
+
+def _spread(values: np.ndarray, places: Sequence[int | None]) -> np.ndarray:
+    """Values of a tree's tokens over those of two; 0 where it lacks one of the two tokens."""
+    there = [at for at, place in enumerate(places) if place is not None]
+    own = [place for place in places if place is not None]
+    found = np.zeros((len(places), len(places)), np.float32)
+    found[np.ix_(there, there)] = np.asarray(values, np.float32)[np.ix_(own, own)]
+    return found
 
 
 def largest_change(view: MatrixView) -> float:
@@ -249,37 +260,6 @@ def cell_text(
     if old is not None and row.before is not None and column.before is not None:
         said = sentences([said, t("Before: {p}.", p=share(float(old[row.before, column.before])))])
     return sentence, said
-
-
-def _joined(
-    before: FlatTree, after: FlatTree
-) -> tuple[tuple[Aligned, ...], tuple[np.ndarray, ...], tuple[np.ndarray, ...], np.ndarray]:
-    tokens = align(before, after)
-    old = np.array([token.before if token.before is not None else 0 for token in tokens])
-    new = np.array([token.after if token.after is not None else 0 for token in tokens])
-    same = np.array([token.status == "same" for token in tokens])
-    return tokens, np.ix_(old, old), np.ix_(new, new), same[:, None] & same[None, :]
-
-
-def _marked(
-    codes: np.ndarray,
-    tokens: tuple[Aligned, ...],
-    flats: tuple[FlatTree, FlatTree],
-    seen: tuple[np.ndarray, np.ndarray],
-    *,
-    categorical: bool,
-    low: float = 0.0,
-    high: float = 1.0,
-) -> MatrixView:
-    """Mark the links of tokens that only one of the two has; what they don't see is hidden."""
-    codes = codes.copy()
-    for name, code, links in (("after", ONLY_AFTER, seen[1]), ("before", ONLY_BEFORE, seen[0])):
-        there = np.array([getattr(token, name) is not None for token in tokens])
-        only = there & np.array([token.status != "same" for token in tokens])
-        theirs = only[:, None] | only[None, :]
-        codes[theirs] = HIDDEN
-        codes[theirs & links & there[:, None] & there[None, :]] = code
-    return MatrixView("difference", categorical, codes, *_axis(*flats), low, high)
 
 
 def _axis(
