@@ -226,9 +226,8 @@ def _matrix(view: MatrixView, group: str) -> str:
     data = {**view.data(), "group": group, "above": BAR}
     data["texts"] = {**data["texts"], "hint": ""}  # type: ignore[dict-item]
     plain = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
-    legend = matrix.legend_html(view) if view.categorical else ""
     return (
-        f'{legend}<div class="kb-matrix"><div class="root"></div>'
+        f'<div class="kb-matrix"><div class="root"></div>'
         f'<script type="application/json">{plain}</script></div>'
     )
 

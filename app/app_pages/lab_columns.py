@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from app import drawn, explained, services, state
@@ -25,7 +24,7 @@ from kbert_lab.lab.comparing import Choice, Panel
 from kbert_lab.lab.scene import NO_MODEL, Scene
 from kbert_lab.lab.selection import marks_of
 from kbert_lab.lab.texts import N_, listed, refusal, t
-from kbert_lab.lab.views import matrix, model_facts, prediction, sides, tree
+from kbert_lab.lab.views import model_facts, prediction, sides, tree
 from kbert_lab.lab.views.html import escape, markdown
 from kbert_lab.lab.views.prediction import Side, before_and_now
 from kbert_lab.lab.views.why import visible_in
@@ -194,11 +193,7 @@ def attends(one: Column, number: int) -> None:
 
 
 def notes(columns: Sequence[Column]) -> None:
-    """The colours of the matrices; which systems have no model here; why two are equal."""
-    views = [one.view() for one in columns if sides.has_trees(one.trace) and one.weights is None]
-    if views:
-        every = np.concatenate([view.codes.ravel() for view in views])
-        st.html(matrix.legend_html(replace(views[0], codes=every)))
+    """Which systems have no model here; why two are equal."""
     chosen, info = state.session().compare, columns[0].side.info
     if chosen == "systems" and info is not None:
         here = {sides.system_of(one.trace) for one in columns}

@@ -238,7 +238,6 @@ def canvas(
 
 def draw(view: MatrixView, side: Shown, before: Shown | None = None) -> None:
     """The matrix, and what is said of what is chosen in it."""
-    st.html(matrix.legend_html(view))
     why = None  # the browser says it, except where two trees or interventions have a say
     if before is None and not side.scene.interventions:
         places = [token.after for token in view.tokens if token.after is not None]

@@ -134,7 +134,6 @@ def answer(lesson: str, exercise: Exercise, given: str, as_predicted: bool) -> N
 def visible_matrix(flat: FlatTree, setting: Setting) -> None:
     """The matrix, the setting's cell chosen."""
     view = matrix.visible_view(flat, FULL)
-    st.html(matrix.legend_html(view))
     chosen = Selection().with_cell(*setting.cell) if setting.cell else Selection()
     marks = marks_of(view.identities, chosen)
     draw_matrix(view, marks, key="learn.matrix", heard=lambda _: None)

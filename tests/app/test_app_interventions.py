@@ -189,15 +189,6 @@ def test_cells_that_interventions_changed_are_marked(graph, run):
     assert set(np.unique(codes[~untouched])) <= {7, 8, 9, 10}
 
 
-def test_legend_names_what_interventions_did(graph, run):
-    trace = run(graph)
-    row, made = trace.rows[0], intervened(trace, [BLOCK])
-    view = matrix.visible_view(row, made.ablation, share_of_layers(made, 0))
-    assert "× blocked" in matrix.legend_html(view)
-    assert "opened" not in matrix.legend_html(view)
-    assert view.data()["names"][str(matrix.BLOCKED)] == "× blocked"
-
-
 def test_a_difference_shows_what_is_blocked_in_one_layer_only(graph, run):
     trace = run(graph)
     row, made = trace.rows[0], intervened(trace, [replace(BLOCK, layers=(2,))])

@@ -5,14 +5,14 @@
 // {do: "link", looks, at}.
 
 import { drawScale, HIDDEN, theme } from "./colours.js";
-import { ARROWS, FONT, hovering, parts, sized } from "./elements.js";
+import { ARROWS, FONT, hovering, made, parts, sized } from "./elements.js";
 import { checksum, clamp, fitted, heldByLarger, label, ONLY_BEFORE, runs, unpacked } from "./layout.js";
-import { paintCells, paintMarks, paintWindow, palette, pictureOf } from "./paint.js";
+import { kinds, paintCells, paintMarks, paintWindow, palette, pictureOf } from "./paint.js";
 import { save } from "./saved.js";
 import { isSet } from "./settings.js";
 import { sayWhy } from "./why.js";
 
-const HTML = `<div class="scroll"><div class="stack"><div class="view">
+const HTML = `<div class="keys"></div><div class="scroll"><div class="stack"><div class="view">
     <canvas class="base"></canvas><canvas class="over" role="application" tabindex="0"></canvas>
   </div></div></div>
   <div class="said" aria-live="polite"></div>
@@ -43,6 +43,11 @@ export function draw(root, view, send) {
   find(".scale").hidden = view.categorical;
   if (!view.categorical) drawScale(find(".scale"), view, m.colours);
 
+  find(".keys").replaceChildren(...kinds(m).map(([code, name]) => {
+    const box = made("i", { class: code === HIDDEN ? "hatched" : "" });
+    if (code !== HIDDEN) box.style.background = `rgb(${m.colours[code]})`;
+    return made("span", {}, box, name);
+  }));
   zooming(m);
   thinning(m);
   pointing(m);

@@ -165,12 +165,17 @@ function nameColumn(ctx, text, x, top) {
   ctx.restore();
 }
 
+// The kinds of cell that occur, [code, name].
+export function kinds({ view, codes }) {
+  return Object.entries(view.names).map(([code, name]) => [Number(code), name])
+    .filter(([code]) => (view.categorical || code >= ONLY_BEFORE) && codes.includes(code));
+}
+
 // The whole matrix as an SVG picture: light, with what its colours stand for.
 export function pictureOf(m) {
-  const { n, cell, left, top, view, codes } = m, side = n * cell, small = document.createElement("canvas");
+  const { n, cell, left, top, view } = m, side = n * cell, small = document.createElement("canvas");
   const page = { ink: "#222222", page: "#ffffff", dark: false };
-  const keys = Object.entries(view.names).filter(([code]) =>
-    (view.categorical || code >= ONLY_BEFORE) && codes.includes(Number(code)));
+  const keys = kinds(m);
   const height = top + side + 60 + 18 * keys.length, ctx = recording(Math.max(left + side, 300) + 4, height);
   small.width = small.height = n;
   const light = { ...m, small, theme: page, colours: palette(view, false) };
@@ -190,7 +195,7 @@ export function pictureOf(m) {
     y += 18;
   }
   for (const [code, name] of keys) {
-    if (Number(code) === HIDDEN) hatch(ctx, { n: 2, cell: 6, left, top: y - 6, theme: page },
+    if (code === HIDDEN) hatch(ctx, { n: 2, cell: 6, left, top: y - 6, theme: page },
       { x: left, y: y - 6, width: left + 12, height: y + 6 });
     else {
       ctx.fillStyle = `rgb(${light.colours[code]})`;

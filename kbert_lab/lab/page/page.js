@@ -9,7 +9,7 @@ import { draw as play } from "./play.js";
 import { clauses, inputsOf, rowOf } from "./rows.js";
 import { draw as drawTail } from "./tail.js";
 import { draw as drawTree } from "./tree.js";
-import { filled, keysHtml, matrixView, percent, predictionHtml, treeHtml } from "./views.js";
+import { filled, matrixView, percent, predictionHtml, treeHtml } from "./views.js";
 
 const MOST_ADDED = 1000;  // triples at once
 const SUGGESTED = 6;  // tails
@@ -130,7 +130,6 @@ async function draw() {
 }
 
 function drawMap(row, codes, attention) {
-  find("keys").innerHTML = attention ? "" : keysHtml(codes, scene.matrix.cells);
   const view = matrixView(row, codes, attention, { ...state, matrix: scene.matrix });
   drawMatrix(find("matrix"), view, heard);
 }

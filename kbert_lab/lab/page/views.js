@@ -102,12 +102,6 @@ function nodesOf(row) {
 const key = (colour, name) =>
   html("span", { class: "kb-key" }, html("i", { class: colour }), escape(name));
 
-// What the colours of a visible matrix mean.
-export function keysHtml(codes, names) {
-  const found = [...new Set(codes)].sort((one, other) => one - other);
-  return found.map((code) => key(`kb-m-${code}`, names[code])).join("");
-}
-
 // codes: see clauses in rows.js; attention: (N, N) weights, or null for the visible matrix.
 export function matrixView(row, codes, attention, { token, cell, visible, matrix }) {
   const high = attention ? Math.max(...attention, 1e-6) : 1, at = (name) => row.names.indexOf(name);

@@ -12,7 +12,7 @@ from kbert_core.kbert.visible import Ablation
 from kbert_lab.lab.selection import Marks
 from kbert_lab.lab.texts import N_, sentences, t
 from kbert_lab.lab.views.diff import Aligned, Identity, align, code_of
-from kbert_lab.lab.views.html import escape, plain
+from kbert_lab.lab.views.html import plain
 from kbert_lab.lab.views.why import share, why
 from kbert_lab.lab.words import MATRIX_TEXTS
 
@@ -302,13 +302,3 @@ def picked(maps: np.ndarray, layer: int, head: int) -> np.ndarray:
     layer, head = min(layer, maps.shape[0]), min(head, maps.shape[1])
     layers = maps[layer - 1 : layer] if layer else maps
     return (layers[:, head - 1 : head] if head else layers).astype(np.float32).mean((0, 1))
-
-
-def legend_html(view: MatrixView) -> str:
-    """The kinds of cell that occur, each with its colour and its name."""
-    keys = "".join(
-        f'<span class="kb-key"><i class="kb-m-{code}"></i>{escape(t(name))}</span>'
-        for code, name in CELLS.items()
-        if (view.categorical or code >= LEVELS) and (view.codes == code).any()
-    )
-    return f'<div class="kb-legend">{keys}</div>'

@@ -133,3 +133,13 @@ def test_colours_are_mixed_between_their_stops():
     mixed = "(stops, at) => at.map((x) => $colours.mix(stops, x))"
     found = in_node("colours", mixed, stops, [0, 0.25, 0.5, 1])
     assert found == [[0, 0, 0], [50, 100, 25], [100, 200, 50], [200, 200, 250]]
+
+
+@pytest.mark.parametrize(
+    ("categorical", "said"), [(True, ["trunk", "hidden"]), (False, ["hidden"])]
+)
+def test_the_kinds_of_cell_that_occur_are_named(categorical, said):
+    names = {"0": "trunk", "1": "branch", "255": "hidden"}
+    view = {"names": names, "categorical": categorical}
+    found = in_node("paint", "(m) => $paint.kinds(m)", {"view": view, "codes": [255, 0, 0]})
+    assert [name for _, name in found] == said
