@@ -240,7 +240,7 @@ class Folded:
         from html import escape
 
         title = in_chinese(self.title) if CHINESE else self.title
-        shown = f"<pre>{escape(self.text)}</pre>"
+        shown = f'<pre style="font-family: monospace">{escape(self.text)}</pre>'
         if self.picture:
             data, width = pixels(self.picture)
             source = f"data:image/png;base64,{b64encode(data).decode()}"
