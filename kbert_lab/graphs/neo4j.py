@@ -19,6 +19,7 @@ from kbert_core.knowledge.io.rows import ReadOptions, Row, checked
 from kbert_core.knowledge.io.text_lines import Bad, Cells, lines, shown
 from kbert_core.knowledge.io.write import write_rows, write_triples
 from kbert_core.knowledge.triple import Triple
+from kbert_lab.files import or_refused
 
 NODE_NAMES = ("name", "title", "label", "名称")  # properties that name a node
 APOC = {"_id": "ID", "_start": "START_ID", "_end": "END_ID", "_type": "TYPE", "_labels": "LABEL"}
@@ -117,31 +118,27 @@ def read_neo4j(
 
 def _read_nodes(file: str, names: Names, options: ReadOptions) -> None:
     columns: Columns | None = None
-    try:
-        with Path(file).open("rb") as opened:
-            stream = unpacking(opened, file)
-            for number, cells in quoted(lines(stream, file, encoding=options.encoding), file):
-                where = f"{file}, line {number}"
-                if isinstance(cells, Bad):
-                    raise GraphFileError(f"{where}: {cells.problem}")
-                if columns is None:
-                    columns, headings = Columns(cells), cells
-                    if "ID" not in columns.at:
-                        raise GraphFileError(
-                            f"{where}: no column is ':ID' in '{shown(','.join(cells))}', so these "
-                            "are no nodes of Neo4j. Write it over their identifiers."
-                        )
-                elif len(cells) != len(headings):
+    remedy = "Check the name after --nodes."
+    with or_refused(file, GraphFileError, remedy, doing="read"), Path(file).open("rb") as opened:
+        stream = unpacking(opened, file)
+        for number, cells in quoted(lines(stream, file, encoding=options.encoding), file):
+            where = f"{file}, line {number}"
+            if isinstance(cells, Bad):
+                raise GraphFileError(f"{where}: {cells.problem}")
+            if columns is None:
+                columns, headings = Columns(cells), cells
+                if "ID" not in columns.at:
                     raise GraphFileError(
-                        f"{where}: found {len(cells)} fields in '{shown(','.join(cells))}', "
-                        f"expected {len(headings)} (as in line 1). Mend or delete the line."
+                        f"{where}: no column is ':ID' in '{shown(','.join(cells))}', so these "
+                        "are no nodes of Neo4j. Write it over their identifiers."
                     )
-                else:
-                    columns.note(names, cells, where)
-    except OSError as error:
-        raise GraphFileError(
-            f"{file}: can't be read ({error.strerror or error}). Check the name after --nodes."
-        ) from error
+            elif len(cells) != len(headings):
+                raise GraphFileError(
+                    f"{where}: found {len(cells)} fields in '{shown(','.join(cells))}', "
+                    f"expected {len(headings)} (as in line 1). Mend or delete the line."
+                )
+            else:
+                columns.note(names, cells, where)
 
 
 def relationship(found: Any, names: dict[Any, Any]) -> list[Any] | str | None:
