@@ -26,21 +26,13 @@ from kbert_lab.training.vocabulary import LATIN, Masking, character_tokenizer
 # Passages
 
 
-def test_a_passage_that_holds_a_test_sentence_is_left_out(tmp_path):
-    secret = "这是一句不应该出现在训练文本里的话"
-    file = tmp_path / "text.txt.xz"
-    file.write_bytes(lzma.compress(f"前文{secret}后文\n另一段文字\n".encode()))
-    assert list(read_passages([file], [secret])) == ["另一段文字"]
-    with pytest.raises(DataError, match=r"nowhere\.txt"):
-        list(read_passages([tmp_path / "nowhere.txt"]))
-
-
 @pytest.mark.parametrize("inside", ["", " ", "\u3000"])
-def test_white_space_hides_no_test_sentence(tmp_path, inside):
+def test_a_passage_with_a_test_sentence_is_left_out_whatever_its_spaces(tmp_path, inside):
     secret = "这是一句不该出现在 GPT 4 训练文本里的话"
     written = inside.join("这是一句不该出现在GPT4训练文本里的话")
-    file = tmp_path / "text.txt"
-    file.write_text(f"前 文 {written}后文\n另 一段 文字\n这是一句不该出现在\n", encoding="utf-8")
+    file = tmp_path / "text.txt.xz"
+    lines = f"前 文 {written}后文\n另 一段 文字\n这是一句不该出现在\n"
+    file.write_bytes(lzma.compress(lines.encode()))
     assert list(read_passages([file], [secret])) == ["另 一段 文字", "这是一句不该出现在"]
 
 
