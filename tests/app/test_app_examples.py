@@ -5,6 +5,8 @@ example whose model isn't shipped (yet) is skipped, and the app doesn't offer
 it; the default model must be there.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from app.services import DEMO_GRAPHS, ROOT
@@ -109,10 +111,11 @@ def test_the_edit_that_an_examples_hint_names_turns_its_prediction(loaded, examp
 @pytest.mark.parametrize("example", [e for e in EXAMPLES if e.shows], ids=name_of)
 def test_the_pictures_of_start_show_what_the_model_says(loaded, example):
     pipeline, graph = loaded(example.model), graph_of(example)
+    as_in_lab = replace(pipeline.config.options, keep_places=True)
     (triple, _), said = example.turn, {}
     for kind in ("now", "off", "wrong"):
         edited = graph.apply(example.edit(kind)) if kind != "now" else graph
-        spans = pipeline(*example.sentences, graph=edited).prediction.spans
+        spans = pipeline(*example.sentences, graph=edited, options=as_in_lab).prediction.spans
         found = [(own.label, round(own.probability, 2)) for own in spans if own.text == triple.head]
         said[kind] = found[0] if found else None
     assert said == {
