@@ -135,16 +135,6 @@ def test_an_adapters_folder_holds_neither_encoder_nor_tokenizer(root):
     assert settings["base_model_name_or_path"] == "../encoder"
 
 
-def test_an_adapter_moves_with_its_encoder(root, tmp_path_factory):
-    other = tmp_path_factory.mktemp("elsewhere")
-    before = Pipeline.from_pretrained(root / "adapter", device="cpu")(TEXT, graph=GRAPH).logits
-    for name in ("encoder", "adapter"):
-        shutil.move(root / name, other / name)
-    assert torch.equal(
-        Pipeline.from_pretrained(other / "adapter", device="cpu")(TEXT, graph=GRAPH).logits, before
-    )
-
-
 def test_an_encoder_elsewhere_is_named_by_its_whole_path_and_found_beside_the_adapter(root):
     far = root / "far" / "adapter"
     make_adapter(root / "encoder", far)
@@ -189,11 +179,6 @@ def test_a_merged_adapter_serves_as_encoder_of_another_head(root):
 # What can go wrong
 
 
-def test_loading_an_adapter_warns_of_nothing(root, recwarn):
-    Pipeline.from_pretrained(root / "adapter", device="cpu")
-    assert [str(warning.message) for warning in recwarn if warning.category is FutureWarning] == []
-
-
 @pytest.mark.parametrize(
     ("file", "values", "message"),
     [
@@ -235,15 +220,6 @@ def test_weights_that_do_not_fit_are_refused(root, file, alter, message):
     save_file(weights, root / file, metadata={"format": "pt"})
     with pytest.raises(CheckpointError, match=message):
         Pipeline.from_pretrained(root / "adapter", device="cpu")
-
-
-def test_an_encoder_saved_in_another_order_is_the_same_encoder(root):
-    auto = AutoModelForTokenClassification
-    model = load_model(root / "encoder", auto, device="cpu", **NAMES)
-    head = adapters.head_modules(model)
-    config = json.loads((root / "adapter" / "config.json").read_text())
-    assert adapters.weights_hash(model, head) == config["kbert_encoder_sha256"]
-    assert adapters.weights_hash(model, []) != config["kbert_encoder_sha256"]
 
 
 def test_a_missing_encoder_is_said_with_the_places_looked_in(root):

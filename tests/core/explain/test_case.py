@@ -225,15 +225,6 @@ def test_key_of_a_variant_tells_what_the_encoder_gets(case):
     assert len(keys | {key(case.without_knowledge()), key(case.reading)}) == len(PIECES) + 2
 
 
-def test_what_is_likely_at_a_target_is_a_distribution(classifier, case):
-    assert case.base.likely.shape == (3, 5)
-    assert case.base.likely.exp().sum(-1).tolist() == pytest.approx([1, 1, 1])
-    of_class = Case.of(classifier, TEXT, graph=GRAPH)
-    assert of_class.target.probability(of_class.base.score, classifier.labels) == pytest.approx(
-        of_class.base.prediction.probabilities[of_class.target.label], abs=1e-5
-    )
-
-
 def test_target_of_another_task_is_refused(ner, classifier):
     with pytest.raises(TextError, match="labels whole texts"):
         _ = Case.of(classifier, TEXT, graph=GRAPH, target=DISEASE).base

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import tracemalloc
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from pathlib import Path
@@ -21,7 +20,6 @@ from kbert_core.explain.effects import (
     effects,
     interactions,
     shapley,
-    stream_effects,
     stream_interactions,
     stream_shapley,
 )
@@ -86,16 +84,6 @@ def test_the_triple_that_says_what_epilepsy_is_flips_its_entity():
     assert first.flips and first.effect > 2
     assert found.flips and (found.base.answer, found.plain.answer) == ("Disease", "O")
     assert [effect.flips for effect in found.ranked[1:]] == [False]
-
-
-def test_effects_come_batch_by_batch(ner):
-    graph = KnowledgeGraph([Triple("糖尿病", "r", c) for c in "abcdefghijklmnopqrstuv"])
-    case = Case.of(
-        ner, TEXT, graph=graph, target=DISEASE, options=InjectionOptions(22, tail_only=True)
-    )
-    grown = list(stream_effects(case))
-    assert [(len(found.each), found.total) for found in grown] == [(16, 22), (22, 22)]
-    assert grown[-1].each[:16] == grown[0].each
 
 
 def test_a_text_without_knowledge_has_no_effects(ner):
@@ -212,13 +200,6 @@ def test_interactions_of_some_pieces_leave_the_others_where_they_are(case):
     assert interactions(case, pieces=[Piece(IS_CURE)]).each == ()
 
 
-def test_interactions_come_batch_by_batch(case, monkeypatch):
-    monkeypatch.setattr(Case, "at_once", lambda _: 2)
-    grown = list(stream_interactions(case))
-    assert [(len(found.each), found.runs) for found in grown] == [(0, 2), (0, 4), (2, 6), (3, 7)]
-    assert {found.total for found in grown} == {3}
-
-
 def test_interactions_are_rows_plain_data_and_a_figure(case):
     found = interactions(case)
     assert list(found.to_frame()["other_tail"]) == ["多饮", "治疗", "治疗"]
@@ -308,29 +289,6 @@ def test_no_set_is_run_twice():
     game = random_game(8)
     found = shapley(game, exact=False, orders=60)
     assert len(set(game.asked)) == len(game.asked) == found.runs
-
-
-class Large(Game):
-    """A game of many pieces that keeps nothing of what was run."""
-
-    def with_only(self, pieces):
-        return len(list(pieces))
-
-    def run(self, variants):
-        yield from (scored(float(size)) for size in variants)
-
-
-def test_many_sets_of_many_pieces_take_little_memory():
-    shapley(Large({}, 7), exact=False, orders=4)  # what is imported once isn't counted
-    tracemalloc.start()
-    try:
-        found = shapley(Large({}, 60), exact=False, orders=64)
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert found.runs > 3600
-    assert values(found) == pytest.approx([1.0] * 60)
-    assert most < 1.5e6  # as sets they take 10 MB
 
 
 def test_few_pieces_are_done_exactly_and_too_many_are_not():
