@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from rpds import HashTrieMap
 
 from kbert_core.errors import GraphEditError, GraphFileError
-from kbert_core.knowledge.name_index import AddedNames, JoinedNames, Names
+from kbert_core.knowledge.name_index import JoinedNames, Names
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.surface_forms import forms_of
 from kbert_core.knowledge.triple import ALIAS_RELATIONS, AliasRelations, Triple, refuse_no_triple
@@ -187,7 +187,7 @@ class KnowledgeGraph:
         self._source = source
         self._changed: HashTrieMap[str, Triples] = HashTrieMap()  # entity → all of its triples now
         self._switched: HashTrieMap[Triple, bool] = HashTrieMap()  # whether it is on now
-        self._added_names = AddedNames()
+        self._new_names: Names | None = None  # of changed entities, once they were looked for
         self._before: KnowledgeGraph | None = None
         self._edits: tuple[Edit, ...] = ()  # since then
         self._kept: dict[Hashable, Any] = {}
@@ -313,7 +313,13 @@ class KnowledgeGraph:
         """The names of every entity, as they are looked up in a text."""
         if not self._changed:
             return self._source.names
-        return JoinedNames([self._source.names, *self._added_names.parts], self._changed)
+        if self._new_names is None:
+            self._new_names = Names.of(chain.from_iterable(map(self._forms, sorted(self._changed))))
+        return JoinedNames([self._source.names, self._new_names], self._changed)
+
+    def _forms(self, entity: str) -> list[tuple[str, str]]:
+        triples = self._now(entity)
+        return [*forms_of(entity, triples, self.aliases)] if triples else []
 
     def meant_by(self, key: str) -> tuple[str, ...]:
         """See ``Names.meant_by``."""
@@ -416,21 +422,8 @@ class KnowledgeGraph:
         for triple, on in switched.items():
             if on == (triple not in self._source.off):
                 graph._switched = graph._switched.discard(triple)
-        before, after = (
-            {
-                form
-                for entity in changed
-                if (triples := triples_of(entity))
-                for form in forms_of(entity, triples, self.aliases)
-            }
-            for triples_of in (self._source.triples_of, graph._now)
-        )
-        # Of entities that are gone, only their own names: another may be said by others too.
-        gone = (entity for entity, triples in changed.items() if not triples)
-        removed = {form for entity in gone for form in forms_of(entity, (), self.aliases)}
-        graph._added_names = self._added_names.edited(
-            added=sorted(after - before), removed=removed - after
-        )
+        if all(self._forms(entity) == graph._forms(entity) for entity in changed):
+            graph._new_names = self._new_names
         return graph
 
 

@@ -7,14 +7,13 @@ and texts are loosened before they are looked through (``names.loosen``).
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import chain
 from typing import Any
 
 import marisa_trie
 import numpy as np
 from numpy.typing import NDArray
-from rpds import HashTrieMap
 
 from kbert_core.tokens import CodePoints, Ints, code_points
 
@@ -190,39 +189,6 @@ class JoinedNames(Names):
     def may_start(self, codes: CodePoints) -> NDArray[np.bool_]:
         """See ``Names.may_start``."""
         return reduce(np.logical_or, (part.may_start(codes) for part in self._parts))
-
-
-class AddedNames:
-    """Names that were added by edits: (key, entity) → a number, later ones higher; never changed.
-
-    Args:
-        names: these.
-        count: a number that is higher than theirs.
-    """
-
-    def __init__(
-        self, names: "HashTrieMap[tuple[str, str], int]" = HashTrieMap(), count: int = 0
-    ) -> None:
-        self._names, self._count = names, count
-
-    @cached_property
-    def parts(self) -> tuple[Names, ...]:
-        """An index of these names; empty if there are none."""
-        forms = sorted(self._names, key=self._names.__getitem__)
-        return (Names.of(forms),) if forms else ()
-
-    def edited(
-        self, *, added: Iterable[tuple[str, str]], removed: Iterable[tuple[str, str]]
-    ) -> "AddedNames":
-        """Return these names with pairs of key and entity added and removed."""
-        new = [name for name in added if name not in self._names]
-        gone = [name for name in removed if name in self._names]
-        names = self._names
-        for number, name in enumerate(new, self._count):
-            names = names.insert(name, number)
-        for name in gone:
-            names = names.remove(name)
-        return AddedNames(names, self._count + len(new)) if new or gone else self
 
 
 def _hashes(codes: CodePoints, depth: int) -> Iterator[CodePoints]:
