@@ -348,24 +348,28 @@ class Pipeline:
         """
         refuse_single(texts)
         check_count("batch_size", batch_size)
-        waiting: list[Reading] = []
-        graph = as_graph(graph)
-        for some, error in _in_groups(texts, GROUP * batch_size):
+        reading["graph"] = as_graph(graph)
+        unread, waiting = iter(texts), list[Reading]()
+        while True:
+            some: list[Text] = []
             try:
-                waiting += self.readings(some, graph=graph, **reading)
-            except KBertError:
+                some.extend(islice(unread, GROUP * batch_size))
+                waiting += self.readings(some, **reading) if some else []
+            except KBertError:  # of one of these texts, or of what gives them
+                for sentences in some:
+                    try:
+                        waiting += self.readings([sentences], **reading)
+                    except KBertError:
+                        break
                 yield from self.predicted(waiting, batch_size=batch_size)
-                for sentences in some:  # raises at the text that can't be read
-                    yield from self.predicted(self.readings([sentences], graph=graph, **reading))
                 raise
             tokens = sum(len(row) for own in waiting for row in own.rows)
             full = tokens * len(self.labels) > LOGITS_AT_ONCE
-            if error or full or len(waiting) >= BATCHES_AHEAD * batch_size:
+            if full or not some or len(waiting) >= BATCHES_AHEAD * batch_size:
                 yield from self.predicted(waiting, batch_size=batch_size)
                 waiting = []
-            if error:
-                raise error
-        yield from self.predicted(waiting, batch_size=batch_size)
+            if not some:
+                return
 
     def predicted(self, readings: Sequence[Reading], *, batch_size: int = 32) -> Iterator[Reading]:
         """Run the given readings and yield each with its prediction, in order."""
@@ -410,21 +414,6 @@ def as_graph(graph: Any) -> KnowledgeGraph:
     refuse_no_graph(graph)
     assert isinstance(graph, KnowledgeGraph)
     return graph
-
-
-def _in_groups(texts: Iterable[Text], size: int) -> Iterator[tuple[list[Text], KBertError | None]]:
-    """Yield groups of texts; if the texts end in an error, the last group comes with it."""
-    unread = iter(texts)
-    while True:
-        some: list[Text] = []
-        try:
-            some.extend(islice(unread, size))
-        except KBertError as error:
-            yield some, error
-            return
-        if not some:
-            return
-        yield some, None
 
 
 def _task_named(name: str | None) -> Task | None:
