@@ -1,4 +1,4 @@
-"""Files and folders: what comes with the program, and what is written whole or not at all.
+"""Files: what comes with the program, and what is written whole or not at all.
 
 The models, demo graphs and app lie beside ``kbert_core`` in a clone of the repository; an installed
 package has them in ``kbert_lab``. Both name them as the repository does: ``models/zh-mini``.

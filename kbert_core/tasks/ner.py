@@ -49,20 +49,20 @@ class LabelledToken:
     probabilities: dict[str, float]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelledTokens(Sequence[LabelledToken]):
     """The T tokens of a text with their tags, each made when it is asked for.
 
-    Args:
+    Attributes:
         tags: the numbers of the T tags.
         names: the names of the K tags.
         probabilities: (T, K).
     """
 
-    def __init__(
-        self, tokens: Tokens, tags: Ints, names: Sequence[str], probabilities: Floats
-    ) -> None:
-        self.tokens, self.tags, self.names = tokens, tags, names
-        self.probabilities = probabilities
+    tokens: Tokens
+    tags: Ints
+    names: Sequence[str]
+    probabilities: Floats
 
     def __len__(self) -> int:
         return len(self.tags)
