@@ -25,9 +25,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from itertools import cycle, islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
-from threading import Thread
 from types import UnionType
 from typing import Any, get_args
 
@@ -50,6 +49,7 @@ from kbert_lab.cli.read import predictions
 from kbert_lab.data.shards import PARQUET_PROBLEMS, BrokenRow, Row, Shard, find_shards, rows_of
 from kbert_lab.files import or_refused
 from kbert_lab.study.gated import JudgedSpan
+from kbert_lab.training.devices import end_with_parent
 
 ROWS_AT_ONCE = 8192  # predicted and written together: a row group
 TRIES = 3  # of a shard whose worker on a cluster dies
@@ -359,13 +359,7 @@ def _start(devices: Any, args: Namespace, folder: str, run: Mapping[str, str]) -
     global _worker
     args.device = devices.get()
     _worker = Worker(args, folder, run)
-    Thread(target=_end_with_its_parent, daemon=True).start()
-
-
-def _end_with_its_parent() -> None:
-    if (parent := parent_process()) is not None:
-        parent.join()
-        os._exit(1)
+    end_with_parent()
 
 
 def _read_by_this_process(shard: Shard) -> Done:

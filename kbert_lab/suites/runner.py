@@ -11,10 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from multiprocessing import active_children, get_context, parent_process
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from statistics import fmean
-from threading import Thread
 from typing import Any
 
 import torch
@@ -49,7 +48,7 @@ from kbert_lab.suites.results import (
     write_json,
 )
 from kbert_lab.suites.suite import SCRATCH, Baseline, Run, train_options
-from kbert_lab.training.devices import made_for_bf16
+from kbert_lab.training.devices import end_with_parent, made_for_bf16
 from kbert_lab.training.finetune import MAIN_SCORE, fit
 from kbert_lab.training.scores import scores_of_links
 from kbert_lab.training.trainer import duration
@@ -57,7 +56,6 @@ from kbert_lab.training.trainer import duration
 PREDICTIONS = "predictions.json"  # what stays in a cell's folder: others may be written over it
 TAG_SCORES = "tag_scores.npz"  # and this: decoding may be guided by others
 FAILED = 1  # exit code of a process whose run failed and was recorded
-ORPHANED = 2  # of one whose parent was killed
 RETRAINED_BY = 1000  # added to the seed by which training draws
 log = logging.getLogger(__name__)
 
@@ -312,19 +310,12 @@ def _in_process(experiment: Experiment, cell: Cell, device: str) -> None:
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
     torch.set_num_threads(1)
-    Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     try:
         good = attempt(experiment, cell, device)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     raise SystemExit(0 if good else FAILED)
-
-
-def _end_with_parent() -> None:
-    """End this process when the one that started it is killed, as a kill of its own would."""
-    if (parent := parent_process()) is not None:
-        parent.join()
-        os._exit(ORPHANED)
 
 
 def seconds_left(statuses: Sequence[Status], todo: Sequence[Cell], jobs: int) -> float | None:

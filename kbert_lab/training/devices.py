@@ -8,6 +8,8 @@ import logging
 import os
 from collections.abc import Callable
 from datetime import timedelta
+from multiprocessing import parent_process
+from threading import Thread
 from typing import TypeVar
 
 import torch
@@ -53,6 +55,17 @@ def shared(work: Callable[[], T]) -> T:
     box = [work() if is_main() else None]
     torch.distributed.broadcast_object_list(box, src=0)
     return box[0]  # type: ignore[return-value]
+
+
+def end_with_parent() -> None:
+    """End this process when the one that started it is killed, as a kill of its own would."""
+
+    def wait() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=wait, daemon=True).start()
 
 
 def leave() -> None:
