@@ -16,7 +16,6 @@ from kbert_core.errors import CheckpointError, OptionError, TextError
 from kbert_core.kbert.flat_tree import FlatTree, PlacedBranch
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.mentions import Mention, PassedOver
-from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import LeftOut, Reason
 from kbert_core.text import Tokenizer
 from kbert_core.words import AS_BERT, WITHOUT_MARKS, Characters, Words
@@ -24,6 +23,7 @@ from kbert_lab.cli import commands as options
 from kbert_lab.cli.commands import arguments_of, command, loaded
 from kbert_lab.cli.output import SHOWN, TRIPLE, count_of, placed, prediction_text, text_of
 from kbert_lab.cli.texts import TEXT, Texts, each_text, lines_of
+from kbert_lab.data.tagging import words_are_spaced
 
 log = logging.getLogger(__name__)
 TEXTS_AT_ONCE = 1000  # of a file that are predicted together
@@ -170,10 +170,8 @@ def _rows_without_model(args: Namespace) -> Callable[[Sequence[str]], Rows]:
     scorer = scorer_of(how, None) if how.needs_model else None
 
     def rows_of(sentences: Sequence[str]) -> Rows:
-        letters = [c for text in sentences for c in text if c.isalpha()]
-        spaced = 2 * sum(map(is_word_character, letters)) >= len(letters)
         tokenizer: Tokenizer = Characters(special=args.special)
-        if args.words or spaced:
+        if args.words or words_are_spaced(sentences):
             word = WITHOUT_MARKS if args.words else AS_BERT
             tokenizer = Words(special=args.special, word=word)
         words = None

@@ -97,6 +97,12 @@ def check_tags(tokens: Sequence[str], tags: Sequence[str], where: str) -> None:
             )
 
 
+def words_are_spaced(texts: Iterable[str]) -> bool:
+    """Say whether texts are mostly in a script with spaces between words."""
+    letters = [character for text in texts for character in text if character.isalpha()]
+    return 2 * sum(map(is_word_character, letters)) >= len(letters)
+
+
 def spaced(tokens: Sequence[str]) -> bool:
     """Say whether tokens are mostly words of a script with spaces between words."""
     if all(len(token) <= 1 for token in tokens):

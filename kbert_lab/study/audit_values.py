@@ -8,13 +8,13 @@ from typing import Any
 
 from kbert_core.errors import DataError
 from kbert_core.files import shipped
-from kbert_core.knowledge.names import is_word_character
 from kbert_core.knowledge.selection import InjectionOptions
 from kbert_core.text import Tokenizer
 from kbert_core.words import AS_BERT, BETWEEN_SPACES, Characters, Words
 from kbert_lab.data.hub import is_hub_name
 from kbert_lab.data.labelled import SPLITS, Example
 from kbert_lab.data.sources import LOOKED_AT, guess_task, read_present, unused_files
+from kbert_lab.data.tagging import words_are_spaced
 
 GROUP_HEADS = 50  # heads a type needs before the share of gold mentions among them means much
 SHOWN_FILES = 8  # that weren't used
@@ -66,9 +66,7 @@ def read_data(
 def plain_tokenizer(data: Data) -> Tokenizer:
     """Return a tokenizer to count without a model: words if spaces divide them, or characters."""
     examples = next(iter(data.splits.values()))[:LOOKED_AT]
-    letters = [c for e in examples for text in e.sentences for c in text if c.isalpha()]
-    spaced = 2 * sum(map(is_word_character, letters)) >= len(letters)
-    if spaced:
+    if words_are_spaced(text for example in examples for text in example.sentences):
         return Words(special=True, word=BETWEEN_SPACES if data.task == "ner" else AS_BERT)
     return Characters(special=True)
 
