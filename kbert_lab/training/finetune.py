@@ -48,7 +48,7 @@ UNLABELLED = ("mask", "link", "qa")  # tasks whose labels aren't the data's
 WARMUP = 0.1  # share of the steps in which the rate rises
 NOT_THE_RUN = {  # may differ when a run goes on; fingerprints stand for data and graphs
     *("data", "train", "dev", "test", "dev_share", "columns", "also_train", "links", "link_share"),
-    *("kg", "hiding_kg", "skip_bad", "float32", "batch_tokens", "accumulate"),
+    *("kg", "hiding_kg", "skip_bad", "float32", "batch_tokens", "accumulate", "patience"),
     *("system", "injection", "ablation", "windows", "base", "roof", *HOW_IT_RUNS),
 }
 
@@ -166,7 +166,7 @@ def _fitted(
     if links:
         run["links"] = _fingerprint({"train": links.examples, "dev": ()})
         run["link_share"] = options.link_share
-    changing = {"precision to save in": not options.float32}
+    changing = {"patience": steps.patience, "precision to save in": not options.float32}
     how = {"begins": last is None, "replacing": replacing_others}
     if (report := checkpoints.begin(options.run, run, changing, **how)) is not None:
         return report
@@ -257,7 +257,7 @@ def _trainer(
         total_loss=total_loss,
         rate_of=reader.rate_of,
         score=score,
-        course=Course(batches.tokens.__getitem__, batches.epoch_ends),
+        course=Course(batches.tokens.__getitem__, batches.epoch_ends, steps.patience),
         data_collator=lambda items: items[0],
         args=arguments(
             reader.device,

@@ -161,6 +161,7 @@ class OptimiserOptions(Options):
         accumulate (N): number of batches per step; like a larger batch, in less memory
         learning_rate: default: 1e-3 for an adapter, 5e-4 from scratch, 4e-4 for encoders up to 384
             wide, else 5e-5
+        patience: stop after this many epochs without a better dev score; 0: never
     """
 
     epochs: int = option(4, least=1)
@@ -169,6 +170,7 @@ class OptimiserOptions(Options):
     batch_tokens: int = option(1024, least=16)
     accumulate: int = option(1, least=1)
     learning_rate: float | None = option(None, above=0)
+    patience: int = option(0, least=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -45,10 +45,14 @@ class Course(TrainerCallback):
     Args:
         tokens: how many tokens are read before a step, by step.
         ends: the steps after which an epoch ends.
+        patience: stop after so many epochs without a better score; 0: never. The trainer's own
+            patience goes back to what it was when a run goes on.
     """
 
-    def __init__(self, tokens: Callable[[int], float], ends: Collection[int] = ()) -> None:
-        self.tokens, self.ends = tokens, {*ends}
+    def __init__(
+        self, tokens: Callable[[int], float], ends: Collection[int] = (), patience: int = 0
+    ) -> None:
+        self.tokens, self.ends, self.patience = tokens, {*ends}, patience
         self._began = self._saved = time.monotonic()
         self._first, self._before = 0, 0.0
 
@@ -87,6 +91,13 @@ class Course(TrainerCallback):
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Count the minutes to the next checkpoint."""
         self._saved = time.monotonic()
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Stop where no epoch of the last ones was the best."""
+        name = f"eval_{args.metric_for_best_model}"
+        scores = [entry[name] for entry in state.log_history if name in entry]
+        if self.patience and len(scores) - 1 - scores.index(max(scores)) >= self.patience:
+            control.should_training_stop = True
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """Say how far the training is, and how long it takes."""

@@ -67,7 +67,7 @@ def tuning(folder, output):
     for split in ("train", "dev"):
         (folder / f"{split}.tsv").write_text("\n".join(["text_a\tlabel", *rows]), encoding="utf-8")
     (folder / "kg.spo").write_text("糖尿病\t类别\t疾病\n心电图\t类别\t检查\n", encoding="utf-8")
-    how = "--task ner --counterfactual 0.2 --branch-dropout 0.2 --epochs 40"
+    how = "--task ner --counterfactual 0.2 --branch-dropout 0.2 --epochs 40 --patience 30"
     sizes = "--batch-tokens 256 --hidden-size 64 --layers 1 --float32"
     files = ("--data", folder, "--output", output, "--kg", folder / "kg.spo")
     return ["train", *files, *how.split(), *sizes.split()]

@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from small_data import cut_off, tuning
+from transformers import Trainer
 
 from kbert_core.errors import CheckpointError, DataError, OptionError
 from kbert_core.kbert.kbert import KBertReader
@@ -152,21 +153,42 @@ def test_a_cut_off_run_is_gone_on_from_with_the_same_options_only(data):
     with pytest.raises(OptionError, match="training and dev data"):
         train(short)
     (data / "train.tsv").write_text(rows, encoding="utf-8")
-    assert len(train(short.changed(float32=False))["learning_curve"]) == 3
+    assert len(train(short.changed(patience=5, float32=False))["learning_curve"]) == 3
+
+
+@pytest.mark.parametrize("cut", [7, 10, 13])
+def test_a_cut_off_run_stops_early_where_a_whole_one_does(data, monkeypatch, cut):
+    scores = dict(enumerate([0.1, 0.5, 0.4, 0.3, 0.45, 0.9], start=1))
+
+    def scored(pipeline, examples, graph, **how):
+        return {"f1": scores[len(curve) + 1]}
+
+    curve = []
+
+    def watched(self, *args, **kwargs):
+        curve[:] = self.curve
+        return Trainer.training_step(self, *args, **kwargs)
+
+    monkeypatch.setattr(OrderedTrainer, "training_step", watched)
+    monkeypatch.setattr("kbert_lab.training.finetune.evaluate", scored)
+    made = tuning(data, epochs=6, patience=3)
+    cut_off(made, before=cut)
+    assert [entry["f1"] for entry in fit(made).curve] == [0.1, 0.5, 0.4, 0.3, 0.45]
 
 
 def test_a_run_that_lies_elsewhere_now_still_ends_with_its_best_epoch(data, monkeypatch):
     scores = iter([0.1, 0.9, 0.3])
+    how = {"epochs": 3, "patience": 0}
     with monkeypatch.context() as patch:
         patch.setattr("kbert_lab.training.finetune.evaluate", lambda *_, **__: {"f1": next(scores)})
-        best = fit(tuning(data, epochs=3)).pipeline.encoder.model.state_dict()
+        best = fit(tuning(data, **how)).pipeline.encoder.model.state_dict()
     (data / "model").rename(data / "moved")
-    moved = fit(tuning(data, "moved", epochs=3)).pipeline.encoder.model.state_dict()
+    moved = fit(tuning(data, "moved", **how)).pipeline.encoder.model.state_dict()
     assert all(torch.equal(moved[name], tensor) for name, tensor in best.items())
     first, _ = sorted((data / "moved" / "checkpoints").glob("checkpoint-*"), key=step_of)
     shutil.rmtree(first)
     with pytest.raises(CheckpointError, match="the best checkpoint so far is gone or broken"):
-        fit(tuning(data, "moved", epochs=3))
+        fit(tuning(data, "moved", **how))
 
 
 def test_classes_pairs_and_masks_train_too(data, tmp_path):
@@ -236,7 +258,7 @@ def test_a_finished_model_of_another_run_is_not_replaced(data):
     for changes, message in (
         ({"epochs": 2}, "another epochs, which"),
         ({"seed": 1, "kg": ()}, "another seed, another graph, which"),
-        ({"float32": False}, "another precision to save in"),
+        ({"patience": 1}, "another patience"),
     ):
         with pytest.raises(OptionError, match=f"model: holds .*{message}.* another --output"):
             train(once.changed(**changes))
