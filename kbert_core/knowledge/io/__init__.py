@@ -66,16 +66,13 @@ class Reading:
             if len(self.problems) < SHOWN_PROBLEMS or self.skip_bad:
                 self.problems.append(said)
             if self.bad > MOST_BAD + good:
-                raise GraphFileError(
-                    f"{self.problems[0]}\n… and {self.bad - 1:,} more up to {self.unit} "
-                    f"{row.line:,}, and only {good:,} triples. Is it another kind of file? The "
-                    "ending of its name must fit its format."
-                )
-        if self.bad and not good and plain_ending(self.name) not in ENDINGS:
+                break
+        no_triples = self.bad and not good and plain_ending(self.name) not in ENDINGS
+        if no_triples or self.bad > MOST_BAD + good:
             raise GraphFileError(
-                f"{self.problems[0]}\n{self.name}: no {self.unit} of it is a triple. Is it another "
-                "kind of file? Save its triples as a table of head, relation and tail, with tabs "
-                "between, and call it .tsv."
+                f"{self.problems[0]}\n{self.name}: its first {self.bad + good:,} {self.unit}s hold "
+                f"{good:,} triples. Is it another kind of file? Save its triples as a table of "
+                "head, relation and tail, with tabs between, and call it .tsv."
             )
         if self.bad and not self.skip_bad:
             rest = self.bad - SHOWN_PROBLEMS
