@@ -2,9 +2,8 @@
 
 import codecs
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 
 WIDE = ("utf-16-le", "utf-16-be")
 NARROW = ("gb18030", "cp1252", "euc_kr", "big5", "shift_jis", "cp1250", "cp1251", "cp1253")
@@ -66,21 +65,27 @@ def decoded(data: bytes, name: str) -> str:
 
 def plausible(text: str, encoding: str) -> float:
     """The share of characters beyond ASCII that are as in texts."""
-    korean = any(_script(c) == "HANGUL" for c in text)
-    chinese = {} if korean else _chinese(0.5 if encoding == "gb18030" else 1)
+    traditional = 0.5 if encoding == "gb18030" else 1.0
+    if any(_script(c) == "HANGUL" for c in text):
+        text = "".join("\0" if _script(c) == "CJK" else c for c in text)  # none stands in Korean
     shares = [
-        _usual(text[max(0, place - 1) : place], character, text[place + 1 : place + 2], chinese)
+        _usual(text[max(0, place - 1) : place], character, text[place + 1 : place + 2], traditional)
         for place, character in enumerate(text)
         if not character.isascii() or character == "\0"
     ]
     return sum(shares) / len(shares) if shares else 1.0
 
 
-def _usual(before: str, character: str, after: str, chinese: Mapping[str, float]) -> float:
-    """How usual a character is between two others: 1 for a common one, 0 for none of a text."""
+def _usual(before: str, character: str, after: str, traditional: float) -> float:
+    """How usual a character is between two others: 1 for a common one, 0 for none of a text.
+
+    Chinese characters of the standards' first levels are common, traditional ones by their share.
+    """
     script = _script(character)
     if script == "CJK":
-        return chinese.get(character, 0)
+        if simplified := character.encode("gb2312", "ignore"):
+            return 1 if simplified < b"\xd8" else 0.5
+        return traditional if b"\xa4" <= character.encode("big5", "ignore") < b"\xc7" else 0
     if script in _SYLLABLES or character in _SIGNS:
         return 1
     inside = character.isupper() and before.islower()  # "lH": no word has that
@@ -92,19 +97,3 @@ def _usual(before: str, character: str, after: str, chinese: Mapping[str, float]
 
 def _script(character: str) -> str:
     return unicodedata.name(character, "").partition(" ")[0]
-
-
-@cache
-def _chinese(traditional: float) -> dict[str, float]:
-    """Chinese characters by how common they are: those of the first levels of standards more."""
-    levels = (
-        ("big5", range(0xA4, 0xC7), traditional),
-        ("gb2312", range(0xD8, 0xF8), 0.5),
-        ("gb2312", range(0xB0, 0xD8), 1),
-    )
-    return {
-        bytes((lead, trail)).decode(name, "ignore"): share
-        for name, leads, share in levels
-        for lead in leads
-        for trail in range(0x40, 0xFF)
-    }
