@@ -79,7 +79,7 @@ def measured(
     if name == RELEASED:
         examples = [cut_as_released(pipeline, e, known, reading) for e in examples]
     readings: Any = pipeline.readings([e.sentences for e in examples], graph=known, **reading)
-    hung = sum(len(own.pieces) for own in readings)
+    hung = sum(len(own.facts) for own in readings)
     out = sum(left.rule is Rule.LENGTH for own in readings for _, left in own.left_out)
     scores = evaluate(pipeline, examples, known, **reading)
     return {

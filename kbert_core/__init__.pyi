@@ -34,7 +34,7 @@ from .knowledge.triple import Triple as Triple
 from .pipeline import NO_KNOWLEDGE as NO_KNOWLEDGE
 from .pipeline import Pipeline as Pipeline
 from .probing import probe as probe
-from .reader import Piece as Piece
+from .reader import Fact as Fact
 from .reader import Reader as Reader
 from .reader import Reading as Reading
 from .reader import Trace as Trace

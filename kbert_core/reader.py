@@ -41,7 +41,7 @@ Named = tuple[Mention, tuple[Triple, ...]]  # a name in a text, and what the gra
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Fact:
     """Knowledge that can be left out: a triple, at all of its mentions or at a single one.
 
     Attributes:
@@ -52,7 +52,7 @@ class Piece:
     node: int | None = None
 
     def covers(self, node: int, triple: Triple) -> bool:
-        """Say whether this piece is the given triple at the given mention."""
+        """Say whether this fact is the given triple at the given mention."""
         return triple == self.triple and self.node in (None, node)
 
 
@@ -88,19 +88,19 @@ class Reading(ABC):
 
     @property
     @abstractmethod
-    def pieces(self) -> tuple[Piece, ...]:
+    def facts(self) -> tuple[Fact, ...]:
         """The triples that the model reads, in reading order, once for each mention."""
 
     @property
     def used(self) -> tuple[Triple, ...]:
         """The triples that are in, in reading order, once for each mention."""
-        return tuple(piece.triple for piece in self.pieces)
+        return tuple(fact.triple for fact in self.facts)
 
     @property
     def by_mention(self) -> tuple[Named, ...]:
         """Each mention with its triples."""
         return tuple(
-            (mention, tuple(own.triple for own in self.pieces if own.node in (None, number)))
+            (mention, tuple(own.triple for own in self.facts if own.node in (None, number)))
             for number, mention in enumerate(self.mentions)
         )
 
@@ -294,8 +294,8 @@ class Reader(ABC):
         return self.flatten(queried, config, windows=windows)
 
     @abstractmethod
-    def without(self, reading: Reading, pieces: Collection[Piece]) -> Reading:
-        """Return the reading without some pieces of knowledge; everything else stays the same."""
+    def without(self, reading: Reading, facts: Collection[Fact]) -> Reading:
+        """Return the reading without some facts; everything else stays the same."""
 
     def query(
         self,

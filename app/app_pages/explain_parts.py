@@ -54,9 +54,9 @@ def open_lab(*edits: Edit) -> None:
 def effects_part(now: Scene, graph: KnowledgeGraph, target: Target) -> None:
     """Measure in the background, show what is known as it comes."""
     case = explained.case_of(now, graph, target)
-    if not case.pieces:
+    if not case.facts:
         no_triple(graph)
-    key, count = (explained.key_of(now, graph), target), len(case.pieces)
+    key, count = (explained.key_of(now, graph), target), len(case.facts)
     run = kept(EFFECTS, key)
     label = t("Measure {count} triples", count=f"{count:,}")
     if run is None and (count <= AT_ONCE or st.button(label, key="explain.measure")):
@@ -77,7 +77,7 @@ def measure(case: Case) -> Iterator[Found | Progress]:
     for found in stream_effects(case):
         yield Progress(len(found.each), found.total)
         yield found
-    if isinstance(case.trace, KBertTrace) and case.pieces:
+    if isinstance(case.trace, KBertTrace) and case.facts:
         yield attention_effect(case, measured=found)
     try:
         yield attributions(case, probability=True)
@@ -130,7 +130,7 @@ def triples(shown: view.View) -> None:
         hide_index=True,
         column_config=config,
     )
-    chosen = [shown.ranked[at].piece.triple for at in event.selection.rows]
+    chosen = [shown.ranked[at].fact.triple for at in event.selection.rows]
     if not chosen:
         st.caption(t("Choose a row to switch its triple off."))
     for triple in chosen:
@@ -227,7 +227,7 @@ def paths_part(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
     run = kept(PATHS, key)
     if run is None:
         found = stream_influence(explained.case_of(now, graph), window=window)
-        steps = partial(with_progress, found, lambda one: (len(one.pieces), one.total))
+        steps = partial(with_progress, found, lambda one: (len(one.facts), one.total))
         run = begin(PATHS, key, steps, growing=True)
     if run is not None:
         follow(run, draw_path, key=PATHS, again=True)
@@ -236,13 +236,13 @@ def paths_part(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
 def draw_path(look: Look[Influence]) -> None:
     """What one triple changes, once all were followed or the run was stopped."""
     found = look.results[-1] if look.results else None
-    if not look.ended or found is None or not found.pieces:
+    if not look.ended or found is None or not found.facts:
         return
-    pieces = found.pieces
-    name = lambda number: str(pieces[number].triple)  # noqa: E731
-    piece = select(t("Triple"), range(len(pieces)), f"explain.path_triple.{len(pieces)}", name)
-    st.markdown(markdown(view.say_reach(found, piece)))
-    figure = view.change_chart(found, piece, dark=st.context.theme.type == "dark")
+    facts = found.facts
+    name = lambda number: str(facts[number].triple)  # noqa: E731
+    fact = select(t("Triple"), range(len(facts)), f"explain.path_triple.{len(facts)}", name)
+    st.markdown(markdown(view.say_reach(found, fact)))
+    figure = view.change_chart(found, fact, dark=st.context.theme.type == "dark")
     height = int(figure.layout.height)
     with st.container(height=TALL if height > TALL else "content", border=False):
         chart(figure, "explain.path_map")

@@ -16,7 +16,7 @@ from kbert_core.errors import MissingPackageError, OptionError
 from kbert_core.explain.case import Case
 from kbert_core.explain.result import Plain, Result, name_of
 from kbert_core.explain.targets import LinkTarget
-from kbert_core.reader import Piece
+from kbert_core.reader import Fact
 
 STEPS = 64  # on the way, at the points of Gauss and Legendre
 ROWS_AT_ONCE = 16
@@ -31,9 +31,9 @@ class TokenShare(Plain):
     share: float
     sentence: int = -1  # of the text, and where it starts there; -1: it is a triple's
     start: int = -1
-    piece: Piece | None = None  # the triple it says, at its mention
+    fact: Fact | None = None  # the triple it says, at its mention
 
-    keys: ClassVar = "token=text share sentence start triple=piece"
+    keys: ClassVar = "token=text share sentence start triple=fact"
 
 
 @dataclass(frozen=True)
@@ -53,16 +53,16 @@ class Attributions(Result):
         """The whole difference minus the sum of the shares; more steps make it smaller."""
         return self.score - self.masked - sum(own.share for own in self.each)
 
-    def of(self, piece: Piece | None) -> float:
+    def of(self, fact: Fact | None) -> float:
         """Return the sum over the tokens of a triple; None: over those of the text."""
-        return sum(own.share for own in self.each if _same(own.piece, piece))
+        return sum(own.share for own in self.each if _same(own.fact, fact))
 
     def name(self, own: TokenShare) -> str:
         """Return a token in one line."""
-        return f"{own.text} ({name_of(own.piece.triple)})" if own.piece else own.text
+        return f"{own.text} ({name_of(own.fact.triple)})" if own.fact else own.text
 
 
-def _same(own: Piece | None, asked: Piece | None) -> bool:
+def _same(own: Fact | None, asked: Fact | None) -> bool:
     if own is None or asked is None:
         return own is asked
     return own.triple == asked.triple and (own.node == asked.node or None in (own.node, asked.node))
@@ -158,17 +158,17 @@ def _tokens(case: Case, shares: Places) -> list[TokenShare]:
             for at, value in enumerate(own[start:end].tolist(), start=first):
                 text[sentence][at] += value
         for placed in () if reader.inserts else getattr(row, "branches", ()):
-            piece = Piece(placed.branch.triple, placed.node)
+            fact = Fact(placed.branch.triple, placed.node)
             values = own[placed.start : placed.end].tolist()
             words = row.tokens[placed.start : placed.end]
-            triples += [TokenShare(w, v, piece=piece) for w, v in zip(words, values, strict=True)]
+            triples += [TokenShare(w, v, fact=fact) for w, v in zip(words, values, strict=True)]
     for values in shares.get("kb_ids", ()):
         kb, tokenizer = reading.kb, reader.embeds()["kb_ids"][1].hugging_face
         for triple, (start, end) in zip(kb.triples, kb.places, strict=True):
             words = tokenizer.convert_ids_to_tokens(list(kb.ids[start:end]))
             own = values[start:end].tolist()
             triples += [
-                TokenShare(w, v, piece=Piece(triple)) for w, v in zip(words, own, strict=True)
+                TokenShare(w, v, fact=Fact(triple)) for w, v in zip(words, own, strict=True)
             ]
     for n, (sentence, tokens) in enumerate(zip(reading.sentences, reading.tokens, strict=True)):
         for value, start, end in zip(text[n], tokens.starts, tokens.ends, strict=True):

@@ -16,7 +16,7 @@ from kbert_core.explain.targets import NOTHING, Target, target_of
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.pipeline import Pipeline
-from kbert_core.reader import Piece, Reading
+from kbert_core.reader import Fact, Reading
 
 AT_ONCE = 32  # rows a batch
 TOKENS_A_STEP = 4096  # of the readings between two results: whoever waits or stops waits for them
@@ -93,35 +93,35 @@ class Case:
         return self.reading.sentences
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
+    def facts(self) -> tuple[Fact, ...]:
         """The triples that the model reads, in reading order, each once."""
-        return tuple(dict.fromkeys(Piece(piece.triple) for piece in self.pieces_by_mention))
+        return tuple(dict.fromkeys(Fact(fact.triple) for fact in self.facts_by_mention))
 
     @property
-    def pieces_by_mention(self) -> tuple[Piece, ...]:
+    def facts_by_mention(self) -> tuple[Fact, ...]:
         """The triples that the model reads, in reading order, once for each mention."""
-        return self.reading.pieces
+        return self.reading.facts
 
-    def mentions_of(self, piece: Piece) -> tuple[Mention, ...]:
-        """Return the mentions on which a piece hangs."""
+    def mentions_of(self, fact: Fact) -> tuple[Mention, ...]:
+        """Return the mentions on which a fact hangs."""
         return tuple(
             self.reading.mentions[p.node]
-            for p in self.pieces_by_mention
-            if p.node is not None and piece.covers(p.node, p.triple)
+            for p in self.facts_by_mention
+            if p.node is not None and fact.covers(p.node, p.triple)
         )
 
     # Variants: other readings of the text
 
-    def without(self, pieces: Iterable[Piece]) -> Reading:
-        """Return the reading without some pieces; nothing takes their place."""
-        return self.pipeline.reader.without(self.reading, tuple(pieces))
+    def without(self, facts: Iterable[Fact]) -> Reading:
+        """Return the reading without some facts; nothing takes their place."""
+        return self.pipeline.reader.without(self.reading, tuple(facts))
 
-    def with_only(self, pieces: Iterable[Piece]) -> Reading:
-        """Return the reading with only these pieces."""
-        kept = tuple(pieces)
+    def with_only(self, facts: Iterable[Fact]) -> Reading:
+        """Return the reading with only these facts."""
+        kept = tuple(facts)
         return self.without(
             own
-            for own in self.pieces_by_mention
+            for own in self.facts_by_mention
             if own.node is not None and not any(p.covers(own.node, own.triple) for p in kept)
         )
 

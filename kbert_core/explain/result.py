@@ -1,7 +1,7 @@
 """What all results of explanations share: plain data, a table, and how numbers and names are said.
 
 ``keys`` of a result says once what is shown of it, as "key=field", or "key"
-where both are the same; a field may be a path, as "piece.triple".
+where both are the same; a field may be a path, as "fact.triple".
 """
 
 import math
@@ -18,7 +18,7 @@ from kbert_core.explain.targets import NO_SPAN, Target
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.triple import Triple
-from kbert_core.reader import Piece
+from kbert_core.reader import Fact
 
 if TYPE_CHECKING:  # optional, and slow to start
     from matplotlib.figure import Figure
@@ -91,7 +91,7 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 def plain(value: Any, sentences: Sequence[str] = ()) -> Any:
     """Make plain data of a value; ``sentences``: the text that its mentions are of."""
     match value:
-        case Piece():
+        case Fact():
             return plain(value.triple)
         case Mention():
             place = {"sentence": value.sentence, "start": value.start, "end": value.end}

@@ -351,6 +351,6 @@ def _answer(
 
 
 def _has_knowledge(span: Span, reading: Reading) -> bool:
-    nodes = {piece.node for piece in reading.pieces if piece.node is not None}
+    nodes = {fact.node for fact in reading.facts if fact.node is not None}
     mentions = [reading.mentions[node] for node in nodes]
     return any(m.start < span.end and span.start < m.end for m in mentions)

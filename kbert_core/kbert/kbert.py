@@ -19,7 +19,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.mentions import Mention
 from kbert_core.knowledge.selection import InjectionOptions, LeftOut, TripleScorer
 from kbert_core.knowledge.triple import Triple
-from kbert_core.reader import Named, Piece, Reader, Reading, Trace
+from kbert_core.reader import Fact, Named, Reader, Reading, Trace
 from kbert_core.text import WordPieces
 from kbert_core.tokens import Tokens, tokens_read
 
@@ -64,10 +64,10 @@ class KBertReading(Reading):
         return self.tree.by_mention
 
     @cached_property
-    def pieces(self) -> tuple[Piece, ...]:
+    def facts(self) -> tuple[Fact, ...]:
         """The branches that stand in a row, in reading order, each once."""
         every = ((number, t) for number, node in enumerate(self.tree.nodes) for t in node.used)
-        return tuple(Piece(t, number) for number, t in every if (number, t) in self._placed)
+        return tuple(Fact(t, number) for number, t in every if (number, t) in self._placed)
 
     @property
     def left_out(self) -> tuple[tuple[int, LeftOut], ...]:
@@ -228,11 +228,11 @@ class KBertReader(Reader):
             parts.append(nn.functional.pad(logits, (0, 0, 0, width - logits.shape[1])))
         return torch.cat(parts)
 
-    def without(self, reading: Reading, pieces: Collection[Piece]) -> KBertReading:
+    def without(self, reading: Reading, facts: Collection[Fact]) -> KBertReading:
         """Take branches out; see ``FlatTree.keeping``."""
         assert isinstance(reading, KBertReading)
         rows = self.rows_with(
-            reading.rows, lambda *place: not any(piece.covers(*place) for piece in pieces)
+            reading.rows, lambda *place: not any(fact.covers(*place) for fact in facts)
         )
         return replace(reading, rows=rows, prediction=None)
 

@@ -39,7 +39,7 @@ from kbert_core.layers import (
     load_inserted,
     twin_of,
 )
-from kbert_core.reader import Piece, Reader, Reading, Trace
+from kbert_core.reader import Fact, Reader, Reading, Trace
 from kbert_core.systems import SystemConfig
 from kbert_core.text import WordPieces, refuse_half_characters
 from kbert_core.text_rows import TextBatch, TextRow, text_rows
@@ -212,11 +212,11 @@ class KnowBertReading(Reading):
         return scores
 
     @cached_property
-    def pieces(self) -> tuple[Piece, ...]:
+    def facts(self) -> tuple[Fact, ...]:
         """The triples that make the vectors of candidates."""
         placed = {own.number: own.span for row in self.rows for own in row.spans}
         return tuple(
-            Piece(triple, number)
+            Fact(triple, number)
             for number, span in sorted(placed.items(), key=lambda item: item[0])
             for triple in span.used
         )
@@ -462,12 +462,12 @@ class KnowBertReader(Reader):
             spans.append(own)
         return replace(row, spans=tuple(spans))
 
-    def without(self, reading: Reading, pieces: Collection[Piece]) -> KnowBertReading:
+    def without(self, reading: Reading, facts: Collection[Fact]) -> KnowBertReading:
         """Leave triples out of entity vectors; an entity without triples is no candidate."""
         assert isinstance(reading, KnowBertReading)
         return reading.with_nodes(
             [
-                span.edited({p.triple: None for p in pieces if p.node in (None, number)})
+                span.edited({p.triple: None for p in facts if p.node in (None, number)})
                 for number, span in enumerate(reading.spans)
             ]
         )

@@ -29,7 +29,7 @@ from kbert_core.layers import (
     positions_of,
 )
 from kbert_core.options import option
-from kbert_core.reader import Piece, Reader, Reading, Trace
+from kbert_core.reader import Fact, Reader, Reading, Trace
 from kbert_core.roof.kb_text import EXPANDS, KbText, kb_text
 from kbert_core.roof.roof import Roof, Running, under_roof
 from kbert_core.scoring import scorer_of
@@ -145,13 +145,13 @@ class RoofReading(Reading):
         return tuple(node.mention for node in self.nodes)
 
     @cached_property
-    def pieces(self) -> tuple[Piece, ...]:
+    def facts(self) -> tuple[Fact, ...]:
         """The triples that are read, each once, at its entity's first mention."""
         first: dict[Triple, int] = {}
         for number, node in enumerate(self.nodes):
             for triple in node.used:
                 first.setdefault(triple, number)
-        return tuple(Piece(triple, first[triple]) for triple in self._read)
+        return tuple(Fact(triple, first[triple]) for triple in self._read)
 
     @property
     def by_mention(self) -> tuple[tuple[Mention, tuple[Triple, ...]], ...]:
@@ -323,10 +323,10 @@ class RoofReader(Reader):
             laid.append(replace(reading, rows=rows, kb=kb, prediction=None))
         return laid
 
-    def without(self, reading: Reading, pieces: Collection[Piece]) -> RoofReading:
+    def without(self, reading: Reading, facts: Collection[Fact]) -> RoofReading:
         """Leave triples out; later ones move up. A triple stands once for all its mentions."""
         assert isinstance(reading, RoofReading)
-        changes = {piece.triple: None for piece in pieces}
+        changes = {fact.triple: None for fact in facts}
         kept = [node.edited(changes, reading.config.options) for node in reading.nodes]
         return self.flatten([reading.with_nodes(kept)], reading.config, windows=False)[0]
 

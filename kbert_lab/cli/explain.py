@@ -119,7 +119,7 @@ def parts(value: Any, names: str) -> dict[str, Any]:
 
 def cell(value: Any) -> Any:
     """A score in nats, a triple in a line; anything else as it is."""
-    from kbert_core.explain.case import Outcome, Piece
+    from kbert_core.explain.case import Fact, Outcome
     from kbert_core.explain.result import name_of, nats
 
     match value:
@@ -127,7 +127,7 @@ def cell(value: Any) -> Any:
             return nats(value)
         case Triple():
             return name_of(value)
-        case Piece():
+        case Fact():
             return name_of(value.triple)
         case Outcome():
             return f"{value.answer}, score {value.score:.3f}"
@@ -208,7 +208,7 @@ def interactions(args: Namespace) -> Page:
     result = last_of(growing, lambda e: f"{len(e.each)} of {e.total} pairs")
     meaning = "together they raise the score by more, or lower it by less, than each alone in sum"
     rows = (
-        {**parts(pair, "interaction=value"), "triples": " & ".join(map(cell, pair.pieces))}
+        {**parts(pair, "interaction=value"), "triples": " & ".join(map(cell, pair.facts))}
         for pair in result.ranked
     )
     return page_of(result, {"positive": meaning}, rows)
@@ -237,7 +237,7 @@ def shapley(
     growing = stream_shapley(case_of(args), **how)
     result = last_of(growing, lambda s: f"{s.orders} of {s.total} orders")
     facts = "exact orders seed whole_effect,_their_sum=whole"
-    columns = "value triple=piece" if result.exact else "value low high triple=piece"
+    columns = "value triple=fact" if result.exact else "value low high triple=fact"
     return page_of(result, facts, result.ranked, columns)
 
 
@@ -251,7 +251,7 @@ def attributions(args: Namespace, *, steps: int = 64) -> Page:
     from kbert_core.explain.attributions import attributions
 
     result = attributions(case_of(args), steps=steps)
-    columns = "share token=text triple=piece"
+    columns = "share token=text triple=fact"
     return page_of(result, "score all_masked=masked remainder", result.each, columns)
 
 
@@ -271,10 +271,10 @@ def attention(args: Namespace) -> Page:
     }
     rows = (
         {
-            **{f"of the {who}": f"{100 * piece.mass(who):.2f} %" for who in ("trunk", "target")},
-            **parts(piece, "effect=effect.effect triple=piece"),
+            **{f"of the {who}": f"{100 * fact.mass(who):.2f} %" for who in ("trunk", "target")},
+            **parts(fact, "effect=effect.effect triple=fact"),
         }
-        for piece in sorted(result.each, key=lambda piece: -piece.mass())
+        for fact in sorted(result.each, key=lambda fact: -fact.mass())
     )
     return Page(result.as_dict(), result.figure, facts, rows)
 
@@ -347,7 +347,7 @@ def influence(args: Namespace, *, token: int = 0) -> Page:
                 f"after {layer}": f"{100 * change:.2f} %" if change == change else "–"
                 for layer, change in enumerate(arrival.measured)
             },
-            "triple": cell(arrival.piece),
+            "triple": cell(arrival.fact),
         }
         for arrival in result.arrivals(token)
     ]

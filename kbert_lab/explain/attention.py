@@ -37,13 +37,13 @@ from kbert_core.explain.targets import NO_SPAN, Target
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.kbert import KBertReading, KBertTrace
 from kbert_core.pipeline import Pipeline
-from kbert_core.reader import Piece, Reader
+from kbert_core.reader import Fact, Reader
 from kbert_lab.explain.drawing import BLUE, ORANGE, Figure, drawing, names_beside, tidy
 from kbert_lab.explain.influence import check_branches
 
 Looker = Literal["target", "trunk"]  # whose attention
 HARDLY = 0.1  # of the largest effect: less is hardly any
-FEWEST = 3  # pieces for a rank correlation
+FEWEST = 3  # facts for a rank correlation
 PROJECTIONS = (("query", "key"), ("q_lin", "k_lin"), ("q_proj", "k_proj"), ("q", "k"))
 TOLERANCE = 1e-4  # of a weight; half precision leaves more
 HALF_TOLERANCE = 3e-2
@@ -53,7 +53,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Attended(Plain):
-    """One piece of knowledge: how much attention it gets, and what it does.
+    """One fact: how much attention it gets, and what it does.
 
     The attention mass on its branches is given for each layer, from 0 to 1; if
     it hangs on several mentions, it is their sum.
@@ -63,12 +63,12 @@ class Attended(Plain):
     by_target: tuple[float, ...]
     by_trunk: tuple[float, ...]
 
-    keys: ClassVar = "triple=piece.triple effect=effect.effect by_target by_trunk"
+    keys: ClassVar = "triple=fact.triple effect=effect.effect by_target by_trunk"
 
     @property
-    def piece(self) -> Piece:
-        """The piece."""
-        return self.effect.piece
+    def fact(self) -> Fact:
+        """The fact."""
+        return self.effect.fact
 
     @property
     def size(self) -> float:
@@ -90,21 +90,21 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A piece whose attention and effect disagree."""
+    """A fact whose attention and effect disagree."""
 
     kind: Kind
     attended: Attended
-    rank: int  # of the piece, from 1: IDLE by effect, OVERLOOKED by attention
+    rank: int  # of the fact, from 1: IDLE by effect, OVERLOOKED by attention
     count: int  # of how many
-    strongest: Attended  # the piece with the largest effect
+    strongest: Attended  # the fact with the largest effect
 
     def __str__(self) -> str:
-        name, size = name_of(self.attended.piece.triple), nats(self.attended.effect.effect)
+        name, size = name_of(self.attended.fact.triple), nats(self.attended.effect.effect)
         if self.kind is Kind.IDLE:
             other = self.strongest
             return (
                 f"{name} gets the most attention, and leaving it out changes the score by {size} "
-                f"nats only; {name_of(other.piece.triple)} changes it by "
+                f"nats only; {name_of(other.fact.triple)} changes it by "
                 f"{nats(other.effect.effect)}."
             )
         return (
@@ -129,18 +129,18 @@ class AttentionEffect(Plain):
         return self.effects.target
 
     def attended(self, looker: Looker = "trunk") -> bool:
-        """Whether any piece gets attention."""
+        """Whether any fact gets attention."""
         return any(one.mass(looker) for one in self.each)
 
     @property
     def acts(self) -> bool:
-        """Whether any piece has an effect larger than rounding errors."""
+        """Whether any fact has an effect larger than rounding errors."""
         return any(one.size >= NO_EFFECT for one in self.each)
 
     def rank_correlation(self, looker: Looker = "trunk") -> float | None:
-        """Spearman's rho of attention mass and size of the effect, over the pieces.
+        """Spearman's rho of attention mass and size of the effect, over the facts.
 
-        None if there are fewer than three pieces, or if all are equal in one of the two.
+        None if there are fewer than three facts, or if all are equal in one of the two.
         """
         from scipy.stats import spearmanr  # slow to start
 
@@ -150,15 +150,15 @@ class AttentionEffect(Plain):
         return float(spearmanr(points).statistic)
 
     def points(self, looker: Looker = "trunk") -> Floats:
-        """(P, 2): the attention mass of every piece, and the size of its effect."""
+        """(P, 2): the attention mass of every fact, and the size of its effect."""
         return np.array([(one.mass(looker), one.size) for one in self.each]).reshape(-1, 2)
 
     def disagreements(self, looker: Looker = "trunk") -> tuple[Disagreement, ...]:
         """Where attention and effect disagree.
 
-        The piece with most attention is *idle* if its effect is below a tenth
-        of the largest. The piece with the largest effect is *overlooked* if half
-        of the pieces get more attention. Equal pieces share the better rank.
+        The fact with most attention is *idle* if its effect is below a tenth
+        of the largest. The fact with the largest effect is *overlooked* if half
+        of the facts get more attention. Equal facts share the better rank.
         """
         count, parts = len(self.each), []
         if count < 2 or not self.attended(looker) or not self.acts:
@@ -180,7 +180,7 @@ class AttentionEffect(Plain):
         return {**super().as_dict(), "rank_correlation": correlations, **more}
 
     def figure(self) -> Figure:
-        """Draw a point for each piece: attention mass to the right, size of the effect up."""
+        """Draw a point for each fact: attention mass to the right, size of the effect up."""
         rho = self.rank_correlation()
         correlation = "" if rho is None else f", rank correlation {rho:+.2f}".replace("-", "−")
         return scatter(self.each, title=f"{len(self.each)} triples{correlation}", named=True)
@@ -195,8 +195,8 @@ def attention_effect(case: Case, *, measured: Effects | None = None) -> Attentio
     """
     check_branches(case)
     known = measured or effects(case, deleted=False)
-    pieces = [effect.piece for effect in known.each]
-    sums = np.zeros((len(pieces), 2, case.pipeline.encoder.layer_count))  # of target and trunk
+    facts = [effect.fact for effect in known.each]
+    sums = np.zeros((len(facts), 2, case.pipeline.encoder.layer_count))  # of target and trunk
     lookers = np.zeros((2, 1))
     for row in case.trace.rows:  # windows count together
         output = case.pipeline.reader.encode([row], case.config, attentions=True)
@@ -205,9 +205,9 @@ def attention_effect(case: Case, *, measured: Effects | None = None) -> Attentio
         for which, looking in enumerate((_target_tokens(case.target, row), trunk)):
             lookers[which] += len(looking)
             given = maps[:, looking].sum(axis=1)  # (L, N, N) to (L, N)
-            for number, piece in enumerate(pieces):
+            for number, fact in enumerate(facts):
                 for placed in row.branches:
-                    if piece.covers(placed.node, placed.branch.triple):
+                    if fact.covers(placed.node, placed.branch.triple):
                         sums[number, which] += given[:, placed.start : placed.end].sum(axis=1)
     masses = (sums / np.maximum(lookers, 1)).tolist()
     each = [Attended(e, *map(tuple, mass)) for e, mass in zip(known.each, masses, strict=True)]
@@ -225,7 +225,7 @@ def _target_tokens(target: Target, row: FlatTree) -> list[int]:
 
 
 def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> Figure:
-    """Draw attention mass against size of effect, a point for each piece."""
+    """Draw attention mass against size of effect, a point for each fact."""
     with drawing(6.4, 4.6) as figure:
         panel = figure.subplots()
         places = [(100 * one.mass(), one.size) for one in points]
@@ -238,7 +238,7 @@ def scatter(points: Sequence[Attended], *, title: str, named: bool = False) -> F
         figure.suptitle(title, fontsize=10)
         tidy(panel, "both")
         if named and 0 < len(points) <= MOST_NAMED:
-            triples = [one.piece.triple for one in points]
+            triples = [one.fact.triple for one in points]
             names = [f"{triple.head[:12]} · {triple.tail[:12]}" for triple in triples]
             names_beside(figure, panel, places, names)
     return figure

@@ -60,7 +60,7 @@ class Side(Plain):
     @property
     def triples(self) -> int:
         """The number of triples in the text, counted for each mention."""
-        return len(self.reading.pieces)
+        return len(self.reading.facts)
 
 
 @dataclass(frozen=True, slots=True)

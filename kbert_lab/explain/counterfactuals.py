@@ -281,8 +281,8 @@ class Candidates:
             for n, m in enumerate(mentions)
         }
         order = sorted(away, key=lambda n: away[n])
-        pieces = self.case.pieces_by_mention
-        triples = dict.fromkeys(p.triple for n in order for p in pieces if p.node == n)
+        facts = self.case.facts_by_mention
+        triples = dict.fromkeys(p.triple for n in order for p in facts if p.node == n)
         if "remove" in kinds:
             yield from (Edit("remove", triple) for triple in triples)
         others: list[Iterator[Edit]] = []

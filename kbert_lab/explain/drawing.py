@@ -196,14 +196,14 @@ def figure(result: Any) -> Figure:
             more["mark_name"] = "deleted from the graph"
         case Interactions():
             axis, title = "interaction on", "What two triples do beyond the sum"
-            pairs = ([clipped(name_of(p.triple), 24) for p in pair.pieces] for pair in parts)
+            pairs = ([clipped(name_of(p.triple), 24) for p in pair.facts] for pair in parts)
             names = [" & ".join(pair) for pair in pairs]
             more["colours"] = {"together above the sum": BLUE, "together below the sum": ORANGE}
         case Shapley():  # with the interval of each share
             how = "exact, all subsets" if result.exact else f"{result.orders} orders, line 95 %"
             axis = "share of the effect on"
             title = f"Shapley values ({how}); sum {nats(result.whole)}"
-            names = [name_of(share.piece.triple) for share in parts]
+            names = [name_of(share.fact.triple) for share in parts]
             ends = [(s.value, s.value) if s.low is None else (s.low, s.high) for s in parts]
             more["intervals"] = None if result.exact else ends
         case _:

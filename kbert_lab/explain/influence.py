@@ -25,7 +25,7 @@ from kbert_core.kbert.flat_tree import FlatTree, collate
 from kbert_core.kbert.interventions import intervene
 from kbert_core.kbert.mask_transformer import layer_masks
 from kbert_core.pipeline import Pipeline
-from kbert_core.reader import Piece
+from kbert_core.reader import Fact
 from kbert_lab.explain.drawing import INK, ORANGE, Figure, drawing
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ def inputs_of(pipeline: Pipeline, flat: FlatTree, config: Any) -> tuple[Tensor, 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A piece of knowledge on its way to one token."""
+    """A fact on its way to one token."""
 
-    piece: Piece
+    fact: Fact
     layer: int  # after which its absence can first change the token's state; -1: never
     measured: tuple[float, ...]  # (L + 1) by how much it changes it, relative to the state
 
@@ -93,7 +93,7 @@ class Influence(Plain):
 
     flat: FlatTree  # the N tokens as they were read
     window: int  # which of the text's rows that is
-    pieces: tuple[Piece, ...]  # P triples that hang in it
+    facts: tuple[Fact, ...]  # P triples that hang in it
     reached: Tensor  # (P, L + 1, N) bool: the state can be another without the triple
     measured: Tensor  # (P, L + 1, N) norm of its change over its own; NaN at the triple's tokens
     moved: Tensor  # (P, N) bool: tokens that hard positions put elsewhere without it
@@ -117,15 +117,15 @@ class Influence(Plain):
         beyond = ~self.reached & ~self.measured.isnan()
         return float(self.measured[beyond].max()) if beyond.any() else 0.0
 
-    def own(self, piece: int) -> tuple[int, ...]:
-        """The tokens of a piece."""
-        return tuple(_own(self.flat, self.pieces[piece]))
+    def own(self, fact: int) -> tuple[int, ...]:
+        """The tokens of a fact."""
+        return tuple(_own(self.flat, self.facts[fact]))
 
     def arrivals(self, token: int = 0) -> tuple[Arrival, ...]:
         """Follow every triple to one token, an index along N; 0 is [CLS]."""
         return tuple(
-            Arrival(piece, int(self.first[n, token]), tuple(self.measured[n, :, token].tolist()))
-            for n, piece in enumerate(self.pieces)
+            Arrival(fact, int(self.first[n, token]), tuple(self.measured[n, :, token].tolist()))
+            for n, fact in enumerate(self.facts)
         )
 
     @property
@@ -133,7 +133,7 @@ class Influence(Plain):
         """Return each triple's numbers by layer and token; None for the triple's own tokens."""
         return [
             {
-                "triple": piece.triple,
+                "triple": fact.triple,
                 "first_layer": [None if at == NEVER else at for at in self.first[n].tolist()],
                 "influence": [
                     [None if x != x else round(x, 8) for x in layer]
@@ -141,48 +141,48 @@ class Influence(Plain):
                 ],
                 "moved": self.moved[n].nonzero()[:, 0].tolist(),
             }
-            for n, piece in enumerate(self.pieces)
+            for n, fact in enumerate(self.facts)
         ]
 
     def to_frame(self) -> "DataFrame":
         """A row for every triple, layer and token; NaN at the triple's own tokens."""
         return frame(
             {
-                **plain(piece),
+                **plain(fact),
                 **{"layer": layer, "token": token, "text": text},
                 "reached": bool(self.reached[n, layer, token]),
                 "influence": float(self.measured[n, layer, token]),
             }
-            for n, piece in enumerate(self.pieces)
+            for n, fact in enumerate(self.facts)
             for layer in range(self.layers + 1)
             for token, text in enumerate(self.flat.tokens)
         )
 
-    def figure(self, piece: int = 0) -> Figure:
+    def figure(self, fact: int = 0) -> Figure:
         """Draw by how much one triple changes each token in each layer; blank where it can't.
 
         Raises:
             OptionError: there is no such triple.
             MissingPackageError: matplotlib isn't installed.
         """
-        if not 0 <= piece < len(self.pieces):
+        if not 0 <= fact < len(self.facts):
             raise OptionError(
-                f"There is no triple of number {piece}; {len(self.pieces)} were followed."
+                f"There is no triple of number {fact}; {len(self.facts)} were followed."
             )
         size = len(self.flat)
-        shown = self.measured[piece].masked_fill(~self.reached[piece], float("nan"))
+        shown = self.measured[fact].masked_fill(~self.reached[fact], float("nan"))
         with drawing(2.2 + 0.3 * size, 1.9 + 0.32 * self.layers) as figure:
             panel = figure.subplots()
             drawn = panel.imshow(shown.numpy(), cmap="cividis", vmin=0, aspect="auto")
             panel.set_xticks(range(size), self.flat.tokens, rotation=90)
-            for token in self.own(piece):
+            for token in self.own(fact):
                 panel.axvspan(token - 0.5, token + 0.5, color=ORANGE, alpha=0.35, linewidth=0)
                 panel.get_xticklabels()[token].set_fontweight("bold")
             panel.set_yticks(range(self.layers + 1), map(str, range(self.layers + 1)))
             panel.set_ylabel("after layer")
             panel.tick_params(length=0, colors=INK)
             figure.colorbar(drawn, ax=panel, label="relative change of the state", pad=0.01)
-            title = f"Left out: {name_of(self.pieces[piece].triple)}; blank: out of its reach"
+            title = f"Left out: {name_of(self.facts[fact].triple)}; blank: out of its reach"
             figure.suptitle(title, fontsize=10)
         return figure
 
@@ -216,7 +216,7 @@ def stream_influence(case: Case, window: int | None = None) -> Iterator[Influenc
     if not 0 <= window < len(rows):
         raise OptionError(f"The text has {len(rows)} windows; there is none of number {window}.")
     flat = rows[window]
-    chosen = tuple(piece for piece in case.pieces if _own(flat, piece))
+    chosen = tuple(fact for fact in case.facts if _own(flat, fact))
     whole, whole_positions = inputs_of(case.pipeline, flat, case.config)
     place = {name: index for index, name in enumerate(flat.identities)}
     (base,) = states_of(case.pipeline, [flat], case.config)
@@ -225,9 +225,9 @@ def stream_influence(case: Case, window: int | None = None) -> Iterator[Influenc
     measured = torch.zeros(0, *shape)
     moved = torch.zeros(0, len(flat), dtype=torch.bool)
     for some in batches(chosen, case.at_once()) if chosen else [()]:
-        less = [case.without([piece]).rows[window] for piece in some]
+        less = [case.without([fact]).rows[window] for fact in some]
         states = states_of(case.pipeline, less, case.config)
-        for piece, row, after in zip(some, less, states, strict=True):
+        for fact, row, after in zip(some, less, states, strict=True):
             kept = torch.tensor([place[name] for name in row.identities])
             visible, positions = inputs_of(case.pipeline, row, case.config)
             shifted = torch.zeros(len(flat), dtype=torch.bool)
@@ -238,7 +238,7 @@ def stream_influence(case: Case, window: int | None = None) -> Iterator[Influenc
             # Visible with the branch or without it: local windows and interventions may move.
             either = whole.clone()
             either[:, kept[:, None], kept] |= visible
-            sources = [*_own(flat, piece), *shifted.nonzero()[:, 0].tolist()]
+            sources = [*_own(flat, fact), *shifted.nonzero()[:, 0].tolist()]
             out = reach(list(either))[:, :, sources].any(2)
             reached = torch.cat([reached, out[None]])
             measured = torch.cat([measured, changed[None]])
@@ -250,11 +250,11 @@ def stream_influence(case: Case, window: int | None = None) -> Iterator[Influenc
 influence = final(stream_influence)
 
 
-def _own(flat: FlatTree, piece: Piece) -> list[int]:
-    """Indices along N of a piece's tokens."""
+def _own(flat: FlatTree, fact: Fact) -> list[int]:
+    """Indices along N of a fact's tokens."""
     return [
         index
         for placed in flat.branches
-        if piece.covers(placed.node, placed.branch.triple)
+        if fact.covers(placed.node, placed.branch.triple)
         for index in range(placed.start, placed.end)
     ]

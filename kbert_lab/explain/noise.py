@@ -169,7 +169,7 @@ def stream_noise(
 
     def point(count: int, seed: int, name: str, noisy: Reading, scored: Scored) -> Point:
         return Point(
-            *(name, count, seed, len(set(noisy.pieces) - set(case.pieces_by_mention))),
+            *(name, count, seed, len(set(noisy.facts) - set(case.facts_by_mention))),
             *(scored.outcome, of_score(scored.score), scored.score - plain.score),
             variation=variation(plain.likely, scored.likely),
             moved=variation(quiet[name].likely, scored.likely),

@@ -27,7 +27,7 @@ from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import Triple
 from kbert_core.labels import OUTSIDE, RIGHT
 from kbert_core.pipeline import NO_KNOWLEDGE, Pipeline
-from kbert_core.reader import Piece, Reading
+from kbert_core.reader import Fact, Reading
 from kbert_core.tasks.ner import NerPrediction
 from kbert_core.tokens import Ints
 from kbert_lab.data.labelled import Example, check_labels
@@ -156,7 +156,7 @@ def each_row(
     for some in batches([*enumerate(examples)], TEXTS_AT_ONCE):
         texts = [example.sentences for _, example in some]
         read = pipeline.readings(texts, graph=graph, **reading)
-        plain = [reader.without(own, own.pieces) for own in read]
+        plain = [reader.without(own, own.facts) for own in read]
         different = {reader.cache_key(variant): variant for variant in [*read, *plain]}
         logits = dict(zip(different, reader.logits([*different.values()]), strict=True))
         for (number, example), own, bare in zip(some, read, plain, strict=True):
@@ -164,7 +164,7 @@ def each_row(
                 _answer(pipeline, example, variant, logits[reader.cache_key(variant)])
                 for variant in (own, bare)
             )
-            triples = tuple(dict.fromkeys(piece.triple for piece in own.pieces))
+            triples = tuple(dict.fromkeys(fact.triple for fact in own.facts))
             yield FileRow(number, example, triples, known, without)
 
 
@@ -177,7 +177,7 @@ def each_left_out(
     """
     for row in (row for row in rows if row.triples):
         (own,) = pipeline.readings([row.example.sentences], graph=graph, **reading)
-        variants = [pipeline.reader.without(own, [Piece(triple)]) for triple in row.triples]
+        variants = [pipeline.reader.without(own, [Fact(triple)]) for triple in row.triples]
         logits = pipeline.reader.logits(variants, batch_size=AT_ONCE)
         for triple, variant, scores in zip(row.triples, variants, logits, strict=True):
             less = _answer(pipeline, row.example, variant, scores)

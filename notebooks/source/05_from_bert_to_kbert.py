@@ -111,13 +111,13 @@ print([triple.relation for triple in without.used], "injected instead")
 # %% [markdown]
 # Careful: with the triple switched off, the mention's *next* triple has moved up. To leave everything else as it was, the
 # branch must be cut from the tree itself. A `Case` of `kbert_core.explain` does that: it is a text as it was read, and
-# gives variants of it. A `Piece` is what is cut, here one triple.
+# gives variants of it. A `Fact` is what is cut, here one triple.
 
 # %%
-from kbert_core.explain.case import Case, Piece
+from kbert_core.explain.case import Case, Fact
 
 case = Case.of(kbert, text, graph=medical)
-cut = case.without([Piece(kind)]).rows[0]
+cut = case.without([Fact(kind)]).rows[0]
 print(cut.tokens)
 
 # tokens have moved up, so look each of them up where it stood before: an identity says what a token is

@@ -68,13 +68,13 @@ def score(kept):
     return sum(likely[i, number[tag]].item() for i, tag in zip((1, 2), TAGS)) / 2  # 因 黑 便
 
 
-everything = case.pieces
+everything = case.facts
 by_hand = [
-    score(everything) - score([other for other in everything if other != piece])
-    for piece in everything
+    score(everything) - score([other for other in everything if other != fact])
+    for fact in everything
 ]
-for piece, effect in zip(everything, by_hand):
-    print(f"{piece.triple!s:20} {effect:+.3f} nats")
+for fact, effect in zip(everything, by_hand):
+    print(f"{fact.triple!s:20} {effect:+.3f} nats")
 
 # %%
 from kbert_core.explain.effects import effects
@@ -126,19 +126,19 @@ from functools import cache
 from itertools import permutations
 from statistics import mean
 
-score_of = cache(lambda kept: score([piece for piece in everything if piece in kept]))
+score_of = cache(lambda kept: score([fact for fact in everything if fact in kept]))
 
 
-def added(piece, order):
-    before = frozenset(order[: order.index(piece)])
-    return score_of(before | {piece}) - score_of(before)
+def added(fact, order):
+    before = frozenset(order[: order.index(fact)])
+    return score_of(before | {fact}) - score_of(before)
 
 
 orders = list(permutations(everything))
-fair = [mean(added(piece, order) for order in orders) for piece in everything]
+fair = [mean(added(fact, order) for order in orders) for fact in everything]
 print(len(orders), "orders")
-for piece, value in zip(everything, fair):
-    print(f"{piece.triple!s:20} {value:+.3f}")
+for fact, value in zip(everything, fair):
+    print(f"{fact.triple!s:20} {value:+.3f}")
 print(f"{'sum':20} {sum(fair):+.3f}, all together {whole:+.3f}")
 
 # %% tags=["test"]
@@ -236,7 +236,7 @@ assert all(abs(a - b) < 1e-4 for a, b in zip(beside.each[0].by_target, mass))
 other = attention_effect(Case.of(kbert, "因胸痛、心悸入院。", graph=medical, options=THREE))
 for one in other.each[:3]:
     print(
-        f"{one.piece.triple!s:20} attention {one.mass('target'):.3f}   effect {one.effect.effect:+.3f}"
+        f"{one.fact.triple!s:20} attention {one.mass('target'):.3f}   effect {one.effect.effect:+.3f}"
     )
 most = max(other.each, key=lambda one: one.mass("target"))
 

@@ -10,7 +10,7 @@ from sessions import do, session
 from app import services
 from kbert_core import Card, Mention, Triple
 from kbert_core.explain.attributions import Attributions, TokenShare, attributions
-from kbert_core.explain.case import Case, Outcome, Piece, Target
+from kbert_core.explain.case import Case, Fact, Outcome, Target
 from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_lab.explain.attention import Attended, AttentionEffect
 from kbert_lab.lab.models import ModelInfo, read_model
@@ -26,7 +26,7 @@ LONG = "患者有糖尿病史，胃镜检查见胃溃疡，给予布洛芬口服
 
 
 def effect(triple, size, answer="疾病", **more):
-    return Effect(Piece(triple), (HERE,), BASE, Outcome(-size, answer), **more)
+    return Effect(Fact(triple), (HERE,), BASE, Outcome(-size, answer), **more)
 
 
 def found(*each, total=None):
@@ -95,7 +95,7 @@ def test_columns_are_those_that_were_measured_the_largest_effect_first():
 
 
 def test_tokens_are_bars_in_reading_order_with_the_sum_over_each_triple():
-    odd = Piece(ODD, 0)
+    odd = Fact(ODD, 0)
     shares = Attributions(
         (TEXT,),
         DISEASE,
@@ -104,8 +104,8 @@ def test_tokens_are_bars_in_reading_order_with_the_sum_over_each_triple():
         (
             TokenShare("患", 0.3, 0, 0),
             TokenShare("<i>", 0.2, 0, 1),
-            TokenShare("<b>", 0.35, piece=odd),
-            TokenShare("x", -0.25, piece=odd),
+            TokenShare("<b>", 0.35, fact=odd),
+            TokenShare("x", -0.25, fact=odd),
         ),
     )
     figure = view.tokens_chart(shares)
@@ -199,7 +199,7 @@ def test_every_triple_has_a_row_with_its_exact_effects_and_its_tokens_shares(pag
         one = by_name[row["triple"]]
         before, after = (case.target.probability(o.score, labels) for o in (one.base, one.without))
         assert row["adds"] == pytest.approx(100 * (before - after), abs=1e-3)
-        assert row["its tokens add"] == pytest.approx(100 * shares.of(one.piece), abs=1e-2)
+        assert row["its tokens add"] == pytest.approx(100 * shares.of(one.fact), abs=1e-2)
         assert bool(row.get("becomes")) == one.flips
     assert len(at.get("plotly_chart")) == 1
 

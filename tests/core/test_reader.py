@@ -173,10 +173,10 @@ def test_many_texts_are_read_as_each_alone(system):
 
 def test_the_effect_of_a_triple_is_that_of_a_graph_without_it(system):
     case = Case.of(system, TEXT, graph=GRAPH, target=DISEASE)
-    assert {effect.piece.triple for effect in effects(case).each} == {*GRAPH}
+    assert {effect.fact.triple for effect in effects(case).each} == {*GRAPH}
     for effect in effects(case).each:
-        removed = system.reader.read([[TEXT]], GRAPH.remove(effect.piece.triple))[0]
-        less = system.reader.without(case.reading, [effect.piece])
+        removed = system.reader.read([[TEXT]], GRAPH.remove(effect.fact.triple))[0]
+        less = system.reader.without(case.reading, [effect.fact])
         assert less.used == removed.used
         alone = next(case.run([removed])).score
         assert effect.without.score == pytest.approx(alone, abs=1e-5, rel=1e-5)

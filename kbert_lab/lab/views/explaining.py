@@ -116,7 +116,7 @@ class View:
             return sentences([whole, t("No triple changes this prediction.")]) if every else whole
         most = t(
             "{triple} does most: without it {change} ({points}), and the prediction is {answer}.",
-            triple=name_of(first.piece.triple),
+            triple=name_of(first.fact.triple),
             change=self.change(first.base.score, first.without.score),
             points=points(-self.points(first)),
             answer=self.answer(first.without.answer),
@@ -135,7 +135,7 @@ class View:
             text = N_("{triple} gets the most attention, and adds {effect} only.")
             if item.kind is Kind.OVERLOOKED:
                 text = N_("{triple} does most ({effect}), and is only number {rank} by attention.")
-            values = {"triple": name_of(item.attended.piece.triple), "rank": item.rank}
+            values = {"triple": name_of(item.attended.fact.triple), "rank": item.rank}
             said.append(t(text, effect=points(self.points(item.attended.effect)), **values))
         return tuple(said)
 
@@ -160,7 +160,7 @@ class View:
     def _row(self, effect: Effect) -> dict[str, Any]:
         base, deleted = effect.base.score, effect.deleted
         mentions = (mention_text(self.found.sentences, own) for own in effect.mentions)
-        masses = {own.piece: own.mass() for own in self.attention.each} if self.attention else {}
+        masses = {own.fact: own.mass() for own in self.attention.each} if self.attention else {}
         then = [self.answer(deleted.answer)] if deleted and effect.deleted_flips else []
         then += [f"+ {name_of(triple)}" for triple in effect.moved_up]
         then += [f"− {name_of(triple)}" for triple in effect.moved_out]
@@ -169,26 +169,25 @@ class View:
             "at": listed(t("“{text}”", text=name) for name in mentions),
             "left out": self.change(base, effect.without.score),
             "adds": self.points(effect),
-            "its tokens add": 100 * self.shares.of(effect.piece) if self.shares else None,
+            "its tokens add": 100 * self.shares.of(effect.fact) if self.shares else None,
             "becomes": self.answer(effect.without.answer) if effect.flips else "",
             "adds, if deleted": deleted and 100 * (self.chance(base) - self.chance(deleted.score)),
             "then": " · ".join(then),
-            "attention": 100 * masses[effect.piece] if effect.piece in masses else None,
+            "attention": 100 * masses[effect.fact] if effect.fact in masses else None,
         }
 
 
 def tokens_chart(found: Attributions) -> go.Figure:
     """A bar a token, in reading order; the tokens of each triple in a colour of their own."""
     names = {
-        own.piece: escape(name_of(own.piece.triple) if own.piece else t("text"))
-        for own in found.each
+        own.fact: escape(name_of(own.fact.triple) if own.fact else t("text")) for own in found.each
     }
-    legend = {piece: f"{name} {points(100 * found.of(piece))}" for piece, name in names.items()}
+    legend = {fact: f"{name} {points(100 * found.of(fact))}" for fact, name in names.items()}
     words = [escape(plain(own.text)) for own in found.each]
     figure = px.bar(
         x=list(range(len(words))),
         y=[100 * own.share for own in found.each],
-        color=[legend[own.piece] for own in found.each],
+        color=[legend[own.fact] for own in found.each],
         color_discrete_sequence=SHADES,
         hover_name=words,
         labels={"x": "", "y": t("percentage points"), "color": ""},
@@ -246,11 +245,11 @@ def say_end(found: Counterfactuals) -> str:
 # Paths: tokens are rows, so that the tree can be read down the page, and layers are columns.
 
 
-def change_chart(found: Influence, piece: int, *, dark: bool = False) -> go.Figure:
+def change_chart(found: Influence, fact: int, *, dark: bool = False) -> go.Figure:
     """What leaving one triple out changes, in per cent of each token's state, by layer."""
-    changes, reached = found.measured[piece].T.nan_to_num().numpy(), found.reached[piece].T.numpy()
+    changes, reached = found.measured[fact].T.nan_to_num().numpy(), found.reached[fact].T.numpy()
     own = np.zeros(changes.shape, bool)
-    own[list(found.own(piece))] = True
+    own[list(found.own(fact))] = True
     shown = np.where(reached.astype(bool) & ~own, 100 * changes, np.nan)
     figure = px.imshow(
         shown,
@@ -275,18 +274,18 @@ def change_chart(found: Influence, piece: int, *, dark: bool = False) -> go.Figu
     return figure
 
 
-def say_reach(found: Influence, piece: int) -> str:
+def say_reach(found: Influence, fact: int) -> str:
     """By which layer a triple's information can be everywhere, and where it changes most."""
-    own = list(found.own(piece))
-    reached = found.reached[piece].clone()
+    own = list(found.own(fact))
+    reached = found.reached[fact].clone()
     reached[:, own] = False
     counts = reached.sum(dim=1).tolist()
-    last = found.measured[piece, -1].nan_to_num(-1.0)
+    last = found.measured[fact, -1].nan_to_num(-1.0)
     at = int(last.argmax())
     return t(
         "The information of {triple} can reach {count} of {others} other tokens, the last of them "
         "in layer {layer}. It changes “{text}” most: by {value} after the last layer.",
-        triple=found.pieces[piece].triple,
+        triple=found.facts[fact].triple,
         count=counts[-1],
         others=len(found.flat) - len(own),
         layer=counts.index(counts[-1]),

@@ -109,7 +109,7 @@ def triple_rows(trace: Any, graph: KnowledgeGraph, before: Any = None) -> tuple[
 
 def _rows_in_vectors(trace: Any, graph: KnowledgeGraph) -> tuple[TripleRow, ...]:
     """Of a system that makes entity vectors of triples: first those in a vector or off."""
-    used = Counter(piece.triple for piece in trace.reading.pieces)
+    used = Counter(fact.triple for fact in trace.reading.facts)
     mentions = Counter(entity for own in trace.reading.mentions for entity in own.entities)
     config, texts = trace.reading.config, trace.reading.sentences
     for entity in entities_named(texts, graph, config.options, config.bases):

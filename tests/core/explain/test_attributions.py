@@ -12,7 +12,7 @@ from tiny_knowbert import TEXT as LINKED
 from kbert_core import Card, InjectionOptions, Pipeline
 from kbert_core.errors import OptionError
 from kbert_core.explain.attributions import attributions
-from kbert_core.explain.case import Case, Piece, Target
+from kbert_core.explain.case import Case, Fact, Target
 from kbert_core.kbert.interventions import Intervention, Tokens
 from kbert_core.plain_text import PlainTextConfig
 
@@ -49,10 +49,10 @@ def test_shares_sum_to_the_score_less_that_of_a_masked_text(cases, system):
     assert abs(found.remainder) < 0.02 * max(1e-2, abs(found.score - found.masked))
     assert abs(attributions(case, steps=4).remainder) >= abs(found.remainder) - 1e-6
     assert json.loads(json.dumps(found.as_dict()))["tokens"]
-    of_text = [own for own in found.each if own.piece is None]
+    of_text = [own for own in found.each if own.fact is None]
     assert "".join(own.text for own in of_text) == case.sentences[0]
     assert [case.sentences[0][own.start] for own in of_text] == [own.text[0] for own in of_text]
-    parts = [found.of(Piece(piece.triple)) for piece in case.pieces]
+    parts = [found.of(Fact(fact.triple)) for fact in case.facts]
     assert sum(parts) + found.of(None) == pytest.approx(sum(own.share for own in found.each))
     assert any(parts) is (system != "knowbert")
 
@@ -89,7 +89,7 @@ def test_shares_are_those_of_a_slow_sum_over_the_way(cases):
     found = attributions(case)
     places = [placed for placed in row.branches if placed.branch.triple == HAS_SYMPTOM]
     expected = sum(float(slow[placed.start : placed.end].sum()) for placed in places)
-    assert found.of(Piece(HAS_SYMPTOM)) == pytest.approx(expected, abs=1e-4)
+    assert found.of(Fact(HAS_SYMPTOM)) == pytest.approx(expected, abs=1e-4)
     assert found.of(None) == pytest.approx(
         float(slow[[b == 0 for b in row.branch_ids]].sum()), abs=1e-4
     )
@@ -99,9 +99,9 @@ def test_a_triple_at_two_mentions_has_the_shares_of_both(checkpoints):
     ner = Pipeline.from_pretrained(checkpoints["ner"], device="cpu")
     case = Case.of(ner, "糖尿病史糖尿病", graph=GRAPH, target=Target("疾病", 0, 3))
     found = attributions(case, steps=8)
-    each = [found.of(Piece(IS_DISEASE, node)) for node in (0, 1)]
+    each = [found.of(Fact(IS_DISEASE, node)) for node in (0, 1)]
     assert each[0] != each[1]
-    assert found.of(Piece(IS_DISEASE)) == pytest.approx(sum(each))
+    assert found.of(Fact(IS_DISEASE)) == pytest.approx(sum(each))
 
 
 def test_a_score_that_cannot_be_followed_back_is_refused(cases, checkpoints, tmp_path):

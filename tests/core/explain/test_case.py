@@ -33,7 +33,7 @@ from kbert_core.explain.effects import (
 from kbert_core.explain.targets import LEAST, LinkTarget, NothingPredicted
 from kbert_core.kbert.interventions import PRESETS
 from kbert_core.kbert.kbert import KBertReader
-from kbert_core.reader import Piece
+from kbert_core.reader import Fact
 from kbert_core.tasks import ClassPrediction, MaskPrediction, NerPrediction, Span
 from kbert_core.tasks.mask import Filling
 from kbert_lab.explain.attention import attention_effect
@@ -42,16 +42,16 @@ from kbert_lab.explain.counterfactuals import Search, counterfactuals, stream_co
 from kbert_lab.explain.influence import influence
 from kbert_lab.explain.noise import noise_curve, stream_noise
 
-PIECES = tuple(map(Piece, GRAPH))
+FACTS = tuple(map(Fact, GRAPH))
 NAMES = ["Tim Cook", "Beijing", "visiting", "now"]
 
 
-def without_branches(flat, pieces):
-    return flat.keeping(lambda *place: not any(p.covers(*place) for p in pieces))
+def without_branches(flat, facts):
+    return flat.keeping(lambda *place: not any(p.covers(*place) for p in facts))
 
 
-def with_only_branches(flat, pieces):
-    return flat.keeping(lambda *place: any(p.covers(*place) for p in pieces))
+def with_only_branches(flat, facts):
+    return flat.keeping(lambda *place: any(p.covers(*place) for p in facts))
 
 
 def equal(one, other):
@@ -72,15 +72,15 @@ def test_leaving_branches_out_equals_flattening_without_them(rows, data):
     for triple in gone:
         names = names.switch_off(triple)
     again = flatten(grow_trees([text], names, options), Words(special=True))[0]
-    assert equal(without_branches(flat, list(map(Piece, gone))), again)
-    assert equal(with_only_branches(flat, list(map(Piece, kept))), again)
+    assert equal(without_branches(flat, list(map(Fact, gone))), again)
+    assert equal(with_only_branches(flat, list(map(Fact, kept))), again)
 
 
 def test_a_branch_left_out_of_windows_is_gone_from_all_of_them(ner):
     text = TEXT * 6
     case = Case.of(ner, text, graph=GRAPH, target=DISEASE)
     assert len(case.trace.rows) > 2
-    one = Piece(PIECES[0].triple, node=0)
+    one = Fact(FACTS[0].triple, node=0)
     less = case.without([one])
     assert [len(row.branches) for row in less.rows] != [
         len(row.branches) for row in case.trace.rows
@@ -130,7 +130,7 @@ def test_a_long_text_is_explained_in_short_steps(ner, monkeypatch, stream):
 
 
 def test_variants_run_together_score_as_each_run_alone(case):
-    variants = [case.reading, *(case.without([p]) for p in case.pieces)]
+    variants = [case.reading, *(case.without([p]) for p in case.facts)]
     together = [s.score for s in case.run(variants, at_once=2)]
     alone = [next(case.run([variant])).score for variant in variants]
     assert together == pytest.approx(alone, abs=1e-5)
@@ -141,9 +141,9 @@ def test_variants_are_run_only_as_they_are_asked_for(case):
     made = []
 
     def variants():
-        for piece in case.pieces:
-            made.append(piece)
-            yield case.without([piece])
+        for fact in case.facts:
+            made.append(fact)
+            yield case.without([fact])
 
     next(case.run(variants(), at_once=1))
     assert len(made) == 1
@@ -194,19 +194,19 @@ def test_target_that_is_not_there_is_refused(ner, target, said):
         _ = case.base
 
 
-def test_pieces_are_the_triples_that_hang_each_once(ner):
+def test_facts_are_the_triples_that_hang_each_once(ner):
     case = Case.of(ner, TEXT + TEXT, graph=GRAPH, target=DISEASE)
-    assert case.pieces == PIECES
-    assert [(p.node, p.triple) for p in case.pieces_by_mention] == [
-        (n, piece.triple) for n, piece in zip((0, 0, 1, 2, 2, 3), PIECES * 2, strict=True)
+    assert case.facts == FACTS
+    assert [(p.node, p.triple) for p in case.facts_by_mention] == [
+        (n, fact.triple) for n, fact in zip((0, 0, 1, 2, 2, 3), FACTS * 2, strict=True)
     ]
-    assert [m.start for m in case.mentions_of(PIECES[2])] == [9, 25]
+    assert [m.start for m in case.mentions_of(FACTS[2])] == [9, 25]
 
 
 def test_interventions_of_a_reading_are_made_to_its_variants_too(ner):
     interventions = PRESETS["no_link"]
     case = Case.of(ner, TEXT, graph=GRAPH, target=DISEASE, interventions=interventions)
-    without = next(case.run([case.without(case.pieces)]))
+    without = next(case.run([case.without(case.facts)]))
     assert case.base.score == pytest.approx(without.score, abs=1e-5)  # no knowledge gets in
     assert case.base.score == pytest.approx(case.plain.score, abs=1e-5)
     open_again = Case.of(ner, TEXT, graph=GRAPH, target=DISEASE)
@@ -219,10 +219,10 @@ def test_interventions_of_a_reading_are_made_to_its_variants_too(ner):
 def test_key_of_a_variant_tells_what_the_encoder_gets(case):
     key = case.key
     assert key(case.reading) == key(case.without(())) == key(case.read_with(GRAPH))
-    removed = case.read_with(GRAPH.remove(PIECES[0].triple))
-    assert key(case.without([PIECES[0]])) == key(removed)
-    keys = {key(case.without([piece])) for piece in PIECES}
-    assert len(keys | {key(case.without_knowledge()), key(case.reading)}) == len(PIECES) + 2
+    removed = case.read_with(GRAPH.remove(FACTS[0].triple))
+    assert key(case.without([FACTS[0]])) == key(removed)
+    keys = {key(case.without([fact])) for fact in FACTS}
+    assert len(keys | {key(case.without_knowledge()), key(case.reading)}) == len(FACTS) + 2
 
 
 def test_target_of_another_task_is_refused(ner, classifier):
@@ -331,7 +331,7 @@ def test_a_text_without_names_has_no_link_to_explain(linker):
 def test_without_its_gloss_an_entity_is_no_candidate_and_the_other_is_named(linked):
     best = linked.target.label
     gloss, other = (TEST, PICTURE) if best == TEST.head else (PICTURE, TEST)
-    found = {effect.piece.triple: effect for effect in effects(linked).each}
+    found = {effect.fact.triple: effect for effect in effects(linked).each}
     assert set(found) == {TEST, PICTURE}
     assert found[gloss].without.answer == other.head
     assert found[gloss].flips and found[gloss].deleted_flips

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kbert_core import InjectionOptions, KnowledgeGraph, Pipeline, Triple, load_graph
 from kbert_core.errors import OptionError
-from kbert_core.explain.case import Case, Outcome, Piece, Scored, Target
+from kbert_core.explain.case import Case, Fact, Outcome, Scored, Target
 from kbert_core.explain.effects import (
     effects,
     interactions,
@@ -30,14 +30,14 @@ ALIAS = Triple("糖尿病", "别名", "多饮")
 
 
 def of(found, triple):
-    return next(effect for effect in found.each if effect.piece.triple == triple)
+    return next(effect for effect in found.each if effect.fact.triple == triple)
 
 
 def test_deleting_a_triple_lets_the_next_one_move_up(ner, score):
     one = InjectionOptions(max_triples=1, tail_only=True)
     found = effects(Case.of(ner, TEXT, graph=GRAPH, target=DISEASE, options=one))
     first, cure = found.each
-    assert (first.piece.triple, first.moved_up) == (IS_DISEASE, (HAS_SYMPTOM,))
+    assert (first.fact.triple, first.moved_up) == (IS_DISEASE, (HAS_SYMPTOM,))
     deleted = score(GRAPH.remove(IS_DISEASE), options=one)
     left_out = score(KnowledgeGraph([IS_CURE]), options=one)
     base = score(GRAPH, options=one)
@@ -56,19 +56,19 @@ def test_deleting_another_name_takes_its_mention_away(ner):
     assert of(found, IS_DISEASE).moved_out == ()
 
 
-def test_a_piece_of_one_mention_is_left_out_there_alone(ner):
+def test_a_fact_of_one_mention_is_left_out_there_alone(ner):
     text = "糖尿病史糖尿病"
     case = Case.of(ner, text, graph=GRAPH, target=Target("疾病", 0, 3))
     both, apart = effects(case), effects(case, by_mention=True)
     assert [len(effect.mentions) for effect in both.each] == [2, 2]
-    assert [(e.piece.node, e.mentions[0].start) for e in apart.each] == [
+    assert [(e.fact.node, e.mentions[0].start) for e in apart.each] == [
         (0, 0),
         (0, 0),
         (1, 4),
         (1, 4),
     ]
     assert all(effect.deleted is None and effect.deleted_effect is None for effect in apart.each)
-    variant = case.without([Piece(IS_DISEASE, 1)])
+    variant = case.without([Fact(IS_DISEASE, 1)])
     alone = next(case.run([variant])).score
     assert apart.each[2].without.score == pytest.approx(alone, abs=1e-5)
     assert abs(apart.each[2].effect - of(both, IS_DISEASE).effect) > 1e-4
@@ -80,7 +80,7 @@ def test_the_triple_that_says_what_epilepsy_is_flips_its_entity():
     found = effects(Case.of(model, "既往患癫痫多年", graph=graph))
     first = found.ranked[0]
     assert found.target == Target("Disease", 3, 5)
-    assert first.piece.triple == Triple("癫痫", "类别", "疾病")
+    assert first.fact.triple == Triple("癫痫", "类别", "疾病")
     assert first.flips and first.effect > 2
     assert found.flips and (found.base.answer, found.plain.answer) == ("Disease", "O")
     assert [effect.flips for effect in found.ranked[1:]] == [False]
@@ -106,7 +106,7 @@ def test_results_are_rows_plain_data_and_a_figure(case):
     (panel,) = found.figure().axes
     names = [label.get_text() for label in panel.get_yticklabels()]
     assert names == [
-        f"{t.head} · {t.relation} · {t.tail}" for t in (e.piece.triple for e in found.ranked)
+        f"{t.head} · {t.relation} · {t.tail}" for t in (e.fact.triple for e in found.ranked)
     ]
 
 
@@ -114,7 +114,7 @@ def test_a_figure_takes_any_name(case, tmp_path):
     hostile = Triple("$\\frac{", "_^<b>", "x" * 500)
     found = effects(case)
     odd = dataclasses.replace(
-        found, each=(dataclasses.replace(found.each[0], piece=Piece(hostile)), *found.each[1:])
+        found, each=(dataclasses.replace(found.each[0], fact=Fact(hostile)), *found.each[1:])
     )
     odd.figure().savefig(tmp_path / "odd.svg")
     drawn = (tmp_path / "odd.svg").read_text(encoding="utf-8")
@@ -128,11 +128,11 @@ def scored(score):
 
 @dataclass
 class Game:
-    """Scores of sets of pieces, as a case would give them.
+    """Scores of sets of facts, as a case would give them.
 
     Attributes:
-        values: set of piece numbers → score.
-        count: how many pieces there are.
+        values: set of fact numbers → score.
+        count: how many facts there are.
         asked: every set that was run, in order.
     """
 
@@ -143,14 +143,14 @@ class Game:
     target: Target = Target("good")
 
     @property
-    def pieces(self):
-        return tuple(Piece(Triple("h", "r", str(n))) for n in range(self.count))
+    def facts(self):
+        return tuple(Fact(Triple("h", "r", str(n))) for n in range(self.count))
 
     def at_once(self):
         return 32
 
-    def with_only(self, pieces):
-        return frozenset(int(piece.triple.tail) for piece in pieces)
+    def with_only(self, facts):
+        return frozenset(int(fact.triple.tail) for fact in facts)
 
     def run(self, variants):
         for members in variants:
@@ -160,13 +160,13 @@ class Game:
 
 def test_interaction_is_what_two_triples_do_beyond_the_sum(case, score):
     found = interactions(case)
-    assert [pair.pieces for pair in found.each] == [
-        (case.pieces[0], case.pieces[1]),
-        (case.pieces[0], case.pieces[2]),
-        (case.pieces[1], case.pieces[2]),
+    assert [pair.facts for pair in found.each] == [
+        (case.facts[0], case.facts[1]),
+        (case.facts[0], case.facts[2]),
+        (case.facts[1], case.facts[2]),
     ]
     for pair in found.each:
-        a, b = (piece.triple for piece in pair.pieces)
+        a, b = (fact.triple for fact in pair.facts)
         neither = score(KnowledgeGraph(triple for triple in GRAPH if triple not in (a, b)))
         expected = score(GRAPH) - score(GRAPH.remove(a)) - score(GRAPH.remove(b)) + neither
         assert pair.value == pytest.approx(expected, abs=1e-5)
@@ -176,10 +176,10 @@ def test_interaction_is_what_two_triples_do_beyond_the_sum(case, score):
 
 @dataclass
 class Pair(Game):
-    """A game of two pieces that are left out of a whole."""
+    """A game of two facts that are left out of a whole."""
 
-    def without(self, pieces):
-        return frozenset(range(self.count)) - self.with_only(pieces)
+    def without(self, facts):
+        return frozenset(range(self.count)) - self.with_only(facts)
 
 
 @pytest.mark.parametrize(("sign", "value"), [(1, -1), (-1, 1)])
@@ -192,12 +192,12 @@ def test_two_that_do_the_same_interact_against_their_own_sign(sign, value):
     assert legend == ["together above the sum", "together below the sum"]
 
 
-def test_interactions_of_some_pieces_leave_the_others_where_they_are(case):
-    chosen = interactions(case, pieces=case.pieces[:2])
+def test_interactions_of_some_facts_leave_the_others_where_they_are(case):
+    chosen = interactions(case, facts=case.facts[:2])
     assert [pair.value for pair in chosen.each] == pytest.approx(
         [interactions(case).each[0].value], abs=1e-5
     )
-    assert interactions(case, pieces=[Piece(IS_CURE)]).each == ()
+    assert interactions(case, facts=[Fact(IS_CURE)]).each == ()
 
 
 def test_interactions_are_rows_plain_data_and_a_figure(case):
@@ -223,14 +223,14 @@ def random_game(count, seed=0):
 
 
 def by_hand(game):
-    """What each piece changes when it comes in, over all orders."""
+    """What each fact changes when it comes in, over all orders."""
     orders = list(permutations(range(game.count)))
     means = [0.0] * game.count
     for order in orders:
         there = frozenset()
-        for piece in order:
-            means[piece] += (game.values[there | {piece}] - game.values[there]) / len(orders)
-            there |= {piece}
+        for fact in order:
+            means[fact] += (game.values[there | {fact}] - game.values[there]) / len(orders)
+            there |= {fact}
     return means
 
 
@@ -270,7 +270,7 @@ def test_drawn_values_come_near_the_exact_ones_and_their_interval_holds_them():
     assert 0.9 <= held / (20 * 7) <= 0.99  # 95 %
 
 
-def test_an_order_and_its_reverse_are_exact_for_two_pieces():
+def test_an_order_and_its_reverse_are_exact_for_two_facts():
     game = random_game(2)
     found = shapley(game, exact=False, orders=2)
     assert values(found) == pytest.approx(by_hand(game))
@@ -291,7 +291,7 @@ def test_no_set_is_run_twice():
     assert len(set(game.asked)) == len(game.asked) == found.runs
 
 
-def test_few_pieces_are_done_exactly_and_too_many_are_not():
+def test_few_facts_are_done_exactly_and_too_many_are_not():
     assert shapley(random_game(6)).exact
     assert not shapley(random_game(7), orders=2).exact
     with pytest.raises(OptionError, match=r"13 triples have 8,192 subsets"):

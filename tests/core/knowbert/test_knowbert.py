@@ -67,7 +67,7 @@ def test_names_of_the_graph_are_spans_and_their_entities_candidates(knowbert):
     (row,) = reading.rows
     assert [(own.first, own.last) for own in row.spans] == [(4, 6), (9, 11)]
     assert [own.entity for own in reading.spans[0].candidates] == ["糖尿病"]
-    assert [piece.triple for piece in reading.pieces] == [DIABETES, CURE, ECG]
+    assert [fact.triple for fact in reading.facts] == [DIABETES, CURE, ECG]
 
 
 def rows_with(knowbert, **recipe):
@@ -334,7 +334,7 @@ def test_a_name_cut_by_the_length_limit_gives_its_text_no_knowledge(tagger):
     config = dataclasses.replace(tagger.config, max_length=6)  # [CLS] 患者行心 [SEP]
     (cut,) = tagger.reader.read([[LINKED]], SENSES, config)
     assert [row.spans for row in cut.rows] == [()]
-    assert len(cut.mentions) == 1 and cut.pieces == ()
+    assert len(cut.mentions) == 1 and cut.facts == ()
     (same,) = tagger.reader.read([[LINKED[:4]]], SENSES, config)
     one, other = tagger.reader.logits([cut, same])
     assert torch.equal(one, other)
@@ -347,7 +347,7 @@ def test_a_name_cut_by_the_length_limit_stays_in_no_row_when_spans_are_edited(ta
     assert [len(tokens) for tokens in cut.tokens] == [4]
     assert cut.with_nodes(cut.spans).rows == cut.rows
     (whole,) = tagger.reader.read([[LINKED]], SENSES)
-    assert whole.with_nodes(whole.spans).rows == whole.rows and whole.pieces
+    assert whole.with_nodes(whole.spans).rows == whole.rows and whole.facts
 
 
 def test_a_name_longer_than_a_window_is_not_linked(linker):

@@ -23,7 +23,7 @@ from kbert_core.knowledge import load_graph
 from kbert_core.knowledge.selection import Rule
 from kbert_core.layers import layers_of
 from kbert_core.pipeline import NO_KNOWLEDGE
-from kbert_core.reader import Piece
+from kbert_core.reader import Fact
 from kbert_core.roof.kb_text import kb_text
 from kbert_core.roof.roof_bert import RoofConfig
 from kbert_core.text import WordPieces
@@ -129,7 +129,7 @@ def test_the_roofs_attention_is_a_share_of_both_sides(roof):
 
 def test_a_triple_left_out_moves_the_others_up(roof):
     reading = roof(TEXT, graph=GRAPH).reading
-    left = roof.reader.without(reading, [Piece(TRIPLES[1], 0)])
+    left = roof.reader.without(reading, [Fact(TRIPLES[1], 0)])
     assert left.kb.text == "[CLS] 糖尿病的症状是多饮 [SEP] 心电图的类别是检查 [SEP]"
     fewer = GRAPH.remove(TRIPLES[1])
     assert torch.equal(roof.reader.trace(left).logits, roof(TEXT, graph=fewer).logits)
@@ -138,8 +138,8 @@ def test_a_triple_left_out_moves_the_others_up(roof):
 def test_an_entity_named_twice_has_its_triples_once(roof):
     reading = roof("糖尿病，糖尿病史", graph=GRAPH).reading
     assert reading.used == (TRIPLES[1], TRIPLES[2])
-    assert [piece.node for piece in reading.pieces] == [0, 0]
-    left = roof.reader.without(reading, reading.pieces[:1])
+    assert [fact.node for fact in reading.facts] == [0, 0]
+    left = roof.reader.without(reading, reading.facts[:1])
     assert left.used == (TRIPLES[2],)
 
 

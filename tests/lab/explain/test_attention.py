@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoModel, BertModel
 
 from kbert_core import Ablation, Card, InjectionOptions, KnowledgeGraph, Pipeline, Triple
 from kbert_core.errors import EncoderError, OptionError
-from kbert_core.explain.case import Case, Outcome, Piece, Target
+from kbert_core.explain.case import Case, Fact, Outcome, Target
 from kbert_core.explain.effects import Effect, Effects, effects
 from kbert_core.kbert.interventions import Intervention, Tokens
 from kbert_lab.explain import attention
@@ -31,7 +31,7 @@ BASE = Outcome(0.0, "疾病")
 def made(*pairs):
     """A text whose triples have these masses and effects."""
     each = [
-        Effect(Piece(Triple("h", "r", str(n))), (), BASE, Outcome(-effect, "疾病"))
+        Effect(Fact(Triple("h", "r", str(n))), (), BASE, Outcome(-effect, "疾病"))
         for n, (_, effect) in enumerate(pairs)
     ]
     found = Effects(("text",), DISEASE, BASE, BASE, tuple(each), len(each), len(each))
@@ -63,7 +63,7 @@ def test_mass_is_the_mean_over_heads_and_lookers_of_the_sum_over_the_branch(ner,
     assert (len(trace.rows) > 1) == (text != TEXT)
     found = attention_effect(case)
     for one in found.each:
-        triple = one.piece.triple
+        triple = one.fact.triple
         assert one.by_trunk == slow_mass(trace, triple, lambda row, i: row.branch_ids[i] == 0)
         looks = {(0, at) for at in range(3, 6)}
         assert one.by_target == slow_mass(

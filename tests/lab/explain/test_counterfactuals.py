@@ -81,7 +81,7 @@ def test_search_over_removals_finds_what_trying_all_sets_finds(checkpoints):
         pipeline = ready(checkpoints[task], text)
         case = case_of(pipeline, text, target=Target("疾病", 2, 5) if task == "ner" else None)
         before = case.target.answer(case.base.prediction)
-        triples = [piece.triple for piece in case.pieces]
+        triples = [fact.triple for fact in case.facts]
         smallest: list[set[Triple]] = []
         for gone in (set(s) for n in range(len(triples)) for s in combinations(triples, n + 1)):
             if any(small <= gone for small in smallest):
@@ -169,7 +169,7 @@ def test_candidates_are_made_of_what_the_graph_says(classifier):
     case = case_of(classifier)
     edits = list(Candidates(case, per_place=50, seed=0).edits())
     assert len(edits) == len(set(edits))
-    hung = [piece.triple for piece in case.pieces]
+    hung = [fact.triple for fact in case.facts]
     assert [e.triple for e in edits if e.action == "remove"] == hung
     said, relations = {(t.relation, t.tail) for t in GRAPH}, {t.relation for t in GRAPH}
     for old, new in ((e.triple, e.new) for e in edits if e.action == "replace"):

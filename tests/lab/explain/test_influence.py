@@ -41,7 +41,7 @@ from kbert_lab.explain.influence import (
 )
 
 LAYERS = 3
-CURE = 2  # of the pieces
+CURE = 2  # of the facts
 CLS, TIM, COOK, CEO, APPLE, IS, VISITING, BEIJING, CAPITAL, CHINA, IS_A, CITY, NOW, SEP = range(14)
 
 
@@ -99,13 +99,13 @@ def test_influence_arrives_at_the_mention_after_one_layer_and_at_cls_after_two(
 ):
     case = case_of(classifier, TIM_COOK, graph=figure_2)
     found = influence(case)
-    assert [str(piece.triple) for piece in found.pieces] == [
+    assert [str(fact.triple) for fact in found.facts] == [
         "(Tim Cook, CEO, Apple)",
         "(Beijing, capital, China)",
         "(Beijing, is_a, City)",
     ]
     assert [arrival.layer for arrival in found.arrivals()] == [2, 2, 2]
-    mention = case.mentions_of(found.pieces[2])[0]
+    mention = case.mentions_of(found.facts[2])[0]
     tokens = found.flat.trunk_tokens[0]
     at_beijing = indices(
         found.flat, lambda n: n[0] == "trunk" and mention.start <= tokens.starts[n[2]] < mention.end
@@ -152,7 +152,7 @@ def test_influence_of_many_triples_keeps_few_states_at_once(classifier, monkeypa
     monkeypatch.setattr(import_module("kbert_lab.explain.influence"), "states_of", watched)
     graph = KnowledgeGraph([Triple("糖尿病", "r", c) for c in "甲乙丙丁戊己庚辛"])
     found = influence(case_of(classifier, TEXT, graph=graph, options=InjectionOptions(8)))
-    assert len(found.pieces) == 8
+    assert len(found.facts) == 8
     assert most <= 3  # the whole text's, one reading's, and the next one's
 
 
@@ -161,9 +161,9 @@ def test_influence_comes_batch_by_batch_and_ends_with_the_whole(classifier, monk
     case = case_of(classifier, TEXT, graph=graph, options=InjectionOptions(5))
     monkeypatch.setattr(Case, "at_once", lambda _: 2)
     parts = list(stream_influence(case))
-    assert [(len(part.pieces), part.total) for part in parts] == [(2, 5), (4, 5), (5, 5)]
+    assert [(len(part.facts), part.total) for part in parts] == [(2, 5), (4, 5), (5, 5)]
     whole = influence(case)
-    assert parts[-1].pieces == whole.pieces
+    assert parts[-1].facts == whole.facts
     torch.testing.assert_close(parts[-1].measured, whole.measured, equal_nan=True)
     torch.testing.assert_close(parts[0].measured, whole.measured[:2], equal_nan=True)
     assert torch.equal(parts[-1].reached, whole.reached)
@@ -186,7 +186,7 @@ def test_influence_in_random_trees_is_none_out_of_reach(classifier, seed, positi
     found = influence(case)
     assert found.largest_beyond_reach < ROUNDING
     assert bool(found.moved.any()) <= (positions == "hard")
-    if found.pieces:
+    if found.facts:
         assert (found.first >= 0).all()  # three layers bring it everywhere
         assert positions == "hard" or float(found.measured[:, 0].nan_to_num().max()) < ROUNDING
 
@@ -233,7 +233,7 @@ def test_influence_within_local_layers_stays_near():
 
 def test_influence_without_knowledge_is_empty(classifier):
     found = influence(case_of(classifier, "好转"))
-    assert found.pieces == ()
+    assert found.facts == ()
     assert found.arrivals() == ()
     assert found.largest_beyond_reach == 0
     assert found.to_frame().empty

@@ -42,7 +42,7 @@ def test_triples_as_plain_text_are_explained_too(case, explain):
 
 def test_the_effect_of_a_triple_as_plain_text_is_that_of_a_run_without_it(case):
     for effect in effects(case, deleted=False).each:
-        less = case.pipeline(TEXT, graph=GRAPH.remove(effect.piece.triple), config=case.config)
+        less = case.pipeline(TEXT, graph=GRAPH.remove(effect.fact.triple), config=case.config)
         logits = less.logits_on_text()
         score = DISEASE.score(less.reading, logits, case.pipeline.labels)
         assert effect.without.score == pytest.approx(score, abs=1e-5)

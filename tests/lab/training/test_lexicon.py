@@ -9,7 +9,7 @@ from small_data import tuning
 from torch.nn.functional import layer_norm
 from transformers import AutoModelForTokenClassification
 
-from kbert_core import InjectionOptions, Piece, Pipeline, Triple
+from kbert_core import Fact, InjectionOptions, Pipeline, Triple
 from kbert_core.checkpoints.checkpoint import load_model
 from kbert_core.errors import CheckpointError
 from kbert_core.explain.attributions import attributions
@@ -81,7 +81,7 @@ def test_the_text_sees_no_triple_and_a_batch_gives_what_single_texts_give(lexico
 
 def test_a_triple_left_out_or_edited_counts_as_in_the_changed_graph(lexicon):
     reading = lexicon(TEXT, graph=GRAPH).reading
-    less = lexicon.reader.without(reading, [Piece(IS_DISEASE)])
+    less = lexicon.reader.without(reading, [Fact(IS_DISEASE)])
     again = lexicon(TEXT, graph=GRAPH.remove(IS_DISEASE))
     assert torch.allclose(
         lexicon.reader.trace(less).logits_on_text(), again.logits_on_text(), atol=1e-5
@@ -129,7 +129,7 @@ def test_explanations_that_follow_branches_are_refused_and_others_count_triples(
         with pytest.raises(CheckpointError, match="in the system 'lexicon' triples enter between"):
             follow(case)
     found = attributions(case, steps=8)
-    assert not [own for own in found.each if own.piece]
+    assert not [own for own in found.each if own.fact]
     total = sum(own.share for own in found.each)
     assert total == pytest.approx(found.score - found.masked, abs=0.05)
-    assert {own.piece.triple for own in effects(case).each} == {*GRAPH}
+    assert {own.fact.triple for own in effects(case).each} == {*GRAPH}

@@ -154,7 +154,7 @@ def test_effects_are_on_the_log_probability_of_the_answer(folder):
     assert case.target.probability(score, pipeline.labels) == pytest.approx(best.probability)
     *_, effects = stream_effects(case)
     assert len(effects.each) == 2
-    without = case.without(case.pieces[:1])
+    without = case.without(case.facts[:1])
     (scored,) = case.run([without])
     assert effects.each[0].effect == pytest.approx(score - scored.score, abs=1e-5)
     other = target_of(case.trace.prediction, case.reading, label="彩超")
