@@ -127,7 +127,7 @@ UPLOADS = {
     "f.nt": b"<http://a> <b> nonsense .\n",
     "g.spo": b"",
     "h.spo.gz": b"no gzip",
-    "i.spo.gz": gzip.compress(b"a\tb\tc\n" * 9000)[:-12],
+    "i.spo.gz": gzip.compress(b"a\tb\tc\n" * 9000, mtime=0)[:-12],
     "j.spo": b"only words here\n" * 300,
     "k.spo": b"\xff\xfe\x41",
     "l.spo": "癫痫\t类别\t疾病\n".encode() * 2 + b"\xff\tb\tc\n",
