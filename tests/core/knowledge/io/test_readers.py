@@ -89,7 +89,11 @@ OBJECTS = (
         ("a.tsv", "head\trelation\ttail\na\tr\tt\n", [A]),
         ("b/a.spo", "head\trelation\ttail\na\tr\tt\n", [("head", "relation", "tail"), A]),
         ("x.2024.spo", WORDS, [("entity", "type", "object"), A]),
-        ("x.2024.SPO.gz", gzip.compress(WORDS.encode(), mtime=0), [("entity", "type", "object"), A]),
+        (
+            "x.2024.SPO.gz",
+            gzip.compress(WORDS.encode(), mtime=0),
+            [("entity", "type", "object"), A],
+        ),
         # comments
         ("a.csv", "# by hand, 2026, for a class\na,r,t\n# more\n#a,r,t\n", [A, ("#a", "r", "t")]),
         ("a.spo", "# one\n\na\tr\tt\n#two\n", [A]),
