@@ -33,4 +33,4 @@ def test_the_play_tells_the_story_in_the_visitors_language():
     assert said[1] == "A knowledge graph hangs a fact on COPD: is a disease."
     assert said[4] == "… and the model says something else: no entity."
     with speaking("zh"):
-        assert play_steps(BY_KEY["gastroscopy"])[4].endswith("身体部位 BodyPart 77 %。")
+        assert play_steps(BY_KEY["gastroscopy"])[4].endswith("身体部位 BodyPart 85 %。")
