@@ -199,8 +199,14 @@ def show_rows(setup: FileSetup, found: WholeFile) -> None:
     how: dict[str, Any] = {"on_select": "rerun", "selection_mode": "single-row", "height": height}
     event = st.dataframe(columns, key="data.rows", hide_index=True, **how)
     for number in event.selection.rows:
-        here = setup.graph_name in state.session().graphs
-        graph = setup.graph_name if here else state.session().graph
+        now = state.session()
+        graph = setup.graph_name if setup.graph_name in now.graphs else now.graph
+        if now.graph_now(graph).fingerprint != setup.graph.fingerprint:
+            said = N_(
+                "The graph isn't as it was when the texts were read, so the Lab may predict "
+                "something else."
+            )
+            state.tell(t(said))
         texts = changed[number].example.sentences
         state.put(state.with_text(texts, found.task, setup.model, graph))
         st.switch_page("app_pages/lab.py")

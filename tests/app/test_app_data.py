@@ -2,7 +2,9 @@
 
 import gzip
 import lzma
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from explaining_pages import PATIENCE, opened, said
@@ -16,6 +18,7 @@ from app.audits import FileSetup, Report
 from app.background import Progress
 from kbert_core import Card, KnowledgeGraph, Pipeline, Triple, load_graph
 from kbert_core.errors import DataError, KBertError
+from kbert_core.knowledge.edit import Edit
 from kbert_lab.lab.models import ModelInfo
 from kbert_lab.lab.texts import t
 from kbert_lab.lab.views import data as view
@@ -235,6 +238,18 @@ def test_another_choice_is_read_when_asked_for(page):
     rest(page.button(key="data.go").click().run())
     assert numbers(page) == ["6", "0", "0", "0", "0"]
     assert t("These results are for the earlier choice.") not in said(page)
+
+
+def test_a_row_opens_in_the_lab_which_says_if_the_graph_has_changed(page, monkeypatch):
+    chosen = SimpleNamespace(selection=SimpleNamespace(rows=[0]))
+    monkeypatch.setattr("streamlit.dataframe", lambda *_, **__: chosen)
+    monkeypatch.setattr("streamlit.switch_page", lambda _: None)
+    now = session(page)
+    assert "told" not in page.run().session_state and session(page).graph == "medical_zh"
+    first = next(iter(now.graphs["medical_zh"].graph))
+    page.session_state["session"] = replace(now, graph="medical_zh").edit(Edit("switch_off", first))
+    (told,) = page.run().session_state["told"]
+    assert told.startswith("The graph isn't as it was when the texts were read")
 
 
 def test_a_task_without_a_model_is_counted_and_says_so(page):
