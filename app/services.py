@@ -22,24 +22,11 @@ import torch
 from torch import Tensor
 
 from app.local import from_this_machine, is_loopback
-from kbert_core import (
-    NO_KNOWLEDGE,
-    Characters,
-    KBertTrace,
-    KnowledgeGraph,
-    Pipeline,
-    Triple,
-    Words,
-    collate,
-    flatten,
-    grow_trees,
-)
+from kbert_core import NO_KNOWLEDGE, KBertTrace, KnowledgeGraph, Pipeline, Triple
 from kbert_core.checkpoints import adapters
 from kbert_core.checkpoints.encoders import located
-from kbert_core.errors import CheckpointError, GraphFileError, KBertError, TextError
-from kbert_core.kbert.interventions import intervene
+from kbert_core.errors import CheckpointError, GraphFileError, KBertError
 from kbert_core.kbert.kbert import KBertReading
-from kbert_core.kbert.visible import ReadConfig
 from kbert_core.knowledge import is_large
 from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import ENDINGS, Reading, ReadOptions, open_rows, rows_of
@@ -49,18 +36,17 @@ from kbert_core.knowledge.io.sources import STORED
 from kbert_core.reader import Trace
 from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.tasks import TASKS
-from kbert_core.words import AS_BERT
 from kbert_lab.explain.attention import CellArithmetic, attention_arithmetic
 from kbert_lab.explain.attention import without_link as predicted_without
 from kbert_lab.graphs import download as public
 from kbert_lab.graphs.search import Facets, GraphSearch
 from kbert_lab.graphs.store.importing import indexed
 from kbert_lab.graphs.store.store import GraphStore
-from kbert_lab.lab import texts
+from kbert_lab.lab import running, texts
 from kbert_lab.lab.kept import Kept
 from kbert_lab.lab.models import ModelInfo, looks_whole, read_model
 from kbert_lab.lab.offer import Offer
-from kbert_lab.lab.scene import NO_MODEL, WORDS, GraphRef, Scene, content_key
+from kbert_lab.lab.scene import NO_MODEL, GraphRef, Scene, content_key
 from kbert_lab.lab.session import TRIPLE_BYTES, OpenedGraph
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.views.heads import HeadsView, heads_view
@@ -78,7 +64,6 @@ MOST_BYTES = 64 * 1024 * 1024  # of a graph file opened from a path, and of any 
 LINE_ENDINGS = (".spo", ".tsv", ".txt", ".nt")  # a triple a line, so that lines can be counted
 GRAPH_ENDINGS = [ending[1:] for ending in (*ENDINGS, *PACKED)]  # of graphs to upload
 LONGEST_TEXT = 5000  # characters of a sentence; longer texts belong on the command line
-LONGEST_WITHOUT_MODEL = 1024  # tokens, where no encoder sets the limit
 REPEATS = 4  # of each line of an upload, on average, that are read to be dropped
 MOST_OF_VISIT = 512 << 20  # bytes of memory for the graphs that a visitor uploads
 TOKEN_BYTES = 1100  # that a token of a trace takes, without its tensors
@@ -457,10 +442,10 @@ def laid(scene: Scene, graph: KnowledgeGraph) -> Any:
 
     def lay() -> Trace:
         reader = pipeline(scene.model, scene.device, scene.system)
-        given = _reading(scene, reader)
+        given = running.options_of(scene, reader)
         (reading,) = reader.readings([scene.sentences], graph=graph, **given)
         assert isinstance(reading, KBertReading)
-        return _unread(reading, reader.encoder.layer_count)
+        return running.unread(reading, reader.encoder.layer_count)
 
     return _traces.get(("laid", key_of(scene, graph)), lay)
 
@@ -484,7 +469,7 @@ def _tried(scene: Scene, graph: KnowledgeGraph, head: str) -> tuple[Tried, ...]:
     if info is None or info.card.task not in TASKS or info.card.task == "qa":
         return best([Tried(one) for one in made])
     reader = pipeline(scene.model, scene.device, scene.system)
-    texts, how = [one.sentences for one in made], _reading(scene, reader)
+    texts, how = [one.sentences for one in made], running.options_of(scene, reader)
     sides = [list(reader.predict(texts, graph=g, **how)) for g in (NO_KNOWLEDGE, graph)]
     return best([effect(*one) for one in zip(made, *sides, strict=True)])
 
@@ -500,15 +485,7 @@ def predicted_after(
         edits: are read in one batch.
     """
     reader = pipeline(scene.model, scene.device, scene.system)
-    made: list[Any | KBertError] = []
-    for edit in edits:
-        try:
-            given = {"graph": graph.apply(edit), **_reading(scene, reader)}
-            made += reader.readings([scene.sentences], **given)
-        except KBertError as error:
-            made.append(error)
-    read = iter(list(reader.predicted([own for own in made if not isinstance(own, KBertError)])))
-    return tuple(o if isinstance(o, KBertError) else next(read).prediction for o in made)
+    return running.predicted_after(scene, graph, reader, edits)
 
 
 def size_of_trace(trace: Any) -> int:
@@ -529,40 +506,8 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 def _run(scene: Scene, graph: KnowledgeGraph) -> Any:
-    if scene.has_model:
-        reader = pipeline(scene.model, scene.device, scene.system)
-        given: dict = {"graph": graph, **_reading(scene, reader)}
-        try:
-            return reader(*scene.sentences, **given)
-        except TextError:
-            if mask_token(scene) is None:
-                raise
-            return reader(*scene.sentences, **given, decode=False)  # no [MASK]: the tree alone
-    in_words = scene.model == WORDS
-    splitter = Words(special=True, word=AS_BERT) if in_words else Characters(special=True)
-    tree = grow_trees([scene.sentences], graph, scene.options)[0]
-    row = flatten([tree], splitter, max_length=LONGEST_WITHOUT_MODEL)[0]
-    config = ReadConfig(scene.options, ablation=scene.ablation, interventions=scene.interventions)
-    named = max((layer for one in scene.interventions for layer in one.layers), default=1)
-    return _unread(KBertReading((row,), config), named)
-
-
-def _reading(scene: Scene, reader: Pipeline) -> dict[str, Any]:
-    """What a scene says of how texts are read, as far as the system has such options."""
-    has = {option.name for option in fields(reader.config)}
-    names = ("options", "ablation", "interventions", "threshold")
-    return {name: getattr(scene, name) for name in names if name in has}
-
-
-def _unread(reading: KBertReading, layers: int) -> KBertTrace:
-    """What is known of a reading without a model, or before it has run; of so many layers."""
-    config, batch = reading.config, collate(reading.rows)
-    visible = config.ablation.visible_in(batch)
-    trace = KBertTrace(reading, batch=batch, visible=visible)
-    if not config.interventions:
-        return trace
-    made = intervene(visible, reading.rows, config.interventions, layers)
-    return replace(trace, visible=made.layers[-1], visible_layers=made.layers)
+    reader = pipeline(scene.model, scene.device, scene.system) if scene.has_model else None
+    return running.run(scene, graph, reader)
 
 
 def layer_count(scene: Scene) -> int:
@@ -657,7 +602,7 @@ def difference_from_bert(scene: Scene, graph: KnowledgeGraph) -> float:
     Only for a scene into whose tree no triple has got.
     """
     reader = pipeline(scene.model, scene.device, scene.system)
-    how = {**_reading(scene, reader), "hidden_states": True, "decode": False}
+    how = {**running.options_of(scene, reader), "hidden_states": True, "decode": False}
     runs = [reader(*scene.sentences, graph=each, **how) for each in (graph, NO_KNOWLEDGE)]
     states = [
         [*(run.hidden_states or ())[-1:], *([run.logits] if run.logits is not None else [])]

@@ -22,7 +22,7 @@ from kbert_lab.lab.views.diff import identity_of
 from kbert_lab.lab.views.html import markdown
 from kbert_lab.lab.views.interventions import After, with_one_more
 from kbert_lab.lab.views.prediction import before_and_now
-from kbert_lab.lab.views.why import share, visible_in
+from kbert_lab.lab.views.why import share
 from kbert_lab.lab.words import IV_TEXTS
 
 IV_PRESET = {
@@ -128,15 +128,8 @@ def tried(new: Intervention, now: Standing, after: After) -> tuple[Standing, str
 
 def switch_link(trace: KBertTrace, window: int, sent: Message) -> None:
     """Block a cell of the matrix clicked twice in both directions, or open it."""
-    row, looks, at = trace.rows[window], identity_of(sent["looks"]), identity_of(sent["at"])
-    found = interventions.scopes(row, (looks, at))
-    if not found:
-        return
-    seen = visible_in(trace, window)[row.identities.index(looks), row.identities.index(at)]
-    new = found[0].intervention("block" if seen else "open", both=True, layer=None)
-    layers = len(trace.visible_layers or (trace.visible,))
-    after = partial(interventions.of_trace, trace, layer_count=layers)
-    state.act(Intervene(with_one_more(trace.interventions, new, after)))
+    cell = identity_of(sent["looks"]), identity_of(sent["at"])
+    state.act(Intervene(interventions.turned(trace, window, cell)))
 
 
 def removable(number: int, one: Intervention, said: str, note: str = "") -> None:

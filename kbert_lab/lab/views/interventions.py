@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from kbert_core.kbert.flat_tree import FlatTree
 from kbert_core.kbert.interventions import (
@@ -16,6 +17,7 @@ from kbert_core.kbert.interventions import (
 from kbert_core.kbert.kbert import KBertTrace
 from kbert_lab.lab.session import Standing
 from kbert_lab.lab.texts import N_, clauses, listed, t
+from kbert_lab.lab.views.why import visible_in
 from kbert_lab.lab.words import IV_TEXTS
 from kbert_lab.lab.written import Identity
 
@@ -33,6 +35,23 @@ def with_one_more(standing: Standing, new: Intervention, after: After) -> Standi
     same = (new.seer, new.seen, new.both, new.layers)
     kept = tuple(one for one in standing if (one.seer, one.seen, one.both, one.layers) != same)
     return (*kept, new) if after((*kept, new)).changed[-1] else kept
+
+
+def turned(trace: KBertTrace, window: int, cell: tuple[Identity, Identity]) -> Standing:
+    """What stands once a cell is blocked in both directions, or opened if it is hidden.
+
+    Args:
+        window: its row.
+        cell: who looks, at whom; one that can't be changed leaves all as it is.
+    """
+    row, standing = trace.rows[window], trace.interventions
+    if not (found := scopes(row, cell)):
+        return standing
+    at = [row.identities.index(name) for name in cell]
+    action: Action = "block" if visible_in(trace, window)[at[0], at[1]] else "open"
+    new = found[0].intervention(action, both=True, layer=None)
+    layers = len(trace.visible_layers or (trace.visible,))
+    return with_one_more(standing, new, partial(of_trace, trace, layer_count=layers))
 
 
 IV_TOKENS = {
