@@ -14,16 +14,15 @@ from app.components import keep_address as tell_address
 from app.export import Page, Side
 from app.services import OpenedGraph
 from app.state import BERT, FREE, PINNED
-from kbert_core import Ablation, InjectionOptions, KBertError, KnowledgeGraph
+from kbert_core import InjectionOptions, KBertError, KnowledgeGraph
 from kbert_core.knowledge.names import normalise_name
 from kbert_core.knowledge.selection import Strategy
 from kbert_core.knowledge.triple import ALIAS_RELATIONS
 from kbert_core.tasks import TASKS
-from kbert_lab.lab.comparing import Choice
 from kbert_lab.lab.examples import MINILM
 from kbert_lab.lab.models import is_chinese
 from kbert_lab.lab.scene import CHARACTERS, WORDS, Scene
-from kbert_lab.lab.session import AUTO, NO_TASK, Session
+from kbert_lab.lab.session import AUTO, NO_TASK, VIEWS, Session
 from kbert_lab.lab.share import PARAMETER, Shared, ShareError, from_link, to_link
 from kbert_lab.lab.texts import N_, refusal, t
 from kbert_lab.lab.views.matrix import picked
@@ -32,15 +31,6 @@ from kbert_lab.lab.workspaces import WORKSPACE, OpenWorkspace
 from kbert_lab.lab.written import folder_name
 
 ADDRESS = "app.address"
-VIEWS: dict[str, tuple[str | bool, ...]] = {  # what panels can show; the first unless said
-    "matrix_view": ("visible", "attention", "difference"),
-    "difference_of": ("visible", "attention"),
-    "difference_shown": ("change", "before", "after"),
-    "columns_view": ("visible", "attention"),
-    "knowledge_view": ("table", "graph"),
-    "all_heads": (False, True),
-    "specials": (False, True),
-}
 
 ss = st.session_state
 
@@ -52,7 +42,7 @@ def shared() -> Shared:
     """What this visitor's page shows."""
     own = state.session()
     steps = tuple(len(step.edits) for step in own.history.edited(own.graph) if not own.shared)
-    shown = {name: ss.get(f"lab.{name}", own[0]) for name, own in VIEWS.items()}
+    panels = (replace(one, model=one.model and name_of(one.model)) for one in own.panels)
     return Shared(
         _named(state.scene()),
         own.task,
@@ -60,25 +50,9 @@ def shared() -> Shared:
         own.compare,
         _named(own.pinned) if own.pinned is not None and own.compare == PINNED else None,
         own.selection,
-        {name: value for name, value in shown.items() if value in VIEWS[name][1:]},
-        ss.get("lab.window") or 0,
-        _panels() if own.compare == FREE else (),
-    )
-
-
-def _panels() -> tuple[Choice, ...]:
-    """What was chosen to stand side by side, each by its model's name."""
-    keys = (f"lab.free.{number}" for number in range(ss.get("lab.free_count") or 0))
-    return tuple(
-        Choice(
-            name_of(ss[f"{key}.model"]),
-            None,
-            ss[f"{key}.graph"],
-            Ablation(ss[f"{key}.positions"], ss[f"{key}.visible"]),
-            ss[f"{key}.system"],
-        )
-        for key in keys
-        if f"{key}.visible" in ss  # else it was never drawn
+        {name: value for name, value in own.views.items() if value != VIEWS[name][0]},
+        own.window,
+        tuple(panels) if own.compare == FREE else (),
     )
 
 
@@ -135,7 +109,7 @@ def page() -> Page:
     now = state.scene()
     trace = services.trace(now, state.graph_of(now))
     compared, kind, before = state.compared_with(now, trace)
-    window = min(ss.get("lab.window") or 0, len(trace.rows) - 1)
+    window = min(state.session().window, len(trace.rows) - 1)
     chosen = state.selection()
     layer, head = chosen.map_of(services.layer_count(now), chosen.head)
     mean = t("mean")
@@ -394,26 +368,12 @@ def _put(shared: Shared, graph: str) -> Sequence[str]:
     for count in (*shared.steps, *[1] * len(scene.edits)):  # each can be undone
         if edits := tuple(islice(left, count)):
             now = now.edit(*edits)
+    views = {name: own for name, own in shared.views.items() if own in VIEWS.get(name, ())}
+    panels = (replace(one, model=_path_of(one.model, task) or "") for one in shared.panels)
+    now = replace(now, views=views, window=shared.window, panels=tuple(panels) or now.panels)
     state.put(now.intervene(scene.interventions))
-    ss["lab.window"] = shared.window
-    for name, values in VIEWS.items():
-        wanted = shared.views.get(name)
-        ss[f"lab.{name}"] = wanted if wanted in values else values[0]
-    _put_panels(shared)
     ss.pop("lab.problem", None)
     return notes
-
-
-def _put_panels(shared: Shared) -> None:
-    """Choose again what stood side by side; a model that isn't here leaves the Lab's."""
-    if not shared.panels:
-        return
-    ss["lab.free_count"] = len(shared.panels)
-    for number, own in enumerate(shared.panels):
-        key = f"lab.free.{number}"
-        ss[f"{key}.model"] = _path_of(own.model, state.session().task) or state.session().model
-        ss[f"{key}.graph"], ss[f"{key}.system"] = own.graph, own.system
-        ss[f"{key}.positions"], ss[f"{key}.visible"] = own.ablation.positions, own.ablation.visible
 
 
 def _options(options: InjectionOptions, now: Session) -> InjectionOptions | None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import explained, services, state
 from app.app_pages.long_run import begin, follow, kept, with_progress
-from app.app_pages.parts import chart, choose_window, no_triple, segments, select
+from app.app_pages.parts import chart, no_triple, segments, select, window_name
 from app.background import Look, Progress
 from kbert_core import KBertError, KBertTrace, KnowledgeGraph
 from kbert_core.explain.attributions import Attributions, attributions
@@ -222,7 +222,9 @@ def paths_part(now: Scene, graph: KnowledgeGraph, trace: KBertTrace) -> None:
         st.info(t("Nothing can be measured without a model. Choose one in the Lab."))
         return
     count = len(trace.rows)
-    window = choose_window(count, f"explain.window.{count}", first, width=320)
+    window, name = 0, partial(window_name, count)
+    if count > 1:
+        window = select(t("Window"), range(count), f"explain.window.{count}", name, first)
     key = (explained.key_of(now, graph), window)
     run = kept(PATHS, key)
     if run is None:

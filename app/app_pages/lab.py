@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import services, state
+from app import drawn, services, state
 from app.app_pages.knowledge_workspace import workspace_notices
 from app.app_pages.lab_columns import columns_of, compared, draw_columns
 from app.app_pages.lab_interventions import refused_list
@@ -32,7 +32,7 @@ from app.app_pages.lab_prediction import (
 from app.app_pages.lab_share import card, left_page, share_and_keep, something_waits
 from app.app_pages.lab_tree import tree_panel
 from app.app_pages.lab_try import guide, offer_examples, reader_changed, try_bar, try_button
-from app.app_pages.parts import action, bind, choose_window, segments, told_apart
+from app.app_pages.parts import action, bind, segments, told_apart
 from app.state import BERT
 from kbert_core import KBertError, KBertTrace
 from kbert_core.knowledge.selection import SCORED
@@ -281,9 +281,8 @@ def window_chooser(trace: KBertTrace) -> int:
     count = len(trace.rows)
     if count == 1:
         return 0
-    ss["lab.window"] = min(ss.get("lab.window") or 0, count - 1)  # of a link: of any text
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = choose_window(count, "lab.window", width=140)
+        chosen = drawn.choose_window(count)
         st.caption(
             t(
                 "The text is longer than the model can read at once, so it is read in {count} "

@@ -8,35 +8,37 @@ from typing import Any
 import streamlit as st
 
 from app import drawn, explained, services, state
-from app.app_pages.lab_matrix import Shown, canvas, cell_said, with_maps
+from app.app_pages.lab_matrix import (
+    Shown,
+    canvas,
+    cell_said,
+    choose_map,
+    hide_specials,
+    with_maps,
+)
 from app.app_pages.lab_tree import clear_button
-from app.app_pages.parts import chart, choose_window, segments, select
+from app.app_pages.parts import bind, chart, segments, told_apart
 from app.components import draw_tree
 from app.drawn import linked
-from app.state import FREE, KEEP
-from kbert_core import SYSTEMS, Ablation, KBertError
+from app.state import FREE
+from kbert_core import SYSTEMS, KBertError
 from kbert_core.explain.case import NOTHING
 from kbert_core.roof.roof_bert import RoofTrace
 from kbert_core.systems import K_BERT, reader_class
 from kbert_core.tasks import NerPrediction
 from kbert_lab.lab import comparing
-from kbert_lab.lab.comparing import Choice, Panel
-from kbert_lab.lab.scene import NO_MODEL, Scene
+from kbert_lab.lab.commands import ChangePanel, ChoosePanels
+from kbert_lab.lab.comparing import Panel
+from kbert_lab.lab.scene import MOST_PANELS, NO_MODEL, Choice, Scene
 from kbert_lab.lab.selection import marks_of
 from kbert_lab.lab.texts import N_, listed, refusal, t
 from kbert_lab.lab.views import model_facts, prediction, sides, tree
 from kbert_lab.lab.views.html import escape, markdown
 from kbert_lab.lab.views.prediction import Side, before_and_now
 from kbert_lab.lab.views.why import visible_in
-from kbert_lab.lab.words import MATRIX_TEXTS, OPTIONS_TEXTS, SIDES_SYSTEM
+from kbert_lab.lab.words import OPTIONS_TEXTS, SIDES_SYSTEM
 
 GRAPHS = {"edited": N_("the Lab's"), "loaded": N_("as loaded"), "none": N_("none")}
-ANEW = (  # what free panels begin with
-    Choice(graph="none"),
-    Choice(),
-    Choice(ablation=Ablation("hard", "tree")),
-    Choice(ablation=Ablation("soft", "all")),
-)
 FOUR_IN_A_LINE = 36  # tokens up to which four readings stand in one line
 PAGE = 1320  # pixels of a wide page that columns share
 
@@ -104,7 +106,7 @@ def draw_columns(columns: Sequence[Column]) -> None:
         st.html(prediction.drawn(columns[0].scene.sentences, told))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         count = max(len(one.trace.rows) for one in columns)
-        chosen = choose_window(count, f"lab.columns_window.{count}")
+        chosen = drawn.choose_window(count)
         columns = [replace(one, window=min(chosen, len(one.trace.rows) - 1)) for one in columns]
         columns = mapped(columns)
     several = len(columns)
@@ -128,15 +130,14 @@ def mapped(columns: Sequence[Column]) -> Sequence[Column]:
     trees = [one for one in columns if sides.has_trees(one.trace)]
     if not trees:
         return columns
-    names = ["visible", *(["attention"] if all(one.scene.has_model for one in trees) else [])]
-    view = segments(t("Panel"), names, "lab.columns_view", MATRIX_TEXTS, default="visible")
-    if view == "attention":
+    able = all(one.scene.has_model for one in trees)
+    if able and choose_map(t("Panel"), "columns_view") == "attention":
         try:
             made = iter(with_maps(trees))
             columns = [next(made) if sides.has_trees(one.trace) else one for one in columns]
         except KBertError as error:
             st.error(markdown(error))
-    st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
+    hide_specials()
     clear_button("lab.clear_columns")
     return columns
 
@@ -218,40 +219,42 @@ def notes(columns: Sequence[Column]) -> None:
 
 def free_panels(now: Scene) -> Sequence[Panel]:
     """Choose two to four panels."""
-    known = state.known(now)
-    counts = range(comparing.FEWEST, comparing.MOST + 1)
-    count = segments(t("Panels"), counts, "lab.free_count", hidden=False, default=2)
-    panels = []
-    for number, column in enumerate(st.columns(int(count or comparing.FEWEST), gap="medium")):
+    own, loaded = state.session(), state.known(now).loaded
+    models = state.offer().names(own.task)
+    choices = [one if one.model in models else replace(one, model="") for one in own.panels]
+    counts = range(comparing.FEWEST, MOST_PANELS + 1)
+    widget = partial(segments, t("Panels"), counts, hidden=False)
+    change = lambda count: state.dispatch(ChoosePanels(count))  # noqa: E731
+    bind(widget, "lab.free_count", len(choices), change)
+    for number, column in enumerate(st.columns(len(choices), gap="medium")):
         with column:
-            chosen = choose(now, number, loaded=known.loaded is not None)
-            panels.append(comparing.chosen(now, chosen, known.loaded))
-    return panels
+            choose(choices[number], number, models, loaded=loaded is not None)
+    return [
+        comparing.chosen(now, one, loaded, state.reads(one.model or now.model)) for one in choices
+    ]
 
 
-def choose(now: Scene, number: int, *, loaded: bool) -> Choice:
+def choose(own: Choice, number: int, models: Mapping[str, str], *, loaded: bool) -> None:
     """Model, graph, system and ablation of one panel."""
-    anew, key = ANEW[number], f"lab.free.{number}"
+    model = own.model or state.session().model
     st.markdown(f"**{t('Panel {number}', number=number + 1)}**")
 
-    def one_of(label: str, name: str, names: Mapping[str, str], first: str) -> str:
-        chosen = select(
-            label, list(names), f"{key}.{name}", names.__getitem__, first, width="stretch"
-        )
-        return str(chosen)
+    def change(name: str, value: str) -> None:
+        state.dispatch(ChangePanel(number, {name: value}))
 
-    model = one_of(t("Model"), "model", state.offer().names(state.session().task), now.model)
+    def one_of(name: str, label: str, chosen: str, names: Mapping[str, str]) -> None:
+        names = told_apart(names)
+        box = partial(st.selectbox, label, list(names), format_func=names.get)
+        bind(box, f"lab.free.{number}.{name}", chosen, partial(change, name))
+
+    one_of("model", t("Model"), model, models)
     graphs = {name: t(said) for name, said in GRAPHS.items() if loaded or name != "loaded"}
-    graph = one_of(t("Knowledge graph"), "graph", graphs, anew.graph)
+    one_of("graph", t("Knowledge graph"), own.graph if own.graph in graphs else "edited", graphs)
     read = ["", *(x for x in SYSTEMS if model not in NO_MODEL and not reader_class(x).inserts)]
     systems = {name: t(SIDES_SYSTEM[name or "own"]) for name in read}
-    system = one_of(t("How knowledge is read"), "system", systems, "")
-    card = services.model_info(model).card if model not in NO_MODEL else None
-    tree = (system or (card.system if card else K_BERT)) == K_BERT
-    parts: dict[str, Any] = {}
+    one_of("system", t("How knowledge is read"), own.system if own.system in read else "", systems)
+    fixed = own.system not in ("", K_BERT) or not state.reads(model).has_matrix
     for part, names in (("positions", ["soft", "hard"]), ("visible", ["tree", "all"])):
-        how: dict[str, Any] = {"default": getattr(anew.ablation, part), "disabled": not tree}
-        how |= {"names": OPTIONS_TEXTS, "hidden": False}
-        parts[part] = segments(t(OPTIONS_TEXTS[part]), names, f"{key}.{part}", **how)
-    options = card.reading.options if card and model != now.model else None
-    return Choice(model, options, graph, Ablation(**parts) if tree else Ablation(), system)
+        widget = partial(segments, t(OPTIONS_TEXTS[part]), names, names=OPTIONS_TEXTS, hidden=False)
+        shown, key = getattr(own.ablation, part), f"lab.free.{number}.{part}"
+        bind(widget, key, shown, partial(change, part), disabled=fixed)

@@ -64,9 +64,8 @@ def knowledge_panel(
         horizontal=True, vertical_alignment="center", gap="small", key="lab_head_knowledge"
     ):
         st.subheader(t(title), anchor=False, width="stretch")
-        view = segments(
-            t("View"), ["table", "graph"], "lab.knowledge_view", KNOWLEDGE_TEXTS, default="table"
-        )
+        box = partial(segments, t("View"), ["table", "graph"], names=KNOWLEDGE_TEXTS)
+        view = drawn.choose_view(box, "knowledge_view")
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         undo_button("lab", partial(state.act, Undo()), history.step(log, own.last_step()))
         redo_button("lab", partial(state.act, Redo()), history.step(log, own.next_step()))

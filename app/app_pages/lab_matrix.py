@@ -13,11 +13,11 @@ from app.app_pages.lab_interventions import head_patch, interventions_panel, swi
 from app.app_pages.parts import bind, segments
 from app.components import Message, draw_heads, draw_matrix
 from app.drawn import linked
-from app.state import KEEP
 from kbert_core import FlatTree, KBertError, KnowledgeGraph
 from kbert_lab.lab.commands import SelectMap
 from kbert_lab.lab.scene import Scene
 from kbert_lab.lab.selection import MEAN, marks_of
+from kbert_lab.lab.session import VIEWS
 from kbert_lab.lab.texts import sentences, t
 from kbert_lab.lab.views import heads, matrix
 from kbert_lab.lab.views.diff import Identity, row_of
@@ -26,8 +26,6 @@ from kbert_lab.lab.views.interventions import why_now
 from kbert_lab.lab.views.matrix import MatrixView
 from kbert_lab.lab.views.why import in_browser, say_mass, say_row, share_of_layers, visible_in
 from kbert_lab.lab.words import COMPARE_NAME, MATRIX_TEXTS
-
-ss = st.session_state
 
 
 @dataclass(frozen=True)
@@ -110,13 +108,11 @@ def with_maps(sides: Sequence[S]) -> list[S]:
 @linked("lab.matrix_panel")
 def matrix_panel(now: Scene, compared: Scene, kind: str, window: int) -> None:
     """Visible, attention, difference; choosing here re-runs this panel only."""
-    ss.setdefault("lab.matrix_view", "visible")
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="lab_head_matrix"
     ):
         st.subheader(t("Matrix"), anchor=False, width="stretch")
-        names = ["visible", "attention", "difference"]
-        view_name = segments(t("Panel"), names, "lab.matrix_view", MATRIX_TEXTS)
+        view_name = choose_map(t("Panel"), "matrix_view")
     try:
         side = shown(now, window)
         if view_name == "difference":
@@ -138,7 +134,7 @@ def attention_panel(side: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         (side,) = with_maps([side])
         help = t("One small map for every layer and attention head.")
-        every = st.toggle(t("All heads"), key="lab.all_heads", help=help, **KEEP)
+        every = drawn.choose_view(partial(st.toggle, t("All heads"), help=help), "all_heads")
     assert side.maps is not None and side.chosen is not None
     shares = None
     branch = heads.branch_read(side.flat, state.selection().triple)
@@ -147,7 +143,7 @@ def attention_panel(side: Shown) -> None:
         shares = heads.shares_of(side.maps, side.visible, branch)
         head_patch(side.scene, side.graph, side.window, side.chosen, branch, shares)
     if every:
-        specials = not ss.get("lab.specials")
+        specials = not state.session().view("specials")
         keep = tuple(matrix.places_drawn(side.flat.identities, specials=specials))
         view = services.small_maps(side.scene, side.graph, side.window, keep)
         small_maps(side, replace(view, shares=shares))
@@ -165,11 +161,10 @@ def difference_panel(after: Shown, before: Shown, kind: str) -> None:
         )
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        how: dict[str, Any] = {"hidden": False, "names": MATRIX_TEXTS, "default": "visible"}
         attention = after.scene.has_model and before.scene.has_model
         if attention:
-            title, of = t("Difference of"), ["visible", "attention"]
-            attention = segments(title, of, "lab.difference_of", **how) == "attention"
+            title = t("Difference of")
+            attention = choose_map(title, "difference_of", hidden=False) == "attention"
         before, after = with_maps([before, after]) if attention else (before, after)
     flats, weights = (before.flat, after.flat), None
     if before.weights is not None and after.weights is not None:
@@ -184,6 +179,17 @@ def difference_panel(after: Shown, before: Shown, kind: str) -> None:
         said.append(t("{new} links more, {gone} fewer.", new=new, gone=gone))
     st.caption(markdown(sentences(said)))
     draw(drawn_of(view), after, before)
+
+
+def choose_map(label: str, name: str, **how: Any) -> Any:
+    """Choose which map a panel shows, by its name in ``VIEWS``."""
+    widget = partial(segments, label, VIEWS[name], names=MATRIX_TEXTS, **how)
+    return drawn.choose_view(widget, name)
+
+
+def hide_specials() -> None:
+    """Choose whether [CLS] and [SEP] are drawn."""
+    drawn.choose_view(partial(st.checkbox, t("Hide [CLS], [SEP]")), "specials")
 
 
 def choose_attention_map(layers: int, heads: int, shown: tuple[int, int]) -> tuple[int, int]:
@@ -221,7 +227,7 @@ def small_maps(side: Shown, view: heads.HeadsView) -> None:
 
 def drawn_of(view: MatrixView) -> MatrixView:
     """A matrix without [CLS] and [SEP], where they are to be hidden."""
-    return matrix.without_specials(view) if ss.get("lab.specials") else view
+    return matrix.without_specials(view) if state.session().view("specials") else view
 
 
 def canvas(
@@ -246,7 +252,7 @@ def draw(view: MatrixView, side: Shown, before: Shown | None = None) -> None:
         canvas(view, why=why, link=partial(switch_link, side.trace, side.window))
     else:
         canvas(view, why=why)
-    st.checkbox(t("Hide [CLS], [SEP]"), key="lab.specials", **KEEP)
+    hide_specials()
     said = cell_said(view, side, before, why=why is None)
     if said:
         with st.container(border=True, key="lab_cell"):

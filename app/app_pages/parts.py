@@ -107,10 +107,9 @@ def select(
     return st.selectbox(label, options, key=key, format_func=called, **{"width": 320, **how})
 
 
-def choose_window(count: int, key: str, first: int = 0, width: int = 160) -> int:
-    """Choose one of the windows of a long text; of a short one there is nothing to choose."""
-    name = lambda i: t("{number} of {count}", number=i + 1, count=count)  # noqa: E731
-    return select(t("Window"), range(count), key, name, first, width=width) if count > 1 else 0
+def window_name(count: int, number: int) -> str:
+    """What one of so many windows of a long text is called; the number is from 0."""
+    return t("{number} of {count}", number=number + 1, count=count)
 
 
 def undo_button(page: str, take_back: Callable[[], Any], what: str | None) -> None:

@@ -10,8 +10,8 @@ from kbert_core.knowledge.edit import Action, Edit
 from kbert_core.knowledge.triple import Triple
 from kbert_lab.graphs.store.importing import Source
 from kbert_lab.lab.history import Edited
-from kbert_lab.lab.scene import MOST_INTERVENTIONS
-from kbert_lab.lab.session import OpenedGraph, Reads, Session, Standing
+from kbert_lab.lab.scene import MOST_INTERVENTIONS, PANELS
+from kbert_lab.lab.session import VIEWS, OpenedGraph, Reads, Session, Standing
 from kbert_lab.lab.views.diff import identity_of
 from kbert_lab.lab.written import Identity
 
@@ -329,6 +329,55 @@ class Compare:
 
     def __call__(self, session: Session) -> Session:
         return replace(session, compare=self.kind)
+
+
+@dataclass(frozen=True)
+class ChoosePanels:
+    """Choose freely how many readings stand side by side."""
+
+    count: int
+
+    def __call__(self, session: Session) -> Session:
+        every = (*session.panels, *PANELS[len(session.panels) :])
+        return replace(session, panels=every[: self.count])
+
+
+@dataclass(frozen=True)
+class ChangePanel:
+    """Choose something else for one of them: fields of a choice, ``positions`` and ``visible``."""
+
+    number: int  # from 0
+    changes: dict[str, Any]
+
+    def __call__(self, session: Session) -> Session:
+        panels, changes = [*session.panels], dict(self.changes)
+        own = panels[self.number]
+        parts = {name: changes.pop(name) for name in ("positions", "visible") if name in changes}
+        panels[self.number] = replace(own, ablation=replace(own.ablation, **parts), **changes)
+        return replace(session, panels=tuple(panels))
+
+
+@dataclass(frozen=True)
+class Show:
+    """Have a panel show something else, by its name in ``VIEWS``; what it can't show is idle."""
+
+    name: str
+    value: str | bool
+
+    def __call__(self, session: Session) -> Session:
+        if self.value not in VIEWS.get(self.name, ()):
+            return session
+        return replace(session, views={**session.views, self.name: self.value})
+
+
+@dataclass(frozen=True)
+class ShowWindow:
+    """Look at another window of a long text, from 0."""
+
+    window: int
+
+    def __call__(self, session: Session) -> Session:
+        return replace(session, window=self.window)
 
 
 # What a drawing sends

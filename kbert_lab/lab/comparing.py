@@ -6,17 +6,13 @@ the matrix by the tree. Free choice names model, graph and ablation of every pan
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated
-
-from pydantic import Field
 
 from kbert_core.kbert.visible import Ablation
-from kbert_core.systems import SYSTEMS
-from kbert_lab.lab.scene import Scene
-from kbert_lab.lab.written import STRICT, Folder, Options, one_of
+from kbert_core.systems import K_BERT
+from kbert_lab.lab.scene import Choice, Scene
+from kbert_lab.lab.session import Reads
 
-FEWEST, MOST = 2, 4
-GRAPHS = ("edited", "loaded", "none")  # of a free choice
+FEWEST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +67,17 @@ def presets(now: Scene, known: Known, *, matrix: bool = True) -> dict[str, tuple
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What a free panel is made of."""
+def chosen(now: Scene, choice: Choice, loaded: Scene | None, reads: Reads) -> Panel:
+    """The panel of a free choice.
 
-    __pydantic_config__ = STRICT
-
-    model: Folder = ""  # a path or reader; empty: the Lab's
-    # what that model was trained with; None: the Lab's
-    options: Annotated[Options | None, Field(exclude=True)] = None
-    graph: Annotated[str, one_of(*GRAPHS)] = "edited"
-    ablation: Ablation = Ablation()  # how the tree is read
-    # how knowledge is read; empty: as the model was trained
-    system: Annotated[str, one_of("", *SYSTEMS)] = ""
-
-
-def chosen(now: Scene, choice: Choice, loaded: Scene | None) -> Panel:
-    """The panel of a free choice."""
+    Args:
+        loaded: the graph as it was loaded; None: it has not been edited.
+        reads: of the model that it is read with.
+    """
     graphs = {"edited": now, "loaded": loaded or now, "none": now.without_knowledge()}
-    scene = replace(graphs[choice.graph].without_interventions(), ablation=choice.ablation)
+    scene = graphs[choice.graph].without_interventions()
     if choice.model and choice.model != now.model:
-        scene = scene.read_by(choice.model, choice.options or now.options, choice.ablation)
-    return Panel("", replace(scene, system=choice.system))
+        scene = scene.read_by(choice.model, reads.options, reads.ablation)
+    trees = choice.system in ("", K_BERT) and reads.has_matrix
+    ablation = choice.ablation if trees else Ablation()
+    return Panel("", replace(scene, ablation=ablation, system=choice.system))

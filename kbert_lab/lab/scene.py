@@ -32,6 +32,8 @@ MOST_INTERVENTIONS = 32  # at once
 WORDS = "words"
 CHARACTERS = "characters"
 NO_MODEL = (WORDS, CHARACTERS)  # readers that cut a text without a model
+MOST_PANELS = 4  # side by side
+GRAPHS = ("edited", "loaded", "none")  # that a free panel may read with
 
 
 UNSEEN = ("Cc", "Cf", "Zl", "Zp", "Zs")  # categories of characters that draw nothing
@@ -95,6 +97,27 @@ class Scene:
 
 
 NO_GRAPH = GraphRef("", "no knowledge")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a panel is made of that a visitor chooses freely."""
+
+    __pydantic_config__ = STRICT
+
+    model: Folder = ""  # a path or reader; empty: the Lab's
+    graph: Annotated[str, one_of(*GRAPHS)] = "edited"
+    ablation: Ablation = Ablation()  # how the tree is read
+    # how knowledge is read; empty: as the model was trained
+    system: Annotated[str, one_of("", *SYSTEMS)] = ""
+
+
+PANELS = (  # what a free choice begins with
+    Choice(graph="none"),
+    Choice(),
+    Choice(ablation=Ablation("hard", "tree")),
+    Choice(ablation=Ablation("soft", "all")),
+)
 
 
 def content_key(scene: Scene, graph: KnowledgeGraph, model_stamp: str) -> str:

@@ -14,12 +14,20 @@ from kbert_core.knowledge.triple import Triple
 from kbert_core.tasks import TASKS
 from kbert_lab.graphs.search import GraphSearch
 from kbert_lab.lab.history import Changed, Edited, History, Step
-from kbert_lab.lab.scene import GraphRef, Scene
+from kbert_lab.lab.scene import PANELS, Choice, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.workspaces import OpenWorkspace
 
 NO_TASK = "tree"
 AUTO = "auto"  # compare with the scene before the last edit
+VIEWS: dict[str, tuple[str | bool, ...]] = {  # what panels can show; the first unless chosen
+    "matrix_view": ("visible", "attention", "difference"),
+    "difference_of": ("visible", "attention"),
+    "columns_view": ("visible", "attention"),
+    "knowledge_view": ("table", "graph"),
+    "all_heads": (False, True),
+    "specials": (False, True),  # whether [CLS] and [SEP] are hidden
+}
 TRIPLE_BYTES = 1200  # of memory that a triple takes with its line and its place in the index
 Standing = tuple[Intervention, ...]
 Texts = tuple[str, ...]
@@ -106,6 +114,9 @@ class Session:
     selection: Selection = Selection()  # what is looked at closely; never runs a model again
     compare: str = AUTO  # what the scene is compared with
     pinned: Scene | None = None
+    panels: tuple[Choice, ...] = PANELS[:2]  # of a free choice of what stands side by side
+    views: Mapping[str, str | bool] = field(default_factory=dict)  # of VIEWS, what was chosen
+    window: int = 0  # of a text that is read in several
     example: str | None = None  # the example last put on the page
     replaced: Replaced | None = None  # what read before, where another model came by itself
     workspace: OpenWorkspace | None = None  # the open one; the only part that others change
@@ -137,6 +148,10 @@ class Session:
         """Return a graph with this visitor's edits, the chosen one unless told otherwise."""
         name = name or self.graph
         return self.edited.get(name, self.graphs[name].graph)
+
+    def view(self, name: str) -> str | bool:
+        """What a panel shows, by its name in ``VIEWS``."""
+        return self.views.get(name, VIEWS[name][0])
 
     @property
     def standing(self) -> Standing:
@@ -202,6 +217,7 @@ class Session:
             new,
             interventions={**kept, **self.interventions},
             selection=self.selection.cleared(),
+            window=0,
         )
 
     def with_model(self, model: str, reads: Reads, task: str | None = None) -> "Session":

@@ -18,9 +18,7 @@ from kbert_core.errors import KBertError
 from kbert_core.kbert.visible import Ablation
 from kbert_core.knowledge.graph import KnowledgeGraph
 from kbert_core.knowledge.triple import ALIAS_RELATIONS
-from kbert_lab.lab import comparing
-from kbert_lab.lab.comparing import Choice
-from kbert_lab.lab.scene import MOST_EDITS, GraphRef, Scene
+from kbert_lab.lab.scene import MOST_EDITS, MOST_PANELS, Choice, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.texts import N_, t
 from kbert_lab.lab.written import STRICT, Count, Name, OneTriple, many
@@ -80,7 +78,7 @@ class Shared:
     window: Count = 0  # of a long text, from 0
     # of a free choice of what stands side by side; their options are those that their models were
     # trained with
-    panels: Annotated[tuple[Choice, ...], many(comparing.MOST)] = ()
+    panels: Annotated[tuple[Choice, ...], many(MOST_PANELS)] = ()
     # triples of the graph: all, or those that the texts need, for who doesn't have it
     triples: Annotated[tuple[OneTriple, ...], many(MOST_TRIPLES)] = ()
     off: Annotated[tuple[OneTriple, ...], many(MOST_TRIPLES)] = ()  # of them, those switched off

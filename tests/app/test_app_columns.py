@@ -18,9 +18,10 @@ from kbert_core.kbert.interventions import PRESETS
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.explain.compare import ablations_of, compare
 from kbert_lab.lab import comparing
-from kbert_lab.lab.commands import Intervene
-from kbert_lab.lab.comparing import Choice, Known, Panel
-from kbert_lab.lab.scene import NO_GRAPH, GraphRef, Scene
+from kbert_lab.lab.commands import ChangePanel, ChoosePanels, Intervene, Show
+from kbert_lab.lab.comparing import Known, Panel
+from kbert_lab.lab.models import NOTHING as READS
+from kbert_lab.lab.scene import NO_GRAPH, Choice, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.views import sides
 from kbert_lab.lab.views.diff import code_of
@@ -78,15 +79,14 @@ def test_presets_are_those_there_is_something_for():
 def test_a_free_panel_has_the_model_graph_and_ablation_chosen():
     loaded = Scene((TEXT,), "models/one", GraphRef("g", "loaded"))
     other = InjectionOptions(7)
-    panel = comparing.chosen(
-        NOW, Choice("models/two", other, "loaded", Ablation("hard", "tree")), loaded
-    )
+    choice = Choice("models/two", "loaded", Ablation("hard", "tree"))
+    panel = comparing.chosen(NOW, choice, loaded, replace(READS, options=other))
     assert (panel.scene.model, panel.scene.options) == ("models/two", other)
     assert panel.scene.graph.name == "loaded"
     assert panel.scene.ablation == Ablation("hard", "tree")
-    assert comparing.chosen(NOW, Choice(graph="none"), None).scene.graph == NO_GRAPH
-    assert comparing.chosen(NOW, Choice(graph="loaded"), None).scene.graph == NOW.graph
-    plain = comparing.chosen(NOW, Choice(system="plain-text"), None).scene
+    assert comparing.chosen(NOW, Choice(graph="none"), None, READS).scene.graph == NO_GRAPH
+    assert comparing.chosen(NOW, Choice(graph="loaded"), None, READS).scene.graph == NOW.graph
+    plain = comparing.chosen(NOW, Choice(system="plain-text"), None, READS).scene
     assert plain.system == "plain-text" and "triples as plain text" in sides.about(plain, "", 3)
 
 
@@ -208,8 +208,7 @@ def test_page_puts_the_systems_side_by_side(page):
 def test_page_compares_with_the_twin_of_another_size(page):
     preset(page, "models")
     assert titles(page) == ["Now", "Graph off", "Twin"]
-    page.session_state["lab.columns_view"] = "attention"
-    page.run()
+    do(page, Show("columns_view", "attention")).run()
     assert not page.exception
     assert "The models differ in layers or heads" in said(page)
 
@@ -223,15 +222,13 @@ def test_page_shows_what_the_last_edit_did_to_each(page):
 def test_page_lets_columns_be_chosen_freely(page, models):
     preset(page, "free")
     assert titles(page) == ["Panel 1", "Panel 2"]
-    page.session_state["lab.free_count"] = 4
-    page.run()
+    do(page, ChoosePanels(4)).run()
     assert not page.exception
     assert titles(page)[-1] == "Panel 4"
     choose(page, "lab.free.1.model", str(models / "tags-zh-bert"))
     assert "tags-zh-bert" in drawn(page)
     choose(page, "lab.free.1.graph", "none")
-    page.session_state["lab.free.1.positions"] = "hard"
-    page.run()
+    do(page, ChangePanel(1, {"positions": "hard"})).run()
     assert not page.exception
 
 

@@ -17,7 +17,7 @@ from kbert_core import (
     Triple,
 )
 from kbert_core.kbert.interventions import BRANCHES, CLS, PRESETS, TRUNK, intervene
-from kbert_lab.lab.commands import Intervene
+from kbert_lab.lab.commands import Intervene, Show
 from kbert_lab.lab.scene import MOST_INTERVENTIONS as MOST
 from kbert_lab.lab.scene import GraphRef, Scene, content_key
 from kbert_lab.lab.selection import Selection
@@ -267,7 +267,7 @@ def test_layer_and_direction_are_as_chosen(on_link):
 
 
 def compared_with(at):
-    at.session_state["lab.matrix_view"] = "difference"
+    do(at, Show("matrix_view", "difference"))
     said = next(c.value for c in at.run().caption if "now −" in c.value).replace("\\", "")
     return said.partition(".")[0] + "."
 

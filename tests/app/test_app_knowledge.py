@@ -6,7 +6,7 @@ import pytest
 import streamlit
 from explaining_pages import opened
 from explaining_pages import said as everything
-from sessions import add_triple, session
+from sessions import add_triple, do, session
 
 from app import export, services, state
 from app.app_pages import knowledge_table
@@ -16,6 +16,7 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.io import in_memory, rows_of
 from kbert_lab.graphs.store.store import GraphStore
 from kbert_lab.lab import workspaces
+from kbert_lab.lab.commands import Show
 from kbert_lab.lab.texts import t
 
 COOK = Triple("Tim Cook", "CEO", "Apple")
@@ -391,7 +392,7 @@ def test_the_lab_edits_the_open_workspace(page):
     lab.button(key="lab.undo").click().run()
     page.run()
     assert Triple("Beijing", "hosts", "games") not in triples(page)
-    lab.session_state["lab.matrix_view"] = "difference"
+    do(lab, Show("matrix_view", "difference"))
     lab.run()
     assert not lab.exception
 

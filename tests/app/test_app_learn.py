@@ -135,7 +135,8 @@ def lab_state(lesson, before=""):
 def test_the_lab_opens_just_the_scene_of_the_lesson(lesson):
     state = lab_state(lesson)
     assert state["scene"] == state["wanted"]
-    assert state["lab.matrix_view"] == ("attention" if lesson == "attention" else "visible")
+    shown = "attention" if lesson == "attention" else "visible"
+    assert state["session"].view("matrix_view") == shown
 
 
 def test_opening_a_lesson_loses_no_edit_of_the_same_graph():

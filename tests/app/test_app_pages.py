@@ -17,7 +17,7 @@ from kbert_core.errors import GraphFileError
 from kbert_core.knowledge.edit import Edit
 from kbert_lab.graphs.store.store import GraphStore
 from kbert_lab.lab import examples
-from kbert_lab.lab.commands import Options
+from kbert_lab.lab.commands import Options, Show
 from kbert_lab.lab.models import read_model
 
 FIGURE_2 = "Figure 2 of the paper, words as tokens"
@@ -250,7 +250,7 @@ def test_a_graph_file_of_any_size_is_opened_and_never_written(tmp_path, monkeypa
 
 def test_an_edit_about_another_text_is_no_baseline(lab):
     example(lab, FIGURE_2)
-    lab.session_state["lab.matrix_view"] = "difference"
+    do(lab, Show("matrix_view", "difference"))
     for head, baseline in (("London", "no knowledge"), ("Beijing", "before the last edit")):
         add_triple(lab, head, "hosts", "games")
         assert f"Difference: now − {baseline}" in everything(lab)

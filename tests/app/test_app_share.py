@@ -30,8 +30,7 @@ from kbert_core.knowledge.selection import SCORED, Strategy
 from kbert_core.knowledge.surface_forms import BASIC, RULES, NameRules
 from kbert_core.knowledge.triple import AliasRelations
 from kbert_lab.lab import share
-from kbert_lab.lab.comparing import GRAPHS, Choice
-from kbert_lab.lab.scene import MOST_EDITS, MOST_INTERVENTIONS, GraphRef, Scene
+from kbert_lab.lab.scene import GRAPHS, MOST_EDITS, MOST_INTERVENTIONS, Choice, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.share import (
     MOST_BYTES,

@@ -18,8 +18,7 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import Strategy
 from kbert_lab.lab import workspaces
 from kbert_lab.lab.commands import Options
-from kbert_lab.lab.comparing import Choice
-from kbert_lab.lab.scene import GraphRef, Scene
+from kbert_lab.lab.scene import Choice, GraphRef, Scene
 from kbert_lab.lab.selection import Selection
 from kbert_lab.lab.share import Shared, from_link, to_link
 

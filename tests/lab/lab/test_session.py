@@ -11,7 +11,9 @@ from kbert_core.knowledge.edit import Edit
 from kbert_core.knowledge.selection import Strategy
 from kbert_lab.lab import commands
 from kbert_lab.lab.commands import (
+    ChangePanel,
     ChooseGraph,
+    ChoosePanels,
     CloseGraph,
     Intervene,
     MakeEdits,
@@ -21,11 +23,14 @@ from kbert_lab.lab.commands import (
     ReplaceTail,
     SelectToken,
     SelectTriple,
+    Show,
+    ShowWindow,
     Switch,
     Undo,
     Write,
     apply,
 )
+from kbert_lab.lab.scene import PANELS, Choice
 from kbert_lab.lab.session import OpenedGraph, Session
 
 CITY, COUNTRY = Triple("Paris", "is_a", "city"), Triple("Paris", "in", "France")
@@ -168,6 +173,22 @@ def test_interventions_belong_to_their_text_but_for_those_that_name_no_place_in_
 def test_the_selection_follows_a_tail_that_is_replaced():
     chosen = done(begun(), SelectTriple(CITY), ReplaceTail(CITY, "capital"))
     assert chosen.selection.triple == NEW
+
+
+def test_panels_chosen_freely_keep_what_was_chosen_as_others_come_and_go():
+    session = done(begun(), ChangePanel(1, {"visible": "all", "graph": "none"}), ChoosePanels(4))
+    assert session.panels[1] == Choice(graph="none", ablation=Ablation("soft", "all"))
+    assert done(session, ChoosePanels(2)).panels == (PANELS[0], session.panels[1])
+
+
+def test_a_panel_shows_what_it_can_and_nothing_else():
+    session = done(begun(), Show("matrix_view", "attention"), Show("matrix_view", "later"))
+    assert session.view("matrix_view") == "attention" and session.view("specials") is False
+
+
+def test_another_text_begins_with_its_first_window():
+    session = done(begun(), ShowWindow(2))
+    assert session.window == 2 and done(session, Write(("Rome",))).window == 0
 
 
 def test_options_of_a_strategy_go_with_it():
